@@ -9,7 +9,7 @@
 
 namespace suf::apps {
 
-// Folder: a private temporary directory, removed at the end.
+// A private temporary directory, removed at the end.
 class Folder {
  public:
   Folder();
@@ -20,10 +20,10 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// EndChildren: kills every child and removes every folder; for a process that ends by a signal.
+// Kills every child and removes every folder; for a process that ends by a signal.
 void EndChildren() noexcept;
 
-// Child: one role's process, in a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Its stdout
+// One role's process, in a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Its stdout
 // or stderr comes through a pipe, line by line.
 class Child {
  public:
@@ -32,13 +32,13 @@ class Child {
   Child(std::string name, std::vector<std::string> args, int stream, bool passes = false);
   ~Child();
   int pid() const { return pid_; }
-  // Line: the next line, or false at the end.
+  // The next line, or false at the end.
   bool Line(std::string* out);
-  // Port: reads its log until it says where it listens.
+  // Reads its log until it says where it listens.
   int Port();
-  // Drain: reads on in the background, so that the process never waits for us.
+  // Reads on in the background, so that the process never waits for us.
   void Drain();
-  // Wait: its exit code; 128 after a signal.
+  // Its exit code; 128 after a signal.
   int Wait();
   void Signal(int signal) const;
   void Stop();

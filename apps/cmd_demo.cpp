@@ -62,17 +62,17 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
   std::cout << "\n" << Table(table, last);
 }
 
-// Operator: of a scope, without its layer.
+// Of a scope, without its layer.
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
 const char* NameOf(const std::string& role) {
   return role == "p0" ? "model owner" : role == "p1" ? "data owner" : "dealer";
 }
 
-// Parts: what time is divided into, by the names of the files of times and of people.
+// What time is divided into, by the names of the files of times and of people.
 using Parts = std::vector<std::pair<const char*, const char*>>;
 
-// Spent: of a role, by operator; the total comes last.
+// Of a role, by operator; the total comes last.
 struct Spent {
   std::vector<double> ms;
   int64_t launches = 0;
@@ -91,7 +91,7 @@ std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, co
   return out;
 }
 
-// TogetherTable: the roles side by side, a cell for all parts.
+// The roles side by side, a cell for all parts.
 Rows TogetherTable(const ordered_json& times, const Parts& parts) {
   Rows table{{""}};
   for (auto& [role, t] : times.items()) {
@@ -157,7 +157,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
                 << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
 }
 
-// AddTimes: to the rows, by serial, from another role's file of times.
+// To the rows, by serial, from another role's file of times.
 void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Stop: the signal that asked for an end; 0: none did.
+// The signal that asked for an end; 0: none did.
 struct Stop {
   std::atomic<int> signal{0};
   // Takes the signals of the session.
@@ -32,7 +32,7 @@ struct Stop {
   }
 };
 
-// Texts: the call's texts as ids.
+// The call's texts as ids.
 std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   if (!a.source.ids.empty()) {
@@ -48,7 +48,7 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   return lines;
 }
 
-// Embed: the usable lines over one session; what became of each line goes to results, in order. Returns how many have
+// The usable lines over one session; what became of each line goes to results, in order. Returns how many have
 // a result: fewer than there are if it ended early, as nobody reads them or a signal came.
 size_t Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, Bar& bar,
              const Stop& stop) {

@@ -24,13 +24,13 @@ namespace {
 
 constexpr size_t kShownPieces = 12, kShownLine = 116, kShownLines = 24;
 
-// Range: of words, as numbers: what is drawn.
+// Of words, as numbers: what is drawn.
 struct Range {
   int64_t low = 0;
   uint64_t size = 0;     // words, less one
   bool octaves = false;  // cuts from small to large: equal steps of log x
 };
-// RangeOf: where something happens: from the first cut to the last and a quarter more on both sides; all where there is
+// Where something happens: from the first cut to the last and a quarter more on both sides; all where there is
 // one cut at most, or the domain is small.
 Range RangeOf(const func::Function& f, const Numeric& numeric) {
   const int n = func::DomainBits(f);
@@ -94,7 +94,7 @@ std::string Decimal(func::U128 v) {
   return std::to_string(uint64_t(v));
 }
 
-// PiecesOf: a table of the first pieces; places as words, local coordinates t = x - begin.
+// A table of the first pieces; places as words, local coordinates t = x - begin.
 std::string PiecesOf(const func::Suf& f) {
   std::vector<std::vector<std::string>> rows{{"piece", "from", "before"}};
   for (int o = 0; o < f.outputs; ++o) rows[0].push_back(Str("polynomial ", o, " in t = x - from"));
@@ -130,7 +130,7 @@ std::string ChannelsText(const func::Function& f) {
   return out.empty() ? "none" : out;
 }
 
-// Cut: the text's first lines, none of them long.
+// The text's first lines, none of them long.
 std::string Cut(const std::string& text) {
   std::string out;
   size_t begin = 0, lines = 0;
@@ -146,7 +146,7 @@ std::string Cut(const std::string& text) {
   return out;
 }
 
-// PrintPass: one form of the function, whole.
+// One form of the function, whole.
 void PrintPass(const Given& g, const std::string& pass) {
   const func::Suf* s = std::get_if<func::Suf>(&g.f);
   if (pass == "text") {
@@ -174,7 +174,7 @@ void PrintPass(const Given& g, const std::string& pass) {
   if (pass == "trace") std::cout << pfss::Print(t) << "\n" << pfss::Print(pfss::Schedule(t));
 }
 
-// NumbersOf: bits:scale, bits:scale:u.
+// Bits:scale, bits:scale:u.
 func::Numbers NumbersOf(const std::string& text, const char* option) {
   func::Numbers out;
   const char *at = text.data(), *end = at + text.size();
@@ -190,7 +190,7 @@ func::Numbers NumbersOf(const std::string& text, const char* option) {
   return out;
 }
 
-// BoundOf: a number, also as 2^-11.
+// A number, also as 2^-11.
 double BoundOf(const std::string& text) {
   const bool power = text.starts_with("2^");
   double v = 0;
@@ -202,7 +202,7 @@ double BoundOf(const std::string& text) {
   return v;
 }
 
-// Reals: numbers with commas between.
+// Numbers with commas between.
 std::vector<double> Reals(const std::string& text, const char* option) {
   std::vector<double> out;
   for (const std::string& part : AtCommas(text)) {
@@ -216,7 +216,7 @@ std::vector<double> Reals(const std::string& text, const char* option) {
   return out;
 }
 
-// TailOf: C:V, C:x, C:V,S.
+// C:V, C:x, C:V,S.
 std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   if (text.empty()) return std::nullopt;
   const size_t colon = text.find(':');
@@ -235,7 +235,7 @@ std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   return out;
 }
 
-// SetKnots: a kind by name, or where they are.
+// A kind by name, or where they are.
 void SetKnots(const std::string& text, func::FitRequest* r) {
   constexpr std::pair<const char*, func::Knots> kKinds[] = {
       {"uniform", func::Knots::kUniform}, {"octaves", func::Knots::kOctaves}, {"free", func::Knots::kFree}};
@@ -248,7 +248,7 @@ void SetKnots(const std::string& text, func::FitRequest* r) {
   r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
 }
 
-// NoLowering: why `suf fn cost` and `suf fn run` would refuse a function; empty where they do not.
+// Why `suf fn cost` and `suf fn run` would refuse a function; empty where they do not.
 std::string NoLowering(const func::Function& f) {
   const gates::FunctionPlan plan{f, {}, gates::From::kP1, gates::To::kP1};
   const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1);

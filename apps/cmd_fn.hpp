@@ -8,12 +8,12 @@
 
 namespace suf::apps {
 
-// FunctionArgs: F: a .suf file or a library name.
+// F: a .suf file or a library name.
 struct FunctionArgs {
   std::string name;
   int n = 32, scale = 12;  // of a library name
 };
-// EndsArgs: who brings x and who learns F(x).
+// Who brings x and who learns F(x).
 struct EndsArgs {
   std::string from = "p1", to = "p1";
 };
@@ -78,7 +78,7 @@ struct FnPlanArgs {
 };
 int RunFnPlan(const FnPlanArgs& a);
 
-// ExpectArgs: the plan that a party agreed to; empty: any.
+// The plan that a party agreed to; empty: any.
 struct ExpectArgs {
   std::string to, hash;
 };

@@ -26,7 +26,7 @@ namespace {
 constexpr int kRuns = 5;
 constexpr int64_t kMostKey = 128'000'000;  // bytes of a party's key
 
-// Subject: what is timed: of 32 bits, and narrower ones where dense tables or octaves
+// What is timed: of 32 bits, and narrower ones where dense tables or octaves
 // apply.
 struct Subject {
   const char* name;
@@ -39,7 +39,7 @@ constexpr Subject kSubjects[] = {
 
 std::string TitleOf(const Subject& s) { return Str(s.name, ", ", s.n, " bits"); }
 
-// Row: one lowering of one function.
+// One lowering of one function.
 struct Row {
   size_t subject = 0;
   std::string lowering;
@@ -48,12 +48,12 @@ struct Row {
   const Bill& bill() const { return BillOf(*trial); }
 };
 
-// Predicted: seconds by the model.
+// Seconds by the model.
 double Predicted(const Row& r, Prices p, bool now) {
   p.now = now;
   return compiler::Seconds(r.bill(), p);
 }
-// Measured: seconds as the model means them: parties take turns, keys come from a file, or from a dealer who works
+// Seconds as the model means them: parties take turns, keys come from a file, or from a dealer who works
 // meanwhile.
 double Measured(const Row& r, const Machine& m, bool now) {
   const FnTimes& t = r.least;
@@ -62,7 +62,7 @@ double Measured(const Row& r, const Machine& m, bool now) {
   return s;
 }
 
-// WordPrice: what is left for a word when everything else that a party's processor does has its price: the median of
+// What is left for a word when everything else that a party's processor does has its price: the median of
 // rows.
 double WordPrice(const std::vector<Row>& rows, const Machine& m) {
   std::vector<double> each;
@@ -77,7 +77,7 @@ double WordPrice(const std::vector<Row>& rows, const Machine& m) {
   return each.empty() ? 0 : each[each.size() / 2];
 }
 
-// Verdict: how well a set of prices says what was measured.
+// How well a set of prices says what was measured.
 struct Verdict {
   int within = 0, rows = 0, ordered = 0, pairs = 0;
   double least = HUGE_VAL, most = 0;
@@ -119,7 +119,7 @@ gates::FunctionPlan PlanOf(const Subject& s) {
   return {FunctionOf({s.name, s.n, s.scale}).f, {}, gates::From::kP1, gates::To::kP1};
 }
 
-// Result: everything, in one place for both forms of output.
+// Everything, in one place for both forms of output.
 struct Result {
   std::vector<Subject> subjects;
   std::vector<Row> rows;
@@ -164,7 +164,7 @@ Result Measure(const FnBenchArgs& a) {
   return out;
 }
 
-// Choices: of each function and profile, keys ahead.
+// Of each function and profile, keys ahead.
 ordered_json Choices(const Result& r, int64_t count) {
   ordered_json out = json::array();
   for (const Subject& s : r.subjects) {

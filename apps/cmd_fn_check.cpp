@@ -24,7 +24,7 @@ constexpr int kLeastOfModels = 213, kLeastOfFunctions = 142;
 constexpr int kAllBits = 8;                  // domains up to so many bits are run whole
 constexpr size_t kCuts = 64, kValues = 256;  // of the others: places beside cuts, and random ones up to so many
 
-// ValuesOf: all of a small domain; else its ends, both sides of cuts and random words.
+// All of a small domain; else its ends, both sides of cuts and random words.
 std::vector<uint64_t> ValuesOf(const func::Function& f) {
   const int n = func::DomainBits(f);
   std::vector<uint64_t> x;
@@ -75,14 +75,14 @@ std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Ca
 
 namespace {
 
-// Cell: one lowering of one function on one backend.
+// One lowering of one function on one backend.
 struct Cell {
   std::string function, lowering, backend;
   int64_t values = 0, wrong = 0;
   std::string why;  // not empty: a hole
 };
 
-// Columns: the backends of the matrix.
+// The backends of the matrix.
 std::vector<std::string> Columns() {
   std::vector<std::string> out;
   for (const backends::Entry& e : backends::Usable(false)) out.push_back(e.name);
@@ -114,7 +114,7 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
   return out;
 }
 
-// Print: a line a lowering, backends side by side; then what is not covered, and where.
+// A line a lowering, backends side by side; then what is not covered, and where.
 void Print(const std::vector<Cell>& cells) {
   const std::vector<std::string> columns = Columns();
   std::vector<std::vector<std::string>> rows{{"function", "lowering"}};

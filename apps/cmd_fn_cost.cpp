@@ -22,7 +22,7 @@ std::string Time(double seconds) {
   return Fixed(seconds, 2) + " s";
 }
 
-// DropOf: columns by how little they say, first to last; of the profiles the one behind goes first.
+// Columns by how little they say, first to last; of the profiles the one behind goes first.
 std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
   std::vector<std::string> out{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
   for (size_t k = profiles.size(); k > 1; --k) out.push_back(profiles[k - 1].name);
@@ -30,7 +30,7 @@ std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
   return out;
 }
 
-// ChoiceOf: the name of what these prices choose.
+// The name of what these prices choose.
 std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all, const compiler::Prices& p) {
   for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
   return gates::Pick(plan, all, "auto", false).name;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMostAll = 20;  // --all: bits of the domain
 
-// Values: what the function is run on, from the one source that is given.
+// What the function is run on, from the one source that is given.
 PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Given& g) {
   const int n = func::DomainBits(plan.f);
   const bool shared = plan.from == gates::From::kShared;
@@ -62,7 +62,7 @@ PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Give
   return {std::move(x), {}};
 }
 
-// Time: a clause for people.
+// A clause for people.
 std::string Time(const PairResult& r, size_t count) {
   if (r.online == 0) return Fixed(r.seconds * 1e3, 1) + " ms with dealing";
   const double rate = double(count) / r.online;

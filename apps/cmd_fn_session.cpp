@@ -50,12 +50,12 @@ void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out, si
     CheckOutput();
 }
 
-// CheckCount: values that the plan and this machine's memory take.
+// Values that the plan and this machine's memory take.
 void CheckCount(roles::FunctionEngine& engine, size_t count) {
   Refuse(*engine.At(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
 }
 
-// Show: what a party ended with, on stdout or in --out.
+// What a party ended with, on stdout or in --out.
 void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>& x, const ValueRows& y) {
   if (!out.empty())
     WriteValues(out, run.plan, y);
@@ -87,7 +87,7 @@ void CheckExpected(const char* command, const roles::FunctionEngine& engine, con
          "; ask for the plan that was agreed");
 }
 
-// RunOf: the bill of so many values.
+// The bill of so many values.
 FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
   const auto work = engine.At(int(count));
   return {engine.plan(), "packed", "", compiler::BillOf(*work->schedule), work->trace.digest(), std::nullopt};
@@ -160,7 +160,7 @@ struct Called {
   std::optional<Error> end;
 };
 
-// Call: one job with P0, from greeting to end. Nothing in it depends on the result.
+// One job with P0, from greeting to end. Nothing in it depends on the result.
 Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, Wiped<uint64_t> values) {
   store::Store store(a.store);
   UsesFolder("fn ask", "store", a.store);

@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Apply: one --set.
+// One --set.
 void Apply(const std::string& setting, roles::Compiler* compiler) {
   const size_t is = setting.find('=');
   int value = 0;
@@ -45,7 +45,7 @@ void Apply(const std::string& setting, roles::Compiler* compiler) {
   compiler->Set(setting.substr(0, is), value);
 }
 
-// VariantsOf: of compile's --profile and --variant. Items have ; between; one without = is names with commas between.
+// Of compile's --profile and --variant. Items have ; between; one without = is names with commas between.
 std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   std::vector<std::pair<std::string, std::string>> wanted;  // name, profile
   auto split = [](const std::string& text, char by) {
@@ -111,14 +111,14 @@ int RunTokenize(const TokenizeArgs& a) {
 
 namespace {
 
-// FlightsOf: of the plan's first variant, for a text of 32 tokens or the longest.
+// Of the plan's first variant, for a text of 32 tokens or the longest.
 size_t FlightsOf(const nn::Plan& plan) {
   pfss::Trace t;
   nn::Build(t, plan, std::clamp(32, plan.min_tokens, plan.max_tokens));
   return size_t(pfss::Schedule(t).flights());
 }
 
-// TellUnusable: what became of calibration texts that could not be used as they are.
+// What became of calibration texts that could not be used as they are.
 // `lines`: the number of each text's line.
 void TellUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
   const size_t of = lines.size();
@@ -270,7 +270,7 @@ int RunKernels(const KernelsArgs& a) {
 
 namespace {
 
-// DevicesOf: what each role has on a device, by the names of --json.
+// What each role has on a device, by the names of --json.
 std::vector<std::pair<std::string, gpu::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
                                                                     const pfss::Schedule& s) {
   const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };

@@ -88,7 +88,7 @@ int RunDeal(const DealArgs& a) {
 
 namespace {
 
-// Weights: the model, quantised for the plan; the floats are gone when it returns.
+// The model, quantised for the plan; the floats are gone when it returns.
 nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);

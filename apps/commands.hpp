@@ -8,7 +8,7 @@
 
 namespace suf::apps {
 
-// Source: where texts come from; exactly one of the four.
+// Where texts come from; exactly one of the four.
 struct Source {
   std::string text, file, json_file, ids = {};
 };
@@ -70,7 +70,7 @@ struct CertsArgs {
 };
 int RunCerts(const CertsArgs& a);
 
-// BackendArgs: what computes, and on which device.
+// What computes, and on which device.
 struct BackendArgs {
   std::string name = "auto";
   std::optional<int> device = {};  // of cuda; none: the first
@@ -86,14 +86,14 @@ struct DealArgs {
 };
 int RunDeal(const DealArgs& a);
 
-// KeysArgs: how serve and embed take their keys.
+// How serve and embed take their keys.
 struct KeysArgs {
   int ahead = 0;                 // bundles asked for at once; 0: one, in memory only
   std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
   int window = 64;               // megabytes of keys that come ahead of a run
 };
 
-// PartyArgs: of the processes of both parties.
+// Of the processes of both parties.
 struct PartyArgs {
   std::string plan, certs, dealer, store, record, times, kernels;
   BackendArgs backend;
@@ -102,7 +102,7 @@ struct PartyArgs {
   int streams = 1;  // TLS connections of a session
   double timeout = 60;
 };
-// AnswerArgs: of P0, which listens.
+// Of P0, which listens.
 struct AnswerArgs : PartyArgs {
   std::string listen;
   bool once = false;

@@ -5,12 +5,12 @@
 
 namespace suf::apps {
 
-// Series: values at equal steps of x, over the whole width; the name stands beside it.
+// Values at equal steps of x, over the whole width; the name stands beside it.
 struct Series {
   std::string name;
   std::vector<double> y;
 };
-// Plot: lines of one scale, and strips below them of what is on or off.
+// Lines of one scale, and strips below them of what is on or off.
 struct Plot {
   double low = 0, high = 1;  // of x
   bool octaves = false;      // equal steps of log x; low > 0
@@ -21,13 +21,13 @@ struct Plot {
 // kColumns, kSamples: of the terminal form; samples of a line that fill it.
 inline constexpr int kColumns = 64, kSamples = 2 * kColumns;
 
-// Curve: 14 rows of kColumns characters between labelled axes.
+// 14 rows of kColumns characters between labelled axes.
 std::string Curve(const Plot& p);
-// CurveSvg: the same as a drawing of 800 x 480.
+// The same as a drawing of 800 x 480.
 std::string CurveSvg(const Plot& p);
-// MiddleOf: the x in the middle.
+// The x in the middle.
 double MiddleOf(const Plot& p);
-// Short: a number in few characters, at most 6 digits.
+// A number in few characters, at most 6 digits.
 std::string Short(double v);
 
 }  // namespace suf::apps

@@ -23,7 +23,7 @@ std::string Inputs(const nn::Node& n) {
   return s;
 }
 
-// Place: the layer of a node (one below its lowest input) and its column in it.
+// The layer of a node (one below its lowest input) and its column in it.
 struct Place {
   int layer = 0, column = 0;
 };
@@ -40,7 +40,7 @@ std::vector<Place> PlacesOf(const nn::Graph& g) {
 
 constexpr int kWidth = 300, kHeight = 44, kGapX = 30, kGapY = 26, kMargin = 20, kSide = 60;
 
-// ColourOf: of an operator's name: fixed for one name, far apart for different ones.
+// Of an operator's name: fixed for one name, far apart for different ones.
 std::string ColourOf(std::string_view name) {
   unsigned hash = 7;
   for (char c : name) hash = hash * 31 + unsigned(c);

@@ -7,14 +7,14 @@
 
 namespace suf::apps {
 
-// GraphRows: cells of a row a node, the first row is the head: its number, operator, place, inputs, form and rings of
+// Cells of a row a node, the first row is the head: its number, operator, place, inputs, form and rings of
 // the first and the last length class.
 std::vector<std::vector<std::string>> GraphRows(const nn::Plan& plan);
 
-// Svg: nodes in layers from top to bottom, coloured by operator; numbers of the last length class.
+// Nodes in layers from top to bottom, coloured by operator; numbers of the last length class.
 std::string Svg(const nn::Plan& plan);
 
-// Escaped: text as SVG takes it.
+// Text as SVG takes it.
 std::string Escaped(const std::string& text);
 
 }  // namespace suf::apps

@@ -6,7 +6,7 @@
 
 namespace suf::apps {
 
-// ExitCode: what a process ends with; 0 where there is no error.
+// What a process ends with; 0 where there is no error.
 constexpr int ExitCode(Cause cause) {
   switch (cause) {
     case Cause::kInput:
@@ -25,7 +25,7 @@ constexpr int ExitCode(Cause cause) {
 // that SIGPIPE ended.
 inline constexpr int kUnread = 128 + 13;
 
-// CauseOf: of a process of ours that ended with this code; a crash, too, is no fault of what was asked.
+// Of a process of ours that ended with this code; a crash, too, is no fault of what was asked.
 constexpr Cause CauseOf(int code) {
   for (Cause c : {Cause::kInput, Cause::kPeer, Cause::kRefused})
     if (ExitCode(c) == code) return c;

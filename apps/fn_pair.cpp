@@ -17,7 +17,7 @@ using pfss::Trace;
 
 namespace {
 
-// Peak: the most bytes of values that a role holds at one time, words of 8 bytes.
+// The most bytes of values that a role holds at one time, words of 8 bytes.
 int64_t Peak(const Schedule& s, Role role) {
   const std::vector<pfss::Program> programs = pfss::Programs(s, role);
   std::vector<int> last = pfss::LastUse(s, programs);

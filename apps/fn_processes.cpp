@@ -18,7 +18,7 @@ namespace suf::apps {
 
 namespace {
 
-// Total: seconds of the one run in a file of times.
+// Seconds of the one run in a file of times.
 double Total(const std::string& path) {
   std::ifstream in(path);
   std::string line;

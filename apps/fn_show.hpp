@@ -13,7 +13,7 @@ namespace suf::apps {
 
 using ValueRows = std::vector<std::vector<uint64_t>>;  // (channels)(values), modulo 2^bits
 
-// FnRun: what a row is made of.
+// What a row is made of.
 struct FnRun {
   const gates::FunctionPlan& plan;
   std::string backend, profile;
@@ -26,12 +26,12 @@ struct FnRun {
 const char* Whose(gates::From from);
 const char* Whom(gates::To to);
 
-// FnRow: schema suf.fn/1. x and y: what this process knows of both, shares or nothing otherwise.
+// Schema suf.fn/1. x and y: what this process knows of both, shares or nothing otherwise.
 nlohmann::ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y);
-// FnTable: the first values; in units, too, where the library gives scales.
+// The first values; in units, too, where the library gives scales.
 std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::vector<uint64_t>& x,
                     const ValueRows& y);
-// FnSentences: two lines: what ran between whom, and what it took; `time` is a clause that ends the second.
+// Two lines: what ran between whom, and what it took; `time` is a clause that ends the second.
 std::string FnSentences(const FnRun& run, int64_t count, const std::string& time);
 
 // Returns the file of each channel's values: OUT, or OUT.CHANNEL of several. Throws Cause::kRefused if a channel's
@@ -39,10 +39,10 @@ std::string FnSentences(const FnRun& run, int64_t count, const std::string& time
 std::vector<std::string> FilesOf(const std::string& out, const gates::FunctionPlan& plan);
 // Throws Cause::kResource unless WriteValues can write so many values. Leaves nothing behind.
 void ProbeValues(const std::string& out, const gates::FunctionPlan& plan, uint64_t values);
-// WriteValues: what a party learned or keeps, a file a channel: FILE, or FILE.CHANNEL of several. Shares and bits are
+// What a party learned or keeps, a file a channel: FILE, or FILE.CHANNEL of several. Shares and bits are
 // words below 2^bits, signed numbers are signed.
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y);
-// ReadValues: the inverse of a run's output, for who compares both parties'.
+// The inverse of a run's output, for who compares both parties'.
 ValueRows ReadValues(const std::string& out, const gates::FunctionPlan& plan);
 
 }  // namespace suf::apps

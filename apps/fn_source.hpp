@@ -12,14 +12,14 @@
 
 namespace suf::apps {
 
-// Given: a function, and what the library says of it.
+// A function, and what the library says of it.
 struct Given {
   func::Function f;
   std::optional<func::Made> made;
 };
-// FunctionOf: a path (one that ends in .suf, or holds a slash) is read, a name is the library's. Throws Cause::kInput.
+// A path (one that ends in .suf, or holds a slash) is read, a name is the library's. Throws Cause::kInput.
 Given FunctionOf(const FunctionArgs& a);
-// PlanOf: with its ends; the choice is left open.
+// With its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
 // Picks the lowering of that name, or with `auto` the best by the profile for so many values, on a backend that can do
@@ -27,11 +27,11 @@ gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 
-// ChoicesOf: each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
+// Each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
 // value. (cmd_fn_check.cpp)
 std::vector<compiler::Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Capabilities& can = {});
 
-// Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
+// A function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
 struct Numeric {
   bool is_signed = false;
@@ -39,25 +39,25 @@ struct Numeric {
 };
 Numeric NumericOf(const Given& g);
 
-// Limits: the numbers that a function takes, where they are fewer than its words.
+// The numbers that a function takes, where they are fewer than its words.
 struct Limits : func::Taken {
   std::string name;
-  // Want: throws Cause::kInput for a number outside; `text` is what was written.
+  // Throws Cause::kInput for a number outside; `text` is what was written.
   void Want(const std::string& where, const std::string& text, int64_t number) const;
 };
-// LimitsOf: of a library function, also if it comes from a file or a plan.
+// Of a library function, also if it comes from a file or a plan.
 std::optional<Limits> LimitsOf(const Given& g);
 
-// WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
+// A whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
 uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits = {});
-// ReadWords: a file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
+// A file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
 // n's.
 std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits = {});
-// WriteWords: what ReadWords reads, with the ring; for its owner's eyes.
+// What ReadWords reads, with the ring; for its owner's eyes.
 void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
-// WriteText: a whole file. Throws Cause::kResource.
+// A whole file. Throws Cause::kResource.
 void WriteText(const std::string& path, const std::string& text);
-// AtCommas: the parts of a text between commas.
+// The parts of a text between commas.
 std::vector<std::string> AtCommas(const std::string& text);
 
 }  // namespace suf::apps

@@ -33,7 +33,7 @@ double Cpu() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
-// Watch: of this thread, since it was made.
+// Of this thread, since it was made.
 struct Watch {
   double cpu = Cpu();
   Clock::time_point wall = Clock::now();
@@ -43,7 +43,7 @@ Took Least(const Took& a, const Took& b) { return {std::min(a.cpu, b.cpu), std::
 
 constexpr uint16_t kKind = net::kFirstRun;
 
-// Session: the two ends of one TLS connection.
+// The two ends of one TLS connection.
 class Session {
  public:
   explicit Session(const std::string& certs)
@@ -132,7 +132,7 @@ struct FnBench::State {
     for (auto& p : pool) p = std::make_unique<exec::Pool>(1);
     for (size_t r : {0, 1, 2}) backend[r] = cpu::MakePacked(*pool[r], v);
   }
-  // Carry: bytes from P0's end to P1's; of the end that takes longer.
+  // Bytes from P0's end to P1's; of the end that takes longer.
   Took Carry(View bytes) {
     std::array<Took, 2> took;
     Bytes room(store::kChunkBytes);
@@ -149,7 +149,7 @@ struct FnBench::State {
     });
     return {std::max(took[0].cpu, took[1].cpu), took[1].wall};
   }
-  // Keep: bytes to a file in tagged chunks, as a store keeps them, and back.
+  // Bytes to a file in tagged chunks, as a store keeps them, and back.
   Took Keep(View bytes) {
     const std::string path = folder / "key";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

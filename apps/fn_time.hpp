@@ -13,11 +13,11 @@
 
 namespace suf::apps {
 
-// Took: seconds. cpu: of the thread that did it, whatever else the machine does meanwhile. wall: by the clock.
+// Seconds. cpu: of the thread that did it, whatever else the machine does meanwhile. wall: by the clock.
 struct Took {
   double cpu = 0, wall = 0;
 };
-// FnTimes: of one run. carry: the larger key over TLS, at the end that takes longer. keep: the larger key into a file
+// Of one run. carry: the larger key over TLS, at the end that takes longer. keep: the larger key into a file
 // in tagged chunks, and back. party: from the first online step to the last. both: by the clock, from both parties'
 // start to the later end.
 struct FnTimes {
@@ -25,10 +25,10 @@ struct FnTimes {
   std::array<Took, 2> party;
   double both = 0;
 };
-// Least: the least of each, as noise only adds.
+// The least of each, as noise only adds.
 FnTimes Least(const FnTimes& a, const FnTimes& b);
 
-// Machine: the prices of this machine, and the part of a flight in which a processor works, at both ends together.
+// The prices of this machine, and the part of a flight in which a processor works, at both ends together.
 struct Machine {
   compiler::Prices prices;
   double busy = 0;
@@ -36,22 +36,22 @@ struct Machine {
   double wait() const { return std::max(0.0, prices.flight - busy); }
 };
 
-// Trial: one plan for so many values, ready to run again and again.
+// One plan for so many values, ready to run again and again.
 class Trial;
 const compiler::Bill& BillOf(const Trial& t);
 
-// FnBench: certificates, one TLS session between the parties, a file for keys, a backend and a core for each role.
+// Certificates, one TLS session between the parties, a file for keys, a backend and a core for each role.
 class FnBench {
  public:
   explicit FnBench(ring::Variant variant);
   ~FnBench();
-  // Prepare: of a plan from p0 or p1. Throws what Emit throws.
+  // Of a plan from p0 or p1. Throws what Emit throws.
   std::shared_ptr<Trial> Prepare(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x);
-  // Verify: runs once and compares every value with the function's meaning. Throws Cause::kRefused.
+  // Runs once and compares every value with the function's meaning. Throws Cause::kRefused.
   void Verify(Trial& trial);
-  // Run: with fresh keys.
+  // With fresh keys.
   FnTimes Run(Trial& trial);
-  // Measure: a flight and a byte on the session, a byte of a key kept, an AES block of the PRG. A word is left 0, as no
+  // A flight and a byte on the session, a byte of a key kept, an AES block of the PRG. A word is left 0, as no
   // program is words alone.
   Machine Measure();
 

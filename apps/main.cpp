@@ -25,7 +25,7 @@ namespace {
 
 using namespace suf::apps;  // NOLINT: this file is the list of commands
 
-// AddSource: exactly one of the ways to give texts. Not an option group: its positional would not be found after "--".
+// Exactly one of the ways to give texts. Not an option group: its positional would not be found after "--".
 void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
   std::vector<CLI::Option*> ways;
   if (text) ways.push_back(c->add_option("text", s->text, "one text (after -- when it begins with a dash)"));
@@ -47,7 +47,7 @@ void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
   });
 }
 
-// SettingsHelp: what --set takes.
+// What --set takes.
 std::string SettingsHelp() {
   std::string help =
       "another number than the compiler's own, where it asks for one; may be repeated, the last one of a name counts:";
@@ -56,7 +56,7 @@ std::string SettingsHelp() {
   return help;
 }
 
-// NameValues: says in the help what an option takes, instead of TEXT and INT, and which files - can stand for.
+// Says in the help what an option takes, instead of TEXT and INT, and which files - can stand for.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {{"--calibrate", "FILE"},
                                                             {"--ids", "FILE"},
@@ -108,7 +108,7 @@ void RefuseEmpty(CLI::App* c) {
   for (CLI::App* sub : c->get_subcommands({})) RefuseEmpty(sub);
 }
 
-// OptionIn: the option of this command that a sentence of CLI11 names first, or null.
+// The option of this command that a sentence of CLI11 names first, or null.
 const CLI::Option* OptionIn(const CLI::App* c, const std::string& sentence) {
   const CLI::Option* found = nullptr;
   size_t first = sentence.npos;
@@ -119,7 +119,7 @@ const CLI::Option* OptionIn(const CLI::App* c, const std::string& sentence) {
   return found;
 }
 
-// Translated: what CLI11 found, where its own words leave out what would be right.
+// What CLI11 found, where its own words leave out what would be right.
 std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
   const std::string what = x.what();
   const CLI::Option* const option = OptionIn(c, what);
@@ -144,7 +144,7 @@ std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
   return what;
 }
 
-// Usage: the sentence for a command line that cannot be read.
+// The sentence for a command line that cannot be read.
 std::string Usage(const CLI::App& app, const CLI::ParseError& x) {
   std::string command = "suf";
   const CLI::App* at = &app;

@@ -26,7 +26,7 @@ void AddStreams(CLI::App* c, int* streams) {
 
 namespace {
 
-// AddKeys: of both parties.
+// Of both parties.
 void AddKeys(CLI::App* c, KeysArgs* keys) {
   c->add_option("--ahead", keys->ahead,
                 "keep the keys of up to so many texts of one length in the store, where the dealer and the other party "

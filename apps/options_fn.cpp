@@ -11,7 +11,7 @@ namespace suf::apps {
 
 namespace {
 
-// AddFunction: F and, of a library name, its ring and scale.
+// F and, of a library name, its ring and scale.
 void AddFunction(CLI::App* c, FunctionArgs* f, bool required = true) {
   auto* name =
       c->add_option("function", f->name, "a file F.suf, or a name of suf fn list, with arguments: 'clamp(-1,1)'");
@@ -24,7 +24,7 @@ void AddFunction(CLI::App* c, FunctionArgs* f, bool required = true) {
       ->option_text("BITS");
 }
 
-// AddEnds: who brings x and who learns F(x).
+// Who brings x and who learns F(x).
 void AddEnds(CLI::App* c, EndsArgs* ends) {
   c->add_option("--from", ends->from, "who brings x: p1 (default), p0, or shared: each party an additive share")
       ->option_text("PARTY");
@@ -33,12 +33,12 @@ void AddEnds(CLI::App* c, EndsArgs* ends) {
       ->option_text("PARTY");
 }
 
-// ProfileHelp: with what is taken where none is given.
+// With what is taken where none is given.
 std::string ProfileHelp(const char* otherwise) {
   return Str("prices of a network: ", compiler::PricesHelp(), " (default: ", otherwise, ")");
 }
 
-// FormulaHelp: every word of a formula, in lines of a terminal.
+// Every word of a formula, in lines of a terminal.
 std::string FormulaHelp() {
   constexpr size_t kColumns = 78;
   const std::pair<func::FormulaWord::Kind, const char*> kinds[] = {{func::FormulaWord::kOperator, "operators"},
@@ -57,7 +57,7 @@ std::string FormulaHelp() {
   return out;
 }
 
-// AddFnLook: fn list, show, fit.
+// Fn list, show, fit.
 void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   fn->add_subcommand("list", "the library: functions by name, their ranges and errors\nExample:  suf fn list")
       ->callback([=] { *status = RunFnList(); });
@@ -117,7 +117,7 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   f->callback([=] { *status = RunFnFit(all->fit); });
 }
 
-// AddFnPrices: fn cost, check.
+// Fn cost, check.
 void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* c = fn->add_subcommand("cost",
                                "every way to compute a function in private, what each needs, and the choice\n"
@@ -148,7 +148,7 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
   k->callback([=] { *status = RunFnCheck(all->check); });
 }
 
-// AddFnBench: fn bench.
+// Fn bench.
 void AddFnBench(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* b = fn->add_subcommand("bench",
                                "what every lowering of a dozen functions takes on this machine, beside what the "
@@ -165,7 +165,7 @@ void AddFnBench(CLI::App* fn, FunctionCommands* all, int* status) {
   b->callback([=] { *status = RunFnBench(all->bench); });
 }
 
-// AddFnRun: fn run.
+// Fn run.
 void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* r = fn->add_subcommand("run",
                                "a function between two parties of this machine, compared with its own meaning\n"
@@ -202,7 +202,7 @@ constexpr const char* kSemiHonest =
     "messages "
     "learns more of P1's x, perhaps all of it, unnoticed";
 
-// AddExpect: the plan that a party agreed to. otherwise: which plans it takes without.
+// The plan that a party agreed to. otherwise: which plans it takes without.
 void AddExpect(CLI::App* c, ExpectArgs* expect, const char* otherwise) {
   c->add_option("--expect-to", expect->to,
                 Str("take only a plan by which p1, p0, both or nobody (shared) learns the "
@@ -213,7 +213,7 @@ void AddExpect(CLI::App* c, ExpectArgs* expect, const char* otherwise) {
       ->option_text("HEX");
 }
 
-// AddFnSession: fn plan, serve, ask.
+// Fn plan, serve, ask.
 void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* p = fn->add_subcommand("plan",
                                "make the plan of a function: what dealer and both parties hold, and no secret\n"

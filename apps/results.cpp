@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Row: what `embed` says of one text, without the floats' rounding.
+// What `embed` says of one text, without the floats' rounding.
 ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::Embedding& d,
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
@@ -39,7 +39,7 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   return row;
 }
 
-// Said: one text's line for people.
+// One text's line for people.
 std::string Said(const Line& l, const ordered_json& row) {
   const auto& e = row["embedding"];
   const std::string begin =
@@ -107,7 +107,7 @@ void Results::Loop() {
   }
 }
 
-// Write: as much work for a result of zero as for any other.
+// As much work for a result of zero as for any other.
 void Results::Write(const Done& d) {
   Line& l = *d.line;
   ordered_json row;

@@ -16,13 +16,13 @@
 
 namespace suf::apps {
 
-// Done: a text that the session is done with; the same whatever its result is.
+// A text that the session is done with; the same whatever its result is.
 struct Done {
   Line* line;                                      // gets the error of a result that is zero
   std::optional<roles::Embedding> embedding = {};  // none: it could not be used, and line->error says why
 };
 
-// Results: writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
+// Writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
 // what a text's result takes (about 10 kB), as rows for --out always have.
 class Results {
  public:
@@ -31,7 +31,7 @@ class Results {
   Results(const EmbedArgs& a, const roles::ModelEngine& engine);
   ~Results();  // writes what is left, without --out
   void Add(Done done);
-  // End: all is on stdout, and in --out; throws what went wrong on the way.
+  // All is on stdout, and in --out; throws what went wrong on the way.
   void End();
   // Whether no further result is wanted: a write failed, or the reader of stdout has gone.
   bool Stop() const { return stop_.load() || OutputGone(); }

@@ -51,7 +51,7 @@ namespace {
 
 constexpr std::time_t kSoon = 30 * 24 * 3600;  // seconds
 
-// FolderOf: `certs` itself, or its sub-folder of the role if that has a certificate, or may have one that we cannot
+// `certs` itself, or its sub-folder of the role if that has a certificate, or may have one that we cannot
 // see.
 std::string FolderOf(const std::string& certs, Role role) {
   const fs::path sub = fs::path(certs) / Name(role);
@@ -184,7 +184,7 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 
 namespace {
 
-// SessionState: what the one session of P0 does, for who asks while it runs.
+// What the one session of P0 does, for who asks while it runs.
 class SessionState {
  public:
   explicit SessionState(const proto::Unit& unit) : unit_(unit) {}

@@ -129,7 +129,7 @@ std::string Fold(const std::string& line, size_t columns) {
   }
 }
 
-// Folding: gathers lines, and writes each whole.
+// Gathers lines, and writes each whole.
 class Streams::Folding : public std::streambuf {
  public:
   Folding(std::ostream& stream, int fd) : stream_(stream), fd_(fd), under_(stream.rdbuf(this)) {}

@@ -30,7 +30,7 @@ std::string Joined(const std::vector<std::string>& all) {
   return out;
 }
 
-// BarText: title, bar, percent and step; a narrow terminal has a short bar, or none.
+// Title, bar, percent and step; a narrow terminal has a short bar, or none.
 std::string BarText(const std::string& title, double done, const std::string& what, size_t columns) {
   const double part = std::clamp(done, 0.0, 1.0);
   const size_t bar = columns >= 70 ? 30 : columns >= 36 ? 10 : 0, full = size_t(part * double(bar));
@@ -40,7 +40,7 @@ std::string BarText(const std::string& title, double done, const std::string& wh
 
 }  // namespace
 
-// Ticker: says every ten seconds how far a phase is.
+// Says every ten seconds how far a phase is.
 struct Bar::Ticker {
   std::mutex m;
   std::condition_variable_any over;

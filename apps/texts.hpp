@@ -35,13 +35,13 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate);
 
 // Fills ids, or error: invalid UTF-8, empty, beyond the limits, no ids. tokenizer: may be null where ids were given.
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines);
-// TokenizeFor: the same for a plan; vocabulary: the file to load where ids were not given.
+// The same for a plan; vocabulary: the file to load where ids were not given.
 void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
                  std::vector<Line>* lines);
 // Makes the plan of suf compile from the lines that can be used, and returns all of them. Throws as Finish if none can.
 // (cmd_plan.cpp)
 std::vector<Line> Compile(const CompileArgs& a);
-// Finish: 0, or 2 with the sentence when lines failed.
+// 0, or 2 with the sentence when lines failed.
 int Finish(const std::vector<Line>& lines);
 
 // Rows of --json. RowOf: a row as text, with the line's id in place of the "id" that is null in it. ErrorRow: the row

@@ -10,12 +10,12 @@
 
 namespace suf::apps {
 
-// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}, "spans": {part: [begin, end]}},
+// {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}, "spans": {part: [begin, end]}},
 // spans in seconds since 1970, those that there were of deal, keys, ahead and online. Of a role on a device a scope has
 // "host" and "launches", too, and the row "device_bytes" and "pinned_bytes".
 nlohmann::ordered_json TimesJson(const run::Times& t);
 
-// TimesFile: readable by its owner alone; does nothing when its path is empty.
+// Readable by its owner alone; does nothing when its path is empty.
 class TimesFile {
  public:
   // Throws Cause::kResource when the file cannot be made.

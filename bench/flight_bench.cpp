@@ -31,7 +31,7 @@ constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{128} <
 constexpr int kTrips = 201;
 constexpr size_t kStep = 4096;  // from one trip's message to the next one's, in what is random
 
-// Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there. ToHost begins
+// Where a party's message lies. Piece by piece it goes to the host's memory, and comes from there. ToHost begins
 // with all pieces; Await: the next one is there, of `bytes` bytes.
 class Place {
  public:
@@ -111,7 +111,7 @@ void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room,
   }
 }
 
-// Fly: P0's trips there and back, or P1's, whose answer follows what came in the device's order, as in a step: nobody
+// P0's trips there and back, or P1's, whose answer follows what came in the device's order, as in a step: nobody
 // waits for it between. `told` takes what P0 measured.
 void Fly(size_t me, TcpLink& link, Place& place,
          const std::function<void(size_t bytes, std::vector<double> us)>& told) {

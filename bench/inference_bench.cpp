@@ -82,7 +82,7 @@ Options Parse(int argc, char** argv) try {
   Fail(Cause::kInput, kUsage);
 }
 
-// Dealt: both bodies in memory that a device reaches, chunk after chunk with room for a tag before each, and how long
+// Both bodies in memory that a device reaches, chunk after chunk with room for a tag before each, and how long
 // it took.
 struct Dealt {
   std::array<std::vector<exec::HostBuffer>, 2> chunks;
@@ -94,7 +94,7 @@ struct Dealer {
   Seat& seat;
   const pfss::Schedule& schedule;
   run::Inputs inputs;
-  // Deal: chunks go to both parties, from a thread each; milliseconds.
+  // Chunks go to both parties, from a thread each; milliseconds.
   double Deal(const pfss::Material& m, Pair& to, run::Times* times) {
     const uint64_t window = std::max(store::kKeyWindow, run::WindowOf(schedule));
     return DealInto(m, times, [&](int p, store::SharedLayout layout) {
@@ -135,7 +135,7 @@ ordered_json MsOf(const pfss::Spent& s, int runs) {
           {"wire", ms(s.wire)},       {"wait", ms(s.wait)}, {"launches", s.launches / runs}};
 }
 
-// Results: of all runs of a call.
+// Of all runs of a call.
 struct Results {
   std::vector<double> deal, transport, online, blocks;
   pfss::Spent all[2], dealing;               // dealing: of runs that measure each operator
@@ -149,7 +149,7 @@ constexpr int kWarm = 2;      // runs before those: memory and kernels of a devi
 constexpr size_t kTexts = 3;  // in turns
 constexpr int kMeasured = 3;  // runs that measure each operator
 
-// Bench: a model between both parties, three texts in turns.
+// A model between both parties, three texts in turns.
 class Bench {
  public:
   explicit Bench(const Options& o) : o_(o), pair_(MakePair(o)), seat_(o, o.device[0]) {
@@ -171,7 +171,7 @@ class Bench {
       means_[k] = simulator.Run(texts_[k]).y;
     }
   }
-  // Measure: all runs with keys that come so; a line.
+  // All runs with keys that come so; a line.
   ordered_json Measure(const std::string& keys) {
     Results r;
     for (int run = -kWarm; run < o_.runs + kMeasured; ++run)

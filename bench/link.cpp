@@ -34,7 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Nanos = std::chrono::nanoseconds;
 
-// VirtioHeader: before each packet; <linux/virtio_net.h> is not C++.
+// Before each packet; <linux/virtio_net.h> is not C++.
 struct VirtioHeader {
   uint8_t flags, gso_type;  // 0: one segment
   uint16_t hdr_len, gso_size, csum_start, csum_offset;
@@ -50,7 +50,7 @@ constexpr int kHeaders = 52;   // IPv4 and TCP with timestamps
   std::exit(1);
 }
 
-// OpenTun: a device link0 in that namespace; the process returns to its own.
+// A device link0 in that namespace; the process returns to its own.
 int OpenTun(const char* netns) {
   int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   int there = open((std::string("/run/netns/") + netns).c_str(), O_RDONLY | O_CLOEXEC);
@@ -66,7 +66,7 @@ int OpenTun(const char* netns) {
   return fd;
 }
 
-// WireBytes: what a packet, its virtio header first, takes on the wire.
+// What a packet, its virtio header first, takes on the wire.
 size_t WireBytes(const std::vector<char>& packet) {
   VirtioHeader h;
   std::memcpy(&h, packet.data(), sizeof h);
@@ -75,7 +75,7 @@ size_t WireBytes(const std::vector<char>& packet) {
   return bytes + (segments - 1) * kHeaders + segments * kEthernet;
 }
 
-// Way: one direction.
+// One direction.
 struct Way {
   int from, to;
   Nanos delay, patience;
@@ -86,7 +86,7 @@ struct Way {
   uint64_t seen = 0, packets = 0, bytes = 0, dropped = 0, refused = 0;
   std::vector<float> late_us{};
 
-  // Take: at most `most` packets, which came at `now`; false when there are no more.
+  // At most `most` packets, which came at `now`; false when there are no more.
   bool Take(Clock::time_point now, int most) {
     std::vector<char> buffer(kLargest);
     for (int i = 0; i < most; ++i) {
@@ -104,7 +104,7 @@ struct Way {
     }
     return true;
   }
-  // Give: packets that are due; the time of the next one.
+  // Packets that are due; the time of the next one.
   Clock::time_point Give(Clock::time_point now) {
     for (; !flying.empty(); flying.pop_front()) {
       auto& [due, packet] = flying.front();
@@ -123,7 +123,7 @@ double Quantile(std::vector<float>& v, double q) {
   return *at;
 }
 
-// SelfTest: one way between two sockets, by a clock of its own: 1 byte a microsecond, 5 ms, 3 ms of queue.
+// One way between two sockets, by a clock of its own: 1 byte a microsecond, 5 ms, 3 ms of queue.
 int SelfTest() {
   int in[2], out[2];
   for (int* s : {in, out})

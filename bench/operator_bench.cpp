@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 using nn::IntArray;
 using nn::Ints;
 
-// Case: an operator, what Spec takes and how that lies in the wire, and what is to come out.
+// An operator, what Spec takes and how that lies in the wire, and what is to come out.
 struct Case {
   const char* name;
   int rows, columns, tokens;
@@ -97,13 +97,13 @@ struct Unwatched : nn::Watch {
 
 constexpr int kWarm = 2, kMeasured = 3;  // runs before the timed ones, and after them those that measure each operator
 
-// Timing: of a schedule's runs between two threads.
+// Of a schedule's runs between two threads.
 struct Timing {
   double online_ms = 0;  // P1's, median
   std::array<run::Times, 2> all, measured;
 };
 
-// Runs: each with fresh keys; `check` is given what both parties end with.
+// Each with fresh keys; `check` is given what both parties end with.
 Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::array<pfss::Backend*, 2> backend,
             int runs, const std::function<void(const std::array<std::vector<uint64_t>, 2>&)>& check) {
   Timing out;
@@ -140,7 +140,7 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
   return out;
 }
 
-// Given: P1's words as a public wire.
+// P1's words as a public wire.
 pfss::Wire<pfss::kPub> Given(pfss::Trace& t, const pfss::Shape& shape, int ring) {
   const pfss::Own<1> own = t.input<pfss::kP1>("x", shape, 64, 0);
   const auto given = t.give<1>(own, ring, "x");
@@ -195,7 +195,7 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
             << std::endl;
 }
 
-// Told: keeps what a step took. The kernels of a backend that measures its scopes are told apart by step, where their
+// Keeps what a step took. The kernels of a backend that measures its scopes are told apart by step, where their
 // nodes' scopes do not: a kernel may make nodes of two.
 class Told : public pfss::Forward {
  public:
@@ -206,7 +206,7 @@ class Told : public pfss::Forward {
   pfss::Spent* const to_;
 };
 
-// TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at a party: the kernel that makes the bits to
+// An exact 12-bit cut of words of 32 bits by tables of digits, at a party: the kernel that makes the bits to
 // be opened and the one that finishes with shares of the quotient. Bytes: what they cannot but move: the opened word,
 // words of the PRG, key sections and messages, and the share.
 void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {

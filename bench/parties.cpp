@@ -29,7 +29,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kTag = net::ChunkTags::kBytes;
 
-// Party: P0 or P1.
+// P0 or P1.
 class Party {
  public:
   Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.At(o.tokens)) {}
@@ -39,12 +39,12 @@ class Party {
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
-  // Keys: none yet, for the next inference.
+  // None yet, for the next inference.
   std::unique_ptr<store::KeySource> Keys(const std::string& keys) const {
     return std::make_unique<store::KeySource>(
         work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
-  // Run: online: called as the inference begins.
+  // Online: called as the inference begins.
   Outcome Run(Job job, store::KeySource& keys, run::Link& link, const std::function<void()>& online = {}) {
     pfss::Material own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
@@ -66,7 +66,7 @@ class Party {
   run::Inputs inputs_;
 };
 
-// Threads: of this process.
+// Of this process.
 class Threads : public Pair {
  public:
   explicit Threads(const Options& o) : o_(o) {}
@@ -164,7 +164,7 @@ Outcome Read(const ordered_json& j) {
   return o;
 }
 
-// Serve: a party's process.
+// A party's process.
 void Serve(const Options& o, int p, int control, const std::vector<int>& key_sockets, const std::vector<int>& sockets) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Party party(o, p);
@@ -198,7 +198,7 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
   }
 }
 
-// Processes: of their own.
+// Of their own.
 class Processes : public Pair {
  public:
   explicit Processes(const Options& o) : o_(o) {

@@ -15,7 +15,7 @@
 namespace suf::bench {
 
 using Clock = std::chrono::steady_clock;
-// Ms: milliseconds since then.
+// Milliseconds since then.
 inline double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 
 struct Options {
@@ -26,10 +26,10 @@ struct Options {
   bool processes() const { return parties == "processes"; }
 };
 
-// Whole: whether each party has its keys before it begins.
+// Whether each party has its keys before it begins.
 inline bool Whole(const std::string& keys) { return keys == "resident" || keys == "uploaded"; }
 
-// Seat: what a role computes with.
+// What a role computes with.
 struct Seat {
   Seat(const Options& o, int device);
   exec::Pool pool;
@@ -37,7 +37,7 @@ struct Seat {
   roles::ModelEngine engine;
 };
 
-// Job: one inference of a party.
+// One inference of a party.
 struct Job {
   Hash rho;
   Secret key;
@@ -45,32 +45,32 @@ struct Job {
   std::string keys;
   bool timed = false;
 };
-// Outcome: what P1 learns, and where a party's time went.
+// What P1 learns, and where a party's time went.
 struct Outcome {
   run::Times times;
   std::vector<uint64_t> words;
 };
 
-// ReadWeights: P0's.
+// P0's.
 nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan);
 
-// Pair: both parties.
+// Both parties.
 class Pair {
  public:
   virtual ~Pair() = default;
-  // Setup: before the first inference: P0's weights, and what P1 is sent once.
+  // Before the first inference: P0's weights, and what P1 is sent once.
   virtual void Setup(const nn::Quantised& weights, View setup) = 0;
-  // Begin: the next inference of both. Streamed ones run at once, others at Go, which returns when all keys are there
+  // The next inference of both. Streamed ones run at once, others at Go, which returns when all keys are there
   // and both run.
   virtual void Begin(std::array<Job, 2> jobs) = 0;
-  // Key: the next chunk of a party's keys; from one thread a party. Gone: returns when one is read no more.
+  // The next chunk of a party's keys; from one thread a party. Gone: returns when one is read no more.
   virtual void Key(int p, View chunk) = 0;
   virtual void Gone(int /*p*/, View /*chunk*/) {}
   virtual double Go() = 0;  // milliseconds until all keys were there
   virtual std::array<Outcome, 2> End() = 0;
 };
 
-// MakePair: before anything has made a thread or used a device, as processes are forked.
+// Before anything has made a thread or used a device, as processes are forked.
 std::unique_ptr<Pair> MakePair(const Options& o);
 
 }  // namespace suf::bench

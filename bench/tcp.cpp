@@ -21,7 +21,7 @@ namespace {
   Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
 }
 
-// Socket: a pipe that is a socket alone. What is queued leaves from where it lies, unless it is short.
+// A pipe that is a socket alone. What is queued leaves from where it lies, unless it is short.
 class Socket final : public net::Pipe {
  public:
   explicit Socket(int fd) : fd_(fd) {}

@@ -9,13 +9,13 @@
 
 namespace suf::bench {
 
-// Connected: `count` TCP connections over the loopback, their two ends, with TCP_NODELAY. Throws Cause::kResource.
+// `count` TCP connections over the loopback, their two ends, with TCP_NODELAY. Throws Cause::kResource.
 std::array<std::vector<int>, 2> Connected(int count);
 // Put, Get: all bytes of a blocking socket. Throw Cause::kPeer when it ends.
 void Put(int socket, View bytes);
 void Get(int socket, std::span<uint8_t> bytes);
 
-// TcpChannel: a session's channel as the product has it, with its threads and its way to divide a frame; but its pipes
+// A session's channel as the product has it, with its threads and its way to divide a frame; but its pipes
 // are sockets. Takes them over.
 std::unique_ptr<net::Channel> TcpChannel(const std::vector<int>& sockets);
 

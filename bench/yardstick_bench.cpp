@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
-// ReadRate: bytes a second of summing 512 MB, beyond any cache; the best of five.
+// Bytes a second of summing 512 MB, beyond any cache; the best of five.
 double ReadRate() {
   std::vector<uint64_t> words(size_t{64} << 20, 3);
   double best = 1e9;
@@ -35,7 +35,7 @@ double ReadRate() {
   return double(words.size() * 8) / best;
 }
 
-// RoundTrip: seconds; the median of five means.
+// Seconds; the median of five means.
 double RoundTrip() {
   constexpr int kTrips = 4000, kRuns = 5;
   int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;

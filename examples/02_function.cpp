@@ -16,7 +16,7 @@ namespace {
 constexpr int kShift = 3;          // the wire has 3 bits more than the function's argument
 constexpr int kBits = 8 + kShift;  // ring of the wire
 
-// Agree: the gate of f over every number of the wire's ring, by two parties, against its meaning.
+// The gate of f over every number of the wire's ring, by two parties, against its meaning.
 bool Agree(const gates::Function& gate) {
   std::vector<int64_t> z;
   for (int64_t v = -(1 << (kBits - 1)); v < 1 << (kBits - 1); ++v) z.push_back(v);

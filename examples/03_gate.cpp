@@ -12,7 +12,7 @@ using namespace suf;
 
 namespace {
 
-// Lookup: y = table[x] in Z_{2^ring} for a wire x in Z_{2^k}, 2^k entries. Entries are in [0, 2^(bits - 2)). One flight
+// y = table[x] in Z_{2^ring} for a wire x in Z_{2^k}, 2^k entries. Entries are in [0, 2^(bits - 2)). One flight
 // to shares.
 struct Lookup {
   static constexpr std::string_view kName = "lookup";
@@ -20,14 +20,14 @@ struct Lookup {
   int bits = 0;  // ring in which an entry is opened
   int ring = 0;  // of the result
 
-  // Spec: plain arithmetic, and never a call of Build: tests compare two independent statements.
+  // Plain arithmetic, and never a call of Build: tests compare two independent statements.
   gates::Ints Spec(const gates::Ints& x) const {
     gates::Ints y;
     for (int64_t v : x) y.push_back(table[size_t(v) % table.size()]);
     return y;
   }
 
-  // Build: one emitting call a statement, so that every compiler numbers the nodes alike.
+  // One emitting call a statement, so that every compiler numbers the nodes alike.
   gates::Owing Build(gates::Trace& t, const gates::Wire<gates::kPub>& x) const {
     // Both know x + r. The dealer sends shares of the one-hot vector of r; rotated by x + r it selects table[x]. What
     // comes out is +-table[x] in shares: the sign is the dealer's secret (the half-tree trick that saves a conversion).
@@ -46,7 +46,7 @@ struct Lookup {
     return y.Done();  // shares, and a word that the dealer still owes: the caller decides how it is paid
   }
 
-  // KeyBits: an element, both bundles together: the one-hot vector of r, and sign times 1, top bit and value of the
+  // An element, both bundles together: the one-hot vector of r, and sign times 1, top bit and value of the
   // opening's mask.
   int64_t KeyBits() const { return int64_t(table.size()) + ring + (ring - bits) + ring; }
 };

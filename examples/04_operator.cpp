@@ -18,7 +18,7 @@
 namespace suf::examples {
 namespace {
 
-// Energy: x (n, d) -> (n, 1). One flight.
+// x (n, d) -> (n, 1). One flight.
 struct Energy : nn::Define<Energy> {
   static constexpr const char* kName = "energy";  // in a plan; a program without it refuses the plan by name
 

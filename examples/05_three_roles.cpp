@@ -21,7 +21,7 @@ namespace {
 
 const std::vector<std::string> kTexts{"the dog sleeps", "a cat is old", "the dog is old"};
 
-// Folder: a private directory that goes when the program ends.
+// A private directory that goes when the program ends.
 struct Folder {
   Folder() : path((std::filesystem::temp_directory_path() / "suf-example-XXXXXX").string()) {
     if (!mkdtemp(path.data())) Fail(Cause::kResource, "cannot make ", path, "; check free space and rights");
@@ -31,7 +31,7 @@ struct Folder {
   std::string path;
 };
 
-// Serving: a listener in a thread, until the end of the block. What ends a session is said, and ends nothing else.
+// A listener in a thread, until the end of the block. What ends a session is said, and ends nothing else.
 class Serving {
  public:
   Serving(const net::Credentials& own, std::vector<Role> peers, std::function<void(net::Channel&)> session)

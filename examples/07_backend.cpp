@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<size_t> generated{0}, evaluated{0};
 
-// Counting: DCFs (here the library's own; yours go in their place), of which it counts how many it makes and reads.
+// DCFs (here the library's own; yours go in their place), of which it counts how many it makes and reads.
 class Counting : public pfss::Kernels {
  public:
   void DcfGen(const pfss::Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,

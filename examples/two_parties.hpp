@@ -18,13 +18,13 @@ class TwoParties {
       : t(backend->capabilities()), backend_(std::move(backend)) {}
   pfss::Trace t;
 
-  // Give: numbers of P1 as a wire in Z_{2^k}: both parties know z + r, the dealer knows r.
+  // Numbers of P1 as a wire in Z_{2^k}: both parties know z + r, the dealer knows r.
   pfss::SharedWire<pfss::kPub> Give(const std::vector<int64_t>& z, int k) {
     inputs_[1].Set("z", z);
     pfss::Own<1> own = t.input<pfss::kP1>("z", {int64_t(z.size())}, 64, 0);
     return t.give<1>(own, k, "z");
   }
-  // Run: reveals y to P1, lints, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
+  // Reveals y to P1, lints, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
   // dealer) is settled first.
   std::vector<int64_t> Run(const compiler::Owing& y) {
     pfss::Sh shares = compiler::Settle(t, y);
@@ -43,7 +43,7 @@ class TwoParties {
     for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
     return out;
   }
-  // KeyBits: of both parties' bundles together.
+  // Of both parties' bundles together.
   int64_t KeyBits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
 
   std::optional<pfss::Schedule> schedule;  // after Run

@@ -24,7 +24,7 @@ suf::Bytes Honest(const Identity& partner) {
   return all;
 }
 
-// Told: a peer of the dealer that notices when the dealer asks whether it is still there, once it waits, and when the
+// A peer of the dealer that notices when the dealer asks whether it is still there, once it waits, and when the
 // dealer says more to it than hello.
 class Told : public Peer {
  public:
@@ -48,12 +48,12 @@ class Told : public Peer {
   std::function<void()> asked_, answered_;
 };
 
-// Partner: one session after the other in a thread that stays.
+// One session after the other in a thread that stays.
 class Partner {
  public:
   Partner(Dealer& dealer, const Identity& self, const Identity& other)
       : dealer_(dealer), self_(self), says_(Honest(other)) {}
-  // Come: to the dealer. Sit: until it waits for the other.
+  // To the dealer. Sit: until it waits for the other.
   void Come() {
     std::lock_guard l(m_);
     channel_.emplace(
@@ -74,7 +74,7 @@ class Partner {
     std::lock_guard l(m_);
     return state_ == State::kIdle;
   }
-  // Leave: waits for the end of its session.
+  // Waits for the end of its session.
   void Leave() {
     Await(State::kOver);
     std::lock_guard l(m_);
@@ -126,7 +126,7 @@ class Partner {
   std::thread thread_{[this] { Loop(); }};
 };
 
-// Table: a dealer for one fuzzed party in one order.
+// A dealer for one fuzzed party in one order.
 struct Table {
   Table(DealerState& state, bool data)
       : dealer(TestPlan(), state,

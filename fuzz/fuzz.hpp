@@ -16,7 +16,7 @@
 
 namespace suf::fuzz {
 
-// Targets: by name. A libFuzzer program holds one, fuzz_corpus holds all.
+// By name. A libFuzzer program holds one, fuzz_corpus holds all.
 inline std::map<std::string, std::function<void(View)>>& Targets() {
   static std::map<std::string, std::function<void(View)>> all;
   return all;
@@ -44,7 +44,7 @@ inline Bytes ReadFrom(const std::string& path) {
   close(fd);
   return bytes;
 }
-// Remove: a file, or a folder with what it holds.
+// A file, or a folder with what it holds.
 inline void Remove(const std::string& path) {
   if (DIR* d = opendir(path.c_str())) {
     while (dirent* e = readdir(d))
@@ -56,7 +56,7 @@ inline void Remove(const std::string& path) {
   }
 }
 
-// Folder: a fresh one, removed with what it holds. On a RAM disk where there is one: stores sync every write.
+// A fresh one, removed with what it holds. On a RAM disk where there is one: stores sync every write.
 class Folder {
  public:
   Folder() : path_(std::filesystem::is_directory("/dev/shm") ? "/dev/shm/suf_fuzz_XXXXXX" : "/tmp/suf_fuzz_XXXXXX") {

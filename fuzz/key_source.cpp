@@ -27,7 +27,7 @@ store::SharedLayout LayoutFrom(View& input) {
   return std::make_shared<const store::Layout>(lengths);
 }
 
-// DataOf: what a chunk is to hold.
+// What a chunk is to hold.
 View DataOf(const store::Layout& layout, size_t chunk) {
   static const Bytes pattern = [] {
     Bytes b(4 * kChunkBytes);
@@ -77,7 +77,7 @@ class Play {
         return;
     }
   }
-  // End: what is held is right to the end.
+  // What is held is right to the end.
   void End() {
     for (size_t i = 0; i < sections_.size(); ++i)
       if (sections_[i].out) Check(i);
@@ -98,7 +98,7 @@ class Play {
     return sum;
   }
 
-  // Take: a room for the next chunk; one that is to be waited for comes when its reader has caught up.
+  // A room for the next chunk; one that is to be waited for comes when its reader has caught up.
   void Take() {
     if (!room_.empty() || !Feeds()) return;
     const uint64_t ahead = Ahead();
@@ -117,7 +117,7 @@ class Play {
     }
     Got();
   }
-  // Got: of rooms of one size there are no more than chunks that are held, and one to be filled.
+  // Of rooms of one size there are no more than chunks that are held, and one to be filled.
   void Got() {
     SUF_CHECK(room_.size() == (closed_ ? 0 : net::ChunkTags::kBytes + BytesOf(came_)));
     if (!room_.empty() && layout_->largest() <= kChunkBytes) rooms_.insert(room_.data());
@@ -126,7 +126,7 @@ class Play {
     most_ = std::max(most_, held);
     SUF_CHECK(rooms_.size() <= most_ + 1);
   }
-  // Fill: and verifies, as a delivery does; bits of `what` say which byte is altered, if any.
+  // And verifies, as a delivery does; bits of `what` say which byte is altered, if any.
   void Fill(uint8_t what, uint8_t number) {
     const View data = DataOf(*layout_, came_);
     const auto tag = tags_.Next(data);

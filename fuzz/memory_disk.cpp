@@ -113,7 +113,7 @@ SYSTEM(int, close, int fd) {
   return 0;
 }
 
-// ReadFrom: up to n bytes from place `at` on; how many.
+// Up to n bytes from place `at` on; how many.
 static size_t ReadFrom(const File& file, size_t at, void* to, size_t n) {
   at = std::min(at, file.bytes.size());
   n = std::min(n, file.bytes.size() - at);

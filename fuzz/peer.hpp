@@ -38,7 +38,7 @@ inline Bytes Hello() {
   return w.Take();
 }
 
-// Header: of the bundle that both parties hold before the session begins.
+// Of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
   h.prg = 2, h.job = JobOf(n), h.party = party, h.serial = serial, h.body_bytes = kBody;
@@ -48,7 +48,7 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   return h;
 }
 
-// Chunk: the next chunk of a body, rightly tagged.
+// The next chunk of a body, rightly tagged.
 inline Bytes Chunk(ChunkTags& tags, View data) {
   Writer w;
   w.Raw(tags.Next(data)), w.Raw(data);
@@ -72,18 +72,18 @@ inline void Fill(Store& store, uint32_t party) {
   }
 }
 
-// Settled: after a session no serial is left half-way.
+// After a session no serial is left half-way.
 inline void Settled(const Store& store) {
   for (auto [serial, fate] : store.ledger().Fates()) SUF_CHECK(fate != Fate::kClaimed && fate != Fate::kTold);
 }
 
-// Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
+// A store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
 // it, as that is most of what a short session costs, and at its end, so that it leaves as much memory as it found.
 class Kept {
  public:
   explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
   Store& Get() { return *store_; }
-  // Settle: after an execution. W_hat is kept by a claim or an audit alone, which the ledger shows.
+  // After an execution. W_hat is kept by a claim or an audit alone, which the ledger shows.
   void Settle() {
     Settled(*store_);
     if (store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
@@ -142,7 +142,7 @@ class Peer : public Channel {
   std::map<uint16_t, Bytes> sent_;
 };
 
-// Honest: a dealer who witnesses; he knows what he was told in this session.
+// A dealer who witnesses; he knows what he was told in this session.
 class Honest : public Channel {
  public:
   Honest(Identity self, uint64_t* known) : Channel(self, kDealer, kExporter, Millis{1000}), known_(known) {}
@@ -167,7 +167,7 @@ class Honest : public Channel {
   uint16_t taken_ = 0;
 };
 
-// MendMac: the MAC that the other holder of the bundle would send (internal/bond.hpp).
+// The MAC that the other holder of the bundle would send (internal/bond.hpp).
 inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   if (payload.size() != 64 || !kBundles.count(p.serial)) return;
   BundleHeader h = Header(0, p.serial, kBundles.at(p.serial));
@@ -178,12 +178,12 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 
-// MendProbe: a frame of two bytes stands for one as large as the link is measured with.
+// A frame of two bytes stands for one as large as the link is measured with.
 inline void MendProbe(Bytes& payload) {
   if (payload.size() == 2) payload.resize(kLargeProbe);
 }
 
-// AFrame: for seeds.
+// For seeds.
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
   w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
@@ -199,7 +199,7 @@ inline Bytes SetupAsk(uint32_t variants = 1) {
   w.Put(uint8_t{0}), w.Put(variants);
   return w.Take();
 }
-// Figures: what a side says of the link.
+// What a side says of the link.
 inline Bytes Figures(uint64_t trip_us = 100, uint64_t rate = 1'000'000'000) {
   Writer w;
   w.Put(trip_us), w.Put(rate);

@@ -24,7 +24,7 @@ std::string folder = ".", current;
 std::map<std::string, long> findings;
 
 void Keep(const std::string& name) { std::ofstream(folder + "/" + name + ".json") << current; }
-// Limit: SIGPROF after so many seconds of the processor; 0: none.
+// SIGPROF after so many seconds of the processor; 0: none.
 void Limit(int seconds) {
   const itimerval timer{{}, {seconds, 0}};
   setitimer(ITIMER_PROF, &timer, nullptr);
@@ -34,7 +34,7 @@ void OnSignal(int s) {
   _exit(99);
 }
 
-// Try: whether the plan is accepted; counts and keeps what is a finding.
+// Whether the plan is accepted; counts and keeps what is a finding.
 bool Try(std::string text, bool every, const std::string& what) {
   current = std::move(text);
   const auto begin = std::clock();

@@ -50,7 +50,7 @@ Json& ListOf(Json& object, const char* name) {
   return none = Json::array();
 }
 
-// Shift: adds `by` to every input of a node from `from` on.
+// Adds `by` to every input of a node from `from` on.
 void Shift(Json& plan, int64_t from, int64_t by) {
   for (Json& node : ListOf(plan, "nodes"))
     for (Json& in : ListOf(node, "in"))
@@ -176,7 +176,7 @@ void PlanMutation::Field(Json& object) {
   Value(*at);
 }
 
-// Borrow: a value that another node, of this plan or another one, has under the same name.
+// A value that another node, of this plan or another one, has under the same name.
 void PlanMutation::Borrow(Json& plan) {
   const bool graph = Below(2);
   Json& nodes = ListOf(plan, "nodes");
@@ -222,7 +222,7 @@ void PlanMutation::RemoveNode(Json& plan) {
   Shift(plan, int64_t(i) + 1, -1);
 }
 
-// Kind: a node becomes another operator, with that one's attributes and, in each class, its parameters.
+// A node becomes another operator, with that one's attributes and, in each class, its parameters.
 void PlanMutation::Kind(Json& plan) {
   Json& nodes = ListOf(plan, "nodes");
   const size_t i = Below(nodes.size()), j = Below(nodes.size());

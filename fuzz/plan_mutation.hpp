@@ -10,7 +10,7 @@ namespace suf::fuzz {
 
 using Json = nlohmann::ordered_json;
 
-// Hashed: a plan as a file, with the hash of what it says.
+// A plan as a file, with the hash of what it says.
 inline std::string Hashed(Json plan) {
   constexpr auto replace = Json::error_handler_t::replace;
   plan.erase("hash");
@@ -18,11 +18,11 @@ inline std::string Hashed(Json plan) {
   return plan.dump(-1, ' ', false, replace);
 }
 
-// PlanMutation: of one plan; `others` are the plans of which it borrows values, nodes and functions.
+// Of one plan; `others` are the plans of which it borrows values, nodes and functions.
 class PlanMutation {
  public:
   PlanMutation(const std::vector<Json>& others, View* program) : others_(others), program_(*program) {}
-  // Change: makes one change that the program's next bytes choose.
+  // Makes one change that the program's next bytes choose.
   void Change(Json& plan);
 
  private:

@@ -132,7 +132,7 @@ nn::Plan Small() {
       model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4));
 }
 
-// FamilyPlans: a small plan of each family for `plan_json`: as for a near link; as for a far one, where softmaxes take
+// A small plan of each family for `plan_json`: as for a near link; as for a far one, where softmaxes take
 // a predicted shift and little is opened; an encoder's in two tiles, of two variants.
 void FamilyPlans() {
   const std::filesystem::path folder = root + "/../plans";
@@ -245,7 +245,7 @@ void Files() {
   OPENSSL_free(der), X509_free(cert);
 }
 
-// Cuts: a conversation whole, and cut after each of its frames but the last.
+// A conversation whole, and cut after each of its frames but the last.
 void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes>& frames) {
   Bytes all = front;
   for (size_t i = 0; i < frames.size(); ++i) {
@@ -333,7 +333,7 @@ void Conversations() {
              hello,
              AFrame(kWitness, Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
-// Functions: their text, with every kind of item, with runs, and on octaves.
+// Their text, with every kind of item, with runs, and on octaves.
 void Functions() {
   Seed("suf_text", "example",
        std::string("suf example domain 4 ring 6 outputs 2 degree 2\n"
@@ -358,7 +358,7 @@ void Functions() {
   Seed("suf_text", "product", std::string("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3 # low\nend\n"));
 }
 
-// FunctionPlans: of a function with several rings, and of a split.
+// Of a function with several rings, and of a split.
 void FunctionPlans() {
   gates::FunctionFile file{{func::ParseFunction("suf m domain 8 ring 12 outputs 1 degree 2\npiece 0 : 1 2 -1\n"
                                                 "piece 100 : -4 1 0\nend 256\nformula lt 7 msb 3 xor\n"
@@ -378,7 +378,7 @@ void FunctionPlans() {
   Seed("function_plan", "product", gates::Print(file));
 }
 
-// Formulas: of every function that is added to the parser's, and with mistakes.
+// Of every function that is added to the parser's, and with mistakes.
 void Formulas() {
   int i = 0;
   for (const char* text : {"x*0.5*(1+erf(x/sqrt(2)))", "sigmoid(x) + min(x, 3, -x) * max(1, pi)", "x < 2 ? 1 : -x^2",
@@ -386,7 +386,7 @@ void Formulas() {
     Seed("formula", Str("f", i++), std::string(text));
 }
 
-// Inferences: what each party receives in an honest run, with and without its bundle.
+// What each party receives in an honest run, with and without its bundle.
 void Inferences() {
   SmallRun run;
   for (int p : {0, 1})
@@ -404,7 +404,7 @@ void Inferences() {
     }
 }
 
-// Handshakes: the first flight of a client of ours, an alert, and no TLS at all.
+// The first flight of a client of ours, an alert, and no TLS at all.
 void Handshakes() {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx(SSL_CTX_new(TLS_method()), SSL_CTX_free);
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(ctx.get()), SSL_free);
@@ -431,7 +431,7 @@ Bytes AHeader(size_t length, uint16_t kind, uint16_t sequence) {
   return Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
 }
 
-// Connections: orders and records of fuzz/connection.cpp.
+// Orders and records of fuzz/connection.cpp.
 void Connections() {
   auto frame = [&](size_t length, uint16_t kind, uint16_t sequence) {
     return Join({AHeader(length, kind, sequence), Bytes(length, 1)});
@@ -459,7 +459,7 @@ void Connections() {
   seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), ARecord(frame(2, kRefuse, 2))});
 }
 
-// Spreads: orders and connections of fuzz/streams.cpp.
+// Orders and connections of fuzz/streams.cpp.
 void Spreads() {
   static constexpr size_t kLength = 65'537, kBlock = 22 << 10;  // two whole blocks and a part of the third
   auto begins = [](uint16_t kind, uint16_t sequence, uint32_t index) {

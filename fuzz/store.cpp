@@ -9,7 +9,7 @@ namespace {
 using namespace suf;
 using fuzz::Folder, fuzz::Pull, fuzz::PullBytes, fuzz::ReadFrom, fuzz::WriteTo;
 
-// Signed: {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
+// {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
 Bytes Signed(View input) {
   View preamble = PullBytes(input, Pull<uint16_t>(input));
   Writer w;
@@ -17,7 +17,7 @@ Bytes Signed(View input) {
   return w.Take();
 }
 
-// Opened: a store that opens does so again, and has forgotten no spent serial.
+// A store that opens does so again, and has forgotten no spent serial.
 void Opened(const std::string& dir) {
   uint64_t floor = 0;
   {
@@ -54,7 +54,7 @@ void SerialFile(const std::string& dir, View input, bool sign) {
   SUF_CHECK(second == first + 2 && second > first);
 }
 
-// BundleFile: what stands in a file that the store wrote.
+// What stands in a file that the store wrote.
 void BundleFile(const std::string& dir, View file) {
   {
     store::Store begun(dir);

@@ -9,7 +9,7 @@
 namespace {
 using namespace suf;
 
-// Patch: sets field number `which`.
+// Sets field number `which`.
 class Patch : public nn::Visitor {
  public:
   Patch(size_t which, int64_t value) : left_(which), value_(value) {}
@@ -27,7 +27,7 @@ class Patch : public nn::Visitor {
     if (Mine()) x->resize(std::min(most, size_t(value_ & 0xfff)), std::clamp(value_ >> 12, lo, hi));
   }
   void Weight(const char*, nn::Expr*, bool) override {}
-  // Function: the low 12 bits are the new number of pieces, each as wide as the first.
+  // The low 12 bits are the new number of pieces, each as wide as the first.
   void Function(const char*, func::Suf* f) override {
     if (!Mine()) return;
     const size_t n = std::max(size_t(value_ & 0xfff), size_t{1});

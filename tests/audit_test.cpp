@@ -18,7 +18,7 @@ using namespace proto;
 using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());
 
-// Dealt: both bodies of a job.
+// Both bodies of a job.
 Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   Bodies b;
   auto sink = [&](int p) {
@@ -57,7 +57,7 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   EXPECT_EQ(w.Fates(0).at(4), kDone);
 }
 
-// WithDcf: the tiny plan, its rescales and rows read off DCFs with payloads.
+// The tiny plan, its rescales and rows read off DCFs with payloads.
 nn::Plan WithDcf() {
   nn::Plan plan = TheTiny().plan;
   for (nn::Class& c : plan.classes)
@@ -71,7 +71,7 @@ nn::Plan WithDcf() {
   return plan;
 }
 
-// ABitOfAnySection: of either bundle of a plan is found, and where it is; the number of sections.
+// Of either bundle of a plan is found, and where it is; the number of sections.
 int ABitOfAnySection(const nn::Plan& plan) {
   ModelEngine engine(plan, TheBackend());
   auto work = engine.At(int(kN));
@@ -133,7 +133,7 @@ TEST(DealerAudit, ABitOfADcfsCorrectionsIsFound) {
   EXPECT_GT(ABitOfAnySection(plan), 2 * dcfs);
 }
 
-// Seen: what reached P1 from the first word of the audit on: {kind, sequence, bytes, the verdict}.
+// What reached P1 from the first word of the audit on: {kind, sequence, bytes, the verdict}.
 std::vector<std::array<int, 4>> Seen(const std::string& record) {
   std::ifstream in(record, std::ios::binary);
   Bytes raw{std::istreambuf_iterator<char>(in), {}};

@@ -29,14 +29,14 @@ using pfss::kP1;
 using pfss::kPub;
 using pfss::SharedWire;
 
-// Cached: columns of a node's rows that attention reads of the whole text.
+// Columns of a node's rows that attention reads of the whole text.
 struct Cached {
   int node = 0;
   int64_t begin = 0, end = 0;
   std::string name() const { return Str("cache.", node, ".", begin); }
 };
 
-// CachedOf: what attention's operator reads of all rows: k of scores, v of a weighted sum; nothing of others.
+// What attention's operator reads of all rows: k of scores, v of a weighted sum; nothing of others.
 std::optional<Cached> CachedOf(const nn::Node& node, const nn::Ops& ops) {
   if (node.in.empty()) return std::nullopt;
   const nn::Node& last = *node.in.back();
@@ -46,7 +46,7 @@ std::optional<Cached> CachedOf(const nn::Node& node, const nn::Ops& ops) {
   return std::nullopt;
 }
 
-// Joined: the cache, whose last row is empty, with the new row in its place: (n, columns).
+// The cache, whose last row is empty, with the new row in its place: (n, columns).
 SharedWire<kPub> Joined(pfss::Trace& t, const Cached& c, SharedWire<kPub> row, int n) {
   row = pfss::Map(row, [&](auto v) { return Between(v, 1, c.begin, c.end); });
   const pfss::Shape shape{n, c.end - c.begin};
@@ -71,7 +71,7 @@ int HatOf(const AnyWire& w) {
   return nn::AsMap(w).hat.id();
 }
 
-// EmitRow: the last of n rows, from the embedding on, which both parties' shares give. streams: gets the nodes of
+// The last of n rows, from the embedding on, which both parties' shares give. streams: gets the nodes of
 // the residual stream in its own ring, in front of the first layer and behind each.
 void EmitRow(pfss::Trace& t, const nn::Plan& plan, int n, std::vector<int>* streams = nullptr) {
   const nn::Ops& ops = plan.For(n).ops;
@@ -113,7 +113,7 @@ constexpr std::pair<const char*, int> kSettings[] = {
     {"weight.query_key", 8}, {"rotation", 5}, {"weight", 12}, {"slope", 4}};
 constexpr const char* kProfiles[] = {"lan", "wan,keys=ahead"};  // a decoder's keys are dealt ahead
 
-// Compiled: a decoder with its plan for n tokens, whose last class a search may set for one row.
+// A decoder with its plan for n tokens, whose last class a search may set for one row.
 struct Compiled {
   model::Model model;
   nn::Plan plan;
@@ -130,7 +130,7 @@ struct Compiled {
     for (auto& [name, tensor] : shifts.weights.tensors()) model.weights.Set(name, tensor);
   }
 
-  // Choose: from the fewest flights on, what pays back under the profile's prices; but these options are held.
+  // From the fewest flights on, what pays back under the profile's prices; but these options are held.
   void Choose(const char* profile, std::initializer_list<const char*> held = {}) {
     const int n = plan.max_tokens;
     model::Prefer(&plan, model::kFewestFlights);
@@ -141,7 +141,7 @@ struct Compiled {
   }
 };
 
-// Measured: flights of every layer; the rest of the first.
+// Flights of every layer; the rest of the first.
 struct Measured {
   std::vector<int> flights;  // by layer
   std::array<int64_t, 2> key{}, online{};
@@ -170,7 +170,7 @@ std::string Config(int d, int heads, int serving, int ff, int layers, int positi
              R"(, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})");
 }
 
-// RunRow: the logits of the last token by the protocol, with the cache's wires under masks of `serial`'s own.
+// The logits of the last token by the protocol, with the cache's wires under masks of `serial`'s own.
 nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulator& simulator, const model::Text& ids,
                 pfss::Backend& backend, uint8_t serial) {
   const int n = int(ids.size());

@@ -7,8 +7,7 @@
 * The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
 * Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
   ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
-* A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
-  or a comment occurs in the code.
+* A qualified name (`Engine::At`) in a page or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
 * A page's block of C++ is a piece of the source file that the page links last above it.
 * CITATION.cff has the version of CMakeLists.txt.
@@ -30,7 +29,6 @@ FILE = re.compile(r'(?<![\w`.*-])`?((?:[\w-]+/)*\w+_test\.(?:py|cpp|hpp|cu))\b')
 ROWS = re.compile(r'(\w+_test\.py)((?:,? (?:and )?`[^`]+`)+)')
 TARGETS = re.compile(r'\bfuzz (?:targets? )?((?:`\w+`(?:, | and )?)+)')
 CTEST = re.compile(r'\bctest ((?:`\w+`(?:, | and )?)+)|\bctest [^`\n]*-R (\w+)')
-HEAD = re.compile(r'// ([A-Z]\w*(?:, [A-Z]\w*)*): ')
 TEXT_OR_COMMENT = r'R"(\w*)\((?s:.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|(//.*)'
 PARTS = ['Decision', 'Why', 'Alternatives', 'Test', 'Status']
 ROW = re.compile(r'\| (\d{4})? ?\| \[[^\]]+\]\(([\w-]+\.md)#([a-z0-9-]+)\) \| [^|]+ \|')
@@ -128,22 +126,6 @@ def names(path, text, tests):
             yield f'{path}: {count} libFuzzer targets are said, and there are {len(tests.targets)}'
     if path.as_posix() == 'fuzz/README.md':
         yield from (f'{path}: it lists no target {t}' for t in sorted(tests.targets) if not re.search(rf'^\|[^|]*\b{t}\b', text, re.M))
-
-
-def heads(path, text):
-    """Comments of a header that begin with a name of something else than what follows."""
-    lines = text.splitlines()
-    for i, line in enumerate(lines):
-        above = lines[i - 1].strip() if i else ''
-        m = HEAD.match(line.strip())
-        if not m or (above.startswith('//') and not above.endswith('.')) or all(x.startswith('//') for x in lines[:i]):
-            continue
-        end = next(j for j in range(i, len(lines) + 1) if j == len(lines) or not lines[j].lstrip().startswith('//'))
-        stop = next(j for j in range(end, len(lines) + 1) if j == len(lines) or not lines[j].strip() or lines[j].lstrip().startswith('//'))
-        code = '\n'.join(lines[end:stop])
-        if code:  # else the comment belongs to several declarations below
-            yield from (f'{path}:{i + 1}: the comment of {name} is above {lines[end].strip()[:60]}'
-                        for name in m[1].split(', ') if not re.search(rf'\b{name}\b', code))
 
 
 def code_of(path, text):
@@ -247,8 +229,6 @@ def faults(root, files):
         found += names(path, told, tests)
         if path.name != 'CHANGELOG.md':  # which tells of what was
             found += [f'{path}: no code has {a}::{b}' for a, b in re.findall(r'\b(\w+)::(\w+)', told) if not {a, b} <= known and a != 'std']
-        if path.suffix in ('.hpp', '.cuh'):
-            found += heads(path, text)
     found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
     found += design({p: (root / p).read_text() for p in files if p.match('docs/design/*.md')})
     found += citation(root)

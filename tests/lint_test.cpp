@@ -13,12 +13,12 @@ namespace {
 using pfss::Node, pfss::Op, pfss::Ring, pfss::Trace;
 using testing::HasSubstr;
 
-// Padded: a message or key section that is a value plus a pad of its own, at full width.
+// A message or key section that is a value plus a pad of its own, at full width.
 struct Padded {
   int item, sum, value, pad;
 };
 
-// Items: what `reader` receives, messages (send) or key sections.
+// What `reader` receives, messages (send) or key sections.
 std::vector<Padded> Items(const Trace& t, bool send, int reader) {
   pfss::Schedule s(t);
   std::vector<Padded> items;
@@ -39,13 +39,13 @@ std::vector<Padded> Items(const Trace& t, bool send, int reader) {
   return items;
 }
 
-// Plant: spoils one item of a closed trace; the digest stays, so that no peer could tell.
+// Spoils one item of a closed trace; the digest stays, so that no peer could tell.
 struct Plant {
   const char *name, *says;
   std::function<void(Trace::Raw&, const std::vector<Padded>&)> spoil;
 };
 
-// Twins: two items of one ring and shape, one after the other; so the first's value is older than the second's pad.
+// Two items of one ring and shape, one after the other; so the first's value is older than the second's pad.
 std::pair<Padded, Padded> Twins(const Trace& t, const std::vector<Padded>& items) {
   for (const Padded& a : items)
     for (const Padded& b : items)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 64;
 
-// Sum: of a block's words, by shared memory.
+// Of a block's words, by shared memory.
 __global__ void Sum(const int* in, int* out, bool race) {
   __shared__ int held[kThreads];
   held[threadIdx.x] = in[threadIdx.x];
@@ -17,7 +17,7 @@ __global__ void Sum(const int* in, int* out, bool race) {
   out[threadIdx.x] = held[kThreads - 1 - threadIdx.x];
 }
 __global__ void Write(int* out, int at) { out[at] = 1; }
-// Half: a barrier of a warp's upper half that the lower half calls.
+// A barrier of a warp's upper half that the lower half calls.
 __global__ void Half(int* out) {
   if (threadIdx.x % 32 < 16) __syncwarp(0xffff0000u);
   out[threadIdx.x] = 1;

@@ -12,7 +12,7 @@ using namespace store;
 using namespace run;
 using namespace proto;
 
-// Kept: the roles after a first session, and what P1 keeps of it.
+// The roles after a first session, and what P1 keeps of it.
 struct Kept {
   Kept() {
     w.Session([&](DataSession& s) {
@@ -22,7 +22,7 @@ struct Kept {
     honest = File();
   }
   Bytes File() { return w.store[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
-  // Plant: another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
+  // Another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
   void Plant(const Bytes& other) {
     ChunkFile file = w.store[1]->NewSetup();
     Sink sink(ChunkKey(w.plan[1].hash, id), EvenBody(other.size()), [&](View chunk) { file.Add(chunk); });
@@ -31,7 +31,7 @@ struct Kept {
     w.store[1]->CommitSetup(std::move(file), id);
     ASSERT_EQ(File(), other);
   }
-  // Next: a session that says `notices` and whose result is right; the file is too, afterwards.
+  // A session that says `notices` and whose result is right; the file is too, afterwards.
   void Next(size_t notices) {
     w.Session([&](DataSession& s) {
       EXPECT_EQ(s.notices().size(), notices);

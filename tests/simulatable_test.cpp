@@ -27,7 +27,7 @@ using namespace views;  // NOLINT: the whole file speaks of them
 
 constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
-// Coarse: the same function in two groups whose places fit one-hot tables.
+// The same function in two groups whose places fit one-hot tables.
 void Coarse(std::vector<func::Group>& groups, int ring) {
   auto at = [&](int64_t x) {
     for (const func::Group& g : groups)
@@ -40,7 +40,7 @@ void Coarse(std::vector<func::Group>& groups, int ring) {
   groups = coarse;
 }
 
-// Form: how the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
+// How the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
 // reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input. Tiles:
 // the text in two tiles, two rows and one.
 enum class Form { kDefault, kDcf, kNarrow, kTiles };
@@ -65,7 +65,7 @@ void SetForm(nn::Operator* op, Form form) {
   if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
 }
 
-// World: a plan's trace for three tokens and what a run of it needs.
+// A plan's trace for three tokens and what a run of it needs.
 struct World {
   nn::Plan plan;
   pfss::Trace trace;
@@ -94,7 +94,7 @@ struct World {
     EXPECT_EQ(lint.trees == 0, coarse && form != Form::kDcf);
   }
 
-  // With: a run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
+  // A run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
   // secret.
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
@@ -105,7 +105,7 @@ struct World {
     });
     return RunOf(*schedule, *backend, in);
   }
-  // Pads: sections of `party` that pad messages with this label, in order of the frames.
+  // Sections of `party` that pad messages with this label, in order of the frames.
   std::vector<int> Pads(int party, const std::string& label) const {
     std::vector<int> pads;
     for (const Item& i : ReceivedBy(*schedule, 1 - party).items)
@@ -130,7 +130,7 @@ EquivReport ExpectTheSameView(const World& w, int p) {
   return r;
 }
 
-// Turns: every backend with one of the plan's two forms of attention, rescaled before W_o or not.
+// Every backend with one of the plan's two forms of attention, rescaled before W_o or not.
 std::vector<std::pair<int, std::string>> Turns() {
   std::vector<std::pair<int, std::string>> out;
   for (const backends::Entry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
@@ -199,7 +199,7 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
 
 // ---- functions: every lowering on shares of both parties, which keep theirs of the result
 
-// OneFunction: three numbers of 8 bits, with a bit that is a product.
+// Three numbers of 8 bits, with a bit that is a product.
 struct OneFunction {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
@@ -250,7 +250,7 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
   }
 }
 
-// OfShares: a trace of two rows of three numbers, of which each party has a share.
+// A trace of two rows of three numbers, of which each party has a share.
 struct OfShares {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
@@ -261,7 +261,7 @@ struct OfShares {
     pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
     return {a, b};
   }
-  // Close: trees: whether it reads any.
+  // Trees: whether it reads any.
   void Close(bool trees) {
     trace.close();
     schedule.emplace(trace);
@@ -278,7 +278,7 @@ struct OfShares {
 
 // ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
 
-// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
+// The sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
 // a function on octaves of the upper bits, read off one DCF.
 struct OneSum : OfShares {
   OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
@@ -332,7 +332,7 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
 
 // ---- values that nobody opens, multiplied as they are
 
-// OneGate: six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
+// Six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
 // three entries, and of these times the others, and a row function's DCF that carries the mask of the latter.
 struct OneGate : OfShares {
   enum Kind { kEntry, kLine, kPayload };

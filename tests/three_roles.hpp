@@ -15,7 +15,7 @@
 
 namespace suf::roles {
 
-// Tiny: a plan and its weights, made once.
+// A plan and its weights, made once.
 struct Tiny {
   nn::Plan plan;
   nn::Quantised weights;
@@ -32,7 +32,7 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
-// TheBackend: the one that the program runs.
+// The one that the program runs.
 inline pfss::Backend& TheBackend() {
   static const auto backend = cpu::MakePacked(exec::Default());
   return *backend;
@@ -56,11 +56,11 @@ class ThreeRoles {
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
-  // Open: the stores, again if they are open.
+  // The stores, again if they are open.
   void Open() {
     for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
   }
-  // Session: P0 in a thread and `p1` here; what either throws is in error[party].
+  // P0 in a thread and `p1` here; what either throws is in error[party].
   void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
     auto [near, far] = net::InProcessPair(kId[1], kId[0]);
     near->set_recorder(recorder);
@@ -82,7 +82,7 @@ class ThreeRoles {
     model.join();
     Join();
   }
-  // Embed: one inference of kText; whether its result is the simulator's.
+  // One inference of kText; whether its result is the simulator's.
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
@@ -97,7 +97,7 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's cause and sentence; "" for none.
+  // An error's cause and sentence; "" for none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);

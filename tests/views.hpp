@@ -21,7 +21,7 @@ using pfss::Ring;
 
 // ---- words of a PRG section or a packed tensor
 
-// Words: `count` elements of a ring in PRG storage, ElementBytes each.
+// `count` elements of a ring in PRG storage, ElementBytes each.
 struct Words {
   Ring ring;
   Bytes bytes;
@@ -38,7 +38,7 @@ inline Words Unpacked(View packed, int64_t count, Ring ring) {
   return w;
 }
 
-// AddTo: a += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
+// A += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
 inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind kind, size_t element, int sign = 1) {
   if (kind == Ring::kXor) {
     for (size_t i = 0; i < a.size(); ++i) a[i] ^= b[i];
@@ -52,7 +52,7 @@ inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind k
   }
 }
 
-// Reduced: the same elements modulo 2^bits.
+// The same elements modulo 2^bits.
 inline Words Reduced(Words w) {
   if (w.ring.kind == Ring::kAdd)
     for (size_t i = 0; i < w.bytes.size(); i += w.element()) {
@@ -116,7 +116,7 @@ class Moved : public pfss::Randomness {
 
 // ---- the view
 
-// Item: one tensor that the corrupt party receives, and the honest party's section that pads it.
+// One tensor that the corrupt party receives, and the honest party's section that pads it.
 struct Item {
   int node, frame;  // frame: -1 for a key section
   int64_t at, bytes, size;
@@ -135,7 +135,7 @@ struct Received {
   pfss::Part result_part{};
 };
 
-// ReceivedBy: everything that party p receives, except the result.
+// Everything that party p receives, except the result.
 inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   const pfss::Trace& t = s.trace();
   Received v;
@@ -169,14 +169,14 @@ inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   return v;
 }
 
-// Seen: an item's bytes in a run.
+// An item's bytes in a run.
 inline View Seen(const run::PairRun& run, int p, const Item& i) {
   const Bytes& from = i.frame < 0 ? run.key[size_t(p)] : run.frame[size_t(i.frame)];
   return View(from).subspan(size_t(i.at), size_t(i.bytes));
 }
 inline bool Same(View a, View b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-// InPadStorage: an item's elements as its pad's section stores them, so that they can be added to it.
+// An item's elements as its pad's section stores them, so that they can be added to it.
 inline Words InPadStorage(View packed, const Item& i) {
   Words w = Unpacked(packed, i.size, i.ring);
   if (fss::ElementBytes(i.pad_bits) == w.element()) return w;
@@ -197,7 +197,7 @@ struct OrderReport {
   bool ok() const { return items > 0 && !stuck && !cycles && faults.empty(); }
 };
 
-// Cycles: back edges of the graph.
+// Back edges of the graph.
 inline int Cycles(const std::vector<std::vector<size_t>>& to) {
   std::vector<int> state(to.size());
   int cycles = 0;
@@ -244,7 +244,7 @@ struct EquivReport {
   bool ok() const { return items > 0 && !left && explained; }
 };
 
-// Equiv: `a` and `b` run with different secrets of party 1 - p.
+// `a` and `b` run with different secrets of party 1 - p.
 inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, Streams streams) {
   constexpr int kMost =
       200;  // a pad is settled once the pads before it are: at most one iteration a flight and dealt product
@@ -283,7 +283,7 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
   return report;
 }
 
-// RunOf: of a schedule with these inputs, all roles by one backend; both outlive it.
+// Of a schedule with these inputs, all roles by one backend; both outlive it.
 inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend,
                  std::shared_ptr<std::array<run::Inputs, 3>> in) {
   return [&schedule, &backend, in](const Streams& streams) {

@@ -11,14 +11,14 @@
 namespace suf::backends {
 namespace {
 
-// Listed: names, with commas between.
+// Names, with commas between.
 std::string Listed(const std::vector<Entry>& all) {
   std::string out;
   for (const Entry& e : all) out += (out.empty() ? "" : ", ") + e.name;
   return out;
 }
 
-// Cuda: asks the driver.
+// Asks the driver.
 Entry Cuda(int device) {
   std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
@@ -26,7 +26,7 @@ Entry Cuda(int device) {
           std::move(why_not)};
 }
 
-// Hosts: those that compute on the processor, and ask no driver.
+// Those that compute on the processor, and ask no driver.
 std::vector<Entry> Hosts() {
   const auto packed = cpu::MakePacked(exec::Default());
   std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};

@@ -7,7 +7,7 @@
 
 namespace suf::backends {
 
-// Entry: one that Make makes.
+// One that Make makes.
 struct Entry {
   std::string name;
   pfss::Capabilities can;
@@ -19,15 +19,15 @@ struct Entry {
 };
 // device: that of cuda, by its number.
 std::vector<Entry> All(int device = 0);
-// Usable: those that run here, without variants. models: those that run models, too, whose keys and words are the same:
+// Those that run here, without variants. models: those that run models, too, whose keys and words are the same:
 // any role may take any of them.
 std::vector<Entry> Usable(bool models = true);
 
-// Find: by name; `auto` is cuda where the device can be used, else packed. Throws Cause::kInput for a name that none
+// By name; `auto` is cuda where the device can be used, else packed. Throws Cause::kInput for a name that none
 // has, and for one that runs plans of functions alone where models are asked for; Cause::kResource for one that does
 // not run here.
 Entry Find(const std::string& name, bool models = false, int device = 0);
-// Make: of what Find finds.
+// Of what Find finds.
 std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool = exec::Default());
 
 }  // namespace suf::backends

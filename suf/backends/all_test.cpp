@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Said: what Find says instead of an entry.
+// What Find says instead of an entry.
 std::string Said(Cause cause, const std::string& name, bool models = false, int device = 0) {
   try {
     const Entry e = Find(name, models, device);

@@ -7,7 +7,7 @@
 namespace suf::backends {
 namespace {
 
-// Counting: how many blocks are drawn.
+// How many blocks are drawn.
 class Counting : public Randomness {
  public:
   Counting(std::unique_ptr<Randomness> real, std::atomic<int64_t>& blocks) : real_(std::move(real)), blocks_(blocks) {}
@@ -31,7 +31,7 @@ class Counting : public Randomness {
   std::atomic<int64_t>& blocks_;
 };
 
-// Emit: masks of every size of words, a dealt word, a table, and with `tree` a key that is read in windows.
+// Masks of every size of words, a dealt word, a table, and with `tree` a key that is read in windows.
 void Emit(Fixture& f, int k, bool tree) {
   f.t.scope("input");
   auto x = f.Wire1("x", {37}, k);

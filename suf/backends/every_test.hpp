@@ -13,7 +13,7 @@ inline std::vector<std::unique_ptr<pfss::Backend>> Every(exec::Pool& pool = exec
   return out;
 }
 
-// InTurn: those of P0, P1 and the dealer in this turn.
+// Those of P0, P1 and the dealer in this turn.
 inline std::array<pfss::Backend*, 3> InTurn(const std::vector<std::unique_ptr<pfss::Backend>>& every, size_t turn) {
   std::array<pfss::Backend*, 3> out;
   for (size_t role = 0; role < 3; ++role) out[role] = every[(turn + role) % every.size()].get();

@@ -37,7 +37,7 @@ struct Fixture {
   }
 };
 
-// DenseRead: a trace of one table read at 100 secret places.
+// A trace of one table read at 100 secret places.
 inline Schedule DenseRead(Fixture& f) {
   const auto x = f.Wire1("x", {100}, 9);
   f.t.reveal<1>(f.t.dense(f.t.tree(Sec(x.r)), x.hat, f.t.constant(std::vector<uint64_t>(512, 3), {512}), 20));
@@ -50,13 +50,13 @@ inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p
   return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
-// Without: whether a trace has neither tree nor DCF, so that a backend of other keys computes what ours compute.
+// Whether a trace has neither tree nor DCF, so that a backend of other keys computes what ours compute.
 inline bool Without(const Trace& t) {
   return std::none_of(t.nodes().begin(), t.nodes().end(),
                       [](const Node& n) { return Info(n.op).cls == OpClass::kTree; });
 }
 
-// Compare: clear against all others that run here, each variant of packed among them, and where there are no trees also
+// Clear against all others that run here, each variant of packed among them, and where there are no trees also
 // those of other keys; and the parties mixed.
 inline run::PairRun Compare(Fixture& f) {
   f.t.close();

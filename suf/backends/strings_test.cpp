@@ -8,13 +8,13 @@ namespace {
 constexpr int kRings[] = {1, 4, 8, 9, 10, 31, 32, 33, 63, 64};
 constexpr int kStrings[] = {1, 7, 8, 9, 63, 64, 65, 200};
 
-// Masked: P1's words x under its mask r; P0 learns x + r, which tells the test r.
+// P1's words x under its mask r; P0 learns x + r, which tells the test r.
 struct Masked : Fixture {
   int k;
   SharedWire<kPub> x;
   Masked(Shape shape, int bits) : k(bits), x(Wire1("x", std::move(shape), bits)) {}
 
-  // Run: reveals y to P1; hat, r and y are then known.
+  // Reveals y to P1; hat, r and y are then known.
   void Run(const Sh& y) {
     t.reveal<0>(Public(x.hat));
     t.reveal<1>(y);
@@ -22,7 +22,7 @@ struct Masked : Fixture {
     hat = run.result[0], got = run.result[1];
     for (size_t i = 0; i < hat.size(); ++i) r.push_back((hat[i] - given.at("x")[i]) & ring::Mask(k));
   }
-  // Public: as shares.
+  // As shares.
   Sh Public(Pub v) {
     auto zero = Low(Broadcast(t.constant(0), v.shape()), v.bits());
     return {v, zero};

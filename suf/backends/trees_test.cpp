@@ -5,14 +5,14 @@
 namespace suf::backends {
 namespace {
 
-// Words: the bits of a shared string as shares of numbers, (m, ..) in Z_{2^k}: opened, then turned by the mask's share.
+// The bits of a shared string as shares of numbers, (m, ..) in Z_{2^k}: opened, then turned by the mask's share.
 Sh Words(Fixture& f, const Sh& bits, int k, const char* label) {
   auto o = f.t.open(bits, label);
   auto hat = Lift(Unbits(o.hat));
   return Low(Sh(f.t.deal(Lift(Unbits(o.r)), k)) * (1 - hat * 2) + hat, k);
 }
 
-// Given: P1's words in Z_{2^k}, all below `most`.
+// P1's words in Z_{2^k}, all below `most`.
 SharedWire<kPub> Given(Fixture& f, Shape shape, int k, uint64_t most) {
   auto x = f.t.input<kP1>("x", shape, k, 0);
   auto& words = f.given["x"] = f.Random(Size(shape), k);

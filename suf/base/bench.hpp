@@ -26,7 +26,7 @@ double BestSeconds(F f, int runs = 9) {
   return best;
 }
 
-// Verify: ends a bench whose result is wrong before anything is timed.
+// Ends a bench whose result is wrong before anything is timed.
 inline void Verify(bool right, const char* what) {
   if (right) return;
   std::fprintf(stderr, "%s is wrong; nothing was timed\n", what);

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "frames and files are 
 using View = std::span<const uint8_t>;
 using Hash = std::array<uint8_t, 32>;
 
-// Wipe: overwrites memory in a way that no optimiser removes, and the vector registers, which may hold it, too.
+// Overwrites memory in a way that no optimiser removes, and the vector registers, which may hold it, too.
 void Wipe(void* p, size_t bytes);
 
 // Wiping: the allocator of arrays that may hold secrets: all they give back is wiped, also when they grow.
@@ -39,18 +39,18 @@ struct Wiping {
 };
 template <class T>
 using Wiped = std::vector<T, Wiping<T>>;
-// Bytes: frames, files, key bodies.
+// Frames, files, key bodies.
 using Bytes = Wiped<uint8_t>;
 inline bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
-// Append: at the speed of a copy, and no byte written twice. With an allocator of its own a vector copies byte by byte,
+// At the speed of a copy, and no byte written twice. With an allocator of its own a vector copies byte by byte,
 // which g++ 12 makes vectors of at -O3 alone: bytes.cpp has that.
 void Append(Bytes* to, View v);
 
 std::string Hex(View bytes);
-// FromHex: throws Cause::kInput with `what` in the sentence when text is not hex of that many bytes.
+// Throws Cause::kInput with `what` in the sentence when text is not hex of that many bytes.
 Bytes FromHex(std::string_view text, size_t bytes, const char* what);
 
-// Writer: appends numbers and byte strings.
+// Appends numbers and byte strings.
 class Writer {
  public:
   template <class T>
@@ -66,7 +66,7 @@ class Writer {
   Bytes out_;
 };
 
-// Reader: the inverse; a short buffer throws Cause::kRefused: "<what> is cut short ..".
+// The inverse; a short buffer throws Cause::kRefused: "<what> is cut short ..".
 class Reader {
  public:
   Reader(View in, std::string what) : in_(in), what_(std::move(what)) {}
@@ -79,11 +79,11 @@ class Reader {
   }
   View Raw(size_t n);
   Hash GetHash();
-  // Sized: a length of at most `limit`, then that many bytes.
+  // A length of at most `limit`, then that many bytes.
   View Sized(size_t limit);
   std::string Text(size_t limit);
   size_t left() const { return in_.size() - at_; }
-  // Done: throws when bytes are left over.
+  // Throws when bytes are left over.
   void Done() const;
 
  private:

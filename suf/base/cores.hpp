@@ -7,10 +7,10 @@
 
 namespace suf {
 
-// Cores: processors this process may use.
+// Processors this process may use.
 int Cores();
 
-// Many: so many that a thread which watches keeps nobody from a core.
+// So many that a thread which watches keeps nobody from a core.
 inline bool Many(int cores) { return cores >= 8; }
 
 // Pause: for about a microsecond, or until soon() is true, the processor's other thread has most of the core.
@@ -40,14 +40,14 @@ bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
   return Watch(until, there, [] { return false; });
 }
 
-// Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
+// Until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
 // outwaits the peer's turn, as the pool does. docs/design/scheduling.md#pool, #watching.
 inline std::chrono::steady_clock::time_point Patience() {
   static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
   return std::chrono::steady_clock::now() + time;
 }
 
-// Locked: a lock that nobody holds for long: who finds it taken looks again some hundred times before he sleeps.
+// A lock that nobody holds for long: who finds it taken looks again some hundred times before he sleeps.
 inline std::unique_lock<std::mutex> Locked(std::mutex& m) {
   std::unique_lock l(m, std::try_to_lock);
   for (int i = 0; !l && i < 300; ++i) {

@@ -10,7 +10,7 @@
 namespace suf {
 namespace {
 EVP_MD_CTX* Ctx(void* p) { return static_cast<EVP_MD_CTX*>(p); }
-// Algorithm: looked up once; OpenSSL does so at every EVP_sha256(), which costs more than a short hash.
+// Looked up once; OpenSSL does so at every EVP_sha256(), which costs more than a short hash.
 const EVP_MD* Algorithm() {
   static const EVP_MD* const md = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return md;

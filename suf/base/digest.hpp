@@ -7,7 +7,7 @@
 
 namespace suf {
 
-// Sha256: streaming digest.
+// Streaming digest.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +21,7 @@ class Sha256 {
     return Add(View(reinterpret_cast<const uint8_t*>(&v), sizeof v));
   }
   Hash Done();
-  // Peek: the digest so far; the stream goes on.
+  // The digest so far; the stream goes on.
   Hash Peek() const;
 
  private:
@@ -30,11 +30,11 @@ class Sha256 {
 
 Hash HashOf(std::initializer_list<View> parts);
 Hash Hmac(View key, std::initializer_list<View> parts);
-// Hkdf: HKDF-SHA256 (RFC 5869), 32 bytes.
+// HKDF-SHA256 (RFC 5869), 32 bytes.
 Secret Hkdf(View salt, View ikm, View info);
-// Equal: constant time.
+// Constant time.
 bool Equal(View a, View b);
-// RandomBytes: from the operating system; throws Cause::kResource when it has none.
+// From the operating system; throws Cause::kResource when it has none.
 void RandomBytes(std::span<uint8_t> out);
 Hash RandomHash();
 

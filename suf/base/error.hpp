@@ -8,14 +8,14 @@
 
 namespace suf {
 
-// Cause: where the remedy of an error lies.
+// Where the remedy of an error lies.
 enum class Cause {
   kInput,     // in what the caller gave: a text, a file, an option
   kPeer,      // with another role: nobody answers, it fell silent or broke the protocol
   kRefused,   // nowhere yet: going on would be wrong or unsafe, and the sentence says what has to be other than it is
   kResource,  // in this machine: disk, memory, descriptors, processor
 };
-// Name: "input", "peer", "refused", "resource".
+// "input", "peer", "refused", "resource".
 const char* Name(Cause cause);
 
 // Str(a, b, ..): the arguments streamed one after another.
@@ -26,7 +26,7 @@ std::string Str(const T&... parts) {
   return s.str();
 }
 
-// Error: what doors throw. `what()` is the sentence, as a terminal may show it (printable.hpp): it may quote a file. It
+// What doors throw. `what()` is the sentence, as a terminal may show it (printable.hpp): it may quote a file. It
 // never holds a secret.
 class Error : public std::runtime_error {
  public:
@@ -47,7 +47,7 @@ template <class... T>
 // it.
 std::string Quoted(std::string_view text);
 
-// Bug: a broken promise between our own functions.
+// A broken promise between our own functions.
 class Bug : public std::logic_error {
   using std::logic_error::logic_error;
 };

@@ -8,10 +8,10 @@
 
 namespace suf {
 
-// SystemError: text of errno.
+// Text of errno.
 std::string SystemError();
 
-// Fd: owns a descriptor.
+// Owns a descriptor.
 class Fd {
  public:
   explicit Fd(int fd = -1) : fd_(fd) {}
@@ -28,7 +28,7 @@ class Fd {
   int fd_;
 };
 
-// FileId: which file this is, apart from its name and content: a copy of it and a file restored under its name are
+// Which file this is, apart from its name and content: a copy of it and a file restored under its name are
 // others. An inode number returns at once on ext4; time of birth and generation (0 where the file system has none) do
 // not.
 struct FileId {
@@ -37,7 +37,7 @@ struct FileId {
   uint32_t birth_ns = 0, generation = 0;
   bool operator==(const FileId&) const = default;
 };
-// Identify: nothing where the file system keeps no time of birth.
+// Nothing where the file system keeps no time of birth.
 std::optional<FileId> Identify(int fd);
 
 // Each throws Cause::kResource with path and cause in the sentence.
@@ -56,7 +56,7 @@ void Rename(const std::string& from, const std::string& to);
 size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path);
 size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path);
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
-// Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
+// A file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
 // own, so that a reader sees the old file or all of the new one. Throws Cause::kResource when the disk refuses, or when
 // the name is that of a folder or a device.
 class Part {
@@ -66,7 +66,7 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
   void Add(View bytes);
-  // Done: renamed. With a sync before it and of the directory after it, it survives a crash: WriteFile.
+  // Renamed. With a sync before it and of the directory after it, it survives a crash: WriteFile.
   void Done();
   int fd() const { return fd_.get(); }
 
@@ -79,9 +79,9 @@ class Part {
 
 // Throws as a Part would if so many bytes cannot be written under this name; leaves nothing behind.
 void ProbeFile(const std::string& file, uint64_t bytes);
-// WriteFile: a Part of mode 0600, synced, renamed, and the directory synced.
+// A Part of mode 0600, synced, renamed, and the directory synced.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
-// LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
+// Flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
 Fd LockDir(const std::string& dir);
 
 }  // namespace suf

@@ -8,7 +8,7 @@
 
 namespace suf {
 
-// Scratch: a fresh folder, removed with what it holds.
+// A fresh folder, removed with what it holds.
 struct Scratch {
   // parent: /dev/shm where thousands of syncs would take minutes on a disk.
   explicit Scratch(const std::string& parent = "/tmp") : path(parent + "/suf_XXXXXX") {
@@ -21,7 +21,7 @@ struct Scratch {
   std::string path;
 };
 
-// Variable: sets (or unsets, for null) one of the environment for its lifetime.
+// Sets (or unsets, for null) one of the environment for its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

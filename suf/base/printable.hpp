@@ -5,10 +5,10 @@
 
 namespace suf {
 
-// IsPrintable: whether all of `s` is well-formed UTF-8 of visible characters and spaces (U+0020): no control, format,
+// Whether all of `s` is well-formed UTF-8 of visible characters and spaces (U+0020): no control, format,
 // bidirectional, invisible or private character and no line separator.
 bool IsPrintable(std::string_view s);
-// Printable: `s` with everything else escaped: "\n", "\x1b" for a byte, "\u{202e}" for a character. What is printable
+// `s` with everything else escaped: "\n", "\x1b" for a byte, "\u{202e}" for a character. What is printable
 // stays, a backslash too, so that escaping twice changes nothing.
 std::string Printable(std::string_view s);
 

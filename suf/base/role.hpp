@@ -7,11 +7,11 @@ namespace suf {
 enum class Role : uint8_t { kModel = 0, kData = 1, kDealer = 2 };
 inline constexpr int kRoles = 3;
 
-// Name: "model", "data", "dealer" (the URI SAN is suf:<name>, the certificate folder <name>).
+// "model", "data", "dealer" (the URI SAN is suf:<name>, the certificate folder <name>).
 const char* Name(Role role);
-// Title: "the model owner", "the data owner", "the dealer", as sentences call them.
+// "the model owner", "the data owner", "the dealer", as sentences call them.
 const char* Title(Role role);
-// PartyOf: model 0, data 1.
+// Model 0, data 1.
 inline int PartyOf(Role role) { return role == Role::kModel ? 0 : 1; }
 
 }  // namespace suf

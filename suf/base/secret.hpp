@@ -29,7 +29,7 @@ class Secret {
   Hash v_{};
 };
 
-// SharedSecret: one secret that several hold; it goes with the last of them.
+// One secret that several hold; it goes with the last of them.
 using SharedSecret = std::shared_ptr<const Secret>;
 inline SharedSecret Share(Secret s) { return std::make_shared<const Secret>(std::move(s)); }
 

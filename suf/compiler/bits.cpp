@@ -16,7 +16,7 @@ size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   return size_t(it - list->begin());
 }
 
-// Masks: rows of bits as the constant that Mix takes; nothing when all are zero.
+// Rows of bits as the constant that Mix takes; nothing when all are zero.
 std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows) {
   const size_t words = (rows[0].size() + 63) / 64;
   std::vector<uint64_t> data(rows.size() * words);
@@ -37,7 +37,7 @@ void Xor(std::optional<V>* sum, const V& v) {
 
 namespace {
 
-// PointsOf: of one bit, views and points, increasing. Two comparisons of one view read D(x_hat) twice, which is
+// Of one bit, views and points, increasing. Two comparisons of one view read D(x_hat) twice, which is
 // nothing.
 std::set<std::pair<int, uint64_t>> PointsOf(const Compiled& c, const Bit& b) {
   std::set<std::pair<int, uint64_t>> odd;
@@ -76,7 +76,7 @@ BitReader::BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps ste
     if (const Compare& p = c.compares[size_t(i)]; !p.top) Find(&views_[p.f].betas, p.beta);
 }
 
-// Read: all points of a view, when the first of them is asked for.
+// All points of a view, when the first of them is asked for.
 void BitReader::Read(int f, View* v) {
   if (v->string || !v->apart.empty()) return;
   Pub hat = Low(x_.hat, f);
@@ -171,7 +171,7 @@ Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
   return {*sum, owed};
 }
 
-// Product: its factors are opened under shared masks; one flight behind them.
+// Its factors are opened under shared masks; one flight behind them.
 Sh BitReader::Product(int i) {
   if (auto it = products_.find(i); it != products_.end()) return it->second;
   const std::vector<Bit>& factors = c_.products[size_t(i)];

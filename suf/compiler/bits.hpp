@@ -10,7 +10,7 @@
 
 namespace suf::compiler {
 
-// PointsOf: where D is read in each view, by its f: points p of D(x_hat - p).
+// Where D is read in each view, by its f: points p of D(x_hat - p).
 std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap);
 
 class BitReader {
@@ -18,12 +18,12 @@ class BitReader {
   // For strings of these bits, and 1[x_hat < r] with `wrap`: what they need of a view is read together.
   BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
             bool wrap = false);
-  // String: shares of at most 64 bits, Xor(l), the first lowest; with `wrap` one more, 1[x_hat < r]. What is owed are
+  // Shares of at most 64 bits, Xor(l), the first lowest; with `wrap` one more, 1[x_hat < r]. What is owed are
   // top bits of r; settled: they are dealt.
   Owing String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
 
  private:
-  // View: D at points u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
+  // D at points u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
   struct View {
     std::vector<uint64_t> points, betas;
     std::optional<Sh> string;  // parity: Xor(points)

@@ -16,7 +16,7 @@ constexpr size_t kMostReads = 4096;  // places at which one DPF key is read
 
 const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
 
-// WhyNotSteps: what reading comparisons so needs.
+// What reading comparisons so needs.
 std::string WhyNotSteps(const Compiled& c, Steps s) {
   const size_t most = s == Steps::kParity ? kMostReads : 64;
   if (c.compares.size() > most)
@@ -31,7 +31,7 @@ std::string WhyNotDense(const Compiled& c) {
   return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
 }
 
-// WhyNotNarrow: where no opening can be narrower than the function's own ring.
+// Where no opening can be narrower than the function's own ring.
 std::string WhyNotNarrow(const Compiled& c, const Lowering& l) {
   if (l.openings == Openings::kWide) return "";
   bool narrower;

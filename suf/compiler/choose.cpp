@@ -27,7 +27,7 @@ Profile Network(const char* name, double rtt, const char* source) {
 
 enum class Unit { kSeconds, kRate, kNumber };
 
-// Term: how a price is written, its limits as written, and what it sets.
+// How a price is written, its limits as written, and what it sets.
 struct Term {
   const char* name;
   Unit unit;
@@ -51,7 +51,7 @@ constexpr Term kPrices[] = {
     {"disk", Unit::kRate, 1e3, 1e15, "bytes a second of reading bundles", [](Prices& p, double v) { p.disk = 1 / v; }},
 };
 
-// ScaleOf: of what stands behind a number: 0 where it is no unit of these.
+// Of what stands behind a number: 0 where it is no unit of these.
 double ScaleOf(Unit unit, std::string_view behind) {
   if (behind.empty()) return 1;
   if (unit == Unit::kSeconds)
@@ -72,7 +72,7 @@ const char* UnitsOf(Unit unit) {
   return "a whole number";
 }
 
-// Set: the price of an item NAME=VALUE.
+// The price of an item NAME=VALUE.
 void Set(const Term& price, const std::string& item, Prices* to) {
   const char *const begin = item.data() + item.find('=') + 1, *const last = item.data() + item.size();
   double v = 0;
@@ -180,12 +180,12 @@ Bill BillOf(const pfss::Schedule& s) {
 
 namespace {
 
-// Clock: of one reading of a bill's turns.
+// Of one reading of a bill's turns.
 class Clock {
  public:
   explicit Clock(const Prices& p) : p_(p) {}
 
-  // Tick: the turns of one tick.
+  // The turns of one tick.
   void Tick(std::span<const Turn> turns) {
     const std::array<double, 2> arrived = arrives_;
     std::array<double, 2> over = ready_;

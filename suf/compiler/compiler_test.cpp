@@ -162,7 +162,7 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 
-// Words: nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is
+// Nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is
 // free.
 TEST(Words, DealsOnlyWhatAPublicValueScales) {
   for (int ring : {20, 40}) {

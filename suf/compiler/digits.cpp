@@ -21,7 +21,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 
 int MaxDigits(Stages s) { return s == Stages::kOne ? pfss::kMostDigitsA : pfss::kMostDigitsX; }
 
-// GroupKeyBits: what digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
+// What digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
 // ring of the cuts above.
 int64_t GroupKeyBits(int j, int at, const std::vector<Cut>& cuts, Stages stages) {
   int ring = 0;
@@ -60,21 +60,21 @@ struct Search {
   }
 };
 
-// Evenly: `bits` bits in `digits` digits, wider ones first.
+// `bits` bits in `digits` digits, wider ones first.
 std::vector<int> Evenly(int bits, int digits) {
   std::vector<int> w(size_t(digits), bits / digits);
   for (int i = 0; i < bits % digits; ++i) ++w[size_t(i)];
   return w;
 }
 
-// BlockMonomials: dealt bits of a block's lt, and of its eq: products of re_0 with others; those without it are lt's.
+// Dealt bits of a block's lt, and of its eq: products of re_0 with others; those without it are lt's.
 int64_t BlockMonomials(int digits, bool lowest) {
   int64_t bits = lowest ? 0 : (int64_t{1} << (digits - 1)) - 1;
   for (int j = 1; j < digits; ++j) bits += pfss::GroupBits(j);
   return bits;
 }
 
-// BlockSearch: the lightest blocks from a bit on, when so many lie below; a cut ends a block.
+// The lightest blocks from a bit on, when so many lie below; a cut ends a block.
 struct BlockSearch {
   const std::vector<Cut>& cuts;
   int readings;
@@ -156,7 +156,7 @@ Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
   return out;
 }
 
-// Equal: shares in Z_2 of the product of a block's eq bits: t_0 is the lowest digit's, opened alone, the others are
+// Shares in Z_2 of the product of a block's eq bits: t_0 is the lowest digit's, opened alone, the others are
 // bits 2j - 1 of `bits`; `groups` are lt's monomials, among which the products without re_0 are found (poly.hpp's
 // order).
 Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, const std::vector<Dealt>& groups) {
@@ -298,21 +298,21 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
   bits_ = t_.open({string0, string1}, "blocks");
 }
 
-// Table: the one-hot table of r's digit.
+// The one-hot table of r's digit.
 Dealt OpenedDigits::Table(int at, int width) {
   Sec digit = Field(z_.r, at, width);
   Sec hot = Hot(digit);
   return t_.deal(hot);
 }
 
-// Equal: the eq bit of one digit.
+// The eq bit of one digit.
 Sh OpenedDigits::Equal(int at, int width) {
   Pub place = Field(z_.hat, at, width);
   if (width > kWidest) return t_.window(t_.tree(Field(z_.r, at, width)), place, 1);
   return pfss::Map(Sh(Table(at, width)), [&](auto v) { return Point(v, place); });
 }
 
-// Block: the lt and eq bits of tables from bit `at` on, at most 64 bits, but for the lowest one's eq.
+// The lt and eq bits of tables from bit `at` on, at most 64 bits, but for the lowest one's eq.
 Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;
@@ -329,7 +329,7 @@ Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   return {bits0, bits1};
 }
 
-// All: the lt and eq bits of all digits: those of trees, and of runs of tables within 64 bits.
+// The lt and eq bits of all digits: those of trees, and of runs of tables within 64 bits.
 Sh OpenedDigits::All(std::span<const int> widths) {
   const size_t count = 2 * widths.size() - 1;
   std::optional<Sh> all;

@@ -11,33 +11,33 @@
 
 namespace suf::compiler {
 
-// Stages: of a cut. None: the borrow is an additive share that nobody opens (BorrowByDcf); only a gate that says so
+// Of a cut. None: the borrow is an additive share that nobody opens (BorrowByDcf); only a gate that says so
 // takes it.
 enum class Stages { kNone, kOne, kTwo, kThree };
 // Where a choice of stages begins before costs are known: the fewest flights on a path that others wait for; beside a
 // longer one two, which need less key and there no flight.
 inline constexpr Stages kOnPath = Stages::kOne, kBeside = Stages::kTwo;
 
-// Cut: a bit position and the ring in which its borrow is wanted.
+// A bit position and the ring in which its borrow is wanted.
 struct Cut {
   int at = 0, ring = 0;
 };
 
-// DigitPlan: digit widths, low digit first; a digit wider than a table is a tree, whose parity and point are lt and eq.
+// Digit widths, low digit first; a digit wider than a table is a tree, whose parity and point are lt and eq.
 // Three stages: digits a block, low block first; else none.
 struct DigitPlan {
   std::vector<int> widths, blocks;
 };
-// PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
+// The plan with the fewest key bits such that every cut lies between two digits, in three stages between
 // two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
 // Cause::kRefused where there is none; FindDigits returns nothing there. base: if any, one or two stages may also read
 // trees: of the lowest `base` bits, and up to the next cut or 64 bits.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1, int base = 0);
-// DigitKeyBits: of one digit, a table or a tree.
+// Of one digit, a table or a tree.
 int64_t DigitKeyBits(int width);
 
-// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
+// z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
 // stages: those of its blocks, one flight more.
 class OpenedDigits {
  public:
@@ -47,7 +47,7 @@ class OpenedDigits {
   Pub hat() const { return z_.hat.limbs.at(0); }  // z_hat + offset in z's ring, of a wire of one limb
   Sec r() const { return z_.r.limbs.at(0); }
   const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1) of D digits or blocks
-  // Count: digits, in three stages blocks, below a cut, which must lie between two of them.
+  // Digits, in three stages blocks, below a cut, which must lie between two of them.
   int Count(int cut) const;
 
  private:
@@ -61,17 +61,17 @@ class OpenedDigits {
   SharedWire<kPub> bits_;
 };
 
-// BorrowBit: shares of the borrow at a cut as a string of one bit, its monomials dealt as bits (two or three stages).
+// Shares of the borrow at a cut as a string of one bit, its monomials dealt as bits (two or three stages).
 Sh BorrowBit(const OpenedDigits& d, int cut);
 
-// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two or three stages: opens one
+// The borrow at one cut, ready to be multiplied by what only the dealer knows. Two or three stages: opens one
 // more bit, one more flight.
 class Borrow {
  public:
   Borrow(const OpenedDigits& d, int cut, Stages stages);
-  // Share: shares of the borrow in Z_{2^k}.
+  // Shares of the borrow in Z_{2^k}.
   Sh Share(int k) const;
-  // Times: shares of borrow x q in Z_{2^k}; `held`: shares of q that the parties hold anyway.
+  // Shares of borrow x q in Z_{2^k}; `held`: shares of q that the parties hold anyway.
   Sh Times(Sec q, int k, const std::optional<Sh>& held = std::nullopt) const;
 
  private:
@@ -84,17 +84,17 @@ class Borrow {
   Sec sigma_;
 };
 
-// Slice: bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0);
+// Bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0);
 // high: at end, for a ring wider than the slice (end < k).
 Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
 
-// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or borrow bits
+// Key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or borrow bits
 // (without what is dealt of sigma) in two or three.
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
-// BorrowWords: what Times or Share deals, beside the word itself, at a cut below which there are D digits.
+// What Times or Share deals, beside the word itself, at a cut below which there are D digits.
 int BorrowWords(int digits, Stages stages);
 
-// BorrowByDcf: shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]: a DCF on the low bits of r with payload
+// Shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]: a DCF on the low bits of r with payload
 // 1. No stage, no opening (docs/mathematics.md#borrow-dcf).
 Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring);
 int64_t BorrowByDcfKeyBits(int cut, int ring);

@@ -17,7 +17,7 @@ namespace {
 
 int64_t OneHotBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
 
-// ViewBits: of the comparisons that these bits read, and of 1[x_hat < r].
+// Of the comparisons that these bits read, and of 1[x_hat < r].
 int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Steps steps) {
   int64_t sum = 0;
   std::set<std::pair<int, int>> tables;  // place and width of a digit: views share those that are equal
@@ -40,7 +40,7 @@ int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Ste
   return sum;
 }
 
-// Changes: whether step j changes the coefficient of d^k in any output.
+// Whether step j changes the coefficient of d^k in any output.
 bool Changes(const Compiled& c, size_t j, int k, int ring) {
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = k; q <= c.f.degree; ++q) {

@@ -52,7 +52,7 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   return out;
 }
 
-// PieceNumber: bit k of the piece's number is linear over XOR in the steps.
+// Bit k of the piece's number is linear over XOR in the steps.
 std::vector<Bit> PieceNumber(const Compiled& c) {
   std::vector<Bit> number(size_t(c.index_bits()));
   for (size_t j = 0; j < c.steps.size(); ++j)
@@ -61,7 +61,7 @@ std::vector<Bit> PieceNumber(const Compiled& c) {
   return number;
 }
 
-// Selected: of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
+// Of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
 struct Selected {
   std::vector<std::vector<Sh>> coefficients;
   Sec sign;
@@ -93,7 +93,7 @@ Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& 
   return out;
 }
 
-// EndSelected: y = sum_k e (T_k^ - mu_k) d^k; what no public value but a wrap's scales is one word.
+// y = sum_k e (T_k^ - mu_k) d^k; what no public value but a wrap's scales is one word.
 Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
                   int ring) {
   Words y(t, ring);
@@ -174,7 +174,7 @@ std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, in
 
 using namespace internal;  // NOLINT: the parts of this file's one function
 
-// Part: the scope of one part of a function; an operator's own, where it stands in one.
+// The scope of one part of a function; an operator's own, where it stands in one.
 struct Part {
   Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
     if (outer.empty()) t.scope(name);
@@ -184,7 +184,7 @@ struct Part {
   const std::string outer;
 };
 
-// Refuse: a lowering that does not apply; `why` is empty where it does.
+// A lowering that does not apply; `why` is empty where it does.
 void Refuse(const Compiled& c, const Lowering& l, const char* part, const std::string& why) {
   if (!why.empty()) Fail(Cause::kRefused, Name(c, l), " does not make the ", part, " of ", c.f.name, ": ", why);
 }

@@ -11,11 +11,11 @@
 
 namespace suf::compiler {
 
-// Steps: where comparisons come from. Parity: a prefix parity of a table or a tree, no flight. Digits, blocks: borrows
+// Where comparisons come from. Parity: a prefix parity of a table or a tree, no flight. Digits, blocks: borrows
 // in two and three stages, one and two flights.
 enum class Steps : uint8_t { kParity, kDigits, kBlocks };
 
-// Kind: how the numbers of a function, or its bits, are made.
+// How the numbers of a function, or its bits, are made.
 enum class Kind : uint8_t {
   kConstant,    // one constant piece: no flight, no key
   kStepDcf,     // a DCF with payload (1, r, .., r^d), read at every cutpoint: no flight (IntervalLut for constants)
@@ -29,7 +29,7 @@ enum class Kind : uint8_t {
   kPacked,      // of bits: an exclusive or of comparisons; products are opened, a flight a level
 };
 
-// Openings: the ring in which WindowBoth and RowLut open what they read. Wide: the result's. Narrow: with a gap about
+// The ring in which WindowBoth and RowLut open what they read. Wide: the result's. Narrow: with a gap about
 // the entries, lifted by words of the dealer: fewer bits sent, more key.
 enum class Openings : uint8_t { kWide, kNarrow };
 
@@ -40,11 +40,11 @@ struct Lowering {
   Openings openings = Openings::kWide;
   bool operator==(const Lowering&) const = default;
 };
-// Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", "RowLut/2/narrow", ..
+// "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", "RowLut/2/narrow", ..
 std::string Name(const Compiled& c, const Lowering& l);
 std::string Name(const Lowering& l);
 
-// Choice: of a whole function; a part that the function does not have is not read.
+// Of a whole function; a part that the function does not have is not read.
 struct Choice {
   Lowering numbers, bits;
   bool operator==(const Choice&) const = default;
@@ -58,12 +58,12 @@ std::string WhyNotBits(const Compiled& c, const Lowering& l);
 std::vector<Lowering> AllForNumbers();
 std::vector<Lowering> AllForBits();
 
-// Lowered: what the parties hold of F(x).
+// What the parties hold of F(x).
 struct Lowered {
   std::vector<Owing> numbers;  // an output each, in Z_{2^ring}
   std::optional<Owing> bits;   // Xor(formulas): bit i is formula i
 };
-// Lower: emits, with scopes `name`/Coeff and `name`/Pred. ring <= f.ring: of the numbers. The wire has f.n bits.
+// Emits, with scopes `name`/Coeff and `name`/Pred. ring <= f.ring: of the numbers. The wire has f.n bits.
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring);
 
 // Cutpoint reading: x = floor((z + offset) / 2^shift) mod 2^(k - shift) of a wire z in Z_{2^k}.
@@ -75,17 +75,17 @@ struct Entry {
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
 
-// LowerRow: a function on octaves of x >> shift, c.f.n = k - shift, by RowLut or StepDcf at the un-truncated wire: no
+// A function on octaves of x >> shift, c.f.n = k - shift, by RowLut or StepDcf at the un-truncated wire: no
 // stage for the shift. RowKeyBits: an element of both bundles, the owed word dealt. (docs/mathematics.md#wide-squares)
 Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring);
 int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring);
 
-// Reading: e x the table's entries at a wire's value; sign = e, +-1, the dealer's.
+// e x the table's entries at a wire's value; sign = e, +-1, the dealer's.
 struct Reading {
   Sh values;  // (C, ..)
   Sec sign;   // (..)
 };
-// ReadTables: a one-hot table at the wire's mask (k <= 10 bits) selects from C tables (C, 2^k). No flight.
+// A one-hot table at the wire's mask (k <= 10 bits) selects from C tables (C, 2^k). No flight.
 Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables);
 
 // NumbersNamed, BitsNamed: the lowering of that name, in any function's words; nothing when there is none.

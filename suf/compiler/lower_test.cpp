@@ -7,10 +7,10 @@
 namespace suf::compiler {
 namespace {
 
-// Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
+// The other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
 std::unique_ptr<pfss::Backend> Myl7() { return reference::Myl7WhyNot().empty() ? reference::MakeMyl7() : nullptr; }
 
-// Pairs: every x under every mask.
+// Every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
   for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
     for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x->push_back(a), r->push_back(b);
@@ -82,7 +82,7 @@ TEST(Lower, ClosedForms) {
       }
 }
 
-// OnGrid: pieces 2^a wide on a domain of a + p bits; coefficients are numbers of `bits` bits.
+// Pieces 2^a wide on a domain of a + p bits; coefficients are numbers of `bits` bits.
 func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_64& rng, int bits = 64) {
   func::Suf f;
   do {  // until neighbours differ at the grid's finest cutpoints
@@ -98,7 +98,7 @@ func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_6
   return f;
 }
 
-// OnGridIsRight: both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
+// Both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
 void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
                    const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
   const Compiled c = Compile(f);

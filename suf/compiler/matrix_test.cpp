@@ -9,7 +9,7 @@ namespace {
 
 uint64_t Draw(std::mt19937_64& rng, uint64_t most) { return rng() % (most + 1); }
 
-// Agree: the two evaluators, which share nothing.
+// The two evaluators, which share nothing.
 void Agree(const func::Suf& f, const std::vector<uint64_t>& x) {
   for (uint64_t v : x) {
     const func::Value theirs = func::Evaluate(f, v);
@@ -19,7 +19,7 @@ void Agree(const func::Suf& f, const std::vector<uint64_t>& x) {
   }
 }
 
-// Small: functions of n bits: some of the library, whose bits are helpers (w, t, d of reluars), and one random function
+// Functions of n bits: some of the library, whose bits are helpers (w, t, d of reluars), and one random function
 // of each shape.
 std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
   std::vector<func::Suf> out;
@@ -99,7 +99,7 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
   EXPECT_GE(most, 30u);
 }
 
-// KeyOf: key bits an element of both parties, of these functions on one wire, their owed words dealt.
+// Key bits an element of both parties, of these functions on one wire, their owed words dealt.
 int64_t KeyOf(const std::vector<func::Suf>& all, const Choice& choice) {
   Trace t;
   pfss::Own<1> v = t.input<pfss::kP1>("x", {1}, 64, 0);

@@ -17,7 +17,7 @@ using func::U128;
 
 namespace {
 
-// Either: elements of one of two increasing lists.
+// Elements of one of two increasing lists.
 std::vector<int> Either(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<int> out;
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
@@ -30,12 +30,12 @@ Bit operator!(Bit a) {
 }
 bool Constant(const Bit& b) { return b.compares.empty() && b.products.empty(); }
 
-// Primitives: formulas and cutpoints to bits; equal comparisons and equal products are one.
+// Formulas and cutpoints to bits; equal comparisons and equal products are one.
 class Primitives {
  public:
   explicit Primitives(Compiled* c) : c_(*c) {}
 
-  // Less: 1[x mod 2^f < beta], 0 <= beta <= 2^f. The middle is the top bit, which has a narrower view.
+  // 1[x mod 2^f < beta], 0 <= beta <= 2^f. The middle is the top bit, which has a narrower view.
   Bit Less(int f, U128 beta) {
     if (beta == 0 || beta == U128{1} << f) return {.constant = beta != 0, .compares = {}, .products = {}};
     if (beta == U128{1} << (f - 1)) return !Top(f, 0);
@@ -101,7 +101,7 @@ class Primitives {
     if (fresh) c_.compares.push_back(c);
     return {.constant = false, .compares = {it->second}, .products = {}};
   }
-  // FactorsOf: of a bit that is one product; else the bit itself.
+  // Of a bit that is one product; else the bit itself.
   std::vector<Bit> FactorsOf(const Bit& b) const {
     bool one = !b.constant && b.compares.empty() && b.products.size() == 1;
     return one ? c_.products[size_t(b.products[0])] : std::vector<Bit>{b};

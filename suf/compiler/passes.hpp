@@ -10,7 +10,7 @@
 
 namespace suf::compiler {
 
-// Compare: of x mod 2^f: 1[x < beta], 0 < beta < 2^f; or, with `top`, bit f - 1 of x + beta.
+// Of x mod 2^f: 1[x < beta], 0 < beta < 2^f; or, with `top`, bit f - 1 of x + beta.
 struct Compare {
   bool top = false;
   int f = 0;
@@ -18,7 +18,7 @@ struct Compare {
   auto operator<=>(const Compare&) const = default;
 };
 
-// Bit: exclusive or of a constant, comparisons and products, by index, increasing.
+// Exclusive or of a constant, comparisons and products, by index, increasing.
 struct Bit {
   bool constant = false;
   std::vector<int> compares, products;
@@ -27,7 +27,7 @@ struct Bit {
 Bit Exclusive(const Bit& a, const Bit& b);
 inline constexpr size_t kMostInProduct = 4;  // of a product: it deals 2^g - g - 1 bits
 
-// Compiled: the function after its passes.
+// The function after its passes.
 struct Compiled {
   func::Suf f;  // pieces cover the domain, neighbours differ, the degree is used
   std::vector<Compare> compares;
@@ -48,24 +48,24 @@ struct Compiled {
   int index_bits() const;
 };
 
-// Normalise: pieces to the domain's end, equal neighbours as one, no degree that no piece uses.
+// Pieces to the domain's end, equal neighbours as one, no degree that no piece uses.
 func::Suf Normalise(const func::Suf& f);
-// Compile: all passes. Throws Cause::kInput when f does not verify.
+// All passes. Throws Cause::kInput when f does not verify.
 Compiled Compile(const func::Suf& f);
-// Used: the comparisons, increasing, and the products, increasing, that bits are made of.
+// The comparisons, increasing, and the products, increasing, that bits are made of.
 struct Used {
   std::vector<int> compares, products;
 };
 Used UsedBy(const Compiled& c, std::span<const Bit> bits);
-// OnOctaves: a function of constants on octaves as RowLut reads it, and nothing else prepared: for tables of thousands
+// A function of constants on octaves as RowLut reads it, and nothing else prepared: for tables of thousands
 // of pieces, which a trace has by the dozen.
 Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring);
-// Powers: coefficients in x itself of a polynomial in x - begin, modulo 2^ring.
+// Coefficients in x itself of a polynomial in x - begin, modulo 2^ring.
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring);
 
-// Eval: what the compiled function is at x; Compile's own check, and tests'.
+// What the compiled function is at x; Compile's own check, and tests'.
 func::Value Eval(const Compiled& c, uint64_t x);
-// Text: of what a pass made: "normalised", "primitives" or "views".
+// Of what a pass made: "normalised", "primitives" or "views".
 std::string Text(const Compiled& c, std::string_view pass);
 inline constexpr const char* kPasses[] = {"normalised", "primitives", "views"};
 

@@ -305,7 +305,7 @@ steps/Coeff: 9 operations, key bits 4096 + 0, sent bits 0 + 0: 1 const, 2 low, 1
 result: 2 operations, key bits 0 + 0, sent bits 64 + 0: 1 add, 1 send
 )"}}};
 
-// EmitGolden: of 16 values of P1, who learns all.
+// Of 16 values of P1, who learns all.
 void EmitGolden(Trace& t, const Compiled& c, const Choice& choice) {
   const int n = c.f.n;
   t.scope("input");

@@ -13,7 +13,7 @@ class Place {
   // At alpha in Z_{2^n}. With a tree of a finer place (alpha = fine >> level), its own bits are read.
   Place(Trace& t, Sec alpha);
   Place(Trace& t, const Trace::Tree& fine, Sec alpha, int level);
-  // Read: bits at lo .. lo+m-1, m <= 2^n.
+  // Bits at lo .. lo+m-1, m <= 2^n.
   Sh Read(Pub lo, int m) const;
   Sec sign() const { return sign_; }
 
@@ -25,7 +25,7 @@ class Place {
   Sec sign_;
 };
 
-// SignOf: 2 bit - 1.
+// 2 bit - 1.
 Sec SignOf(Sec bit);
 
 }  // namespace suf::compiler

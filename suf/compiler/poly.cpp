@@ -15,10 +15,10 @@ Product Reduced(Product p) {
   return p;
 }
 
-// Terms: by monomial of rho, its public coefficient: constants times products of opened bits.
+// By monomial of rho, its public coefficient: constants times products of opened bits.
 using Terms = std::map<Product, Weighted>;
 
-// Expand: t_i = hat_i + (sign of) rho_i in every product.
+// t_i = hat_i + (sign of) rho_i in every product.
 Terms Expand(const std::map<Product, int64_t>& sum) {
   Terms terms;
   for (auto& [product, c] : sum)
@@ -30,7 +30,7 @@ Terms Expand(const std::map<Product, int64_t>& sum) {
   return terms;
 }
 
-// OfX: what is left when equal products cancel.
+// What is left when equal products cancel.
 Terms OfX(const std::vector<Product>& products) {
   std::map<Product, int64_t> sum;
   for (const Product& p : products)
@@ -38,7 +38,7 @@ Terms OfX(const std::vector<Product>& products) {
   return Expand(sum);
 }
 
-// OfA: coefficients are representatives in [-2^(k-1), 2^(k-1)).
+// Coefficients are representatives in [-2^(k-1), 2^(k-1)).
 Terms OfA(const Weighted& products, int k) {
   SUF_CHECK(k >= 1 && k <= 64);
   std::map<Product, int64_t> sum;
@@ -50,7 +50,7 @@ Terms OfA(const Weighted& products, int k) {
   return Expand(sum);
 }
 
-// Shift: the power of two that all coefficients have.
+// The power of two that all coefficients have.
 int Shift(const Weighted& coefficient) {
   int shift = 63;
   for (auto& [c, open] : coefficient) shift = std::min(shift, std::countr_zero(uint64_t(c)));
@@ -66,7 +66,7 @@ V Times(const std::vector<V>& bits, const Product& p) {
   return v;
 }
 
-// Value: of a public coefficient, divided by 2^shift.
+// Of a public coefficient, divided by 2^shift.
 Pub Value(Trace& t, const std::vector<Pub>& hat, const Weighted& coefficient, int shift) {
   std::optional<Pub> sum;
   int64_t constant = 0;

@@ -19,9 +19,9 @@ struct OpenedBit {
   Pub sign;  // 1 - 2 hat
   Sec rho;
 };
-// Apart: of a string of at most 64 bits.
+// Of a string of at most 64 bits.
 std::vector<OpenedBit> Apart(const Wire<kPub>& string);
-// OpenedBits: of the exclusive-or world: bit i is hat[i] + rho[i] in Add(1), where each sign is 1; held: shares of
+// Of the exclusive-or world: bit i is hat[i] + rho[i] in Add(1), where each sign is 1; held: shares of
 // rho[i], which are free.
 struct OpenedBits {
   std::vector<Pub> hat;
@@ -30,22 +30,22 @@ struct OpenedBits {
 };
 OpenedBits ApartX(const SharedWire<kPub>& string);
 
-// Product: of bits, by index; of no bit it is 1. A bit that stands in it twice is one. At most kMostFactors bits.
+// Of bits, by index; of no bit it is 1. A bit that stands in it twice is one. At most kMostFactors bits.
 using Product = std::vector<int>;
 inline constexpr size_t kMostFactors = 16;
-// Weighted: products and their coefficients.
+// Products and their coefficients.
 using Weighted = std::vector<std::pair<int64_t, Product>>;
 
-// PolynomialX: shares in Add(1) of the exclusive or of products and constant. There is at least one bit.
+// Shares in Add(1) of the exclusive or of products and constant. There is at least one bit.
 Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant);
-// PolynomialA: the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
+// The sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
 // narrow as the coefficients' common powers of two let them be.
 Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
                   const std::optional<Sec>& times = std::nullopt);
 
-// MonomialsX: bits of key an element of PolynomialX alone.
+// Bits of key an element of PolynomialX alone.
 int64_t MonomialsX(const std::vector<Product>& products);
-// WordsA: bits of key an element of PolynomialA alone, with or without a factor; less what Settle deals.
+// Bits of key an element of PolynomialA alone, with or without a factor; less what Settle deals.
 int64_t WordsA(const Weighted& products, int k, bool times = false);
 
 }  // namespace suf::compiler

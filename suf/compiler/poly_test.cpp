@@ -16,7 +16,7 @@
 namespace suf::compiler {
 namespace {
 
-// Rig: a string of `bits` bits that P1 gives, every assignment of them an element, opened; and another wire z, whose
+// A string of `bits` bits that P1 gives, every assignment of them an element, opened; and another wire z, whose
 // mask is a dealer's factor.
 struct Rig {
   Trace t;
@@ -36,7 +36,7 @@ struct Rig {
     pfss::Own<0> none = Bits(Broadcast(t.constant(0), {n}), m);
     bits = t.open(Sh{none, mine}, "bits");
   }
-  // Run: what P1 learns; `factor` is z's mask.
+  // What P1 learns; `factor` is z's mask.
   std::vector<uint64_t> Run(const Sh& y) {
     pfss::Own<1> zero = Broadcast(t.constant(0), {n});
     t.reveal<0>({z.hat, zero});

@@ -19,7 +19,7 @@
 
 namespace suf::compiler {
 
-// Meaning: outputs, then bits, of a function at x, by its definition.
+// Outputs, then bits, of a function at x, by its definition.
 struct Meaning {
   std::vector<uint64_t> numbers;
   std::vector<bool> bits;
@@ -82,7 +82,7 @@ inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
   return m;
 }
 
-// ChosenMasks: P1's first PRG section, the mask of its wire, holds chosen words.
+// P1's first PRG section, the mask of its wire, holds chosen words.
 class ChosenMasks : public pfss::Randomness {
  public:
   ChosenMasks(std::unique_ptr<pfss::Randomness> rest, std::vector<uint64_t> words, int bits)
@@ -114,7 +114,7 @@ class ChosenMasks : public pfss::Randomness {
   std::vector<uint8_t> data_;
 };
 
-// Choices: every lowering that applies, beside a fixed one of the other part.
+// Every lowering that applies, beside a fixed one of the other part.
 inline std::vector<Choice> Choices(const Compiled& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
@@ -136,7 +136,7 @@ struct Ran {
   Hash digest{};
 };
 
-// RunOn: the function on x_i under masks r_i; `shared`: the wire is opened again first, under masks of both parties.
+// The function on x_i under masks r_i; `shared`: the wire is opened again first, under masks of both parties.
 inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
                  const Entry& entry = {}, int k = 0) {
@@ -191,7 +191,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
   return out;
 }
 
-// ExpectMeaning: of every element.
+// Of every element.
 inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<uint64_t>& x, int ring,
                           const std::string& what) {
   for (size_t i = 0; i < x.size(); ++i) {

@@ -6,16 +6,16 @@
 
 namespace suf::compiler {
 
-// Taylor: the public side, for one wire and one ring.
+// The public side, for one wire and one ring.
 class Taylor {
  public:
   // wrap: b, opened; only for ring > n and degree > 0.
   Taylor(Trace& t, const Wire<kPub>& x, int ring, int degree, const std::optional<OpenedBit>& wrap);
   // d: its powers, d^k, k = 0 .. degree; the first is 1.
   const std::vector<Factors>& d() const { return d_; }
-  // At: T_k of the polynomial with coefficients c_0, c_1, .. (public words); nothing when it is zero for every x_hat.
+  // T_k of the polynomial with coefficients c_0, c_1, .. (public words); nothing when it is zero for every x_hat.
   std::optional<Pub> At(int k, std::span<const uint64_t> c) const;
-  // At: the same of shared coefficients.
+  // The same of shared coefficients.
   Sh At(int k, std::span<const Sh> c) const;
 
  private:
@@ -26,7 +26,7 @@ class Taylor {
   std::vector<Factors> d_;
 };
 
-// Binomial: n over k, n <= 15.
+// n over k, n <= 15.
 uint64_t Binomial(int n, int k);
 
 }  // namespace suf::compiler

@@ -10,7 +10,7 @@ namespace suf::compiler {
 
 namespace {
 
-// BorrowBitByParity: shares of 1[x_hat mod 2^cut < r mod 2^cut], a string of one bit.
+// Shares of 1[x_hat mod 2^cut < r mod 2^cut], a string of one bit.
 Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   Pub hat = Low(x.hat, cut);
   Sec r = Low(x.r, cut);
@@ -19,7 +19,7 @@ Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
 }
 
-// SelectedAtWords: sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
+// Sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
 // b_hat) rho the opened borrow. What no read scales is one word alone and one by b_hat, however many reads there are.
 class SelectedAtWords {
  public:

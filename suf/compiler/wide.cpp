@@ -25,7 +25,7 @@ class Columns {
   void Add(const Wide<A>& x) {
     for (size_t i = 0; i < x.limbs.size(); ++i) Add(i, Lift(x.limbs[i]));
   }
-  // AddAt: x 2^bit for an int x < 2^width, a limb at a time.
+  // x 2^bit for an int x < 2^width, a limb at a time.
   void AddAt(Val<A> x, int width, int bit) {
     size_t i = size_t(bit / radix_);
     const int first = radix_ - bit % radix_;  // bits of x in the lowest column
@@ -95,7 +95,7 @@ Wide<A> Split(Val<A> x, int bits, int radix) {
   return c.Done();
 }
 
-// Subtract: -x modulo 2^bits, as 2^bits - 1 - x + 1, so that no column is negative.
+// -x modulo 2^bits, as 2^bits - 1 - x + 1, so that no column is negative.
 void Subtract(Trace& t, Columns<kDealer>* c, const Wide<kDealer>& x) {
   for (size_t i = 0; i < c->size(); ++i) {
     const int64_t ones = (int64_t{1} << LimbBits(c->radix(), c->bits(), int(i))) - 1 + (i == 0);
@@ -116,7 +116,7 @@ struct WideSh {
   Wide<kP1> b;
 };
 
-// Deal: shares a + b = x modulo 2^bits. The halves of a limb add up over the integers: what they have too much, the
+// Shares a + b = x modulo 2^bits. The halves of a limb add up over the integers: what they have too much, the
 // dealer takes from the next limb before it deals that.
 WideSh Deal(Trace& t, const Wide<kDealer>& x) {
   WideSh out{{x.radix, x.bits, {}}, {x.radix, x.bits, {}}};
@@ -160,7 +160,7 @@ Half<P> Send(Trace& t, const Columns<pfss::Party(P)>& y, const char* label) {
   return out;
 }
 
-// Open: x = y_0 + y_1 + owed.
+// x = y_0 + y_1 + owed.
 WideWire Open(Trace& t, const Columns<kP0>& y0, const Columns<kP1>& y1, const Columns<kDealer>& owed,
               const char* label) {
   const Wide<kDealer> missing = owed.Done();
@@ -176,7 +176,7 @@ WideWire Open(Trace& t, const Columns<kP0>& y0, const Columns<kP1>& y1, const Co
   return out;
 }
 
-// Wrapped: 2^(k+1) g b (h + 2^(k-1) - R') summed over the row, what x^2 has beside (h - R')^2: in a ring of `bits`
+// 2^(k+1) g b (h + 2^(k-1) - R') summed over the row, what x^2 has beside (h - R')^2: in a ring of `bits`
 // bits, at bit `at` of both sums.
 struct Wrapped {
   Pub factor, g;  // g (h + 2^(k-1)), g

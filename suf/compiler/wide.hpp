@@ -18,7 +18,7 @@ struct Wide {
 inline int LimbBits(int radix, int bits, int i) { return std::min(radix, bits - radix * i); }
 inline int Limbs(int radix, int bits) { return (bits + radix - 1) / radix; }
 
-// WideWire: x = hat - r modulo 2^k. An ordinary wire is one of one limb.
+// x = hat - r modulo 2^k. An ordinary wire is one of one limb.
 struct WideWire {
   Wide<kPub> hat;
   Wide<pfss::kDealer> r;
@@ -27,7 +27,7 @@ struct WideWire {
   int k() const { return hat.bits; }
 };
 
-// CheckField: refuses bits that the number does not have.
+// Refuses bits that the number does not have.
 inline void CheckField(int begin, int bits, int radix, int of, size_t limbs) {
   if (begin < 0 || bits < 1 || bits > 64 || begin + bits > of || radix < 1 || limbs != size_t(Limbs(radix, of)))
     Fail(Cause::kRefused, "bits ", begin, " to ", begin + bits - 1, " are read of a number of ", of,
@@ -52,19 +52,19 @@ pfss::Val<A> Field(const Wide<A>& x, int begin, int bits) {
   return Low(v, bits);
 }
 
-// SumOfSquares: how the sum over a row is computed: in limbs of `radix` bits, as the ring of `bits` bits, with
+// How the sum over a row is computed: in limbs of `radix` bits, as the ring of `bits` bits, with
 // extra 2^shift added.
 struct SumOfSquares {
   int radix, bits;
   int64_t extra = 0;
   int shift = 0;
 
-  // Radix: the widest limbs of which the products of a row fit a word, for numbers of k bits.
+  // The widest limbs of which the products of a row fit a word, for numbers of k bits.
   static int Radix(int64_t row, int k);
-  // Open: V = sum over the last axis of x^2 modulo 2^bits, opened under a mask that nobody shares: one flight. h is
+  // V = sum over the last axis of x^2 modulo 2^bits, opened under a mask that nobody shares: one flight. h is
   // x_hat + bias in Z_{2^k} and r the mask, k <= 63; 0 <= x + bias < 2^(k-1).
   WideWire Open(Trace& t, Pub h, Sec r, int64_t bias, const char* label) const;
-  // KeyBits: an element of both bundles.
+  // An element of both bundles.
   int64_t KeyBits(int k) const;
 };
 

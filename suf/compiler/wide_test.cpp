@@ -15,7 +15,7 @@ using Values = std::vector<uint64_t>;
 
 U128 MaskOf(int bits) { return bits == 128 ? ~U128{0} : (U128{1} << bits) - 1; }
 
-// Bench: a wire of k bits that P1 gives under chosen masks, and what a run of the trace ends with.
+// A wire of k bits that P1 gives under chosen masks, and what a run of the trace ends with.
 struct Bench {
   Trace t;
   run::Inputs inputs[3];
@@ -48,7 +48,7 @@ struct Bench {
   int64_t sent(const std::string& label) const { return pfss::SentUnder(*schedule, label); }
 };
 
-// Reveal: all limbs of a wide wire and of its mask, as words of 64 bits.
+// All limbs of a wide wire and of its mask, as words of 64 bits.
 void Reveal(Trace& t, const WideWire& v) {
   std::vector<pfss::Own<0>> a;
   std::vector<pfss::Own<1>> b;
@@ -59,7 +59,7 @@ void Reveal(Trace& t, const WideWire& v) {
   pfss::Own<1> b0 = Stack(b);
   t.reveal<1>({a0, b0});
 }
-// Opened: the numbers of what Reveal revealed.
+// The numbers of what Reveal revealed.
 std::vector<U128> Opened(const Values& words, const WideWire& v, size_t count) {
   const size_t limbs = v.hat.limbs.size();
   std::vector<U128> out(count);
@@ -83,7 +83,7 @@ std::vector<U128> Squares(const Values& x, size_t d, const SumOfSquares& s) {
   return out;
 }
 
-// ExpectSquares: rows of d numbers under masks r; two flights, as P1 gives the numbers.
+// Rows of d numbers under masks r; two flights, as P1 gives the numbers.
 void ExpectSquares(const Values& x, const Values& r, int64_t d, int k, const SumOfSquares& s, pfss::Backend& backend,
                    uint8_t serial = 1) {
   Bench b;
@@ -151,13 +151,13 @@ TEST(Wide, Radix) {
   }
 }
 
-// RowAt: the value of a function on octaves.
+// The value of a function on octaves.
 uint64_t RowAt(const std::vector<func::Group>& groups, uint64_t u) {
   for (const func::Group& g : groups)
     if (u >> g.w < uint64_t(g.hi)) return uint64_t(g.values[size_t(int64_t(u >> g.w) - g.lo)]);
   return 0;
 }
-// InLimbs: an ordinary wire in limbs of a few bits.
+// An ordinary wire in limbs of a few bits.
 WideWire InLimbs(const Wire<kPub>& x, int radix) {
   WideWire out;
   out.hat = {radix, x.k(), {}}, out.r = {radix, x.k(), {}};

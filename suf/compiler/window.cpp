@@ -131,7 +131,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   return out;
 }
 
-// AddStep: borrow x word x step, for the step to a neighbour's read as it was opened, but for its mask: word x mask is
+// Borrow x word x step, for the step to a neighbour's read as it was opened, but for its mask: word x mask is
 // added to `masks`, which the borrow multiplies once.
 static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
                     std::optional<Sec>* masks) {

@@ -19,7 +19,7 @@ using pfss::SharedWire;
 using pfss::Trace;
 using pfss::Wire;
 
-// Owing: x = y + owed in y's ring; only the dealer knows owed.
+// x = y + owed in y's ring; only the dealer knows owed.
 struct Owing {
   Sh y;
   std::optional<Sec> owed;
@@ -30,9 +30,9 @@ Owing Map(const Owing& x, F f) {
   if (x.owed) out.owed = f(*x.owed);
   return out;
 }
-// Zeros: shares of 0 in Z_{2^k} without key or mask, for sums that have no share.
+// Shares of 0 in Z_{2^k} without key or mask, for sums that have no share.
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k);
-// Settle: shares of x; deals the owed word.
+// Shares of x; deals the owed word.
 Sh Settle(Trace& t, const Owing& x);
 // OpenDefined: no key; nobody holds shares of the new mask.
 template <unsigned H = kPub>
@@ -47,7 +47,7 @@ SharedWire<H> OpenShared(Trace& t, const Owing& x, const char* label) {
   return t.open<H>(y, label);
 }
 
-// Factor: sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold
+// Sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold
 // anyway. Without p and u it is a constant. Operands are integers (Add(64)) or live in a ring that the result's ring
 // divides.
 struct Factor {
@@ -57,19 +57,19 @@ struct Factor {
   std::optional<Sh> held;
 };
 Factor operator*(const Factor& x, const Factor& y);
-// Factors: a value as the sum of its summands.
+// A value as the sum of its summands.
 using Factors = std::vector<Factor>;
 
-// Lifted: the integer floor((x + bias) / 2^s) - (bias >> s) + c of a wire, read off its opening: a - R + 2^(k-s) g b
+// The integer floor((x + bias) / 2^s) - (bias >> s) + c of a wire, read off its opening: a - R + 2^(k-s) g b
 // with public a and g, R = r >> s and b = MSB(r); c is the borrow at bit s (0 when s = 0). h is x_hat + bias in
 // Z_{2^k}; 0 <= x + bias < 2^(k-1).
 Factors Lifted(Pub h, Sec r, int64_t bias, int s = 0);
-// Centred: x of a wire with |x| < 2^(k-2), exactly.
+// x of a wire with |x| < 2^(k-2), exactly.
 Factors Centred(const Wire<kPub>& x);
-// Masked: x of a wire in its own ring: hat - r.
+// x of a wire in its own ring: hat - r.
 Factors Masked(const Wire<kPub>& x);
 Factors Masked(const SharedWire<kPub>& x);
-// Opened: x of a wire opened for a sum in Z_{2^ring}: Centred where the wire is narrower, as its gap allows, else
+// x of a wire opened for a sum in Z_{2^ring}: Centred where the wire is narrower, as its gap allows, else
 // Masked.
 inline Factors Opened(const Wire<kPub>& x, int ring) { return x.k() < ring ? Centred(x) : Masked(x); }
 
@@ -81,18 +81,18 @@ pfss::Val<A> BitOf(pfss::Val<A> string, int i) {
   return Low(v, 1);
 }
 
-// Words: collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they
+// Collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they
 // can be.
 class Words {
  public:
   Words(Trace& t, int k) : t_(t), k_(k) {}
   void Add(const Factor& f);
   void Add(const Factors& x, const Factor& scale = {});
-  // Add: x y scale, summand by summand.
+  // x y scale, summand by summand.
   void Add(const Factors& x, const Factors& y, const Factor& scale = {});
-  // Add: shares, times a public value.
+  // Shares, times a public value.
   void Add(const Sh& s, std::optional<Pub> p = std::nullopt, int sign = 1, int shift = 0);
-  // Done: the sum, of public summands and constants alone if there are no others. `shape`: of a sum whose summands have
+  // The sum, of public summands and constants alone if there are no others. `shape`: of a sum whose summands have
   // none, or a smaller one.
   Owing Done(const pfss::Shape& shape = {});
 

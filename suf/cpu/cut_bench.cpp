@@ -17,7 +17,7 @@ using namespace suf::pfss;
 
 constexpr int64_t kCount = 1 << 18;
 
-// Replay: P0's link in a run whose frames are known; `seconds` from the arrival of the wires to the message of the
+// P0's link in a run whose frames are known; `seconds` from the arrival of the wires to the message of the
 // bits, its frame `watched`.
 class Replay : public run::Link {
  public:
@@ -40,7 +40,7 @@ class Replay : public run::Link {
   double came_ = 0;
 };
 
-// Cut: P0's seconds for the step that sends the comparisons.
+// P0's seconds for the step that sends the comparisons.
 double Cut(bool drawn) {
   Trace t;
   run::Inputs inputs[3];

@@ -52,14 +52,14 @@ class PackedExecutor : public pfss::Executor {
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
 
-  // WordIn: word i of a tensor, extended. Widen: n elements from lo, as words of `element` bytes.
+  // Word i of a tensor, extended. Widen: n elements from lo, as words of `element` bytes.
   static uint64_t WordIn(const Tensor& v, size_t i);
   void Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const;
 
-  // Raw: operand a's elements at `element` bytes each.
+  // Operand a's elements at `element` bytes each.
   std::shared_ptr<const uint8_t> Raw(int a, int element);
 
-  // OpenSections: all that the run draws from; a section costs a microsecond.
+  // All that the run draws from; a section costs a microsecond.
   void OpenSections(const pfss::Randomness& randomness);
 
   // ---- group.cpp
@@ -70,9 +70,9 @@ class PackedExecutor : public pfss::Executor {
   class Arrivals;
   class Departures;
   const pfss::Part* NextPart(pfss::Io& io) const;
-  // Receives: whether the node is a message of the other party.
+  // Whether the node is a message of the other party.
   bool Receives(int i) const { return node(i).op == pfss::Op::kSend && node(i).attrs[0] != int(role_); }
-  // Frames: the idle ones.
+  // The idle ones.
   class Frames {
    public:
     Frames();
@@ -84,13 +84,13 @@ class PackedExecutor : public pfss::Executor {
     std::mutex m_;
     std::vector<std::unique_ptr<Frame>> idle_;
   };
-  // Group: the part of its time, 0 to 1, that went into key sections and PRG words.
+  // The part of its time, 0 to 1, that went into key sections and PRG words.
   double Group(const Instruction& ins, Host& host);
-  // CutOf: in how many rows at a time the members of an instruction run. Draw: rows [lo, lo + n) of an operation's
+  // In how many rows at a time the members of an instruction run. Draw: rows [lo, lo + n) of an operation's
   // drawn operand, elements of `want` bytes; any thread may call it.
   Cut CutOf(const Instruction& ins, Host& host);
   void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to);
-  // Load: n elements of a map from `lo` on, as words of `element` bytes.
+  // n elements of a map from `lo` on, as words of `element` bytes.
   void Load(const grouping::Map& map, size_t lo, size_t n, int element, void* to) const;
   // Operand k of the lane's member, elements of `want` bytes: where it lies, or in a spare register.
   const uint8_t* Operand(const Lane& l, size_t k, int want, int spare) const;

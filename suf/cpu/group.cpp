@@ -136,7 +136,7 @@ void PackedExecutor::Keep(const Lane& l) const {
                 l.n * h.element);
 }
 
-// Arrivals: what a group's strips need of the long frame that is coming: of a tensor that lies row by row its rows, of
+// What a group's strips need of the long frame that is coming: of a tensor that lies row by row its rows, of
 // planes all of it.
 class PackedExecutor::Arrivals {
  public:
@@ -157,13 +157,13 @@ class PackedExecutor::Arrivals {
   size_t whole_ = 0;
 };
 
-// Departures: how far the long frame that leaves is written, while strips end in any order: it grows by the rows of the
+// How far the long frame that leaves is written, while strips end in any order: it grows by the rows of the
 // first tensor that is not whole yet.
 class PackedExecutor::Departures {
  public:
   Departures(const Part* part, size_t bits, size_t rows, size_t strip)
       : part_(part), bits_(bits), rows_(rows), strip_(strip), done_(part ? (rows + strip - 1) / strip : 0) {}
-  // Done: rows [lo, end).
+  // Rows [lo, end).
   void Done(Io& io, size_t lo, size_t end) {
     if (!part_) return;
     size_t bytes = 0;
@@ -186,7 +186,7 @@ class PackedExecutor::Departures {
   size_t next_ = 0;
 };
 
-// NextPart: of the frame that leaves, the first tensor that is not written; null: all are, or there is no long frame.
+// Of the frame that leaves, the first tensor that is not written; null: all are, or there is no long frame.
 const Part* PackedExecutor::NextPart(Io& io) const {
   if (io.Sending().size() <= kLongFrame) return nullptr;
   for (const Part& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)

@@ -15,7 +15,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// PackLong: n bit strings of k bits, each in whole words, one after another; UnpackLong: back. Words pass through one
+// n bit strings of k bits, each in whole words, one after another; UnpackLong: back. Words pass through one
 // that holds what is not written, or not read, yet.
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
@@ -70,7 +70,7 @@ std::vector<T> Values(const Node& n) {
   return {n.data->begin(), n.data->end()};
 }
 
-// Terms: of Strips::mix: mask words that are not zero in table64; in table32 where each row begins, l + 1 numbers, then
+// Of Strips::mix: mask words that are not zero in table64; in table32 where each row begins, l + 1 numbers, then
 // the words' places.
 void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_t>* terms) {
   const std::vector<uint64_t> all = Values<uint64_t>(masks);
@@ -204,7 +204,7 @@ void PackedExecutor::Unit(const Lane& l) const {
   }
 }
 
-// Index: operand k as public indices below 2^16, reduced to their ring.
+// Operand k as public indices below 2^16, reduced to their ring.
 const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const {
   uint8_t* out = l.spare(spare);
   strips_.shift[1][1](Operand(l, k, 2, spare), 0, ring::Mask(arg(node(l.member().node), k).ring.bits), l.n, out);

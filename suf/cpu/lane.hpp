@@ -9,7 +9,7 @@ inline constexpr int kSpares = 3;
 inline constexpr size_t kLeastStrip = 64, kShortStrip = 8;  // packed bits end at whole bytes
 inline constexpr size_t kFrame = size_t{512} << 10;         // bytes of registers that stay in L2
 
-// Frame: memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
+// Memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
 // group, and is wiped at the end of the run.
 struct PackedExecutor::Frame {
   ~Frame() { Release(); }
@@ -28,7 +28,7 @@ struct PackedExecutor::Frame {
   size_t size = 0;
 };
 
-// Handle: what a member asks of its host before the strips begin.
+// What a member asks of its host before the strips begin.
 struct PackedExecutor::Handle {
   const pfss::Randomness::Section* section = nullptr;
   bool key = false;  // PRG words, or a key section, read or written
@@ -41,7 +41,7 @@ struct PackedExecutor::Handle {
   std::vector<uint64_t> table64;
 };
 
-// Cut: of an instruction's rows into strips.
+// Of an instruction's rows into strips.
 struct PackedExecutor::Cut {
   const Registers& registers;
   std::vector<Handle> handles;
@@ -49,7 +49,7 @@ struct PackedExecutor::Cut {
   size_t rows = kStrip;  // of a strip
 };
 
-// Lane: rows [lo, lo + n) of a group.
+// Rows [lo, lo + n) of a group.
 struct PackedExecutor::Lane {
   const Instruction& ins;
   const Registers& registers;

@@ -8,7 +8,7 @@
 
 namespace suf::cpu {
 
-// MakePacked: runs on `pool`, with the kernels of `variant`. Keeps packed weights between runs, one copy an input.
+// Runs on `pool`, with the kernels of `variant`. Keeps packed weights between runs, one copy an input.
 std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant = ring::Best());
 
 }  // namespace suf::cpu

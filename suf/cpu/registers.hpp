@@ -5,7 +5,7 @@
 
 namespace suf::cpu {
 
-// Register: of a member.
+// Of a member.
 struct Register {
   int at = 0;          // bytes a row before it
   int direct = -1;     // the member whose value in memory is the register
@@ -13,7 +13,7 @@ struct Register {
   bool last = false;   // nobody reads its operands' registers afterwards
 };
 
-// Registers: of a group.
+// Of a group.
 struct Registers {
   std::vector<Register> members;
   int room = 0;   // bytes a row of all registers together
@@ -32,7 +32,7 @@ inline constexpr grouping::Limits kLimits{.members = 256,
                                        .drawn = int64_t{1} << 18,
                                        .run = 32};
 
-// ExecutionPlan: a role's plan, and registers by instruction.
+// A role's plan, and registers by instruction.
 struct ExecutionPlan {
   grouping::Plan plan;
   std::vector<Registers> registers;

@@ -10,7 +10,7 @@ namespace {
 using namespace pfss;  // NOLINT
 using backends::Fixture;
 
-// Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
+// Nodes of a role for which the packed backend computes something; a copy of another value is no step.
 std::set<int> Steps(const Schedule& s, Role role) {
   std::set<int> steps;
   const ExecutionPlan plan = PlanOf(s, role);

@@ -9,7 +9,7 @@
 
 namespace suf::cpu {
 
-// Arena: blocks of dead tensors are used again, by later runs too: few fresh pages are touched. Thread-safe.
+// Blocks of dead tensors are used again, by later runs too: few fresh pages are touched. Thread-safe.
 class Arena {
  public:
   Arena() = default;
@@ -17,7 +17,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   std::shared_ptr<uint8_t> Take(size_t bytes);
-  // WipeIdle: at the end of a run: every block that was used since the last call and is free now.
+  // At the end of a run: every block that was used since the last call and is free now.
   void WipeIdle();
 
  private:
@@ -37,7 +37,7 @@ struct Tensor {
   const uint8_t* at(size_t i) const { return data.get() + (splat ? 0 : i * size_t(element)); }
 };
 
-// Code: log2 of an element of at most 8 bytes, strips.hpp's type code.
+// Log2 of an element of at most 8 bytes, strips.hpp's type code.
 constexpr int Code(int element) { return element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3; }
 
 }  // namespace suf::cpu

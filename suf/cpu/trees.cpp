@@ -14,7 +14,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Points: x less each threshold from attribute `first` on, of `count` rows.
+// x less each threshold from attribute `first` on, of `count` rows.
 std::vector<uint64_t> Points(const uint64_t* x, size_t count, const Node& n, size_t first) {
   std::vector<uint64_t> points;
   points.reserve(count * (n.attrs.size() - first));
@@ -25,7 +25,7 @@ std::vector<uint64_t> Points(const uint64_t* x, size_t count, const Node& n, siz
 
 }  // namespace
 
-// ByTiles: f over parts of the keys that begin with a tile, of `grain` tiles or a multiple.
+// f over parts of the keys that begin with a tile, of `grain` tiles or a multiple.
 void PackedExecutor::ByTiles(size_t keys, size_t grain, const std::function<void(size_t first, size_t count)>& f) {
   pool_.For((keys + fss::kDpfTile - 1) / fss::kDpfTile, grain, [&](size_t lo, size_t hi) {
     const size_t first = lo * fss::kDpfTile;
@@ -33,7 +33,7 @@ void PackedExecutor::ByTiles(size_t keys, size_t grain, const std::function<void
   });
 }
 
-// PutWords: `count` words to the elements of node i from number `at` on.
+// `count` words to the elements of node i from number `at` on.
 void PackedExecutor::PutWords(const uint64_t* words, size_t count, int i, size_t at, uint8_t* to) const {
   const size_t bytes = size_t(element(i));
   SUF_CHECK(bytes <= 8);

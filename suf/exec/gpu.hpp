@@ -6,7 +6,7 @@
 
 namespace suf::exec {
 
-// Gpu: a device as the driver describes it. Bytes.
+// A device as the driver describes it. Bytes.
 struct Gpu {
   int index = 0;
   std::string name;
@@ -20,7 +20,7 @@ struct Gpu {
 // kLeastMajor: of the compute capability that the kernels need, 8.0.
 inline constexpr int kLeastMajor = 8;
 
-// GpuLook: what was found in the look for one device.
+// What was found in the look for one device.
 struct GpuLook {
   int driver = 0, runtime = 0;  // versions of CUDA: the driver's, 0 where there is none, and this build's
   int count = 0;                // of devices
@@ -28,7 +28,7 @@ struct GpuLook {
   Gpu gpu = {};                 // the device of that index, where there is one
 };
 
-// WhyNot: why device `index` cannot be used: what is needed, what was found, and after a semicolon what to do, as in
+// Why device `index` cannot be used: what is needed, what was found, and after a semicolon what to do, as in
 // "needs .., and ..; ..". Empty where it can.
 std::string WhyNot(const GpuLook& look, int index);
 

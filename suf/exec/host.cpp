@@ -21,13 +21,13 @@ void Unmap(uint8_t* p, size_t bytes) {
   munmap(p, bytes);
 }
 
-// Kept: pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
+// Pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
 // filling it, and pinning it again costs more and holds up whoever uses the device. They are wiped. With those in use
 // they are no more than Most() bytes: those that went first go.
 class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
-  // Take: so many bytes or up to twice as many, or null, and the caller maps them. bytes becomes what they are; they
+  // So many bytes or up to twice as many, or null, and the caller maps them. bytes becomes what they are; they
   // are in use from now on. Lost: they could not be mapped.
   uint8_t* Take(size_t* bytes) {
     std::unique_lock l(m_);
@@ -47,7 +47,7 @@ class Kept {
   }
 
  private:
-  // Most: pages that a device reaches: as many as were in use at once, since the next bundle takes as many again, and
+  // Pages that a device reaches: as many as were in use at once, since the next bundle takes as many again, and
   // the windows of keys of a dealer's two bundles. Others: beside those in use.
   size_t Most() const { return pinning ? std::max(size_t{512} << 20, peak_) : used_ + (size_t{96} << 20); }
   uint8_t* Find(size_t* bytes) {
@@ -60,7 +60,7 @@ class Kept {
     idle_.erase(best);
     return p;
   }
-  // Trim: nobody waits while they are unpinned, which waits for the device.
+  // Nobody waits while they are unpinned, which waits for the device.
   void Trim(std::unique_lock<std::mutex>& l) {
     std::vector<std::span<uint8_t>> gone;
     for (; held_ && held_ + used_ > Most(); idle_.pop_front())

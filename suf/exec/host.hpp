@@ -9,7 +9,7 @@
 
 namespace suf::exec {
 
-// HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again: 96 MB stay for those,
+// Whole pages, not set to zero, wiped when they go; the next buffers get them again: 96 MB stay for those,
 // or where a device is in use, whose pages are pinned (PinWith), as many as were in use at once.
 class HostBuffer {
  public:
@@ -34,7 +34,7 @@ class HostBuffer {
   size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
 };
 
-// Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all
+// What makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all
 // buffers made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says
 // nothing.
 struct Pinning {

@@ -31,7 +31,7 @@ constexpr size_t kAll = (1u << kHandBits) - 1;
 }  // namespace
 
 struct Pool::State {
-  // Worker: sleeping is 1 while it sleeps, and who calls it wakes it by 0.
+  // Sleeping is 1 while it sleeps, and who calls it wakes it by 0.
   struct alignas(64) Worker {
     std::atomic<uint32_t> sleeping{0};
     std::thread thread;
@@ -80,7 +80,7 @@ struct Pool::State {
 
   static size_t Hands(uint64_t called) { return called & kAll; }
 
-  // Wake: the hands below this one in a tree, where they sleep: nobody wakes all.
+  // The hands below this one in a tree, where they sleep: nobody wakes all.
   void Wake(size_t hand, size_t hands) {
     hands = std::min(hands, workers.size() + 1);
     for (size_t below = kWakes * hand + 1; below <= kWakes * (hand + 1) && below < hands; ++below) {
@@ -89,7 +89,7 @@ struct Pool::State {
     }
   }
 
-  // Called: waits for a range that wants this hand, which is not the one that it `seen` last; that one's call.
+  // Waits for a range that wants this hand, which is not the one that it `seen` last; that one's call.
   uint64_t Called(size_t hand, uint64_t seen) {
     auto& sleeping = workers[hand - 1].sleeping;
     const auto patience = Many(int(workers.size()) + 1) ? kPatienceOfMany : kPatience;

@@ -14,7 +14,7 @@ namespace suf::fss {
 
 using ring::Variant;
 
-// DcfContext: public. Keys come in tiles of kDcfTile that share an AES key, as those of DPFs do. The payload has
+// Public. Keys come in tiles of kDcfTile that share an AES key, as those of DPFs do. The payload has
 // `words` >= 1 words of `bits` bits, 1 to 64.
 struct DcfContext {
   std::array<uint8_t, 16> k_serial;
@@ -23,17 +23,17 @@ struct DcfContext {
   uint64_t first_tile = 0;  // of key 0 of the call: whoever splits a batch splits it between tiles
 };
 
-// DcfWords: of a number below 2^n, alpha or x: one, or two above 64 bits, the low one first; one number after another.
+// Of a number below 2^n, alpha or x: one, or two above 64 bits, the low one first; one number after another.
 constexpr size_t DcfWords(int n) { return n > 64 ? 2 : 1; }
 
-// DcfGen: `count` keys of ElementBytes(DcfKeyBits) bytes, the same for both parties, from the secrets alpha (the n low
+// `count` keys of ElementBytes(DcfKeyBits) bytes, the same for both parties, from the secrets alpha (the n low
 // bits count), beta (word k of key i at beta[k count + i], the `bits` low bits count) and the parties' 16-byte roots. A
 // key is a string of bits: n seeds of 128, then the control bits, left and right of each level, then n + 1 values,
 // zeros at the end. Branch-free in alpha, beta and the roots.
 void DcfGen(const DcfContext& ctx, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
             const uint8_t* root1, size_t count, uint8_t* key, Variant v = ring::Best());
 
-// DcfEval: this party's shares at m >= 1 public points a key, number i m + j of x: word k at out[(k m + j) count + i],
+// This party's shares at m >= 1 public points a key, number i m + j of x: word k at out[(k m + j) count + i],
 // mod 2^bits. 2 n + 1 AES calls a point while 2 words fill no more than a block (docs/mathematics.md#dcf).
 void DcfEval(const DcfContext& ctx, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, size_t count,
              int m, uint64_t* out, Variant v = ring::Best());

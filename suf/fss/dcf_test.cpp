@@ -195,7 +195,7 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(key.begin(), key.end(), keys.key.begin() + std::ptrdiff_t(keys.key_bytes * 32)));
 }
 
-// Toy: the same tree with 64-bit seeds and another hash, with the payload where `everywhere` says: in a value a level,
+// The same tree with 64-bit seeds and another hash, with the payload where `everywhere` says: in a value a level,
 // or in the final word alone.
 class Toy {
  public:

@@ -49,7 +49,7 @@ void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint
   });
 }
 
-// Planes: of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
+// Of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
 // q] at q, twice over, so that j -> x - j is contiguous.
 struct Planes {
   size_t stride;

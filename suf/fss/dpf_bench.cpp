@@ -72,7 +72,7 @@ void Paths(int n, Variant v, std::mt19937_64& rng) {
   }
 }
 
-// FromMemory: parts of a batch that no cache holds, one after the other.
+// Parts of a batch that no cache holds, one after the other.
 void FromMemory(Variant v, std::mt19937_64& rng) {
   const bool slow = v == Variant::kPortable;
   const Keys k(64, slow ? 4096 : 262144, v, rng);

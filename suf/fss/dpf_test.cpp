@@ -337,7 +337,7 @@ class Attack {
     const Block s = sigma ? Sigma(x) : x;
     return Xor(Cipher(s, true), s);
   }
-  // Finds: whether party 0, from its root s and the first correction word, finds the other root, inverting with or
+  // Whether party 0, from its root s and the first correction word, finds the other root, inverting with or
   // without sigma.
   bool Finds(const Block& s, const Block& other, const Block& cw) const {
     for (bool sigma : {false, true}) {

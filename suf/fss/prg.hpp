@@ -17,7 +17,7 @@ using ring::Variant;
 inline constexpr uint32_t kPrgId = 1;
 inline constexpr const char* kPrgName = "aes128-ctr-sha256";
 
-// Prg: the randomness of one party for one bundle pair. The key is its own.
+// The randomness of one party for one bundle pair. The key is its own.
 class Prg {
  public:
   // key = K_p, rho = the dealer's salt, both 32 bytes; party is 0 or 1.
@@ -25,16 +25,16 @@ class Prg {
   Prg(const Prg&) = delete;
   Prg& operator=(const Prg&) = delete;
 
-  // Keys: of one section: AES-128 round keys as in FIPS 197 and nonce96.
+  // Of one section: AES-128 round keys as in FIPS 197 and nonce96.
   struct Keys {
     std::array<uint8_t, 176> round_keys;
     std::array<uint8_t, 12> nonce;
   };
   static_assert(sizeof(Keys) == 188);  // an array of them is what a device takes
-  // KeysOf: of each section, in the list's order. Thread-safe.
+  // Of each section, in the list's order. Thread-safe.
   Wiped<Keys> KeysOf(std::span<const uint32_t> sections) const;
 
-  // Section: 2^32 blocks of 16 bytes, AES(K_sec; nonce96 | le32 block number),
+  // 2^32 blocks of 16 bytes, AES(K_sec; nonce96 | le32 block number),
   //   K_sec = the first 16 bytes of HMAC-SHA256(K_p, "suf prg key" | le32 section),
   //   nonce96 = the first 12 bytes of SHA-256("suf prg nonce" | rho | u8 party | le32 section).
   class Section {
@@ -42,7 +42,7 @@ class Prg {
     ~Section();
     Section(const Section&) = delete;
     Section& operator=(const Section&) = delete;
-    // Fill: bytes [byte_offset, byte_offset + out.size()) of the section; byte_offset is a multiple of 16. Thread-safe.
+    // Bytes [byte_offset, byte_offset + out.size()) of the section; byte_offset is a multiple of 16. Thread-safe.
     void Fill(uint64_t byte_offset, std::span<uint8_t> out) const;
 
    private:

@@ -16,21 +16,21 @@ using ring::Variant;
 
 inline constexpr int kMaxTableWidth = 10;
 
-// TableBytes: storage of one table.
+// Storage of one table.
 constexpr size_t TableBytes(int w) { return ElementBytes(1 << w); }
 
-// Hot: out[i] = the table with the one bit pos[i] mod 2^w. The positions are secret: branch- and index-free.
+// out[i] = the table with the one bit pos[i] mod 2^w. The positions are secret: branch- and index-free.
 void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v = ring::Best());
 
-// Cmp: out[i] = bit 0: parity of the bits at positions > a[i] (a share of 1[a < b], "lt"); bit 1: the bit at a[i]
+// out[i] = bit 0: parity of the bits at positions > a[i] (a share of 1[a < b], "lt"); bit 1: the bit at a[i]
 // ("eq").
 void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
 
-// Point: out[i] = the bit at a[i]. Branch- and index-free in a too, which may be a secret: the dealer reads shares at
+// out[i] = the bit at a[i]. Branch- and index-free in a too, which may be a secret: the dealer reads shares at
 // its own position.
 void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
 
-// Rotate: m >= 1 bits from position lo[i] cyclically, low bit first, into ceil(m / 64) words; unused high bits are
+// m >= 1 bits from position lo[i] cyclically, low bit first, into ceil(m / 64) words; unused high bits are
 // zero.
 void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Variant v = ring::Best());
 
@@ -45,12 +45,12 @@ template <class T>
 void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
              Variant v = ring::Best());
 
-// Above: bit j of out[i] = parity of the bits at positions > (x[i] - b[j]) mod 2^w, as Cmp's bit 0; ceil(m / 64) words
+// Bit j of out[i] = parity of the bits at positions > (x[i] - b[j]) mod 2^w, as Cmp's bit 0; ceil(m / 64) words
 // an element for m thresholds b, unused high bits zero.
 void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out,
            Variant v = ring::Best());
 
-// Dense: out[i] = exclusive or over the set bits j of t_i of the low `bits` bits of table[(x[i] - j) mod 2^w].
+// out[i] = exclusive or over the set bits j of t_i of the low `bits` bits of table[(x[i] - j) mod 2^w].
 void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
            Variant v = ring::Best());
 

@@ -45,7 +45,7 @@ void ReportSelect(const Tables& t, Variant v) {
   Report(sizeof(T) == 4 ? "select, 2 columns u32" : "select, 2 columns u64", t, v, select);
 }
 
-// ReportLists: many thresholds, a dense function of a few bits, a column at an exclusive or.
+// Many thresholds, a dense function of a few bits, a column at an exclusive or.
 void ReportLists(const Tables& t, Variant v) {
   constexpr size_t n = Tables::kCount;
   const std::vector<uint16_t> places(t.a.begin(), t.a.begin() + 16);
@@ -68,7 +68,7 @@ void ReportLists(const Tables& t, Variant v) {
   }
 }
 
-// ReportDot: sums of a window of `m` places, of which the first `run` have one value; tables of e under a predicted
+// Sums of a window of `m` places, of which the first `run` have one value; tables of e under a predicted
 // shift.
 void ReportDot(int run, int m, uint64_t most, Variant v) {
   constexpr size_t n = Tables::kCount;

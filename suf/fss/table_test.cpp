@@ -11,7 +11,7 @@
 namespace suf::fss {
 namespace {
 
-// Tables: n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
+// n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
 // spread out.
 struct Tables {
   int w;

@@ -9,13 +9,13 @@ namespace suf::func::internal {
 
 namespace {
 
-// Over: what no word holds has no error.
+// What no word holds has no error.
 Fitted<Function> Over(Fitted<Function> fit) {
   fit.error = INFINITY;
   return fit;
 }
 
-// Bipartite: high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
+// high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
 // middles, high centres the rest.
 Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
   const int n = q.in.bits, scale = q.result.scale;

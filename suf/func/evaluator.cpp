@@ -4,7 +4,7 @@
 
 namespace suf::func {
 
-// Compiled: each comparison as (x + add) & mask <= last; one that is never or always true, as a constant.
+// Each comparison as (x + add) & mask <= last; one that is never or always true, as a constant.
 Evaluator::Step Evaluator::Compiled(const Term& t, int n) {
   const uint64_t all = ~uint64_t{0};
   // Below: (x + add) & mask < count

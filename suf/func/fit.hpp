@@ -23,7 +23,7 @@ struct Fitted {
   int scale = 0;  // of the result; of Fit
 };
 
-// Lines: linear pieces over a whole signed ring. x = (u - 2^(a+p-1)) / 2^scale for u in Z_{2^(a+p)}; piece i = u >> a;
+// Linear pieces over a whole signed ring. x = (u - 2^(a+p-1)) / 2^scale for u in Z_{2^(a+p)}; piece i = u >> a;
 // y = (A_i + B_i (u mod 2^a)) / 2^(scale + slope). A slope goes through the piece's ends, its offset is centred
 // (Chebyshev). Domains of over 2^24 points are fitted from samples of each piece.
 struct Lines {
@@ -35,18 +35,18 @@ inline Suf ToSuf(const Lines& l, std::string name, int ring) {
   return Uniform(std::move(name), l.a, l.offset, l.rise, ring);
 }
 
-// Measure: whether FitOctaves looks for its errors; without, they are not a number, and no time goes by.
+// Whether FitOctaves looks for its errors; without, they are not a number, and no time goes by.
 enum class Measure { kNone, kError };
 
-// FitOctaves: constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
+// Constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
 // 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error for a monotone function. Errors
 // are the largest on [2^lo, 2^hi), inside the pieces too.
 Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
-// FitOctavesBelow: the same for coarse pieces that must not exceed a falling function: each has the value at its right
+// The same for coarse pieces that must not exceed a falling function: each has the value at its right
 // end, rounded down.
 Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 
-// FitTable: round(f(i) 2^scale) for i in [0, 2^n).
+// round(f(i) 2^scale) for i in [0, 2^n).
 Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);
 
 }  // namespace suf::func

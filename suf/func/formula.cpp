@@ -37,7 +37,7 @@ double Sum(const double* v, int n) {
 double Mean(const double* v, int n) { return Sum(v, n) / n; }
 double Not(double x) { return double(x == 0); }
 
-// ParserFunction: of one, two, three or any number of arguments.
+// Of one, two, three or any number of arguments.
 struct ParserFunction {
   const char* name;
   std::variant<F1, F2, F3, FN> f;
@@ -127,7 +127,7 @@ struct Compiled {
   mu::Parser parser;
 };
 
-// Mistake: what is wrong where the parser stopped, in our words.
+// What is wrong where the parser stopped, in our words.
 std::string Mistake(const mu::Parser::exception_type& e) {
   std::string name = e.GetToken();
   while (!name.empty() && name.back() == ' ') name.pop_back();
@@ -168,7 +168,7 @@ std::string Mistake(const mu::Parser::exception_type& e) {
   Fail(Cause::kInput, "the formula has a mistake at column ", at + 1, ": ", what);
 }
 
-// NoAssignment: the parser would set x where a single = stands.
+// The parser would set x where a single = stands.
 void NoAssignment(const std::string& s) {
   for (size_t i = 0; i < s.size(); ++i) {
     if (s[i] != '=') continue;

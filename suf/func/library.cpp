@@ -13,7 +13,7 @@ namespace {
 
 using internal::Round;
 
-// Call: what is to be made.
+// What is to be made.
 struct Call {
   std::string name;
   std::vector<double> arguments;
@@ -23,12 +23,12 @@ struct Call {
   double least() const { return -std::ldexp(1, n - 1 - scale); }
 };
 
-// Line: value + slope (x - from) from `from` on, on signed integers.
+// Value + slope (x - from) from `from` on, on signed integers.
 struct Line {
   int64_t from = 0, value = 0, slope = 0;
 };
 
-// OfLines: lines by increasing `from`, the first at -2^(n-1), as a Suf of two's complement words.
+// Lines by increasing `from`, the first at -2^(n-1), as a Suf of two's complement words.
 Suf OfLines(const Call& q, const std::vector<Line>& lines, int ring) {
   const bool slopes = std::any_of(lines.begin(), lines.end(), [](const Line& l) { return l.slope != 0; });
   Suf f{q.name, q.n, ring, 1, slopes ? 1 : 0, {}, U128{1} << q.n, {}, {}};
@@ -54,7 +54,7 @@ Made Exact(const Call& q, const std::vector<Line>& lines, Real exact, int shift 
   return m;
 }
 
-// Argument: number i as an integer at the scale; the constant as rounded goes back to `q`.
+// Number i as an integer at the scale; the constant as rounded goes back to `q`.
 int64_t Argument(Call& q, size_t i) {
   const double v = std::floor(q.arguments[i] * q.one() + 0.5);
   if (!(v > double(-q.half()) && v < double(q.half())))
@@ -68,7 +68,7 @@ Made Relu(Call& q) {
   return Exact(q, {{-q.half(), 0, 0}, {0, 0, 1}}, [](double x) { return std::max(x, 0.0); });
 }
 
-// Reluars: x at twice the scale; the shift that follows rounds. w: x >= 0; t: the shift rounds up.
+// x at twice the scale; the shift that follows rounds. w: x >= 0; t: the shift rounds up.
 Made Reluars(Call& q) {
   Made m = Relu(q);
   Suf& f = std::get<Suf>(m.f);
@@ -107,7 +107,7 @@ Made Max(Call& q) {
   return Exact(q, {{-q.half(), a, 0}, {a, a, 1}}, [c = q.arguments[0]](double x) { return std::max(x, c); });
 }
 
-// Steps: v0, t1, v1, t2, v2, ..: thresholds increase.
+// V0, t1, v1, t2, v2, ..: thresholds increase.
 Made Steps(Call& q, bool slopes) {
   std::vector<Line> lines;
   for (size_t i = 0; i < q.arguments.size(); i += 2) {
@@ -143,7 +143,7 @@ double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double Silu(double x) { return x * Logistic(x); }
 double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-// Smooth: between tails where the function is within a quarter of the last place; pieces with free knots.
+// Between tails where the function is within a quarter of the last place; pieces with free knots.
 Made Smooth(const Call& q, Real f, Tail below, Tail above, int degree, int finer) {
   const int shift = std::min(finer, 64 - q.n);
   const double close = std::ldexp(1, -q.scale - 2);
@@ -175,7 +175,7 @@ Made Saturating(Call& q) {
   return Smooth(q, F, ConstantTail(kLow), ConstantTail(1), 2, q.scale + kQuadratic);
 }
 
-// GeluSpline: x+ and delta = gelu(x) - x+, of degree 3, as two numbers; w: x >= 0, c: x is where delta has pieces, b_i:
+// x+ and delta = gelu(x) - x+, of degree 3, as two numbers; w: x >= 0, c: x is where delta has pieces, b_i:
 // x is in piece i of them.
 Made GeluSpline(Call& q) {
   Made m = Smooth(
@@ -207,7 +207,7 @@ Made GeluSpline(Call& q) {
   return m;
 }
 
-// Exp: of -x for x in [0, 16), the product of a table of the high half of its bits and one of the low half.
+// Of -x for x in [0, 16), the product of a table of the high half of its bits and one of the low half.
 Made Exp(Call& q) {
   const int n = q.scale + 4, a = n / 2, places = q.scale + 2;
   Split f{Split::kProduct, q.name, n, 2 * places + 2, a, 0, {}, {}};
@@ -319,7 +319,7 @@ const std::vector<Row>& Rows() {
   return all;
 }
 
-// Arguments: of `name(a,b,..)`, which is cut to the name.
+// Of `name(a,b,..)`, which is cut to the name.
 std::vector<double> Arguments(std::string_view& name) {
   std::vector<double> out;
   const std::string_view whole = name;

@@ -10,13 +10,13 @@
 
 namespace suf::func {
 
-// Entry: a row of the list. `range` and `error` are in real units; an argument is written as in clamp(-1,1).
+// A row of the list. `range` and `error` are in real units; an argument is written as in clamp(-1,1).
 struct Entry {
   std::string_view name, sentence, range, error;
 };
 std::span<const Entry> Library();
 
-// Made: a function of x = word / 2^in.scale. Its result has `scale`, which is `shift` bits finer than asked for: a
+// A function of x = word / 2^in.scale. Its result has `scale`, which is `shift` bits finer than asked for: a
 // rounding shift by `shift` gives it (a SUF has one scale for all coefficients, so slopes need the bits).
 struct Made {
   Function f;
@@ -30,11 +30,11 @@ struct Made {
   int64_t first = 0, last = 0;
 };
 
-// Make: the function `name` at ring n (8 to 48 bits) and scale (2 to n - 6, at most 20). Throws Cause::kInput for
+// The function `name` at ring n (8 to 48 bits) and scale (2 to n - 6, at most 20). Throws Cause::kInput for
 // another name, another number of arguments, constants outside the ring.
 Made Make(std::string_view name, int n, int scale);
 
-// Taken: the numbers that a library function takes, x = number / 2^scale, if they are fewer than its words in two's
+// The numbers that a library function takes, x = number / 2^scale, if they are fewer than its words in two's
 // complement: of an unsigned one, or one without a value somewhere.
 struct Taken {
   bool is_signed = false;

@@ -14,7 +14,7 @@
 namespace suf::func {
 namespace {
 
-// Truth: a second statement of each function without arguments.
+// A second statement of each function without arguments.
 const std::map<std::string, Real, std::less<>>& Truth() {
   auto gelu = [](double x) { return x * std::erfc(-x / M_SQRT2) / 2; };
   auto sigmoid = [](double x) { return (1 + std::tanh(x / 2)) / 2; };
@@ -50,7 +50,7 @@ const std::map<std::string, Real, std::less<>>& Truth() {
   return all;
 }
 
-// Points: words of the domain: random, around cuts, and every one near 0.
+// Words of the domain: random, around cuts, and every one near 0.
 std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
   std::vector<uint64_t> out;
   const uint64_t mask = ring::Mask(m.in.bits);

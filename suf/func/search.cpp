@@ -60,7 +60,7 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
   }
 }
 
-// ToFunction: pieces and tails in the domain's order.
+// Pieces and tails in the domain's order.
 Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s, std::vector<Local> pieces) {
   Fitted<Function> out;
   out.scale = q.result.scale + s.slope;
@@ -81,13 +81,13 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
   return out;
 }
 
-// CostOf: in the ring asked for; a wider one costs in proportion.
+// In the ring asked for; a wider one costs in proportion.
 double CostOf(const FitRequest& q, const Suf& f) {
   const double cost = q.cost ? q.cost(f) : double(f.pieces.size()) * (f.degree + 2);
   return cost * f.ring / q.result.bits;
 }
 
-// ErrorOf: of `fit` as its integers say it: at every point between the tails, else at 2^16 points.
+// Of `fit` as its integers say it: at every point between the tails, else at 2^16 points.
 double ErrorOf(const Suf& fit, int scale, const Target& f) {
   constexpr int64_t kSampled = int64_t{1} << 16;
   const Evaluator at(fit);
@@ -101,7 +101,7 @@ double ErrorOf(const Suf& fit, int scale, const Target& f) {
   return error;
 }
 
-// Best: the choice so far: within the bound, the cheapest; else the smallest error, of which `close` is as good as
+// The choice so far: within the bound, the cheapest; else the smallest error, of which `close` is as good as
 // none.
 class Best {
  public:
@@ -117,7 +117,7 @@ class Best {
       better = at < cost || (at == cost && next.scale < fit->scale);
     if (better) Take(shape, std::move(next), at);
   }
-  // Take: unless it is no fit after all.
+  // Unless it is no fit after all.
   void Take(const Shape& shape, Fitted<Function> next, double at) {
     const Suf& s = std::get<Suf>(next.f);
     // what a double rounded away is found here
@@ -141,7 +141,7 @@ class Best {
   std::string* refused_;  // the first reason
 };
 
-// WithError: the fewest pieces of a shape within `bound`.
+// The fewest pieces of a shape within `bound`.
 std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
                                             size_t most) {
   if (knots == Knots::kFree) return pieces.Free(bound, most);
@@ -159,7 +159,7 @@ double ErrorOf(const std::vector<Local>& pieces) {
   return error;
 }
 
-// WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
+// The smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
 std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most,
                                              int halvings = 24) {
   std::optional<std::vector<Local>> best;
@@ -185,7 +185,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
   return best;
 }
 
-// Shapes: every degree and kind of knots, with the finest slope asked for.
+// Every degree and kind of knots, with the finest slope asked for.
 std::vector<Shape> Shapes(const FitRequest& q) {
   auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
   std::vector<Shape> out;
@@ -238,7 +238,7 @@ void Check(const FitRequest& q) {
     Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
 }
 
-// Search: one request's.
+// One request's.
 class Search {
  public:
   explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.reach()), shapes_(Shapes(q)) {
@@ -274,7 +274,7 @@ class Search {
     return plain.cost > kCheap && fine.cost * kSaved <= plain.cost;
   }
 
-  // Progressing: the pieces of a shape, which report how far the search is. It never goes back.
+  // The pieces of a shape, which report how far the search is. It never goes back.
   Pieces Progressing(const Shape& s) {
     if (!q_.progress) return Pieces(q_, f_, s);
     const char* const kinds[] = {"uniform", "octave", "free", "given"};
@@ -285,7 +285,7 @@ class Search {
     });
   }
 
-  // Try: the pieces of one shape, at most `limit`, within `bound` if there is one.
+  // The pieces of one shape, at most `limit`, within `bound` if there is one.
   std::optional<Fitted<Function>> Try(const Shape& s, size_t limit, std::optional<double> bound) {
     if (limit == 0) return std::nullopt;
     const Pieces pieces = Progressing(s);
@@ -293,7 +293,7 @@ class Search {
     if (!found) return std::nullopt;
     return ToFunction(q_, f_, s, std::move(*found));
   }
-  // Offer: what Try finds; the number of its pieces.
+  // What Try finds; the number of its pieces.
   size_t Offer(const Shape& s, size_t limit, Best* best) {
     auto found = Try(s, limit, q_.error);
     const size_t many = found ? std::get<Suf>(found->f).pieces.size() : 0;
@@ -301,7 +301,7 @@ class Search {
     return many;
   }
 
-  // Plain: a shape in the result's ring, with the slopes that the request names.
+  // A shape in the result's ring, with the slopes that the request names.
   void Plain(const Shape& shape, Best* best) {
     // bits for slopes
     const double room = q_.result.bits - 1 - q_.result.scale - std::log2(std::max(reach_.size(), 1e-300));
@@ -323,7 +323,7 @@ class Search {
     }
   }
 
-  // Widened: a shape with a slope, and the ring that its values then need.
+  // A shape with a slope, and the ring that its values then need.
   Shape Widened(const Shape& shape, int slope) const {
     Shape s = WithSlope(shape, slope);
     const double error = q_.error.value_or(Half());
@@ -332,7 +332,7 @@ class Search {
     return s;
   }
 
-  // AllFine: slopes that are left open: of free knots unless others are named, which never take fewer pieces;
+  // Slopes that are left open: of free knots unless others are named, which never take fewer pieces;
   // constants, whose slope only rounds them finer, come last.
   void AllFine(Best* best) {
     for (const bool constants : {false, true})
@@ -340,7 +340,7 @@ class Search {
         if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) Fine(s, best), begun_ += 0.5;
   }
 
-  // Fine: a shape with the coarsest slope that takes an eighth more pieces than the finest, or has an error a quarter
+  // A shape with the coarsest slope that takes an eighth more pieces than the finest, or has an error a quarter
   // larger.
   void Fine(const Shape& shape, Best* best) {
     const double size = std::log2(std::max(reach_.size() + q_.error.value_or(Half()), 1e-300));
@@ -364,7 +364,7 @@ class Search {
     best->Offer(Widened(shape, fine), std::move(*good));
   }
 
-  // Sharpen: where the function's own kinks can be met, they are: as many pieces with far less error.
+  // Where the function's own kinks can be met, they are: as many pieces with far less error.
   void Sharpen(Best* best) {
     while (best->of.knots == Knots::kFree && best->fit->error > kNothing) {
       const double error = best->fit->error;

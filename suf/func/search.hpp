@@ -15,25 +15,25 @@
 
 namespace suf::func {
 
-// FormulaWord: a function, constant or operator that a formula may hold: its name, how it is written, what it means.
+// A function, constant or operator that a formula may hold: its name, how it is written, what it means.
 struct FormulaWord {
   enum Kind { kOperator, kFunction, kConstant } kind = kOperator;
   std::string_view name, form, meaning;
 };
-// Vocabulary: all of them. Beside them a formula holds numbers, x and commas between arguments.
+// All of them. Beside them a formula holds numbers, x and commas between arguments.
 std::span<const FormulaWord> Vocabulary();
 
-// RealOf: the function of x that a formula says, in the words of Vocabulary. Throws Cause::kInput with the column for a
+// The function of x that a formula says, in the words of Vocabulary. Throws Cause::kInput with the column for a
 // text that does not parse. One copy must not be called by two threads at a time.
 Real RealOf(const std::string& formula);
 
-// Numbers: fixed point: the integer round(v 2^scale), of `bits` bits.
+// Fixed point: the integer round(v 2^scale), of `bits` bits.
 struct Numbers {
   int bits = 32, scale = 0;
   bool is_signed = true;  // of the domain: two's complement in Z_{2^bits}; results are signed
 };
 
-// Tail: what the function is from a real number on; for where a formula has no value, or is not needed. kIdentity is
+// What the function is from a real number on; for where a formula has no value, or is not needed. kIdentity is
 // exact; a constant and a line are rounded to the result's scale, which counts as error.
 struct Tail {
   enum Kind { kConstant, kIdentity, kLine } kind = kConstant;
@@ -43,7 +43,7 @@ struct Tail {
   double At(double x) const { return kind == kIdentity ? x : kind == kLine ? value + slope * (x - from) : value; }
 };
 
-// Knots: where pieces may begin. kGiven: at FitRequest::cuts, and at 0 of a signed domain.
+// Where pieces may begin. kGiven: at FitRequest::cuts, and at 0 of a signed domain.
 enum class Knots { kUniform, kOctaves, kFree, kGiven };
 enum class Form { kPieces, kBipartite };
 
@@ -73,7 +73,7 @@ struct FitRequest {
   std::function<void(double, const std::string&)> progress = {};
 };
 
-// Fit: a Suf of one signed channel y, or a Split. Throws Cause::kRefused if the function leaves the result's ring (with
+// A Suf of one signed channel y, or a Split. Throws Cause::kRefused if the function leaves the result's ring (with
 // the bits that hold it), if the bound is out of reach with kMostPieces pieces (with the best error reached), and if
 // why_not refuses every fit; Cause::kInput for a request without a sense and for a function that is not finite on its
 // range (says where).

@@ -21,7 +21,7 @@ FitRequest Request(Real f, Numbers in, Numbers result, double error) {
   return q;
 }
 
-// Worst: the largest error at every point of the domain.
+// The largest error at every point of the domain.
 double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
   double worst = 0;
   for (uint64_t u = 0; u < uint64_t{1} << in.bits; ++u) {

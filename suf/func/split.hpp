@@ -21,9 +21,9 @@ struct Split {
   bool operator==(const Split&) const = default;
 };
 
-// Verify: throws Cause::kInput with a sentence when a Split is not well formed, or over a limit.
+// Throws Cause::kInput with a sentence when a Split is not well formed, or over a limit.
 void Verify(const Split& f);
-// Evaluate: the exact meaning, for x < 2^n.
+// The exact meaning, for x < 2^n.
 uint64_t Evaluate(const Split& f, uint64_t x);
 
 using Function = std::variant<Suf, Split>;
@@ -32,7 +32,7 @@ int DomainBits(const Function& f);
 int RingBits(const Function& f);
 void Verify(const Function& f);
 std::vector<Channel> ChannelsOf(const Function& f);
-// Channels: the channels' values at x in order; kSigned ones in two's complement.
+// The channels' values at x in order; kSigned ones in two's complement.
 std::vector<int64_t> Channels(const Function& f, uint64_t x);
 
 }  // namespace suf::func

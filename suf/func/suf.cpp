@@ -12,7 +12,7 @@ namespace {
 
 U128 Power(int n) { return U128{1} << n; }
 
-// VerifySize: the limits, before anything else walks over the parts.
+// The limits, before anything else walks over the parts.
 void VerifySize(const Suf& f) {
   auto most = [&](size_t has, size_t limit, const char* what) {
     if (has > limit)
@@ -114,7 +114,7 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
   return stack.back();
 }
 
-// VerifyChannels: names are words, each for one channel, and sources and widths are there.
+// Names are words, each for one channel, and sources and widths are there.
 void VerifyChannels(const Suf& f) {
   std::vector<std::string_view> names;
   for (const Channel& c : f.channels) {

@@ -16,7 +16,7 @@ namespace suf::func {
 
 using U128 = unsigned __int128;  // cutpoints and thresholds: 2^64 is legal
 
-// Piece: x in [begin, next piece's begin) -> polynomial j at t = x - begin: sum_i poly[j][i] t^i modulo 2^ring. Local
+// x in [begin, next piece's begin) -> polynomial j at t = x - begin: sum_i poly[j][i] t^i modulo 2^ring. Local
 // coordinates keep coefficients small, and lowerings that read tables need no other.
 struct Piece {
   U128 begin = 0;
@@ -35,7 +35,7 @@ struct Term {
 };
 using Formula = std::vector<Term>;
 
-// Channel: one named output. A bit comes from formula `source`, a number from polynomial `source`, of which it keeps
+// One named output. A bit comes from formula `source`, a number from polynomial `source`, of which it keeps
 // `bits` low bits.
 struct Channel {
   enum Kind : uint8_t { kBit, kUnsigned, kSigned } kind = kUnsigned;
@@ -63,48 +63,48 @@ inline constexpr int kMostOutputs = 64, kMostDegree = 7, kMostFormulas = 64, kMo
                      kMostName = 256;
 inline constexpr size_t kMostPieces = size_t{1} << 16, kMostCoefficients = size_t{1} << 22;
 
-// IsWord: whether the text form reads `s` as one word: 1 to kMostName bytes, printable, no space, and no # in
+// Whether the text form reads `s` as one word: 1 to kMostName bytes, printable, no space, and no # in
 // front, which begins a comment.
 bool IsWord(std::string_view s);
-// Verify: throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
+// Throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
 void Verify(const Suf& f);
 
-// Value: polynomials and predicates at one point.
+// Polynomials and predicates at one point.
 struct Value {
   std::vector<uint64_t> poly;  // modulo 2^ring
   std::vector<bool> bits;
 };
-// Evaluate: the exact meaning, for x < 2^n.
+// The exact meaning, for x < 2^n.
 Value Evaluate(const Suf& f, uint64_t x);
-// Channels: the channels' values at x in order; kSigned ones in two's complement.
+// The channels' values at x in order; kSigned ones in two's complement.
 std::vector<int64_t> Channels(const Suf& f, uint64_t x);
 
-// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
+// Pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
 // on octaves is a list of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
 struct Group {
   int w = 0;
   int64_t lo = 0, hi = 0;
   std::vector<int64_t> values;  // hi - lo
 };
-// Evaluator: a Suf or a function on octaves, prepared once for many points: flat arrays, a shift where all pieces have
+// A Suf or a function on octaves, prepared once for many points: flat arrays, a shift where all pieces have
 // one width, and formulas whose comparisons are all of one kind.
 class Evaluator {
  public:
   explicit Evaluator(const Suf& f);
   // Of groups modulo 2^ring, as FromGroups makes a function of them; it has no formulas and no channels.
   Evaluator(std::span<const Group> groups, int n, int ring);
-  // At: polynomial `output` at x < 2^n, as Evaluate has it.
+  // Polynomial `output` at x < 2^n, as Evaluate has it.
   uint64_t At(uint64_t x, int output = 0) const;
-  // Bit: formula `formula` at x < 2^n. Bits: all of them, formula i as bit i.
+  // Formula `formula` at x < 2^n. Bits: all of them, formula i as bit i.
   bool Bit(uint64_t x, int formula) const;
   uint64_t Bits(uint64_t x) const;
-  // Channels: as Channels(f, x) has them; into `out` without an allocation, one number a channel.
+  // As Channels(f, x) has them; into `out` without an allocation, one number a channel.
   std::vector<int64_t> Channels(uint64_t x) const;
   void Channels(uint64_t x, std::span<int64_t> out) const;
   size_t channels() const { return channels_.size(); }
 
  private:
-  // Step: of a formula. kLeaf: (x + add) & mask <= last.
+  // Of a formula. kLeaf: (x + add) & mask <= last.
   struct Step {
     enum Kind : uint8_t { kLeaf, kConstant, kNot, kAnd, kOr, kXor } kind = kConstant;
     bool value = false;
@@ -128,27 +128,27 @@ class Evaluator {
   std::vector<Output> channels_;
 };
 
-// Slot: where a channel lies in packed words of 64 bits: first fit in channel order, no field across a word.
+// Where a channel lies in packed words of 64 bits: first fit in channel order, no field across a word.
 struct Slot {
   int word = 0, offset = 0;
 };
 std::vector<Slot> Layout(std::span<const Channel> channels);
 std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
-// Unpack: the inverse of Pack, with the channels' types: bits are 0 or 1, kSigned in two's complement. A kUnsigned
+// The inverse of Pack, with the channels' types: bits are 0 or 1, kSigned in two's complement. A kUnsigned
 // channel of 64 bits is the uint64_t of its number. `words` must hold the layout.
 std::vector<int64_t> Unpack(std::span<const Channel> channels, std::span<const uint64_t> words);
 
-// UniformBits: a when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
+// A when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
 std::optional<int> UniformBits(const Suf& f);
 
-// FromGroups: the same function as a piecewise constant Suf.
+// The same function as a piecewise constant Suf.
 Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring);
-// ToGroups: the inverse: consecutive pieces of one width are a group, values are those of the first channel's kind
+// The inverse: consecutive pieces of one width are a group, values are those of the first channel's kind
 // (unsigned, or in two's complement), equal to what FromGroups was given modulo 2^ring. Throws Cause::kInput for what
 // is no function on octaves: other than one output of constants, widths that are no powers of two, pieces that do not
 // begin at a multiple of their width.
 std::vector<Group> ToGroups(const Suf& f);
-// Uniform: 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
+// 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);
 
 }  // namespace suf::func

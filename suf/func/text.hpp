@@ -23,15 +23,15 @@ inline constexpr size_t kLeastRun = 4;
 // kMostTableBits: the largest domain of a table: kMostPieces points.
 inline constexpr int kMostTableBits = 16;
 
-// Print: of a Suf that Verify accepts. Linear.
+// Of a Suf that Verify accepts. Linear.
 std::string Print(const Suf& f);
-// Parse: throws Cause::kInput with the line number for text that is not a well formed Suf (Verify is run). Linear, and
+// Throws Cause::kInput with the line number for text that is not a well formed Suf (Verify is run). Linear, and
 // its memory is in proportion to the text.
 Suf Parse(std::string_view text);
 
 std::string Print(const Split& f);
 std::string Print(const Function& f);
-// ParseFunction: of either form, which the first word tells.
+// Of either form, which the first word tells.
 Function ParseFunction(std::string_view text);
 
 }  // namespace suf::func

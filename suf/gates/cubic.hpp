@@ -8,7 +8,7 @@
 
 namespace suf::gates {
 
-// Cubic: y = ((c3 u + c2) u + c1) u + c0 in Z_{2^ring}, u = x - begin of the piece in which x of [0, 2^k) lies. Two
+// y = ((c3 u + c2) u + c1) u + c0 in Z_{2^ring}, u = x - begin of the piece in which x of [0, 2^k) lies. Two
 // pieces or more, by increasing begin, the first at 0. Flights to shares: five beside those of the comparisons (one,
 // two or three by parity, digits or blocks).
 struct Cubic {
@@ -23,7 +23,7 @@ struct Cubic {
 
   Ints Spec(const Ints& x, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles, the owed word dealt.
+  // An element of both bundles, the owed word dealt.
   int64_t KeyBits(int k) const;
 };
 

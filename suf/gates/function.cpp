@@ -11,12 +11,12 @@ static_assert(Gate<Function> && Gate<Split>);
 
 namespace {
 
-// RingOf: the ring in which a table's entries are opened: a gap of two bits about them.
+// The ring in which a table's entries are opened: a gap of two bits about them.
 int RingOf(const std::vector<uint64_t>& table) {
   return std::bit_width(*std::max_element(table.begin(), table.end())) + 2;
 }
 
-// Whole: a table over 10 bits is dealt whole, turned; a smaller one is read by a one-hot table at the index.
+// A table over 10 bits is dealt whole, turned; a smaller one is read by a one-hot table at the index.
 bool Whole(const std::vector<uint64_t>& table) { return table.size() > size_t{1} << compiler::kTableBits; }
 
 }  // namespace

@@ -17,7 +17,7 @@ using pfss::Sec;
 
 namespace {
 
-// Block: channels of one ring; what two of them read is there once.
+// Channels of one ring; what two of them read is there once.
 struct Block {
   int bits = 1;
   bool formulas = false;
@@ -37,7 +37,7 @@ std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
   return out;
 }
 
-// Pruned: f without the polynomials and formulas that no channel reads.
+// f without the polynomials and formulas that no channel reads.
 func::Suf Pruned(const func::Suf& f) {
   func::Suf g = f;
   g.outputs = 0, g.formulas.clear();
@@ -59,14 +59,14 @@ func::Suf Pruned(const func::Suf& f) {
   return g;
 }
 
-// Table: all values of a Split whose x is one index: of 16 bits at most.
+// All values of a Split whose x is one index: of 16 bits at most.
 func::Suf Table(const func::Split& f) {
   std::vector<int64_t> values;
   for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
   return func::Uniform(f.name, 0, values, {}, f.ring);
 }
 
-// Program: a plan's function, ready to be emitted more than once.
+// A plan's function, ready to be emitted more than once.
 struct Program {
   explicit Program(const func::Function& f) {
     func::Verify(f);
@@ -103,7 +103,7 @@ std::string NameOf(const func::Split& f, Stages stages) {
   return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
 }
 
-// Indices: wires of x >> a and of the low table's index.
+// Wires of x >> a and of the low table's index.
 struct Indices {
   Wire<kPub> high, low;
 };

@@ -11,9 +11,9 @@
 
 namespace suf::gates {
 
-// From: who brings x. kShared: each party brings an additive share modulo 2^n; one flight more.
+// Who brings x. kShared: each party brings an additive share modulo 2^n; one flight more.
 enum class From : uint8_t { kP0, kP1, kShared };
-// To: who learns F(x). kShared: nobody; each party keeps its share of every channel.
+// Who learns F(x). kShared: nobody; each party keeps its share of every channel.
 enum class To : uint8_t { kP0, kP1, kBoth, kShared };
 
 struct FunctionPlan {
@@ -23,25 +23,25 @@ struct FunctionPlan {
   To to = To::kP1;
 };
 
-// InputOf: the name of what a party that brings something brings: "values", or its "share"; words below 2^n.
+// The name of what a party that brings something brings: "values", or its "share"; words below 2^n.
 inline const char* InputOf(From from) { return from == From::kShared ? "share" : "values"; }
-// Emit: F of `count` numbers, and closes the trace. Throws Cause::kInput for a function without a channel,
+// F of `count` numbers, and closes the trace. Throws Cause::kInput for a function without a channel,
 // Cause::kRefused for a lowering that does not apply.
 void Emit(pfss::Trace& t, const FunctionPlan& plan, int64_t count);
-// ChannelWords: what RunParty returns to a party that learns or keeps something, by channel: `count` words modulo
+// What RunParty returns to a party that learns or keeps something, by channel: `count` words modulo
 // 2^bits each, numbers or shares of numbers.
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
                                                 int64_t count);
 
-// EndingOf: what Emit's trace gives to whom.
+// What Emit's trace gives to whom.
 pfss::Ending EndingOf(const FunctionPlan& plan);
 
-// Name: of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
+// Of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
 // cut.
 std::string Name(const FunctionPlan& plan);
-// ChoiceOf: the choice that Name gives this name. Throws Cause::kRefused for another one, or one that does not apply.
+// The choice that Name gives this name. Throws Cause::kRefused for another one, or one that does not apply.
 compiler::Choice ChoiceOf(const func::Function& f, const std::string& name);
-// Price: every lowering of the plan's function between its two ends, for `count` numbers on a backend that can do this;
+// Every lowering of the plan's function between its two ends, for `count` numbers on a backend that can do this;
 // the plan's choice is not read.
 std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
                                        const pfss::Capabilities& can = {});

@@ -54,7 +54,7 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   return out;
 }
 
-// ExpectMeaning: who learns is told the function's values; kept shares add up to them; nobody else has a word.
+// Who learns is told the function's values; kept shares add up to them; nobody else has a word.
 void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, const Ran& ran) {
   const auto channels = func::ChannelsOf(plan.f);
   const bool learns[2] = {plan.to == To::kP0 || plan.to == To::kBoth, plan.to == To::kP1 || plan.to == To::kBoth};
@@ -110,7 +110,7 @@ TEST(FunctionPlan, EveryOriginAndEnding) {
   EXPECT_GE(flights[1], flights[0]);
 }
 
-// ExpectEveryLowering: each that applies means the plan's function, in as many flights as it was priced at; their
+// Each that applies means the plan's function, in as many flights as it was priced at; their
 // names.
 std::set<std::string> ExpectEveryLowering(FunctionPlan plan, const std::vector<uint64_t>& x, std::mt19937_64& rng) {
   std::set<std::string> names;

@@ -82,7 +82,7 @@ TEST(Function, KeyOfGeluWithItsRescale) {
 Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
   return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
 }
-// RowLuts: with a tree a width and with one for all, in every number of stages, opened wide and narrow.
+// With a tree a width and with one for all, in every number of stages, opened wide and narrow.
 std::vector<Lowering> RowLuts() {
   std::vector<Lowering> out;
   for (const Lowering& l : compiler::AllForNumbers())

@@ -30,7 +30,7 @@ concept Gate = requires {
   &G::Build;
 };
 
-// Word: the low k bits; Number: the same in two's complement.
+// The low k bits; Number: the same in two's complement.
 inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & ring::Mask(k); }
 inline int64_t Number(uint64_t v, int k) { return ring::Signed(v, k); }
 

@@ -11,7 +11,7 @@ namespace suf::gates {
 
 static_assert(Gate<Maximum>);
 
-// RowsOf: of so many packed pairs; what is no such number is refused when the pairs are summed.
+// Of so many packed pairs; what is no such number is refused when the pairs are summed.
 static int64_t RowsOf(int64_t pairs) {
   int64_t n = 1;
   while (n * (n + 1) / 2 < pairs) ++n;
@@ -53,7 +53,7 @@ Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
   return {-sum + (floor + columns), std::nullopt};
 }
 
-// Larger: max(x, y) of wires of k + 1 bits that hold numbers of k, in Z_{2^ring}: y + max(x - y, 0). y may be a public
+// max(x, y) of wires of k + 1 bits that hold numbers of k, in Z_{2^ring}: y + max(x - y, 0). y may be a public
 // number: then there is no wire of it.
 static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub>>& y, int64_t number, int ring,
                     const Relu& gate) {
@@ -69,7 +69,7 @@ static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub
   return sum.Done();
 }
 
-// Whole: a function of k bits that is constant, for what reads 1[x_hat < r] alone.
+// A function of k bits that is constant, for what reads 1[x_hat < r] alone.
 static compiler::Compiled Whole(int k) {
   return compiler::Compile(
       func::Parse(Str("suf whole domain ", k, " ring 1 outputs 1 degree 0\npiece 0 : 1\nend ", PowerText(k), "\n")));

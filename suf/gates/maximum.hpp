@@ -26,7 +26,7 @@ struct Maximum {
   // row: J, or n.
   Ints Spec(const Ints& x, int k, int64_t row) const;
   Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: of one row of J numbers of k bits, or of n packed rows; the owed word dealt.
+  // Of one row of J numbers of k bits, or of n packed rows; the owed word dealt.
   int64_t KeyBits(int k, int64_t row) const;
 
  private:

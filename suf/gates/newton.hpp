@@ -6,7 +6,7 @@
 
 namespace suf::gates {
 
-// Newton: y = F(x) in Z_{2^ring}, F = 1/x or 1/sqrt(x), x 2^x_scale = X of [0, 2^(k-2)) and y 2^scale = Y. From the
+// y = F(x) in Z_{2^ring}, F = 1/x or 1/sqrt(x), x 2^x_scale = X of [0, 2^(k-2)) and y 2^scale = Y. From the
 // table's Y, with f = `one` and round half up, each step is
 //   recip: E = XY / 2^(x_scale + scale - f);  Y = Y (2 2^f - E) / 2^f
 //   rsqrt: D = XY / 2^cut;  E = DY / 2^(x_scale + 2 scale - cut - f);  Y = Y (3 2^f - E) / 2^(f+1).
@@ -26,11 +26,11 @@ struct Newton {
 
   Ints Spec(const Ints& x, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles, the owed word dealt.
+  // An element of both bundles, the owed word dealt.
   int64_t KeyBits(int k) const;
 
  private:
-  // Rings: in which Y, E and D are opened, and the products XY, DY and Y(..).
+  // In which Y, E and D are opened, and the products XY, DY and Y(..).
   struct Rings {
     int y, e, d, xy, dy, last;
   };

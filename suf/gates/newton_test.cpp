@@ -9,7 +9,7 @@
 namespace suf::gates {
 namespace {
 
-// Coarse: a table of 2^p pieces an octave or more on [2^low, 2^high), of 2^scale F(X / 2^x_scale).
+// A table of 2^p pieces an octave or more on [2^low, 2^high), of 2^scale F(X / 2^x_scale).
 std::vector<func::Group> Coarse(Newton::Of of, int low, int high, int p, int x_scale, int scale) {
   auto f = [=](double x) {
     const double v = std::ldexp(x, -x_scale);

@@ -63,7 +63,7 @@ auto Field(const char* name, F&& f) {
   }
 }
 
-// Object: the plan as JSON.
+// The plan as JSON.
 Json Object(const std::string& text) {
   Json j = ReadOrderedJson(text, {"the plan", "make the plan again", Cause::kRefused});
   if (!j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");

@@ -11,22 +11,22 @@ namespace suf::gates {
 inline constexpr int kFunctionPlanVersion = 1;
 inline constexpr int64_t kMostValues = int64_t{1} << 26;
 
-// FunctionFile: a plan, and the most values that a call may bring: 1 to kMostValues. Who answers prepares for as many
+// A plan, and the most values that a call may bring: 1 to kMostValues. Who answers prepares for as many
 // as are announced to it.
 struct FunctionFile {
   FunctionPlan plan;
   int64_t max_values = int64_t{1} << 20;
 };
 
-// Print: {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
+// {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
 std::string Print(const FunctionFile& file);
-// ParseFile: the inverse. Throws Cause::kRefused, naming the field, for a model's plan, another version, a field that
+// The inverse. Throws Cause::kRefused, naming the field, for a model's plan, another version, a field that
 // is unknown, missing or out of range, a function that does not parse, a lowering that does not apply, and a hash that
 // does not match.
 FunctionFile ParseFile(const std::string& text);
-// IsFunctionPlan: whether a text is a function's plan rather than a model's; throws as ParseFile when it is no plan.
+// Whether a text is a function's plan rather than a model's; throws as ParseFile when it is no plan.
 bool IsFunctionPlan(const std::string& text);
-// HashOfFile: SHA-256 of the text without its hash.
+// SHA-256 of the text without its hash.
 Hash HashOfFile(const FunctionFile& file);
 
 // FromNamed, ToNamed: "p0", "p1", "shared", "both". Throw Cause::kInput with the names there are, after `what`.

@@ -25,7 +25,7 @@ const FunctionFile& SomeFile() {
   return file;
 }
 
-// Hashed: the text with a hash that fits it.
+// The text with a hash that fits it.
 std::string Hashed(Json j) {
   j.erase("hash");
   const Hash h = HashOf({AsView(j.dump())});

@@ -21,7 +21,7 @@ Owing Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
   return {{a, b}, owed};
 }
 
-// MatmulProduct: x (B, M, K) by y (B, K, N), or y (B, N, K) transposed, modulo 2^k.
+// x (B, M, K) by y (B, K, N), or y (B, N, K) transposed, modulo 2^k.
 struct MatmulProduct {
   static constexpr std::string_view kName = "product";
   bool transpose = false;
@@ -35,7 +35,7 @@ struct MatmulProduct {
   }
 };
 
-// Multiply: y = x y elementwise in Z_{2^ring}, of numbers |x| < 2^(k-2) and |y| < 2^(m-2) in rings of k and m bits.
+// y = x y elementwise in Z_{2^ring}, of numbers |x| < 2^(k-2) and |y| < 2^(m-2) in rings of k and m bits.
 // Each is a - r + 2^k g b with public a and g: nine terms, of which those past the ring vanish; r r' is owed. One
 // flight to shares.
 struct Multiply {
@@ -44,11 +44,11 @@ struct Multiply {
 
   Ints Spec(const Ints& x, const Ints& y) const;
   Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
-  // KeyBits: an element of both bundles, for two wires of less than 64 bits; `shared`: the result's mask is shared.
+  // An element of both bundles, for two wires of less than 64 bits; `shared`: the result's mask is shared.
   int64_t KeyBits(int k, int m, bool shared) const;
 };
 
-// RowProduct: y_ij = x_ij s_i in Z_{2^ring}: a row's one factor, |s_i| < 2^(m-2), times its numbers, |x_ij| < 2^(k-2);
+// y_ij = x_ij s_i in Z_{2^ring}: a row's one factor, |s_i| < 2^(m-2), times its numbers, |x_ij| < 2^(k-2);
 // x (.., J), s (..). Words of s are dealt once a row. One flight to shares.
 struct RowProduct {
   static constexpr std::string_view kName = "row product";
@@ -56,7 +56,7 @@ struct RowProduct {
 
   Ints Spec(const Ints& x, const Ints& s) const;
   Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const;
-  // KeyBits: of a row of J numbers, of both bundles, for two wires of less than 64 bits.
+  // Of a row of J numbers, of both bundles, for two wires of less than 64 bits.
   int64_t KeyBits(int k, int m, int64_t row, bool shared) const;
 };
 

@@ -6,7 +6,7 @@
 
 namespace suf::gates {
 
-// Relu: y = max(x, 0) of x in [-2^(k-1), 2^(k-1)), in Z_{2^ring}. At 32 bits to shares of as many, both bundles: 812
+// y = max(x, 0) of x in [-2^(k-1), 2^(k-1)), in Z_{2^ring}. At 32 bits to shares of as many, both bundles: 812
 // bytes and one flight by parity, 50.4 and two by digits, 26.8 and three by blocks.
 struct Relu {
   static constexpr std::string_view kName = "relu";
@@ -15,11 +15,11 @@ struct Relu {
 
   Ints Spec(const Ints& x, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles, the owed word dealt.
+  // An element of both bundles, the owed word dealt.
   int64_t KeyBits(int k) const;
 };
 
-// ReluARS: y = max(0, floor(u / 2^s)) in Z_{2^ring}, u = x + 2^(s-1) mod 2^k as a number of [-2^(k-1), 2^(k-1)): that
+// y = max(0, floor(u / 2^s)) in Z_{2^ring}, u = x + 2^(s-1) mod 2^k as a number of [-2^(k-1), 2^(k-1)): that
 // is the rounded x where it is positive and x < 2^(k-1) - 2^(s-1). With h = x_hat + 2^(s-1) its helper bits are w = 1[u
 // >= 0], t = 1[h mod 2^s < r mod 2^s] and d = 1[h < r]:
 //   y = w ((h >> s) - (r >> s) - t + d 2^(k-s)).
@@ -32,7 +32,7 @@ struct ReluARS {
 
   Ints Spec(const Ints& x, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles; nothing is owed.
+  // An element of both bundles; nothing is owed.
   int64_t KeyBits(int k) const;
 
  private:

@@ -12,7 +12,7 @@ using compiler::Lowering;
 using compiler::Steps;
 
 Lowering Open(Steps steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
-// Openings: messages under a label, one of each party.
+// Messages under a label, one of each party.
 int Openings(const Rig& g, const std::string& label) {
   int n = 0;
   for (auto& f : g.schedule->frames())

@@ -23,7 +23,7 @@ class Rig {
   Trace t;
   run::Inputs inputs[3];  // P0, P1, dealer
 
-  // Give: the values as a wire in Z_{2^k} under P1's mask.
+  // The values as a wire in Z_{2^k} under P1's mask.
   SharedWire<kPub> Give(const Ints& x, int k, pfss::Shape shape = {}) {
     if (shape.empty()) shape = {int64_t(x.size())};
     std::string name = "x" + std::to_string(wires_++);
@@ -31,20 +31,20 @@ class Rig {
     pfss::Own<1> v = t.input<pfss::kP1>(name, shape, 64, 0);
     return t.give<1>(v, k, "x");
   }
-  // Both: the same, opened again under masks of both parties, which they share.
+  // The same, opened again under masks of both parties, which they share.
   SharedWire<kPub> Both(const Ints& x, int k, pfss::Shape shape = {}) {
     SharedWire<kPub> w = Give(x, k, std::move(shape));
     Sh y = -Sh(w.s) + w.hat;
     return t.open(y, "again");
   }
-  // Run: reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
+  // Reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
   Ints Run(const Sh& y, uint8_t serial = 1) {
     const int k = y.bits();
     t.reveal<1>(y);
     return Close(k, serial);
   }
   Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
-  // Close: runs what was emitted, its result of k bits already revealed.
+  // Runs what was emitted, its result of k bits already revealed.
   Ints Close(int k, uint8_t serial = 1) {
     t.close();
     schedule.emplace(t);
@@ -79,14 +79,14 @@ class Rig {
   int wires_ = 0;
 };
 
-// Range: low, low + 1, .., high - 1, `copies` times.
+// Low, low + 1, .., high - 1, `copies` times.
 inline Ints Range(int64_t low, int64_t high, int copies = 1) {
   Ints v;
   for (int c = 0; c < copies; ++c)
     for (int64_t i = low; i < high; ++i) v.push_back(i);
   return v;
 }
-// Some: n seeded numbers of [low, high], both ends among them.
+// n seeded numbers of [low, high], both ends among them.
 inline Ints Some(int64_t low, int64_t high, size_t n, uint64_t seed = 1) {
   std::mt19937_64 rng(seed);
   std::uniform_int_distribution<int64_t> d(low, high);

@@ -15,7 +15,7 @@ enum class Wrap { kInside, kGap, kTop, kCut };
 
 constexpr int kTop = 5;  // high bits that a slack form reads
 
-// Shift: u = z + 2^(shift-1) + above in [0, 2^k), above a multiple of 2^shift, and where 1[u + r >= 2^k] comes from.
+// u = z + 2^(shift-1) + above in [0, 2^k), above a multiple of 2^shift, and where 1[u + r >= 2^k] comes from.
 struct Shift {
   int shift, ring;
   Stages stages;
@@ -35,7 +35,7 @@ Shift Make(int shift, int ring, Stages stages, Wrap wrap, int k, Wide above = 0,
   return {shift, ring, stages, ring <= k - shift ? Wrap::kInside : wrap, above, top};
 }
 
-// Above: the least multiple of 2^shift that lifts low to 0 or more.
+// The least multiple of 2^shift that lifts low to 0 or more.
 Wide Above(int64_t low, int shift) { return -(Wide{low} >> shift) * (Wide{1} << shift); }
 
 Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
@@ -89,7 +89,7 @@ int64_t KeyBits(const Shift& f, int k, bool shared) {
   return bits + (shared ? f.ring : 0);
 }
 
-// Rounded: floor((z + 2^(s-1)) / 2^s) of numbers.
+// floor((z + 2^(s-1)) / 2^s) of numbers.
 Ints Rounded(const Ints& z, int shift, int ring) {
   Ints out;
   for (int64_t v : z) out.push_back(Number(uint64_t((Wide{v} + (Wide{1} << (shift - 1))) >> shift), ring));

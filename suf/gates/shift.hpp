@@ -7,7 +7,7 @@
 
 namespace suf::gates {
 
-// LRS: y = floor(u / 2^s), u = z + 2^(s-1) mod 2^k in [0, 2^k), in Z_{2^ring}; every z. One flight to shares, two or
+// y = floor(u / 2^s), u = z + 2^(s-1) mod 2^k in [0, 2^k), in Z_{2^ring}; every z. One flight to shares, two or
 // three in as many stages, as of all below.
 struct LRS {
   static constexpr std::string_view kName = "lrs";
@@ -16,11 +16,11 @@ struct LRS {
 
   Ints Spec(const Ints& z, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& z) const;
-  // KeyBits: an element of both bundles; `shared`: the result's mask is shared.
+  // An element of both bundles; `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const;
 };
 
-// ARS: the same of u in [-2^(k-1), 2^(k-1)): LRS at an offset of half the ring, so no second comparison is read.
+// The same of u in [-2^(k-1), 2^(k-1)): LRS at an offset of half the ring, so no second comparison is read.
 struct ARS {
   static constexpr std::string_view kName = "ars";
   int shift = 1, ring = 1;
@@ -31,7 +31,7 @@ struct ARS {
   int64_t KeyBits(int k, bool shared) const;
 };
 
-// GapARS: y = floor((z + 2^(s-1)) / 2^s) of a number low <= z < low' + 2^(k-1) - 2^(s-1), low' being low rounded down
+// y = floor((z + 2^(s-1)) / 2^s) of a number low <= z < low' + 2^(k-1) - 2^(s-1), low' being low rounded down
 // to a multiple of 2^s: the top bit of u - low' is certified to be zero. Outside, y is wrong with a probability that
 // grows with the distance: a hard certificate is needed.
 struct GapARS {
@@ -45,7 +45,7 @@ struct GapARS {
   int64_t KeyBits(int k, bool shared) const;
 };
 
-// SlackARS: the same of low <= z < low' + 2^k - 2^(k-top) - 2^(s-1): a table on `top` high bits says whether z_hat
+// The same of low <= z < low' + 2^k - 2^(k-top) - 2^(s-1): a table on `top` high bits says whether z_hat
 // wraps. It is read in the first flight.
 struct SlackARS {
   static constexpr std::string_view kName = "slack ars";
@@ -65,10 +65,10 @@ struct Certificate {
   int64_t low = 0, high = 0;
   Proof proof = Proof::kHard;
 };
-// Form: of a shift. Inside: Trunc. Unsigned: GapARS from 0 on, which adds no offset.
+// Of a shift. Inside: Trunc. Unsigned: GapARS from 0 on, which adds no offset.
 enum class Form : uint8_t { kInside, kUnsigned, kGap, kSlack, kFull };
 
-// AutoTrunc: the same number by the lightest form that its certificate allows. A calibrated range is never trusted to
+// The same number by the lightest form that its certificate allows. A calibrated range is never trusted to
 // the gap: what fits there takes the slack form, what fits the slack form takes the full one.
 struct AutoTrunc {
   static constexpr std::string_view kName = "auto trunc";
@@ -76,7 +76,7 @@ struct AutoTrunc {
   Certificate range;
   Stages stages = Stages::kTwo;
 
-  // Pick: throws Cause::kRefused when the range and half a step do not fit the ring of k bits.
+  // Throws Cause::kRefused when the range and half a step do not fit the ring of k bits.
   Form Pick(int k) const;
   Ints Spec(const Ints& z, int k) const;
   Owing Build(Trace& t, const Wire<kPub>& z) const;

@@ -87,7 +87,7 @@ TEST(Trunc, DefinedMask) {
   }
 }
 
-// EveryMask: numbers low, .., high - 1 of Z_{2^k}, each under every mask: one given zero, moved by public words.
+// Numbers low, .., high - 1 of Z_{2^k}, each under every mask: one given zero, moved by public words.
 Wire<kPub> EveryMask(Rig* g, int k, int64_t low, int64_t high, Ints* z) {
   const SharedWire<kPub> zero = g->Give({0}, k);
   std::vector<uint64_t> number, mask;

@@ -8,7 +8,7 @@
 
 namespace suf::grouping {
 
-// Check: what every plan keeps: each node that the role must have is made once or is lazy, every operand is there when
+// What every plan keeps: each node that the role must have is made once or is lazy, every operand is there when
 // it is read, in the order of the list and by `after` alone, maps lead into their tensors, what is dead is not read
 // again, and every key section ends once.
 inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {

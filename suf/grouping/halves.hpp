@@ -7,7 +7,7 @@
 
 namespace suf::grouping {
 
-// HalvesLess: of each number high 2^b + low the differences to all thresholds modulo 2^(2 b), which are pairs of a high
+// Of each number high 2^b + low the differences to all thresholds modulo 2^(2 b), which are pairs of a high
 // and a low half, too: one word each where 2 b <= 64, else two, the low one first. Branch-free in the numbers.
 inline Wiped<uint64_t> HalvesLess(const uint64_t* high, const uint64_t* low, size_t count, int b,
                                   std::span<const int64_t> thresholds) {

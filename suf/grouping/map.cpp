@@ -15,14 +15,14 @@ int64_t Count(const Affine& a) {
   return n;
 }
 
-// Strides: of a tensor of this shape.
+// Of a tensor of this shape.
 Shape Strides(const Shape& shape) {
   Shape out(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) out[d - 1] = out[d] * shape[d];
   return out;
 }
 
-// Digits: the numbers below `size` as digits, the first one open to the top.
+// The numbers below `size` as digits, the first one open to the top.
 struct Digits {
   std::vector<int64_t> place, most;  // of each digit: its place value and how many values it has
   Digits(const std::vector<int64_t>& extents, int64_t size) : place(extents.size()), most(extents) {
@@ -77,7 +77,7 @@ std::optional<Parted> Apart(const Affine& g, const Digits& d) {
 
 Map One(int node, Affine at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
 
-// Chosen: elements g of the map f, which has pieces; nothing where no single axis of g says which piece.
+// Elements g of the map f, which has pieces; nothing where no single axis of g says which piece.
 std::optional<Map> Chosen(const Map& f, const Affine& g) {
   const int64_t len = f.pieces.back().end;
   const auto parted = Apart(g, Digits({f.count / (f.inner * len), len, f.inner}, f.count));

@@ -16,7 +16,7 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// Affine: x, in row-major order over the axes -> offset + the sum of index times stride. In normal form, which Over
+// x, in row-major order over the axes -> offset + the sum of index times stride. In normal form, which Over
 // makes: no axis of one element, none that goes on where the next one ends.
 struct Affine {
   std::vector<Axis> axes;
@@ -25,12 +25,12 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 };
 Affine Over(std::vector<Axis> axes, int64_t offset = 0);
-// Over: of a tensor of this shape as it lies.
+// Of a tensor of this shape as it lies.
 Affine Over(const pfss::Shape& shape);
-// After: x -> f(g(x)); nothing where that is not affine by axes. `size`: of what f maps, so that g stays below it.
+// x -> f(g(x)); nothing where that is not affine by axes. `size`: of what f maps, so that g stays below it.
 std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size);
 
-// Piece: indices up to `end` along the axis of choice, as elements of `node`.
+// Indices up to `end` along the axis of choice, as elements of `node`.
 struct Piece {
   int node;
   int64_t end;
@@ -38,7 +38,7 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Map: of `count` elements. c = x / inner mod len is x's index along the axis of choice, where len is the last piece's
+// Of `count` elements. c = x / inner mod len is x's index along the axis of choice, where len is the last piece's
 // end. In the first piece with c < end, which begins where the one before ends and is w wide, x is number
 // (x / (inner len) w + c - begin) inner + x mod inner. One piece: number x.
 struct Map {
@@ -47,30 +47,30 @@ struct Map {
   bool operator==(const Map&) const = default;
 };
 
-// Run: `many` elements at, at + stride, .. of node.
+// `many` elements at, at + stride, .. of node.
 struct Run {
   int node;
   int64_t at, stride, many;
 };
-// RunAt: of the elements from x on, as far as one stride serves.
+// Of the elements from x on, as far as one stride serves.
 Run RunAt(const Map& m, int64_t x);
 
-// Whole: a tensor of `count` elements as it lies; IsWhole: whether m is that, from element `offset` on, of one node.
+// A tensor of `count` elements as it lies; IsWhole: whether m is that, from element `offset` on, of one node.
 Map Whole(int node, int64_t count);
 bool IsWhole(const Map& m, int64_t offset = 0);
-// Spread: node, of shape `from`, broadcast to shape `to`.
+// Node, of shape `from`, broadcast to shape `to`.
 Map Spread(int node, const pfss::Shape& from, const pfss::Shape& to);
-// Swing: node, of shape `from`, with its axis `axis` in front.
+// Node, of shape `from`, with its axis `axis` in front.
 Map Swing(int node, const pfss::Shape& from, size_t axis);
-// IsView: operations that ViewOf knows.
+// Operations that ViewOf knows.
 bool IsView(pfss::Op op);
-// ViewOf: node i, which is a view, as elements of its operands.
+// Node i, which is a view, as elements of its operands.
 Map ViewOf(const pfss::Trace& t, int i);
-// Through: m with each element of a node that `views` has a map of as an element of what that map leads to; nothing
+// m with each element of a node that `views` has a map of as an element of what that map leads to; nothing
 // where that is no Map, and the view must lie in memory. views: null for nodes that do.
 std::optional<Map> Through(const Map& m, const std::function<const Map*(int node)>& views);
 
-// Print: as "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
+// As "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
 std::string Print(const Map& m);
 
 }  // namespace suf::grouping

@@ -15,7 +15,7 @@ using namespace pfss;  // NOLINT
 
 using Words = std::vector<int64_t>;
 
-// Make: node i's words, where a node that is no view has its own: 1000 times its number and more.
+// Node i's words, where a node that is no view has its own: 1000 times its number and more.
 Words Make(const Trace& t, int i) {
   const Node& n = t.node(i);
   const int64_t size = Size(n.shape);
@@ -67,7 +67,7 @@ Words Make(const Trace& t, int i) {
   return out;
 }
 
-// Read: the words that a map leads to, by runs from every beginning.
+// The words that a map leads to, by runs from every beginning.
 Words Read(const Trace& t, const Map& m) {
   std::map<int, Words> made;
   auto words = [&](int i) -> const Words& {
@@ -90,7 +90,7 @@ Words Read(const Trace& t, const Map& m) {
   return out;
 }
 
-// Chain: node i through as many views as there are, each found by Through; -1 where one of them is none.
+// Node i through as many views as there are, each found by Through; -1 where one of them is none.
 struct Chain {
   Map map;
   bool all = true;

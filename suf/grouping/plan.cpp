@@ -10,7 +10,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// IsTable: an operand that is read from the trace itself.
+// An operand that is read from the trace itself.
 bool IsTable(Op op, size_t k) {
   if (op == Op::kSelect || op == Op::kSelectX || op == Op::kDense) return k == 2;
   return (op == Op::kDot || op == Op::kMix) && k == 1;
@@ -51,7 +51,7 @@ class Planner {
     const Op op = node(i).op;
     return op == Op::kRand || (op == Op::kTell && plan_.role != Role::kDealer);
   }
-  // Drawn: drawn or unpacked where it is read. Folded: read through a map. Lazy: one of both.
+  // Drawn or unpacked where it is read. Folded: read through a map. Lazy: one of both.
   bool Drawn(int i) const {
     if (Source(i)) return true;
     const int k = Copies(i);
@@ -59,7 +59,7 @@ class Planner {
   }
   bool Folded(int i) const { return views_.count(i) != 0; }
   bool Lazy(int i) const { return Drawn(i) || Folded(i); }
-  // Copies: the operand whose value the node is, or -1: Low, and x +- 0, where 0 is the share of a mask that the other
+  // The operand whose value the node is, or -1: Low, and x +- 0, where 0 is the share of a mask that the other
   // party drew alone. Values are kept unreduced, so a narrower ring is the same memory.
   int Copies(int i) const { return copies_[size_t(i)]; }
   void FindCopies() {
@@ -81,9 +81,9 @@ class Planner {
         copies_[size_t(i)] = whole(n, 0) ? 0 : n.op == Op::kAdd && whole(n, 1) ? 1 : -1;
     }
   }
-  // Needs: whether the node's value needs that operand's.
+  // Whether the node's value needs that operand's.
   bool Needs(int i, size_t k) const { return Copies(i) < 0 || size_t(Copies(i)) == k; }
-  // Uses: what the role must compute when copies do not read their other operand.
+  // What the role must compute when copies do not read their other operand.
   void Uses() {
     used_.assign(t_.nodes().size(), 0), ends_.assign(t_.nodes().size(), 0);
     if (plan_.role != Role::kDealer)
@@ -100,7 +100,7 @@ class Planner {
       }
   }
   static bool Elementwise(const Node& n) { return Info(n.op).cls == OpClass::kElementwise; }
-  // Rowwise: may be a member of a group.
+  // May be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
     if (n.op == Op::kUnbits && !planar_[size_t(i)]) return false;
@@ -116,12 +116,12 @@ class Planner {
     }
   }
 
-  // Spreads: makes planes of an operand that is none.
+  // Makes planes of an operand that is none.
   bool Spreads(const Node& n) const {
     return n.op == Op::kMono || n.op == Op::kSelect || n.op == Op::kSelectX ||
            (n.op == Op::kUnbits && n.shape[0] <= limits_.planes);
   }
-  // Planes: which nodes lie as planes of rows: monomials, bits taken apart, and what a borrow or a column of tables
+  // Which nodes lie as planes of rows: monomials, bits taken apart, and what a borrow or a column of tables
   // makes of them.
   void Planes() {
     auto spread = [&](int from, int to) {
@@ -149,7 +149,7 @@ class Planner {
     return s;
   }
 
-  // Fold: decides whether a view, or a copy of one, is read through its map.
+  // Decides whether a view, or a copy of one, is read through its map.
   void Fold(int i) {
     const Node& n = node(i);
     const int k = Copies(i);
@@ -160,7 +160,7 @@ class Planner {
         if (p.at.axes.size() > 1 && (p.at.axes.back().extent < limits_.run || p.at.axes.back().stride > 1)) return;
     views_.emplace(i, std::move(m));
   }
-  // See: a map with each folded view as what it is of, which is then in a group, in memory or drawn.
+  // A map with each folded view as what it is of, which is then in a group, in memory or drawn.
   Map See(Map m) {
     auto find = [&](int a) {
       auto it = views_.find(a);
@@ -172,7 +172,7 @@ class Planner {
     return m;
   }
 
-  // Sums: whether a row of a group makes node i, a sum: over planes of that group, or over a few elements in memory.
+  // Whether a row of a group makes node i, a sum: over planes of that group, or over a few elements in memory.
   bool Sums(int i) const {
     const Node& n = node(i);
     if (n.op != Op::kSum || Size(n.shape) == 0) return false;
@@ -182,7 +182,7 @@ class Planner {
     return axis == 0 && len <= limits_.tail && w != where_.end() && int64_t(w->second) == Size(n.shape);
   }
 
-  // Draws: whether an operation, a sum of rotations, draws its first operand row by row.
+  // Whether an operation, a sum of rotations, draws its first operand row by row.
   bool Draws(int i) const {
     const Node& n = node(i);
     if (n.op != Op::kRotSum || !Drawn(n.args[0]) || stored_.count(n.args[0])) return false;
@@ -190,7 +190,7 @@ class Planner {
     return s.back() * (n.attrs.empty() ? s[s.size() - 2] : n.attrs[0]) <= limits_.drawn;
   }
 
-  // Load: operand k of member i in memory.
+  // Operand k of member i in memory.
   Operand Load(int i, size_t k, size_t rows) {
     const Node &n = node(i), &a = node(n.args[k]);
     const int64_t count = Size(a.shape);
@@ -208,7 +208,7 @@ class Planner {
     o.map = See(std::move(o.map));
     return o;
   }
-  // PlaneOf: where an operand of node i begins among the planes that its own node has in a group of so many rows, or
+  // Where an operand of node i begins among the planes that its own node has in a group of so many rows, or
   // -1: it cannot be read at its row.
   int PlaneOf(int i, const Operand& o, int64_t rows) const {
     if (o.from != Operand::kMemory || o.map.pieces.size() != 1 || node(i).op == Op::kUnit) return -1;
@@ -235,13 +235,13 @@ class Planner {
     out_ = 0;
   }
 
-  // Land: the group that makes node i ends, so that it is in memory; a lazy one is put there.
+  // The group that makes node i ends, so that it is in memory; a lazy one is put there.
   void Land(int i) {
     if (auto w = where_.find(i); w != where_.end()) Close(w->second);
     Store(i);
   }
 
-  // Store: a lazy node as a tensor in memory, for those who read no group.
+  // A lazy node as a tensor in memory, for those who read no group.
   void Store(int i) {
     if (!Lazy(i) || !stored_.insert(i).second) return;
     Instruction ins;
@@ -257,7 +257,7 @@ class Planner {
     plan_.instructions.push_back(std::move(ins));
   }
 
-  // Make: a view in memory.
+  // A view in memory.
   void Make(int i, Map m) {
     for (const Piece& p : m.pieces) Land(p.node);
     Instruction ins;
@@ -308,7 +308,7 @@ class Planner {
     if (Emits(i) && (out_ += PackedBytes(n)) >= limits_.bytes) CloseAll();
   }
 
-  // Join: a member, with what it reads that is drawn.
+  // A member, with what it reads that is drawn.
   void Join(Open* g, Member m) {
     const size_t rows = g->ins.rows;
     for (Operand& o : m.operands) {
@@ -332,7 +332,7 @@ class Planner {
     Join(g, std::move(drawn));
   }
 
-  // Lives: what is kept, when it dies, and who waits for whom.
+  // What is kept, when it dies, and who waits for whom.
   void Lives() {
     std::vector<Instruction>& all = plan_.instructions;
     std::vector<int> last(t_.nodes().size(), -1), made = last;  // instructions
@@ -359,7 +359,7 @@ class Planner {
     }
   }
 
-  // Sections: where each key section is read for the last time.
+  // Where each key section is read for the last time.
   void Sections() {
     plan_.unread.resize(plan_.programs.size());
     if (plan_.role == Role::kDealer) return;

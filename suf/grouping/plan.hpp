@@ -8,7 +8,7 @@
 
 namespace suf::grouping {
 
-// Limits: what an executor asks of its groups.
+// What an executor asks of its groups.
 struct Limits {
   size_t members;      // most members of a group
   int64_t bytes;       // of messages and key sections emitted, after which all groups end: sections leave in order
@@ -21,7 +21,7 @@ struct Limits {
   int64_t run;         // a view whose runs are as long is read through its map; another is made once. 0: any stride
 };
 
-// Operand: where a member finds one: nowhere, as its value needs it not; in the group, at the same row; in memory; or
+// Where a member finds one: nowhere, as its value needs it not; in the group, at the same row; in memory; or
 // in the trace, a table. Its value is of the node that the member's node names, or of what that is a view of.
 struct Operand {
   enum From : uint8_t { kNone, kMember, kMemory, kTable } from = kNone;
@@ -31,7 +31,7 @@ struct Operand {
   Map map;          // kMemory: elements of planes x rows, a plane of all rows after the other
 };
 
-// Member: a node in a group; a sum is one of the planes of its operand, in the group or by a map of memory.
+// A node in a group; a sum is one of the planes of its operand, in the group or by a map of memory.
 // In a group a plane of all rows lies after the other. Sources (PRG words, received messages and told
 // key sections) are members wherever they are read: drawing them again costs less than keeping them.
 struct Member {
@@ -43,7 +43,7 @@ struct Member {
   std::vector<Operand> operands;  // as the node's; one of a view, by its map; none of what is received
 };
 
-// Instruction: a group over `rows` rows, or one operation. Members of an operation are drawn ones: the last is its
+// A group over `rows` rows, or one operation. Members of an operation are drawn ones: the last is its
 // first operand, which is nowhere as a whole.
 struct Instruction {
   bool group = false;
@@ -56,7 +56,7 @@ struct Instruction {
   std::vector<int> read;   // key sections that no later instruction reads
 };
 
-// Plan: instructions in an order in which they may run; those of program p end before ends[p].
+// Instructions in an order in which they may run; those of program p end before ends[p].
 struct Plan {
   Role role;
   std::vector<pfss::Program> programs;
@@ -68,15 +68,15 @@ struct Plan {
 };
 Plan PlanOf(const pfss::Schedule& s, Role role, std::vector<pfss::Program> programs, const Limits& limits);
 
-// Reads: f(node) for each value that an instruction reads from memory, perhaps more than once.
+// f(node) for each value that an instruction reads from memory, perhaps more than once.
 void Reads(const pfss::Trace& t, const Instruction& ins, const std::function<void(int node)>& f);
-// Receives: whether a node's value comes in a message to this role: a received one or a told key section.
+// Whether a node's value comes in a message to this role: a received one or a told key section.
 bool Receives(const pfss::Node& n, Role role);
 
-// Peak: the most of these bytes that are in memory at a time; bytes(node): of its value, 0 of one that is not computed.
+// The most of these bytes that are in memory at a time; bytes(node): of its value, 0 of one that is not computed.
 int64_t Peak(const Plan& p, const std::function<int64_t(int node)>& bytes);
 
-// Print: the plan as text, an instruction a line and its members a line each below it, as in
+// The plan as text, an instruction a line and its members a line each below it, as in
 //   #3 group of 12 rows, after #0 #2, read %5, dead %9
 //     %11 add %5 [%9(3*1 4*0)] table -, 3 planes, kept
 // where %5 is made in the group, [..] is in memory, a table in the trace, and - is not read.

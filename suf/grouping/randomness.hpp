@@ -5,13 +5,13 @@
 
 namespace suf::grouping {
 
-// Streams: both parties' as far as the material has their keys.
+// Both parties' as far as the material has their keys.
 class Streams : public pfss::Randomness {
  public:
   explicit Streams(pfss::Material m, ring::Variant v = ring::Best());
   std::unique_ptr<Section> Open(int party, int section) const override;
   std::array<uint8_t, 16> TreeKey() const override;
-  // KeysOf: of sections of a party's stream, for who expands them elsewhere.
+  // Of sections of a party's stream, for who expands them elsewhere.
   Wiped<fss::Prg::Keys> KeysOf(int party, std::span<const uint32_t> sections) const;
 
  private:

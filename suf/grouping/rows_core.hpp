@@ -34,10 +34,10 @@ using Word = uint64_t;
 
 SUF_ROW constexpr Word LowBits(int k) { return k >= 64 ? ~Word{0} : (Word{1} << k) - 1; }
 SUF_ROW constexpr int WordsOf(int bits) { return (bits + 63) / 64; }
-// TopBits: those that an element's last word has.
+// Those that an element's last word has.
 SUF_ROW constexpr int TopBits(int bits) { return (bits - 1) % 64 + 1; }
 
-// Mask: every bit of the word where `bit` is 1, which may be a secret.
+// Every bit of the word where `bit` is 1, which may be a secret.
 SUF_ROW Word Mask(Word bit) {
 #ifdef __CUDA_ARCH__
   return Word(int64_t(bit << 63) >> 63);  // two instructions wherever the bit is
@@ -88,7 +88,7 @@ SUF_ROW void Random(const Block& block, uint64_t at, int bits, Word* out) {
 
 // ---- messages: element i of k bits is bits [i k, (i + 1) k) of a string of bytes, low bit first
 
-// Receive: the k bits from bit `at` on. It reads the bytes that hold them, and no other.
+// The k bits from bit `at` on. It reads the bytes that hold them, and no other.
 SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
   for (int w = 0; w < WordsOf(k); ++w) {
     const int many = w + 1 < WordsOf(k) ? 64 : TopBits(k);
@@ -101,7 +101,7 @@ SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
   }
 }
 
-// Emit: k bits to bit `at` on of a message of `end` bits; a byte's other bits stay, and what the last byte has beyond
+// k bits to bit `at` on of a message of `end` bits; a byte's other bits stay, and what the last byte has beyond
 // `end` is zero. Rows may come in any order, but a byte that two of them share has no owner: rows that share one are
 // one thread's. Rows 8 i to 8 i + 7 of a plane that begins at a whole byte share none with others, and 64 of them are
 // whole words: a device's thread emits its rows into words of its own, `at` and `end` counted from them, and writes
@@ -146,7 +146,7 @@ SUF_ROW void ShiftRight(const Word* a, int s, size_t n, Word mask, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] >> s & mask : 0;
 }
-// Reduce: the low bits; with all of them a copy.
+// The low bits; with all of them a copy.
 SUF_ROW void Reduce(const Word* a, size_t n, Word mask, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = a[i] & mask;
@@ -154,16 +154,16 @@ SUF_ROW void Reduce(const Word* a, size_t n, Word mask, Word* out) {
 
 // ---- one-hot tables: strings of `size` = 2^w bits, secret like the positions; indices that are read with are public
 
-// Unit: element v of the unit vector of x.
+// Element v of the unit vector of x.
 SUF_ROW Word Unit(Word x, Word v) { return Equal(x, v); }
 
-// Hot: the string with bit `at` set; `at` is a secret below size.
+// The string with bit `at` set; `at` is a secret below size.
 SUF_ROW void Hot(Word at, size_t size, Word* out) {
   SUF_UNROLL
   for (Word w = 0; 64 * w < size; ++w) out[w] = Mask(Equal(at >> 6, w)) & Word{1} << (at & 63);
 }
 
-// Point: the bit at a place, which is a secret at the dealer.
+// The bit at a place, which is a secret at the dealer.
 SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   Word word = 0;
   SUF_UNROLL
@@ -171,7 +171,7 @@ SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   return word >> (at & 63) & 1;
 }
 
-// ParityAbove: of the bits at places greater than `at`, which is public.
+// Of the bits at places greater than `at`, which is public.
 SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
   Word sum = 0;
   SUF_UNROLL
@@ -182,20 +182,20 @@ SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
   return Parity(sum);
 }
 
-// Above: bit j = ParityAbove((x - b_j) mod size); m thresholds.
+// Bit j = ParityAbove((x - b_j) mod size); m thresholds.
 SUF_ROW void Above(const Word* t, size_t size, Word x, const int64_t* b, size_t m, Word* out) {
   Zero(out, (m + 63) / 64);
   for (size_t j = 0; j < m; ++j) out[j / 64] |= ParityAbove(t, size, (x - Word(b[j])) & (size - 1)) << (j % 64);
 }
 
-// Digit: of the lowest `width` bits of the public z, digit j of a number: bit 2j of the result is lt_j, bit 2j - 1
+// Of the lowest `width` bits of the public z, digit j of a number: bit 2j of the result is lt_j, bit 2j - 1
 // eq_j.
 SUF_ROW Word Digit(Word z, const Word* table, int64_t width, size_t j) {
   const size_t size = size_t{1} << width;
   const Word at = z & (size - 1), lt = ParityAbove(table, size, at) << (2 * j);
   return j ? lt | Point(table, size, at) << (2 * j - 1) : lt;
 }
-// Digits: of all digits of z; a table a digit.
+// Of all digits of z; a table a digit.
 SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, size_t digits) {
   Word out = 0;
   for (size_t j = 0; j < digits; z >>= widths[j], ++j) out |= Digit(z, tables[j], widths[j], j);
@@ -221,7 +221,7 @@ SUF_ROW void Moved(Word* x, size_t words, Word at, const From& from) {
   }
 }
 
-// Rotate: m bits from the public place `lo` on, cyclically.
+// m bits from the public place `lo` on, cyclically.
 SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
   const Word at = lo & (size - 1);
   if (size <= 64) {
@@ -260,13 +260,13 @@ SUF_ROW void OverBits(const Word* bits, size_t first, size_t m, const F& f) {
   }
 }
 
-// Swapped: each run of 2^b bits and its neighbour, b < 6.
+// Each run of 2^b bits and its neighbour, b < 6.
 SUF_ROW Word Swapped(Word x, int b) {
   constexpr Word kEach[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
                             0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
   return (x >> (1 << b) & kEach[b]) | (x & kEach[b]) << (1 << b);
 }
-// Mirrored: bit i of the word is bit 63 - i.
+// Bit i of the word is bit 63 - i.
 SUF_ROW Word Mirrored(Word x) {
 #ifdef __CUDA_ARCH__
   return __brevll(x);
@@ -275,7 +275,7 @@ SUF_ROW Word Mirrored(Word x) {
   return x;
 #endif
 }
-// Down: bit i is the string's bit (x - i) mod size; Exchanged: its bit x xor i. By these the words of a table are read
+// Bit i is the string's bit (x - i) mod size; Exchanged: its bit x xor i. By these the words of a table are read
 // in their order, which is the same for all rows, wherever x is.
 SUF_ROW void Down(const Word* t, size_t size, Word x, Word* out) {
   const size_t words = (size + 63) / 64;
@@ -295,7 +295,7 @@ SUF_ROW void Exchanged(const Word* t, size_t size, Word x, Word* out) {
   Moved(out, words, x, [](size_t w, size_t by) { return w ^ by; });
 }
 
-// Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
+// Exclusive or of the table's words at (x - j) mod size over the set bits j.
 SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
   Word down[kMostTableWords], sum = 0;
   Down(t, size, x, down);
@@ -339,7 +339,7 @@ SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
   return sum;
 }
 
-// Less: bit j = 1[x < b_j]: the borrow of x - b_j, without a comparison, since x may be a secret; m thresholds.
+// Bit j = 1[x < b_j]: the borrow of x - b_j, without a comparison, since x may be a secret; m thresholds.
 SUF_ROW void Less(Word x, const int64_t* b, size_t m, Word* out) {
   Zero(out, (m + 63) / 64);
   for (size_t j = 0; j < m; ++j) {
@@ -348,12 +348,12 @@ SUF_ROW void Less(Word x, const int64_t* b, size_t m, Word* out) {
   }
 }
 
-// Unbits: bit j as word j of m.
+// Bit j as word j of m.
 SUF_ROW void Unbits(const Word* x, size_t m, Word* out) {
   for (size_t j = 0; j < m; ++j) out[j] = Bit(x, j);
 }
 
-// Mix: bit i = parity of x and mask i, each of `words` words; m masks.
+// Bit i = parity of x and mask i, each of `words` words; m masks.
 SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word* out) {
   SUF_UNROLL
   for (size_t at = 0; at < m; at += 64) {
@@ -370,7 +370,7 @@ SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word*
 
 // ---- the borrow polynomial (poly.hpp): h are the opened bits, public; rho and the monomials are secret
 
-// BorrowAt0: its constant, the borrow of the first `digits` digits that h itself shows; an int, of which the XOR world
+// Its constant, the borrow of the first `digits` digits that h itself shows; an int, of which the XOR world
 // reads the low bit.
 SUF_ROW Word BorrowAt0(Word h, int digits) {
   Word borrow = h & 1;
@@ -449,7 +449,7 @@ SUF_ROW void Mono(Word rho, int j, T* out) {
   MonoLast(rho, j, out);
 }
 
-// Grow: of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.
+// Of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.
 SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last) {
   const int to = size + 1, words = WordsOf(size), all = 2 * size + 2;
   SUF_UNROLL
@@ -465,7 +465,7 @@ SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last
   return all;
 }
 
-// MonoX: the nonlinear part of group j >= 1, re_j M_{j-1} with M_0 = (rl_0) and M_j = (M_{j-1} | re_j, re_j M_{j-1} |
+// The nonlinear part of group j >= 1, re_j M_{j-1} with M_0 = (rl_0) and M_j = (M_{j-1} | re_j, re_j M_{j-1} |
 // rl_j), as a string of GroupBits(j) bits.
 SUF_ROW void MonoX(Word rho, int j, Word* out) {
   const int words = WordsOf(pfss::GroupBits(j));
@@ -480,7 +480,7 @@ SUF_ROW void MonoX(Word rho, int j, Word* out) {
   for (int w = 0; w < words; ++w) out[w] &= Mask(rho >> (2 * j - 1));
 }
 
-// BorrowX: the share of the borrow bit, linear in the shares of rho and of groups 1 .. digits - 1, group j at groups[j
+// The share of the borrow bit, linear in the shares of rho and of groups 1 .. digits - 1, group j at groups[j
 // - 1]. C_j, what h leaves of the monomials without the constant, is (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j their
 // constant's.
 SUF_ROW Word BorrowX(Word h, Word rho, const Word* const* groups, int digits) {

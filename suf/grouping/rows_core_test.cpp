@@ -19,7 +19,7 @@ using Ws = std::vector<Word>;
 class RowsCore : public testing::Test {
  protected:
   std::mt19937_64 rng{11};
-  // Strings: n strings of `bits` bits in whole words.
+  // n strings of `bits` bits in whole words.
   Ws Strings(size_t n, int bits) {
     Ws v(n * size_t(WordsOf(bits)));
     for (Word& w : v) w = rng();

@@ -8,7 +8,7 @@
 namespace suf::model {
 namespace {
 
-// Reaches: of every node of one class, from the plan and the whole numbers alone.
+// Of every node of one class, from the plan and the whole numbers alone.
 std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, const nn::Class& c) {
   nn::Measures measures(exec::Default());
   const nn::Options policy;
@@ -27,13 +27,13 @@ std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, con
   return reaches;
 }
 
-// Prey: a compiled model whose every run is held against its reaches and certificates.
+// A compiled model whose every run is held against its reaches and certificates.
 class Prey {
  public:
   explicit Prey(Compiled c) : c_(std::move(c)), simulator_(c_.plan, c_.q), most_(c_.plan.graph.size(), 0.0) {
     for (const nn::Class& x : c_.plan.classes) reaches_[x.max_n] = Reaches(c_.plan, c_.q, x);
   }
-  // Run: the largest |value| of every node.
+  // The largest |value| of every node.
   std::vector<double> Run(const Text& ids) {
     const nn::Class& c = c_.plan.For(int(ids.size()));
     std::vector<double> most(c_.plan.graph.size(), 0.0);
@@ -75,7 +75,7 @@ class Prey {
 
 const char* const kPresets[] = {"tiny", "tiny-gpt2", "tiny-llama"};
 
-// FewTokens: a preset's model with the first `count` rows of its table.
+// A preset's model with the first `count` rows of its table.
 Model FewTokens(const char* preset, int64_t count) {
   Model m = RandomModel(preset, 11);
   const Folder folder;
@@ -111,7 +111,7 @@ TEST(Bounds, HoldForEveryTextOfAFewTokens) {
   }
 }
 
-// Climb: one token at a time, towards the largest |value| of a node.
+// One token at a time, towards the largest |value| of a node.
 void Climb(Prey& prey, size_t node, std::mt19937_64& rng, int starts, int steps) {
   for (int start = 0; start < starts; ++start) {
     Text ids = Texts(rng(), 1, 8, 8)[0];
@@ -151,7 +151,7 @@ TEST(Bounds, ABrokenBoundIsSeen) {
   EXPECT_TRUE(hard);
 }
 
-// Scaled: a weight times f.
+// A weight times f.
 nn::Tensor Scaled(const nn::Tensor& t, double f) {
   nn::Ints v;
   for (int64_t i = 0; i < t.size(); ++i) v.push_back(int64_t(std::trunc(double(t[i]) * f)));

@@ -59,7 +59,7 @@ bool None(const Graph& g, bool (*is)(const Node&, const T&)) {
   return true;
 }
 
-// Left: what a graph still holds, a word each.
+// What a graph still holds, a word each.
 std::set<std::string> Left(const Graph& g) {
   std::set<std::string> left;
   auto add = [&](const char* what, bool none) {

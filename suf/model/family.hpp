@@ -10,7 +10,7 @@
 
 namespace suf::model {
 
-// Preset: a random model for tests and benchmarks: its name and config.json. query_key: spread of the weights of
+// A random model for tests and benchmarks: its name and config.json. query_key: spread of the weights of
 // queries and keys, in units of 1/sqrt(inputs).
 struct Preset {
   const char* name;
@@ -23,7 +23,7 @@ struct Renamed {
   std::string_view name, older;
 };
 
-// Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest
+// Name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest
 // text. sentences: it reads word pieces and gives the unit vector of the mean of all rows, which the files of the
 // directory must say, too. build: the graph, from config.json; throws Cause::kInput naming the file, the field, what it
 // holds and what is supported.
@@ -48,7 +48,7 @@ struct Model {
   std::string longest_said_by = {};  // the field that says so: "tokenizer_config.json: model_max_length"
 };
 
-// ReadGraph: of the model in `dir`. Load: with every tensor that the graph names, all finite; other tensors are left
+// Of the model in `dir`. Load: with every tensor that the graph names, all finite; other tensors are left
 // out. The directory may be one of sentence-transformers. Throw Cause::kInput naming the file and the field or tensor
 // that is missing, of another shape or type, or a tensor of a layer beyond the configuration's, or the vocabulary that
 // has more entries than the configuration.

@@ -4,11 +4,11 @@
 
 namespace suf::model {
 
-// ModelPath: $XDG_CACHE_HOME/suf/all-MiniLM-L6-v2, or below ~/.cache; it need not exist.
+// $XDG_CACHE_HOME/suf/all-MiniLM-L6-v2, or below ~/.cache; it need not exist.
 // Throws Cause::kInput when neither variable is set.
 std::filesystem::path ModelPath();
 
-// FetchedModel: ModelPath(), checked to hold a model; throws Cause::kInput naming the tool that fetches it.
+// ModelPath(), checked to hold a model; throws Cause::kInput naming the tool that fetches it.
 std::filesystem::path FetchedModel();
 
 }  // namespace suf::model

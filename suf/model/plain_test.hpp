@@ -15,7 +15,7 @@ namespace suf::model {
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
-// Plain: a tiny preset's shapes and tensors.
+// A tiny preset's shapes and tensors.
 struct Plain {
   const nn::Weights& w;
   int layers = 2, heads = 4, serving = 4;
@@ -29,7 +29,7 @@ struct Plain {
   }
   double At(const std::string& name, size_t i) const { return double(w.Get(name).values[i]); }
 
-  // Linear: x W^T + b of (outputs, inputs), as most checkpoints store it; b "" : none.
+  // x W^T + b of (outputs, inputs), as most checkpoints store it; b "" : none.
   Rows Linear(const Rows& x, const std::string& weight, const std::string& bias) const {
     Rows y;
     for (const Row& r : x) {
@@ -41,7 +41,7 @@ struct Plain {
     }
     return y;
   }
-  // Conv: x W + b of (inputs, outputs), columns [begin, end).
+  // x W + b of (inputs, outputs), columns [begin, end).
   Rows Conv(const Rows& x, const std::string& at, size_t begin, size_t end) const {
     const size_t cols = size_t(w.Get(at + ".weight").shape[1]);
     Rows y;
@@ -83,7 +83,7 @@ struct Plain {
     }
     return y;
   }
-  // Turned: pairs (c, c + half) of every head by the angle i 10000^(-c / half).
+  // Pairs (c, c + half) of every head by the angle i 10000^(-c / half).
   static Rows Turned(Rows x, size_t of) {
     for (size_t i = 0; i < x.size(); ++i)
       for (size_t h = 0; h < x[i].size(); h += of)
@@ -109,7 +109,7 @@ Rows Each(Rows x, F f) {
   return x;
 }
 
-// PlainBert: the mean of the last rows over its length. (d)
+// The mean of the last rows over its length. (d)
 inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 4, 1e-12};
   Rows x;
@@ -138,7 +138,7 @@ inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
   return y;
 }
 
-// PlainGpt2: the logits of the last token. (vocabulary)
+// The logits of the last token. (vocabulary)
 inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w};
   Rows x;
@@ -163,7 +163,7 @@ inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
   return p.Linear(norm({x.back()}, "ln_f"), "wte.weight", "")[0];
 }
 
-// PlainLlama: likewise.
+// Likewise.
 inline Row PlainLlama(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 2, 1e-5};
   Rows x;

@@ -8,7 +8,7 @@
 namespace suf::model {
 namespace {
 
-// Lengths: a text of every length from the least to 12 tokens.
+// A text of every length from the least to 12 tokens.
 std::vector<Text> Lengths(int least) {
   std::vector<Text> texts;
   for (int n = least; n <= 12; ++n) texts.push_back(Texts(uint64_t(100 + n), 1, n, n)[0]);
@@ -195,7 +195,7 @@ TEST(Protocol, SumsOfSquaresOfInputs) {
 // A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
 constexpr int kClamp = 2;
 
-// Clamped: how many streams a plan reads by wrapping slices.
+// How many streams a plan reads by wrapping slices.
 int Clamped(const nn::Class& c) {
   int count = 0;
   for (auto& op : c.ops)
@@ -215,7 +215,7 @@ TEST(Protocol, StreamsReadByWrappingSlices) {
   }
 }
 
-// Narrow: every calibrated window `bits` bits narrower: activations, scores, clamped streams. The rings of the wires
+// Every calibrated window `bits` bits narrower: activations, scores, clamped streams. The rings of the wires
 // they read shrink with them, and the norms' tables are fine only where nothing lies.
 void Narrow(nn::Plan& plan, int bits) {
   const auto middle = [&](nn::Ints& t) {
@@ -270,7 +270,7 @@ TEST(Protocol, WindowsEightTimesTooNarrow) {
     }
 }
 
-// Loud: a decoder whose channel 3 of the stream is 60 times the others, as trained models have it; the norms' gains for
+// A decoder whose channel 3 of the stream is 60 times the others, as trained models have it; the norms' gains for
 // it are small.
 Model Loud(const char* preset) {
   Model m = RandomModel(preset, 7);

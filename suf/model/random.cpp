@@ -14,12 +14,12 @@
 namespace suf::model {
 namespace {
 
-// Normals: nearly normal numbers (the sum of twelve uniform ones), by integers and one rounding each.
+// Nearly normal numbers (the sum of twelve uniform ones), by integers and one rounding each.
 class Normals {
  public:
   explicit Normals(uint64_t seed) : state_(seed) {}
 
-  // Next: mean a whole multiple of sd.
+  // Mean a whole multiple of sd.
   float Next(int64_t mean_in_sd, double sd) {
     int64_t sum = -6 * 65535;  // minus its mean
     for (int i = 0; i < 3; ++i) {
@@ -41,7 +41,7 @@ class Normals {
   uint64_t state_;
 };
 
-// TinyVocabulary: every lower-case English text and number tokenizes, mostly by letters; exactly 128 entries.
+// Every lower-case English text and number tokenizes, mostly by letters; exactly 128 entries.
 std::vector<std::string> TinyVocabulary() {
   std::vector<std::string> v = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "!", "?", "'", "-"};
   for (const char* prefix : {"", "##"}) {
@@ -58,7 +58,7 @@ std::vector<std::string> TinyVocabulary() {
   return v;
 }
 
-// LargeVocabulary: specials at 0 and 100 to 103, then printable ASCII and invented words of
+// Specials at 0 and 100 to 103, then printable ASCII and invented words of
 // consonant-vowel syllables, each also as a continuation.
 std::vector<std::string> LargeVocabulary(size_t size) {
   std::vector<std::string> v = {"[PAD]"};
@@ -86,7 +86,7 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   return v;
 }
 
-// QueriesAndKeys: the tensors of the maps whose results are multiplied to scores.
+// The tensors of the maps whose results are multiplied to scores.
 std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
   std::map<std::string, nn::Shape> out;
   for (const auto& n : graph.nodes())

@@ -9,11 +9,11 @@
 
 namespace suf::model {
 
-// FindPreset: "tiny" and those of the families; throws Cause::kInput for
+// "tiny" and those of the families; throws Cause::kInput for
 // another name, listing them.
 const Preset& FindPreset(std::string_view name);
 
-// WriteRandomModel: config.json, model.safetensors (F32) and vocab.txt into `dir`, made if absent. Spreads like those
+// config.json, model.safetensors (F32) and vocab.txt into `dir`, made if absent. Spreads like those
 // of a trained model: tables 0.05, projections 1/sqrt(inputs), of queries and keys as the preset says, biases and
 // LayerNorm's shift 0.1, its scale 1 +- 0.1.
 // Throws Cause::kInput when `dir` already holds a model, Cause::kResource when it cannot be written.

@@ -15,7 +15,7 @@
 namespace suf::model {
 namespace {
 
-// Spread: mean and standard deviation.
+// Mean and standard deviation.
 std::pair<double, double> Spread(const std::vector<float>& v) {
   double sum = 0, squares = 0;
   for (float x : v) sum += x, squares += double(x) * x;
@@ -63,7 +63,7 @@ TEST(Random, TheSpreadIsThatOfARealModel) {
   EXPECT_EQ(t.Encode("[MASK] banana.")[1], 103);
 }
 
-// Levels: bits of the levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
+// Bits of the levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
 std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
   std::vector<Text> texts;
   std::istringstream lines(ReadText("tests/data/calibrate.txt", 1 << 20));

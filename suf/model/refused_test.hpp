@@ -9,7 +9,7 @@
 
 namespace suf::model {
 
-// Find: a leaf of a graph, by name; null: none.
+// A leaf of a graph, by name; null: none.
 inline const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
   for (const nn::Leaf& leaf : g.leaves())
     if (leaf.name == name) return &leaf;
@@ -22,7 +22,7 @@ struct Case {
   std::string sentence;
 };
 
-// ExpectRefused: `good` with each case's field changed.
+// `good` with each case's field changed.
 inline void ExpectRefused(const nlohmann::json& good, const std::vector<Case>& cases) {
   const Folder folder;
   for (const Case& c : cases) {

@@ -19,7 +19,7 @@
 
 namespace suf::model {
 
-// Replaced: a configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
+// A configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
 inline std::string Replaced(std::string config, const std::string& name, const std::string& was,
                             const std::string& now) {
   const std::string field = "\"" + name + "\": " + was;
@@ -28,14 +28,14 @@ inline std::string Replaced(std::string config, const std::string& name, const s
   return config.replace(at, field.size(), "\"" + name + "\": " + now);
 }
 
-// RandomModel: of a preset's configuration, or of one derived from it.
+// Of a preset's configuration, or of one derived from it.
 inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
   Preset p = FindPreset(preset);
   if (!config.empty()) p.config = config.c_str();
   return Written(p, seed);
 }
 
-// Compiled: a model with its plan for `longest` tokens and its whole numbers.
+// A model with its plan for `longest` tokens and its whole numbers.
 struct Compiled {
   Model model;
   nn::Plan plan;
@@ -53,7 +53,7 @@ struct Outcome {
   int flights = 0;
 };
 
-// ExpectSound: each message of the trace under a pad of its own but the result's, and none that is not needed.
+// Each message of the trace under a pad of its own but the result's, and none that is not needed.
 inline void ExpectSound(const pfss::Schedule& s) {
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
@@ -61,14 +61,14 @@ inline void ExpectSound(const pfss::Schedule& s) {
   EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
 }
 
-// SetInputs: those of P0, P1 and the dealer, as ForInputs has them.
+// Those of P0, P1 and the dealer, as ForInputs has them.
 inline void SetInputs(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, std::mt19937_64& rng,
                       run::Inputs* in) {
   ForInputs(plan, q, ids, rng,
             [&](int role, const std::string& name, const std::vector<uint64_t>& words) { in[role].Set(name, words); });
 }
 
-// RunCounted: both parties and the dealer under keys of `serial`'s own; lint and the counters of the channel are
+// Both parties and the dealer under keys of `serial`'s own; lint and the counters of the channel are
 // checked.
 inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pfss::Backend& backend, uint8_t serial) {
   ExpectSound(s);
@@ -87,7 +87,7 @@ inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pf
   return run;
 }
 
-// RunProtocol: under a B and masks of `serial`'s own.
+// Under a B and masks of `serial`'s own.
 inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
                            uint8_t serial) {
   const int n = int(ids.size());
@@ -104,7 +104,7 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   return out;
 }
 
-// ExpectSameWords: protocol and specification, every backend in turn; the specification's report of every text.
+// Protocol and specification, every backend in turn; the specification's report of every text.
 inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::Quantised& q,
                                                    const std::vector<Text>& texts,
                                                    const std::function<int(int n)>& flights) {

@@ -36,7 +36,7 @@ uint64_t Natural(const std::filesystem::path& file, const std::string& name, con
   return v.get<uint64_t>();
 }
 
-// Entry: one tensor of the header, its fields checked against each other and against `size` bytes of data.
+// One tensor of the header, its fields checked against each other and against `size` bytes of data.
 Safetensors::Tensor Entry(const std::filesystem::path& file, const std::string& name, const json& v, uint64_t size) {
   if (!v.is_object() || v.size() != 3 || !v.contains("dtype") || !v.contains("shape") || !v.contains("data_offsets")) {
     Bad(file, "tensor ", name, " must have dtype, shape and data_offsets and nothing else");

@@ -14,10 +14,10 @@ namespace suf::model {
 
 using Shape = std::vector<int64_t>;
 
-// Safetensors: one open file. Every member throws Cause::kInput with a sentence that names the file.
+// One open file. Every member throws Cause::kInput with a sentence that names the file.
 class Safetensors {
  public:
-  // Tensor: dtype as the header spells it; bytes [begin, end) of the file's data.
+  // Dtype as the header spells it; bytes [begin, end) of the file's data.
   struct Tensor {
     std::string dtype;
     Shape shape;
@@ -30,10 +30,10 @@ class Safetensors {
 
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   bool Has(const std::string& name) const { return tensors_.contains(name); }
-  // Floats: an F32, F16 or BF16 tensor, widened exactly, row-major; refused when missing, not of that shape or not
+  // An F32, F16 or BF16 tensor, widened exactly, row-major; refused when missing, not of that shape or not
   // finite.
   std::vector<float> Floats(const std::string& name, const Shape& shape);
-  // Integers: the same for I64.
+  // The same for I64.
   std::vector<int64_t> Integers(const std::string& name, const Shape& shape);
 
  private:
@@ -46,17 +46,17 @@ class Safetensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-// NewTensor: what WriteSafetensors stores; F32 or I64, row-major, shape's product values.
+// What WriteSafetensors stores; F32 or I64, row-major, shape's product values.
 struct NewTensor {
   std::string name;
   Shape shape;
   std::variant<std::span<const float>, std::span<const int64_t>> values;
 };
 
-// Readers: who may read a new file: mode 0600, or 0666 less the umask.
+// Who may read a new file: mode 0600, or 0666 less the umask.
 enum class Readers { kOwner, kAll };
 
-// WriteSafetensors: a file that Safetensors and Hugging Face read back; replaces an older one whole or not at all.
+// A file that Safetensors and Hugging Face read back; replaces an older one whole or not at all.
 void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors,
                       Readers readers = Readers::kAll);
 
@@ -64,7 +64,7 @@ void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTens
 float FloatFromHalf(uint16_t bits);
 float FloatFromBrain(uint16_t bits);
 
-// Spelled: "(384, 1536)".
+// "(384, 1536)".
 std::string Spelled(const Shape& shape);
 
 }  // namespace suf::model

@@ -10,7 +10,7 @@
 namespace suf::model {
 namespace {
 
-// File: the length of `header`, the header, `data` zero bytes.
+// The length of `header`, the header, `data` zero bytes.
 std::string File(const std::string& header, size_t data) {
   const uint64_t n = header.size();
   return std::string(reinterpret_cast<const char*>(&n), sizeof n) + header + std::string(data, '\0');

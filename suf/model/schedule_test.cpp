@@ -18,14 +18,14 @@
 namespace suf::model {
 namespace {
 
-// Constant: {w, lo, hi}; the schedule looks at no values and at no cover.
+// {w, lo, hi}; the schedule looks at no values and at no cover.
 std::vector<func::Group> Constant(std::vector<std::array<int, 3>> groups) {
   std::vector<func::Group> out;
   for (auto [w, lo, hi] : groups) out.push_back({w, lo, hi, std::vector<int64_t>(size_t(hi - lo), 1)});
   return out;
 }
 
-// Numbers: ring, scale and parameters of every node with such an end of its place.
+// Ring, scale and parameters of every node with such an end of its place.
 struct Numbers {
   nn::Plan plan;
   nn::Class* c = &plan.classes.emplace_back();

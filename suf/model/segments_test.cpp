@@ -12,7 +12,7 @@
 namespace suf::model {
 namespace {
 
-// Inside: one choice for every operator of a plan that has it.
+// One choice for every operator of a plan that has it.
 struct Inside {
   const char* borrow;  // stages of every cut; "dcf": none
   const char* rows;
@@ -23,7 +23,7 @@ constexpr const char* kBorrows[] = {"1", "2", "3", "dcf"};
 constexpr const char* kRowMaxima[] = {"StepDcf", "RowLut", "RowLut/tree"};
 constexpr const char* kTails[] = {"e", "payload"};
 
-// Covering: every two choices of two kinds are in one of them.
+// Every two choices of two kinds are in one of them.
 std::vector<Inside> Covering() {
   std::vector<Inside> out;
   for (size_t b = 0; b < 4; ++b)
@@ -42,7 +42,7 @@ TEST(Covering, HasEveryPair) {
   EXPECT_EQ(pairs.size(), 4u * 3 + 4 * 2 + 4 * 2 + 3 * 2 + 3 * 2 + 2 * 2);
 }
 
-// Wish: the option that a knob takes: of stages, or the end of a lowering's name, or itself; nothing where it has none.
+// The option that a knob takes: of stages, or the end of a lowering's name, or itself; nothing where it has none.
 std::optional<size_t> Wish(const nn::Knob& k, const Inside& x) {
   const std::string stages = x.borrow == std::string("dcf") ? "1" : x.borrow, narrow = x.narrow ? "/narrow" : "";
   std::vector<std::string> names{x.borrow, x.tail};
@@ -55,10 +55,10 @@ std::optional<size_t> Wish(const nn::Knob& k, const Inside& x) {
   return std::nullopt;
 }
 
-// Chooser: puts a choice into every operator of a plan's one class.
+// Puts a choice into every operator of a plan's one class.
 class Chooser {
  public:
-  // Set: a cut with too many digits for one stage keeps its own stages.
+  // A cut with too many digits for one stage keeps its own stages.
   void Set(nn::Plan* plan, const Inside& x) {
     const auto each = [&](bool alone) {
       nn::Ops& ops = plan->classes.at(0).ops;
@@ -93,13 +93,13 @@ class Chooser {
   std::set<std::tuple<size_t, size_t, size_t>> never_;  // node, knob, option: of these segments
 };
 
-// OneLayer: a decoder's configuration with one layer; an encoder's norms lie behind a layer, so it has two.
+// A decoder's configuration with one layer; an encoder's norms lie behind a layer, so it has two.
 std::string OneLayer(const std::string& preset) {
   if (preset == "tiny") return "";
   return Replaced(FindPreset(preset.c_str()).config, preset == "tiny-gpt2" ? "n_layer" : "num_hidden_layers", "2", "1");
 }
 
-// Segmented: a plan of these segments, with the shifts that were fitted for it.
+// A plan of these segments, with the shifts that were fitted for it.
 Compiled Segmented(const char* preset, int segments) {
   Compiled c{RandomModel(preset, 3, OneLayer(preset)), {}, {}};
   nn::CompileOptions o;

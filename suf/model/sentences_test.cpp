@@ -20,7 +20,7 @@ class Sentences : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
     folder_.Write(name, text);
   }
-  // Modules: modules.json of these classes, each with its package's path before it.
+  // modules.json of these classes, each with its package's path before it.
   void Modules(std::vector<std::string> types) {
     json list = json::array();
     for (size_t i = 0; i < types.size(); ++i)

@@ -12,7 +12,7 @@
 
 namespace suf::model {
 
-// Folder: a fresh one, removed with what it holds.
+// A fresh one, removed with what it holds.
 class Folder {
  public:
   std::filesystem::path path() const { return scratch_.path; }

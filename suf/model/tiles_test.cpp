@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLongest = 40;
 
-// InTiles: the plan whose last class, and that of 32 tokens, has so many tiles.
+// The plan whose last class, and that of 32 tokens, has so many tiles.
 nn::Plan InTiles(nn::Plan plan, int tiles) {
   for (nn::Class& c : plan.classes)
     if (c.max_n >= nn::kTiledTokens) c.tiles = tiles;
@@ -28,7 +28,7 @@ int FlightsOf(const nn::Plan& plan, int n) {
   nn::Build(t, plan, n);
   return pfss::Schedule(t).flights();
 }
-// TicksOf: turns of both parties together; of one tile as many as flights.
+// Turns of both parties together; of one tile as many as flights.
 int TicksOf(const nn::Plan& plan, int n) {
   pfss::Trace t;
   nn::Build(t, plan, n);
@@ -117,7 +117,7 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
   }
 }
 
-// Rendezvous: a link without any buffer. A frame leaves when the other end receives or sends, and has room for it.
+// A link without any buffer. A frame leaves when the other end receives or sends, and has room for it.
 struct Rendezvous {
   std::mutex m;
   std::condition_variable changed;

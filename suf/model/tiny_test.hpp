@@ -14,14 +14,14 @@ namespace suf::model {
 
 using Text = std::vector<int32_t>;
 
-// Written: the random model of a preset, through its files.
+// The random model of a preset, through its files.
 inline Model Written(const Preset& preset, uint64_t seed) {
   const Scratch dir;
   WriteRandomModel(dir.path, preset, seed);
   return Load(dir.path);
 }
 
-// Small: an encoder's shape; the vocabulary has at most 128 entries.
+// An encoder's shape; the vocabulary has at most 128 entries.
 struct Small {
   int64_t d = 16, heads = 2, ff = 32, vocab = 8, layers = 2, positions = 16;
 };
@@ -34,7 +34,7 @@ inline Model SmallModel(uint64_t seed, const Small& s = {}) {
   return Written(Preset{"small", config.c_str()}, seed);
 }
 
-// Texts: `count` ones of least to longest tokens below `vocabulary`.
+// `count` ones of least to longest tokens below `vocabulary`.
 inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest, int64_t vocabulary = 128) {
   std::mt19937_64 rng(seed);
   std::vector<Text> texts(size_t(count), Text{});
@@ -44,7 +44,7 @@ inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest,
   return texts;
 }
 
-// SmallPlan: for texts of up to max_tokens; calibrated on random ones where none are given.
+// For texts of up to max_tokens; calibrated on random ones where none are given.
 inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& policy = {},
                           std::vector<Text> texts = {}) {
   nn::CompileOptions o;
@@ -53,7 +53,7 @@ inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& pol
   return nn::Compile(m.graph, m.weights, texts, o);
 }
 
-// Shifted: every softmax about a shift that a map of the queries' input predicts, of small weights; own: heads take
+// Every softmax about a shift that a map of the queries' input predicts, of small weights; own: heads take
 // scores of their own.
 inline Model Shifted(Model m, bool own) {
   std::mt19937_64 rng(7);
@@ -80,7 +80,7 @@ inline Model Shifted(Model m, bool own) {
   return m;
 }
 
-// Prefer: of every operator's choices the first of these names that it has, in every class of a plan.
+// Of every operator's choices the first of these names that it has, in every class of a plan.
 inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
   for (nn::Class& c : plan->classes) {
     for (nn::OperatorPtr& op : c.ops)
@@ -96,7 +96,7 @@ inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
 inline constexpr std::initializer_list<const char*> kFewestFlights{"dcf",          "StepDcf",  "payload", "summands",
                                                                    "WindowBoth/1", "RowLut/1", "1"};
 
-// FarPlan: as for a far link: the segments with the fewest flights, and every choice inside them that saves one; tables
+// As for a far link: the segments with the fewest flights, and every choice inside them that saves one; tables
 // of few pieces, each of which is a read of a DCF. m: a Shifted model.
 inline nn::Plan FarPlan(const Model& m, int max_tokens) {
   nn::Options policy;

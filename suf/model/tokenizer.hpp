@@ -12,20 +12,20 @@
 
 namespace suf::model {
 
-// Ids: of a text's tokens, as secret as the text.
+// Of a text's tokens, as secret as the text.
 using Ids = Wiped<int32_t>;
 
-// Tokenizer: a vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
+// A vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
 class Tokenizer {
  public:
-  // Load: of a vocab.txt, an entry a line, or a tokenizer.json of `tokenizers`, whatever the file is called. Throws
+  // Of a vocab.txt, an entry a line, or a tokenizer.json of `tokenizers`, whatever the file is called. Throws
   // Cause::kInput for an empty or repeated entry, text that is not UTF-8, more than 2^20 entries, one of [PAD] [UNK]
   // [CLS] [SEP] [MASK] that is missing, and for rules that are not ours, naming the field. Of: of a file's text; `name`
   // is the file in sentences.
   static Tokenizer Load(const std::filesystem::path& vocabulary);
   static Tokenizer Of(std::string_view text, const std::string& name);
 
-  // Encode: [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face.
+  // [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face.
   // Throws Cause::kInput naming the byte where the text is not UTF-8, and for a text without any token.
   Ids Encode(std::string_view text) const;
 
@@ -37,15 +37,15 @@ class Tokenizer {
   std::shared_ptr<const Rules> rules_;
 };
 
-// RefuseStandIn: throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page,
+// Throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page,
 // which a download may leave in place of a file.
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file);
 
-// CheckLength: how many of a text's n tokens to keep, limit >= 2. Throws Cause::kInput when n > limit and not
+// How many of a text's n tokens to keep, limit >= 2. Throws Cause::kInput when n > limit and not
 // `truncate`.
 size_t CheckLength(size_t n, size_t limit, bool truncate);
 
-// Shorten: the first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
+// The first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
 Ids Shorten(Ids ids, size_t n);
 
 }  // namespace suf::model

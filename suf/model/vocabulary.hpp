@@ -20,7 +20,7 @@ struct Vocabulary {
 // naming file and field, if the directory's files disagree, if neither says all, and for other rules.
 Vocabulary FindVocabulary(const std::filesystem::path& dir);
 
-// KnownVocabulary: whose vocab.txt it is, "bert-base-uncased"; empty when it is not in the table.
+// Whose vocab.txt it is, "bert-base-uncased"; empty when it is not in the table.
 std::string_view KnownVocabulary(const Hash& sha256);
 
 }  // namespace suf::model

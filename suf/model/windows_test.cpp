@@ -10,7 +10,7 @@
 namespace suf::model {
 namespace {
 
-// Streamed: what both parties learn where the dealer has room for one finished chunk of each, and a party for `window`
+// What both parties learn where the dealer has room for one finished chunk of each, and a party for `window`
 // bytes. Where they wait in a ring, one gives up after `seconds`.
 std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double seconds = 60) {
   const auto streams = [&](Role role) {
@@ -70,13 +70,13 @@ const auto& Backends() {
   static const auto every = backends::Every(pool);
   return every;
 }
-// JobOf: the roles on other backends each turn.
+// The roles on other backends each turn.
 run::PairJob JobOf(const pfss::Schedule& s, run::Inputs (&in)[3], size_t turn, uint64_t window) {
   static const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   return {s, backends::InTurn(Backends(), turn), {&in[0], &in[1], &in[2]}, material, {}, window};
 }
 
-// ExpectNoRing: whichever backend deals; what the window is.
+// Whichever backend deals; what the window is.
 uint64_t ExpectNoRing(const pfss::Schedule& s, run::Inputs (&in)[3]) {
   const uint64_t window = run::WindowOf(s);
   EXPECT_LE(window, uint64_t(std::max(s.key_bytes(0), s.key_bytes(1))));

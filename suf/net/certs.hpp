@@ -5,7 +5,7 @@
 
 namespace suf::net {
 
-// MakeCerts: dir/dealer, dir/model, dir/data, each with cert.pem, key.pem (0600) and ca.pem. Throws Cause::kInput when
+// Dir/dealer, dir/model, dir/data, each with cert.pem, key.pem (0600) and ca.pem. Throws Cause::kInput when
 // dir already holds certificates, Cause::kResource when it cannot be written.
 void MakeCerts(const std::string& dir);
 

@@ -42,7 +42,7 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-// Tagger: makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
+// Makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
 // for them.
 class Channel::Tagger {
  public:
@@ -57,7 +57,7 @@ class Channel::Tagger {
     thread_.join();
   }
   static void Tag(Direction& d, View header, View payload) { d.frames.Add(d.tags->Next(header, payload)); }
-  // Add: own: a payload that does not stay where it is.
+  // Own: a payload that does not stay where it is.
   void Add(View header, View payload, bool stays) {
     Item item{Bytes(header.begin(), header.end()), payload, {}};
     if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
@@ -67,7 +67,7 @@ class Channel::Tagger {
     }
     changed_.notify_all();
   }
-  // Wait: until no item reads this memory; of none: until there is no item.
+  // Until no item reads this memory; of none: until there is no item.
   void Wait(std::optional<View> memory = std::nullopt) {
     std::unique_lock l(m_);
     changed_.wait(l, [&] {
@@ -185,7 +185,7 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   Book(true, kind, header, payload, true);
 }
 
-// CheckDue: that a frame, which is no refusal, is the next one and of one of these kinds.
+// That a frame, which is no refusal, is the next one and of one of these kinds.
 void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
   if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
     EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,

@@ -51,12 +51,12 @@ enum Kind : uint16_t {
   kFirstRun = 0x100
 };
 
-// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
+// Where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
 // them.
 enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
 
-// Stage: how far the peer has come. A stranger may make us hold 64 KiB; an accepted one, who said the right hello,
+// How far the peer has come. A stranger may make us hold 64 KiB; an accepted one, who said the right hello,
 // 1 MiB beyond what he sent; for an engaged one we deal or compute, and a Listener that stops lets that end.
 enum class Stage { kStranger, kAccepted, kEngaged, kOver };
 
@@ -65,13 +65,13 @@ struct Identity {
   Hash key{};  // SHA-256 of the public key (SubjectPublicKeyInfo)
 };
 
-// Traffic: payload and frame headers, without TLS.
+// Payload and frame headers, without TLS.
 struct Traffic {
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: a file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
+// A file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
 // u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
 // payload.
 class Recorder {
@@ -86,7 +86,7 @@ class Recorder {
   int fd_;
 };
 
-// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
+// One thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
 // (Cause::kPeer).
 class Channel {
  public:
@@ -96,10 +96,10 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   void Send(uint16_t kind, View payload);
-  // Recv: the payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
+  // The payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
   // refusal of the peer throws its sentence.
   Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
-  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
+  // Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
   Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
   struct Due {
     uint16_t kind;
@@ -109,36 +109,36 @@ class Channel {
   std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
     return RecvEither(Due{a, bytes}, Due{b, bytes});
   }
-  // Post: room for a frame of exactly that length which is due: its bytes go there as they come, whoever reads, also
+  // Room for a frame of exactly that length which is due: its bytes go there as they come, whoever reads, also
   // while we write. Frames are posted in the order in which they are due, and before anything else is received.
   void Post(uint16_t kind, std::span<uint8_t> room) {
     posted_.push_back({kind, uint16_t(next_received_ + posted_.size()), room});
     Posting(posted_.back());
   }
-  // RecvUpTo: returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
+  // Returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
   // received. Errors as Recv. RecvInto: Post and the whole frame; where it throws, nothing more goes into the room.
   void RecvUpTo(size_t bytes);
   void RecvInto(uint16_t kind, std::span<uint8_t> room);
-  // Unpost: whatever is posted goes, as its rooms do: where anything is, the session is over.
+  // Whatever is posted goes, as its rooms do: where anything is, the session is over.
   virtual void Unpost() { posted_.clear(); }
-  // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
+  // A frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
   // the frame; nothing else may be sent until all of it is; each call has the same kind and payload.
   void SendUpTo(uint16_t kind, View payload, size_t bytes);
-  // Release: returns when nothing of ours reads this memory any more: a payload that SendUpTo was given, which may
+  // Returns when nothing of ours reads this memory any more: a payload that SendUpTo was given, which may
   // still be on its way; one that was sent, or received into it, is read for its tag after that.
   void Release(View memory);
   // waited: seconds that Recv was blocked, so far.
   double waited() const { return waited_; }
-  // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
+  // Tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
-  // PeerGone: whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
+  // Whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
   // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame. Where nothing
   // is named: P1 may claim before P0 waits for it, everybody else who waits for us is silent.
   virtual bool PeerGone(size_t due) = 0;
   bool PeerGone() {
     return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
   }
-  // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
+  // The peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
   virtual void Reach(Stage) noexcept {}
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
@@ -151,7 +151,7 @@ class Channel {
   Phase phase() const { return phase_; }
   void set_phase(Phase p) { phase_ = p; }
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
-  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
+  // Running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
   // inference their tags enter, once TagFrames gave both directions keys that only the two ends know. Tags of long
   // frames are made in threads of the channel's own, one a direction, and waited for here.
   std::pair<Hash, Hash> Transcript();
@@ -176,17 +176,17 @@ class Channel {
     uint16_t kind = 0, sequence = 0;
     Bytes payload;
   };
-  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
+  // The whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
   // larger than limit. Linger: from now on the end of the
   // channel waits a little until the peer has read what was sent; what comes is thrown away.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
-  // PutUpTo: of a frame, payload bytes [from, to) are on their way when it returns, or when Leave does; the header is
+  // Of a frame, payload bytes [from, to) are on their way when it returns, or when Leave does; the header is
   // with the first. A transport that knows whole frames alone sends it with the last.
   virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
     if (to == payload.size()) Put(header, payload);
   }
-  // Posted: a frame that is due. Fill: waits until so many bytes of the oldest one are in its room, or until another
+  // A frame that is due. Fill: waits until so many bytes of the oldest one are in its room, or until another
   // frame is found in its place, which it returns; the posted one's sequence is set when its header came.
   struct Posted {
     uint16_t kind = 0, sequence = 0;  // as due, until its header came
@@ -198,13 +198,13 @@ class Channel {
   std::deque<Posted> posted_;
   virtual std::optional<Frame> Fill(size_t bytes);
   virtual void Posting(const Posted&) {}
-  // Leave: nothing of this memory, which PutUpTo was given, is read any more; what was given later may still be on its
+  // Nothing of this memory, which PutUpTo was given, is read any more; what was given later may still be on its
   // way. Who cannot send it says so at the next call.
   virtual void Leave(View /*memory*/) noexcept {}
   virtual void Linger() noexcept {}
-  // GoneBy: what PeerGone makes of the first frame that nobody took yet.
+  // What PeerGone makes of the first frame that nobody took yet.
   static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
-  // Under: what lies under another channel, for one that wraps it.
+  // What lies under another channel, for one that wraps it.
   struct Under {
     Channel& ch;
     void Put(View header, View payload) { ch.Put(header, payload); }
@@ -218,15 +218,15 @@ class Channel {
   // over: nothing more is said but a refusal.
   bool over() const { return over_; }
   static Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence);
-  // Bind: other connections to this one: from now on this is the exporter.
+  // Other connections to this one: from now on this is the exporter.
   void Bind(const Hash& exporter) { exporter_ = exporter; }
-  // ThrowIfRefusal: of a frame found while an error was being handled.
+  // Of a frame found while an error was being handled.
   void ThrowIfRefusal(const Frame& f);
 
  private:
   std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
   void CheckDue(const Frame& f, uint16_t a, uint16_t b);
-  // Book: stays: whether the payload stays where it is until Release.
+  // Stays: whether the payload stays where it is until Release.
   void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 
   Identity self_, peer_;
@@ -270,7 +270,7 @@ auto Guarded(Channel& ch, F&& f) {
   }
 }
 
-// InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
+// Two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
 // When `stop` is requested, both hang up.
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
                                                                             Millis timeout = kTimeout,

@@ -59,7 +59,7 @@ Identity FromFingerprint(const std::string& text) {
 
 namespace {
 
-// ReadExtensions: of the certificates we trust, which OpenSSL otherwise does in the first handshakes, whose threads
+// Of the certificates we trust, which OpenSSL otherwise does in the first handshakes, whose threads
 // share them. What is wrong with one, a handshake says.
 void ReadExtensions(SSL_CTX* ctx) {
   STACK_OF(X509_OBJECT)* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));

@@ -9,15 +9,15 @@
 
 namespace suf::net {
 
-// TlsLibrary: what encrypts, as it was found at run time: "OpenSSL 3.0.19".
+// What encrypts, as it was found at run time: "OpenSSL 3.0.19".
 std::string TlsLibrary();
 
-// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as people compare it.
+// ROLE=SHA256, the hash of the public key in hex, as people compare it.
 // FromFingerprint: throws Cause::kInput.
 std::string Fingerprint(const Identity& who);
 Identity FromFingerprint(const std::string& text);
 
-// Credentials: a folder of MakeCerts, loaded, and the keys pinned for peers. Copies share the folder.
+// A folder of MakeCerts, loaded, and the keys pinned for peers. Copies share the folder.
 class Credentials {
  public:
   // Whether our own certificate has to be valid now.
@@ -29,9 +29,9 @@ class Credentials {
   const Identity& identity() const;
   // until: when our certificate expires.
   std::time_t until() const;
-  // Text: "FILE is the dealer's, valid from .. to .., and this machine's clock says ..".
+  // "FILE is the dealer's, valid from .. to .., and this machine's clock says ..".
   std::string Text() const;
-  // Pin: from now on a peer of this role is taken with this key only, or with another one pinned for the role.
+  // From now on a peer of this role is taken with this key only, or with another one pinned for the role.
   void Pin(const Identity& peer) { pins_.push_back(peer); }
   bool Admits(const Identity& peer) const;
   struct Loaded;

@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kJoinBytes = 32 + 1 + 32;
 constexpr Millis kLook{50}, kPatience{2000};
 
-// Proof: what only the ends of the first connection can say of another one between them. Name: of a session, which
+// What only the ends of the first connection can say of another one between them. Name: of a session, which
 // tells nothing of its exporter.
 Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& exporter) {
   return Hmac(first.exporter(), {AsView(label), View(&index, 1), exporter});

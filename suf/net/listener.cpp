@@ -29,14 +29,14 @@ constexpr Millis kGrace{100};                 // in which no stranger is dropped
 constexpr Millis kBusy{1000};                 // a new client waits so long for a thread
 constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
 
-// MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
+// kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
 size_t MostStrangers() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files)) return kStrangers;
   return std::clamp<size_t>(files.rlim_cur / 8, 1, kStrangers);
 }
 
-// Worker: a client's thread; `link` is there until the thread ends or is told to. `stranger`: in its handshake;
+// A client's thread; `link` is there until the thread ends or is told to. `stranger`: in its handshake;
 // `stopped`: dropped by Join.
 struct Worker {
   std::thread thread;
@@ -66,19 +66,19 @@ struct Listener::State {
   std::list<Worker> workers;
   size_t sessions = 0;
 
-  // Serve: a client from handshake to end, in its thread.
+  // A client from handshake to end, in its thread.
   void Serve(Worker& w, const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
-  // Admit: a thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
+  // A thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
   // no room for one.
   void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
-  // DropOldest: makes room for a new client. Accept: this one is no stranger.
+  // Makes room for a new client. Accept: this one is no stranger.
   void DropOldest();
   void Accept(Worker& w) {
     std::lock_guard l(m);
     w.stranger = false;
     changed.notify_all();
   }
-  // Join: those we deal or compute for are let to end; the others are dropped.
+  // Those we deal or compute for are let to end; the others are dropped.
   void Join();
 };
 

@@ -9,7 +9,7 @@
 
 namespace suf::net {
 
-// Refusal: why a side ends a session; the numbers are on the wire.
+// Why a side ends a session; the numbers are on the wire.
 enum class Refusal : uint16_t {
   kGaveUp = 0,
   kBusy = 1,

@@ -51,7 +51,7 @@ void Stream::Wake() {
   if (asleep_) (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-// Tell: to who watches.
+// To who watches.
 void Stream::Tell() {
   const bool due = !in_.empty() && in_.front().headed == kHeader;
   leaving_ = out_.size(), length_ = due ? in_.front().room.size() : 0, came_ = due ? in_.front().at + 1 : 0;
@@ -119,7 +119,7 @@ std::error_code Stream::failed() {
   return error_;
 }
 
-// Write: what the socket takes now of our share; whether anything moved.
+// What the socket takes now of our share; whether anything moved.
 bool Stream::Write(Outgoing& o, std::error_code* error) {
   bool moved = false;
   while (!*error) {
@@ -137,7 +137,7 @@ bool Stream::Write(Outgoing& o, std::error_code* error) {
   return moved;
 }
 
-// Read: what is here of our share, a burst at most; whether anything moved.
+// What is here of our share, a burst at most; whether anything moved.
 bool Stream::Read(Incoming& i, std::error_code* error) {
   const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
   while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {

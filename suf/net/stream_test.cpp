@@ -39,7 +39,7 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
       }
 }
 
-// Streams: a listener of the dealer whose sessions go over up to `streams` connections.
+// A listener of the dealer whose sessions go over up to `streams` connections.
 struct Streams : Server {
   Streams(int streams, std::function<void(Channel&)> session, Millis timeout = kAmple)
       : Server(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
@@ -56,7 +56,7 @@ Bytes Random(size_t n) {
 
 const std::vector<size_t> kSizes = {0, 1, 65'536, 65'537, 98'304, 131'072, 131'073, 1'000'003, 5'000'000, 3};
 
-// Answer: of each frame that comes, the same back, both by parts.
+// Of each frame that comes, the same back, both by parts.
 void Answer(Channel& ch) {
   for (size_t n : kSizes) {
     Bytes room(n, 0xa5);
@@ -68,7 +68,7 @@ void Answer(Channel& ch) {
     ch.Release(room);
   }
 }
-// Ask: the other side of Answer, with the next room posted before it is due.
+// The other side of Answer, with the next room posted before it is due.
 void Ask(Channel& ch) {
   std::vector<Bytes> rooms;
   for (size_t n : kSizes) rooms.push_back(Bytes(n));
@@ -141,9 +141,9 @@ class Wire final : public Pipe {
   }
   void Drain(Deadline) noexcept override { Drop(); }
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }
-  // At: does wrong where something is queued that begins so; with kSwaps it sends what the other stream would.
+  // Does wrong where something is queued that begins so; with kSwaps it sends what the other stream would.
   void At(Bytes begins, Wrong wrong) { begins_ = std::move(begins), wrong_ = wrong; }
-  // Pause: after what was sent: its thread goes on when the peer has it for so long.
+  // After what was sent: its thread goes on when the peer has it for so long.
   void Pause(Millis time) { pause_ = time; }
 
  private:
@@ -167,7 +167,7 @@ class Wire final : public Pipe {
 
 constexpr size_t kStreams = 3, kFrames = 3, kLength = 200'001;
 
-// Ends: of a session over so many wires; of the model owner, who sends, and of the data owner.
+// Of a session over so many wires; of the model owner, who sends, and of the data owner.
 struct Ends {
   explicit Ends(Millis timeout, size_t count = kStreams) {
     const Hash exporter = RandomHash();
@@ -192,7 +192,7 @@ struct Ends {
   std::unique_ptr<TlsChannel> ch[2];
 };
 
-// Receive: the sentence with which receiving ended; empty: it did not. whole: so many frames had come.
+// The sentence with which receiving ended; empty: it did not. whole: so many frames had come.
 std::string Receive(Channel& ch, std::vector<Bytes>& rooms, size_t* whole) {
   try {
     for (Bytes& room : rooms) ch.Post(kFirstRun, room);
@@ -264,7 +264,7 @@ TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
   EXPECT_EQ(rooms, (std::vector<Bytes>{first, second}));
 }
 
-// Joining: a connection that asks to be a stream, as somebody would who can say what he likes.
+// A connection that asks to be a stream, as somebody would who can say what he likes.
 std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
   auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
   link->Join(std::string(32, '0'));
@@ -313,7 +313,7 @@ TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
 
 const Identity kDealing{Role::kDealer, {1}}, kAsking{Role::kData, {2}}, kOther{Role::kModel, {3}};
 
-// Joined: both ends of a connection of the dealer's listener, each over a Wire; the listener's may pause.
+// Both ends of a connection of the dealer's listener, each over a Wire; the listener's may pause.
 struct Joined {
   explicit Joined(Identity dials, Millis pause = Millis{0}, const Hash& exporter = RandomHash()) {
     int fds[2];
@@ -353,7 +353,7 @@ TEST(Stream, APeerThatLeavesWhileItIsTakenInIsGone) {
   EXPECT_TRUE(Fails(Cause::kPeer, "the data owner opened 1 of 2 further streams", [&] { gathered.get(); }));
 }
 
-// NoMemory: a pipe from which nothing can be read.
+// A pipe from which nothing can be read.
 struct NoMemory final : Pipe {
   size_t Read(std::span<uint8_t>, std::error_code*) override { throw std::bad_alloc(); }
   void Queue(View, std::error_code*) override {}
@@ -390,7 +390,7 @@ TEST(Stream, ASeatIsKnownByItsNameOnce) {
   EXPECT_EQ(lobby.missing(), 0u);
 }
 
-// FewFiles: at most so many descriptors of this process, for its lifetime.
+// At most so many descriptors of this process, for its lifetime.
 struct FewFiles {
   explicit FewFiles(rlim_t most) {
     getrlimit(RLIMIT_NOFILE, &had);

@@ -127,7 +127,7 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
 
 namespace {
 
-// Connect: a TCP connection; `stop` ends the attempt.
+// A TCP connection; `stop` ends the attempt.
 Fd Connect(const Address& where, const std::string& who, Millis timeout, const std::stop_token& stop) {
   asio::io_context io{1};
   tcp::socket socket(io);

@@ -22,14 +22,14 @@ struct Address {
   std::string Text() const { return host.find(':') == host.npos ? Str(host, ":", port) : Str("[", host, "]:", port); }
 };
 
-// Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
+// Connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
 // role, of either side). streams: frames over 16 KiB of keys, masked weights and inferences go over so many
 // connections, or as many as the other end takes; they are there when it returns. When `stop` is requested, from any
 // thread, dialing and the channel end as if the peer had hung up.
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
                               std::stop_token stop = {}, int streams = 1);
 
-// Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
+// Accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
 // nobody. 96 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
 // the oldest, as it does when descriptors or threads run out.
 class Listener {
@@ -39,14 +39,14 @@ class Listener {
            int streams = 1);
   ~Listener();
   uint16_t port() const;
-  // Run: until Stop; then drops all but the sessions we deal or compute for (Stage::kEngaged), and waits for these.
+  // Until Stop; then drops all but the sessions we deal or compute for (Stage::kEngaged), and waits for these.
   // `failed` hears what ended a session, one call at a time.
   void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
-  // Stop: from any thread.
+  // From any thread.
   void Stop();
-  // Running: the peers of the sessions that Stop waits for: "the data owner at 10.0.0.2:41234". From any thread.
+  // The peers of the sessions that Stop waits for: "the data owner at 10.0.0.2:41234". From any thread.
   std::vector<std::string> Running() const;
-  // Abort: as Stop, and ends each session as if its peer had hung up; Run returns once each has put away what it had.
+  // As Stop, and ends each session as if its peer had hung up; Run returns once each has put away what it had.
   // From any thread.
   void Abort();
 

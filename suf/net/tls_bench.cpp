@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFlights = 200;
 
-// Flights: of so many bytes, to the peer and back; `first` sends first. A room is posted before the frame is due.
+// Of so many bytes, to the peer and back; `first` sends first. A room is posted before the frame is due.
 void Flights(Channel& ch, bool first, size_t bytes) {
   std::array<Bytes, 2> in{Bytes(bytes), Bytes(bytes)};
   Bytes out(bytes, 7);
@@ -48,7 +48,7 @@ void Flights(Channel& ch, bool first, size_t bytes) {
   ch.Release(out);
 }
 
-// Processor: seconds of user and of system of this process.
+// Seconds of user and of system of this process.
 std::array<double, 2> Processor() {
   rusage u{};
   getrusage(RUSAGE_SELF, &u);

@@ -107,7 +107,7 @@ void TlsChannel::AwaitStreams(const char* doing, F&& done) {
   }
 }
 
-// Forgetting: of what has failed, no stream reads or writes any memory that may go now.
+// Of what has failed, no stream reads or writes any memory that may go now.
 class TlsChannel::Forgetting {
  public:
   explicit Forgetting(TlsChannel& ch) : ch_(ch), before_(std::uncaught_exceptions()) {}
@@ -121,7 +121,7 @@ class TlsChannel::Forgetting {
   const int before_;
 };
 
-// QueueShare: bytes [from, to) of a frame that goes over all streams, as far as they are ours.
+// Bytes [from, to) of a frame that goes over all streams, as far as they are ours.
 void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
   const size_t end = share_.Bytes(to, payload.size());
   for (size_t at = share_.Bytes(from, payload.size()); at < end && !*error;) {
@@ -190,7 +190,7 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
   }
 }
 
-// Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
+// Reads what comes meanwhile, so that two ends that write do not wait for each other.
 Ec TlsChannel::Flush() {
   Ec ec;
   const Window w{false, kAheadFrames, kAheadBytes};
@@ -207,7 +207,7 @@ Ec TlsChannel::Flush() {
   return ec;
 }
 
-// LastWord: the peer may have said why before it went; what it sent before that is thrown away.
+// The peer may have said why before it went; what it sent before that is thrown away.
 void TlsChannel::LastWord() {
   const Window w = One(sizeof(Refusal));
   auto deadline = Clock::now() + kLinger;
@@ -218,7 +218,7 @@ void TlsChannel::LastWord() {
   } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
 }
 
-// Await: reads until `here`; the next frame is at most w.bytes long unless it is posted.
+// Reads until `here`; the next frame is at most w.bytes long unless it is posted.
 void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   auto deadline = Clock::now() + timeout();
   for (uint64_t mark = bytes_read_; !here();) {
@@ -273,7 +273,7 @@ TlsChannel::~TlsChannel() {
   Wipe(staging_.data(), staging_.size());
 }
 
-// Linger: at the end of the channel, so that who refused has left its seat to others before.
+// At the end of the channel, so that who refused has left its seat to others before.
 void TlsChannel::Linger() noexcept {
   inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
   Forget();
@@ -281,7 +281,7 @@ void TlsChannel::Linger() noexcept {
   lingers_ = true;
 }
 
-// ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
+// The end that TLS itself made, by an alert of the peer or by what it could not decrypt.
 void TlsChannel::ThrowIfTls(const Ec& ec) {
   if (ec.category() != asio::error::get_ssl_category()) return;
   if (IsOfCertificate(AlertOf(ec)))
@@ -291,14 +291,14 @@ void TlsChannel::ThrowIfTls(const Ec& ec) {
        "); see to the network and start again");
 }
 
-// NextPosted: the frame that is due next, if no other one came before it; null: none is posted, or all are here.
+// The frame that is due next, if no other one came before it; null: none is posted, or all are here.
 Channel::Posted* TlsChannel::NextPosted() {
   if (!inbox_.empty()) return nullptr;
   const auto next = std::find_if(posted_.begin(), posted_.end(), [](const Posted& p) { return !p.whole; });
   return next == posted_.end() ? nullptr : &*next;
 }
 
-// Open: whether more may be read: of the frame that is arriving, or of the header of one.
+// Whether more may be read: of the frame that is arriving, or of the header of one.
 bool TlsChannel::Open(const Window& w) {
   if (have_header_ && spread_ && !Match()) return false;
   if (target_ || (!have_header_ && NextPosted())) return true;
@@ -307,7 +307,7 @@ bool TlsChannel::Open(const Window& w) {
   return inbox_.size() < w.frames && inbox_bytes_ + length <= w.bytes;
 }
 
-// Read: takes in what is here of one record, into the payload of the frame at hand when most of it is still to come;
+// Takes in what is here of one record, into the payload of the frame at hand when most of it is still to come;
 // false when nothing is, or the window is full.
 bool TlsChannel::Read(const Window& w) {
   if (!Open(w)) return false;
@@ -359,7 +359,7 @@ void TlsChannel::Parse(const Window& w) {
   }
 }
 
-// Match: whether the frame that is on its way is the posted one that is due; then it goes there.
+// Whether the frame that is on its way is the posted one that is due; then it goes there.
 bool TlsChannel::Match() {
   if (target_) return true;
   Posted* p = NextPosted();
@@ -369,7 +369,7 @@ bool TlsChannel::Match() {
   return true;
 }
 
-// Room: for the next bytes of the payload: of the posted room, or of a block.
+// For the next bytes of the payload: of the posted room, or of a block.
 std::span<uint8_t> TlsChannel::Room() {
   if (target_ && spread_) {
     const Share::Piece p = share_.At(filled_, target_->room.size());

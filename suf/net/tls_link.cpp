@@ -84,7 +84,7 @@ namespace {
 constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-blocks-";
 const std::string kSeat = "suf-stream-";
 
-// StreamsIn: of a protocol's name; 0: it is none of ours.
+// Of a protocol's name; 0: it is none of ours.
 int StreamsIn(std::string_view name) {
   if (!name.starts_with(kSeveral)) return 0;
   int n = 0;

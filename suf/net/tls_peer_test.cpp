@@ -86,7 +86,7 @@ TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
   }));
 }
 
-// Within: until f holds.
+// Until f holds.
 bool Within(Millis patience, const std::function<bool()>& f) {
   for (auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
     if (f()) return true;
@@ -110,7 +110,7 @@ TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   EXPECT_TRUE(gone.get_future().get());
 }
 
-// Raw: a client of the role `data` that writes what it likes into its TLS connection; waits for nothing.
+// A client of the role `data` that writes what it likes into its TLS connection; waits for nothing.
 struct Raw {
   explicit Raw(const Server& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
     std::error_code ec;
@@ -128,7 +128,7 @@ struct Raw {
     w.Put(length), w.Put(kind), w.Put(sequence);
     return w.Take();
   }
-  // Write: whether all of it went, in that time.
+  // Whether all of it went, in that time.
   bool Write(View bytes, Millis patience = kAmple) {
     std::error_code ec;
     link->Queue(bytes, &ec);

@@ -36,7 +36,7 @@ T JoinedAs(const AnyWire& a, const AnyWire& b) {
     return {hat, r};
   }
 }
-// Joined: rows of both tiles.
+// Rows of both tiles.
 AnyWire Joined(const Tiles& x) {
   if (x.size() == 1) return x[0];
   if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1]);
@@ -44,7 +44,7 @@ AnyWire Joined(const Tiles& x) {
   return JoinedAs<Wire<kPub>>(x[0], x[1]);
 }
 
-// Later: a wire that the parties have so many ticks later; the masks wait for nothing.
+// A wire that the parties have so many ticks later; the masks wait for nothing.
 AnyWire Later(const AnyWire& w, int ticks) {
   return std::visit(
       [&](auto x) -> AnyWire {
@@ -58,7 +58,7 @@ AnyWire Later(const AnyWire& w, int ticks) {
       w);
 }
 
-// Lies: whether a wire has this ring and shape, in a form that serves readers of that form.
+// Whether a wire has this ring and shape, in a form that serves readers of that form.
 bool Lies(const AnyWire& w, Form form, int ring, const Shape& shape) {
   if (const auto* s = std::get_if<Summands>(&w)) return s->ring == ring && s->shape == shape;
   const bool both = std::holds_alternative<SharedWire<kPub>>(w);
@@ -96,17 +96,17 @@ class Builder {
 
   const Operator& OpOf(const nn::Node& n) const { return *c_.ops[size_t(n.index)]; }
   bool Last(const nn::Node& n) const { return &n == plan_.graph.nodes().back().get(); }
-  // Takes: which rows of an input; the result is one wire.
+  // Which rows of an input; the result is one wire.
   TakenRows Takes(const nn::Node& n, size_t k) const {
     const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
     return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
   }
-  // Meets: whether the tiles' rows meet here for the first time since they were apart: scores.
+  // Whether the tiles' rows meet here for the first time since they were apart: scores.
   bool Meets(const nn::Node& n) const {
     return OpOf(n).Gives() == Layout::kPairs && OpOf(*n.in[0]).Gives() == Layout::kRows;
   }
 
-  // FindNeeded: of which nodes a tile is read: behind the last keys a first row needs no other tile.
+  // Of which nodes a tile is read: behind the last keys a first row needs no other tile.
   void FindNeeded() {
     needed_.assign(plan_.graph.size(), {false, false});
     needed_.back() = {true, true};
@@ -124,7 +124,7 @@ class Builder {
     }
   }
 
-  // Build: a tile's rows, or (tile -1) all of a text, or one row.
+  // A tile's rows, or (tile -1) all of a text, or one row.
   AnyWire Build(const nn::Node& node, std::span<const Tiles* const> in, Rows rows, int tile) {
     const Operator& op = OpOf(node);
     std::vector<AnyWire> x, behind;
@@ -153,7 +153,7 @@ class Builder {
       for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return Built(node, e, x);
   }
-  // Built: what the operator makes, held to what Check promised its readers. A promise that does not hold refuses the
+  // What the operator makes, held to what Check promised its readers. A promise that does not hold refuses the
   // plan: another party may have written it.
   AnyWire Built(const nn::Node& node, const Emission& e, std::span<const AnyWire> x) const {
     const Operator& op = OpOf(node);
@@ -170,7 +170,7 @@ class Builder {
       Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", error.what());
     }
   }
-  // ShapeOf: of the wire of a node's rows.
+  // Of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
     const int64_t rows = op.one_row ? 1 : e.rows;
     if (op.Gives() == Layout::kPairs || (op.Gives() == Layout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
@@ -178,7 +178,7 @@ class Builder {
     if (op.heads) return {op.heads, rows, op.dim / op.heads};
     return {rows, op.dim};
   }
-  // Whole: both tiles of a node as one wire, made once.
+  // Both tiles of a node as one wire, made once.
   AnyWire Whole(const nn::Node& node, const Tiles& x) {
     auto [at, fresh] = whole_.try_emplace(node.index);
     if (fresh) at->second = Joined(x);

@@ -18,7 +18,7 @@ Edges EdgesOf(const Node& n, const Ops& ops) {
 
 namespace {
 
-// DeriveForms: backward, from each reader to what it reads.
+// Backward, from each reader to what it reads.
 void DeriveForms(const Graph& g, Ops& ops) {
   std::vector<std::optional<Form>> form(g.size());
   for (const OperatorPtr& op : ops) op->wrapped = true, op->summand_ring = 0;
@@ -62,7 +62,7 @@ std::string Place(const std::string& of, const Node& n) {
   return Str(of, ".nodes[", n.index, "] (", Graph::Where(n), ")");
 }
 
-// CheckVariants: their names, and that each has its classes, in order, up to the limit.
+// Their names, and that each has its classes, in order, up to the limit.
 void CheckVariants(const Plan& p) {
   std::set<std::string> names;
   for (size_t v = 0; v < p.variants.size(); ++v) {

@@ -18,7 +18,7 @@ constexpr int kWidest = 64;
 
 int BitsOf(const Reach& r) { return BitLength(r.most()); }
 
-// Walk: one class, forward: edges with reaches, by node.
+// One class, forward: edges with reaches, by node.
 class Walk {
  public:
   Walk(const Graph& g, Ops& ops) : ops_(ops), edges_(g.size()), rows_(g.size(), false) {
@@ -26,14 +26,14 @@ class Walk {
       for (const Node* r : g.Readers(&g.node(i)))
         rows_[i] = rows_[i] || ops[size_t(r->index)]->ReadsRows(rows_[size_t(r->index)]);
   }
-  // Rows: whether a reader of the node looks at the length of its rows.
+  // Whether a reader of the node looks at the length of its rows.
   bool Rows(const Node& n) const { return rows_[size_t(n.index)]; }
   Edges In(const Node& n) const {
     Edges in;
     for (const Node* x : n.in) in.push_back(edges_[size_t(x->index)]);
     return in;
   }
-  // Bound: the node's widths; its result's edge is kept.
+  // The node's widths; its result's edge is kept.
   std::vector<Width> Bound(const Node& n, const Facts& c) {
     Operator& op = *ops_[size_t(n.index)];
     const Edges in = In(n);
@@ -95,7 +95,7 @@ Facts Compiler::FactsOf(const Node& n, Walk* walk) {
   return c;
 }
 
-// RingAhead: the ring that the wire behind n would need, had n's result this edge: its one reader and that one's own
+// The ring that the wire behind n would need, had n's result this edge: its one reader and that one's own
 // are chosen on copies.
 int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
   const std::vector<Node*> readers = plan_.graph.Readers(&n);
@@ -146,7 +146,7 @@ void Compiler::Choose(const Node& n, Walk* walk) {
   }
 }
 
-// Rings: backward: the ring of a wire is what its readers need.
+// Backward: the ring of a wire is what its readers need.
 void Compiler::Rings(Walk* walk) {
   const Graph& g = plan_.graph;
   for (size_t i = g.size(); i-- > 0;) {
@@ -180,7 +180,7 @@ void Compiler::Certify(Walk* walk) {
   }
 }
 
-// MakeClass: segments that the policy leaves to cost are as they are first.
+// Segments that the policy leaves to cost are as they are first.
 Class Compiler::MakeClass(const Options& policy, int least, int n) {
   policy_ = policy;
   for (const Segment& s : Segments())
@@ -207,7 +207,7 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
   return c;
 }
 
-// Shift: fits what predicts a softmax's row sums, where texts are enough and it fits.
+// Fits what predicts a softmax's row sums, where texts are enough and it fits.
 void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
   *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, [&](double done) { Tell("fit", done); });
@@ -217,7 +217,7 @@ void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
 }
 
-// MakeVariant: the classes of one variant, chosen for its prices.
+// The classes of one variant, chosen for its prices.
 void Compiler::MakeVariant(int variant) {
   const std::string& profile = plan_.variants[size_t(variant)].profile;
   const size_t first = plan_.classes.size();
@@ -270,7 +270,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   return std::move(plan_);
 }
 
-// Within: refuses unless what a wire can reach fits what the plan gives it.
+// Refuses unless what a wire can reach fits what the plan gives it.
 void Within(const std::string& wire, int bits, int most) {
   if (bits > most)
     Fail(Cause::kRefused, "wire ", wire, " can reach 2^", bits, " with these weights; the plan allows 2^", most,

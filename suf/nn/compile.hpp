@@ -22,7 +22,7 @@ struct CompileOptions {
   std::function<void(const std::string& stage, double done)> progress;  // done in [0, 1]
 };
 
-// Compile: graph: a family's, not folded. texts: token ids as the model reads them; longer ones than max_tokens lose
+// Graph: a family's, not folded. texts: token ids as the model reads them; longer ones than max_tokens lose
 // ids before the last. Ends with a simulation of the texts. Throws Cause::kInput without texts, Cause::kRefused when a
 // wire needs more bits than its ring may have, naming the wire, bits, limit and remedy.
 // shifts: gets what was fitted of softmaxes without a maximum, P0's weights that the plan's graph reads beside the
@@ -30,11 +30,11 @@ struct CompileOptions {
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool = exec::Default(), Shifts* shifts = nullptr);
 
-// CheckVariants: what Compile asks of its variants, before the long work: 1 to kMostVariants, each with a name of its
+// What Compile asks of its variants, before the long work: 1 to kMostVariants, each with a name of its
 // own and a profile that can be read. Throws Cause::kInput.
 void CheckVariants(const std::vector<Variant>& variants);
 
-// CheckWeights: throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
+// Throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
 // its ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default(),
                   const std::function<void(double)>& progress = {});

@@ -31,7 +31,7 @@ void Permute(Weights& w, const std::string& name, int axis, const std::vector<si
   w.Set(name, now);
 }
 
-// Shuffled: [0, count), permuted within blocks of `block`.
+// [0, count), permuted within blocks of `block`.
 std::vector<size_t> Shuffled(size_t count, size_t block, uint64_t seed) {
   Draws r(seed);
   std::vector<size_t> order(count);
@@ -64,7 +64,7 @@ TEST(Compile, ThreadsMakeNoDifference) {
             Serialize(Compile(g, w, texts, SmallOptions(), three)));
 }
 
-// PlanFor: of random weights, for these prices.
+// Of random weights, for these prices.
 Plan PlanFor(const Graph& g, const std::string& profile) {
   CompileOptions o = SmallOptions();
   o.variants = {{"one", profile}};
@@ -97,7 +97,7 @@ TEST(Compile, SearchesByPrices) {
   EXPECT_LT(far.key[0], one.key[0]);
 }
 
-// Wide: a block of maps and GELU whose work outweighs its flights.
+// A block of maps and GELU whose work outweighs its flights.
 Graph Wide() {
   constexpr int64_t kDim = 256, kInner = 4096;
   Graph g;
@@ -253,7 +253,7 @@ TEST(Compile, ShortTextsSkipAnOptionalRescale) {
   }
 }
 
-// Loud: the graph Before, the output maps of its branches times f.
+// The graph Before, the output maps of its branches times f.
 Weights Loud(const Graph& g, float f) {
   Weights w = RandomWeights(g, 1);
   for (const char* name : {"o", "w2"}) {

@@ -43,7 +43,7 @@ int64_t Whole(double v) {
   return int64_t(v);
 }
 
-// ShapeOf: of op's result; refuses operands that do not fit.
+// Of op's result; refuses operands that do not fit.
 Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vector<double>& x) {
   auto takes = [&](size_t args, size_t numbers) {
     Want(a.size() == args && x.size() == numbers, "has another number of operands than its operation");
@@ -149,7 +149,7 @@ std::string Expr::Text() const {
 
 namespace {
 
-// Input: of the text form; depth is bounded by the number of terms.
+// Of the text form; depth is bounded by the number of terms.
 struct Input {
   std::string_view s;
   size_t at = 0;

@@ -14,14 +14,14 @@ namespace suf::nn {
 
 class Weights;
 
-// Expr: a tree; copies share it. An empty one stands for "no such weight".
+// A tree; copies share it. An empty one stands for "no such weight".
 class Expr {
  public:
   Expr() = default;
-  // Leaf: a tensor of the checkpoint by its name there.
+  // A tensor of the checkpoint by its name there.
   static Expr Leaf(std::string name, Shape shape);
   static Expr Zeros(Shape shape);
-  // Relative: a table of relative positions (buckets, heads) -> (heads, positions, positions): entry h, i, j is row
+  // A table of relative positions (buckets, heads) -> (heads, positions, positions): entry h, i, j is row
   // clamp(j - i, -buckets / 2, (buckets - 1) / 2) + buckets / 2, column h (Shaw et al. 2018).
   static Expr Relative(const Expr& table, int64_t positions);
 
@@ -39,11 +39,11 @@ class Expr {
   explicit operator bool() const { return node_ != nullptr; }
   const Shape& shape() const;
   int64_t cols() const { return shape().back(); }
-  // Text: "rows(0.gamma[16], transposed(0.query[16,16]))". Parse: the inverse; throws Cause::kRefused naming `what` for
+  // "rows(0.gamma[16], transposed(0.query[16,16]))". Parse: the inverse; throws Cause::kRefused naming `what` for
   // other text, shapes that do not fit, or more than kMostTerms operations.
   std::string Text() const;
   static Expr Parse(std::string_view text, const std::string& what);
-  // Leaves: adds the names and shapes of the tensors it reads; throws Cause::kRefused when one name has two shapes.
+  // Adds the names and shapes of the tensors it reads; throws Cause::kRefused when one name has two shapes.
   void Leaves(std::map<std::string, Shape>* out) const;
   bool operator==(const Expr& o) const { return node_ == o.node_ || (node_ && o.node_ && Text() == o.Text()); }
 
@@ -57,7 +57,7 @@ class Expr {
   std::shared_ptr<const Node> node_;
 };
 
-// Weights: a checkpoint's tensors by name, row-major, and the values of expressions.
+// A checkpoint's tensors by name, row-major, and the values of expressions.
 class Weights {
  public:
   struct Tensor {
@@ -70,7 +70,7 @@ class Weights {
   void Set(const std::string& name, Tensor t);
   const Tensor& Get(const std::string& name) const;
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
-  // Value: of an expression. Throws Cause::kInput when a tensor is missing or has another shape.
+  // Of an expression. Throws Cause::kInput when a tensor is missing or has another shape.
   Reals Value(const Expr& e) const;
 
  private:

@@ -25,7 +25,7 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
   }
 }
 
-// Across: entries a piece of a table; 1 unless it has more entries than a function has pieces.
+// Entries a piece of a table; 1 unless it has more entries than a function has pieces.
 size_t Across(size_t entries) {
   size_t across = 1;
   while (across < size_t(func::kMostOutputs) && (entries > across * func::kMostPieces || entries % across)) ++across;

@@ -33,18 +33,18 @@ class Visitor {
   virtual void Flag(const char* name, bool* x) = 0;
   virtual void Text(const char* name, std::string* x, size_t limit) = 0;
   virtual void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) = 0;
-  // Weight: an expression; `optional` ones may be empty.
+  // An expression; `optional` ones may be empty.
   virtual void Weight(const char* name, Expr* x, bool optional) = 0;
-  // Function: in the text form of a function, in a table of the plan's own.
+  // In the text form of a function, in a table of the plan's own.
   virtual void Function(const char* name, func::Suf* x) = 0;
-  // List: `size` items, each visited in turn by item(visitor, i) after resize(count).
+  // `size` items, each visited in turn by item(visitor, i) after resize(count).
   virtual void List(const char* name, size_t size, size_t most, const std::function<void(size_t)>& resize,
                     const std::function<void(Visitor&, size_t)>& item) = 0;
   // fills: whether it sets the fields; sees: whether it looks at what they hold. A reader fills, a writer sees, a
   // fuzzer does both.
   virtual bool fills() const = 0;
   virtual bool sees() const { return !fills(); }
-  // Has: whether a field that may be absent, and then has its default, is there for who fills.
+  // Whether a field that may be absent, and then has its default, is there for who fills.
   virtual bool Has(const char*) const { return false; }
 
   // What is chosen by cost: in how many stages a value is cut, from `least` on; how a function's numbers are made, by

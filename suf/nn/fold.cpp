@@ -17,7 +17,7 @@ std::vector<Node*> Of(const Graph& g) {
   return out;
 }
 
-// Unmean: what writes a value that only norms (through sums) read writes it without its mean.
+// What writes a value that only norms (through sums) read writes it without its mean.
 void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
   if (!done->insert(n).second) return;
   if (Pool* pool = n->As<Pool>(); pool || n->As<Add>()) {
@@ -66,7 +66,7 @@ void ResidualIntoMap(Graph& g) {
   }
 }
 
-// Absorb: gamma and beta of a norm into a map that reads it, directly or through a pool.
+// Gamma and beta of a norm into a map that reads it, directly or through a pool.
 void Absorb(Node* reader, const Node* via, const Norm& norm, bool summed) {
   Map& m = *reader->As<Map>();
   std::vector<Map::Term> terms;
@@ -166,7 +166,7 @@ Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = comp
   return r;
 }
 
-// InsertRescales: what a product reads is narrow; what enters a stream is as wide as it.
+// What a product reads is narrow; what enters a stream is as wide as it.
 void InsertRescales(Graph& g) {
   std::vector<Node*> all;
   for (auto& n : g.nodes()) all.push_back(n.get());

@@ -13,10 +13,10 @@ struct Pass {
   const char* what;  // a sentence
 };
 
-// Passes: in order. centre, residual, gamma, bias, rotate, merge, rescale.
+// In order. centre, residual, gamma, bias, rotate, merge, rescale.
 std::span<const Pass> Passes();
 
-// Fold: all passes; after(pass, graph) is called after each. The result is numbered.
+// All passes; after(pass, graph) is called after each. The result is numbered.
 Graph Fold(const Graph& g, const std::function<void(const Pass&, const Graph&)>& after = {});
 
 }  // namespace suf::nn

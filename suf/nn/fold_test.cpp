@@ -18,14 +18,14 @@ double Difference(const Graph& a, const Graph& b, const Weights& w, std::span<co
   return most;
 }
 
-// Folded: after every pass the same function.
+// After every pass the same function.
 Graph Folded(const Graph& g, uint64_t seed = 1) {
   const Weights w = RandomWeights(g, seed);
   const std::vector<int32_t> ids{3, 1, 4, 1, 5};
   return Fold(g, [&](const Pass& p, const Graph& now) { EXPECT_LT(Difference(g, now, w, ids), 1e-9) << p.name; });
 }
 
-// Find: the node with a label.
+// The node with a label.
 const Node& Find(const Graph& g, const std::string& label) {
   for (auto& n : g.nodes())
     if (n->label == label) return *n;

@@ -8,7 +8,7 @@
 
 namespace suf::nn {
 
-// RealModel: a graph, folded or not, with its weights evaluated once. From one thread at a time.
+// A graph, folded or not, with its weights evaluated once. From one thread at a time.
 class RealModel {
  public:
   // graph and weights must outlive it.

@@ -9,7 +9,7 @@
 
 namespace suf::nn {
 
-// Node: an operator, the nodes that it reads, and where it is: `scope` for costs, `label` for its wire.
+// An operator, the nodes that it reads, and where it is: `scope` for costs, `label` for its wire.
 struct Node {
   OperatorPtr op;
   std::vector<Node*> in;
@@ -29,7 +29,7 @@ struct Leaf {
   Kind kind = kProjection;
 };
 
-// Graph: nodes in order of emission; a node reads earlier nodes; the last one is the result.
+// Nodes in order of emission; a node reads earlier nodes; the last one is the result.
 class Graph {
  public:
   Graph() = default;
@@ -50,12 +50,12 @@ class Graph {
 
   // ---- rewriting
   std::vector<Node*> Readers(const Node* n) const;
-  // After: a new node behind `at` in emission order, in its scope.
+  // A new node behind `at` in emission order, in its scope.
   Node* After(const Node* at, OperatorPtr op, std::vector<Node*> in, std::string label);
-  // Replace: all readers of `was` but `with` itself read `with`.
+  // All readers of `was` but `with` itself read `with`.
   void Replace(const Node* was, Node* with);
   void Remove(const Node* n);
-  // Prune: drops nodes that nobody reads.
+  // Drops nodes that nobody reads.
   void Prune();
 
   // ---- reading
@@ -63,12 +63,12 @@ class Graph {
   Node& node(size_t i) const { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  // Number: gives nodes their index. Throws Cause::kRefused when a node reads a later one or takes other inputs, naming
+  // Gives nodes their index. Throws Cause::kRefused when a node reads a later one or takes other inputs, naming
   // it.
   void Number();
-  // Text: a line a node.
+  // A line a node.
   std::string Text() const;
-  // Where: "0/attention/z_qk" of a node.
+  // "0/attention/z_qk" of a node.
   static std::string Where(const Node& n);
 
  private:
@@ -77,7 +77,7 @@ class Graph {
   std::string scope_;
 };
 
-// Ops: what takes the place of the graph's own operators: those of one length class, by node.
+// What takes the place of the graph's own operators: those of one length class, by node.
 using Ops = std::vector<OperatorPtr>;
 
 // Forward: f(node, values of its inputs) over the nodes in order; a value is freed after its last reader. The last

@@ -4,7 +4,7 @@
 
 namespace suf::nn {
 
-// Joined: near's classes and far's, as the variants "near" and "far".
+// Near's classes and far's, as the variants "near" and "far".
 inline Plan Joined(Plan near, const Plan& far) {
   near.variants = {{"near", near.variants[0].profile}, {"far", far.variants[0].profile}};
   for (const Class& c : far.classes) {

@@ -5,7 +5,7 @@
 
 namespace suf::nn {
 
-// One: of one node; what is measured is kept.
+// Of one node; what is measured is kept.
 class Measures::One : public NodeWeights {
  public:
   explicit One(const Measures& all) : all_(all) {}
@@ -40,7 +40,7 @@ class Measures::One : public NodeWeights {
     const auto at = slots_.find(s.name);
     return at != slots_.end() && at->second.scale == s.scale;
   }
-  // Set: true when what was measured, of this node and of paths through it, is of other values.
+  // True when what was measured, of this node and of paths through it, is of other values.
   bool Set(const Slot& s, const Tensor& values) {
     slots_[s.name] = {values, s.scale};
     if (s.name != "full") return false;

@@ -7,11 +7,11 @@
 
 namespace suf::nn {
 
-// Measures: of all nodes. Thread: one.
+// Of all nodes. Thread: one.
 class Measures {
  public:
   explicit Measures(exec::Pool& pool) : pool_(pool) {}
-  // Set: a node's weight; another value only at another scale, as a length class may choose it.
+  // A node's weight; another value only at another scale, as a length class may choose it.
   void Set(const Node& n, const Slot& s, const Weights& weights);
   void Set(const Node& n, const Slot& s, const Tensor& values);
   const NodeWeights& Of(const Node& n) const;

@@ -13,7 +13,7 @@ constexpr int kLanes = 8, kWide = 4, kRows = 4;
 #define SUF_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so
+// Four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so
 // results do not depend on the machine. Loops are unrolled and vectors are no wider than AVX2's: else sums lie in
 // memory, which takes up to four times as long.
 SUF_CLONES void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
@@ -87,7 +87,7 @@ void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exe
 
 namespace {
 
-// Gram: A A^T, each pair of rows once: a product is the same word with its rows exchanged. a (n, k). (n, n)
+// A A^T, each pair of rows once: a product is the same word with its rows exchanged. a (n, k). (n, n)
 Reals Gram(const Reals& a, int64_t k, exec::Pool& pool) {
   const int64_t n = int64_t(a.size()) / k;
   Reals c(size_t(n * n));
@@ -99,7 +99,7 @@ Reals Gram(const Reals& a, int64_t k, exec::Pool& pool) {
   return c;
 }
 
-// TimesTransposed: A B^T; a (m, k), b (n, k). (m, n)
+// A B^T; a (m, k), b (n, k). (m, n)
 Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool) {
   const int64_t n = int64_t(b.size()) / k;
   Reals c(a.size() / size_t(k) * size_t(n));

@@ -6,27 +6,27 @@
 
 namespace suf::nn {
 
-// Length: Euclidean norm.
+// Euclidean norm.
 double Length(const Reals& a);
-// BitLength: the least b >= 1 such that every whole number up to v is below 2^b.
+// The least b >= 1 such that every whole number up to v is below 2^b.
 int BitLength(double v);
-// RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit.
+// For |value| <= bound, rounded by `shift` bits, with the gap of one bit.
 int RingOf(double bound, int shift = 0);
 
-// AddTimesTransposed: A B^T added to c; a (m, k), b (n, k), c (m, n). The same words on every machine.
+// A B^T added to c; a (m, k), b (n, k), c (m, n). The same words on every machine.
 void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool);
-// ColumnNorms: Euclidean norms of the columns of a (rows, cols). (cols)
+// Euclidean norms of the columns of a (rows, cols). (cols)
 Reals ColumnNorms(const Reals& a, int64_t cols);
-// LargestEigenvalue: an upper bound for a matrix with nonnegative eigenvalues, (tr A^32)^(1/32). a (n, n)
+// An upper bound for a matrix with nonnegative eigenvalues, (tr A^32)^(1/32). a (n, n)
 double LargestEigenvalue(Reals a, int64_t n, exec::Pool& pool);
-// Singular: an upper bound of the largest singular value of a (rows, cols).
+// An upper bound of the largest singular value of a (rows, cols).
 double Singular(const Reals& a, int64_t cols, exec::Pool& pool);
-// Transposed: of a (rows, cols). (cols, rows)
+// Of a (rows, cols). (cols, rows)
 Reals Transposed(const Reals& a, int64_t cols);
-// Part: columns [from, from + count) of a (rows, cols). (rows, count)
+// Columns [from, from + count) of a (rows, cols). (rows, count)
 Reals Part(const Reals& a, int64_t cols, int64_t from, int64_t count);
 
-// Path: of x A B, A (in, m) and B (m, out): the norms of the columns of A B, and its largest singular value.
+// Of x A B, A (in, m) and B (m, out): the norms of the columns of A B, and its largest singular value.
 struct Path {
   Reals column;
   double largest = 0;

@@ -19,37 +19,37 @@ using pfss::kPub;
 using pfss::SharedWire;
 using pfss::Wire;
 
-// Form: how a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
+// How a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
 // map). kProduct: both, the mask shared (a product of wires).
 // kSummands: not at all, as public coefficients of the dealer's words, where its operator can give that; else kProduct.
 enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
-// Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
+// How a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
 enum class Layout : uint8_t { kRows, kPairs, kPacked };
-// TakenRows: which rows of an input are read for rows of the result: the same ones; all of the text's; both, in two
+// Which rows of an input are read for rows of the result: the same ones; all of the text's; both, in two
 // wires; the first or the last one.
 enum class TakenRows : uint8_t { kOwn, kAll, kBoth, kFirst, kLast };
-// Summands: a value in Z_{2^ring} that nobody opens.
+// A value in Z_{2^ring} that nobody opens.
 struct Summands {
   compiler::Factors sum;
   int ring = 0;
   Shape shape;
 };
-// AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
+// Of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
 using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>, Summands>;
 
-// Knob: what the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
+// What the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
 struct Knob {
   std::string name;
   std::vector<std::string> options;
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-// StagesKnob: in how many stages, from `least` on; none is a DCF.
+// In how many stages, from `least` on; none is a DCF.
 Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
-// LoweringKnob: one of these, of which the present one is one.
+// One of these, of which the present one is one.
 Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
-// Slot: a weight as the plan fixes it.
+// A weight as the plan fixes it.
 struct Slot {
   enum Length : uint8_t { kFixed, kRows, kCorner, kTimes };
   std::string name;
@@ -59,14 +59,14 @@ struct Slot {
   Length length = kFixed;  // by n tokens: all of it; the first n rows; the n x n corner of every block; n times it
 };
 
-// Range: least and greatest of what was seen. Seen: by name, entries as the operator likes.
+// Least and greatest of what was seen. Seen: by name, entries as the operator likes.
 struct Range {
   double low = 1e300, high = -1e300;
   void See(double x) { low = x < low ? x : low, high = x > high ? x : high; }
 };
 using Seen = std::map<std::string, std::vector<Range>>;
 
-// RealCall: the float model at one node. value: of a weight, kept for the next text.
+// The float model at one node. value: of a weight, kept for the next text.
 struct RealCall {
   int n = 0;
   std::span<const int32_t> ids;
@@ -74,7 +74,7 @@ struct RealCall {
   std::function<const Reals&(const Expr&)> value;
 };
 
-// NodeWeights: the quantised weights of one node and their norms, measured once.
+// The quantised weights of one node and their norms, measured once.
 class NodeWeights {
  public:
   virtual ~NodeWeights() = default;
@@ -83,11 +83,11 @@ class NodeWeights {
   virtual const Reals& Columns() const = 0;
   virtual const Reals& Magnitudes() const = 0;
   virtual double Largest(int64_t begin, int64_t count) const = 0;
-  // Behind: of an image of another node's weight through this one's rows.
+  // Of an image of another node's weight through this one's rows.
   virtual const Path& Behind(const Image& image) const = 0;
 };
 
-// Facts: what a plan is made of at one node.
+// What a plan is made of at one node.
 struct Facts {
   const Options& options;
   int node = 0, least = 3, n = 0;  // texts of least to n tokens
@@ -99,7 +99,7 @@ struct Facts {
   std::function<int(const Edge&)> ring_ahead;
 };
 
-// Width: a number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
+// A number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
 // calibration alone. field: where the plan keeps it; null: nowhere, it is certified only. gap: bits of a ring that stay
 // free, 2 where a signed number is opened or cut in it: the certificate is about the others.
 struct Width {
@@ -110,7 +110,7 @@ struct Width {
   bool calibrated = false;
   int gap = 0;
 };
-// Certificate: of the result or of a width: |value| < 2^bits.
+// Of the result or of a width: |value| < 2^bits.
 struct Certificate {
   std::string width;  // "" is the result
   int bits = 0;
@@ -118,16 +118,16 @@ struct Certificate {
   bool operator==(const Certificate&) const = default;
 };
 
-// Watch: gets what the specification sees inside a node.
+// Gets what the specification sees inside a node.
 class Watch {
  public:
   virtual ~Watch() = default;
   virtual void See(const char* width, std::span<const int64_t> values) = 0;
-  // Leave: a value below or above what the tables are fine for.
+  // A value below or above what the tables are fine for.
   virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
 };
 
-// IntCall: the specification at one node.
+// The specification at one node.
 struct IntCall {
   int n = 0;
   std::span<const int32_t> ids;
@@ -138,14 +138,14 @@ struct IntCall {
   std::function<Ints(const Ints& x, const char* slot, int ring)> times;
 };
 
-// Private: a weight's three parts: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
+// A weight's three parts: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
 struct Private {
   pfss::Own<0> w;
   pfss::Own<1> masked;
   pfss::Sec b;
 };
 
-// Emission: the trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but
+// The trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but
 // those that an operator reads of all n (TakenRows). Causal attention: all rows or the last one, a decoder's new token.
 struct Emission {
   pfss::Trace& t;
@@ -156,81 +156,81 @@ struct Emission {
   std::string label;  // of the wire
   int from = 0, rows = n;
   int wait = 0;  // ticks by which a text's own data come later: the second of two tiles
-  // Packed: whether causal scores are the pairs j <= i; of the last row alone every column is seen.
+  // Whether causal scores are the pairs j <= i; of the last row alone every column is seen.
   bool Packed(bool causal) const;
   // others: names of weights that are not the first variant's, by slot (SlotName).
   std::map<std::string, std::string> others = {};
   std::string NameOf(const Slot& s) const;
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
-  // Open: the node's wire, as its readers want it; the result is revealed to P1.
+  // The node's wire, as its readers want it; the result is revealed to P1.
   AnyWire Open(const compiler::Owing& y) const;
 };
 
 class Operator {
  public:
   virtual ~Operator() = default;
-  // Name: in a plan; Clone: a copy of its own.
+  // In a plan; Clone: a copy of its own.
   virtual std::string_view Name() const = 0;
   virtual std::unique_ptr<Operator> Clone() const = 0;
 
   // ---- the model's
   virtual RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const = 0;
-  // See: adds what calibration needs of the inputs.
+  // Adds what calibration needs of the inputs.
   virtual void See(const RealCall&, std::span<const RealArray* const>, Seen*) const {}
-  // Attributes: what the graph of a plan says.
+  // What the graph of a plan says.
   virtual void Attributes(Visitor&) {}
 
   // ---- the plan's
   // Choose: policy: scale and parameters from the inputs' edges. Throws Cause::kRefused with the remedy.
   virtual void Choose(const Facts&, const Edges& in) { scale = in.at(0).scale; }
-  // Bound: what the result reaches and the widths needed inside. Compile takes the widths, CheckWeights compares them.
+  // What the result reaches and the widths needed inside. Compile takes the widths, CheckWeights compares them.
   virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
-  // Nominal: see Edge.
+  // See Edge.
   virtual int Nominal(const Options&) const { return scale; }
-  // Need: the ring that input i must have, `ring` being chosen. Settle: called when all rings are.
+  // The ring that input i must have, `ring` being chosen. Settle: called when all rings are.
   virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
   virtual void Settle(const Edges& /*in*/) {}
-  // LeastRing: the ring that the result must have for what is computed inside, whatever its readers need.
+  // The ring that the result must have for what is computed inside, whatever its readers need.
   virtual int LeastRing() const { return 1; }
-  // Inputs: how many it takes.
+  // How many it takes.
   virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
-  // Uses: whether input i is read with these parameters; a node that no reader uses in a class is left out of it.
+  // Whether input i is read with these parameters; a node that no reader uses in a class is left out of it.
   virtual bool Uses(int /*input*/) const { return true; }
-  // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
+  // In which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
-  // SummandRing: that in which input i is read as summands.
+  // That in which input i is read as summands.
   virtual int SummandRing(int /*input*/) const { return ring; }
   virtual bool Transparent() const { return false; }
-  // ReadsRows: whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
+  // Whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
   // looks at its own.
   virtual bool ReadsRows(bool /*own*/) const { return true; }
-  // Wraps: input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
+  // Input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
   virtual bool Wraps() const { return Transparent() && wrapped; }
-  // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
+  // Columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
   virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
-  // Takes: which rows of input i, of so many inputs, are read; of kBoth the wire of all rows comes behind the others.
+  // Which rows of input i, of so many inputs, are read; of kBoth the wire of all rows comes behind the others.
   // Tiles: whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual TakenRows Takes(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
   virtual bool Tiles() const { return true; }
-  // Gives: how the result lies; Wants: how input i must.
+  // How the result lies; Wants: how input i must.
   virtual Layout Gives() const { return Layout::kRows; }
   virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
-  // Built: the ring of the wire that Build makes of these inputs in `form`. Heads: of a wire that lies by heads, else 0;
+  // The ring of the wire that Build makes of these inputs in `form`. Heads: of a wire that lies by heads, else 0;
   // TakesHeads: whether an input may lie so. Summed: whether Build gives summands in the form kSummands.
   virtual int Built(const Edges& /*in*/) const { return ring; }
   virtual int64_t Heads(const Edges& /*in*/) const { return 0; }
   virtual bool TakesHeads() const { return false; }
   virtual bool Summed(const Edges& /*in*/) const { return false; }
-  // Verify: what the readings take for granted of the attributes, `where` as in Check; called before any of them.
+  // What the readings take for granted of the attributes, `where` as in Check; called before any of them.
   virtual void Verify(const std::string& /*where*/) const {}
-  // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
+  // The parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
   // Cause::kRefused with a sentence that names `where`.
   virtual void Fields(Visitor&) {}
   virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
   virtual std::vector<Slot> Slots() const { return {}; }
-  // Knobs: what may be chosen by cost, once shifts and tables stand; none for what is left out.
+  // What may be chosen by cost, once shifts and tables stand; none for what is left out.
   virtual std::vector<Knob> Knobs() { return {}; }
 
   // ---- the meaning, twice

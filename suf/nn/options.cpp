@@ -4,7 +4,7 @@ namespace suf::nn {
 
 namespace {
 
-// Entry: one option: name, range, meaning, and where it is kept.
+// One option: name, range, meaning, and where it is kept.
 struct Entry {
   std::string name;
   int low, high;
@@ -56,7 +56,7 @@ const std::vector<Entry>& Entries() {
   return all;
 }
 
-// Group: options by an operator's key.
+// Options by an operator's key.
 struct Group {
   const char* name;
   const char* what;

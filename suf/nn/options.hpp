@@ -9,7 +9,7 @@
 
 namespace suf::nn {
 
-// Options: the defaults reach 1 - cosine 1.3e-5 in the mean, 4e-5 at worst, on the model of the README.
+// The defaults reach 1 - cosine 1.3e-5 in the mean, 4e-5 at worst, on the model of the README.
 struct Options {
   // weight: scale of a map's weight. result: scale to which a map's result is rescaled for a product of wires. norm:
   // the scale of x in a norm.

@@ -23,13 +23,13 @@ constexpr size_t kMostBytes = size_t{1} << 28, kMostClassNodes = size_t{1} << 16
 // a short text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
 
-// Functions: the distinct functions of a plan in order of first use.
+// The distinct functions of a plan in order of first use.
 struct Functions {
   std::vector<std::string> list;
   std::map<std::string, size_t> index;
   size_t used = 0;  // pieces copied by a reader
   std::map<size_t, func::Suf> read = {};
-  // Read: function i, whose text is read once however often it is used.
+  // Function i, whose text is read once however often it is used.
   const func::Suf& Read(size_t i) {
     auto at = read.find(i);
     if (at == read.end()) at = read.emplace(i, func::Parse(list[i])).first;
@@ -42,14 +42,14 @@ struct Functions {
   }
 };
 
-// WantPrintable: the other roles show a plan's texts, and did not write them.
+// The other roles show a plan's texts, and did not write them.
 void WantPrintable(const std::string& field, const std::string& text) {
   if (!IsPrintable(text))
     Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
          "; compile the plan again with other names");
 }
 
-// Put: the writer.
+// The writer.
 class Put : public Visitor {
  public:
   Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
@@ -77,7 +77,7 @@ class Put : public Visitor {
   Functions& functions_;
 };
 
-// Get: the strict reader; `at` is the path of the object in sentences.
+// The strict reader; `at` is the path of the object in sentences.
 class Get : public Visitor {
  public:
   Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
@@ -183,7 +183,7 @@ void Digest(Visitor& v, const char* name, Hash* x) {
   std::copy(b.begin(), b.end(), x->begin());
 }
 
-// VisitGraph: nodes with operators, inputs, scopes, labels and attributes.
+// Nodes with operators, inputs, scopes, labels and attributes.
 void VisitGraph(Visitor& v, Graph& g) {
   v.List(
       "nodes", g.size(), kMostNodes, [](size_t) {},
@@ -208,7 +208,7 @@ void VisitGraph(Visitor& v, Graph& g) {
       });
 }
 
-// VisitClass: class_nodes counts those of all classes.
+// class_nodes counts those of all classes.
 void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
   v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
   if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
@@ -266,7 +266,7 @@ void VisitPlan(Visitor& v, Plan& p) {
   v.Text("calibration", &p.calibration, 64);
 }
 
-// Content: everything but the hash.
+// Everything but the hash.
 Json Content(const Plan& plan) {
   Functions functions;
   Json body, j = Json::object();

@@ -13,22 +13,22 @@ namespace suf::nn {
 inline constexpr int kPlanVersion = 4;
 inline constexpr int kMostVariants = 8;
 
-// Chosen: what the search set a class of operators to, the next best option and how much slower that is.
+// What the search set a class of operators to, the next best option and how much slower that is.
 struct Chosen {
   std::string what, choice, runner_up;
   int64_t microseconds = 0;
 };
 
-// Variant: one way to compute the graph, made for a network. name: lower-case letters, digits and dashes, at most 24.
+// One way to compute the graph, made for a network. name: lower-case letters, digits and dashes, at most 24.
 // profile: whose prices chose between lowerings (compiler::ParseProfile); empty: nothing was searched.
 struct Variant {
   std::string name = "plain", profile = {};
   bool operator==(const Variant&) const = default;
 };
-// CheckName: throws Cause::kInput where it is no name of a variant.
+// Throws Cause::kInput where it is no name of a variant.
 void CheckName(const std::string& variant);
 
-// Class: of texts of at most max_n tokens, in one variant. ops: the graph's operators with their parameters, by node;
+// Of texts of at most max_n tokens, in one variant. ops: the graph's operators with their parameters, by node;
 // certificates: likewise, why a wire stays inside its ring.
 struct Class {
   Class() = default;
@@ -51,13 +51,13 @@ struct Plan {
   std::vector<Class> classes;  // by variant, then by increasing max_n
   std::string calibration;     // SHA-256 of the calibration text, hex
 
-  // For: a variant's class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
+  // A variant's class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
   const Class& For(int n, int variant = 0) const;
-  // First: a variant's first class: a weight has one scale in all classes of a variant.
+  // A variant's first class: a weight has one scale in all classes of a variant.
   const Class& First(int variant) const;
-  // VariantNamed: its number; throws Cause::kInput, with the names there are.
+  // Its number; throws Cause::kInput, with the names there are.
   int VariantNamed(const std::string& name) const;
-  // Only: the plan with one of its variants, for who looks at that one alone. Its hash is another.
+  // The plan with one of its variants, for who looks at that one alone. Its hash is another.
   Plan Only(int variant) const;
   // Of the result: its width and a variant's scale.
   int64_t width() const { return classes.at(0).ops.back()->dim; }
@@ -70,24 +70,24 @@ struct Plan {
 inline constexpr int kTiledTokens = 32;
 int TilesOf(const Class& c, int n);
 
-// EdgesOf: a node's inputs, from their operators of one class after Derive; no reach. An edge's ring is that of the wire
+// A node's inputs, from their operators of one class after Derive; no reach. An edge's ring is that of the wire
 // which Build makes.
 Edges EdgesOf(const Node& n, const Ops& ops);
-// Derive: sets what follows from the graph: widths and rows forward, forms and wrapping backward, then the
+// Sets what follows from the graph: widths and rows forward, forms and wrapping backward, then the
 // rings that are built. A wire that is read
 // in two forms is opened as for a product, which serves all of them.
 void Derive(const Graph& g, Ops& ops);
 
-// Serialize: canonical JSON text, on one line unless indent >= 0; equal functions are written once, in the text form of
+// Canonical JSON text, on one line unless indent >= 0; equal functions are written once, in the text form of
 // a function; "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
-// Parse: the inverse. Throws Cause::kRefused, naming the field, for another version, a field or operator that is
+// The inverse. Throws Cause::kRefused, naming the field, for another version, a field or operator that is
 // unknown, missing, of another type or out of range, a hash that does not match, and any plan that Check does not
 // accept.
 Plan Parse(const std::string& json);
-// Check: internal consistency (widths, tables, forms, no overflow); throws Cause::kRefused with a sentence.
+// Internal consistency (widths, tables, forms, no overflow); throws Cause::kRefused with a sentence.
 void Check(const Plan& plan);
-// PlanHash: SHA-256 of the canonical one-line text without its hash.
+// SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);
 
 }  // namespace suf::nn

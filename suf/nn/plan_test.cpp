@@ -143,7 +143,7 @@ TEST(Plan, TooManyOfAThingAreRefused) {
               testing::HasSubstr("the plan has parameters of 18 nodes, its graph has 19"));
 }
 
-// Two: a plan with two variants, as JSON.
+// A plan with two variants, as JSON.
 Json Two() {
   Json j = Json::parse(Serialize(AfterPlan()));
   j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}});
@@ -347,7 +347,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
   EXPECT_THAT(Refusal([] { Parse("[]"); }), testing::HasSubstr("the plan is not an object"));
 }
 
-// Hashed: a plan's text under its right hash, as anybody can write it.
+// A plan's text under its right hash, as anybody can write it.
 std::string Hashed(Json j) {
   j.erase("hash");
   j["hash"] = Hex(HashOf({AsView(j.dump())}));
@@ -507,7 +507,7 @@ TEST(Plan, SaysWhatItsResultIs) {
   EXPECT_EQ(BeforePlan().scale(), 10);
 }
 
-// Mine: an operator of a program's own.
+// An operator of a program's own.
 struct Mine : Pool {
   static constexpr const char* kName = "mine";
   std::string_view Name() const override { return kName; }

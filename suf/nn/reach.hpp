@@ -6,7 +6,7 @@
 
 namespace suf::nn {
 
-// Image: coordinates [begin, begin + count) are y A and noise, with |y| <= radius; A is columns [column, column +
+// Coordinates [begin, begin + count) are y A and noise, with |y| <= radius; A is columns [column, column +
 // count) of the weight "full" of a node. Every image has a y of its own.
 struct Image {
   int node = 0;
@@ -14,13 +14,13 @@ struct Image {
   double radius = 0;
 };
 
-// Noise: |e_j| <= each, in blocks of `width` coordinates that a reader bounds one by one.
+// |e_j| <= each, in blocks of `width` coordinates that a reader bounds one by one.
 struct Noise {
   double each = 0;
   int64_t width = 0;
 };
 
-// Reach: of one row, in integers at the wire's scale.
+// Of one row, in integers at the wire's scale.
 struct Reach {
   int64_t dim = 0;
   double length = 0;  // Euclidean
@@ -30,13 +30,13 @@ struct Reach {
   double row = 0;  // of scores: on texts like the calibration's a row has an entry of at least so much; 0: not known
 
   double most() const;  // of any coordinate
-  // Scaled: every number times f, then rounded by at most `eps` a coordinate.
+  // Every number times f, then rounded by at most `eps` a coordinate.
   Reach Scaled(double f, double eps = 0) const;
-  // Box: |x_j| for every j, also where only the length is known.
+  // |x_j| for every j, also where only the length is known.
   Reals Box() const;
 };
 
-// Edge: what a reader knows of an input when a plan is made.
+// What a reader knows of an input when a plan is made.
 struct Edge {
   int scale = 0;    // binary
   int nominal = 0;  // the scale that the reader's bias and mean term are quantised for

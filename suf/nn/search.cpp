@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-// Group: a knob of all operators of one kind and role; node: the first of them.
+// A knob of all operators of one kind and role; node: the first of them.
 struct Group {
   int node;
   std::string name;
@@ -41,13 +41,13 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
   return out;
 }
 
-// WithoutNumbers: the name of a knob whose bits differ between classes.
+// The name of a knob whose bits differ between classes.
 std::string WithoutNumbers(std::string name) {
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
   return name;
 }
 
-// Begin: a group where it was before, else where the first of its kind was. One of another name is another value's, and
+// A group where it was before, else where the first of its kind was. One of another name is another value's, and
 // so fresh.
 void Begin(Group* g, const std::vector<Held>& knobs) {
   for (const bool exact : {true, false})
@@ -95,14 +95,14 @@ class Descent {
     return s;
   }
 
-  // Compare: what no search has set; the rest moves what a candidate costs by less than kNearBest.
+  // What no search has set; the rest moves what a candidate costs by less than kNearBest.
   void Compare() {
     if (best_ >= from_.hopeless * from_.best) return;
     Singles(true), Together();
     if (best_ < kNearBest * from_.best) Singles(), Together();
   }
 
-  // Cost: of the plan as it is set; infinite where a cut has no such plan, or when enough was tried.
+  // Of the plan as it is set; infinite where a cut has no such plan, or when enough was tried.
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
@@ -113,7 +113,7 @@ class Descent {
     return it->second = priced.seconds;
   }
 
-  // Try: other options of some groups; kept when cheaper.
+  // Other options of some groups; kept when cheaper.
   bool Try(const std::vector<std::pair<size_t, size_t>>& change) {
     const std::vector<size_t> before = State();
     for (auto [g, option] : change) groups_[g].Set(option);
@@ -123,7 +123,7 @@ class Descent {
     return false;
   }
 
-  // Together: what one operator can read off DCFs, all of it at once: each saves a stage, and stages pay in twos.
+  // What one operator can read off DCFs, all of it at once: each saves a stage, and stages pay in twos.
   void Together() {
     std::map<int, std::vector<std::pair<size_t, size_t>>> changes;
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -142,7 +142,7 @@ class Descent {
     return better;
   }
 
-  // Pairs: one more stage, or one fewer, in two groups at once, where neither alone costs more than the two flights a
+  // One more stage, or one fewer, in two groups at once, where neither alone costs more than the two flights a
   // node that both together can save.
   bool Pairs() {
     std::vector<std::pair<size_t, size_t>> steps;
@@ -161,7 +161,7 @@ class Descent {
     return false;
   }
 
-  // Note: by group what was chosen, and the next best option of it alone.
+  // By group what was chosen, and the next best option of it alone.
   void Note() {
     class_.choices.clear();
     for (Group& g : groups_) {

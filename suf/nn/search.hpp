@@ -14,10 +14,10 @@ namespace suf::nn {
 
 inline constexpr int kMostTraces = 1000;  // that one search prices
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
-// Effort: kNear: one pass over single classes, where it begins near the best. kCompare: without what came next, over
+// kNear: one pass over single classes, where it begins near the best. kCompare: without what came next, over
 // all classes only where it is near From::best, and over none where the start costs far more.
 enum class Effort : uint8_t { kFull, kNear, kCompare };
-// Held: a knob as a search left it. From: where a search begins, and what it leaves. knobs: taken by a knob of the same
+// A knob as a search left it. From: where a search begins, and what it leaves. knobs: taken by a knob of the same
 // options and of that name, or of that name with other numbers in it; one of other options is as its operator was made.
 // best: seconds of the cheapest candidate. hopeless: a start over so many times that is left. known: seconds by
 // state of the knobs, of searches of the same class before.
@@ -32,17 +32,17 @@ struct From {
   double best = INFINITY, hopeless = 1;
   PricedStates known;
 };
-// Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
+// Sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best. emit:
 // the trace that is priced; null: the class's longest text.
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               From* from = nullptr, const EmitPlan& emit = {});
 
-// WithSteps: a turn also ends a program and begins another: as the search, and who compares the plans that it made,
+// A turn also ends a program and begins another: as the search, and who compares the plans that it made,
 // counts a turn.
 compiler::Prices WithSteps(compiler::Prices p);
 
-// Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
+// An option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
 // alone, as flights come in pairs, so segments are chosen whole. choices: what values 0 and 1 mean.
 struct Segment {
   const char* name;
@@ -63,9 +63,9 @@ using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
                     const MakeClass& make, Start* start);
 
-// MayTile: whether a text of the class may run in two tiles: none of its operators is causal, and it is long enough.
+// Whether a text of the class may run in two tiles: none of its operators is causal, and it is long enough.
 bool MayTile(const Graph& g, const Class& c);
-// ChooseTiles: one tile or two for a class that is made and searched, where the policy leaves it to cost and it may.
+// One tile or two for a class that is made and searched, where the policy leaves it to cost and it may.
 void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy);
 
 }  // namespace suf::nn

@@ -10,7 +10,7 @@
 namespace suf::nn {
 namespace {
 
-// Made: a plan of one class of 8 tokens, with an activation of that segment.
+// A plan of one class of 8 tokens, with an activation of that segment.
 Plan Made(int pieces) {
   CompileOptions o = SmallOptions();
   o.max_tokens = 8;

@@ -71,7 +71,7 @@ class Choosing {
     return at;
   }
 
-  // Cost: of the class with these choices, its knobs searched; infinite where a wire needs more bits than it may have.
+  // Of the class with these choices, its knobs searched; infinite where a wire needs more bits than it may have.
   double Cost(const std::vector<int>& at) {
     auto [it, fresh] = known_.try_emplace(at);
     if (!fresh) return it->second.seconds;
@@ -91,7 +91,7 @@ class Choosing {
     return it->second.seconds;
   }
 
-  // FewestFlights: of the candidates that cost as much as the cheapest.
+  // Of the candidates that cost as much as the cheapest.
   void FewestFlights() {
     int fewest = std::numeric_limits<int>::max();
     for (const auto& [at, known] : known_) {
@@ -109,7 +109,7 @@ class Choosing {
     return at_ = other, true;
   }
 
-  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time
+  // Of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time
   // is that of a choice as good with more flights.
   void Note() {
     std::vector<Chosen> notes;

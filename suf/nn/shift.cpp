@@ -18,7 +18,7 @@ using Vector = Eigen::VectorXd;
 constexpr int kFolds = 5, kOwn = 2;
 constexpr double kSixteenth = 16;
 
-// Queries: the map of q and k that a softmax's scores read, behind its rescale; null where there is no such map.
+// The map of q and k that a softmax's scores read, behind its rescale; null where there is no such map.
 Node* Queries(const Node& softmax) {
   const Node* scores = softmax.in[0];
   if (!scores->As<Scores>() || scores->in.size() != 1) return nullptr;
@@ -28,14 +28,14 @@ Node* Queries(const Node& softmax) {
   return m && m->terms.size() == 1 && m->terms[0].kind == Map::kFull ? x : nullptr;
 }
 
-// Rows: what one softmax's fit sees. x: (rows, d); y: log-sum-exp, (rows, heads); own: (rows, 2 heads), all in nats.
+// What one softmax's fit sees. x: (rows, d); y: log-sum-exp, (rows, heads); own: (rows, 2 heads), all in nats.
 struct Rows {
   std::vector<double> x, y, own;
   int64_t d = 0, heads = 0;
   int64_t count() const { return d ? int64_t(x.size()) / d : 0; }
 };
 
-// Take: rows of one text from its scores (heads, n, n).
+// Rows of one text from its scores (heads, n, n).
 void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* rows) {
   const int64_t heads = z.shape[0], n = z.shape[1];
   const double unit = std::sqrt(double(softmax.head_dim));
@@ -54,7 +54,7 @@ void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* 
   }
 }
 
-// Ridge: least squares on columns A (the last is 1 and not shrunk), all heads at once, and with two columns more a
+// Least squares on columns A (the last is 1 and not shrunk), all heads at once, and with two columns more a
 // head by the Schur complement of the one factorisation.
 class Ridge {
  public:
@@ -65,7 +65,7 @@ class Ridge {
     image_ = solver_.solve(a.transpose() * own);
   }
   Matrix Plain(const Matrix& y) const { return solver_.solve(a_.transpose() * y); }
-  // WithOwn: coefficients of head h's own scores.
+  // Coefficients of head h's own scores.
   Eigen::Vector2d WithOwn(int64_t h, const Vector& y) const {
     const auto f = own_.middleCols(h * kOwn, kOwn);
     const auto w = image_.middleCols(h * kOwn, kOwn);
@@ -88,7 +88,7 @@ double Quantile(Vector v, double at) {
   return v[i] + (place - double(i)) * (v[j] - v[i]);
 }
 
-// Head: one head's predictor, in nats.
+// One head's predictor, in nats.
 struct Head {
   Vector row;  // of A's columns
   Eigen::Vector2d own{0, 0};
@@ -148,7 +148,7 @@ std::string LeafName(const Node& softmax) {
   return "shift." + scope;
 }
 
-// Keep: the predictor as leaves of the shift's map and as the softmax's own coefficients.
+// The predictor as leaves of the shift's map and as the softmax's own coefficients.
 void Keep(const std::vector<Head>& heads, const Node& softmax, int64_t d, Weights* weights) {
   Softmax& op = *softmax.As<Softmax>();
   op.by = Softmax::kShift;  // what calibration sees of row sums

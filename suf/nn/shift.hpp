@@ -13,15 +13,15 @@
 
 namespace suf::nn {
 
-// AddShifts: gives every softmax of a folded graph whose queries and keys come from one map a second input: a private
+// Gives every softmax of a folded graph whose queries and keys come from one map a second input: a private
 // map of that map's row, one number a head, whose weights are leaves "shift.<scope>" and "shift.<scope>.bias". Returns
 // their number. RemoveShifts: the graph without them, and without what only they read.
 int AddShifts(Graph* g);
 Graph RemoveShifts(Graph g);
-// ShiftLeaves: names and shapes of the leaves that AddShifts made.
+// Names and shapes of the leaves that AddShifts made.
 std::map<std::string, Shape> ShiftLeaves(const Graph& g);
 
-// ShiftFit: of one softmax. Residuals are out of fold: of rows that a fold's coefficients have not seen.
+// Of one softmax. Residuals are out of fold: of rows that a fold's coefficients have not seen.
 struct ShiftFit {
   std::string where;         // "0/attention/e"
   bool fits = false;         // every head's residuals stay in the room that the exponential's table has
@@ -46,7 +46,7 @@ inline constexpr size_t kLeastTexts = 20, kLeastRows = 1000;
 inline constexpr int kMaximumFlights = 4;
 inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kRoomBelow = 9;
 
-// FitShifts: fits every second input of a softmax of the folded graph by ridge regression, sets `own` of those that
+// Fits every second input of a softmax of the folded graph by ridge regression, sets `own` of those that
 // fit, and removes the others from it: all, where the texts are too few. Deterministic.
 Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
                  const std::function<void(double)>& progress = {});

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-// Softmaxes: of a graph.
+// Of a graph.
 std::vector<const Softmax*> Softmaxes(const Graph& g) {
   std::vector<const Softmax*> out;
   for (auto& n : g.nodes())
@@ -58,7 +58,7 @@ TEST(Shifts, NeedTexts) {
       HasSubstr("the calibration texts are too few"));
 }
 
-// Predicted: every row's log-sum-exp of the scores less its own coefficients' part, and the shift beside it, in units
+// Every row's log-sum-exp of the scores less its own coefficients' part, and the shift beside it, in units
 // of scores; (text, head, row) in one order.
 struct Predicted {
   std::vector<double> is, said;

@@ -10,7 +10,7 @@ namespace suf::nn {
 
 namespace {
 
-// Matrix: a right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate is
+// A right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate is
 // seen.
 struct Matrix {
   int bits = 0;
@@ -48,7 +48,7 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
   return y;
 }
 
-// NodeWatch: what a node's wires saw, against its certificates.
+// What a node's wires saw, against its certificates.
 class NodeWatch : public Watch {
  public:
   explicit NodeWatch(std::string wire) : wire_(std::move(wire)) {}

@@ -10,13 +10,13 @@
 
 namespace suf::nn {
 
-// Spread: the smallest and largest value of a wire, "class/scope/label" or "class/scope/label.width".
+// The smallest and largest value of a wire, "class/scope/label" or "class/scope/label.width".
 struct Spread {
   std::string wire;
   int64_t low = 0, high = 0;
 };
 
-// Outside: a wire that left its certificate. hard: the certificate was claimed for every text, so the plan does not fit
+// A wire that left its certificate. hard: the certificate was claimed for every text, so the plan does not fit
 // the weights; else the text is unlike the calibration text and the result may be less accurate.
 struct Outside {
   std::string wire;
@@ -30,10 +30,10 @@ struct Simulation {
   std::vector<Spread> seen;
 };
 
-// Sentence: "wire .. reached .., its .. limit is ..".
+// "wire .. reached .., its .. limit is ..".
 std::string Sentence(const Outside& o);
 
-// Simulator: prepares the weights once; Run may be called again and again, from one thread at a time.
+// Prepares the weights once; Run may be called again and again, from one thread at a time.
 class Simulator {
  public:
   // weights: Quantise(.., plan); both must outlive the simulator.

@@ -57,7 +57,7 @@ struct Naive {
     }
     return z;
   }
-  // Mapped: x W + b; of a rotated map every head turned. residual: diagonal and mean terms of it.
+  // x W + b; of a rotated map every head turned. residual: diagonal and mean terms of it.
   Rows Mapped(int node, const Rows& x, bool bias, const Rows* residual = nullptr) const {
     const Map& m = Op<Map>(node);
     const size_t cols = size_t(q.at(std::to_string(node) + ".full").cols());
@@ -98,7 +98,7 @@ struct Naive {
       }
     return x;
   }
-  // Attended: softmax and weighted sum at nodes `e`, `e + 1`; the rescale behind them at `e + 2`.
+  // Softmax and weighted sum at nodes `e`, `e + 1`; the rescale behind them at `e + 2`.
   Rows Attended(int e, const Rows& qk, const Rows& v, int serving, bool causal, int scores = -1) const {
     const Softmax& y = Op<Softmax>(e);
     const WeightedSum& w = Op<WeightedSum>(e + 1);
@@ -247,7 +247,7 @@ TEST(Simulate, HardCertificatesHoldForEveryShortText) {
   }
 }
 
-// Narrow: windows that are too narrow. Rings wrap, tables are read outside their calibrated part, the wires are named.
+// Windows that are too narrow. Rings wrap, tables are read outside their calibrated part, the wires are named.
 void Narrow(Plan& plan) {
   for (Class& c : plan.classes)
     for (size_t i = 0; i < c.ops.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace suf::nn {
 
-// Draws: a fixed generator (splitmix64) and near-normal numbers, sums of twelve uniform ones.
+// A fixed generator (splitmix64) and near-normal numbers, sums of twelve uniform ones.
 class Draws {
  public:
   explicit Draws(uint64_t seed) : state_(seed) {}
@@ -72,7 +72,7 @@ inline Node* Embedding(Graph& g, bool positions) {
   return g.Add(std::move(l), {}, "z_embed");
 }
 
-// After: norms behind the sums, full attention, the mean's direction at the end. relative: with a table of relative
+// Norms behind the sums, full attention, the mean's direction at the end. relative: with a table of relative
 // positions.
 inline Graph After(bool relative = false) {
   Graph g;
@@ -100,7 +100,7 @@ inline Graph After(bool relative = false) {
   return g;
 }
 
-// Before: norms before the branches of a stream, rotary positions, causal attention with one head of keys and values,
+// Norms before the branches of a stream, rotary positions, causal attention with one head of keys and values,
 // gated activation, numbers of the last row.
 inline Graph Before() {
   Graph g;
@@ -153,7 +153,7 @@ inline Weights RandomWeights(const Graph& g, uint64_t seed) {
   return w;
 }
 
-// SmallTexts: `count` texts of 3 to `longest` tokens.
+// `count` texts of 3 to `longest` tokens.
 inline std::vector<std::vector<int32_t>> SmallTexts(uint64_t seed, int count, int longest) {
   Draws r(seed);
   std::vector<std::vector<int32_t>> texts;
@@ -170,7 +170,7 @@ inline CompileOptions SmallOptions() {
   return o;
 }
 
-// Small: a graph compiled with weights of a seed.
+// A graph compiled with weights of a seed.
 struct Small {
   Graph graph;
   Weights weights;
@@ -183,7 +183,7 @@ struct Small {
         q(Quantise(weights, plan)) {}
 };
 
-// Refusal: the sentence with which f ends.
+// The sentence with which f ends.
 inline std::string Refusal(const std::function<void()>& f, Cause code = Cause::kRefused) {
   try {
     f();

@@ -7,7 +7,7 @@
 
 namespace suf::nn {
 
-// Tensor: whole numbers, row-major, in the narrowest storage of 16, 32 or 64 bits that holds them all.
+// Whole numbers, row-major, in the narrowest storage of 16, 32 or 64 bits that holds them all.
 class Tensor {
  public:
   Tensor() = default;
@@ -17,11 +17,11 @@ class Tensor {
   int64_t rows() const { return size() / cols(); }
   int64_t size() const { return Size(shape_); }
   int64_t operator[](int64_t i) const;
-  // Row: the words of row i, widened. (cols)
+  // The words of row i, widened. (cols)
   Ints Row(int64_t i) const;
-  // Words: all of them, two's complement.
+  // All of them, two's complement.
   std::vector<uint64_t> Words() const;
-  // Numbers: as doubles, which hold them exactly.
+  // As doubles, which hold them exactly.
   Reals Numbers() const;
   // Visit: f(const T* data), T the storage type.
   template <class F>
@@ -34,7 +34,7 @@ class Tensor {
   std::variant<std::vector<int16_t>, std::vector<int32_t>, std::vector<int64_t>> data_;
 };
 
-// Fixed: floor(a 2^scale + 1/2). Throws Cause::kRefused when a value leaves 2^50, naming the weight.
+// floor(a 2^scale + 1/2). Throws Cause::kRefused when a value leaves 2^50, naming the weight.
 Tensor Fixed(const std::string& name, Shape shape, const Reals& a, int scale);
 
 }  // namespace suf::nn

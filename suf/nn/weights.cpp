@@ -32,13 +32,13 @@ bool Fixes(const Slot& s) { return s.length == Slot::kFixed; }
 bool Varies(const Slot& s) { return !Fixes(s); }
 bool Masks(const Slot& s) { return s.masked; }
 
-// Same: whether two slots of one node are one tensor, and go the same way.
+// Whether two slots of one node are one tensor, and go the same way.
 bool Same(const Slot& a, const Slot& b) {
   return std::string_view(a.name) == b.name && a.scale == b.scale && a.masked == b.masked && a.length == b.length &&
          a.weight == b.weight;
 }
 
-// Sized: what a trace of n tokens reads of a weight.
+// What a trace of n tokens reads of a weight.
 Tensor Sized(const Tensor& t, Slot::Length length, int n) {
   Ints v;
   if (length == Slot::kTimes) {

@@ -7,17 +7,17 @@
 
 namespace suf::nn {
 
-// Quantised: whole numbers by name, "<node>.<slot>" as in the trace's inputs.
+// Whole numbers by name, "<node>.<slot>" as in the trace's inputs.
 using Quantised = std::map<std::string, Tensor>;
 
-// Quantise: evaluates every weight's expression at its scale, a weight a thread. Throws Cause::kInput when a tensor is
+// Evaluates every weight's expression at its scale, a weight a thread. Throws Cause::kInput when a tensor is
 // missing or of another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
 Quantised Quantise(const Weights& weights, const Plan& plan, exec::Pool& pool = exec::Default());
-// SlotName: of a node's weight as a class of the plan reads it: "<node>.<slot>" where the first class has the same
+// Of a node's weight as a class of the plan reads it: "<node>.<slot>" where the first class has the same
 // values, else with "@" and the number of the first class that does. All are quantised, masked and given to P1.
 std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot& s);
 
-// MaskedWeight: a weight that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any class of any
+// A weight that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any class of any
 // variant reads it.
 struct MaskedWeight {
   std::string name;
@@ -30,7 +30,7 @@ struct MaskedWeight {
   int64_t bytes() const { return (size() * bits + 7) / 8; }
 };
 
-// MaskedWeights: in the order of the graph, then those that only a later class reads; all others never leave P0.
+// In the order of the graph, then those that only a later class reads; all others never leave P0.
 std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
 
 // ModelInputs: P0's inputs of a trace that do not depend on the length, set("W.<name>", tensor); LengthInputs: those

@@ -162,7 +162,7 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
   }
 }
 
-// Inputs: what a trace of n tokens reads of P0, P1 and the dealer, by name, is what these functions set and no more.
+// What a trace of n tokens reads of P0, P1 and the dealer, by name, is what these functions set and no more.
 TEST(Inputs, AreThoseOfTheTrace) {
   for (const Graph& g : {After(true), Before()}) {
     const Small m(g);

@@ -39,10 +39,10 @@ int64_t AesBlocks(const Trace& t, int i) {
 
 namespace {
 
-// TableWords: to read or to make a one-hot table: those of up to 64 bits are one word of a strip.
+// To read or to make a one-hot table: those of up to 64 bits are one word of a strip.
 int64_t TableWords(int bits) { return bits <= 64 ? 1 : bits / 16; }
 
-// DotWords: of a string with a table: the entries of a run of equal ones at its begin are counted, the others added up.
+// Of a string with a table: the entries of a run of equal ones at its begin are counted, the others added up.
 int64_t DotWords(const std::vector<uint64_t>& table) {
   constexpr int64_t kCounted = 32, kAdded = 8;
   const auto end = std::find_if(table.begin(), table.end(), [&](uint64_t x) { return x != table[0]; });

@@ -5,7 +5,7 @@
 
 namespace suf::pfss {
 
-// DagDigest: of a closed trace. An input counts by who knows it, its shape, ring and tick, not by its name.
+// Of a closed trace. An input counts by who knows it, its shape, ring and tick, not by its name.
 Hash DagDigest(const Trace& t);
 
 }  // namespace suf::pfss

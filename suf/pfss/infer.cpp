@@ -49,7 +49,7 @@ using Args = std::span<const Node* const>;
 
 bool Adds(const Node& a) { return a.ring.kind == Ring::kAdd; }
 bool Strings(const Node& a) { return a.ring.kind == Ring::kXor; }
-// Pairs: j <= i of m rows.
+// j <= i of m rows.
 int64_t Pairs(int64_t m) {
   SUF_CHECK(m >= 1 && m < int64_t{1} << 31);
   return m * (m + 1) / 2;
@@ -268,7 +268,7 @@ void TreeDense(Args a, Node& n) {
 void CheckForm(Form f) {
   SUF_CHECK(f.bits >= 1 && f.bits <= 64 && (f.scheme == fss::DcfScheme::kSuf || f.scheme == fss::DcfScheme::kMyl7));
 }
-// NumberBits: of a comparison's number: one word, or two halves (2, ..).
+// Of a comparison's number: one word, or two halves (2, ..).
 int NumberBits(const Node& x, const Shape& shape) {
   if (x.shape == shape) return x.ring.bits;
   SUF_CHECK(!x.shape.empty() && x.shape[0] == 2 && Without(x.shape, 0) == shape);

@@ -25,14 +25,14 @@ LintReport Lint(const Schedule& s);
 // (docs/mathematics.md#steering.)
 std::string Steering(const Trace& t, int p);
 
-// Ending: who learns what, by party: values learned, and shares kept of what nobody learns.
+// Who learns what, by party: values learned, and shares kept of what nobody learns.
 struct Ending {
   std::array<int, 2> learned{}, kept{};
   bool operator==(const Ending&) const = default;
 };
 Ending EndingOf(const Trace& t);
 
-// Raw: emissions that gates do not have, for tests that plant faults.
+// Emissions that gates do not have, for tests that plant faults.
 struct Trace::Raw {
   Trace& t;
   int rand(int party, Ring ring, const Shape& shape) { return t.Rand(party, ring, shape); }

@@ -183,7 +183,7 @@ TEST(Lint, AMaskOfADerivedWireIsNeverOpened) {
   }
 }
 
-// Steering: every message of P1 that P0's result needs, the shares that P1 keeps, and the one opening that is excepted.
+// Every message of P1 that P0's result needs, the shares that P1 keeps, and the one opening that is excepted.
 class Steering : public testing::Test {
  protected:
   // What the reading says of a trace that `emit` makes of P0's share a and P1's share b, which are opened as x.

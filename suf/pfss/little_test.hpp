@@ -5,7 +5,7 @@
 
 namespace suf::pfss {
 
-// Little: P1's x, scaled by a dealt word, opened, and revealed.
+// P1's x, scaled by a dealt word, opened, and revealed.
 struct Little {
   Trace t;
   SharedWire<kPub> x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");

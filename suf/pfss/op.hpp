@@ -12,7 +12,7 @@ namespace suf::pfss {
 
 struct Node;
 
-// Op: what a node computes. Enumerators enter the digest: new ones go to the end. attrs are listed as [..]; shapes are
+// What a node computes. Enumerators enter the digest: new ones go to the end. attrs are listed as [..]; shapes are
 // numpy's; "ints" are values of Add(64).
 enum class Op : uint8_t {
   kConst,   // plan data
@@ -75,7 +75,7 @@ enum class Op : uint8_t {
   kWait,       // x, which a party has so many ticks later; nothing else reads the ticks [ticks]
 };
 
-// Form: of a DCF, as one attribute: the ring of the payload's words and, above its 8 bits, the scheme. Ours is 0, so
+// Of a DCF, as one attribute: the ring of the payload's words and, above its 8 bits, the scheme. Ours is 0, so
 // that a trace of our DCFs has the digest that it had before there were others.
 struct Form {
   int bits;
@@ -84,7 +84,7 @@ struct Form {
 constexpr int64_t AttributeOf(Form f) { return f.bits | int64_t(f.scheme) << 8; }
 constexpr Form FormOf(int64_t attribute) { return {int(attribute & 255), fss::DcfScheme(attribute >> 8)}; }
 
-// OpClass: how an operation moves over its operands.
+// How an operation moves over its operands.
 enum class OpClass : uint8_t {
   kGiven,        // no operand: plan data, a role's own data
   kWords,        // PRG words
@@ -98,7 +98,7 @@ enum class OpClass : uint8_t {
 // Emitted by gates as a pure function (Trace::fn): neither drawn, nor given, nor sent.
 constexpr bool Pure(OpClass c) { return c != OpClass::kGiven && c != OpClass::kWords && c != OpClass::kMessage; }
 
-// WidthRule: how many low bits of the operands are read for w low bits of the result. Bit strings are read whole.
+// How many low bits of the operands are read for w low bits of the result. Bit strings are read whole.
 enum class WidthRule : uint8_t {
   kSame,   // w
   kShl,    // w less the shift
@@ -109,7 +109,7 @@ enum class WidthRule : uint8_t {
   kWhole,  // the representative itself
 };
 
-// OpInfo: a row. Counts of -1: any number that the shape rule accepts (operands: at least one).
+// A row. Counts of -1: any number that the shape rule accepts (operands: at least one).
 struct OpInfo {
   Op op;
   const char* name;
@@ -123,7 +123,7 @@ struct OpInfo {
     return (args < 0 ? many_args > 0 : many_args == size_t(args)) && (attrs < 0 || many_attrs == size_t(attrs));
   }
 };
-// Ops: all operations, in the order of the enum.
+// All operations, in the order of the enum.
 std::span<const OpInfo> Ops();
 const OpInfo& Info(Op op);
 inline const char* Name(Op op) { return Info(op).name; }

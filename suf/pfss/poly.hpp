@@ -6,11 +6,11 @@
 
 namespace suf::pfss {
 
-// PolySize: |V_j|, the constant included.
+// |V_j|, the constant included.
 constexpr int PolySize(int j) { return (3 << j) - 1; }
-// GroupSize: words of group j in the arithmetic world.
+// Words of group j in the arithmetic world.
 constexpr int GroupSize(int j) { return j == 0 ? 1 : PolySize(j - 1) + 1; }
-// GroupBits: bits of group j in the XOR world, j >= 1.
+// Bits of group j in the XOR world, j >= 1.
 constexpr int GroupBits(int j) { return PolySize(j - 1) - 1; }
 
 // kMostDigitsA: of a borrow in the arithmetic world: one more doubles its words. kMostDigitsX: of one in the XOR world:

@@ -52,7 +52,7 @@ Schedule::Schedule(const Trace& trace) : t_(&trace) {
 
 namespace {
 
-// ClocksOf: by node and party, the tick at which it can be known; with or without the ticks that waits add.
+// By node and party, the tick at which it can be known; with or without the ticks that waits add.
 std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
   const auto& nodes = t.nodes();
   std::vector<std::array<int, 2>> at(nodes.size(), {-1, -1});
@@ -78,7 +78,7 @@ std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
 
 void Schedule::Clocks() { at_ = ClocksOf(*t_, true); }
 
-// Needed: low bits of operand j that are read for w low bits of the node's value.
+// Low bits of operand j that are read for w low bits of the node's value.
 static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
   if (operand.kind == Ring::kXor) return operand.bits;
   switch (rule) {
@@ -120,7 +120,7 @@ void Schedule::Widths() {
   }
 }
 
-// Places: the tick at which party p computes a node: when it can, but what needs no message (keys, PRG words and what
+// The tick at which party p computes a node: when it can, but what needs no message (keys, PRG words and what
 // follows from them cheaply) only when it is read, unless the frame before the inference needs it.
 std::vector<int> Schedule::Places(int p) const {
   constexpr int kNever = 1 << 30;

@@ -10,30 +10,30 @@
 
 namespace suf::pfss {
 
-// Role: a reader of the trace.
+// A reader of the trace.
 constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
 
 // PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
 int64_t PackedBytes(const Node& n);
 
-// Live: the nodes that a role computes, in emission order: all that its messages and its result need, as far as any
+// The nodes that a role computes, in emission order: all that its messages and its result need, as far as any
 // result needs them.
 std::vector<int> Live(const Trace& t, Role role);
 
-// Part: one tensor in a frame or a bundle.
+// One tensor in a frame or a bundle.
 struct Part {
   int node;
   int64_t at, bytes;
 };
 
-// Frame: what one party sends at one tick; tick -1 is before the inference.
+// What one party sends at one tick; tick -1 is before the inference.
 struct Frame {
   int tick, sender;
   std::vector<Part> parts;
   int64_t bytes = 0, bits = 0;
 };
 
-// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Keys and PRG words are
+// What a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Keys and PRG words are
 // read in the step that needs them. Frames are indices or -1.
 struct Step {
   int tick, receive, send;
@@ -86,10 +86,10 @@ class Schedule {
   int flights_ = 0;
 };
 
-// Unread: messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
+// Messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
 std::vector<int> Unread(const Schedule& s);
 
-// Cost: key bits, sent bits and work by scope, exactly as the trace says. (cost.cpp)
+// Key bits, sent bits and work by scope, exactly as the trace says. (cost.cpp)
 struct Cost {
   struct Row {
     std::string scope;
@@ -102,17 +102,17 @@ struct Cost {
   Row total;
 };
 Cost CostOf(const Schedule& s);
-// AesBlocks: of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
+// Of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
 // trees. (A backend may draw words again where that costs less than keeping them.)
 int64_t AesBlocks(const Trace& t, int i);
-// Words: the work of a role that computes node i once, beside its AES blocks, in elements of a strip: what a node takes
+// The work of a role that computes node i once, beside its AES blocks, in elements of a strip: what a node takes
 // whatever its size, and its elements, some of which count more than once (reads of tables, digits, paths of trees).
 int64_t Words(const Trace& t, int i);
 
-// Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
+// The trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
 // knowers, ring (Z integers, X bit strings) and shape.
 std::string Print(const Trace& t);
-// Print: the schedule as text: frames in order of their ticks with what they hold, each bundle's sections, and what
+// The schedule as text: frames in order of their ticks with what they hold, each bundle's sections, and what
 // each party computes at each tick.
 std::string Print(const Schedule& s);
 

@@ -4,7 +4,7 @@
 
 namespace suf::pfss {
 
-// SentUnder: bits of both parties in messages of this label.
+// Bits of both parties in messages of this label.
 inline int64_t SentUnder(const Schedule& s, const std::string& label) {
   int64_t bits = 0;
   for (auto& f : s.frames())

@@ -122,7 +122,7 @@ class Trace {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
-  // Result: what a party ends with: a value that it learns, or, kept, a share of what nobody learns.
+  // What a party ends with: a value that it learns, or, kept, a share of what nobody learns.
   struct Result {
     int node;
     bool kept;

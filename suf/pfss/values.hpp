@@ -19,7 +19,7 @@ constexpr unsigned Party(int p) { return p == 0 ? kP0 : kP1; }
 using Shape = std::vector<int64_t>;
 int64_t Size(const Shape& s);
 
-// Ring: integers modulo 2^bits (kAdd), or strings of `bits` bits under exclusive or (kXor). kAdd: bits <= 64.
+// Integers modulo 2^bits (kAdd), or strings of `bits` bits under exclusive or (kXor). kAdd: bits <= 64.
 struct Ring {
   enum Kind : uint8_t { kAdd, kXor } kind = kAdd;
   int bits = 64;
@@ -30,7 +30,7 @@ inline Ring Xor(int bits) { return {Ring::kXor, bits}; }
 
 class Trace;
 
-// Any: a node of a trace without its static knowers; only Trace makes them.
+// A node of a trace without its static knowers; only Trace makes them.
 class Any {
  public:
   Any() = default;
@@ -67,7 +67,7 @@ using Own = Val<Party(P)>;
 template <int P>
 using Rnd = Val<kDealer | Party(P)>;
 
-// Sh: x = a + b (or a ^ b), a known to P0, b to P1.
+// x = a + b (or a ^ b), a known to P0, b to P1.
 struct Sh {
   Own<0> a;
   Own<1> b;
@@ -76,7 +76,7 @@ struct Sh {
   const Shape& shape() const { return a.shape(); }
 };
 
-// Dealt: shares of a dealer's value; the dealer knows both halves.
+// Shares of a dealer's value; the dealer knows both halves.
 struct Dealt {
   Rnd<0> a;
   Rnd<1> b;

@@ -8,7 +8,7 @@
 
 namespace suf::pfss {
 
-// Forward: an Io that hands every call on.
+// An Io that hands every call on.
 class Forward : public Io {
  public:
   explicit Forward(Io& to) : io(to) {}
@@ -31,7 +31,7 @@ class Forward : public Io {
   Io& io;
 };
 
-// Watched: runs on another backend; each step of a run has the Io that `watch` makes of its host's.
+// Runs on another backend; each step of a run has the Io that `watch` makes of its host's.
 class Watched : public Backend {
  public:
   using Watch = std::function<std::unique_ptr<Io>(Role role, size_t step, Io& host)>;

@@ -10,7 +10,7 @@ namespace {
 // Opened: K_1 and the hash of P1's bundle.
 constexpr size_t kOpenedBytes = 64;
 
-// Ours: compares a body that is dealt again with the one we have, chunk by chunk.
+// Compares a body that is dealt again with the one we have, chunk by chunk.
 class Ours {
  public:
   Ours(store::KeySource& body, Difference* d) : body_(body), d_(d) {}
@@ -28,7 +28,7 @@ class Ours {
   uint64_t at_ = 0;
 };
 
-// BurnRest: every bundle left in the store, or on its way there; says so.
+// Every bundle left in the store, or on its way there; says so.
 std::string BurnRest(store::Store& store, const Ahead& ahead) {
   ahead.drop();
   try {

@@ -10,7 +10,7 @@ namespace suf::proto {
 
 class Bond;
 
-// Auditor: what P0 brings to audits.
+// What P0 brings to audits.
 struct Auditor {
   Generate generate;  // what the dealer runs
   // section: words for the section of P0's bundle that holds this byte of the body, in the trace of this job
@@ -18,34 +18,34 @@ struct Auditor {
   std::function<void(const store::Job&, uint64_t serial)> passed;  // for a log line
 };
 
-// Difference: what P0 finds and nobody else is told.
+// What P0 finds and nobody else is told.
 struct Difference {
   bool own = false, other = false;  // P0's bundle, P1's
   uint64_t at = 0;                  // first byte of P0's body that differs
   bool any() const { return own || other; }
 };
 
-// DealAgain: both bundles of a job, K_0 and K_1 and B's seed, compared with P0's own (all of its bytes) and with P1's
+// Both bundles of a job, K_0 and K_1 and B's seed, compared with P0's own (all of its bytes) and with P1's
 // hash. Does the same work whatever it finds.
 Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
                      const Generate& generate);
 
-// Ahead: what the session fetches while an audit goes on.
+// What the session fetches while an audit goes on.
 struct Ahead {
   std::function<void()> announce = [] {};  // the next bundle; once both sides have marked the serial
   std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
 };
 
-// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
+// P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
 // bundles are wrong; then all bundles of the store are burnt.
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
                 const Ahead& ahead = {});
-// AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
+// P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
 // burnt.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 
-// Take: Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
+// Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
 store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
                    uint64_t window = store::KeySource::kWhole);
 

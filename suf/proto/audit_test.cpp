@@ -20,7 +20,7 @@ const Task& TheTask() {
   return task;
 }
 
-// MixedBodies: bodies that both keys, rho and B's seed enter.
+// Bodies that both keys, rho and B's seed enter.
 void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p : {0, 1}) {
     Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed->view(), Hash{uint8_t(p)}});
@@ -30,7 +30,7 @@ void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   }
 }
 
-// Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
+// Both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
@@ -59,7 +59,7 @@ struct Sides {
       in.Commit();
     }
   }
-  // PutOne: a bundle of one store that nobody will get as far as reading.
+  // A bundle of one store that nobody will get as far as reading.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kAuditBody;
@@ -69,7 +69,7 @@ struct Sides {
     sink.Finish();
     in.Commit();
   }
-  // Model: P0's side in a thread; what it threw.
+  // P0's side in a thread; what it threw.
   std::exception_ptr Model(const std::function<void()>& peer, Generate generate = MixedBodies, Ahead ahead = {}) {
     std::exception_ptr error;
     std::thread t([&, ch = std::move(p0)]() mutable {
@@ -106,7 +106,7 @@ testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::str
 }
 using Fates = std::map<uint64_t, store::Fate>;
 
-// PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
+// The data owner's steps up to `steps`; the bundle is P1's, its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
   store::Bundle b = s.store[1]->Audit(5, TheTask().body[1]);
   Bond bond(*s.p1, b.header, kSetup);

@@ -4,7 +4,7 @@ namespace suf::proto {
 
 namespace {
 
-// Has: of a plan's jobs, in words.
+// Of a plan's jobs, in words.
 std::string Has(const BundlePlan& plan) {
   return Str("entry 0, ",
              plan.variants.size() == 1 ? std::string("variant 0") : Str("variants 0 to ", plan.variants.size() - 1),

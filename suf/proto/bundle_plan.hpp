@@ -9,7 +9,7 @@
 
 namespace suf::proto {
 
-// Task: the inference of one job, from this role's own emission of the trace.
+// The inference of one job, from this role's own emission of the trace.
 struct Task {
   Hash trace{};                      // digest
   store::SharedLayout body[2] = {};  // of each party's bundle
@@ -17,12 +17,12 @@ struct Task {
   uint64_t window = 0;
 };
 
-// Unit: what a job's number of tokens counts, for sentences that a person reads.
+// What a job's number of tokens counts, for sentences that a person reads.
 struct Unit {
   const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan", *job = "text";
 };
 
-// Link: between the two parties: microseconds of a round trip, bits a second of one direction.
+// Between the two parties: microseconds of a round trip, bits a second of one direction.
 struct Link {
   uint64_t trip_us = 0, rate = 0;
   bool operator==(const Link&) const = default;
@@ -36,7 +36,7 @@ struct BundlePlan {
   uint64_t setup_bytes = 0;                    // of W_hat, for all variants
   std::vector<std::string> variants{"plain"};  // names, by number; 32 at most
   Hash hash{};
-  // Knows: whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.
+  // Whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.
   bool Knows(const store::Job& j) const { return !j.entry && j.variant < variants.size() && !j.past; }
   bool Covers(const store::Job& j) const { return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens; }
   // Called with jobs that the plan covers, from several threads. price: microseconds that a job takes over a link: the
@@ -52,11 +52,11 @@ struct BundlePlan {
 void SendHello(net::Channel& ch, const BundlePlan& plan);
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
-// CheckJob: throws Cause::kInput when the plan does not cover the job.
+// Throws Cause::kInput when the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
-// Reserve: ends the session where this role has no memory for a job; before a serial is spent.
+// Ends the session where this role has no memory for a job; before a serial is spent.
 void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
-// CheckPeersJob: ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
+// Ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 
 }  // namespace suf::proto

@@ -32,7 +32,7 @@ FetchArgs Args(int p, uint32_t n = 4) {
   return {.job = store::JobOf(n), .weights = Hash{77}, .partner = kId[1 - p].key, .b_seed = Share(Secret(Hash{5}))};
 }
 
-// Ask: hello and the request, by hand.
+// Hello and the request, by hand.
 void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);

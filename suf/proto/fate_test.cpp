@@ -9,7 +9,7 @@
 namespace suf::proto {
 namespace {
 
-// Seen: a frame at a party's end of a link. What is sent to the dealer and is not a secret is kept, too.
+// A frame at a party's end of a link. What is sent to the dealer and is not a secret is kept, too.
 struct Seen {
   int link;  // 0: to the other party; those to the dealer from 1 on, for each party by itself
   bool sent;
@@ -19,7 +19,7 @@ struct Seen {
   bool operator==(const Seen& o) const = default;
 };
 
-// Log: of both parties, in one order.
+// Of both parties, in one order.
 class Log {
  public:
   struct Entry {
@@ -35,7 +35,7 @@ class Log {
     return int(++links_[size_t(party)]);
   }
   const std::vector<Entry>& all() const { return all_; }
-  // Dealers: what the dealer sees of a party, link after link.
+  // What the dealer sees of a party, link after link.
   std::vector<std::vector<Seen>> Dealers(int party) const {
     std::vector<std::vector<Seen>> out(links_[size_t(party)]);
     for (const Entry& e : all_)
@@ -49,7 +49,7 @@ class Log {
   std::array<size_t, 2> links_{};
 };
 
-// Watched: a channel whose frames are logged.
+// A channel whose frames are logged.
 class Watched final : public net::Channel {
  public:
   Watched(net::Channel& ch, Log& log, int link)
@@ -88,7 +88,7 @@ struct Setting {
   bool witness_always, announced;
 };
 
-// Watch: a session that uses (u) or opens (o) a bundle a letter.
+// A session that uses (u) or opens (o) a bundle a letter.
 void Watch(const std::string& fates, const Setting& how, Log& log) {
   World w(how.ahead);
   w.keys.whole = true, w.keys.witness_always = how.witness_always;
@@ -117,7 +117,7 @@ void Watch(const std::string& fates, const Setting& how, Log& log) {
       EXPECT_EQ(w.FateOf(p, i + 1), fates[i] == 'u' ? store::Fate::kDone : store::Fate::kAudited);
 }
 
-// ExpectOverBefore: the links that the i-th bundle needed were over when P1 told what it is for, and when P0 answered.
+// The links that the i-th bundle needed were over when P1 told what it is for, and when P0 answered.
 void ExpectOverBefore(const Log& log, size_t bundles) {
   for (int party : {0, 1}) {
     const auto tells = [&](const Seen& s) {

@@ -21,7 +21,7 @@ BundlePlan FlipPlan() {
   return p;
 }
 
-// HeaderOf: of P1's bundle; every field is not zero.
+// Of P1's bundle; every field is not zero.
 store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   store::BundleHeader h;
   h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kFlipBody,
@@ -31,7 +31,7 @@ store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   return h;
 }
 
-// Body: chunk by chunk, tagged.
+// Chunk by chunk, tagged.
 void Body(const store::BundleHeader& h, const store::Sink::Out& out) {
   store::Sink s(store::ChunkKey(h), store::EvenBody(kFlipBody), out);
   s.Write(Bytes(kFlipBody, 0x5a));
@@ -44,7 +44,7 @@ void Put(store::Store& s, const store::BundleHeader& h) {
   in.Commit();
 }
 
-// Use: claims and reads a bundle, and burns it where that fails, as a session does.
+// Claims and reads a bundle, and burns it where that fails, as a session does.
 Bytes Use(store::Store& s, uint64_t serial) {
   try {
     return store::BodyOf(store::Told(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
@@ -54,7 +54,7 @@ Bytes Use(store::Store& s, uint64_t serial) {
   }
 }
 
-// Flip: one bit of a file, in place: it stays the file that the store wrote.
+// One bit of a file, in place: it stays the file that the store wrote.
 void Flip(const std::string& path, size_t bit) {
   std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
   f.seekg(long(bit / 8));

@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Step: P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
+// P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
 struct Step {
   size_t up, down;
 };
 constexpr Step kSteps[] = {{1, 1},           {1, 1},           {1, 1},           {1, 1},
                            {kLargeProbe, 1}, {kLargeProbe, 1}, {1, kLargeProbe}, {1, kLargeProbe}};
 
-// Seen: by one side: the least round trip, and how long its last large frame took, in microseconds.
+// By one side: the least round trip, and how long its last large frame took, in microseconds.
 struct Seen {
   uint64_t trip = kLongestTrip, large = 0;
   void Add(size_t bytes, Clock::duration took) {
@@ -34,7 +34,7 @@ struct Seen {
   }
 };
 
-// Watch: the frames of all steps; what is received is timed from what was sent before it.
+// The frames of all steps; what is received is timed from what was sent before it.
 Seen Watch(net::Channel& ch) {
   const bool begins = ch.self().role == Role::kData;
   const Bytes zeros(kLargeProbe);

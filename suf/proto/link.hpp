@@ -16,16 +16,16 @@ inline constexpr size_t kLargeProbe = size_t{256} << 10;
 inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighestRate = 1'000'000'000'000;
 Link MeasureLink(net::Channel& ch);
 
-// Common: the variants that both parties of a session allow, as bits, and their link where these are several.
+// The variants that both parties of a session allow, as bits, and their link where these are several.
 struct Common {
   uint32_t variants = 1;
   std::optional<Link> link = {};
 };
-// AllVariants: those that the plan has, as bits.
+// Those that the plan has, as bits.
 uint32_t AllVariants(const BundlePlan& plan);
-// CommonOf: of what both say; ends the session (Refusal::kVariant) where there is none.
+// Of what both say; ends the session (Refusal::kVariant) where there is none.
 uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs);
-// JobFor: so many tokens in the common variant that takes least over the link; of equal ones the first.
+// So many tokens in the common variant that takes least over the link; of equal ones the first.
 store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens);
 
 }  // namespace suf::proto

@@ -9,7 +9,7 @@
 namespace suf::proto {
 namespace {
 
-// Two: a plan with variants; far takes five seconds on every link, near ten round trips.
+// A plan with variants; far takes five seconds on every link, near ten round trips.
 BundlePlan Two() {
   BundlePlan p = TestPlan();
   p.variants = {"near", "far"};
@@ -65,7 +65,7 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
   }
 }
 
-// Lie: one end of a measurement, as that role, that answers at once and says what it likes.
+// One end of a measurement, as that role, that answers at once and says what it likes.
 void Lie(net::Channel& ch, Link said) {
   const Bytes zeros(kLargeProbe);
   const bool begins = ch.self().role == Role::kData;

@@ -65,7 +65,7 @@ bool IsPartnerGone(const std::exception_ptr& error) {
   }
 }
 
-// Arrive: the serial of what was agreed, waiting for its delivery if need be.
+// The serial of what was agreed, waiting for its delivery if need be.
 uint64_t Arrive(net::Channel& ch, Agreed& what) {
   while (!what.delivery->Ready(kLook))
     // what took the other one may be about to end our delivery as well, and that says more
@@ -78,7 +78,7 @@ uint64_t Arrive(net::Channel& ch, Agreed& what) {
   }
 }
 
-// Depart: what a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
+// What a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
 // than the dealer's goodbye.
 double Depart(const Agreed& what, net::Traffic* traffic) {
   if (!what.delivery->Over(kGrace)) return 0;
@@ -86,30 +86,30 @@ double Depart(const Agreed& what, net::Traffic* traffic) {
   return what.delivery->dealt_ms();
 }
 
-// Window: of the keys of a bundle.
+// Of the keys of a bundle.
 uint64_t Window(const Keys& keys, bool whole) {
   return whole || keys.ahead > 1 ? store::KeySource::kWhole : keys.window;
 }
 
 uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 
-// NothingFollows: the announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
+// The announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
 // after it, the end.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
-// ReadAhead: of what follows, where its bundle lies in the store: while what the run before it has used goes.
+// Of what follows, where its bundle lies in the store: while what the run before it has used goes.
 void ReadAhead(store::Store& store, const std::optional<Agreed>& next, int party, const Keys& keys) {
   if (next && next->serial && next->serial != kNoMemory)
     store.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
 
-// Closing: what a run has not read when it ends is not wanted any more.
+// What a run has not read when it ends is not wanted any more.
 struct Closing {
   std::shared_ptr<store::KeySource> keys;
   ~Closing() { keys->Close(); }
 };
 
-// Reason: why what followed a claim has failed, of the exception that is handled. Where the keys did, or are about to,
+// Why what followed a claim has failed, of the exception that is handled. Where the keys did, or are about to,
 // as one cause took both, they say why; who holds altered ones tells the peer.
 std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
@@ -172,7 +172,7 @@ DataSession::~DataSession() {
   store_.Forget();
 }
 
-// LoadSetup: whether the store has the W_hat that P0 named. One that differs stays until another takes its place: who
+// Whether the store has the W_hat that P0 named. One that differs stays until another takes its place: who
 // names a false hash, with P0's key but without a MAC, is not to rob us of what is right.
 bool DataSession::LoadSetup() {
   if (!store_.HasSetup(weights_)) return false;
@@ -186,7 +186,7 @@ bool DataSession::LoadSetup() {
   return false;
 }
 
-// FetchSetup: once a session; what differs from what P0 named ends it.
+// Once a session; what differs from what P0 named ends it.
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
   store::Chain chain(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
@@ -208,7 +208,7 @@ void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kControl);
 }
 
-// KeepSetup: P0's MAC was verified.
+// P0's MAC was verified.
 void DataSession::KeepSetup() {
   if (!unverified_) return;
   store_.CommitSetup(std::move(unverified_->file), weights_);
@@ -229,7 +229,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
   });
 }
 
-// Due: what is to be used now, announced before or here, with its bundle in the store.
+// What is to be used now, announced before or here, with its bundle in the store.
 Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
@@ -264,7 +264,7 @@ void DataSession::AnnounceNext(const store::Job& next) {
     ch_.Send(net::kAnnounce, NothingFollows());
 }
 
-// Announce: the job and the bundles that would do; P0 chooses one of them, or both fetch one.
+// The job and the bundles that would do; P0 chooses one of them, or both fetch one.
 Agreed DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
   Agreed what{job, plan_.task(job), 0, keys_.whole, nullptr};
@@ -359,7 +359,7 @@ class ModelSession {
     ch_.set_phase(net::Phase::kControl);
   }
 
-  // Next: one inference or audit; false when P1 ended the session.
+  // One inference or audit; false when P1 ended the session.
   bool Next() {
     auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
     if (what) RunOne(std::move(*what));
@@ -373,7 +373,7 @@ class ModelSession {
   }
 
  private:
-  // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
+  // What P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
   // next: while another runs, which is not to burn when there is no memory for this one.
   std::optional<Agreed> Announced(bool next = false) {
     ch_.set_phase(net::Phase::kControl);
@@ -404,7 +404,7 @@ class ModelSession {
     return what;
   }
 
-  // CheckAuditMemory: before anything is fetched or spent. Where another text runs, that one ends well.
+  // Before anything is fetched or spent. Where another text runs, that one ends well.
   void CheckAuditMemory(Agreed& what, bool next) {
     const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
     if (what.lack || bytes <= host_.audit_memory) return;
@@ -425,7 +425,7 @@ class ModelSession {
     }
   }
 
-  // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
+  // The lowest bundle that both stores hold, or one fresh from the dealer.
   void Choose(Agreed& what, Reader& offers) {
     if (what.lack) {
       Writer w;

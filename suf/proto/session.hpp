@@ -16,7 +16,7 @@ namespace suf::proto {
 
 class Bond;
 
-// Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
+// What the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
 // calls OnlineEnd when the last frame has come or gone and *before* it computes anything from one that came. What P1
 // does or throws afterwards changes nothing that P0 sees.
 class Inference {
@@ -42,7 +42,7 @@ class Inference {
 };
 using RunHook = std::function<void(Inference&)>;
 
-// Keys: how a party takes its keys.
+// How a party takes its keys.
 struct Keys {
   uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
   bool witness_always = false;  // the dealer hears of bundles in memory, too
@@ -63,7 +63,7 @@ inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 // refusal, and nothing is fetched or spent on it.
 inline constexpr uint64_t kNoMemory = ~uint64_t{0};
 
-// Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
+// An inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
   store::Job job;
   Task task;
@@ -74,7 +74,7 @@ struct Agreed {
   net::Refusal refusal = net::Refusal::kMemory;  // what P1 hears of the lack
 };
 
-// DataSession: P1's side. Every member ends the session when it throws.
+// P1's side. Every member ends the session when it throws.
 class DataSession {
  public:
   // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
@@ -85,25 +85,25 @@ class DataSession {
               uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
-  // JobOf: so many tokens in the variant of this session that takes least; every job is to be one of these.
+  // So many tokens in the variant of this session that takes least; every job is to be one of these.
   store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
   // link: what both agreed on; none where only one variant is common.
   const std::optional<Link>& link() const { return common_.link; }
   // brought: of how many tokens (Unit) P0 brings data of its own, so that every job has as many; 0: P1 decides.
   uint32_t brought() const { return brought_; }
-  // Setup: W_hat, plan.setup_bytes bytes; handed over once.
+  // W_hat, plan.setup_bytes bytes; handed over once.
   Bytes Setup() {
     SUF_CHECK(setup_.size() == plan_.setup_bytes);
     return std::move(setup_);
   }
   // notices: what a person should know of the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Infer: one inference. A failure of `run` after OnlineEnd is kept and thrown by End. next: the job of the
+  // One inference. A failure of `run` after OnlineEnd is kept and thrown by End. next: the job of the
   // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
   // fetch that fails is told by the call that needs it.
   // Returns the dealer's own work on the bundle in milliseconds; 0 where it was in the store.
   double Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
-  // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
+  // A bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
   // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
   // burnt, the one under way for `next` among them.
   void Audit(const store::Job& job, const store::Job& next = {});
@@ -115,7 +115,7 @@ class DataSession {
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
-  // Unverified: W_hat that came, until P0's first MAC.
+  // W_hat that came, until P0's first MAC.
   struct Unverified {
     store::Store& store;
     store::ChunkFile file;
@@ -146,7 +146,7 @@ class DataSession {
   std::optional<Agreed> next_;
 };
 
-// ModelHost: what P0 brings to its sessions.
+// What P0 brings to its sessions.
 struct ModelHost {
   const BundlePlan& plan;
   store::Store& store;
@@ -168,15 +168,15 @@ struct ModelHost {
   uint64_t audit_memory = kAuditMemory;
 };
 
-// ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
+// P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
 // silent before that holds up nobody.
 void ServeSession(net::Channel& p1, const ModelHost& host);
 void ServeGreeted(net::Channel& p1, const ModelHost& host);
 
-// Turnstile: one session at a time.
+// One session at a time.
 class Turnstile {
  public:
-  // Pass: runs `session`, or refuses the client (busy) when another one is still running after a moment.
+  // Runs `session`, or refuses the client (busy) when another one is still running after a moment.
   void Pass(net::Channel& ch, const std::function<void()>& session);
 
  private:

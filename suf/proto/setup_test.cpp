@@ -7,14 +7,14 @@
 namespace suf::proto {
 namespace {
 
-// FileOf: W_hat in P1's store; nothing when it was altered.
+// W_hat in P1's store; nothing when it was altered.
 std::optional<Bytes> FileOf(World& w) { return w.store[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
 bool Has(World& w) { return w.store[1]->HasSetup(Hash{77}); }
 bool Part(World& w) { return std::filesystem::exists(w.dir / "1/w_hat.part"); }
 
 enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 
-// FalseModel: who has P0's key and weights id and sends another W_hat, which its welcome names; without the dealer's
+// Who has P0's key and weights id and sends another W_hat, which its welcome names; without the dealer's
 // pair secret it has no MAC.
 void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t serial) {
   const Bytes spoiled(plan.setup_bytes, 0x66);
@@ -37,7 +37,7 @@ void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t se
   (void)ch.Recv(net::kGo, 64);  // throws: P1 leaves
 }
 
-// Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
+// A session with FalseModel, who chooses bundle 2; whether P1 says what it should.
 testing::AssertionResult Robbed(World& w, Ends ends) {
   auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {

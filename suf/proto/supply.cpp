@@ -19,7 +19,7 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   return b;
 }
 
-// SeedHash: of all that a party brings, so that it sees whether the dealer took another seed of B than its own.
+// Of all that a party brings, so that it sees whether the dealer took another seed of B than its own.
 Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
 
 }  // namespace
@@ -48,7 +48,7 @@ void Dealer::Handle(net::Channel& ch) {
   });
 }
 
-// Witness: the serial that a party is about to use against the last one it used.
+// The serial that a party is about to use against the last one it used.
 void Dealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
@@ -66,7 +66,7 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
   ch.Send(net::kWitness, w.bytes());
 }
 
-// Supply: bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
+// Bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
 std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
@@ -107,7 +107,7 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   return q;
 }
 
-// Await: until the other party is here, too; one that still takes its last bundle may be slow, and is waited for. True
+// Until the other party is here, too; one that still takes its last bundle may be slow, and is waited for. True
 // when this thread is to deal for both; false when the other one did. Each thread looks after its own client, outside
 // the lock, and again once the other one has come: whoever hung up meanwhile is dealt nothing, and the last of the two
 // to have looked deals.
@@ -145,7 +145,7 @@ bool Dealer::Await(int party, Seat& mine) {
   return false;
 }
 
-// Meet: one of the two threads deals for both parties, the other waits for it. False when it failed, which the one that
+// One of the two threads deals for both parties, the other waits for it. False when it failed, which the one that
 // dealt says.
 bool Dealer::Meet(int party, Seat& mine) {
   if (!Await(party, mine)) return mine.progress == Progress::kDone;
@@ -232,7 +232,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
 
 namespace {
 
-// RecvHeader: the header of a bundle that is exactly what was asked for.
+// The header of a bundle that is exactly what was asked for.
 store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args, const Task& task,
                                const Secret& seed) {
   Bytes b = dealer.Recv(net::kHeader, 1024);
@@ -251,7 +251,7 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
 
 }  // namespace
 
-// Greet: the beginning of a party's link to the dealer.
+// The beginning of a party's link to the dealer.
 void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);

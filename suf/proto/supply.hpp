@@ -16,7 +16,7 @@
 
 namespace suf::proto {
 
-// DealJob: what the generator of one bundle pair gets. It sees no weight, no input and no online message.
+// What the generator of one bundle pair gets. It sees no weight, no input and no online message.
 struct DealJob {
   store::Job job;
   uint64_t serial = 0;
@@ -24,10 +24,10 @@ struct DealJob {
   Secret key[2];        // K_0, K_1
   SharedSecret b_seed;  // of B, registered by the model owner
 };
-// PairOf: names two parties, one and the key of its partner, to a dealer's state and to their ledgers.
+// Names two parties, one and the key of its partner, to a dealer's state and to their ledgers.
 store::PairId PairOf(const net::Identity& one, const Hash& partner);
 
-// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
+// Writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
 // own.
 using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to_p1)>;
 
@@ -44,7 +44,7 @@ class Dealer {
   Dealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
-  // Handle: one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
+  // One party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
   // gets them, another one of that role is refused (busy); witnessing goes on beside it.
   void Handle(net::Channel& ch);
 
@@ -83,7 +83,7 @@ class Dealer {
   Seat* waiting_[2] = {};
 };
 
-// FetchArgs: what a party asks for.
+// What a party asks for.
 struct FetchArgs {
   store::Job job;
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
@@ -105,14 +105,14 @@ struct Fetched {
 Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
               const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
-// Witness: tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
+// Tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
 // what Store::Answer throws. One flight each way after the hello; 64 bytes there, 16 back.
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
 
-// DialDealer: a new connection to the dealer, which hangs up when it is told to stop.
+// A new connection to the dealer, which hangs up when it is told to stop.
 using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>;
 
-// Delivery: what a party needs of the dealer before it may claim a bundle, in a thread of its own, so that it may go on
+// What a party needs of the dealer before it may claim a bundle, in a thread of its own, so that it may go on
 // while an inference runs: a Fetch, where `serial` is 0, and a Witness of what comes from disk, or of all (`always`). A
 // bundle with a window may be claimed when its header is here, and comes on while it is read. What it refers to must
 // outlive it; its end hangs up and waits for the thread.
@@ -122,11 +122,11 @@ class Delivery {
   Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args, uint64_t serial,
            bool always, std::shared_ptr<Delivery> before);
   ~Delivery();
-  // Ready: whether a bundle may be claimed, or it failed; waited for that long.
+  // Whether a bundle may be claimed, or it failed; waited for that long.
   bool Ready(net::Millis wait) const { return ready_.wait_for(wait) == std::future_status::ready; }
-  // Serial: the bundle to be claimed; throws what the fetch or the witness threw. Once.
+  // The bundle to be claimed; throws what the fetch or the witness threw. Once.
   uint64_t Serial() { return ready_.get(); }
-  // Over: whether nothing more comes, waited for that long.
+  // Whether nothing more comes, waited for that long.
   bool Over(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
   // fetch_ms: after Serial: from asking to having a bundle to claim, 0 without a fetch. After Over: dealt_ms: the
   // dealer's own work; traffic.

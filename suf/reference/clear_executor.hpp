@@ -13,7 +13,7 @@ using Words = Wiped<uint64_t>;
 inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
 inline void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
 
-// Constant: the words of a constant, all of them.
+// The words of a constant, all of them.
 Words Constant(const pfss::Node& n);
 
 inline int WordsOf(pfss::Ring r) { return r.kind == pfss::Ring::kAdd ? 1 : (r.bits + 63) / 64; }
@@ -36,18 +36,18 @@ class ClearExecutor : public pfss::Executor {
   Words Unpack(const Node& n, View packed) const;
   void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const;
 
-  // Elementwise: f of one or two operands, which are broadcast.
+  // f of one or two operands, which are broadcast.
   Words Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const;
   Words Compute(int i, pfss::Io& io);
-  // Structure: what moves or sums elements along axes.
+  // What moves or sums elements along axes.
   Words Structure(const Node& n) const;
-  // Tree: keys of DPFs and DCFs and what is read from them, all keys in one call.
+  // Keys of DPFs and DCFs and what is read from them, all keys in one call.
   Words Tree(const Node& n);
 
   // ---- clear_tables.cpp
   // Table: one-hot strings and what is read from them.
   Words Table(const Node& n) const;
-  // Borrow: digits, the monomials of the borrow polynomial and its values.
+  // Digits, the monomials of the borrow polynomial and its values.
   Words Borrow(const Node& n) const;
 
   const pfss::Trace& t_;

@@ -9,7 +9,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Terms: the borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j
+// The borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j
 // (poly.hpp).
 std::vector<uint64_t> Terms(int j) {
   if (j == 0) return {0, 1};

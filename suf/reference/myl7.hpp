@@ -10,12 +10,12 @@ namespace suf::reference {
 // In key headers: PRG words are those of fss::kPrgId, keys of DCFs are not.
 inline constexpr uint32_t kMyl7PrgId = 2;
 
-// Myl7Built: whether this build has it (CMake's SUF_MYL7). Myl7WhyNot: why it does not run here, and what does: it was
+// Whether this build has it (CMake's SUF_MYL7). Myl7WhyNot: why it does not run here, and what does: it was
 // not built, or the processor has no AES instructions; empty where it runs.
 bool Myl7Built();
 std::string Myl7WhyNot();
 pfss::Capabilities Myl7Capabilities();
-// MakeMyl7: throws Cause::kResource where it is not built or not supported.
+// Throws Cause::kResource where it is not built or not supported.
 std::unique_ptr<pfss::Backend> MakeMyl7();
 
 }  // namespace suf::reference

@@ -47,7 +47,7 @@ struct Foreign {
   Dcf<Prg> dcf;
   std::vector<std::array<typename Dcf<Prg>::Cw, kBits + 1>> key{kCount};
   std::vector<uint64_t> out[2] = {std::vector<uint64_t>(kCount), std::vector<uint64_t>(kCount)};
-  // Verify: before anything is timed.
+  // Before anything is timed.
   void Verify() {
     Gen(), Eval(0), Eval(1);
     for (size_t i = 0; i < kCount; ++i) bench::Verify(out[0][i] + out[1][i] == in.Want(i), "their share");

@@ -28,7 +28,7 @@ int4 Seed(const uint8_t* p) {
 int4 Value(uint64_t v) { return {int(uint32_t(v)), int(uint32_t(v >> 32)), 0, 0}; }
 uint64_t Value(const int4& v) { return uint32_t(v.x) | uint64_t(uint32_t(v.y)) << 32; }
 
-// PrgOf: the four AES keys of their PRG are fixed by the trace's public key and the node's program.
+// The four AES keys of their PRG are fixed by the trace's public key and the node's program.
 Prg PrgOf(const pfss::Batch& b) {
   uint8_t keys[4][16];
   for (uint8_t j = 0; j < 4; ++j) {

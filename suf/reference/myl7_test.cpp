@@ -40,7 +40,7 @@ TEST(Myl7, KnownAnswers) {
   }
 }
 
-// Expect: both parties' shares at m places of every key add up to beta where x < alpha, else to zero.
+// Both parties' shares at m places of every key add up to beta where x < alpha, else to zero.
 void Expect(int n, int words, int bits, const std::vector<uint64_t>& alpha, const std::vector<uint64_t>& x, int m,
             std::mt19937_64& rng) {
   Batch b{{}, uint32_t(rng()), n, alpha.size(), words, bits};
@@ -90,7 +90,7 @@ TEST(Myl7, RandomToSixtyFourBits) {
   }
 }
 
-// Compared: x's comparisons with cuts, revealed to P1, made for a backend.
+// x's comparisons with cuts, revealed to P1, made for a backend.
 void Compared(Trace& t, int n, const std::vector<uint64_t>& cuts) {
   auto x = t.give<1>(Own<1>(t.input<kP1>("x", {3}, n, 0)), n, "x");
   auto one = Sec(Low(Broadcast(t.constant(1), {3}), 20));
@@ -165,7 +165,7 @@ Block BlockOf(const int4& v) {
 }
 constexpr Block kLsb = Block{1} << 96;  // of their blocks: the control bit
 
-// Cipher: the public fixed-key AES under their hash, which whoever evaluates knows, both ways.
+// The public fixed-key AES under their hash, which whoever evaluates knows, both ways.
 struct Cipher {
   explicit Cipher(const uint8_t* key) {
     for (int encrypt : {0, 1}) {
@@ -186,7 +186,7 @@ struct Cipher {
   EVP_CIPHER_CTX* context[2];
 };
 
-// AlphaOf: from one party's key alone. On alpha's path the two parties' nodes differ by one delta at all levels. Their
+// From one party's key alone. On alpha's path the two parties' nodes differ by one delta at all levels. Their
 // hash is H(v) = E(k ^ v) ^ k ^ v, without the orthomorphism that the paper's H has, so where alpha's bit is 0 the
 // level's word is
 //     H(v) ^ H(v ^ delta) ^ delta = E(k ^ v) ^ E(k ^ v ^ delta),

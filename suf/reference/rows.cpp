@@ -19,7 +19,7 @@ namespace {
 
 using grouping::row::Word;
 
-// Window: a part of a PRG section of `end` bytes, so that rows which share a block, or follow one another, draw it
+// A part of a PRG section of `end` bytes, so that rows which share a block, or follow one another, draw it
 // once.
 class Window {
  public:
@@ -49,7 +49,7 @@ constexpr grouping::Limits kLimits{.members = 1024,
                                 .drawn = int64_t{1} << 40,
                                 .run = 0};
 
-// Load: an operand in memory, or of a wider ring than the member's node names (a copy or a view is read as what it is
+// An operand in memory, or of a wider ring than the member's node names (a copy or a view is read as what it is
 // of): its elements of the row go to a register, reduced.
 struct Load {
   const grouping::Operand* from;
@@ -59,7 +59,7 @@ struct Load {
   Word* to;
 };
 
-// Step: a member in a run of its group.
+// A member in a run of its group.
 struct Step {
   const grouping::Member* member;
   const Node* node;
@@ -169,7 +169,7 @@ class RowsExecutor : public ClearExecutor {
       }
   }
 
-  // FrameWords: of all registers of a row.
+  // Of all registers of a row.
   size_t FrameWords(const grouping::Instruction& ins) const {
     size_t words = 0;
     for (const grouping::Member& m : ins.members) {
@@ -222,7 +222,7 @@ class RowsExecutor : public ClearExecutor {
   size_t next_ = 0;  // program
 };
 
-// Message: what is drawn, received or emitted, plane by plane.
+// What is drawn, received or emitted, plane by plane.
 void RowsExecutor::Message(Step& s, size_t rows, size_t at, Io& io) const {
   const Node& n = *s.node;
   const int k = n.ring.bits;

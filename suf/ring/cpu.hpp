@@ -15,14 +15,14 @@ enum class Variant { kPortable, kAvx2, kAvx512 };
 
 const char* Name(Variant v);
 bool Supports(Variant v);
-// Best: the fastest supported variant, or the one that this process chose.
+// The fastest supported variant, or the one that this process chose.
 Variant Best();
-// Choose: what Best is from now on. At most once, before anybody asks for it, so that all kernels of a process agree;
+// What Best is from now on. At most once, before anybody asks for it, so that all kernels of a process agree;
 // it is the program's alone (--kernels), tests name variants.
 void Choose(Variant v);
-// Supported: every variant this processor runs, portable first.
+// Every variant this processor runs, portable first.
 std::vector<Variant> Supported();
-// VariantNamed: by any name of the list above; throws Cause::kInput for another name, Cause::kResource where it cannot
+// By any name of the list above; throws Cause::kInput for another name, Cause::kResource where it cannot
 // run.
 Variant VariantNamed(std::string_view name);
 

@@ -20,7 +20,7 @@ constexpr size_t kFew = 4;  // a product of so few rows is not worth packing: th
 
 size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Aligned: memory for vectors; large operands on huge pages, since a product streams them.
+// Memory for vectors; large operands on huge pages, since a product streams them.
 uint8_t* Aligned(size_t bytes) {
   const size_t huge = size_t{2} << 20, align = bytes >= huge ? huge : 64;
   void* p = nullptr;
@@ -40,7 +40,7 @@ const GemmKernel& KernelFor(Variant v, int bits, bool small) {
   return Pick(kTables, v)[kind];
 }
 
-// FitsInt16: whether every entry, read as signed, is a 16-bit number.
+// Whether every entry, read as signed, is a 16-bit number.
 bool FitsInt16(const uint32_t* b, size_t K, size_t N, size_t ldb) {
   uint32_t high = 0;
   for (size_t k = 0; k < K; ++k) {

@@ -31,7 +31,7 @@ struct U32 : Plain<uint32_t>, By32 {
   static constexpr const char* kName = "u32";
   static Vec Step(Vec c, Vec a, Vec b) { return _mm256_add_epi32(c, _mm256_mullo_epi32(a, b)); }
 };
-// U64: a product is that of the low halves, all of it, and the low halves of both crossed products 2^32 times; these
+// A product is that of the low halves, all of it, and the low halves of both crossed products 2^32 times; these
 // are one vpmulld by the swapped halves, and are joined at the end.
 struct U64 : Plain<uint64_t>, Int256 {
   static constexpr const char* kName = "u64";

@@ -8,7 +8,7 @@
 
 namespace suf::ring {
 
-// PackedBytes: bytes of n packed elements of k bits.
+// Bytes of n packed elements of k bits.
 constexpr size_t PackedBytes(size_t n, int k) { return n / 8 * size_t(k) + (n % 8 * size_t(k) + 7) / 8; }
 
 // Pack: the k low bits of each of n elements into PackedBytes(n, k) bytes; unused high bits of the last byte are zero.

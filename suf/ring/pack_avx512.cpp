@@ -74,7 +74,7 @@ constexpr Plans<T> MakePlans() {
 template <class T>
 constexpr Plans<T> kPlans = MakePlans<T>();
 
-// LowBytes: mask of the first `bytes` <= 64 bytes.
+// Mask of the first `bytes` <= 64 bytes.
 __mmask64 LowBytes(size_t bytes) { return bytes >= 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1; }
 
 template <class T>
@@ -126,7 +126,7 @@ void UnpackVectors(const uint8_t* in, size_t n, int k, T* x) {
   }
 }
 
-// PackBytes: neighbours join, two, four and eight, into the low k bytes of each quadword, and those move together.
+// Neighbours join, two, four and eight, into the low k bytes of each quadword, and those move together.
 void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
   alignas(64) uint8_t where[64] = {};
   for (int i = 0; i < 8 * k; ++i) where[i] = uint8_t(i / k * 8 + i % k);
@@ -151,7 +151,7 @@ void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
   }
 }
 
-// UnpackBytes: 8 elements in each quadword, cut out of its k bytes by eight unaligned byte reads (vpmultishiftqb).
+// 8 elements in each quadword, cut out of its k bytes by eight unaligned byte reads (vpmultishiftqb).
 void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
   alignas(64) uint8_t where[64], shift[64];
   for (int i = 0; i < 64; ++i) where[i] = uint8_t((i / 8 * k + i % 8) & 63), shift[i] = uint8_t(i % 8 * k);

@@ -5,13 +5,13 @@
 
 namespace suf::ring {
 
-// Mask: the k low bits, 0 <= k <= 64.
+// The k low bits, 0 <= k <= 64.
 constexpr uint64_t Mask(int k) { return k >= 64 ? ~uint64_t{0} : (uint64_t{1} << k) - 1; }
 
-// Signed: the two's complement value of x mod 2^k, 1 <= k <= 64.
+// The two's complement value of x mod 2^k, 1 <= k <= 64.
 constexpr int64_t Signed(uint64_t x, int k) { return int64_t(x << (64 - k)) >> (64 - k); }
 
-// RoundShift: x / 2^s rounded half up, 0 <= s <= 63; the whole range of x is legal (x + 2^(s-1) is never formed).
+// x / 2^s rounded half up, 0 <= s <= 63; the whole range of x is legal (x + 2^(s-1) is never formed).
 constexpr int64_t RoundShift(int64_t x, int s) { return s == 0 ? x : (x >> s) + (x >> (s - 1) & 1); }
 
 }  // namespace suf::ring

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
-// Booked: bytes a channel has counted so far, by phase and direction.
+// Bytes a channel has counted so far, by phase and direction.
 struct Booked {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
   explicit Booked(const net::Channel& ch) {
@@ -22,7 +22,7 @@ struct Booked {
   }
 };
 
-// PlaceAudits: how many audits come before and after each job. All jobs have as many, but for a rest that random ones
+// How many audits come before and after each job. All jobs have as many, but for a rest that random ones
 // have; a job's own bundle is at a random place among those of its length, so that the dealer cannot know which is
 // used.
 std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
@@ -42,7 +42,7 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
   return places;
 }
 
-// Due: the bundles that jobs and audits take, one after the other.
+// The bundles that jobs and audits take, one after the other.
 class Due {
  public:
   Due(const proto::DataSession& session, const std::vector<Ask>& asks, int audits, bool one_by_one)
@@ -50,7 +50,7 @@ class Due {
     for (size_t i = 0; i < asks.size(); ++i)
       jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(asks[i].count));
   }
-  // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
+  // The next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
   const std::vector<std::array<int, 2>> places;  // audits before and after each job
 
@@ -95,7 +95,7 @@ struct Client::Session::State {
     return true;
   }
 
-  // One: nothing in it looks at the result; what happens until the next frame takes as long for any.
+  // Nothing in it looks at the result; what happens until the next frame takes as long for any.
   Ran One(size_t index, Ask ask, const store::Job& job, std::shared_ptr<const Work> work, Due& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);

@@ -13,7 +13,7 @@
 
 namespace suf::roles {
 
-// Ask: one job: so many tokens or values, and P1's own data under the name that the trace reads; no name where P1
+// One job: so many tokens or values, and P1's own data under the name that the trace reads; no name where P1
 // brings nothing.
 struct Ask {
   uint32_t count = 0;
@@ -21,7 +21,7 @@ struct Ask {
   run::Inputs::Any data;
 };
 
-// Ran: a job as P1 saw it. Whatever its words are, all of it is made the same way; only its reader may look.
+// A job as P1 saw it. Whatever its words are, all of it is made the same way; only its reader may look.
 struct Ran {
   std::shared_ptr<const Work> work;
   uint32_t count = 0;           // tokens or values
@@ -66,7 +66,7 @@ class Client {
   Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
   Engine& engine() { return engine_; }
 
-  // Session: with one server, over one connection. After an error it is over.
+  // With one server, over one connection. After an error it is over.
   class Session {
    public:
     // Greets the server and fetches its masked weights, once for a store and model (Estimate::setup bytes).
@@ -78,13 +78,13 @@ class Client {
     uint32_t brought() const;
     // link: what both parties measured, where they allow several variants in common; jobs take the cheapest for it.
     const std::optional<proto::Link>& link() const;
-    // Run: the jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
+    // The jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
     // what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
     // dealt wrongly and, before anything is spent, for a job with a steering (ClientOptions::semi_honest); and the
     // errors of proto::DataSession. Returns how many jobs are done: fewer than there are if
     // ClientOptions::stop ended the session.
     size_t Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
-    // End: tells the server that no job follows.
+    // Tells the server that no job follows.
     void End();
 
    private:

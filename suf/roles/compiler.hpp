@@ -7,10 +7,10 @@
 
 namespace suf::roles {
 
-// Setting: a number that the compiler chooses unless it is told: a scale, a size of tables.
+// A number that the compiler chooses unless it is told: a scale, a size of tables.
 using Setting = nn::Options::Setting;
 
-// Unusable: calibration texts that the last Compile left out, by reason, and those that it cut.
+// Calibration texts that the last Compile left out, by reason, and those that it cut.
 struct Unusable {
   struct Reason {
     std::string error;            // of the first one
@@ -28,16 +28,16 @@ class Compiler {
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
   // Sets another value than the default. Throws Cause::kInput for an unknown name or a value out of range.
   void Set(const std::string& name, int value);
-  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); lan unless it is
+  // Whose networks and machines the plan is chosen for, one variant for each (nn::Variant); lan unless it is
   // told. What is wrong in them is refused by Compile.
   void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
-  // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
+  // Texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
   // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
   // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
   // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
   nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
                    size_t* used = nullptr);
-  // CompileIds: the same from token ids as the model reads them.
+  // The same from token ids as the model reads them.
   nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
                       const Progress& progress = {});
   const Unusable& unusable() const { return unusable_; }

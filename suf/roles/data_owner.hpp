@@ -8,26 +8,26 @@
 
 namespace suf::roles {
 
-// Encode: a text in UTF-8 as token ids, [CLS] and [SEP] included. Throws Cause::kInput when it is empty, not UTF-8, or
+// A text in UTF-8 as token ids, [CLS] and [SEP] included. Throws Cause::kInput when it is empty, not UTF-8, or
 // longer than the plan covers and not `cut`.
 model::Ids Encode(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 
-// Embedding: of one text, with what its run was like.
+// Of one text, with what its run was like.
 struct Embedding : Ran {
   int scale = 0;
-  // Integers: value v means v / 2^scale. (ResultWidth)
+  // Value v means v / 2^scale. (ResultWidth)
   std::vector<int64_t> Integers() const;
-  // Values: of Euclidean norm 1, up to rounding; all zeros for a text whose token vectors cancel out. (ResultWidth)
+  // Of Euclidean norm 1, up to rounding; all zeros for a text whose token vectors cancel out. (ResultWidth)
   std::vector<float> Values() const;
 };
 
-// DataOwner: a client (client.hpp says what it throws, and what its options do) whose jobs are texts.
+// A client (client.hpp says what it throws, and what its options do) whose jobs are texts.
 class DataOwner {
  public:
   using Options = ClientOptions;
   DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
 
-  // Session: with one model owner, over one connection. After an error it is over.
+  // With one model owner, over one connection. After an error it is over.
   class Session {
    public:
     Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
@@ -37,7 +37,7 @@ class DataOwner {
     // announced it throws Cause::kInput for a text with an id outside the vocabulary, or of a length that the plan does
     // not cover. Nothing is spent then, and the session goes on.
     size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
-    // End: tells the model owner that no text follows.
+    // Tells the model owner that no text follows.
     void End() { session_.End(); }
 
    private:

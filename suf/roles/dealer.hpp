@@ -21,7 +21,7 @@ class Dealer {
   // copy. Throws Cause::kResource. The engine outlives the dealer.
   Dealer(Engine& engine, const std::string& state, Options options = {});
   ~Dealer();
-  // Handle: one party's link from hello to end, in the thread of that link: give it to Listener::Run. What it throws
+  // One party's link from hello to end, in the thread of that link: give it to Listener::Run. What it throws
   // ends this link alone.
   void Handle(net::Channel& party);
 

@@ -5,7 +5,7 @@
 
 namespace suf::roles {
 
-// ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for; streams: of each
+// A new connection whenever keys are due; timeout: how long a silent dealer is waited for; streams: of each
 // session, as net::Dial.
 inline proto::DialDealer ToDealer(const net::Credentials& own, const net::Address& address,
                                   net::Millis timeout = net::kTimeout, int streams = 1) {

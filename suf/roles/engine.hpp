@@ -19,10 +19,10 @@
 
 namespace suf::roles {
 
-// Progress: hears how much is done, 0 to 1, and what is being done; in the thread of the call that it was given to.
+// Hears how much is done, 0 to 1, and what is being done; in the thread of the call that it was given to.
 using Progress = std::function<void(double done, const std::string& what)>;
 
-// Work: the trace of exactly n tokens or values; comes from Engine::At alone.
+// The trace of exactly n tokens or values; comes from Engine::At alone.
 struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
@@ -39,7 +39,7 @@ struct Work {
 // Throws Cause::kRefused if the work has a steering: P1's check, before anything goes out.
 void RefuseSteering(const Work& work);
 
-// Subject: what an engine takes from a plan.
+// What an engine takes from a plan.
 struct Subject {
   Hash hash{};
   uint32_t most = 0;  // tokens or values
@@ -51,7 +51,7 @@ struct Subject {
   std::vector<nn::Variant> variants{nn::Variant{}};  // a function has one
 };
 
-// Engine: thread-safe.
+// Thread-safe.
 class Engine {
  public:
   // The backend outlives the engine.
@@ -60,34 +60,34 @@ class Engine {
   const Hash& hash() const { return subject_.hash; }
   const proto::Unit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
-  // MoveParts: long frames move while they are read and written (run::PartyJob::parts): for a process of one party, as
+  // Long frames move while they are read and written (run::PartyJob::parts): for a process of one party, as
   // two of them must not share a pool of threads then. Before anything runs.
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
-  // MeasureScopes: executors measure the time of each scope (pfss::Io::Timed). Before anything runs.
+  // Executors measure the time of each scope (pfss::Io::Timed). Before anything runs.
   void MeasureScopes() { timed_ = true; }
   bool timed() const { return timed_; }
-  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
+  // The one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
   // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
   // Cause::kRefused when a fault is found. Kept for the next call.
   std::shared_ptr<const Work> At(int n, int variant = 0);
-  // Section: words for the section of party p's bundle that holds this byte.
+  // Words for the section of party p's bundle that holds this byte.
   std::string Section(const store::Job& job, int p, uint64_t byte);
-  // Price: microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
+  // Microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
   // cpu. The same at both parties, whatever their machines.
   uint64_t Price(const store::Job& job, const proto::Link& link);
-  // InputBytes: of a word of a matrix that is an input, by its name, as a party keeps it; negative: signed.
+  // Of a word of a matrix that is an input, by its name, as a party keeps it; negative: signed.
   int InputBytes(const std::string& name) const;
-  // Reserve: sees that the backend has memory for a job in a role, weights included; throws Cause::kResource with the
+  // Sees that the backend has memory for a job in a role, weights included; throws Cause::kResource with the
   // bytes that it needs, those that are free, and how many tokens or values would fit.
   void Reserve(const store::Job& job, Role role);
-  // ForProto: the plan as the sessions of a role know it. The engine outlives it.
+  // The plan as the sessions of a role know it. The engine outlives it.
   proto::BundlePlan ForProto(Role role);
   const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
   const std::vector<nn::Variant>& variants() const { return subject_.variants; }
-  // VariantNamed: its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.
+  // Its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.
   int VariantNamed(const std::string& name) const;
-  // Allowed: of names with commas between, as bits; all where it is empty or "auto". Throws as VariantNamed.
+  // Of names with commas between, as bits; all where it is empty or "auto". Throws as VariantNamed.
   uint32_t Allowed(const std::string& names) const;
 
  private:
@@ -99,13 +99,13 @@ class Engine {
   std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 
-// Emit: writes a variant's trace of n tokens and closes it.
+// Writes a variant's trace of n tokens and closes it.
 using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
 
-// LoadPlan: reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
+// Reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
 nn::Plan LoadPlan(const std::string& path);
 
-// ModelEngine: of a model's plan: P1 alone learns one result.
+// Of a model's plan: P1 alone learns one result.
 class ModelEngine : public Engine {
  public:
   // Tests may put in an emission with a fault.

@@ -8,7 +8,7 @@
 
 namespace suf::roles {
 
-// Memory: bytes that a role has at least while it runs a text, as far as plan and schedule tell. Without the program
+// Bytes that a role has at least while it runs a text, as far as plan and schedule tell. Without the program
 // itself, the trace, the cipher's buffers, and what a backend prepares or keeps beside (packed weights, blocks for the
 // next tensors).
 struct Memory {
@@ -22,11 +22,11 @@ struct Memory {
 struct Estimate {
   // Throws what Engine::At throws.
   Estimate(ModelEngine& engine, int tokens, int variant = 0);
-  // OnDisk: bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
+  // Bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;
-  // Audited: bytes of keys that a party holds where audits are asked for: whole bundles (proto::kWholeAtOnce).
+  // Bytes of keys that a party holds where audits are asked for: whole bundles (proto::kWholeAtOnce).
   int64_t Audited(int party) const { return int64_t(proto::kWholeAtOnce) * key_bytes[party]; }
-  // Online: seconds that the inference takes over a network, as the compiler's search counts them: keys and turns, too.
+  // Seconds that the inference takes over a network, as the compiler's search counts them: keys and turns, too.
   double Online(const compiler::Prices& prices) const;
 
   int tokens;

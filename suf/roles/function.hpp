@@ -9,7 +9,7 @@
 
 namespace suf::roles {
 
-// LoadFunctionPlan: reads and checks a function's plan file. Throws Cause::kInput (no file) or what gates::ParseFile
+// Reads and checks a function's plan file. Throws Cause::kInput (no file) or what gates::ParseFile
 // throws.
 gates::FunctionFile LoadFunctionPlan(const std::string& path);
 
@@ -24,16 +24,16 @@ class FunctionEngine : public Engine {
   std::shared_ptr<const gates::FunctionFile> file_;
 };
 
-// LoadEngine: of a model's or a function's plan, for a role that takes both: the dealer.
+// Of a model's or a function's plan, for a role that takes both: the dealer.
 std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backend);
 
 // Brings, Learns: whether party p brings values, or shares of them; whether it ends with results, or shares of them.
 bool Brings(const gates::FunctionPlan& plan, int p);
 bool Learns(const gates::FunctionPlan& plan, int p);
 
-// Values: one job of a client that brings these words of Z_{2^n}; of `count` where the server alone brings some.
+// One job of a client that brings these words of Z_{2^n}; of `count` where the server alone brings some.
 Ask Values(const gates::FunctionPlan& plan, Wiped<uint64_t> words, uint32_t count);
-// PartOf: a server that brings these words, the same for every client; none where the plan asks nothing of P0.
+// A server that brings these words, the same for every client; none where the plan asks nothing of P0.
 // learned: gets the words of gates::ChannelWords.
 ServerPart PartOf(const gates::FunctionPlan& plan, Wiped<uint64_t> words,
                   std::function<void(uint32_t count, std::vector<uint64_t> words)> learned);

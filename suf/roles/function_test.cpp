@@ -36,7 +36,7 @@ gates::FunctionFile FileOf(const std::string& text, const std::string& lowering,
   return gates::ParseFile(gates::Print(file));  // as each role reads it
 }
 
-// FunctionWorld: the dealer on the reference, the parties on packed.
+// The dealer on the reference, the parties on packed.
 struct FunctionWorld {
   explicit FunctionWorld(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
     Dealer::Options deal;
@@ -49,7 +49,7 @@ struct FunctionWorld {
   }
   // P0 writes what it learned: here, before `learned` has it.
   std::function<void()> writes = [] {};
-  // Serve: P0 with these values.
+  // P0 with these values.
   void Serve(const Words& values, uint32_t ahead = 1) {
     Server::Options options;
     options.keys.ahead = ahead;
@@ -59,7 +59,7 @@ struct FunctionWorld {
                           [this](uint32_t, Words words) { writes(), learned.push_back(std::move(words)); }),
                    store[0], links.Dial(Role::kModel), std::move(options));
   }
-  // Run: calls of P1 with these values in one session.
+  // Calls of P1 with these values in one session.
   std::vector<Ran> Run(const std::vector<Words>& values) {
     std::vector<Ran> out;
     links.Talk(*server, [&](net::Channel& ch) {
@@ -84,7 +84,7 @@ struct FunctionWorld {
   int audited = 0;
 };
 
-// Meaning: what the function's evaluator says, by channel, modulo 2^bits.
+// What the function's evaluator says, by channel, modulo 2^bits.
 std::vector<Words> Meaning(const gates::FunctionPlan& plan, const Words& x) {
   const auto channels = func::ChannelsOf(plan.f);
   std::vector<Words> y(channels.size());

@@ -16,7 +16,7 @@ class Links {
  public:
   explicit Links(std::optional<Dealer>& dealer) : dealer_(dealer) {}
   ~Links() { Join(); }
-  // Dial: how a party reaches the dealer.
+  // How a party reaches the dealer.
   proto::DialDealer Dial(Role role) {
     return [this, role](std::stop_token stop) {
       auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
@@ -31,7 +31,7 @@ class Links {
       return std::move(near);
     };
   }
-  // Talk: P0 in a thread, `p1` here; what p1 throws. P0's error is in `served`.
+  // P0 in a thread, `p1` here; what p1 throws. P0's error is in `served`.
   void Talk(Server& p0, const std::function<void(net::Channel&)>& p1) {
     auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
     served.reset();

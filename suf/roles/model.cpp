@@ -192,7 +192,7 @@ void Compiler::Set(const std::string& name, int value) {
 
 namespace {
 
-// Add: a text that cannot be used; errors that differ in their numbers alone are one reason.
+// A text that cannot be used; errors that differ in their numbers alone are one reason.
 void Add(const std::string& error, size_t text, Unusable* to) {
   const auto kind = [](const std::string& s) {
     std::string out;

@@ -5,7 +5,7 @@
 
 namespace suf::roles {
 
-// ModelOwner: a server whose part is a model's weights.
+// A server whose part is a model's weights.
 class ModelOwner : public Server {
  public:
   // weights: Model::Quantise of the engine's plan.

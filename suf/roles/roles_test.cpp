@@ -36,7 +36,7 @@ std::vector<std::string> Lines(const char* file) {
   return lines;
 }
 
-// Files: a tiny model on disk with its plan, made once.
+// A tiny model on disk with its plan, made once.
 struct Files {
   Files() {
     model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
@@ -60,7 +60,7 @@ const Files& Made() {
   return files;
 }
 
-// World: three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
+// Three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
 class World {
  public:
   explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}, const nn::Plan& plan = Made().plan)
@@ -76,7 +76,7 @@ class World {
     owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
-  // Session: P0 in a thread, and what `use` does with P1's session here.
+  // P0 in a thread, and what `use` does with P1's session here.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
     links.Talk(*owner, [&](net::Channel& ch) {
       DataOwner::Session session(*client, ch);

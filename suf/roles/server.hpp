@@ -12,7 +12,7 @@
 
 namespace suf::roles {
 
-// ServerPart: what P0 brings, and what it does with what it learns.
+// What P0 brings, and what it does with what it learns.
 struct ServerPart {
   nn::Quantised weights = {};  // behind Engine::masked
   uint32_t brings = 0;         // DataSession::brought
@@ -44,7 +44,7 @@ class Server {
   // dealer is reached (ToDealer). Throws Cause::kResource where the store's disk cannot keep keys ahead.
   Server(Engine& engine, ServerPart part, store::Store& store, proto::DialDealer dealer, Options options = {});
   ~Server();
-  // Serve: one client's session from hello to end, in the thread of its connection: give it to Listener::Run. One
+  // One client's session from hello to end, in the thread of its connection: give it to Listener::Run. One
   // session at a time: another client waits a moment and is refused (busy). What it throws ends this session alone.
   void Serve(net::Channel& client);
 

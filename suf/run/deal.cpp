@@ -10,7 +10,7 @@
 namespace suf::run {
 namespace {
 
-// DealerIo: sections are made in any order, each where it leaves from: in the chunk of its party, or of P0 where both
+// Sections are made in any order, each where it leaves from: in the chunk of its party, or of P0 where both
 // get it, which P1's is copied from.
 class DealerIo : public pfss::Io {
  public:

@@ -8,19 +8,19 @@
 
 namespace suf::run {
 
-// LayoutOf: of party p's body: its sections in schedule order.
+// Of party p's body: its sections in schedule order.
 store::Layout LayoutOf(const pfss::Schedule& schedule, int p);
 
-// WindowOf: bytes of keys that each party must be able to hold ahead of its run, so that dealer and parties never wait
+// Bytes of keys that each party must be able to hold ahead of its run, so that dealer and parties never wait
 // for each other in a ring: who waits for a section can have it dealt although the other one, who waits for a message
 // of his, takes nothing more.
 uint64_t WindowOf(const pfss::Schedule& schedule);
 
-// Deal: fills every section of both bodies, which have these layouts. `times`, if set: `wire` is what the sinks took.
+// Fills every section of both bodies, which have these layouts. `times`, if set: `wire` is what the sinks took.
 // timed: the executor measures each scope (pfss::Io::Timed).
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr, bool timed = false);
-// DealBodies: the same into memory, where all roles are in one process.
+// The same into memory, where all roles are in one process.
 std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,
                                 const pfss::Randomness& randomness, Inputs& inputs);
 

@@ -29,10 +29,10 @@ class Inputs {
     Set(name, Wiped<T>(data.begin(), data.end()));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
+  // `count` words, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
   // Throws Bug when there is no such array of that size.
   pfss::Io::Data Get(const std::string& name, size_t count) const;
-  // Drop: forgets one array.
+  // Forgets one array.
   void Drop(const std::string& name);
 
  private:

@@ -17,7 +17,7 @@
 namespace suf::run {
 namespace {
 
-// Queue: one direction. A frame goes where its receiver posted room for it, as far as it is final; one that nobody
+// One direction. A frame goes where its receiver posted room for it, as far as it is final; one that nobody
 // waits for yet is kept.
 struct Queue {
   struct Posted {
@@ -31,7 +31,7 @@ struct Queue {
   std::deque<std::pair<int, exec::HostBuffer>> kept;  // frames that have no room yet; none while one is posted
   bool closed = false;
   std::atomic<uint64_t> moves{0};  // for who looks before he sleeps
-  // Due: the posted frame that comes next; end: none.
+  // The posted frame that comes next; end: none.
   auto Due() {
     return std::find_if(posted.begin(), posted.end(), [](const Posted& p) { return p.came < p.into.size(); });
   }
@@ -114,7 +114,7 @@ class QueueLink : public Link {
   double seconds_;
 };
 
-// Counted: counts and keeps what one party sends. `chain` is what a party has behind it, by frame, written before the
+// Counts and keeps what one party sends. `chain` is what a party has behind it, by frame, written before the
 // frame leaves; a frame before the inference is behind nothing.
 class Counted : public Link {
  public:

@@ -8,10 +8,10 @@
 
 namespace suf::run {
 
-// MakeLinks: two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Cause::kPeer.
+// Two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Cause::kPeer.
 std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds = 60);
 
-// PairRun: what a whole run in one process showed.
+// What a whole run in one process showed.
 struct PairRun {
   std::array<std::vector<uint64_t>, 2> result;
   std::array<int64_t, 2> online{}, offline{};  // payload bytes sent
@@ -31,7 +31,7 @@ struct PairJob {
   uint64_t window = store::kKeyWindow;  // of both parties' keys
 };
 
-// RunPair: deals, then runs both parties. The first error is rethrown.
+// Deals, then runs both parties. The first error is rethrown.
 PairRun RunPair(const PairJob& job);
 
 }  // namespace suf::run

@@ -18,7 +18,7 @@ constexpr size_t kPosted = 4;  // frames that may come before they are due
 constexpr size_t kSlots = 2 * kPosted;
 using pfss::kLongFrame;
 
-// InOrder: a party's frames of one direction, sent by it or to it; only those of the inference itself.
+// A party's frames of one direction, sent by it or to it; only those of the inference itself.
 std::vector<int> InOrder(const pfss::Schedule& s, int party, bool sent) {
   std::vector<int> order;
   for (int f = 0; f < int(s.frames().size()); ++f)
@@ -27,7 +27,7 @@ std::vector<int> InOrder(const pfss::Schedule& s, int party, bool sent) {
   return order;
 }
 
-// Largest: of each slot, the bytes of the largest frame that it has.
+// Of each slot, the bytes of the largest frame that it has.
 std::array<size_t, kSlots> Largest(const pfss::Schedule& s, const std::vector<int>& order) {
   std::array<size_t, kSlots> most{};
   for (size_t k = 0; k < order.size(); ++k)
@@ -35,7 +35,7 @@ std::array<size_t, kSlots> Largest(const pfss::Schedule& s, const std::vector<in
   return most;
 }
 
-// Slots: room for the frames of one direction, laid out once: the frame with number k in its order has slot k mod
+// Room for the frames of one direction, laid out once: the frame with number k in its order has slot k mod
 // kSlots.
 class Slots {
  public:
@@ -85,14 +85,14 @@ class PartyIo : public pfss::Io {
     }
   }
 
-  // Post: rooms for the next frames of the inference, once those before it are through.
+  // Rooms for the next frames of the inference, once those before it are through.
   void Post() {
     for (; posted_ < in_.count() && posted_ < taken_ + kPosted; ++posted_) {
       job_.link.Release(in_.room(posted_));
       job_.link.Post(in_.frame(posted_), in_.room(posted_));
     }
   }
-  // Begin: the step's frames. Of the one that is due, so much is waited for as cannot be read while it comes.
+  // The step's frames. Of the one that is due, so much is waited for as cannot be read while it comes.
   void Begin(int receive, int send, bool whole) {
     receive_ = receive, send_ = send, came_ = 0, written_ = 0, left_ = 0;
     incoming_ = receive < 0 ? std::span<uint8_t>() : Room(receive, &before_[0], &in_, &taken_);
@@ -101,7 +101,7 @@ class PartyIo : public pfss::Io {
     if (s_.frames()[size_t(receive)].tick < 0) job_.link.Post(receive, incoming_), whole = true;
     if (whole || !job_.parts || incoming_.size() <= kLongFrame) AwaitNow(incoming_.size());
   }
-  // End: what the step received is all here and was read, what it sends is all written.
+  // What the step received is all here and was read, what it sends is all written.
   void End() {
     AwaitNow(incoming_.size());
     Leave();
@@ -140,7 +140,7 @@ class PartyIo : public pfss::Io {
     std::lock_guard l(link_);
     AwaitNow(bytes);
   }
-  // Written: who finds the link free sends what is written by then.
+  // Who finds the link free sends what is written by then.
   void Written(size_t bytes) override {
     for (size_t was = written_; was < bytes && !written_.compare_exchange_weak(was, bytes);) {
     }
@@ -167,7 +167,7 @@ class PartyIo : public pfss::Io {
   bool begun = false;    // whether the inference has
 
  private:
-  // Room: of a frame: before the inference its own, else the next slot of its direction.
+  // Of a frame: before the inference its own, else the next slot of its direction.
   std::span<uint8_t> Room(int frame, exec::HostBuffer* own, Slots* slots, size_t* next) {
     const pfss::Frame& f = s_.frames()[size_t(frame)];
     if (f.tick < 0) return *own = exec::HostBuffer(size_t(f.bytes)), own->span();
@@ -176,7 +176,7 @@ class PartyIo : public pfss::Io {
     if (slots == &out_) job_.link.Release(room);
     return room;
   }
-  // Book: the executor's time, while it runs, goes on in the meantime.
+  // The executor's time, while it runs, goes on in the meantime.
   void Book(double wire, double wait) {
     std::lock_guard l(meter_);
     running ? meter.Within({.wire = wire, .wait = wait}) : meter.Beside({.wire = wire, .wait = wait});

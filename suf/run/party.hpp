@@ -12,27 +12,27 @@
 
 namespace suf::run {
 
-// Link: the frames of one inference, by index of Schedule::frames. One call at a time.
+// The frames of one inference, by index of Schedule::frames. One call at a time.
 class Link {
  public:
   virtual ~Link() = default;
-  // Send: bytes [0, bytes) of a frame are final and may leave; it is sent when all are. The payload stays where it is
+  // Bytes [0, bytes) of a frame are final and may leave; it is sent when all are. The payload stays where it is
   // until Release.
   virtual void Send(int index, View payload, size_t bytes) = 0;
-  // Post: room for a frame that is due, in the order in which they are: its bytes may go there from now on.
+  // Room for a frame that is due, in the order in which they are: its bytes may go there from now on.
   virtual void Post(int index, std::span<uint8_t> into) = 0;
-  // Receive: returns when so many bytes of the oldest posted frame are there; with all of them it is received. Throws
+  // Returns when so many bytes of the oldest posted frame are there; with all of them it is received. Throws
   // Cause::kPeer when the peer is silent, gone, or sent another one.
   virtual void Receive(int index, size_t bytes) = 0;
-  // Release: returns when nothing reads this memory any more.
+  // Returns when nothing reads this memory any more.
   virtual void Release(View) {}
-  // Unpost: forgets what is posted, as its rooms go: the run has failed.
+  // Forgets what is posted, as its rooms go: the run has failed.
   virtual void Unpost() {}
   // waited: seconds that Receive was blocked, since the link was made.
   virtual double waited() const = 0;
 };
 
-// ChannelLink: frame `index` over a session's channel, as kind kFirstRun + index.
+// Frame `index` over a session's channel, as kind kFirstRun + index.
 class ChannelLink : public Link {
  public:
   explicit ChannelLink(net::Channel& ch) : ch_(ch) {}
@@ -69,10 +69,10 @@ struct PartyJob {
   bool early = true;
 };
 
-// RoomsOf: bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.
+// Bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.
 uint64_t RoomsOf(const pfss::Schedule& schedule, int party);
 
-// RunParty: the words that the party learns or keeps, reduced to their rings, result after result; none for a party
+// The words that the party learns or keeps, reduced to their rings, result after result; none for a party
 // without a result.
 std::vector<uint64_t> RunParty(const PartyJob& job);
 

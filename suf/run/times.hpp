@@ -12,17 +12,17 @@ namespace suf::run {
 
 using pfss::Spent;
 
-// Span: from when to when, by the machine's clock, in seconds since 1970; 0: never.
+// From when to when, by the machine's clock, in seconds since 1970; 0: never.
 struct Span {
   double begin = 0, end = 0;
 };
-// Seconds: of a time of that clock; Stamp: of now.
+// Of a time of that clock; Stamp: of now.
 inline double Seconds(std::chrono::system_clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
 }
 inline double Stamp() { return Seconds(std::chrono::system_clock::now()); }
 
-// Times: of one role, by scope. total: a party's online part; all of a dealer's work.
+// Of one role, by scope. total: a party's online part; all of a dealer's work.
 struct Times {
   std::map<std::string, Spent> by;
   double total = 0;
@@ -32,22 +32,22 @@ struct Times {
   Span deal, keys, ahead, online;
 };
 
-// Meter: books what an executor took, scope by scope, less what its host kept it waiting therein.
+// Books what an executor took, scope by scope, less what its host kept it waiting therein.
 class Meter {
  public:
   using Clock = std::chrono::steady_clock;
   explicit Meter(const pfss::Trace& t) : t_(t) {}
   static double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
-  // Reset: forgets what was booked.
+  // Forgets what was booked.
   void Reset() { spent_.clear(); }
-  // Within: time that the host took within what Took is told of next.
+  // Time that the host took within what Took is told of next.
   void Within(const Spent& s) { within_ += s; }
   void Took(uint16_t scope, Spent s) {
     double& with = s.host > 0 ? s.host : s.compute;
     with = std::max(0.0, with - within_.wire - within_.wait);
     spent_[scope_ = scope] += s, spent_[scope] += std::exchange(within_, {});
   }
-  // Beside: time between programs.
+  // Time between programs.
   void Beside(const Spent& s) { spent_[scope_] += s; }
   const std::string& scope() const { return t_.name(scope_); }
   void Report(double total, Times* times) const {

@@ -79,7 +79,7 @@ Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, u
 
 Sink::~Sink() { Close(true); }
 
-// Close: nothing more comes; drop: nor goes out.
+// Nothing more comes; drop: nor goes out.
 void Sink::Close(bool drop) {
   {
     std::lock_guard lock(m_);
@@ -90,7 +90,7 @@ void Sink::Close(bool drop) {
     if (t.joinable()) t.join();
 }
 
-// Room: a chunk that is begun is always let to end: only what is finished can go out and make room.
+// A chunk that is begun is always let to end: only what is finished can go out and make room.
 std::span<uint8_t> Sink::Room(size_t i) {
   const Layout::Section& s = layout_->sections().at(i);
   if (!s.bytes) return {};
@@ -138,18 +138,18 @@ void Sink::Finish() {
   if (error_) std::rethrow_exception(error_);
 }
 
-// ChunkOf: its tag before its data, in that room.
+// Its tag before its data, in that room.
 std::span<uint8_t> Sink::ChunkOf(size_t i, exec::HostBuffer& room) const {
   return room.span().first(kTag + layout_->chunks()[i].bytes);
 }
 
-// Failed: with the exception at hand; the lock is held.
+// With the exception at hand; the lock is held.
 void Sink::Failed() {
   if (!error_) error_ = std::current_exception();
   changed_.notify_all();
 }
 
-// Tag: of the next chunk that has none. The lock is held but meanwhile.
+// Of the next chunk that has none. The lock is held but meanwhile.
 void Sink::Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags) {
   const size_t i = tagging_++;
   lock.unlock();
@@ -175,7 +175,7 @@ void Sink::Help(net::ChunkTags& tags) {
   }
 }
 
-// Gone: of the chunks that leave all but so many are read no more; their rooms serve others.
+// Of the chunks that leave all but so many are read no more; their rooms serve others.
 void Sink::Gone(size_t but) {
   for (; leaving_.size() > but; leaving_.pop_front()) {
     auto& [room, chunk] = leaving_.front();

@@ -22,7 +22,7 @@ namespace suf::store {
 
 inline constexpr uint32_t kWireVersion = 6;
 
-// BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
+// Both headers of a pair are equal but for `party` and body_bytes.
 struct BundleHeader {
   uint32_t version = kWireVersion, prg = 0, party = 0;
   Job job;
@@ -36,14 +36,14 @@ struct BundleHeader {
 // Encode: kHeaderBytes bytes.
 inline constexpr size_t kHeaderBytes = 332;
 Bytes Encode(const BundleHeader& h);
-// DecodeHeader: throws Cause::kRefused when it is cut short, too long, or of another version.
+// Throws Cause::kRefused when it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
-// DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
+// K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
 // job | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
-// Bundle: header, K_p and the body as it comes.
+// Header, K_p and the body as it comes.
 struct Bundle {
   BundleHeader header;
   Secret key;
@@ -51,7 +51,7 @@ struct Bundle {
   Hash hash() const;  // of header and body, for the audit; of a source that holds all of it
 };
 
-// ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:
+// What the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:
 // plan and weights id, so there it is a checksum.
 Hash ChunkKey(const BundleHeader& h);
 Hash ChunkKey(const Hash& plan, const Hash& weights);
@@ -60,7 +60,7 @@ Hash ChunkKey(const Hash& plan, const Hash& weights);
 // a party that is slower than the other.
 inline constexpr uint64_t kKeyWindow = uint64_t{64} << 20;
 
-// Sink: what a generator writes a body into: sections in any order, or its bytes in theirs. Hands each chunk {tag,
+// What a generator writes a body into: sections in any order, or its bytes in theirs. Hands each chunk {tag,
 // data} to `out`, in order, in a thread of its own, so that a generator meets no network unless `window` bytes of
 // finished chunks wait for it. That thread makes tags where it has nothing else to do, and others help it: one thread
 // makes fewer than a device makes keys.
@@ -71,18 +71,18 @@ class Sink {
   // gone: returns when nothing reads a chunk any more that `out` was given: kLeaving may be read behind its back.
   static constexpr size_t kLeaving = 4;
   Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window);
-  // Keep: takes each chunk's memory over, its tag before its data; no window holds the generator up.
+  // Takes each chunk's memory over, its tag before its data; no window holds the generator up.
   using Keep = std::function<void(exec::HostBuffer chunk)>;
   Sink(const Hash& key, SharedLayout layout, Keep keep);
   ~Sink();  // without Finish: what is not yet out is dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
-  // Room: of section i, until Done(i); each once, from one thread. Throws whatever `out` threw.
+  // Of section i, until Done(i); each once, from one thread. Throws whatever `out` threw.
   std::span<uint8_t> Room(size_t i);
   void Done(size_t i);
-  // Write: the next bytes of the body. Throws Bug when more than all are written, and whatever `out` threw.
+  // The next bytes of the body. Throws Bug when more than all are written, and whatever `out` threw.
   void Write(View bytes);
-  // Finish: returns when everything is out; throws Bug when a section is missing, and whatever `out` threw.
+  // Returns when everything is out; throws Bug when a section is missing, and whatever `out` threw.
   void Finish();
   // waited: how long the generator waited for `out`.
   std::chrono::steady_clock::duration waited() const { return waited_; }
@@ -123,11 +123,11 @@ class Sink {
   std::vector<std::thread> threads_;  // the pump, and who helps it
 };
 
-// CheckChunk: a chunk, its tag before its data, is number `number` of what these tags are of. Throws Cause::kRefused
+// A chunk, its tag before its data, is number `number` of what these tags are of. Throws Cause::kRefused
 // with `what` in the sentence.
 void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::string& what);
 
-// Chain: the reader's side of a Sink.
+// The reader's side of a Sink.
 class Chain {
  public:
   Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
@@ -136,7 +136,7 @@ class Chain {
   size_t largest() const { return net::ChunkTags::kBytes + layout_->largest(); }
   size_t next() const { return next_; }
   size_t chunks() const { return layout_->chunks().size() - next_; }
-  // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
+  // The data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 

@@ -8,16 +8,16 @@
 
 namespace suf::store {
 
-// DealerState: the dealer's own directory: the next serial, and for each pair the serial up to which either party has
+// The dealer's own directory: the next serial, and for each pair the serial up to which either party has
 // used its bundles, as it says itself. Thread-safe.
 class DealerState {
  public:
   explicit DealerState(const std::string& dir);
-  // Reserve: the first of `count` serials that nobody gets again; durable when it returns.
+  // The first of `count` serials that nobody gets again; durable when it returns.
   uint64_t Reserve(uint64_t count);
-  // Know: from now on there is this pair.
+  // From now on there is this pair.
   void Know(const PairId& pair);
-  // Raise: the party is about to use this serial; the one it had used up to then. Durable when it returns. Throws
+  // The party is about to use this serial; the one it had used up to then. Durable when it returns. Throws
   // Cause::kRefused for a pair or a serial that was never dealt: this state was restored, or lost.
   uint64_t Raise(const PairId& pair, int party, uint64_t serial);
 

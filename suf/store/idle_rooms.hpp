@@ -7,12 +7,12 @@
 
 namespace suf::store {
 
-// IdleRooms: of one body's chunks. While chunks come and go little is wiped, at the end all of it.
+// Of one body's chunks. While chunks come and go little is wiped, at the end all of it.
 class IdleRooms {
  public:
   // usual: bytes of a room that is made, where no more are asked for. window: bytes of chunks that are in use at once.
   IdleRooms(size_t usual, uint64_t window) : usual_(usual), most_(window + std::min(window, ~window)) {}
-  // Take: a room of so many bytes: of those that were given back the smallest, unless that is twice as large, else a
+  // A room of so many bytes: of those that were given back the smallest, unless that is twice as large, else a
   // new one. Where all rooms are twice the window then, idle ones go, the oldest first.
   exec::HostBuffer Take(size_t bytes) {
     const size_t made = std::max(bytes, usual_);

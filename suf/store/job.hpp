@@ -6,14 +6,14 @@
 
 namespace suf::store {
 
-// Job: the entry is which graph of the plan, the variant is which of the plan's variants, each with its own trace of
+// The entry is which graph of the plan, the variant is which of the plan's variants, each with its own trace of
 // that graph; so many tokens come in, and so many a cache holds already. A plan has one graph and no cache: entry and
 // past are 0.
 struct Job {
   uint32_t entry = 0, variant = 0, tokens = 0, past = 0;
   auto operator<=>(const Job&) const = default;
 };
-// JobOf: the job of so many tokens of a plan with one graph.
+// The job of so many tokens of a plan with one graph.
 inline Job JobOf(uint32_t tokens, uint32_t variant = 0) { return {.variant = variant, .tokens = tokens}; }
 
 // Put, GetJob: kJobBytes bytes, in the order of the fields.

@@ -29,7 +29,7 @@ View KeySource::DataOf(size_t chunk) const {
   return chunks_[chunk].room.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
 }
 
-// Await: until the chunk is here; it and those before it are asked for.
+// Until the chunk is here; it and those before it are asked for.
 void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
   if (chunk >= asked_) {
     for (size_t i = asked_; i <= chunk && i < came_; ++i) ahead_ -= layout_->chunks()[i].bytes;

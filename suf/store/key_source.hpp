@@ -16,7 +16,7 @@
 
 namespace suf::store {
 
-// KeySource: a reader, the run, takes sections in their order and gives them back; a feeder fills chunks in their order
+// A reader, the run, takes sections in their order and gives them back; a feeder fills chunks in their order
 // and never more than a window ahead of the reader. Each side may be any thread. The memory of what was given back
 // serves later chunks; all of it is wiped at the end.
 class KeySource {
@@ -32,18 +32,18 @@ class KeySource {
   const SharedLayout& SharedBody() const { return layout_; }
   uint64_t window() const { return window_; }
 
-  // Section: number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
+  // Number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
   // the chunk came before.
   View Section(size_t i);
-  // Ready: whether Section would return at once.
+  // Whether Section would return at once.
   bool Ready(size_t i) const;
-  // Give: section i is read no more; once each.
+  // Section i is read no more; once each.
   void Give(size_t i);
-  // Data: a chunk's data, waited for. Of a source that holds all of them.
+  // A chunk's data, waited for. Of a source that holds all of them.
   View Data(size_t chunk);
-  // Whole: returns when all has come and was verified, read or not.
+  // Returns when all has come and was verified, read or not.
   void Whole();
-  // Close: nothing more is asked for, so the feeder ends.
+  // Nothing more is asked for, so the feeder ends.
   void Close() noexcept;
   // failed: what the feeder failed with, if it did. waited: seconds that the reader waited, so far.
   std::exception_ptr failed() const;
@@ -52,20 +52,20 @@ class KeySource {
   using Clock = std::chrono::system_clock;
   std::optional<std::pair<Clock::time_point, Clock::time_point>> came() const;
 
-  // Rooms: for the next chunks, `most` of them at most, each with its tag before its data, as many as the window has
+  // For the next chunks, `most` of them at most, each with its tag before its data, as many as the window has
   // room for; waits for the first. Empty when there is none, or the reader has closed. Room: for one.
   std::vector<std::span<uint8_t>> Rooms(size_t most);
   std::span<uint8_t> Room() {
     const auto one = Rooms(1);
     return one.empty() ? std::span<uint8_t>() : one[0];
   }
-  // Came: what Rooms gave is filled and verified, so many of them.
+  // What Rooms gave is filled and verified, so many of them.
   void Came(size_t many = 1);
-  // Fail: nothing more comes.
+  // Nothing more comes.
   void Fail(std::exception_ptr error);
-  // Feed: runs `f` in a thread of this source's own; what it throws is the failure.
+  // Runs `f` in a thread of this source's own; what it throws is the failure.
   void Feed(std::function<void(KeySource&)> f);
-  // FeedFrom: a body in memory, which outlives the source.
+  // A body in memory, which outlives the source.
   void FeedFrom(View body);
 
  private:

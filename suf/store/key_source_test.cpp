@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kTag = net::ChunkTags::kBytes;
 constexpr uint8_t kPoison = 0xA5;
 
-// OddBody: five chunks: of two sections; of one that is longer than a chunk; of many small ones; of one that fills a
+// Five chunks: of two sections; of one that is longer than a chunk; of many small ones; of one that fills a
 // chunk; of several. Those of no bytes lie between them and at both ends.
 const SharedLayout& OddBody() {
   static const SharedLayout layout = [] {
@@ -26,7 +26,7 @@ const SharedLayout& OddBody() {
 }
 constexpr size_t kChunks = 5;
 
-// Sent: a bundle as its dealer sends it, its sections made in an order of their own.
+// A bundle as its dealer sends it, its sections made in an order of their own.
 struct Sent {
   explicit Sent(uint64_t serial) : header(HeaderOf(serial)), body(OddBody()->bytes()) {
     header.body_bytes = body.size();
@@ -56,7 +56,7 @@ const Sent& Old() {  // as a disk or a dealer of ill will may still have it
   return sent;
 }
 
-// ReadChunk: asks for all sections of a chunk, reads them and gives them back; how many there were.
+// Asks for all sections of a chunk, reads them and gives them back; how many there were.
 int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
   int read = 0;
   for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
@@ -73,11 +73,11 @@ size_t FirstOf(size_t chunk) {
   return i;
 }
 
-// Fault: what happens to the chunk `at`.
+// What happens to the chunk `at`.
 enum Fault { kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign };
 constexpr Fault kFaults[] = {kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign};
 
-// Faulty: the chunks as they come then, and the first one that is not the bundle's; kChunks: what is too much comes
+// The chunks as they come then, and the first one that is not the bundle's; kChunks: what is too much comes
 // behind them all.
 struct Faulty {
   Faulty(const Sent& sent, Fault fault, size_t at) : chunks(sent.chunks), bad(at) {
@@ -119,7 +119,7 @@ void EachFault(uint64_t* serial, F f) {
     }
 }
 
-// Delivered: a bundle that comes over a link, claimed at its header.
+// A bundle that comes over a link, claimed at its header.
 struct Delivered {
   Delivered(Store& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
     std::tie(near, far) = net::InProcessPair({Role::kData, {}}, {Role::kDealer, {}});
@@ -147,7 +147,7 @@ struct Delivered {
   std::shared_ptr<KeySource> keys;
 };
 
-// ExpectGone: neither what was there before nor what comes behind is handed out any more.
+// Neither what was there before nor what comes behind is handed out any more.
 void ExpectGone(KeySource& keys, size_t bad, Cause cause, const std::string& words) {
   EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(bad)); }));
   EXPECT_TRUE(Fails(cause, words, [&] { keys.Whole(); }));
@@ -227,7 +227,7 @@ TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
   EXPECT_GT(waited, 0);
 }
 
-// OnDisk: a bundle in the store's folder, the dealer told of it; and that file by a second name.
+// A bundle in the store's folder, the dealer told of it; and that file by a second name.
 std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
   const uint64_t serial = sent.header.serial;
   auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), true);

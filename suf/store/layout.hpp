@@ -15,16 +15,16 @@ class Layout {
  public:
   // Sections of these lengths, in order: as many a chunk as kChunkBytes hold; a longer one has a chunk of its own.
   explicit Layout(std::span<const uint64_t> sections);
-  // Even: of a body without sections: each chunk of kChunkBytes, the last one shorter, is one section.
+  // Of a body without sections: each chunk of kChunkBytes, the last one shorter, is one section.
   static Layout Even(uint64_t bytes);
 
-  // Section: where it lies in its chunk's data; one of 0 bytes lies in none.
+  // Where it lies in its chunk's data; one of 0 bytes lies in none.
   struct Section {
     size_t chunk;
     uint64_t at, bytes;
   };
   const std::vector<Section>& sections() const { return sections_; }
-  // Chunk: bytes of data, and how many sections share them.
+  // Bytes of data, and how many sections share them.
   struct Chunk {
     uint64_t bytes;
     size_t sections;

@@ -85,7 +85,7 @@ void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
   }
 }
 
-// Live: what must be known of the past.
+// What must be known of the past.
 std::vector<Ledger::Record> Ledger::Live() const {
   std::vector<Record> live;
   if (floor_) live.push_back({floor_, Fate::kFloor});
@@ -111,7 +111,7 @@ void Ledger::Begin() {
   fd_ = std::move(fresh), records_ = records;
 }
 
-// Parse: the sound records at the front, and how many bytes they take.
+// The sound records at the front, and how many bytes they take.
 size_t Ledger::Parse(View records, std::vector<Record>* out) const {
   size_t at = 0;
   for (; at + kRecord <= records.size(); at += kRecord) {

@@ -11,11 +11,11 @@
 
 namespace suf::store {
 
-// Fate: of a serial. From kStored on they say something else of it: that a file holds its bundle; that the dealer is
+// Of a serial. From kStored on they say something else of it: that a file holds its bundle; that the dealer is
 // about to hear of it; that all serials up to it are spent; that it is what the dealer knows of a pair.
 enum class Fate : uint32_t { kClaimed = 1, kDone, kAudited, kBurnt, kStored, kTold, kFloor, kAnswer };
 
-// PairId: names two parties, for the witness of their dealer (PairOf in supply.hpp).
+// Names two parties, for the witness of their dealer (PairOf in supply.hpp).
 using PairId = std::array<uint8_t, 24>;
 
 class Ledger {
@@ -25,14 +25,14 @@ class Ledger {
   // Opens dir/ledger or begins it; the caller holds the lock of dir. A torn last record is dropped (its append never
   // returned, so nothing depended on it). Before anything is appended, the caller looks at files() and calls Settle.
   explicit Ledger(const std::string& dir);
-  // Settle: of the bundles' files only those of these serials are there; the history goes; serials CLAIMED or TOLD
+  // Of the bundles' files only those of these serials are there; the history goes; serials CLAIMED or TOLD
   // without an end are burnt.
   void Settle(const std::map<uint64_t, FileId>& files);
 
-  // Append: durable when it returns; throws Cause::kResource, and then counts as not written but the serial as burnt.
+  // Durable when it returns; throws Cause::kResource, and then counts as not written but the serial as burnt.
   // pair: whose dealer was told the serial; zero when it was not.
   void Append(uint64_t serial, Fate fate, const PairId& pair = {});
-  // Bind: this file is the bundle of this serial; durable when it returns.
+  // This file is the bundle of this serial; durable when it returns.
   void Bind(uint64_t serial, const FileId& file);
 
   // floor: the highest serial ever named; everything up to it is spent.
@@ -41,7 +41,7 @@ class Ledger {
   const std::map<uint64_t, FileId>& files() const { return files_; }
   // answer: the serial up to which the dealer is known to know what this pair's party used.
   uint64_t answer(const PairId& pair) const;
-  // Fates: what was written of serials since Settle or the last 2^16 records, read from the file.
+  // What was written of serials since Settle or the last 2^16 records, read from the file.
   std::map<uint64_t, Fate> Fates() const;
   // keys_lost: the ledger belongs to another place or is damaged in its middle; every bundle beside it must go.
   bool keys_lost() const { return keys_lost_; }

@@ -23,7 +23,7 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 8)));
 }
 
-// Kept: the files of a store by further names, so that they go back with inode and time of birth, as a disk does.
+// The files of a store by further names, so that they go back with inode and time of birth, as a disk does.
 class Kept {
  public:
   Kept(const std::string& store, const std::string& outside) : store_(store) {

@@ -29,7 +29,7 @@ std::vector<std::string> FilesIn(const std::string& dir) {
   return names;
 }
 
-// ReadPreamble: throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+// Throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
 Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   Bytes length = ReadSome(fd, sizeof(uint32_t), path);
   size_t n = Reader(length, path).Get<uint32_t>();
@@ -46,7 +46,7 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
 constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes + 32; }
 uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
 
-// ReadChunk: the one of a file that stands at `at`, into its room.
+// The one of a file that stands at `at`, into its room.
 void ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
   if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
@@ -63,7 +63,7 @@ void CheckLength(int fd, uint64_t least, const std::string& path) {
 // Preamble of a bundle's file: length, header, K_p, SHA-256.
 constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
 
-// FeedFile: the chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
+// The chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
 // takes.
 void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key) {
   constexpr int kReaders = 8;
@@ -116,7 +116,7 @@ Store::Store(const std::string& dir)
   DropSetup();
 }
 
-// Recover: what the ledger knows is kept, the rest wiped and said.
+// What the ledger knows is kept, the rest wiped and said.
 void Store::Recover() {
   Found found;
   for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
@@ -160,7 +160,7 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   Discard(path);
 }
 
-// Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory. Who has it open
+// Key and pair secret are overwritten, then the file goes; the caller syncs the directory. Who has it open
 // reads what lies behind them.
 void Store::Discard(const std::string& path) {
   {
@@ -379,7 +379,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::rethrow_exception(failed);
 }
 
-// BurnUpTo: claims are monotone; what lies below can never be claimed, so its keys go too.
+// Claims are monotone; what lies below can never be claimed, so its keys go too.
 void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {

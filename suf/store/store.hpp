@@ -16,12 +16,12 @@
 
 namespace suf::store {
 
-// ChunkFile: a file {u32 length, preamble, its SHA-256, then per chunk u32 length, chunk}: bundles and W_hat on disk.
+// A file {u32 length, preamble, its SHA-256, then per chunk u32 length, chunk}: bundles and W_hat on disk.
 class ChunkFile {
  public:
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
-  // Sync: what was added is on the disk. Commit, after it: renamed to path and its directory synced.
+  // What was added is on the disk. Commit, after it: renamed to path and its directory synced.
   void Sync() { suf::Sync(fd_.get(), temp_); }
   void Commit(const std::string& path);
   int fd() const { return fd_.get(); }
@@ -31,7 +31,7 @@ class ChunkFile {
   Fd fd_;
 };
 
-// BundleFileBytes: what the file of a bundle takes.
+// What the file of a bundle takes.
 uint64_t BundleFileBytes(const Layout& body);
 
 class Store {
@@ -42,7 +42,7 @@ class Store {
   const std::vector<std::string>& notices() const { return notices_; }
   const Ledger& ledger() const { return ledger_; }
 
-  // Incoming: a bundle on its way in. In memory it may be claimed from now on, and what comes is read as it comes;
+  // A bundle on its way in. In memory it may be claimed from now on, and what comes is read as it comes;
   // dropped unless Commit is reached.
   class Incoming {
    public:
@@ -58,10 +58,10 @@ class Store {
       const auto one = Rooms(1);
       return one.empty() ? std::span<uint8_t>() : one[0];
     }
-    // Came: the first of the rooms is filled; throws Cause::kRefused when the chunk was altered.
+    // The first of the rooms is filled; throws Cause::kRefused when the chunk was altered.
     void Came();
     void Commit();
-    // Failed: what ends the delivery, for who reads it already. Close: from any thread: nothing more is wanted.
+    // What ends the delivery, for who reads it already. Close: from any thread: nothing more is wanted.
     void Failed(std::exception_ptr error) noexcept;
     void Close() noexcept {
       if (keys_) keys_->Close();
@@ -81,48 +81,48 @@ class Store {
   };
   // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
-  // Receive: body: as the plan has it for the header's job. window: of KeySource. Throws Cause::kRefused when the
+  // Body: as the plan has it for the header's job. window: of KeySource. Throws Cause::kRefused when the
   // serial is spent, there already or too far above the others.
   Incoming Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
                    uint64_t window = KeySource::kWhole) {
     return {*this, h, std::move(key), std::move(body), to_disk, window};
   }
 
-  // Bundles: the headers of all unused bundles, by serial; of one job.
+  // The headers of all unused bundles, by serial; of one job.
   std::vector<BundleHeader> Bundles() const;
   std::vector<BundleHeader> Bundles(const Job& job) const;
-  // Header: of one unused bundle; throws Cause::kRefused when there is none of this serial.
+  // Of one unused bundle; throws Cause::kRefused when there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
-  // CheckAhead: throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
+  // Throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
   void CheckAhead() const;
-  // Forget: drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
+  // Drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
   // that broke before its claim leaves. Best effort: both are gone from this process, and burnt at the next start.
   void Forget() noexcept;
-  // Tell: durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
+  // Durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
   void Tell(uint64_t serial, const PairId& pair);
-  // Answer: what the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
+  // What the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
   // Cause::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
   // an earlier answer (the dealer's state was: this bundle is burnt).
   void Answer(uint64_t serial, uint64_t known);
-  // Claim: durably marks the serial, burns all lower ones, and hands the bundle over; one on disk loses its name and
+  // Durably marks the serial, burns all lower ones, and hands the bundle over; one on disk loses its name and
   // key there, and is read from there chunk by chunk, a window ahead. Of a bundle on disk, after Answer. Throws
   // Cause::kRefused when it is spent, unknown or altered (and is burnt), Cause::kResource when the disk fails (burnt as
   // well); what is altered behind its header fails when it is read.
   Bundle Claim(uint64_t serial, SharedLayout body, uint64_t window = KeySource::kWhole) {
     return Take(serial, Fate::kClaimed, std::move(body), window);
   }
-  // Audit: like Claim, for a bundle that will be opened instead of used.
+  // Like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial, SharedLayout body) {
     return Take(serial, Fate::kAudited, std::move(body), KeySource::kWhole);
   }
-  // ReadAhead: opens, reads and verifies a bundle on disk before it is claimed: chunks lie in memory a window ahead of
+  // Opens, reads and verifies a bundle on disk before it is claimed: chunks lie in memory a window ahead of
   // its run, until Forget. Nothing is spent; what is wrong with it hears who claims it.
   void ReadAhead(uint64_t serial, SharedLayout body, uint64_t window);
-  // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
+  // No bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
   // (Cause::kResource) they are gone from this process all the same.
   size_t BurnAll();
   void Finish(uint64_t serial);
-  // Burn: best effort; a claimed serial is burnt at the next start anyway.
+  // Best effort; a claimed serial is burnt at the next start anyway.
   void Burn(uint64_t serial) noexcept;
 
   // Set-up data (W_hat), once per weights id. NewSetup: a file on its way in, which CommitSetup puts in the place of
@@ -132,14 +132,14 @@ class Store {
   ChunkFile NewSetup();
   void CommitSetup(ChunkFile file, const Hash& weights);
   void DropSetup() noexcept;
-  // LoadSetup: nothing when the file was altered.
+  // Nothing when the file was altered.
   std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
 
-  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws
+  // A 32-byte secret of this store, made at first use, durable before it is returned. Throws
   // Cause::kResource when it is damaged.
   Secret LongLived(const std::string& name);
 
-  // Pin: remembers the peer's key at first sight; false when another key was pinned before.
+  // Remembers the peer's key at first sight; false when another key was pinned before.
   bool Pin(const net::Identity& peer);
 
  private:
@@ -149,7 +149,7 @@ class Store {
     bool on_disk = false;
     std::optional<PairId> told = {};  // Tell; witnessed: Answer
     bool witnessed = false;
-    // Broken: why it will never be whole: who claims it is to hear so
+    // Why it will never be whole: who claims it is to hear so
     std::exception_ptr Broken() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
   };
   const Slot& Find(uint64_t serial) const;
@@ -157,7 +157,7 @@ class Store {
   Bundle Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window);
   Bundle Load(const BundleHeader& known, SharedLayout body, uint64_t window);
   void Recover();
-  // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
+  // At a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
   struct Found {
     std::map<uint64_t, FileId> files;
     size_t known = 0, strange = 0;
@@ -166,7 +166,7 @@ class Store {
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnHere();
-  // PathOf: of a bundle's file: its serial, then its job.
+  // Of a bundle's file: its serial, then its job.
   std::string PathOf(const BundleHeader& h) const;
 
   std::string dir_, bundles_;

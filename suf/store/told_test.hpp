@@ -8,14 +8,14 @@
 
 namespace suf::store {
 
-// Told: the dealer was told of this bundle and knew of none; so it may be claimed from disk.
+// The dealer was told of this bundle and knew of none; so it may be claimed from disk.
 inline Store& Told(Store& s, uint64_t serial) {
   s.Tell(serial, PairId{1});
   s.Answer(serial, s.ledger().answer(PairId{1}));
   return s;
 }
 
-// Add: a chunk as it came.
+// A chunk as it came.
 inline void Add(Store::Incoming& in, View chunk) {
   const std::span<uint8_t> room = in.Room();
   ASSERT_EQ(room.size(), chunk.size());
@@ -23,7 +23,7 @@ inline void Add(Store::Incoming& in, View chunk) {
   in.Came();
 }
 
-// BodyOf: all of it, waited for.
+// All of it, waited for.
 inline Bytes BodyOf(KeySource& keys) {
   Bytes all;
   for (size_t i = 0; i < keys.layout().sections().size(); ++i) Append(&all, keys.Section(i));

@@ -10,13 +10,13 @@
 
 namespace suf::ct {
 
-// Memory: of some words.
+// Of some words.
 struct Memory {
   std::span<uint8_t> bytes;
   size_t words;
 };
 
-// Case: one call of a kernel; `run` holds its memory.
+// One call of a kernel; `run` holds its memory.
 struct Case {
   std::string name;
   std::function<void()> run = {};
@@ -41,7 +41,7 @@ struct Case {
   }
 };
 
-// Cases: of one variant; public inputs are the same in each call. (kernels.cpp)
+// Of one variant; public inputs are the same in each call. (kernels.cpp)
 std::vector<Case> Cases(ring::Variant v);
 
 }  // namespace suf::ct

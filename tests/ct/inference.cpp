@@ -11,7 +11,7 @@
 namespace suf::ct {
 namespace {
 
-// Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know
+// Another Io for which messages are public: each is padded by a PRG section that its reader does not know
 // (pfss::Lint proves it).
 class Host : public pfss::Io {
  public:

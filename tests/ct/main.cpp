@@ -29,7 +29,7 @@ int Planted(const std::string& what) {
   return 0;
 }
 
-// Kernels: every kernel, in one variant.
+// Every kernel, in one variant.
 void Kernels(ring::Variant v) {
   std::mt19937_64 rng(1);
   for (Case& c : Cases(v)) {

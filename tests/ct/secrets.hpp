@@ -21,7 +21,7 @@ void Show(const C& c) {
   Show(c.data(), c.size() * sizeof *c.data());
 }
 
-// Hidden: how many bytes have an undefined bit.
+// How many bytes have an undefined bit.
 inline size_t Hidden(const void* p, size_t bytes) {
   std::vector<uint8_t> v(bytes);
   SUF_CHECK(VALGRIND_GET_VBITS(p, v.data(), bytes) == 1);
@@ -34,10 +34,10 @@ size_t Hidden(const C& c) {
   return Hidden(c.data(), c.size() * sizeof *c.data());
 }
 
-// Inference: the dealer and both parties of a tiny encoder, on a backend; far: by a plan with the fewest flights, whose
+// The dealer and both parties of a tiny encoder, on a backend; far: by a plan with the fewest flights, whose
 // rows are DCFs, some with a payload; blind: forgets that messages are public, which must be reported. (inference.cpp)
 void Inference(const std::string& backend, bool far, bool blind);
-// Strings: the dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
+// The dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
 void Strings(const std::string& backend);
 
 }  // namespace suf::ct

@@ -36,7 +36,7 @@ uint64_t Now() {
   return t;
 }
 
-// Welch: |t| of the calls that took at most `limit` cycles.
+// |t| of the calls that took at most `limit` cycles.
 double Welch(const std::vector<Call>& calls, uint64_t limit) {
   double n[2] = {}, mean[2] = {}, square[2] = {};
   for (const Call& c : calls) {
@@ -50,7 +50,7 @@ double Welch(const std::vector<Call>& calls, uint64_t limit) {
   return variance > 0 ? apart / std::sqrt(variance) : apart > 0 ? INFINITY : 0;
 }
 
-// Fill: the secrets, in place, by the same instructions for both classes, all of them in the cache before the call.
+// The secrets, in place, by the same instructions for both classes, all of them in the cache before the call.
 void Fill(const Case& c, bool random, std::mt19937_64& rng) {
   const uint64_t mask = -uint64_t{random}, fixed = c.fixed * 0x0101010101010101u;
   for (auto& s : c.secrets)
@@ -61,7 +61,7 @@ void Fill(const Case& c, bool random, std::mt19937_64& rng) {
   _mm_mfence();
 }
 
-// Measure: the largest |t| over the parts kept, of so many calls.
+// The largest |t| over the parts kept, of so many calls.
 double Measure(const Case& c, size_t calls, std::mt19937_64& rng) {
   std::vector<Call> seen(calls);
   for (Call& call : seen) {
@@ -86,7 +86,7 @@ double MedianOfThree(const Case& c, size_t calls, double first, std::mt19937_64&
   return t[1];
 }
 
-// Planted: what must be found: a comparison that ends at the first difference, and a table read at a secret's place.
+// What must be found: a comparison that ends at the first difference, and a table read at a secret's place.
 std::vector<Case> Planted() {
   std::vector<Case> planted;
   {
@@ -109,7 +109,7 @@ std::vector<Case> Planted() {
   return planted;
 }
 
-// Alone: whether a case stands out in a process of its own, too.
+// Whether a case stands out in a process of its own, too.
 bool Alone(const Case& c, ring::Variant v, size_t calls) {
   std::printf("alone: ");
   std::fflush(stdout);

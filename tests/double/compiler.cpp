@@ -34,7 +34,7 @@ namespace {
 
 using Kernel = void (*)(const void* params, unsigned blocks, unsigned threads);
 
-// KernelOf: a text's, compiled once.
+// A text's, compiled once.
 Kernel KernelOf(const std::string& text) {
   static std::mutex m;
   static std::map<std::string, Kernel> all;

@@ -7,7 +7,7 @@
 
 namespace suf::exec::cuda {
 
-// Do: now, or when the graph that the stream captures runs.
+// Now, or when the graph that the stream captures runs.
 void Do(Stream s, std::function<void()> f);
 
 extern std::atomic<int> compiled;   // calls

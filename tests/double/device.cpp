@@ -32,7 +32,7 @@ namespace {
 
 thread_local int64_t launches = 0;
 
-// Asked: one more call, which fails where a test has planted that.
+// One more call, which fails where a test has planted that.
 void Asked(const char* call) {
   const int n = ++asked;
   if (lost && n >= lost) Check(719, call);
@@ -291,7 +291,7 @@ void Give(const std::vector<uint64_t>& words, const Results& out) {
   for (size_t i = 0; i < words.size(); ++i)
     std::memcpy(static_cast<uint8_t*>(out.data) + i * size_t(out.bytes), &words[i], size_t(out.bytes));
 }
-// Points: x less each threshold.
+// x less each threshold.
 std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
   using U128 = unsigned __int128;
   const size_t words = DcfWords(b.n);

@@ -23,7 +23,7 @@ inline Fibre fibres[kLanes];
 inline uint64_t words[kLanes];  // what each lane handed on
 inline ucontext_t back;
 inline int lane;
-// Turns: the order in which lanes go on, which nothing may depend on.
+// The order in which lanes go on, which nothing may depend on.
 struct Turns {
   int of[kLanes];
   constexpr Turns() : of() {
@@ -34,14 +34,14 @@ inline Turns turns;
 inline void (*kernel)(const void* params);
 inline const void* given;  // params
 
-// Wait: for all lanes of the warp.
+// For all lanes of the warp.
 inline void Wait() { swapcontext(&fibres[lane].at, &back); }
 inline void Lane() {
   kernel(given);
   fibres[lane].over = true;
   Wait();
 }
-// Handed: what lane `from` hands on as this one hands on x.
+// What lane `from` hands on as this one hands on x.
 inline uint64_t Handed(uint64_t x, int from) {
   words[lane] = x;
   Wait();
@@ -82,7 +82,7 @@ inline void Begin(Fibre& f) {
   f.at.uc_stack.ss_sp = f.stack, f.at.uc_stack.ss_size = sizeof f.stack;
   makecontext(&f.at, Lane, 0);
 }
-// Run: the kernel in each thread of each block.
+// The kernel in each thread of each block.
 inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const void* params) {
   kernel = f, given = params;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)

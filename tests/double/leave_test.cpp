@@ -8,7 +8,7 @@
 namespace suf::backends {
 namespace {
 
-// Counts: frames that left, and what was told of a step that sends before its frame left.
+// Frames that left, and what was told of a step that sends before its frame left.
 struct Counts {
   int leaves = 0, late = 0;
 };

@@ -28,7 +28,7 @@ nn::Plan PlanIn(const std::string& file) {
   return nn::Parse({std::istreambuf_iterator<char>(in), {}});
 }
 
-// Built: a plan's trace of so many tokens, with its schedule.
+// A plan's trace of so many tokens, with its schedule.
 struct Built {
   Built(const std::string& file, int tokens) { nn::Build(t, PlanIn(file), tokens), s.emplace(t); }
   pfss::Trace t;
@@ -51,7 +51,7 @@ void ExpectApart(const DevicePlan& plan) {
   }
 }
 
-// Plans: file and tokens; more of them by SUF_PLANS, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
+// File and tokens; more of them by SUF_PLANS, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
 std::vector<std::pair<std::string, int>> Plans() {
   const std::string data = "tests/data/";
   std::vector<std::pair<std::string, int>> out{{data + "tiny_plan.json", 3},
@@ -97,7 +97,7 @@ TEST(DevicePlan, SectionsOutliveTheirBatch) {
   EXPECT_EQ(told, made);
 }
 
-// KernelsOf: that a role asks for, its PRG words apart: all, and those of the step of the inference itself with most.
+// That a role asks for, its PRG words apart: all, and those of the step of the inference itself with most.
 std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
   int all = 0, most = 0;
   for (size_t i = 0; i < p.programs.size(); ++i) {

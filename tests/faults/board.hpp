@@ -14,7 +14,7 @@
 
 namespace suf::faults {
 
-// What: a fault at one frame. Up to kReceiverDies it happens to a process, later ones to the frame's bytes.
+// A fault at one frame. Up to kReceiverDies it happens to a process, later ones to the frame's bytes.
 enum class What {
   kNone,
   kDies,          // the victim, before the frame is sent
@@ -47,7 +47,7 @@ struct Fault {
   bool silent = false;  // the frame says whether something follows
 };
 
-// OfProcess: it happens to a process. Silences: somebody may wait for what does not come.
+// It happens to a process. Silences: somebody may wait for what does not come.
 inline bool OfProcess(What w) { return w == What::kStops || (w >= What::kDies && w <= What::kReceiverDies); }
 inline bool Silences(const Fault& f) {
   return OfProcess(f.what) || f.what == What::kLost || f.what == What::kSwapped || f.silent ||
@@ -65,7 +65,7 @@ struct Board {
   std::atomic<uint16_t> port[kRoles];
 };
 
-// Event: a line in the pipe; shorter than PIPE_BUF, so it is written whole.
+// A line in the pipe; shorter than PIPE_BUF, so it is written whole.
 struct Event {
   enum Type : uint8_t { kListening, kEnded, kDone, kBroken, kNotice } type{};
   Role who{};
@@ -84,7 +84,7 @@ class Pipe {
     std::strncpy(e.text, text.c_str(), sizeof e.text - 1);
     (void)!write(fd_[1], &e, sizeof e);
   }
-  // Hear: false when nothing comes for `ms`.
+  // False when nothing comes for `ms`.
   bool Hear(Event& e, int ms) const {
     pollfd p{fd_[0], POLLIN, 0};
     return poll(&p, 1, ms) > 0 && read(fd_[0], &e, sizeof e) == sizeof e;

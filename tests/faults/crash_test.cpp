@@ -24,7 +24,7 @@ using namespace store;
 
 constexpr uint64_t kSerials = 8, kBody = 2000;
 
-// Told: what the life knows to be done; it would have acted upon it.
+// What the life knows to be done; it would have acted upon it.
 struct Told {
   int calls;
   bool received[kSerials], asked[kSerials], claimed[kSerials], finished[kSerials], audited[kSerials];
@@ -59,7 +59,7 @@ auto Call(F&& call, H&& half) {
 void None() {}
 
 std::string PathOf(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)); }
-// Synced: a sync that succeeded, remembered by the disk.
+// A sync that succeeded, remembered by the disk.
 int Synced(int fd, int r) {
   if (disk && !r) disk->Sync(PathOf(fd));
   return r;
@@ -154,7 +154,7 @@ void Claim(Store& s, uint64_t serial, bool finish = true) {
   told->finished[serial] = true;
 }
 
-// Life: every operation of a store and of the dealer's state that changes the disk, and two starts.
+// Every operation of a store and of the dealer's state that changes the disk, and two starts.
 void Life(const std::string& dir) {
   {
     DealerState dealer(dir + "/dealer");
@@ -184,7 +184,7 @@ void Life(const std::string& dir) {
   s.Burn(6);
 }
 
-// InChild: runs f, which dies at call `at`; false when it made fewer calls than that.
+// Runs f, which dies at call `at`; false when it made fewer calls than that.
 bool InChild(const std::string& dir, int at, Death how, const std::function<void()>& f) {
   told->calls = 0;
   pid_t child = fork();
@@ -236,7 +236,7 @@ void CheckSerials(Store& s, bool first) {
   EXPECT_LE(s.ledger().answer(kPair), asked);
 }
 
-// Sound: what a start finds after the death.
+// What a start finds after the death.
 void Sound(const std::string& dir, bool first) {
   {
     Store s(dir + "/store");
@@ -273,7 +273,7 @@ struct Crash : testing::Test {
     told = static_cast<Told*>(mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(told, MAP_FAILED);
   }
-  // Begin: a life that ends at call `at`.
+  // A life that ends at call `at`.
   bool Begin(const fuzz::Folder& folder, int at, Death how) {
     *told = {};
     std::filesystem::create_directory(folder / "w");

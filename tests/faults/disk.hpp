@@ -20,18 +20,18 @@ class Disk {
     Sync(root);
     for (const auto& e : std::filesystem::recursive_directory_iterator(root)) Sync(e.path());
   }
-  // Sync: of a file or a folder.
+  // Of a file or a folder.
   void Sync(const std::string& path) {
     if (std::filesystem::is_directory(path))
       names_[path] = NamesIn(path);
     else
       content_[Number(path)] = Read(path);
   }
-  // Unnamed: `path` is about to lose its name.
+  // `path` is about to lose its name.
   void Unnamed(const std::string& path) const {
     if (std::filesystem::exists(path)) (void)!::link(path.c_str(), Kept(Number(path)).c_str());
   }
-  // Lose: power goes.
+  // Power goes.
   void Lose() const {
     for (const auto& [dir, names] : names_)
       for (const auto& [name, number] : NamesIn(dir)) {

@@ -14,14 +14,14 @@ namespace suf::faults {
 
 using namespace net;
 
-// Sent: a frame as its sender gave it to the channel.
+// A frame as its sender gave it to the channel.
 struct Sent {
   Role from{}, to{};
   uint16_t kind = 0;
   Bytes payload;
 };
 
-// Dependent: whether frames of this kind depend on a claimed bundle.
+// Whether frames of this kind depend on a claimed bundle.
 inline bool Dependent(uint16_t kind) {
   return kind == kClaim || kind == kAck || kind == kGo || kind == kOfflineEnd || kind == kOnlineEnd || kind == kBye ||
          kind >= kFirstRun;
@@ -59,7 +59,7 @@ class Faulty final : public Channel {
     watch_.board.fired = Now();
     Act(Bytes(header.begin(), header.end()), Bytes(payload.begin(), payload.end()), kind);
   }
-  // Pass: and then what was held back.
+  // And then what was held back.
   void Pass(View header, View payload) {
     below_.set_timeout(Millis{1500});
     Under{below_}.Put(header, payload);
@@ -118,7 +118,7 @@ class Faulty final : public Channel {
         SUF_CHECK(false);
     }
   }
-  // Other: the frame of the reference at this place, or `after` it on the same way; the last one when there is none.
+  // The frame of the reference at this place, or `after` it on the same way; the last one when there is none.
   const Sent& Other(int after) const {
     const Sent* found = nullptr;
     int k = 0;
@@ -136,7 +136,7 @@ class Faulty final : public Channel {
     }
     return f;
   }
-  // Await: Take with a patience that the fault may cut short while we wait.
+  // Take with a patience that the fault may cut short while we wait.
   Frame Await(size_t limit) {
     for (double begun = Now();;) {
       double slice = Now();

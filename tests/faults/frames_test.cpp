@@ -31,7 +31,7 @@ namespace {
 constexpr double kLimit = 30, kPatience = 120;  // seconds: for the others to end; where time is not the subject
 constexpr int kWorkers = 12;
 
-// Outcome: of one case; problem is empty when all is well.
+// Of one case; problem is empty when all is well.
 struct Outcome {
   bool run = false;
   double seconds = 0;  // from the fault to the end of all others
@@ -100,7 +100,7 @@ std::string KindName(uint16_t kind) {
   throw Bug(Str("a frame of kind ", kind, ", which no session has"));
 }
 
-// Codes: the exit codes that the fault may lead to; any other one is wrong.
+// The exit codes that the fault may lead to; any other one is wrong.
 std::set<int> Codes(const Fault& f, uint16_t kind) {
   bool length = f.what == What::kShort || f.what == What::kLong || (f.what == What::kHead && f.bit < 32);
   bool words = f.what == What::kFlip || f.what == What::kReplay;
@@ -111,7 +111,7 @@ std::set<int> Codes(const Fault& f, uint16_t kind) {
   return {0, 3, 4};
 }
 
-// Harmless: a fault that nobody needs to notice.
+// A fault that nobody needs to notice.
 bool Harmless(const Fault& f, uint16_t kind) {
   bool mac = kind >= kClaim && kind <= kBye && kind != kEnd;
   if (OfProcess(f.what) || kind == kEnd) return true;
@@ -124,7 +124,7 @@ bool Harmless(const Fault& f, uint16_t kind) {
   return f.what == What::kFlip && kind == kRequest && f.bit >= 32 && f.bit < 64;  // at most so many bundles
 }
 
-// Judge: what is wrong with an outcome; empty when nothing is.
+// What is wrong with an outcome; empty when nothing is.
 std::string Judge(const Fault& f, const Sent& frame, const Outcome& o) {
   if (!o.run) return "the case itself died";
   if (o.problem[0]) return o.problem;
@@ -172,7 +172,7 @@ class Case {
     kill(pid_[int(r)], SIGKILL);
     waitpid(std::exchange(pid_[int(r)], 0), nullptr, 0);
   }
-  // Keep: what the ledger of a party says; its next start forgets what is over.
+  // What the ledger of a party says; its next start forgets what is over.
   void Keep(Role r) {
     if (r == Role::kDealer) return;
     std::vector<Record>& all = history_[PartyOf(r)];
@@ -208,7 +208,7 @@ class Case {
     static const std::regex sentence("(the |frame |bytes |cannot |an? |bundle |nobody )[^\\n]{10,380}");
     if (e.code && !std::regex_match(e.text, sentence)) problems_ += Str("no sentence: ", e.text);
   }
-  // Over: the role has nothing more to do.
+  // The role has nothing more to do.
   bool Over(Role r) const { return r == Role::kData ? done_ : ended_[int(r)] >= scene_.board.dialled[int(r)].load(); }
   template <class F>
   void Await(F&& over, double seconds, const std::string& what) {
@@ -227,7 +227,7 @@ class Case {
     return s;
   }
 
-  // Broken: the inference with the fault.
+  // The inference with the fault.
   void Broken() {
     Board& b = scene_.board;
     for (Role r : {Role::kDealer, Role::kModel, Role::kData}) Begin(r);
@@ -254,7 +254,7 @@ class Case {
     }
   }
 
-  // Next: the inference after it, on the same stores.
+  // The inference after it, on the same stores.
   void Next() {
     Outcome before = out_;
     Need(before.result != 2, "a wrong result");
@@ -269,7 +269,7 @@ class Case {
     out_ = before;
   }
 
-  // CheckLedgers: no serial is left open, what was claimed is burnt or done, and no frame left under two claims.
+  // No serial is left open, what was claimed is burnt or done, and no frame left under two claims.
   void CheckLedgers() {
     std::map<uint64_t, uint32_t> last[2];
     std::set<uint64_t> claimed[2], sent[2];
@@ -329,7 +329,7 @@ class Case {
   std::vector<Record> history_[2];
 };
 
-// Place: a frame of the reference run, by its number among those of its sender on its link.
+// A frame of the reference run, by its number among those of its sender on its link.
 struct Place {
   const Sent* frame;
   int index;
@@ -386,7 +386,7 @@ T* Shared(size_t n) {
   return static_cast<T*>(p);
 }
 
-// RunAll: by kWorkers processes, since a case forks and so wants no threads; `ended` is called in them as a case ends.
+// By kWorkers processes, since a case forks and so wants no threads; `ended` is called in them as a case ends.
 void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes,
             const std::function<void(size_t)>& ended) {
   auto* next = Shared<std::atomic<size_t>>(1);
@@ -424,21 +424,21 @@ std::vector<Sent> Reference(Setting& setting) {
   return all;
 }
 
-// OfDevice: a fault that a device has a part in: P0 or P1 goes, or a frame of keys or of a run does not come as it was.
+// A fault that a device has a part in: P0 or P1 goes, or a frame of keys or of a run does not come as it was.
 bool OfDevice(const Fault& f) {
   if (f.what == What::kDies || f.what == What::kStops) return f.victim != Role::kDealer;
   const bool bytes = f.kind == kChunk || f.kind >= kFirstRun;
   return bytes && (f.what == What::kLost || (f.what == What::kFlip && f.bit == 0));
 }
 
-// Asked: what the command line asks for; of `parts` of the sweep number `part`, from 0 on.
+// What the command line asks for; of `parts` of the sweep number `part`, from 0 on.
 struct Asked {
   std::string backend = SUF_BACKEND, pattern;
   bool all = false, table = false;
   size_t part = 0, parts = 1;
 };
 
-// Failures: of one plan.
+// Of one plan.
 size_t Failures(const Asked& a, bool far) {
   fuzz::Folder folder;
   Setting setting(folder.path(), far, a.backend);

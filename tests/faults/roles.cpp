@@ -34,7 +34,7 @@ Bytes ReadAll(const std::string& path) {
   return {s.begin(), s.end()};
 }
 
-// Noted: what a role does with each frame that it is about to send.
+// What a role does with each frame that it is about to send.
 void Noted(const Scene& s, Role self, const Sent& f) {
   if (s.setting.reference.empty()) {
     Writer w;
@@ -59,7 +59,7 @@ std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
   return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
 }
 
-// Serve: sessions until somebody kills us; each one's end is told.
+// Sessions until somebody kills us; each one's end is told.
 void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::function<void(Channel&)>& session) {
   Listener listener(*s.setting.own[int(self)], {"127.0.0.1", 0}, std::move(peers), kAmple);
   s.board.port[int(self)] = listener.port();

@@ -7,11 +7,11 @@
 
 namespace suf::faults {
 
-// Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link. name: of the
+// What all cases share; made once, before anybody forks. far: the plan is one for a far link. name: of the
 // backend; one that no fork survives is that of the roles that OnDevice names, the others compute with packed.
 struct Setting {
   Setting(const std::string& folder, bool far, std::string name);
-  // Adopt: in the process of a role: such a backend.
+  // In the process of a role: such a backend.
   void Adopt(Role role);
   const std::string name;
   std::unique_ptr<pfss::Backend> backend;
@@ -24,12 +24,12 @@ struct Setting {
   std::vector<Sent> reference;
 };
 
-// OnDevice: who computes on a device in a case, as a process takes most of a second to open one: all three where
+// Who computes on a device in a case, as a process takes most of a second to open one: all three where
 // nothing goes wrong, else the party that is to notice: the peer of the one that dies or stops, or who is sent what is
 // wrong.
 bool OnDevice(const Fault& fault, Role role);
 
-// Scene: one case.
+// One case.
 struct Scene {
   Setting& setting;
   Board& board;
@@ -38,23 +38,23 @@ struct Scene {
   Fault fault;
 };
 
-// Start: forks the role; its process id. Dealer and model owner run until they are killed.
+// Forks the role; its process id. Dealer and model owner run until they are killed.
 int Start(const Scene& scene, Role role);
 
 // StoreOf, SentFile: where a role keeps what it keeps.
 inline std::string StoreOf(const Scene& s, Role r) { return s.dir + "/" + Name(r); }
 inline std::string SentFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".sent"; }
-// Entry: of a SentFile, per dependent frame.
+// Of a SentFile, per dependent frame.
 struct Entry {
   uint64_t serial = 0;
   uint16_t kind = 0, counts = 0;  // counts: long enough that it cannot be the same by chance
   Hash hash{};
 };
-// FramesFile: the frames themselves, of a scene without fault.
+// The frames themselves, of a scene without fault.
 inline std::string FramesFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".frames"; }
 std::vector<Sent> ReadFrames(const std::string& path);
 
-// Record: of a ledger, read from its file as it is.
+// Of a ledger, read from its file as it is.
 struct Record {
   uint64_t serial = 0;
   uint32_t fate = 0, zero = 0;

@@ -7,14 +7,14 @@
 namespace suf::compiler::internal {
 
 std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output);
-// NeedsWrap: whether powers of x need 1[x_hat < r].
+// Whether powers of x need 1[x_hat < r].
 bool NeedsWrap(const Compiled& c, int ring);
 
 std::vector<Bit> PieceNumber(const Compiled& c);
 
 // ---- dcf.cpp
 std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
-// StepDcfOfWide: constants at x >> shift, read off a DCF on all bits of x; WideDcfKeyBits: of a wire of k bits.
+// Constants at x >> shift, read off a DCF on all bits of x; WideDcfKeyBits: of a wire of k bits.
 Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring);
 int64_t WideDcfKeyBits(int k, int ring);
 // ---- dense.cpp
@@ -26,7 +26,7 @@ struct Grid {
   int a = 0, p = 0, width = 1;                // width: powers of the place in a piece, one where it has one place
   std::vector<std::vector<uint64_t>> tables;  // (outputs x width), 2^p numbers in two's complement
   std::vector<int> bits;                      // (outputs x width): |read| < 2^(bits - 2), or the ring
-  // Cuts: of the place, unless functions are constant, and of the piece's number.
+  // Of the place, unless functions are constant, and of the piece's number.
   std::vector<Cut> Cuts(int shift, bool placed) const {
     std::vector<Cut> cuts;
     if (shift > 0 && placed) cuts.push_back({shift, a + 1});
@@ -35,25 +35,25 @@ struct Grid {
   }
 };
 Grid GridOf(const Compiled& c, int ring);
-// CutsItself: whether a lowering reads a function behind a shift from z's own digits, and needs no wire for x.
+// Whether a lowering reads a function behind a shift from z's own digits, and needs no wire for x.
 bool CutsItself(const Compiled& c, const Lowering& l);
 std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
 std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
                               Openings openings);
-// BothReadings: how many words of the dealer WindowBoth's borrow multiplies: by power, and by output.
+// How many words of the dealer WindowBoth's borrow multiplies: by power, and by output.
 inline int BothReadings(const Compiled& c, const Grid& g) { return g.width + c.f.outputs; }
-// ReadRings: in which a read and the step to the neighbour's are opened: |read| < 2^(here - 2), |step| < 2^(step - 2),
+// In which a read and the step to the neighbour's are opened: |read| < 2^(here - 2), |step| < 2^(step - 2),
 // or the result's ring.
 struct ReadRings {
   int here, step;
 };
-// ReadRingsOf: of WindowBoth's read of output o's n-th Taylor coefficient; of a group of RowLut's on n bits.
+// Of WindowBoth's read of output o's n-th Taylor coefficient; of a group of RowLut's on n bits.
 inline ReadRings ReadRingsOf(const Grid& g, int o, int n, int ring, Openings openings) {
   if (openings == Openings::kWide) return {ring, ring};
   const int here = std::min(ring, g.bits[size_t(o * g.width + n)]);
   return {here, std::min(ring, here + 1)};
 }
-// BothReads: of WindowBoth's tables at a wire with its offset, cut at bit `cut`: by output and power what the piece
+// Of WindowBoth's tables at a wire with its offset, cut at bit `cut`: by output and power what the piece
 // gives and the step to the piece below, and e, the sign of the place, times powers of r's place.
 struct BothReads {
   struct Read {
@@ -65,7 +65,7 @@ struct BothReads {
 BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
                    Openings openings);
 ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings);
-// RowRun: some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
+// Some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
 // plan, else the lightest runs. Behind a shift digits may be trees, of which all runs share the lowest.
 struct RowRun {
   std::vector<Cut> cuts;

@@ -103,7 +103,7 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
 inline constexpr size_t kLanes = 32, kWords = 12;
 using Lanes = uint64_t[kWords][kLanes];
 
-// Append: `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
+// `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
 inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* mask) {
   int shift = at % 64, first = at / 64;
   for (int w = 0; w * 64 < len; ++w) {

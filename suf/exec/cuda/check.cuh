@@ -11,7 +11,7 @@ namespace suf::exec::cuda {
 
 inline void Launched(const char* kernel) { Launched(), Check(int(cudaGetLastError()), kernel); }
 
-// Blocks: of `threads` threads for n of them; at least one, at most so many.
+// Of `threads` threads for n of them; at least one, at most so many.
 inline unsigned Blocks(uint64_t n, unsigned threads, uint64_t most = 1u << 30) {
   const uint64_t blocks = (n + threads - 1) / threads;
   return unsigned(blocks < 1 ? 1 : blocks > most ? most : blocks);

@@ -8,7 +8,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// Library: a shared library's functions by name; null where it is not there.
+// A shared library's functions by name; null where it is not there.
 class Library {
  public:
   explicit Library(std::initializer_list<const char*> names) {
@@ -49,7 +49,7 @@ const Nvrtc& Compiler() {
   return *nvrtc;
 }
 
-// Driver: what the runtime has no name for in all versions.
+// What the runtime has no name for in all versions.
 struct Driver {
   decltype(cuModuleLoadData)* load;
   decltype(cuModuleUnload)* unload;
@@ -68,7 +68,7 @@ const Driver& Cuda() {
   return *driver;
 }
 
-// Fine: errors of the driver have the numbers of the runtime's.
+// Errors of the driver have the numbers of the runtime's.
 void Fine(CUresult r, const char* call) { Check(int(r), call); }
 
 }  // namespace

@@ -13,14 +13,14 @@ struct CUfunc_st;
 
 namespace suf::exec::cuda {
 
-// CompilerName: of the compiler that Compile calls, with its version; empty where it is not on this machine.
+// Of the compiler that Compile calls, with its version; empty where it is not on this machine.
 std::string CompilerName();
-// Compile: a translation unit for devices of one architecture, as in "sm_90"; headers: texts by the names by which they
+// A translation unit for devices of one architecture, as in "sm_90"; headers: texts by the names by which they
 // are included. Thread-safe. Throws Cause::kRefused with the compiler's first complaint.
 Bytes Compile(const std::string& text, std::span<const std::pair<const char*, const char*>> headers,
               const std::string& architecture);
 
-// Module: machine code on the current device, and its one kernel.
+// Machine code on the current device, and its one kernel.
 class Module {
  public:
   Module() = default;
@@ -32,7 +32,7 @@ class Module {
     std::swap(module_, o.module_), std::swap(kernel_, o.kernel_);
     return *this;
   }
-  // Launch: params: the kernel's one parameter, which is copied.
+  // Params: the kernel's one parameter, which is copied.
   void Launch(View params, unsigned blocks, unsigned threads, Stream s) const;
 
  private:

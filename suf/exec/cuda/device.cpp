@@ -12,7 +12,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// Held: bytes that are had, and the most there were.
+// Bytes that are had, and the most there were.
 class Held {
  public:
   void Take(size_t bytes) {
@@ -28,7 +28,7 @@ class Held {
 };
 Held on_device, pinned;
 
-// Ranges: pages that kernels reach at the host's own address; each copy of a frame asks.
+// Pages that kernels reach at the host's own address; each copy of a frame asks.
 class Ranges {
  public:
   void Add(const void* p, size_t bytes) {
@@ -54,18 +54,18 @@ class Ranges {
 Ranges& reached = *new Ranges;  // pages are unpinned until the very end of a process
 thread_local int64_t launches = 0;
 
-// Reach: notes pinned pages, if they have one address for both.
+// Notes pinned pages, if they have one address for both.
 void Reach(void* p, size_t bytes) {
   void* there = nullptr;
   if (cudaHostGetDevicePointer(&there, p, 0) != cudaSuccess) (void)cudaGetLastError();
   if (there == p) reached.Add(p, bytes);
 }
 
-// Called: throws unless the call was fine.
+// Throws unless the call was fine.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
 #define SUF_CALL(call) Called((call), #call)
 
-// Look: what the driver says.
+// What the driver says.
 GpuLook Look(int index) {
   GpuLook out;
   (void)cudaDriverGetVersion(&out.driver);

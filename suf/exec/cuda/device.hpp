@@ -23,13 +23,13 @@ namespace suf::exec::cuda {
 using exec::Gpu;
 using exec::kLeastMajor;
 
-// WhyNot: as exec::WhyNot, of this machine; the driver is asked once a process and device.
+// As exec::WhyNot, of this machine; the driver is asked once a process and device.
 std::string WhyNot(int index = 0);
-// Find: throws Cause::kResource with WhyNot.
+// Throws Cause::kResource with WhyNot.
 Gpu Find(int index = 0);
-// Use: makes a device the one of this thread.
+// Makes a device the one of this thread.
 void Use(int index);
-// Free: bytes of the current device that nobody has.
+// Bytes of the current device that nobody has.
 size_t Free();
 // MostHeld: bytes that this process had at most so far, as Memory of all its devices and as pages of its own that they
 // reach (Pinned, PinHostBuffers).
@@ -37,15 +37,15 @@ struct Most {
   size_t device = 0, pinned = 0;
 };
 Most MostHeld();
-// Launched: one more kernel of this thread was launched, or described as part of a Graph. Launches: how many so far.
+// One more kernel of this thread was launched, or described as part of a Graph. Launches: how many so far.
 void Launched();
 int64_t Launches();
 
 using Stream = CUstream_st*;
-// Finish: returns when all that was asked of a stream is done; throws what failed therein.
+// Returns when all that was asked of a stream is done; throws what failed therein.
 void Finish(Stream s);
 
-// Queue: a stream of its own, of the device that is current when it is made. Moved, never copied.
+// A stream of its own, of the device that is current when it is made. Moved, never copied.
 class Queue {
  public:
   // urgent: what is asked of it goes before what others ask for.
@@ -63,7 +63,7 @@ class Queue {
   Stream stream_ = nullptr;
 };
 
-// Mark: an event: a place in a queue that another queue, or the host, waits for.
+// An event: a place in a queue that another queue, or the host, waits for.
 class Mark {
  public:
   // timed: Between may ask for it.
@@ -78,14 +78,14 @@ class Mark {
   void Await(Stream s) const;  // what is asked of s from now on waits for the place
   void Wait() const;           // the host does
   bool Passed() const;         // whether it would not wait
-  // Between: seconds from one timed mark to another; both have passed.
+  // Seconds from one timed mark to another; both have passed.
   static double Between(const Mark& from, const Mark& to);
 
  private:
   CUevent_st* event_ = nullptr;
 };
 
-// Memory: bytes on the device, 256-byte aligned, not set; wiped when they go. Throws Cause::kResource with the bytes
+// Bytes on the device, 256-byte aligned, not set; wiped when they go. Throws Cause::kResource with the bytes
 // that are needed and free.
 class Memory {
  public:
@@ -105,7 +105,7 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-// Pinned: pages of the host that the device reads and writes by itself; wiped when they go.
+// Pages of the host that the device reads and writes by itself; wiped when they go.
 class Pinned {
  public:
   Pinned() = default;
@@ -125,7 +125,7 @@ class Pinned {
   size_t bytes_ = 0;
 };
 
-// Hold: what is asked of a stream between Begin and End waits for End, 2 ms at most: it runs as one piece, however long
+// What is asked of a stream between Begin and End waits for End, 2 ms at most: it runs as one piece, however long
 // it took to ask for it.
 class Hold {
  public:
@@ -138,9 +138,9 @@ class Hold {
   uint32_t count_ = 0;
 };
 
-// PinHostBuffers: exec::HostBuffer's pages are pinned from now on.
+// exec::HostBuffer's pages are pinned from now on.
 void PinHostBuffers();
-// Reached: whether kernels read and write this memory of the host at its own address: of Pinned and of such buffers.
+// Whether kernels read and write this memory of the host at its own address: of Pinned and of such buffers.
 bool Reached(const void* p, size_t bytes);
 
 // Upload, Download: in the stream's order, by a copy engine; the host's memory stays until then. UploadNow,
@@ -152,7 +152,7 @@ void UploadNow(void* to, const void* from, size_t bytes, Stream s);
 void DownloadNow(void* to, const void* from, size_t bytes, Stream s);
 void Set(void* to, uint8_t value, size_t bytes, Stream s);
 
-// Graph: work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
+// Work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
 // it is given comes after the pieces with these numbers; returns the piece's number.
 class Graph {
  public:
@@ -166,7 +166,7 @@ class Graph {
     f(capture_.stream());
     return End();
   }
-  // Ready: ends the description. Launch: after all that was asked of the stream before.
+  // Ends the description. Launch: after all that was asked of the stream before.
   void Ready();
   void Launch(Stream s) const;
 
@@ -179,7 +179,7 @@ class Graph {
   std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, what must be done before those after it
 };
 
-// Check: throws Cause::kResource for a runtime error, with the call.
+// Throws Cause::kResource for a runtime error, with the call.
 void Check(int error, const char* call);
 
 }  // namespace suf::exec::cuda

@@ -10,7 +10,7 @@ namespace suf::fss::cuda {
 // kThreads: of a block; a persistent grid has one block a processor, which then has 96 registers a thread.
 inline constexpr int kThreads = 640;
 
-// Quad: 16 bytes, a block of AES or a seed, low word first.
+// 16 bytes, a block of AES or a seed, low word first.
 struct Quad {
   uint32_t x, y, z, w;
 };
@@ -23,12 +23,12 @@ __device__ __forceinline__ Quad Load(const uint4* p) {
   return {v.x, v.y, v.z, v.w};
 }
 __device__ __forceinline__ void Store(uint4* p, Quad a) { *p = make_uint4(a.x, a.y, a.z, a.w); }
-// Spread: all ones where the low bit of x is set.
+// All ones where the low bit of x is set.
 __device__ __forceinline__ uint32_t Spread(uint32_t x) { return 0u - (x & 1); }
-// Choose: yes where the mask is set, else no.
+// Yes where the mask is set, else no.
 __device__ __forceinline__ Quad Choose(uint32_t mask, Quad yes, Quad no) { return no ^ (mask & (yes ^ no)); }
 
-// SboxTimes: the first T-table, MixColumns of (S(x), 0, 0, 0), low byte first; the others are its rotations.
+// The first T-table, MixColumns of (S(x), 0, 0, 0), low byte first; the others are its rotations.
 struct SboxTimes {
   uint32_t at[256];
 };
@@ -69,7 +69,7 @@ class Aes {
     __syncthreads();
   }
 
-  // SetKey: expands a key. TakeRoundKeys: 44 words that are expanded already.
+  // Expands a key. TakeRoundKeys: 44 words that are expanded already.
   __device__ __forceinline__ void SetKey(Quad key) {
     k_[0] = key.x, k_[1] = key.y, k_[2] = key.z, k_[3] = key.w;
     uint32_t rcon = 1;
@@ -85,7 +85,7 @@ class Aes {
 #pragma unroll
     for (int i = 0; i < 44; ++i) k_[i] = from[i];
   }
-  // SetTileKey: AES_{tree key}(le32 program | le32 kind | le64 tile).
+  // AES_{tree key}(le32 program | le32 kind | le64 tile).
   __device__ __forceinline__ void SetTileKey(const uint8_t* tree_key, uint32_t program, uint32_t kind, uint64_t tile) {
     const uint32_t* const w = reinterpret_cast<const uint32_t*>(tree_key);
     SetKey({w[0], w[1], w[2], w[3]});
@@ -93,13 +93,13 @@ class Aes {
   }
 
   __device__ __forceinline__ Quad Encrypt(Quad s) const { return Rounds<1>(s ^ Key(0)) ^ Key(10); }
-  // Hash: AES(sigma x) ^ sigma x, sigma(low | high) = high | low ^ high.
+  // AES(sigma x) ^ sigma x, sigma(low | high) = high | low ^ high.
   __device__ __forceinline__ Quad Hash(Quad x) const {
     const Quad s = {x.z, x.w, x.x ^ x.z, x.y ^ x.w};
     return Rounds<1>(s ^ Key(0)) ^ Key(10) ^ s;
   }
 
-  // Counter: of blocks (a, b, c, counter) the first round but for the counter's bytes.
+  // Of blocks (a, b, c, counter) the first round but for the counter's bytes.
   __device__ __forceinline__ Quad Counter(uint32_t a, uint32_t b, uint32_t c) const {
     a ^= k_[0], b ^= k_[1], c ^= k_[2];
     return {k_[4] ^ Lookup<0, 0>(a) ^ Lookup<1, 1>(b) ^ Lookup<2, 2>(c),
@@ -126,13 +126,13 @@ class Aes {
     if constexpr (kTable < kTables) return Entry<kTable, kByte>(s);
     return __byte_perm(Entry<kTable % 2, kByte>(s), 0, 0x1032);
   }
-  // Column: of a round, from the four columns of its diagonal.
+  // Of a round, from the four columns of its diagonal.
   __device__ __forceinline__ uint32_t Column(uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t key) const {
     const uint32_t low = Entry<0, 0>(a) ^ Entry<1, 1>(b) ^ key;
     if constexpr (kTables == 4) return low ^ Entry<2, 2>(c) ^ Entry<3, 3>(d);
     return low ^ __byte_perm(Entry<0, 2>(c) ^ Entry<1, 3>(d), 0, 0x1032);
   }
-  // LastColumn: S alone, which stands in bytes 1 and 2 of table 0 and in bytes 2 and 3 of table 1.
+  // S alone, which stands in bytes 1 and 2 of table 0 and in bytes 2 and 3 of table 1.
   __device__ __forceinline__ uint32_t LastColumn(uint32_t a, uint32_t b, uint32_t c, uint32_t d) const {
     const uint32_t low = __byte_perm(Entry<0, 0>(a), Entry<0, 1>(b), 0x0051);
     const uint32_t high = __byte_perm(Entry<0, 2>(c), Entry<1, 3>(d), 0x0072);

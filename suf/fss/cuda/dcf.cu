@@ -11,7 +11,7 @@ constexpr int kChunk = 2;
 constexpr int kEvalThreads = 512;  // sums of values take up to 128 registers
 constexpr int kGenThreads = 384;   // two parties take up to 168, and hash side by side
 
-// Shape: how a payload lies in hashes, as in dcf_kernels.hpp, and where in a key.
+// How a payload lies in hashes, as in dcf_kernels.hpp, and where in a key.
 struct Shape {
   int n, words, bits, slots, blocks, chunks;
   bool narrow, shared;
@@ -29,7 +29,7 @@ struct Shape {
   __device__ __forceinline__ uint32_t ValueAt(int d, int word) const {
     return 130 * uint32_t(n) + (uint32_t(d) * uint32_t(words) + uint32_t(word)) * uint32_t(bits);
   }
-  // Tweak: of block q of a child's value; the children themselves have 0 and 1.
+  // Of block q of a child's value; the children themselves have 0 and 1.
   __device__ __forceinline__ uint32_t Tweak(int q, uint32_t right) const {
     return 2 + uint32_t(q) + (shared ? 0 : right & uint32_t(blocks));
   }
@@ -43,13 +43,13 @@ __device__ __forceinline__ Quad Plus(Quad a, Quad b, uint32_t wide) {
 __device__ __forceinline__ Quad Minus(Quad a, Quad b, uint32_t wide) {
   return {a.x - b.x, a.y - b.y - (a.x < b.x ? wide : 0), a.z - b.z, a.w - b.w - (a.z < b.z ? wide : 0)};
 }
-// Turn: -x where the mask is set.
+// -x where the mask is set.
 __device__ __forceinline__ Quad Turn(Quad x, uint32_t mask, uint32_t wide) {
   const Quad all = {mask, mask, mask, mask};
   return Minus(x ^ all, all, wide);
 }
 __device__ __forceinline__ Quad Swapped(Quad a) { return {a.z, a.w, a.x, a.y}; }
-// AddSlot: a word to an empty slot of a block. Slot: the word of one.
+// A word to an empty slot of a block. Slot: the word of one.
 __device__ __forceinline__ void AddSlot(Quad* block, int slot, uint64_t word, bool narrow) {
   const uint32_t low = uint32_t(word), high = uint32_t(word >> 32);
   if (narrow) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ uint64_t Slot(Quad block, int slot, bool narrow) {
   return slot ? high : low;
 }
 
-// Path: the bits of a number below 2^n, the top one first, as masks.
+// The bits of a number below 2^n, the top one first, as masks.
 struct Path {
   uint64_t high, low;
   __device__ __forceinline__ Path(uint64_t h, uint64_t l, int n) {
@@ -87,7 +87,7 @@ struct BitReader {
   const uint64_t* from;
   uint32_t at = ~0u;
   uint64_t word = 0;
-  // Take: `len` bits from bit `place` on, and others above them.
+  // `len` bits from bit `place` on, and others above them.
   __device__ __forceinline__ uint64_t Take(uint32_t place, int len) {
     const uint32_t shift = place % 64;
     if (place / 64 != at) at = place / 64, word = from[at];
@@ -109,7 +109,7 @@ struct BitWriter {
   }
   __device__ __forceinline__ void Flush() const { to[at] = at <= mixed ? to[at] | word : word; }
 };
-// SeedReader: a key's seeds in turn, each by one load of 16 bytes, also where keys are 8-byte aligned.
+// A key's seeds in turn, each by one load of 16 bytes, also where keys are 8-byte aligned.
 struct SeedReader {
   const uint4* next;
   bool odd;
@@ -132,7 +132,7 @@ __device__ __forceinline__ Quad Root(const uint4* roots, uint64_t i, int party) 
   s.x = (s.x & ~1u) | uint32_t(party);
   return s;
 }
-// Tweaked: what is hashed: a seed without its control bit, and a tweak.
+// What is hashed: a seed without its control bit, and a tweak.
 __device__ __forceinline__ Quad Tweaked(Quad s, uint32_t tweak) { return {(s.x & ~1u) ^ tweak, s.y, s.z, s.w}; }
 
 template <int kTables>

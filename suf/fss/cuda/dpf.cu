@@ -9,7 +9,7 @@ constexpr uint64_t kTile = kDpfTile;
 
 __device__ __forceinline__ uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
 
-// Key: of key i; the words of a tile's keys stand level by level.
+// Of key i; the words of a tile's keys stand level by level.
 struct Key {
   const uint4* first;
   uint32_t stride;
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
                                         : at(uint8_t{});
   return whole & LowOnes(x.bits);
 }
-// Give: word i of results, which is narrower where it is all of one.
+// Word i of results, which is narrower where it is all of one.
 __device__ __forceinline__ void Give(const Results& out, uint64_t i, uint64_t word) {
   const auto at = [&](auto one) { static_cast<decltype(one)*>(out.data)[i] = decltype(one)(word); };
   out.bytes == 8 ? at(uint64_t{}) : out.bytes == 4 ? at(uint32_t{}) : out.bytes == 2 ? at(uint16_t{}) : at(uint8_t{});
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 // kManyKeys: so many keep all processors busy, a key a thread.
 constexpr size_t kManyKeys = size_t{1} << 17;
 
-// BelowOrAt: ones up to bit p of word q of a block.
+// Ones up to bit p of word q of a block.
 __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
   const int last = p - 32 * q;
   return last >= 31 ? ~0u : last < 0 ? 0 : (2u << last) - 1;
@@ -157,7 +157,7 @@ class Walker {
       : key_(key), depth_(depth), node_(first), last_(last), half_(half), s_(root), kept_(root) {}
   __device__ __forceinline__ bool AtNode() const { return d_ == depth_; }
   __device__ __forceinline__ uint32_t Control() const { return s_.x & 1; }
-  // Next: on to the next node.
+  // On to the next node.
   __device__ __forceinline__ void Next() {
     ++node_;
     s_ = kept_, d_ = kept_at_;
@@ -166,7 +166,7 @@ class Walker {
       if ((node_ & ((2u << h) - 1)) == 1u << h && h < depth_) s_ = rights_[h], d_ = depth_ - h;
     }
   }
-  // Step: returns whether *block is a leaf block now.
+  // Returns whether *block is a leaf block now.
   __device__ __forceinline__ bool Step(const Aes<kTables>& aes, Quad* block) {
     const bool leaf = AtNode();
     const uint64_t parts = node_ ^ last_;
@@ -204,7 +204,7 @@ class Walker {
   Quad s_, kept_, rights_[kRights] = {};
 };
 
-// Sink: appends `len` <= `left` bits to words.
+// Appends `len` <= `left` bits to words.
 struct Sink {
   Results out;
   uint64_t to;  // the next word
@@ -223,7 +223,7 @@ struct Sink {
   }
 };
 
-// Parities: of the groups of 2^level bits of a word, side by side, level <= 6.
+// Of the groups of 2^level bits of a word, side by side, level <= 6.
 __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   for (int l = 0; l < level; ++l) {
     x = (x ^ x >> 1) & 0x5555555555555555;
@@ -234,7 +234,7 @@ __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   return x;
 }
 
-// SliceWords: words of a window that a thread makes. Many keys are walked with the fewest hashes: short trees are cut
+// Words of a window that a thread makes. Many keys are walked with the fewest hashes: short trees are cut
 // finer, since the way to a node is short. Few keys are cut until every processor has walks, as a long one is waited
 // for.
 int SliceWords(const Batch& b, int level, int m) {
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
   }
 }
 
-// DenseLanes: of a warp that make one key's leaf blocks, four in turn or more; then all lanes add up each block.
+// Of a warp that make one key's leaf blocks, four in turn or more; then all lanes add up each block.
 constexpr uint32_t DenseLanes(int n) {
   const uint32_t lanes = n < 10 ? 2 : 1u << (n - 9);
   return lanes < 32 ? lanes : 32;

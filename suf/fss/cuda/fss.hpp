@@ -11,7 +11,7 @@ namespace suf::fss::cuda {
 
 using exec::cuda::Stream;
 
-// Piece: `blocks` blocks of a section of the PRG, from number `first` on, to `to`, which is 16-byte aligned.
+// `blocks` blocks of a section of the PRG, from number `first` on, to `to`, which is 16-byte aligned.
 struct Piece {
   const Prg::Keys* keys;  // 4-byte aligned
   uint8_t* to;
@@ -19,10 +19,10 @@ struct Piece {
 };
 // kPieceBlocks: most blocks of a piece where many pieces shall keep all processors busy to the end.
 inline constexpr uint32_t kPieceBlocks = 4096;
-// Expand: all pieces, in one launch; pieces and what they point to lie in the device's memory.
+// All pieces, in one launch; pieces and what they point to lie in the device's memory.
 void Expand(const Piece* pieces, size_t count, Stream s);
 
-// Batch: keys of one node, as pfss::Batch: `count` keys on n bits; tree_key: 16 bytes in the device's memory. Elements
+// Keys of one node, as pfss::Batch: `count` keys on n bits; tree_key: 16 bytes in the device's memory. Elements
 // stand one after another: roots 16 bytes, keys ElementBytes of their ring. Roots and keys of DPFs are 16-byte aligned,
 // keys of DCFs 8-byte, tree_key 4-byte.
 struct Batch {

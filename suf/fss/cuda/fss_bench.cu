@@ -20,7 +20,7 @@ namespace {
 using exec::cuda::Memory;
 using suf::bench::Verify;
 
-// Seconds: of what f(stream) asks for: the median of `runs` after two to warm up.
+// Of what f(stream) asks for: the median of `runs` after two to warm up.
 double Seconds(const std::function<void(Stream)>& f, int runs = 9) {
   const exec::cuda::Queue q;
   cudaEvent_t from, to;

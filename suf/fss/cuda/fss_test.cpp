@@ -134,7 +134,7 @@ TEST(Expand, PiecesOfEverySize) {
 
 // ---- DPF
 
-// Dpfs: keys made by the processor, and their copies on the device.
+// Keys made by the processor, and their copies on the device.
 struct Dpfs {
   DpfContext ctx{};
   std::vector<uint64_t> alpha;

@@ -18,7 +18,7 @@ inline std::atomic<int> most_tables{4};
 
 constexpr size_t TableBytes(int tables) { return size_t(tables) << 15; }
 
-// Grid: for work that keeps `warps` warps busy; warps are spread over the processors before they share one.
+// For work that keeps `warps` warps busy; warps are spread over the processors before they share one.
 struct Grid {
   int tables;
   unsigned blocks;
@@ -31,7 +31,7 @@ struct Grid {
   }
 };
 
-// Aligned: a promise of the caller; vectors are loaded and stored whole.
+// A promise of the caller; vectors are loaded and stored whole.
 inline bool Aligned(const void* p, size_t bytes) { return std::bit_cast<uintptr_t>(p) % bytes == 0; }
 
 }  // namespace suf::fss::cuda

@@ -65,7 +65,7 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   }
 }
 
-// AesBound: encrypts n blocks in registers only, the most this variant could do. The blocks differ: the compiler does
+// Encrypts n blocks in registers only, the most this variant could do. The blocks differ: the compiler does
 // equal ones once.
 inline uint64_t AesBound(uint64_t n) {
   alignas(16) uint8_t rk[176] = {1};

@@ -24,7 +24,7 @@ inline void Square(const Plane* a, Plane* out) {
   Reduce(c, out);
 }
 
-// SubBytes: x^254, then the affine map.
+// x^254, then the affine map.
 inline void SubBytes(Plane* x) {
   Plane x2[8], x3[8], x12[8], x14[8], y[8];
   Square(x, x2), Times(x2, x, x3);
@@ -61,7 +61,7 @@ inline void AddRoundKey(Plane* x, const uint8_t* key) {
   for (int b = 0; b < 8; ++b) x[b] ^= -(k >> b & 1);
 }
 
-// Transpose8: the 8 x 8 bit matrix whose row i is byte i.
+// The 8 x 8 bit matrix whose row i is byte i.
 inline uint64_t Transpose8(uint64_t x) {
   uint64_t t = (x ^ x >> 7) & 0x00aa00aa00aa00aa;
   x ^= t ^ t << 7;
@@ -142,7 +142,7 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   Wipe(block, sizeof block);
 }
 
-// AesHash: H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL with xL the high quadword.
+// H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL with xL the high quadword.
 inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) {
   uint64_t s[16], e[16];
   for (size_t i = 0; i < n; i += 8) {
@@ -158,7 +158,7 @@ inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n
   }
 }
 
-// AesBound: encrypts n blocks; without AES instructions the ordinary path is all there is.
+// Encrypts n blocks; without AES instructions the ordinary path is all there is.
 inline uint64_t AesBound(uint64_t n) {
   alignas(16) uint8_t rk[176] = {}, x[128] = {};
   for (uint64_t i = 0; i < n; i += 8) AesEncrypt(rk, x, x, 8);

@@ -11,7 +11,7 @@
 
 namespace suf::fss::bench {
 
-// Beside: seconds of one kernel(), of one AES block in registers, and of one other() if there is one: the best of nine
+// Seconds of one kernel(), of one AES block in registers, and of one other() if there is one: the best of nine
 // rounds, each the best of a few dozen slices short enough to fall between two turns of a scheduler.
 struct Beside {
   double kernel = 1e300, block = 1e300, other = 1e300;

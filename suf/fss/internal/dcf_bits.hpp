@@ -8,7 +8,7 @@ inline uint64_t Word64(const uint8_t* p, size_t k) {
   return x;
 }
 inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
-// BitReader: takes words of bits from `words` 8-byte words, with whatever follows above them.
+// Takes words of bits from `words` 8-byte words, with whatever follows above them.
 class BitReader {
  public:
   BitReader(const uint8_t* from, size_t words, size_t at) : from_(from), last_(words - 1), at_(at) {}
@@ -24,7 +24,7 @@ class BitReader {
   const uint8_t* from_;
   size_t last_, at_;
 };
-// BitWriter: appends words of bits to whole 8-byte words.
+// Appends words of bits to whole 8-byte words.
 class BitWriter {
  public:
   explicit BitWriter(uint8_t* to) : to_(to) {}
@@ -62,7 +62,7 @@ inline uint64_t ToEven(uint64_t x) {
   return (x | x << 1) & 0x5555555555555555;
 }
 
-// Reverse: bit 63 - i at i.
+// Bit 63 - i at i.
 inline uint64_t Reverse(uint64_t x) {
   x = __builtin_bswap64(x);
   x = (x >> 4 & 0x0f0f0f0f0f0f0f0f) | (x & 0x0f0f0f0f0f0f0f0f) << 4;

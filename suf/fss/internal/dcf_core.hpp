@@ -30,7 +30,7 @@ template <bool kNarrow>
 inline Vec Turn(Vec x, Vec sign) {
   return Minus<kNarrow>(x ^ sign, sign);
 }
-// WidePoints: numbers of up to 128 bits, a low and a high word each; the high ones are zero where n <= 64.
+// Numbers of up to 128 bits, a low and a high word each; the high ones are zero where n <= 64.
 struct WidePoints {
   Points low, high;
   void Set(size_t i, const uint64_t* x, size_t words) {
@@ -48,7 +48,7 @@ struct WideBits {
 inline Vec Choose(Vec mask, Vec yes, Vec no) { return no ^ (mask & (yes ^ no)); }
 inline Vec WithoutControl(Vec s) { return s & Lanes(~uint64_t{1}, ~uint64_t{0}); }
 
-// Values: blocks of kKeys keys in working memory; row r is a level's block.
+// Blocks of kKeys keys in working memory; row r is a level's block.
 struct Values {
   uint8_t* p;
   uint8_t* Row(size_t r) const { return p + r * 16 * kKeys; }
@@ -78,7 +78,7 @@ inline void SetSlot(uint8_t* place, uint64_t x) {
   __builtin_memcpy(place, &x, kNarrow ? 4 : 8);
 }
 
-// Start: the seeds of kHalf vectors of keys; their control bit is the party.
+// The seeds of kHalf vectors of keys; their control bit is the party.
 inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
   Vec all[kWide];
   Roots(root, count, party, all);
@@ -176,7 +176,7 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   Wipe(s, sizeof s), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
-// KeyBits: the bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
+// The bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
 struct KeyBits {
   const uint8_t* at[kKeys];
   size_t words;  // of 8 bytes, of a key
@@ -184,7 +184,7 @@ struct KeyBits {
     for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * key_bytes;
   }
   Vec Block(int w, int number) const { return Gather(at + w * kLanes, 16 * size_t(number)); }
-  // From: 64 bits from bit `from` of each key of kPart vectors in the low halves, or as many as the keys have and then
+  // 64 bits from bit `from` of each key of kPart vectors in the low halves, or as many as the keys have and then
   // others.
   void From(int part, size_t from, Vec (&x)[kPart]) const {
     const size_t shift = from % 64, word = from / 64;
@@ -249,7 +249,7 @@ struct Payloads {
   const KeyBits& bits;
   Values sums;  // a row a block
 
-  // Correction: V_CW of level d, block q.
+  // V_CW of level d, block q.
   void Correction(int d, int part, int q, Vec (&c)[kPart]) const {
     const size_t payload = size_t(shape.words) * size_t(shape.bits);
     bits.template Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
@@ -257,7 +257,7 @@ struct Payloads {
   static Vec More(Vec before, Vec value, Vec control, Vec c) {
     return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
   }
-  // Others: the blocks after the first, of seeds without their control bits.
+  // The blocks after the first, of seeds without their control bits.
   void Others(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart], const Vec (&control)[kPart]) const {
     const int blocks = shape.blocks();
     const Vec none[kPart] = {};

@@ -7,7 +7,7 @@
 
 namespace suf::fss::internal {
 
-// DcfShape: how a payload lies in hashes. A slot is 32 bits where a word fits, else 64. The values of both children
+// How a payload lies in hashes. A slot is 32 bits where a word fits, else 64. The values of both children
 // share one block where they fit it, the right one in the high half; else each has blocks of its own.
 struct DcfShape {
   int n, words, bits;

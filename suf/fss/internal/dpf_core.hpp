@@ -3,7 +3,7 @@
 // Included inside a variant's namespace after its lanes: no guard, no include of its own.
 namespace {
 
-// Group: the correction words of kGroup keys in a row of a tile; a short group is copied, for the lanes that have no
+// The correction words of kGroup keys in a row of a tile; a short group is copied, for the lanes that have no
 // key read, too.
 class Group {
  public:
@@ -23,7 +23,7 @@ class Group {
   Group(const Group&) = delete;
   ~Group() { Wipe(copy_, copied_); }
   Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
-  // Fetch: asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
+  // Asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
   void Fetch(int level) const {
     const uint8_t* const p = at_ + next_tile_ + size_t(level) * stride_;
     for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b, 0, 2);
@@ -89,32 +89,32 @@ inline void Leaf(const RoundKeys& keys, const Group& group, int depth, const Bit
   }
 }
 
-// Parity: bit 0 of each low half becomes the parity of its lane.
+// Bit 0 of each low half becomes the parity of its lane.
 inline Vec Parity(Vec x) {
   x ^= Swap(x);
   for (int s = 32; s; s /= 2) x ^= x >> s;
   return x;
 }
 
-// UpTo: in each lane the bits 0 .. x mod 128 of its 128.
+// In each lane the bits 0 .. x mod 128 of its 128.
 inline Vec UpTo(Vec x) {
   const Vec low = ~Vec{} >> (63 - (x & 63)), high = BitMask(x, 6), upper = Lanes(0, ~uint64_t{0});
   return (low & high) | (~upper & (low | high));
 }
-// GroupIn64: 2^level ones where the aligned group of x mod 128 has them in its half. By words: a vector's shift by a
+// 2^level ones where the aligned group of x mod 128 has them in its half. By words: a vector's shift by a
 // secret common to its halves is one by a register's count, which valgrind takes for a leak.
 inline uint64_t GroupIn64(uint64_t x, int level) {
   if (level >= 6) return ~uint64_t{0};
   const uint64_t size = uint64_t{1} << level;
   return ((uint64_t{1} << size) - 1) << (x & (64 - size));
 }
-// InHalf: `group` in the half that bit 6 of x names, of a group of 128 bits in both.
+// `group` in the half that bit 6 of x names, of a group of 128 bits in both.
 inline Vec InHalf(Vec group, Vec x, int level) {
   const Vec upper = Lanes(0, ~uint64_t{0});
   return level == 7 ? group : group & ~(BitMask(x, 6) ^ upper);
 }
 
-// Put: bit 0 of each lane to out[0], out[step], .., shifted.
+// Bit 0 of each lane to out[0], out[step], .., shifted.
 inline void Put(const Vec (&y)[kWide], size_t count, int shift, size_t step, uint64_t* out) {
   alignas(64) uint64_t bits[2 * kGroup];
   for (int w = 0; w < kWide; ++w) Store(reinterpret_cast<uint8_t*>(bits + 2 * kLanes * w), y[w] & 1);
@@ -124,7 +124,7 @@ inline void Put(const Vec (&y)[kWide], size_t count, int shift, size_t step, uin
 
 inline uint64_t LowBits(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
 
-// DpfPointTile: the share bit at position x of level `level`, where x may be a secret: selections by masks.
+// The share bit at position x of level `level`, where x may be a secret: selections by masks.
 void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level, const uint64_t* x, uint64_t* out) {
   const RoundKeys keys(tile_key);
   const int depth = t.n - (level < 8 ? 8 : level), shift = level < 8 ? level : 0;
@@ -148,7 +148,7 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
   }
 }
 
-// DpfParityTile: shares of 1[x < alpha] at m public points a key. With t_d the control bit at depth d of x's path, a
+// Shares of 1[x < alpha] at m public points a key. With t_d the control bit at depth d of x's path, a
 // share of "alpha is in the sibling on the right" is t_d ^ t_(d+1); over all levels where x turns left the sum
 // telescopes to the t_d where x turns, and the leaf block has the rest. Here 1[alpha <= x], which one party turns.
 void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const uint64_t* x, int m, uint64_t* out) {
@@ -180,7 +180,7 @@ void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const ui
   }
 }
 
-// Twins: key generation of kStep vectors of keys, both parties in step. On alpha's path their seeds and control bits
+// Key generation of kStep vectors of keys, both parties in step. On alpha's path their seeds and control bits
 // differ by Delta at every level: party 1's seed is party 0's and Delta. Two halves take turns: while one is hashed,
 // what follows the other's hash is done between the rounds of AES. Two blocks are stored a hash and no more: a seed's
 // first whitening serves as its last one, too, and kRest is what is missing then.
@@ -198,7 +198,7 @@ class Twins {
     Wipe(x_, sizeof x_), Wipe(h_, sizeof h_);
   }
 
-  // Ready: vector w's next hash, of its seeds with a tweak.
+  // Vector w's next hash, of its seeds with a tweak.
   void Ready(int w, Vec tweak) {
     const Vec x = First(keys_, Sigma(s_[w] ^ tweak));
     Zero(x_, w) = x, One(x_, w) = x ^ turned_[w];
@@ -210,9 +210,9 @@ class Twins {
       if (r % 2 && r / 2 < kHalfStep) between((1 - half) * kHalfStep + r / 2);
     });
   }
-  // Both: H(s_0) ^ H(s_1).
+  // H(s_0) ^ H(s_1).
   Vec Both(int w) { return Zero(h_, w) ^ One(h_, w); }
-  // Down: vector w goes down a level; returns its word.
+  // Vector w goes down a level; returns its word.
   Vec Down(int w, Vec right) {
     // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is set
     const Vec c = Both(w) ^ (~right & delta_[w]);
@@ -232,7 +232,7 @@ class Twins {
   Halves x_, h_;
 };
 
-// DpfGenTile: both parties in step.
+// Both parties in step.
 void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
                 size_t keys_count, uint8_t* cw) {
   constexpr size_t kKeys = size_t(kLanes) * kStep;

@@ -9,7 +9,7 @@ namespace suf::fss::internal {
 
 typedef uint64_t Seed __attribute__((vector_size(16)));  // a block; element 0 is its low quadword
 
-// DpfTile: the keys of a tile, as one party has them.
+// The keys of a tile, as one party has them.
 struct DpfTile {
   int n, party;
   const uint8_t *root, *cw;

@@ -4,7 +4,7 @@ namespace {
 
 using internal::Seed;
 
-// CtMask: all ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
+// All ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
 inline Seed CtMask(uint64_t x) {
   Seed m = -(Seed{x, x} & 1);
   asm("" : "+x"(m));
@@ -36,7 +36,7 @@ struct Range {
   size_t Count(int above) const { return size_t((last >> above) - First(above)) + 1; }
 };
 
-// Straight: Walk for `count` seeds, each along its own path.
+// Walk for `count` seeds, each along its own path.
 inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int levels,
                      const uint64_t* path, Seed* node) {
   const RoundKeys keys(tile_key);
@@ -56,13 +56,13 @@ inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t
   }
 }
 
-// Bits64: 64 bits from bit `at` of quadwords in a row, `end` of them.
+// 64 bits from bit `at` of quadwords in a row, `end` of them.
 inline uint64_t Bits64(const uint64_t* x, size_t at, size_t end) {
   const size_t k = at / 64, shift = at % 64;
   return x[k] >> shift | (k + 1 < end ? x[k + 1] : 0) << 1 << (63 - shift);
 }
 
-// Groups: bits first + (j << level), j < m, of the parities of the groups of 2^level bits in the quadwords x[0 .. end).
+// Bits first + (j << level), j < m, of the parities of the groups of 2^level bits in the quadwords x[0 .. end).
 inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, uint64_t* out) {
   const size_t words = (m + 63) / 64;
   for (size_t q = 0; q < words; ++q) out[q] = 0;
@@ -81,7 +81,7 @@ inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, u
   }
 }
 
-// WindowOf: the windows of `count` keys from key k0 on.
+// The windows of `count` keys from key k0 on.
 void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int level,
               const uint64_t* lo, size_t m, Seed* scratch, uint64_t* out) {
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
@@ -158,7 +158,7 @@ constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
 constexpr size_t kFullStep = size_t{kLanes} * kStep;
 static_assert(kFullStep <= internal::kFullKeys);
 
-// DpfFullTile: the whole domains of `count` <= kFullStep keys from key k0 on, a key in each lane. All their nodes of
+// The whole domains of `count` <= kFullStep keys from key k0 on, a key in each lane. All their nodes of
 // a level are walked together, node after node, so that the upper levels, which have few, fill the pipeline, too.
 // 2^(n-8) - 1 + 2^(n-7) AES calls a key.
 void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
@@ -237,7 +237,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
 }
 
-// Shifted: out[q] = bits 64 q + shift ... of the quadwords x[0 .. count], a quadword each.
+// out[q] = bits 64 q + shift ... of the quadwords x[0 .. count], a quadword each.
 inline void Shifted(const uint64_t* x, size_t count, unsigned shift, uint64_t* out) {
   constexpr size_t kWords = sizeof(Vec) / 8;
   auto at = [](const uint64_t* p) { return Load(reinterpret_cast<const uint8_t*>(p)); };
@@ -248,7 +248,7 @@ inline void Shifted(const uint64_t* x, size_t count, unsigned shift, uint64_t* o
   for (; q < count; ++q) out[q] = x[q] >> shift | x[q + 1] << 1 << (63 - shift);
 }
 
-// CutWindow: writes whole words.
+// Writes whole words.
 void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* out) {
   const size_t first = lo / 64, count = (m + 63) / 64;
   const unsigned shift = lo % 64;

@@ -20,7 +20,7 @@ inline Vec BitMask(Vec x, int i) {
   return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
 }
 
-// Hold: all blocks are in registers here, whatever else then is not.
+// All blocks are in registers here, whatever else then is not.
 inline void Hold(__m128i (&x)[8]) {
   asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3]), "+x"(x[4]), "+x"(x[5]), "+x"(x[6]), "+x"(x[7]));
 }

@@ -15,7 +15,7 @@ inline Vec Gather(const uint8_t* const* p, size_t at) {
   const __m256i hi = _mm256_inserti128_si256(_mm256_castsi128_si256(LoadBlock(p[2] + at)), LoadBlock(p[3] + at), 1);
   return (Vec)_mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1);
 }
-// ScatterLines: by the transpose of 4 x 4 lanes.
+// By the transpose of 4 x 4 lanes.
 inline void ScatterLines(const Vec* x, uint64_t* to, size_t stride) {
   auto pairs = [&](int i) { return _mm512_shuffle_i64x2((__m512i)x[i], (__m512i)x[i + 1], 0x44); };
   auto others = [&](int i) { return _mm512_shuffle_i64x2((__m512i)x[i], (__m512i)x[i + 1], 0xee); };
@@ -38,7 +38,7 @@ inline Vec BitMask(Vec x, int i) {
   asm("vpsraq $63, %0, %0" : "+v"(m));  // clang makes a mask register of the intrinsic
   return (Vec)m;
 }
-// AndXor: f ^ (m & v).
+// f ^ (m & v).
 inline __m512i AndXor(__m512i f, __m512i m, __m512i v) { return _mm512_ternarylogic_epi64(f, m, v, 0x78); }
 
 inline Vec Sigma(Vec x) {
@@ -74,7 +74,7 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   Rounds(keys, x, last, out, [](int) {});
 }
 
-// LaneMasks: entry b has all ones in lane l where bit l of b is set.
+// Entry b has all ones in lane l where bit l of b is set.
 struct LaneMasks {
   alignas(64) uint64_t v[16][8];
 };
@@ -87,7 +87,7 @@ constexpr LaneMasks MakeLaneMasks() {
 }
 inline constexpr LaneMasks kLaneMasks = MakeLaneMasks();
 
-// PublicBits: masks by a table, indexed by one bit of each of a vector's four points.
+// Masks by a table, indexed by one bit of each of a vector's four points.
 class PublicBits {
  public:
   explicit PublicBits(const uint64_t* x) {

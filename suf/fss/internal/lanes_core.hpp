@@ -4,7 +4,7 @@ namespace {
 
 constexpr size_t kGroup = size_t(kLanes) * kWide;
 
-// SecretBits: masks of one bit of all points by shifts, for points that are secret. A variant without a faster way
+// Masks of one bit of all points by shifts, for points that are secret. A variant without a faster way
 // reads public ones so, too.
 class SecretBits {
  public:
@@ -17,13 +17,13 @@ class SecretBits {
   Vec x_[kWide];
 };
 
-// Lanes: the pattern of a block in every lane.
+// The pattern of a block in every lane.
 inline Vec Lanes(uint64_t low, uint64_t high) {
   Vec x;
   for (int l = 0; l < kLanes; ++l) x[2 * l] = low, x[2 * l + 1] = high;
   return x;
 }
-// Mask: of each seed's control bit, its lowest, from LowBit; the barrier keeps compilers from a branch, or a mask
+// Of each seed's control bit, its lowest, from LowBit; the barrier keeps compilers from a branch, or a mask
 // register.
 inline Vec Mask(Vec bit) {
   asm("" : "+v"(bit));
@@ -31,7 +31,7 @@ inline Vec Mask(Vec bit) {
 }
 inline Vec Control(Vec s) { return Mask(LowBit(s)); }
 
-// Blocks: `count` blocks of 16 bytes, then zeros up to kGroup of them.
+// `count` blocks of 16 bytes, then zeros up to kGroup of them.
 struct Blocks {
   alignas(64) uint8_t b[16 * kGroup];
   Blocks(const uint8_t* p, size_t count) {
@@ -42,17 +42,17 @@ struct Blocks {
   Vec At(int w) const { return Load(b + 16 * kLanes * w); }
 };
 
-// Points: x of each key of a group, zeros after the last.
+// x of each key of a group, zeros after the last.
 struct Points {
   alignas(64) uint64_t x[kGroup] = {};
   ~Points() { Wipe(x, sizeof x); }
   Vec At(int w) const { return Spread(x + w * kLanes); }
 };
 
-// AsRoot: a root of each lane, its low bit the party.
+// A root of each lane, its low bit the party.
 inline Vec AsRoot(Vec x, int party) { return (x & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(party), 0); }
 
-// Roots: the roots of `count` keys, their low bit the party.
+// The roots of `count` keys, their low bit the party.
 inline void Roots(const uint8_t* root, size_t count, int party, Vec (&s)[kWide]) {
   const Blocks blocks(root, count);
   for (int w = 0; w < kWide; ++w) s[w] = AsRoot(blocks.At(w), party);

@@ -18,30 +18,30 @@ inline Vec Load(const uint8_t* p) {
   return x;
 }
 inline void Store(uint8_t* p, Vec x) { __builtin_memcpy(p, &x, sizeof x); }
-// Gather: the block at p[l] + at in lane l.
+// The block at p[l] + at in lane l.
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
-// ScatterLines: lane l of four vectors, one after the other, to to[l stride].
+// Lane l of four vectors, one after the other, to to[l stride].
 inline void ScatterLines(const Vec* x, uint64_t* to, size_t) {
   for (size_t w = 0; w < 4; ++w) Store(reinterpret_cast<uint8_t*>(to + 2 * w), x[w]);
 }
-// Spread: word l in both halves of lane l.
+// Word l in both halves of lane l.
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
-// LowBit: the lowest bit of each lane in both of its halves.
+// The lowest bit of each lane in both of its halves.
 inline Vec LowBit(Vec x) { return __builtin_shufflevector(x, x, 0, 0) & 1; }
 inline Vec Swap(Vec x) { return __builtin_shufflevector(x, x, 1, 0); }
-// BitMask: all ones in each half whose bit i is set; the barrier keeps compilers from turning it back into a branch.
+// All ones in each half whose bit i is set; the barrier keeps compilers from turning it back into a branch.
 inline Vec BitMask(Vec x, int i) {
   x = x >> i & 1;
   asm("" : "+x"(x));
   return -x;
 }
 
-// Sigma: sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
+// sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
 inline Vec Sigma(Vec x) { return Swap(x) ^ (x & Vec{0, ~uint64_t{0}}); }
 // First, Last: what Rounds starts with and what it adds at its end, for a hash of sigma(x) = s.
 inline Vec First(const RoundKeys&, Vec s) { return s; }
 inline Vec Last(const RoundKeys&, Vec s) { return s; }
-// Rest: First(s) ^ Last(s).
+// First(s) ^ Last(s).
 inline Vec Rest(const RoundKeys&) { return Vec{}; }
 // Rounds: AES of `first` ^ `last`; between(r) is called after round r of 1 .. 9, or after them, for work that is done
 // meanwhile.

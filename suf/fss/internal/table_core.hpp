@@ -10,7 +10,7 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
 
-// Ones: how many bits of a secret word, or of `count` in a row, are set.
+// How many bits of a secret word, or of `count` in a row, are set.
 inline uint64_t Ones(uint64_t x);
 inline uint64_t Ones(const uint64_t* x, size_t count);
 
@@ -36,10 +36,10 @@ inline void WithWord(int w, F f) {
 }
 
 inline unsigned LowBits(int w) { return (1u << w) - 1; }
-// UsedBits: the bits of a table's word that count (w < 3 leaves some of the byte).
+// The bits of a table's word that count (w < 3 leaves some of the byte).
 inline uint64_t UsedBits(int w) { return w >= 6 ? ~uint64_t{0} : (uint64_t{1} << (1 << w)) - 1; }
 
-// EqualMask: all ones where a = b, both below 2^63.
+// All ones where a = b, both below 2^63.
 inline uint64_t EqualMask(uint64_t a, uint64_t b) {
   uint64_t differ = a ^ b;
   asm("" : "+r"(differ));
@@ -86,7 +86,7 @@ void CmpAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) 
   }
 }
 
-// BitAt: bit `at` of a word, both secret: a shift, where compilers like a bit test, which valgrind takes for a load.
+// Bit `at` of a word, both secret: a shift, where compilers like a bit test, which valgrind takes for a load.
 inline uint8_t BitAt(uint64_t word, unsigned at) {
   word >>= at;
   asm("" : "+r"(word));
@@ -143,7 +143,7 @@ void RotateAll(int w, const uint8_t* t, const uint16_t* lo, int m, size_t n, uin
   }
 }
 
-// Bits64: 64 bits from bit `at` of a string that ends at bit `end` > at; no word that holds none of them is read.
+// 64 bits from bit `at` of a string that ends at bit `end` > at; no word that holds none of them is read.
 inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end) {
   const size_t word = at / 64, s = at % 64;
   const uint64_t next = (word + 1) * 64 < end && s ? Load<uint64_t>(bits, word + 1) : 0;
@@ -178,7 +178,7 @@ void Select(int w, const uint8_t* t, const uint16_t* idx, const T* const* column
   count == 1 ? SelectAll<T, 1>(w, t, idx, columns, n, out) : SelectAll<T, 2>(w, t, idx, columns, n, out);
 }
 
-// TableWord: word q of a table of width w, without what does not count.
+// Word q of a table of width w, without what does not count.
 inline uint64_t TableWord(int w, const uint8_t* t, size_t i, size_t q) {
   if (w > 6) return Load<uint64_t>(t, (i << (w - 6)) + q);
   uint64_t x = 0;
@@ -186,7 +186,7 @@ inline uint64_t TableWord(int w, const uint8_t* t, size_t i, size_t q) {
   return x & UsedBits(w);
 }
 
-// Exchanged: bit v is bit v ^ at of x, at < 64.
+// Bit v is bit v ^ at of x, at < 64.
 inline uint64_t Exchanged(uint64_t x, unsigned at) {
   constexpr uint64_t kLow[6] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
                                 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
@@ -320,7 +320,7 @@ void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* column
   Wipe(table, sizeof table);
 }
 
-// OnesIn: the bits [begin, end) of a string that are set, begin < end.
+// The bits [begin, end) of a string that are set, begin < end.
 inline uint64_t OnesIn(const uint64_t* x, size_t begin, size_t end) {
   const size_t first = begin / 64, last = (end - 1) / 64;
   const uint64_t from = ~uint64_t{0} << begin % 64, to = ~uint64_t{0} >> (63 - (end - 1) % 64);

@@ -5,7 +5,7 @@
 
 namespace suf::func::internal {
 
-// ParserNames: every function, constant and variable that the parser knows, and its binary operators.
+// Every function, constant and variable that the parser knows, and its binary operators.
 struct ParserNames {
   std::set<std::string> functions, constants, variables, operators;
 };

@@ -9,7 +9,7 @@
 
 namespace suf::func::internal {
 
-// Text: a string that grows by words and numbers.
+// A string that grows by words and numbers.
 class Text {
  public:
   Text& operator<<(std::string_view s) {
@@ -42,7 +42,7 @@ class Text {
 
 inline bool Blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Line: the words of one line, read in turn.
+// The words of one line, read in turn.
 class Line {
  public:
   Line(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
@@ -50,13 +50,13 @@ class Line {
   [[noreturn]] void Bad(const T&... wanted) const {
     Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted...);
   }
-  // Most: `count` would be more than `most` of `what`.
+  // `count` would be more than `most` of `what`.
   void Most(size_t count, size_t most, const char* what) const {
     if (count > most)
       Fail(Cause::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
            "; split the function");
   }
-  // More: whether a word follows; a word that begins with # begins a comment, up to the line's end.
+  // Whether a word follows; a word that begins with # begins a comment, up to the line's end.
   bool More() {
     while (at_ != end_ && Blank(*at_)) ++at_;
     if (at_ != end_ && *at_ == '#') at_ = end_;
@@ -71,7 +71,7 @@ class Line {
   void Keyword(std::string_view word) {
     if (Word("a word") != word) Bad("the word '", word, "'");
   }
-  // Sign: whether the next word is that character; it is read then.
+  // Whether the next word is that character; it is read then.
   bool Sign(char c) {
     if (!More() || *at_ != c || (at_ + 1 != end_ && !Blank(at_[1]))) return false;
     ++at_;
@@ -87,7 +87,7 @@ class Line {
     }
     return v;
   }
-  // Number: of the line in the text.
+  // Of the line in the text.
   int Number() const { return number_; }
   int Small(const char* wanted, int most) {
     U128 v = Unsigned(wanted);

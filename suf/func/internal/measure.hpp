@@ -14,7 +14,7 @@ inline int64_t Round(double v) { return int64_t(std::floor(v + 0.5)); }
 // kEveryPoint: domains of up to 2^kEveryPoint points are measured at every point.
 inline constexpr int kEveryPoint = 24;
 
-// Extremes: of f at the integers of an interval; `exact` when every one was looked at.
+// Of f at the integers of an interval; `exact` when every one was looked at.
 struct Extremes {
   double least = INFINITY, most = -INFINITY;
   bool exact = true;

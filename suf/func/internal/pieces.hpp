@@ -11,7 +11,7 @@ namespace suf::func::internal {
 
 inline constexpr int kMostFitted = 3;
 
-// Shape: what is tried: degree, ring, and how many bits each coefficient is finer than the result asked for.
+// What is tried: degree, ring, and how many bits each coefficient is finer than the result asked for.
 struct Shape {
   Knots knots = Knots::kFree;
   int degree = 1;
@@ -21,7 +21,7 @@ struct Shape {
 };
 Shape WithSlope(Shape s, int slope);
 
-// Local: a piece [begin, end), its coefficients at begin and its error.
+// A piece [begin, end), its coefficients at begin and its error.
 struct Local {
   int64_t begin = 0, end = 0;
   std::vector<uint64_t> c;
@@ -29,7 +29,7 @@ struct Local {
   bool exact = true;
 };
 
-// Pieces: fits one shape. Each kind of knots gives at most `most` pieces within `bound`, or none where that is not
+// Fits one shape. Each kind of knots gives at most `most` pieces within `bound`, or none where that is not
 // possible.
 class Pieces {
  public:
@@ -42,26 +42,26 @@ class Pieces {
         unit_(std::ldexp(1, q.result.scale + s.slope)),
         room_(std::ldexp(1, s.ring - 1)),
         progress_(std::move(progress)) {}
-  // Uniform: pieces of 2^w.
+  // Pieces of 2^w.
   Found Uniform(int w, double bound, size_t most) const;
-  // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
+  // Of 2^p pieces each on both sides of 0, single points below 2^p.
   Found Octaves(int p, double bound, size_t most) const;
-  // Cuts: at the request's.
+  // At the request's.
   Found Cuts(double bound, size_t most) const;
-  // Free: each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
+  // Each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
   // point.
   Found Free(double bound, size_t most) const;
 
  private:
-  // Fit: the piece [a, b); its error is infinite where it is over `bound` or the ring.
+  // The piece [a, b); its error is infinite where it is over `bound` or the ring.
   // `quick`: by samples alone where that is not all points.
   Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const;
   // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
   template <class F>
   Found Along(double bound, size_t most, const F& next) const;
-  // Width: of the widest piece from x on, up to `last`; at least 1. `guess`: where the search begins.
+  // Of the widest piece from x on, up to `last`; at least 1. `guess`: where the search begins.
   int64_t Width(int64_t x, int64_t last, int64_t guess, double bound) const;
-  // Hopeless: whether half of the domain alone takes far more than `most` free pieces, as eight pieces at each of 32
+  // Whether half of the domain alone takes far more than `most` free pieces, as eight pieces at each of 32
   // places show.
   bool Hopeless(double bound, size_t most) const;
   // Given: Along for knots that do not depend on the function: too many of them are found out by counting.

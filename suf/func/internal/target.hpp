@@ -12,7 +12,7 @@
 
 namespace suf::func::internal {
 
-// Target: the function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
+// The function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
 class Target {
  public:
   explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
@@ -43,7 +43,7 @@ class Target {
   // every: whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
-  // Reach: the least and the largest value with their places, as every point, or 1,025 between the tails, and the
+  // The least and the largest value with their places, as every point, or 1,025 between the tails, and the
   // tails' ends show them.
   struct Reach {
     double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
@@ -65,13 +65,13 @@ class Target {
         if (*tail && from < to) see(Argument(x), (*tail)->At(Argument(x)));
     return out;
   }
-  // Argument: x as a real number.
+  // x as a real number.
   double Argument(int64_t x) const { return std::ldexp(double(x), -q_.in.scale); }
-  // Cut: the first x of at least v.
+  // The first x of at least v.
   int64_t Cut(double v) const {
     return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
   }
-  // Word: where x lies in the domain.
+  // Where x lies in the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
  private:
@@ -82,7 +82,7 @@ class Target {
            "; give it a value or a tail there, or another range");
     return y;
   }
-  // WantFinite: throws Cause::kInput with the places where values_ are not finite.
+  // Throws Cause::kInput with the places where values_ are not finite.
   void WantFinite() const;
 
   const FitRequest& q_;
@@ -92,17 +92,17 @@ class Target {
   std::vector<double> values_;
 };
 
-// WantRoom: throws Cause::kRefused where no fit within the request's error stays in the result's ring, with the bits or
+// Throws Cause::kRefused where no fit within the request's error stays in the result's ring, with the bits or
 // the scale that would do.
 void WantRoom(const FitRequest& q, const Target::Reach& reach);
 
-// Useless: no fit is of use to the caller.
+// No fit is of use to the caller.
 [[noreturn]] void Useless(const FitRequest& q, const std::string& why);
 
-// OutOfReach: no fit of at most `most` pieces or values keeps the request's error.
+// No fit of at most `most` pieces or values keeps the request's error.
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
-// FitBipartite: of a request of that form, which has been checked.
+// Of a request of that form, which has been checked.
 Fitted<Function> FitBipartite(const FitRequest& q);
 
 }  // namespace suf::func::internal

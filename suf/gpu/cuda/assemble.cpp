@@ -67,7 +67,7 @@ class Assembler {
 
   uint8_t* In(const Room& r) const { return base_.slab + r.at; }
 
-  // Pieces: of the PRG words of a chapter, short enough that all processors have some.
+  // Of the PRG words of a chapter, short enough that all processors have some.
   void Pieces(const Chapter& chapter) {
     std::vector<fss::cuda::Piece> pieces;
     for (const auto& [i, room] : chapter.drawn) {

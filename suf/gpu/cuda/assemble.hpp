@@ -9,17 +9,17 @@
 
 namespace suf::gpu::cuda {
 
-// InputForm: how an input's words lie; the same in every run, or the codes are made again.
+// How an input's words lie; the same in every run, or the codes are made again.
 struct InputForm {
   int bytes = 0;
   bool is_signed = false;
   bool operator==(const InputForm&) const = default;
 };
 
-// Sections: (party, section) of all PRG words of a plan, in order of their keys.
+// (party, section) of all PRG words of a plan, in order of their keys.
 std::vector<std::array<uint32_t, 2>> Sections(const pfss::Trace& t, const DevicePlan& plan);
 
-// Base: where things lie: the slab; a table of addresses, one an input, in order of its nodes; keys of sections.
+// Where things lie: the slab; a table of addresses, one an input, in order of its nodes; keys of sections.
 struct Base {
   uint8_t* slab = nullptr;
   uint8_t* inputs = nullptr;
@@ -36,12 +36,12 @@ struct Assembled {
   std::vector<const fss::cuda::Piece*> pieces;  // by chapter: of its PRG words
   std::vector<size_t> many;
 };
-// Assemble: the codes. Their size does not depend on the addresses.
+// The codes. Their size does not depend on the addresses.
 Assembled Assemble(const pfss::Schedule& s, Role role, const DevicePlan& plan, const Base& base);
 
-// ArrayOf: a value in memory.
+// A value in memory.
 Array ArrayOf(const pfss::Schedule& s, const DevicePlan& plan, const Base& base, const Assembled& codes, int node);
-// Inputs: a plan's input nodes, in order.
+// A plan's input nodes, in order.
 std::vector<int> Inputs(const pfss::Trace& t, const DevicePlan& plan);
 
 }  // namespace suf::gpu::cuda

@@ -22,7 +22,7 @@ void Tell(const std::string& line) {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-// Cuda: executors of one device. Plans, memory and graphs of traces that ran stay for the next runs.
+// Executors of one device. Plans, memory and graphs of traces that ran stay for the next runs.
 class Cuda : public Backend {
  public:
   Cuda(Capabilities can, int index, Groups groups)
@@ -86,7 +86,7 @@ class Cuda : public Backend {
  private:
   // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.
   static constexpr int64_t kWorth = int64_t{1} << 24;
-  // Needed: bytes of a new instance, with inputs that stay and are not there yet. Without bytes_of those are left out.
+  // Bytes of a new instance, with inputs that stay and are not there yet. Without bytes_of those are left out.
   int64_t Needed(const Schedule& s, Role role, const DevicePlan& plan, const InputBytes& bytes_of) const {
     constexpr size_t kBeside = size_t{64} << 20;  // what the device keeps for itself
     const int64_t values = int64_t(plan.slab + kBeside);
@@ -94,7 +94,7 @@ class Cuda : public Backend {
     const DeviceCost cost = DeviceCostOf(s, role, plan, bytes_of);
     return values + cost.codes + std::max<int64_t>(0, cost.weights + cost.inputs - weights_.bytes());
   }
-  // NewInstance: null where the device has no memory for it: what it lacks is told.
+  // Null where the device has no memory for it: what it lacks is told.
   std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role, const InputBytes& bytes_of, Lack* lack) {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
@@ -125,7 +125,7 @@ class Cuda : public Backend {
     if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
     return plan;
   }
-  // Keep: of a run that is over, or of none yet.
+  // Of a run that is over, or of none yet.
   void Keep(const Key& key, std::unique_ptr<Instance> i) {
     std::lock_guard l(m_);
     if (const auto it = kept_.find(key); it != kept_.end()) it->second.idle.push_back(std::move(i));

@@ -6,12 +6,12 @@
 
 namespace suf::gpu::cuda {
 
-// Groups: what runs them: kernels of their own, compiled where a trace is large enough to be worth it; the interpreter
+// What runs them: kernels of their own, compiled where a trace is large enough to be worth it; the interpreter
 // alone; or kernels of their own always.
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
 
-// TellLines: as CudaTells.
+// As CudaTells.
 void TellLines(std::function<void(const std::string&)> to);
 
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,

@@ -37,7 +37,7 @@ __device__ inline Word WarpSum(Word x) {
 constexpr uint64_t kTeamed = 1056;
 constexpr int kWarps = kThreads / 32;
 
-// BlockSum: of what each warp's threads have of 32 sums, for the first warp's.
+// Of what each warp's threads have of 32 sums, for the first warp's.
 __device__ inline Word BlockSum(Word x) {
   __shared__ Word parts[kWarps][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

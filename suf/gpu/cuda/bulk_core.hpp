@@ -54,7 +54,7 @@ void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
   Each(rows, SuffixOf{x, len, out}, s);
 }
 
-// DotTerm: table_j where bit first + j of row i is set, else 0.
+// table_j where bit first + j of row i is set, else 0.
 SUF_ROW Word DotTerm(const Array& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
   return row::Mask(WordAt(x, data, i, int((first + j) / 64)) >> ((first + j) % 64)) & table[j];
 }
@@ -116,7 +116,7 @@ struct RotSumOf {
   Word mask;
   uint64_t m, len, packed;
   Target out;
-  // Range: of the vectors that row r sums.
+  // Of the vectors that row r sums.
   struct Range {
     uint64_t begin, end;
   };

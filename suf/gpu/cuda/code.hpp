@@ -12,7 +12,7 @@ namespace row = grouping::row;
 
 using row::Word;
 
-// Array: elements of a value in memory: 1, 2, 4, 8 or a multiple of 8 bytes each, low byte first.
+// Elements of a value in memory: 1, 2, 4, 8 or a multiple of 8 bytes each, low byte first.
 struct Array {
   const uint8_t* data = nullptr;
   uint32_t bytes = 0;                     // of an element
@@ -36,7 +36,7 @@ struct MapCode {
   int64_t inner, len;  // len: the last piece's end
 };
 
-// OperandCode: where a member finds one.
+// Where a member finds one.
 struct OperandCode {
   enum From : uint8_t { kNone, kRegister, kCopied, kLoaded, kTable } from;
   int32_t at;    // register, in words of the frame, where the row function finds it
@@ -47,7 +47,7 @@ struct OperandCode {
   MapCode map;        // kLoaded
 };
 
-// MemberCode: what one member does to a row.
+// What one member does to a row.
 struct MemberCode {
   pfss::Op op;
   bool emits, receives, strings;  // strings: its ring is one of bit strings

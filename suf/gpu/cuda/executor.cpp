@@ -60,13 +60,13 @@ void CudaExecutor::OpenKeys(const Randomness& randomness) {
   }
 }
 
-// Note: an input's form; whether it is another one than the codes have.
+// An input's form; whether it is another one than the codes have.
 bool CudaExecutor::Note(int i, const Io::Data& data) {
   const InputForm now{data.bytes, data.is_signed};
   return !(std::exchange(in_->base_.forms.at(i), now) == now);
 }
 
-// AskForms: how all inputs lie that are there before the inference, so that codes and kernels are made once.
+// How all inputs lie that are there before the inference, so that codes and kernels are made once.
 void CudaExecutor::AskForms(Io& io) {
   bool changed = false;
   for (const auto& [i, form] : in_->base_.forms)
@@ -74,7 +74,7 @@ void CudaExecutor::AskForms(Io& io) {
   if (changed) in_->Assembled(s_, role_);
 }
 
-// TakeInputs: those that a batch's instructions name, and the limbs of its weights.
+// Those that a batch's instructions name, and the limbs of its weights.
 void CudaExecutor::TakeInputs(size_t b, Io& io) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
@@ -144,7 +144,7 @@ void CudaExecutor::TakeFrame(const Part& part, Io& io) {
   }
 }
 
-// UploadSection: into the burst that is open. What nobody reads is given back.
+// Into the burst that is open. What nobody reads is given back.
 void CudaExecutor::UploadSection(int i, Io& io) {
   const auto room = plan_.keys.find(i);
   if (room == plan_.keys.end() || burst_of_[size_t(i)] >= 0) return;
@@ -155,7 +155,7 @@ void CudaExecutor::UploadSection(int i, Io& io) {
   bursts_.back().nodes.push_back(i);
 }
 
-// TakeSections: those that a batch reads, and which burst brings the last of them: its kernels wait for that, the host
+// Those that a batch reads, and which burst brings the last of them: its kernels wait for that, the host
 // does not.
 void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
   burst_ = -1;
@@ -170,7 +170,7 @@ void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
   if (opened) bursts_.back().mark.Record(in_->copies_.stream());
 }
 
-// TakeAhead: sections that are here, for the steps to come: some, or all before the inference.
+// Sections that are here, for the steps to come: some, or all before the inference.
 void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (role_ == Role::kDealer) return;
   const std::vector<pfss::Part>& order = s_.key(int(role_));
@@ -188,7 +188,7 @@ void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (all) in_->copies_.Wait();
 }
 
-// GiveBack: the host's memory of sections that are on the device.
+// The host's memory of sections that are on the device.
 void CudaExecutor::GiveBack(Io& io) {
   for (Burst& b : bursts_) {
     if (b.given) continue;
@@ -198,7 +198,7 @@ void CudaExecutor::GiveBack(Io& io) {
   }
 }
 
-// FillWords: of a randomness that is not ours: the host draws.
+// Of a randomness that is not ours: the host draws.
 void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
   for (const auto& [i, room] : c.drawn) {
     Wiped<uint8_t> words((room.bytes + 15) / 16 * 16);
@@ -208,7 +208,7 @@ void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
   }
 }
 
-// ExpandWords: of a chapter, while the one before it runs; the one before that has left its room.
+// Of a chapter, while the one before it runs; the one before that has left its room.
 void CudaExecutor::ExpandWords(size_t c) {
   const Stream s = in_->ahead_.stream();
   if (c >= 2) in_->used_[c % 2].Await(s);
@@ -222,7 +222,7 @@ uint16_t CudaExecutor::ScopeOf(const Instruction& ins) const {
   return node(ins.group ? ins.members.back().node : ins.node).scope;
 }
 
-// Apart: whether the pieces of a batch are measured one by one, as they are of several scopes: a kernel alone, with a
+// Whether the pieces of a batch are measured one by one, as they are of several scopes: a kernel alone, with a
 // mark behind it, takes longer than in a graph.
 bool CudaExecutor::Apart(const Batch& batch) const {
   const std::span all(plan_.plan.instructions);
@@ -231,7 +231,7 @@ bool CudaExecutor::Apart(const Batch& batch) const {
   return timed_ && std::any_of(mine.begin(), mine.end(), other);
 }
 
-// Launch: a batch: asked for piece by piece the first time, and where pieces are measured; as a graph afterwards.
+// A batch: asked for piece by piece the first time, and where pieces are measured; as a graph afterwards.
 void CudaExecutor::Launch(size_t b) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
@@ -266,12 +266,12 @@ void CudaExecutor::Launch(size_t b) {
   graph->Launch(s);
 }
 
-// Stamp: a place that is measured, where anything is: a mark that a clock reads costs some microseconds of each step.
+// A place that is measured, where anything is: a mark that a clock reads costs some microseconds of each step.
 void CudaExecutor::Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const {
   if (timed_) mark.Record(by.stream());
 }
 
-// Back: copies to the host, waited for.
+// Copies to the host, waited for.
 void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>& downloads) {
   Stamp(in_->back_[0], by);
   downloads();
@@ -280,14 +280,14 @@ void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>
   if (timed_) back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
 }
 
-// Meanwhile: what the Io does while a copy is under way is no part of the copy.
+// What the Io does while a copy is under way is no part of the copy.
 void CudaExecutor::Meanwhile(const std::function<void()>& f) {
   const auto begin = Clock::now();
   f();
   meanwhile_ += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// GiveSections: of the dealer, in order: of a batch that is done, while the next one runs. A few megabytes leave
+// Of the dealer, in order: of a batch that is done, while the next one runs. A few megabytes leave
 // together: rooms for more are asked for only when those before are filled.
 void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
   constexpr size_t kTogether = size_t{4} << 20;
@@ -341,7 +341,7 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
   io.Leave();
 }
 
-// Copied: bytes that a batch had moved for it, by scope.
+// Bytes that a batch had moved for it, by scope.
 CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
   Shares out;
   const Batch& batch = plan_.batches[b];
@@ -355,7 +355,7 @@ CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
   return out;
 }
 
-// Report: what a batch took, once it is done. Where scopes are not measured, all of it is told of the one with most
+// What a batch took, once it is done. Where scopes are not measured, all of it is told of the one with most
 // kernels.
 void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   using exec::cuda::Mark;
@@ -410,7 +410,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   io.Done(nodes);
 }
 
-// Prepare: what a batch needs of the host beside the frame. Asked for while the peer works, where that can be.
+// What a batch needs of the host beside the frame. Asked for while the peer works, where that can be.
 void CudaExecutor::Prepare(size_t b, Io& io) {
   const Batch& batch = plan_.batches[b];
   AwaitSections(batch, io);

@@ -12,12 +12,12 @@
 
 namespace suf::gpu::cuda {
 
-// Weights: inputs that stay on the device from run to run, by name, until they have another version; right operands of
+// Inputs that stay on the device from run to run, by name, until they have another version; right operands of
 // products also as limbs, by name and ring. Thread-safe.
 class Weights {
  public:
   using Held = std::shared_ptr<const exec::cuda::Memory>;
-  // Get: the words of an input of `count` elements; uploaded where the version is new: into the memory of the one
+  // The words of an input of `count` elements; uploaded where the version is new: into the memory of the one
   // before where nobody but the caller, who says what he has, holds that.
   Held Get(const std::string& name, const pfss::Io::Data& data, size_t count, const Held& own, exec::cuda::Stream s);
   // Limbs: of one that is the right operand (depth, columns) of a product modulo 2^bits.
@@ -35,27 +35,27 @@ class Weights {
   std::map<std::pair<std::string, int>, std::pair<uint64_t, Split>> limbs_;
 };
 
-// Instance: a plan with memory of its own and the graphs that work there. One executor at a time has it; later runs of
+// A plan with memory of its own and the graphs that work there. One executor at a time has it; later runs of
 // the same trace find all made. It keeps no reference to a trace: two with one digest are alike.
 class Instance {
  public:
   // kernels: null: the interpreter runs all groups. worth: whether those that are missing are compiled.
   Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth);
-  // Assembled: makes the codes again, as inputs lie in another form.
+  // Makes the codes again, as inputs lie in another form.
   void Assembled(const pfss::Schedule& s, Role role);
-  // LoadKernels: of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
+  // Of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
   // were not: between runs.
   void LoadKernels();
   void LackKernels();
-  // Lacks: why some groups have none that are worth it; empty where all have, or will have.
+  // Why some groups have none that are worth it; empty where all have, or will have.
   std::string Lacks() const;
-  // Wipe: what is left of a run.
+  // What is left of a run.
   void Wipe();
 
  private:
   friend class CudaExecutor;
   void ClearEdges();
-  // Kernel: of a group that has one of its own.
+  // Of a group that has one of its own.
   struct Kernel {
     const exec::cuda::Module* module = nullptr;
     std::vector<Word> params;
@@ -89,15 +89,15 @@ class Instance {
   std::vector<int64_t> launches_;  // of an instruction, and of a chapter's words
 };
 
-// FirstForm: how an input lies as long as nobody has said otherwise.
+// How an input lies as long as nobody has said otherwise.
 InputForm FirstForm(const pfss::Trace& t, int i);
-// ReadsWeight: whether node i is a product whose right operand is an input that stays.
+// Whether node i is a product whose right operand is an input that stays.
 bool ReadsWeight(const pfss::Trace& t, int i);
-// ReadAsWords: input nodes that more than products of weights read.
+// Input nodes that more than products of weights read.
 std::set<int> ReadAsWords(const pfss::Trace& t, const DevicePlan& plan);
-// LaunchesOf: kernels that an instruction runs, at least; one more where many parts of a product add to narrow words.
+// Kernels that an instruction runs, at least; one more where many parts of a product add to narrow words.
 int LaunchesOf(const pfss::Schedule& s, const DevicePlan& plan, const grouping::Instruction& ins);
-// SpareOf: what PlanOf asks for.
+// What PlanOf asks for.
 size_t SpareOf(const pfss::Schedule& s, const grouping::Instruction& ins, const Frame& frame);
 
 class CudaExecutor : public pfss::Executor {

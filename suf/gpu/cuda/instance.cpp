@@ -87,7 +87,7 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
   Assembled(s, role);
 }
 
-// ClearEdges: around packed strings, so that what kernels read there and drop is never what nobody wrote.
+// Around packed strings, so that what kernels read there and drop is never what nobody wrote.
 void Instance::ClearEdges() {
   const auto clear = [&](const Room& r) {
     if (!r.bytes) return;

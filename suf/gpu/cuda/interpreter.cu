@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kScratchThreads = 8192;  // of those whose registers do not fit
 
-// DeviceBits: packed bits of a warp's rows, which stand in a row from `base` on, which 32 divides.
+// Packed bits of a warp's rows, which stand in a row from `base` on, which 32 divides.
 struct DeviceBits {
   uint64_t base;
   __device__ void Receive(const uint8_t* in, uint64_t at, int k, Word* out) const {

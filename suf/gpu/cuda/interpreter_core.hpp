@@ -26,7 +26,7 @@ SUF_ROW Word WordAt(const Array& a, const uint8_t* data, uint64_t i, int w) {
 }
 SUF_ROW Word WordAt(const Array& a, uint64_t i) { return WordAt(a, DataOf(a), i, 0); }
 
-// PutWord: word w of element i, its low bytes.
+// Word w of element i, its low bytes.
 SUF_ROW void PutWord(uint8_t* data, int bytes, uint64_t i, int w, Word x) {
   uint8_t* p = data + i * uint64_t(bytes) + 8 * w;
   switch (bytes) {
@@ -44,7 +44,7 @@ SUF_ROW void PutWord(uint8_t* data, int bytes, uint64_t i, int w, Word x) {
   }
 }
 
-// Find: the piece and the element of it that x is.
+// The piece and the element of it that x is.
 SUF_ROW const PieceCode& Find(const MapCode& m, int64_t x, int64_t* element) {
   const PieceCode* p = m.pieces;
   int64_t local = x;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "suf kernel 1\n";
 
-// KeyOf: all that machine code is made of.
+// All that machine code is made of.
 Hash KeyOf(const std::string& text, const std::string& architecture) {
   static const Hash* const headers = [] {
     Sha256 sum;
@@ -25,7 +25,7 @@ Hash KeyOf(const std::string& text, const std::string& architecture) {
   return HashOf({AsView(kMagic), *headers, AsView(architecture), AsView(text)});
 }
 
-// Read: the code of a file that is what it says; else nothing.
+// The code of a file that is what it says; else nothing.
 Bytes Read(const std::string& path, const Hash& key) {
   std::error_code none;
   const auto size = std::filesystem::file_size(path, none);

@@ -16,13 +16,13 @@
 
 namespace suf::gpu::cuda {
 
-// Codes: texts' machine code, without a device: from the folder, or compiled.
+// Texts' machine code, without a device: from the folder, or compiled.
 class Codes {
  public:
   // folder: empty: nothing is kept. architecture: as in "sm_90".
   Codes(std::string folder, std::string architecture)
       : folder_(std::move(folder)), architecture_(std::move(architecture)) {}
-  // Find: from the folder; empty where it is not there. Get: else compiled; empty where there is no compiler, or it
+  // From the folder; empty where it is not there. Get: else compiled; empty where there is no compiler, or it
   // does not compile.
   Bytes Find(const std::string& text) const;
   Bytes Get(const std::string& text) const;
@@ -32,17 +32,17 @@ class Codes {
   std::string folder_, architecture_;
 };
 
-// Kernels: of one device. What the folder lacks is compiled into it behind the back of the runs, which go on with the
+// Of one device. What the folder lacks is compiled into it behind the back of the runs, which go on with the
 // interpreter: minutes of a core in a session would be silence to the peer.
 class Kernels {
  public:
   // waits: Load compiles what is missing before it returns.
   Kernels(Codes codes, int device, bool waits) : codes_(std::move(codes)), device_(device), waits_(waits) {}
   ~Kernels();
-  // Load: modules of texts, in their order; null where there is no code yet: the interpreter's. compiles: whether what
+  // Modules of texts, in their order; null where there is no code yet: the interpreter's. compiles: whether what
   // is missing will be.
   std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, bool compiles = true);
-  // Lacks: why texts that Load gave no module for will have none: no compiler here, or they do not compile. Empty:
+  // Why texts that Load gave no module for will have none: no compiler here, or they do not compile. Empty:
   // there are none, or they are being compiled.
   std::string Lacks(const std::vector<std::string>& texts);
   // filled: how often a compilation behind the runs has ended: whoever lacks kernels asks again when it has grown.

@@ -20,7 +20,7 @@ namespace {
 using namespace pfss;  // NOLINT
 using backends::DenseRead, backends::Fixture;
 
-// Ends: the exit code of a process in which `role` runs on the device and traps before its first step.
+// The exit code of a process in which `role` runs on the device and traps before its first step.
 int Ends(int role) {
   const int child = fork();
   if (child) {

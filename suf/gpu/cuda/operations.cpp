@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kWord = 8;
 size_t Rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Cutter: a room in parts.
+// A room in parts.
 class Cutter {
  public:
   explicit Cutter(uint8_t* p) : p_(p) {}
@@ -26,7 +26,7 @@ class Cutter {
   uint8_t* p_;
 };
 
-// Product: the shape of a product, and which of its operands is a weight.
+// The shape of a product, and which of its operands is a weight.
 struct Product {
   int rows, columns, depth;
   size_t batch;  // of both operands

@@ -21,7 +21,7 @@ namespace {
 
 size_t Aligned(size_t bytes) { return (bytes + kRoomAlign - 1) / kRoomAlign * kRoomAlign; }
 
-// Slab: rooms are taken and given back: bytes of the slab, words of a frame. Best fit; the last idle room grows.
+// Rooms are taken and given back: bytes of the slab, words of a frame. Best fit; the last idle room grows.
 class Slab {
  public:
   explicit Slab(size_t align) : align_(align) {}
@@ -99,7 +99,7 @@ class Planner {
     }
   }
 
-  // Cut: batches.
+  // Batches.
   void Cut() {
     size_t begin = 0;
     for (size_t p = 0; p < out_.plan.programs.size(); ++p) {
@@ -128,7 +128,7 @@ class Planner {
     }
   }
 
-  // Chapters: of batches, whose words have rooms one after another.
+  // Of batches, whose words have rooms one after another.
   void Chapters() {
     for (size_t b = 0; b < out_.batches.size(); ++b) {
       std::map<int, size_t> more;
@@ -153,7 +153,7 @@ class Planner {
     }
   }
 
-  // Direct: single words or sections that are kept as they are drawn or come.
+  // Single words or sections that are kept as they are drawn or come.
   void Direct() {
     std::map<int, size_t> last;  // node -> the last batch that reads it
     std::vector<size_t> batch(all().size());
@@ -179,7 +179,7 @@ class Planner {
     }
   }
 
-  // Registers: a member's live until their last reader; what an operand is loaded into while the member runs.
+  // A member's live until their last reader; what an operand is loaded into while the member runs.
   Frame Registers(const Instruction& ins) const {
     const size_t n = ins.members.size();
     std::vector<size_t> last(n);
@@ -212,7 +212,7 @@ class Planner {
     return f;
   }
 
-  // Places: of everything, batch by batch. What dies in a batch is free in the next one.
+  // Of everything, batch by batch. What dies in a batch is free in the next one.
   void Places() {
     Slab slab(kRoomAlign);
     std::map<int, int> users;  // by root: nodes that are alive
@@ -297,7 +297,7 @@ class Planner {
     out_.slab = slab.end();
   }
 
-  // ChapterOf: of a direct word's instruction.
+  // Of a direct word's instruction.
   size_t ChapterOf(int i) const {
     for (size_t b = 0; b < out_.batches.size(); ++b)
       for (size_t k = out_.batches[b].begin; k < out_.batches[b].end; ++k)

@@ -11,7 +11,7 @@
 
 namespace suf::gpu::cuda {
 
-// Limits: a row is a thread, so groups may be long and read through any map; planes are packed from whole bytes on.
+// A row is a thread, so groups may be long and read through any map; planes are packed from whole bytes on.
 inline constexpr grouping::Limits kLimits{.members = 256,
                                        .bytes = int64_t{16} << 20,
                                        .planes = 64,
@@ -22,11 +22,11 @@ inline constexpr grouping::Limits kLimits{.members = 256,
                                        .drawn = 0,
                                        .run = 0};
 
-// Room: bytes of the slab.
+// Bytes of the slab.
 struct Room {
   size_t at = 0, bytes = 0;
 };
-// Lease: a room and the batches, first and last, for which it is somebody's; for tests.
+// A room and the batches, first and last, for which it is somebody's; for tests.
 struct Lease {
   Room room;
   int first, last;
@@ -36,7 +36,7 @@ struct Lease {
 // kRoomAlign: of rooms. kEdge: bytes before and behind a packed string that kernels may read.
 inline constexpr size_t kRoomAlign = 256, kEdge = 256;
 
-// Batch: instructions of one program that run as one graph, after what it needs is on the device.
+// Instructions of one program that run as one graph, after what it needs is on the device.
 struct Batch {
   size_t begin = 0, end = 0;  // instructions
   size_t chapter = 0;
@@ -46,21 +46,21 @@ struct Batch {
   std::vector<int> read;      // key sections that a party's batch reads
 };
 
-// Chapter: batches [begin, end) whose PRG words are expanded at once, one chapter ahead: two of them have room.
+// Batches [begin, end) whose PRG words are expanded at once, one chapter ahead: two of them have room.
 struct Chapter {
   size_t begin = 0, end = 0;
   std::map<int, Room> drawn;  // by node: planes x rows elements of ElementBytes
   size_t bytes = 0;
 };
 
-// Part: the batches [begin, end) of one program, and the frames of that step, -1 for none.
+// The batches [begin, end) of one program, and the frames of that step, -1 for none.
 struct Part {
   size_t begin = 0, end = 0;
   int receives = -1, sends = -1;
   Room received, sent;
 };
 
-// Frame: registers of a group, in words: of each member, and of its operands that are loaded or reduced.
+// Registers of a group, in words: of each member, and of its operands that are loaded or reduced.
 struct Frame {
   std::vector<int> members;
   std::vector<std::vector<int>> operands;  // -1: none of its own
@@ -81,22 +81,22 @@ struct DevicePlan {
   std::vector<Frame> frames;  // by instruction; empty for operations
   std::vector<Lease> leases;
   size_t slab = 0;
-  // Idle: whether an instruction asks nothing of the device.
+  // Whether an instruction asks nothing of the device.
   bool Idle(const pfss::Trace& t, size_t k) const;
-  // Root: the node whose memory node i has.
+  // The node whose memory node i has.
   int Root(int i) const {
     const auto it = root.find(i);
     return it == root.end() ? i : it->second;
   }
 };
 
-// Spare: bytes that an instruction needs beside its operands and its result.
+// Bytes that an instruction needs beside its operands and its result.
 using Spare = std::function<size_t(const pfss::Schedule&, const grouping::Instruction&, const Frame&)>;
 
-// Reduces: whether operand j of a member, which its group makes, is of a wider ring than the member's node names.
+// Whether operand j of a member, which its group makes, is of a wider ring than the member's node names.
 bool Reduces(const pfss::Schedule& s, const grouping::Instruction& ins, const grouping::Member& m, size_t j);
 
-// PlanOf: `most`: bytes of words and sections after which a batch, and a chapter, ends.
+// `most`: bytes of words and sections after which a batch, and a chapter, ends.
 DevicePlan PlanOf(const pfss::Schedule& s, Role role, const Spare& spare, size_t most = size_t{64} << 20);
 
 }  // namespace suf::gpu::cuda

@@ -21,7 +21,7 @@ __device__ inline void Give(Word data, uint32_t i, int w, Word x) {
   reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(data) + uint64_t(i) * kBytes)[w] = T(x);
 }
 
-// TakeInput: a word of an input, whose form is its bytes and, from 256 on, a sign.
+// A word of an input, whose form is its bytes and, from 256 on, a sign.
 __device__ inline Word TakeInput(const uint8_t* data, uint32_t i, int form) {
   switch (form) {
     case 1:
@@ -41,7 +41,7 @@ __device__ inline Word TakeInput(const uint8_t* data, uint32_t i, int form) {
   }
 }
 
-// Quotient: x / d of x below 2^31, where m and s are what printer.cpp makes of d.
+// x / d of x below 2^31, where m and s are what printer.cpp makes of d.
 __device__ inline uint32_t Quotient(uint32_t x, uint32_t m, int s) { return (__umulhi(m, x) + x) >> s; }
 
 }  // namespace suf::gpu::cuda

@@ -38,7 +38,7 @@ class Printer {
     return reinterpret_cast<const T*>(codes_.bytes.data() + (reinterpret_cast<const uint8_t*>(p) - base_.codes));
   }
 
-  // Param: a value that differs between alike groups. Shared: one that is looked for first, as places are: what is
+  // A value that differs between alike groups. Shared: one that is looked for first, as places are: what is
   // computed from it is then computed once.
   std::string Param(uint64_t v) {
     params_.push_back(v);
@@ -49,7 +49,7 @@ class Printer {
     if (fresh) it->second = Param(v);
     return it->second;
   }
-  // Masked: a mask; that of 32 bits or fewer tells the compiler that the upper half of what it is laid on is not asked
+  // A mask; that of 32 bits or fewer tells the compiler that the upper half of what it is laid on is not asked
   // for.
   std::string Masked(Word mask) { return mask >> 32 ? Param(mask) : Str("uint32_t(", Param(mask), ")"); }
   template <class T>
@@ -58,7 +58,7 @@ class Printer {
   }
   static std::string At(int64_t word) { return Str("f + ", word); }
 
-  // Divided: x / by, for x below 2^31, by a multiplication (Granlund and Montgomery 1994, figure 4.1).
+  // x / by, for x below 2^31, by a multiplication (Granlund and Montgomery 1994, figure 4.1).
   std::string Divided(const std::string& x, int64_t by) {
     int log = 0;
     while ((int64_t{1} << log) < by) ++log;
@@ -67,13 +67,13 @@ class Printer {
     return Str("Quotient(", x, ", uint32_t(", Shared(m), "), int(", Shared(uint64_t(log)), "))");
   }
 
-  // Early: the text in which words are read from memory: in front of all that computes, so that a row waits once for
+  // The text in which words are read from memory: in front of all that computes, so that a row waits once for
   // all of it, as long as registers last, else `here`. Late: likewise that in which they are written, behind it.
   std::string* Early(int words, int bytes, std::string* here) { return Lasts(&early_, words, bytes) ? &reads_ : here; }
   std::string* Late(int words, int bytes, std::string* here) { return Lasts(&late_, words, bytes) ? &writes_ : here; }
   static bool Lasts(int* registers, int words, int bytes) { return (*registers -= words * (bytes > 4 ? 2 : 1)) >= 0; }
 
-  // Fresh: variables that words are read into. Held: a word of a register for what writes it in the text `where`: later
+  // Variables that words are read into. Held: a word of a register for what writes it in the text `where`: later
   // the register is another's.
   std::vector<std::string> Fresh(int words, std::string* where) {
     std::vector<std::string> out;
@@ -87,7 +87,7 @@ class Printer {
     return v;
   }
 
-  // Element: of a piece, where `x`, the name of a variable, is the place in it.
+  // Of a piece, where `x`, the name of a variable, is the place in it.
   std::string grouping::Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
     if (p.from.splat) return "0";
     const AxisCode* const axes = Host(p.axes);
@@ -118,7 +118,7 @@ class Printer {
     return Str(is_signed ? "int" : "uint", 8 * std::min(bytes, 8), "_t");
   }
 
-  // Read: words of an element of an array into variables.
+  // Words of an element of an array into variables.
   std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
@@ -166,7 +166,7 @@ class Printer {
     }
     return out;
   }
-  // FromPieces: x = (outer, c, inner); the piece is c's.
+  // x = (outer, c, inner); the piece is c's.
   void FromPieces(const MapCode& map, const std::string& x, std::span<const std::string> to, std::string* out) {
     const PieceCode* const pieces = Host(map.pieces);
     const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
@@ -201,7 +201,7 @@ class Printer {
     if (m.kept) Store(m, m.kept, m.kept_bytes, &out);
     return out;
   }
-  // Store: a member's planes into an array, an element a row, or into the text that writes behind all that computes.
+  // A member's planes into an array, an element a row, or into the text that writes behind all that computes.
   void Store(const MemberCode& m, const uint8_t* to, int bytes, std::string* out) {
     std::string* const late = Late(m.planes * m.words, bytes, out);
     const std::string address = Address(to);
@@ -213,7 +213,7 @@ class Printer {
     *late += give + "  }\n";
   }
   static std::string Place(int plane) { return plane ? Str("at + ", plane, "u * rows") : "at"; }
-  // IsArray: whether a message is an array as it lies.
+  // Whether a message is an array as it lies.
   static bool IsArray(const MemberCode& m, const uint8_t* at) {
     return (m.bits == 8 || m.bits == 16 || m.bits == 32 || m.bits == 64) &&
            reinterpret_cast<uint64_t>(at) % uint64_t(m.bits / 8) == 0;

@@ -17,10 +17,10 @@ inline constexpr int kPrintedThreads = 128;
 // kMostParams: of a kernel; a group that would have more is the interpreter's.
 inline constexpr size_t kMostParams = 500;
 
-// Print: an instruction that is a group.
+// An instruction that is a group.
 Printed Print(const Assembled& codes, const Base& base, size_t instruction);
 
-// Headers: what a text includes, by name.
+// What a text includes, by name.
 std::vector<std::pair<const char*, const char*>> Headers();
 
 }  // namespace suf::gpu::cuda

@@ -18,7 +18,7 @@ using nn::Node;
 // alike, have 5.
 inline constexpr double kTrained = 3;
 
-// Linear: x W + b; key: of a plan's options.
+// x W + b; key: of a plan's options.
 inline Node* Linear(Graph& g, Node* x, Expr weight, Expr bias, const char* key, const char* label) {
   nn::Map m;
   m.terms = {{nn::Map::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
@@ -38,14 +38,14 @@ inline Node* Activated(Graph& g, Node* x, const std::string& function, compiler:
   return g.Add(std::move(a), {x}, function);
 }
 
-// Heads: of q, of k and v, and the width of one.
+// Of q, of k and v, and the width of one.
 struct Heads {
   int own = 1, serving = 1;
   int64_t dim = 1;
   bool causal = false;
 };
 
-// Attended: softmax(q k^T) v over heads, before the output map.
+// softmax(q k^T) v over heads, before the output map.
 inline Node* Attended(Graph& g, const Heads& h, Node* q, Node* k, Node* v) {
   nn::Scores s;
   s.heads = h.own, s.serving = h.serving, s.head_dim = h.dim, s.causal = h.causal;

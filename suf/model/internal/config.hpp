@@ -20,7 +20,7 @@ inline json ReadJsonFile(const std::filesystem::path& file, size_t limit = kFile
   return ReadJson(ReadText(file, limit), {file.string(), "fetch it again"});
 }
 
-// Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
+// A JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
 class [[gnu::visibility("hidden")]] Fields {
  public:
   explicit Fields(const std::filesystem::path& file) : Fields(file.string(), ReadJsonFile(file), "") {}
@@ -44,12 +44,12 @@ class [[gnu::visibility("hidden")]] Fields {
     return v->get<int64_t>();
   }
 
-  // Must: the field, or `absent` where there is none, equals `supported`.
+  // The field, or `absent` where there is none, equals `supported`.
   void Must(const char* field, const json& absent, const json& supported, const char* remedy = kAnother) const {
     if (all_.value(field, absent) != supported) Refuse(field, "only ", supported.dump(), " is supported; ", remedy);
   }
 
-  // OneOf: the field's text, or `absent` where there is none (nullptr: it must be there), is one of the supported ones.
+  // The field's text, or `absent` where there is none (nullptr: it must be there), is one of the supported ones.
   std::string OneOf(const char* field, const char* absent, std::initializer_list<const char*> supported,
                     const char* remedy = kAnother) const {
     const json v = all_.value(field, absent ? json(absent) : json());
@@ -60,7 +60,7 @@ class [[gnu::visibility("hidden")]] Fields {
     }
     Refuse(field, "only ", names, " are supported; ", remedy);
   }
-  // Activation: a function of nn::RealFunction by the name that configurations have.
+  // A function of nn::RealFunction by the name that configurations have.
   std::string Activation(const char* field, const char* absent) const {
     return OneOf(field, absent, {"gelu", "gelu_new", "relu", "silu", "tanh"});
   }
@@ -79,19 +79,19 @@ class [[gnu::visibility("hidden")]] Fields {
     return v.get<double>();
   }
 
-  // Multiple: `count` must be one of `of`.
+  // `count` must be one of `of`.
   void Multiple(const char* field, int64_t count, int64_t of, const char* what) const {
     if (count % of != 0)
       Fail(Cause::kInput, file_, ": ", Place(), field, " is ", count, ", it must be a multiple of the ", of, " ", what,
            "; ", kAnother);
   }
 
-  // Empty: the field holds nothing: null, false, or a list, an object or a text without content.
+  // The field holds nothing: null, false, or a list, an object or a text without content.
   void Empty(const char* field, const char* remedy = kAnother) const {
     if (!Nothing(all_.value(field, json())))
       Refuse(field, "which changes the result; only an empty one is supported; ", remedy);
   }
-  // Only: refuses every field that is not `known` and holds something: what it means is not known here.
+  // Refuses every field that is not `known` and holds something: what it means is not known here.
   void Only(std::initializer_list<std::string_view> known) const {
     for (const auto& [field, v] : all_.items())
       if (std::find(known.begin(), known.end(), field) == known.end() && !Nothing(v))

@@ -16,7 +16,7 @@ inline constexpr size_t kStandInBytes = 1024;  // how many first bytes RefuseSta
 // Returns whether a directory has this name. A link that leads nowhere counts: the file is then missing, not absent.
 bool IsThere(const std::filesystem::path& file);
 
-// WriteWhole: the parts one after another, under a temporary name first: a reader sees the old file or all of the new
+// The parts one after another, under a temporary name first: a reader sees the old file or all of the new
 // one, which has this mode, less the umask, from its first byte. Throws Cause::kResource when the disk refuses.
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode = 0666);
 

@@ -37,7 +37,7 @@ char32_t Lower(char32_t c) {
   return r != end ? char32_t(int64_t(c) + r->add) : char32_t(utf8proc_tolower(int32_t(c)));
 }
 
-// Decomposed: cleaned, Chinese characters spaced, decomposed (not yet in canonical order: marks of other classes may
+// Cleaned, Chinese characters spaced, decomposed (not yet in canonical order: marks of other classes may
 // commute).
 std::u32string Decomposed(std::u32string_view text) {
   std::u32string out;

@@ -9,13 +9,13 @@
 
 namespace suf::model {
 
-// Decode: the code points of UTF-8; throws Cause::kInput: "<what> is not UTF-8 at byte <offset>; ..".
+// The code points of UTF-8; throws Cause::kInput: "<what> is not UTF-8 at byte <offset>; ..".
 std::u32string Decode(std::string_view utf8, std::string_view what);
 
-// Normalised: cleaned, spaced, without marks and in lower case.
+// Cleaned, spaced, without marks and in lower case.
 std::u32string Normalised(std::u32string_view text);
 
-// Words: of a normalised text, words and single punctuation marks, in order.
+// Of a normalised text, words and single punctuation marks, in order.
 std::vector<std::u32string> Words(std::u32string_view normalised);
 
 // IsWord, IsSpace: \w and \s of the reference, which decide where an added token begins and ends.

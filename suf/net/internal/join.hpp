@@ -15,15 +15,15 @@ namespace suf::net {
 // say it before the stream comes.
 std::string SeatName(const Channel& first, int index);
 
-// AskToJoin: of the end that dialed: `side` as stream number `index` of the session of `first`. One flight each way.
+// Of the end that dialed: `side` as stream number `index` of the session of `first`. One flight each way.
 TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index);
 
-// Lobby: of the end that listens: sessions whose streams are on their way.
+// Of the end that listens: sessions whose streams are on their way.
 class Lobby {
  public:
-  // Gather: the other streams of a session of so many, by number. Ends the session where they do not come in that time.
+  // The other streams of a session of so many, by number. Ends the session where they do not come in that time.
   std::vector<TlsChannel::Side> Gather(Channel& first, int streams, Millis wait);
-  // TakeIn: what a connection asks for that was opened to join; refused where its session is not here within 2 s, has
+  // What a connection asks for that was opened to join; refused where its session is not here within 2 s, has
   // it already, or is another one's.
   void TakeIn(TlsChannel& side);
   // Whether a seat of this name waits for its stream; true once. Waits up to 2 s for the session.

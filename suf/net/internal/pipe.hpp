@@ -17,31 +17,31 @@ inline constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: th
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// WaitOn: Pipe::Wait of a socket.
+// Pipe::Wait of a socket.
 bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also);
 
 class Pipe {
  public:
   virtual ~Pipe() = default;
-  // Read: bytes that are here already; 0 when there are none, or when `error` is set: asio::error::eof when the peer
+  // Bytes that are here already; 0 when there are none, or when `error` is set: asio::error::eof when the peer
   // hung up, OpenSSL's reason in asio's SSL category for an alert or something that is not TLS.
   virtual size_t Read(std::span<uint8_t> out, std::error_code* error) = 0;
-  // Queue: it leaves with Flush.
+  // It leaves with Flush.
   virtual void Queue(View plain, std::error_code* error) = 0;
-  // Flush: sends what the socket takes now. True when all of it is on its way, or `error` is set.
+  // Sends what the socket takes now. True when all of it is on its way, or `error` is set.
   virtual bool Flush(std::error_code* error) = 0;
   virtual size_t queued() const = 0;
-  // Wait: until something comes, after a Read that found nothing, or can be written, or the descriptor `also` can be
+  // Until something comes, after a Read that found nothing, or can be written, or the descriptor `also` can be
   // read; false when the deadline passes first. It looks once, also where the deadline has passed.
   virtual bool Wait(bool read, bool write, Deadline deadline, int also = -1) = 0;
-  // Drain: hangs up, and throws away what arrives until the peer hangs up too or the deadline passes (a close with
+  // Hangs up, and throws away what arrives until the peer hangs up too or the deadline passes (a close with
   // unread input would reset the connection before the peer has read our last words).
   virtual void Drain(Deadline deadline) noexcept = 0;
-  // Drop: from any thread; the connection is over at both ends.
+  // From any thread; the connection is over at both ends.
   virtual void Drop() noexcept = 0;
   // Returns what our end shows of itself, for error messages.
   virtual std::string Own() const { return {}; }
-  // Widen: from now on large buffers, for fewer system calls.
+  // From now on large buffers, for fewer system calls.
   virtual void Widen() {}
   // engaged: whether a Listener that stops lets this one go on.
   std::atomic<bool> engaged{false};

@@ -7,7 +7,7 @@
 
 namespace suf::net {
 
-// Secured: the TLS handshake, then both roles and pins checked; `who` names the peer in sentences. Throws as Dial does.
+// The TLS handshake, then both roles and pins checked; `who` names the peer in sentences. Throws as Dial does.
 std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
                                  Millis timeout, const std::string& who);
 

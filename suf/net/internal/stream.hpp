@@ -18,7 +18,7 @@
 
 namespace suf::net {
 
-// Share: which bytes of a long frame of `length` bytes go over connection `index` of `count`: every count-th block, so
+// Which bytes of a long frame of `length` bytes go over connection `index` of `count`: every count-th block, so
 // that the first bytes of a frame are the first to come. A frame that has less than a block of 32 KiB for each
 // connection has shorter ones: all of them carry some of it.
 struct Share {
@@ -27,7 +27,7 @@ struct Share {
   size_t Block(size_t length) const {
     return std::clamp((length + count * kGrain - 1) / (count * kGrain) * kGrain, kLeast, kBlock);
   }
-  // Piece: of what this connection carries, byte `at` on, as far as it lies in one piece; `place` is that in the frame,
+  // Of what this connection carries, byte `at` on, as far as it lies in one piece; `place` is that in the frame,
   // or the frame's length where the share has ended.
   struct Piece {
     size_t place, bytes;
@@ -38,18 +38,18 @@ struct Share {
     if (place >= length) return {length, 0};
     return {place, std::min(block - at % block, length - place)};
   }
-  // Bytes: of the frame's bytes before `end`, so many are this connection's.
+  // Of the frame's bytes before `end`, so many are this connection's.
   size_t Bytes(size_t end, size_t length) const {
     if (!count) return 0;
     const size_t block = Block(length), round = count * block, rest = end % round, skipped = index * block;
     return end / round * block + std::clamp(rest, skipped, skipped + block) - skipped;
   }
   size_t Bytes(size_t length) const { return Bytes(length, length); }
-  // QueueBurst: bytes [at, to) of this connection's share of a frame, a burst at most; where it stopped.
+  // Bytes [at, to) of this connection's share of a frame, a burst at most; where it stopped.
   size_t QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const;
 };
 
-// Stream: used by one thread beside its own, which watches what moved and takes no lock for that: while frames follow
+// Used by one thread beside its own, which watches what moved and takes no lock for that: while frames follow
 // each other neither sleeps.
 class Stream {
  public:
@@ -58,21 +58,21 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Send: bytes [from, to) of a frame are final, and leave as far as they are ours; the header goes before the first.
+  // Bytes [from, to) of a frame are final, and leave as far as they are ours; the header goes before the first.
   // The payload stays where it is until Sent.
   void Send(View header, View payload, size_t from, size_t to);
-  // Expect: a frame with this header is due, after those that were due before.
+  // A frame with this header is due, after those that were due before.
   void Expect(View header, std::span<uint8_t> room);
-  // LeftWithout: what left() will be once none of this memory is read any more. left: how much of what was given is on
+  // What left() will be once none of this memory is read any more. left: how much of what was given is on
   // its way, or forgotten: a number that grows.
   uint64_t LeftWithout(View memory);
   uint64_t left() const { return left_; }
-  // Sent: all that was given is on its way. Came: our share of the first so many bytes of the oldest frame is there.
+  // All that was given is on its way. Came: our share of the first so many bytes of the oldest frame is there.
   bool Sent() const { return !leaving_; }
   bool Came(size_t bytes) const;
-  // Took: the oldest frame, which came, is done with.
+  // The oldest frame, which came, is done with.
   void Took();
-  // Forget: returns when nothing that was given is read or written any more; the stream is over.
+  // Returns when nothing that was given is read or written any more; the stream is over.
   void Forget() noexcept;
   // moved: another number whenever anything moved, or it ended. Wait: while it is this one, or that long.
   uint64_t moved() const { return moved_; }

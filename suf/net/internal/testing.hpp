@@ -18,7 +18,7 @@ namespace suf::net {
 // subject.
 inline constexpr Millis kQuick{1000}, kAmple{60'000};
 
-// Certs: two runs of suf certs, made once: two CAs that do not know each other.
+// Two runs of suf certs, made once: two CAs that do not know each other.
 struct Certs {
   Scratch dir;
   Certs() { MakeCerts(dir / "a"), MakeCerts(dir / "b"); }
@@ -31,7 +31,7 @@ struct Certs {
   }
 };
 
-// Server: a listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
+// A listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
 // end.
 struct Server {
   explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
@@ -53,7 +53,7 @@ struct Server {
     if (thread.joinable()) thread.join();
   }
   Address address() const { return {"127.0.0.1", listener.port()}; }
-  // Heard: after the end, exactly one error of this kind was reported.
+  // After the end, exactly one error of this kind was reported.
   testing::AssertionResult Heard(Cause code, const std::string& words) {
     for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
       std::this_thread::sleep_for(Millis{5});
@@ -67,7 +67,7 @@ struct Server {
   std::thread thread;
 };
 
-// Connected: a socket at the server, without a word.
+// A socket at the server, without a word.
 inline Fd Connected(const Server& s) {
   Fd fd(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in a{};

@@ -37,13 +37,13 @@ class TlsChannel final : public Channel {
     Hash exporter;
   };
   void Spread(std::vector<Side> sides);
-  // Hand: the pipe, of which nothing was read that nobody took; the channel is over.
+  // The pipe, of which nothing was read that nobody took; the channel is over.
   std::shared_ptr<Pipe> Hand();
   // held: memory of frames that nobody took yet, and of the one that is arriving.
   size_t held() const;
 
  private:
-  // Window: what may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, so many frames that
+  // What may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, so many frames that
   // nobody took yet, with so many bytes in all.
   struct Window {
     bool one;
@@ -66,7 +66,7 @@ class TlsChannel final : public Channel {
   bool Read(const Window& w);
   void Parse(const Window& w);
   size_t Rest() const { return length_ - before_ - filled_; }
-  // Spreads: whether such a frame goes over all streams; then length_ is that of our share of it.
+  // Whether such a frame goes over all streams; then length_ is that of our share of it.
   bool Spreads(uint16_t kind, size_t bytes) const;
   bool Match();
   void QueueShare(View payload, size_t from, size_t to, std::error_code* error);

@@ -17,7 +17,7 @@
 
 namespace suf::net {
 
-// AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
+// The TLS alert by which the peer ended the connection; -1 when it was none.
 int AlertOf(const std::error_code& ec);
 
 class TlsLink final : public Pipe {
@@ -33,7 +33,7 @@ class TlsLink final : public Pipe {
   std::string Own() const override { return own_.Text(); }
   CertFault fault;  // of the peer's certificate, once the handshake failed by it
 
-  // Offer: before the handshake, of a client: for a session, over how many streams it may go; of one connection:
+  // Before the handshake, of a client: for a session, over how many streams it may go; of one connection:
   // nothing is said of them. Join: that this is one of another session's streams, and the name of its seat there (for
   // a server that knows no seats, it says the former alone, too). Allow: of a server, over how many.
   void Offer(int streams);
@@ -41,16 +41,16 @@ class TlsLink final : public Pipe {
   void Allow(int streams) { allowed_ = streams; }
   // Calls `seat` in the handshake, in its thread, with the name of the seat that a client asks for.
   void OnSeat(std::function<void(const std::string&)> seat) { on_seat_ = std::move(seat); }
-  // Greeted: the whole greeting of a client came (ClientHello). silent: neither that, nor is anything there to be read;
+  // The whole greeting of a client came (ClientHello). silent: neither that, nor is anything there to be read;
   // from any thread.
   void Greeted() { greeted_ = true; }
   bool silent() const;
   // streams: what both ends agreed on in the handshake. joins: whether this is one of another session's.
   int streams() const;
   bool joins() const;
-  // Choose: of a server: of a client's offer, in the wire format of ALPN (RFC 7301); empty: none of it.
+  // Of a server: of a client's offer, in the wire format of ALPN (RFC 7301); empty: none of it.
   View Choose(View offer);
-  // Handshake: false when the deadline passes first; `error` is set when it failed.
+  // False when the deadline passes first; `error` is set when it failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
   size_t Read(std::span<uint8_t> out, std::error_code* error) override;
   void Queue(View plain, std::error_code* error) override;

@@ -11,11 +11,11 @@
 
 namespace suf::net {
 
-// KeyHash: SHA-256 of the SubjectPublicKeyInfo.
+// SHA-256 of the SubjectPublicKeyInfo.
 Hash KeyHash(X509* cert);
 // Returns what a failed verification found.
 CertFault FaultOf(X509_STORE_CTX* store);
-// RoleIn: the role that a certificate's one URI names, if it has exactly one.
+// The role that a certificate's one URI names, if it has exactly one.
 std::optional<Role> RoleIn(X509* cert);
 
 struct Credentials::Loaded {

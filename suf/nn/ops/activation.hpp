@@ -5,7 +5,7 @@
 
 namespace suf::nn {
 
-// Activation: y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
+// y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
 // pieces cover the whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its
 // opening: 4, in two stages 5, or as another lowering has it. Option `pieces`: without the shift the pieces are of z
 // itself, read with their neighbours: 2 flights, in two stages 3; as summands, by whatever lowering, 1.
@@ -34,7 +34,7 @@ struct Activation : Define<Activation> {
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
   std::vector<Knob> Knobs() override;
-  // Gate: the function in Z_{2^ring}.
+  // The function in Z_{2^ring}.
   gates::Function Gate(int ring) const;
 };
 

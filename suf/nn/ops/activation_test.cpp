@@ -9,7 +9,7 @@ namespace {
 
 const char* const kFunctions[] = {"gelu", "gelu_new", "silu", "tanh", "relu"};
 
-// Make: of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
+// Of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
 Activation Make(const char* function, int shift, int a, int p, int scale, int slope, int ring, int stages) {
   Activation x;
   x.function = function, x.shift = shift, x.ring = ring, x.lowering.stages = compiler::Stages(stages),
@@ -18,7 +18,7 @@ Activation Make(const char* function, int shift, int a, int p, int scale, int sl
   return x;
 }
 
-// Meant: by hand.
+// By hand.
 Ints Meant(const Activation& x, const Ints& z) {
   Ints y;
   for (int64_t v : z) {
@@ -57,7 +57,7 @@ TEST(Activation, Flights) {
     }
 }
 
-// AtTheWire: lowerings that read the lines of z itself.
+// Lowerings that read the lines of z itself.
 std::vector<compiler::Lowering> AtTheWire() {
   std::vector<compiler::Lowering> all = compiler::AllForNumbers();
   std::erase_if(all,
@@ -120,7 +120,7 @@ TEST(Activation, BitsAtTheWire) {
   }
 }
 
-// ErrorOf: the largest error of a function alone on its window, in real units: at random places and at the pieces'
+// The largest error of a function alone on its window, in real units: at random places and at the pieces'
 // ends.
 double ErrorOf(const Activation& x, int scale) {
   const int64_t half = int64_t{1} << (x.window() - 1), piece = int64_t{1} << (x.lines.a + x.shift);

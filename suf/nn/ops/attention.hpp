@@ -6,7 +6,7 @@
 
 namespace suf::nn {
 
-// Scores: q k^T a head, plus P0's private bias. Inputs: q | k as one row, or q and k. (heads, n, n); causal: the pairs
+// q k^T a head, plus P0's private bias. Inputs: q | k as one row, or q and k. (heads, n, n); causal: the pairs
 // j <= i, packed, (heads, n (n + 1) / 2): nothing is opened, cut, looked up or dealt for later positions. `serving`
 // heads of k, each for heads / serving heads of q. No key, one flight.
 struct Scores : Define<Scores> {
@@ -37,7 +37,7 @@ struct Scores : Define<Scores> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Softmax: e = exp((score - shift) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n). A row's shift is a
+// e = exp((score - shift) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n). A row's shift is a
 // common factor, which cancels in the quotient. Inputs: scores; the predicted shifts, (n, heads), at a scale of their
 // own. A score is read by slices: outside its window it wraps, which costs accuracy and no certificate. Forms:
 //   kMaximum: about the row's maximum; the second input is not read. 0 <= e <= max high max low. Flights: bits, digits,
@@ -95,7 +95,7 @@ struct Softmax : Define<Softmax> {
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 
-  // Pair: e = high_table[i] low_table[j] in Z_{2^ring}. Read: e at a place, which is the high bits of a wire.
+  // e = high_table[i] low_table[j] in Z_{2^ring}. Read: e at a place, which is the high bits of a wire.
   gates::Split Pair(int ring) const;
   gates::Function Read(int ring) const;
 
@@ -110,7 +110,7 @@ struct Softmax : Define<Softmax> {
   AnyWire BuildShift(const Emission& e, const Wire<kPub>& score, const Wire<kPub>& shifts) const;
 };
 
-// WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
+// (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
 // reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. The wire is
 // (heads, n, head_dim): the map that reads it joins the heads. Tails:
 //   kOpened: e is opened. Flights: 3.
@@ -152,7 +152,7 @@ struct WeightedSum : Define<WeightedSum> {
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-  // PayloadKeyBits: both bundles, of `count` rows of heads and n tokens: what kPayload deals behind e's summands, which
+  // Both bundles, of `count` rows of heads and n tokens: what kPayload deals behind e's summands, which
   // are those at an un-truncated wire.
   int64_t PayloadKeyBits(int64_t count, int64_t n) const;
 

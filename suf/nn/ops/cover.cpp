@@ -8,7 +8,7 @@ namespace suf::nn {
 
 namespace {
 
-// Prepared: for that lowering, and no more. A search asks for one table thousands of times.
+// For that lowering, and no more. A search asks for one table thousands of times.
 compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, const compiler::Lowering& l) {
   if (l.kind == compiler::Kind::kRowLut) return compiler::OnOctaves("row", groups, domain, 64);
   Ints key{domain};

@@ -10,15 +10,15 @@ namespace suf::nn {
 inline constexpr compiler::Lowering kRowLut{compiler::Kind::kRowLut};
 gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring,
                       const compiler::Lowering& l = kRowLut);
-// RowsKnob: the lowerings that the search may take for it, one function in groups for RowLut and one for StepDcf.
+// The lowerings that the search may take for it, one function in groups for RowLut and one for StepDcf.
 // WantRows: that a plan's applies.
 Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& windows, const std::vector<func::Group>& steps,
               int domain);
 void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
               const std::string& where);
-// WantCover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
+// Groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where);
-// WantGap: numbers of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as
+// Numbers of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as
 // compiler::Centred asks.
 void WantGap(func::U128 most, int ring, const std::string& where, const char* what);
 

@@ -5,7 +5,7 @@
 
 namespace suf::nn {
 
-// Linear: sum of f(x, W) over its terms, plus biases of P0, in Z_{2^k}. f is bilinear.
+// Sum of f(x, W) over its terms, plus biases of P0, in Z_{2^k}. f is bilinear.
 class Linear {
  public:
   explicit Linear(int k) : k_(k) {}
@@ -21,7 +21,7 @@ class Linear {
       a_ = *a_ + a, b_ = *b_ + b, owed_ = *owed_ + owed;
     }
   }
-  // Bias: P0's, (features) or the whole shape, times 2^shift.
+  // P0's, (features) or the whole shape, times 2^shift.
   void Bias(pfss::Own<0> bias, int shift) {
     if (shift > 0) bias = bias << shift;
     a_ = *a_ + bias;

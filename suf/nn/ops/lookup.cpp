@@ -65,7 +65,7 @@ std::vector<Slot> Lookup::Slots() const {
 
 namespace {
 
-// Spread: the largest and least of every column, and the longest row.
+// The largest and least of every column, and the longest row.
 struct Spread {
   Reals low, high;
   double longest = 0;

@@ -10,7 +10,7 @@ void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
 // What CheckIds throws, for an id as it was written: it may have any number of digits. place: from 0.
 [[noreturn]] void RefuseId(size_t place, std::string_view id, int64_t vocabulary);
 
-// Lookup: ids (n) -> (n, d): the private linear map on P1's masked one-hot rows, in a ring that never grows. No key.
+// Ids (n) -> (n, d): the private linear map on P1's masked one-hot rows, in a ring that never grows. No key.
 struct Lookup : Define<Lookup> {
   static constexpr const char* kName = "lookup";
   static constexpr int kRingBits = 16;

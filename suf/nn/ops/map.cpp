@@ -10,7 +10,7 @@ namespace suf::nn {
 
 namespace {
 
-// Angles: cosines and sines of rows 0 .. n - 1, (n, half) each.
+// Cosines and sines of rows 0 .. n - 1, (n, half) each.
 struct Angles {
   Reals cos, sin;
 };
@@ -51,7 +51,7 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-// AddRows: each row of a matrix times its factor, to one row.
+// Each row of a matrix times its factor, to one row.
 void AddRows(const Reals& matrix, const Reals& factors, Reals& to) {
   const size_t d = to.size();
   for (size_t i = 0; i < factors.size(); ++i)
@@ -294,7 +294,7 @@ IntArray Map::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
 
 namespace {
 
-// Joined: (heads, n, of) as rows (n, heads of); others as they are.
+// (heads, n, of) as rows (n, heads of); others as they are.
 SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
   const Shape s = x.shape();
   if (s.size() != 3) return x;

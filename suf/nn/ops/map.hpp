@@ -4,7 +4,7 @@
 
 namespace suf::nn {
 
-// Map: y = sum of terms + bias. No key, one flight. Terms: full x W; diag x * g; mean -(x . g) on every coordinate (the
+// y = sum of terms + bias. No key, one flight. Terms: full x W; diag x * g; mean -(x . g) on every coordinate (the
 // part of a centred diagonal term that is not diagonal). `one` and `centred` (x itself, with its mean or without) exist
 // before folding only. rotary: every head of the result is turned by its position (RoPE): (x W) R_i is bilinear too.
 struct Map : Define<Map> {
@@ -49,7 +49,7 @@ struct Map : Define<Map> {
   Reach Turned(Reach r) const;
 };
 
-// Rotary: turns pairs (i, i + half) of every head of (rows, heads 2 half) by angle row base^(-i / half); before folding
+// Turns pairs (i, i + half) of every head of (rows, heads 2 half) by angle row base^(-i / half); before folding
 // an operator of its own, afterwards part of the map before it (Su et al. 2021, RoFormer).
 struct Rotary : Define<Rotary> {
   static constexpr const char* kName = "rotary";

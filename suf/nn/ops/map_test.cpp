@@ -18,7 +18,7 @@ Map Full(int ring, bool bias) {
   m.full = 4, m.scale = 20, m.ring = ring;
   return m;
 }
-// Normed: the diagonal term of a folded norm with its mean term, three columns.
+// The diagonal term of a folded norm with its mean term, three columns.
 Map Normed(int ring, bool mean) {
   Map m;
   m.terms = {{Map::kDiag, 0, W("g", {kOut})}};

@@ -53,7 +53,7 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
   return y;
 }
 
-// See: the standard deviation of rows; the length of the mean row, or of the row, for x / |x|.
+// The standard deviation of rows; the length of the mean row, or of the row, for x / |x|.
 void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& size = (*seen)["size"];
   std::vector<Range>& rows_seen = (*seen)["rows"];  // one by one: where pieces are narrow
@@ -124,19 +124,19 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   stages = z.one_row && square_of == SquareOf::kX ? compiler::kOnPath : compiler::kBeside;
 }
 
-// SquareBits: of the hard bound of the sum, less `under`.
+// Of the hard bound of the sum, less `under`.
 int Norm::SquareBits(const Reach& z) const {
   const Reach x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
   return BitLength(x.length * x.length * One(-under) + double(epsilon));
 }
 
-// Root: sqrt(d / sum of x^2), or of 1, for what the table reads.
+// sqrt(d / sum of x^2), or of 1, for what the table reads.
 double Norm::Root(double v) const {
   const double of = unit ? 1 : double(dim);
   return std::sqrt(of / (square_of == SquareOf::kZ ? v * One(under - 2 * cut) : v));
 }
 
-// MostProduct: of the length of x times the table's value, whatever the row is.
+// Of the length of x times the table's value, whatever the row is.
 double Norm::MostProduct(const std::vector<func::Group>& table) const {
   if (square_of == SquareOf::kX) {
     const double above = 1 + Excess(table, [&](double v) { return One(shift + scale) * Root(v); });
@@ -232,7 +232,7 @@ std::vector<compiler::Cut> CutsOf(const Norm& n) {
   return {{n.cut, n.square_of == SquareOf::kZ ? n.product : std::max(n.square, n.product)}};
 }
 
-// Square: x^2 in Z_{2^square}, x = T - R + 2^k g b - c: every summand of the expansion, c^2 = c and b^2 = b.
+// x^2 in Z_{2^square}, x = T - R + 2^k g b - c: every summand of the expansion, c^2 = c and b^2 = b.
 Owing Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
   Pub top = *x[0].p, g = *x[2].p;
   Sec r = *x[1].u, b = *x[2].u;

@@ -4,10 +4,10 @@
 
 namespace suf::nn {
 
-// SquareOf: what a norm's sum of squares is of: x, or z as it comes, whose rescale then runs beside the sum.
+// What a norm's sum of squares is of: x, or z as it comes, whose rescale then runs beside the sum.
 enum class SquareOf : uint8_t { kX, kZ };
 
-// Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) never opened; z may live in a wider ring than
+// y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) never opened; z may live in a wider ring than
 // is read. |y| <= sqrt(d) (1 + the table's excess) for every row, whatever z is. Flights to its opening: 8 in two
 // stages, 7 in one (for more words: for one row), 6 where nothing is cut or the sum is z's. unit: |y| = 1.
 // (docs/mathematics.md#exact-norm, #wide-squares)
@@ -41,14 +41,14 @@ struct Norm : Define<Norm> {
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return kz; }
-  // Settle: z is read no wider than the product needs, or a sum beyond 64 bits takes.
+  // z is read no wider than the product needs, or a sum beyond 64 bits takes.
   void Settle(const Edges& in) override { kz = std::min({in[0].ring, product + cut - 1, under > 0 ? 63 : 64}); }
   void Fields(Visitor& v) override;
   std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-  // KeyBits: both bundles, of `count` rows; shared: the result's owed word is dealt.
+  // Both bundles, of `count` rows; shared: the result's owed word is dealt.
   int64_t KeyBits(int64_t count, bool shared) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace suf::nn {
 namespace {
 
-// MakeNorm: of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
+// Of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
   n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
@@ -23,7 +23,7 @@ Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   return n;
 }
 
-// NormOfZ: the same with the sum of squares of z, whose `under` low bits no table reads.
+// The same with the sum of squares of z, whose `under` low bits no table reads.
 Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor = 1) {
   Norm n = MakeNorm(kz, cut, d, ring, stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d))), scale = x + log_d + n.shift;
@@ -35,13 +35,13 @@ Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor 
   return n;
 }
 
-// Falling: pieces for 1 / sqrt that are narrower behind wider ones.
+// Pieces for 1 / sqrt that are narrower behind wider ones.
 std::vector<func::Group> Falling(const Norm& n) {
   auto root = [&](double v) { return double(n.rsqrt[0].values[0]) / std::sqrt(v); };
   return Steps(root, 1, n.square, n.square, 8 * n.square, Reals(9, std::ldexp(1.2, n.square - 1)));
 }
 
-// Meant: a norm by hand, by rows.
+// A norm by hand, by rows.
 Ints Meant(const Norm& n, const Ints& z) {
   auto rounded = [](int64_t v, int s) { return s ? (v + (int64_t{1} << (s - 1))) >> s : v; };
   const func::Suf root = func::FromGroups("rsqrt", n.rsqrt, n.square, 64);
@@ -58,7 +58,7 @@ Ints Meant(const Norm& n, const Ints& z) {
   return y;
 }
 
-// ExpectMeant: every z that its certificate admits, four apart and in whole rows, at a wire that is `wider`; and its
+// Every z that its certificate admits, four apart and in whole rows, at a wire that is `wider`; and its
 // key.
 void ExpectMeant(const Norm& n, int wider, bool shared) {
   const int64_t top = (int64_t{1} << (n.kz - 2)) - (n.cut ? int64_t{1} << (n.cut - 1) : 0);
@@ -337,7 +337,7 @@ TEST(Norm, BoundIsSound) {
       }
 }
 
-// Settle: z is read no wider than the product needs.
+// z is read no wider than the product needs.
 TEST(Norm, Settle) {
   Norm n = MakeNorm(12, 2, 4, 30, 2);
   const int product = n.product;

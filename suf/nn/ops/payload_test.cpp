@@ -6,7 +6,7 @@
 namespace suf::nn {
 namespace {
 
-// Pair: a table of five entries in a window of `shift` + 3 bits, whose row sums are below 2^row_sum.
+// A table of five entries in a window of `shift` + 3 bits, whose row sums are below 2^row_sum.
 struct Pair {
   Softmax e;
   WeightedSum y;
@@ -20,7 +20,7 @@ struct Pair {
   }
 };
 
-// RunPair: both on these wires; expects the specification's rows from `from` on, by heads.
+// Both on these wires; expects the specification's rows from `from` on, by heads.
 void RunPair(OpRig* rig, const Pair& p, Form form, const std::vector<Given>& in, const IntArray& v,
              const AnyWire& score) {
   pfss::Trace& t = rig->g.t;

@@ -74,7 +74,7 @@ int Rescale::Need(int, const Edges& in) const {
   return RingOf(in[0].reach.most(), shift);
 }
 
-// Built: a reader of x_hat alone needs no wider ring than the shift leaves.
+// A reader of x_hat alone needs no wider ring than the shift leaves.
 int Rescale::Built(const Edges& in) const {
   if (Transparent()) return in[0].ring;
   if (kind == kExtend || window || form != Form::kOpen) return ring;

@@ -4,7 +4,7 @@
 
 namespace suf::nn {
 
-// Rescale: y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
+// y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
 // more, for less key; by a DCF without digits: one fewer). Kinds: kExact, to the scale `key` (left out, shift 0, for
 // queries and keys where the option `scores` keeps them un-truncated and no rotation makes them finer still);
 // kOptional, left out (shift 0) where 64 bits hold the product behind it; kExtend, no shift, a narrow wire into a wide
@@ -36,7 +36,7 @@ struct Rescale : Define<Rescale> {
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;
   std::vector<Knob> Knobs() override;
-  // Least: stages: a clamp's slice has one at least.
+  // Stages: a clamp's slice has one at least.
   compiler::Stages Least() const { return window ? compiler::Stages::kOne : compiler::Stages::kNone; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

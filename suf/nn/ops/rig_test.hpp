@@ -18,13 +18,13 @@ inline constexpr compiler::Lowering kRows[] = {
     {compiler::Kind::kRowLut, compiler::Steps::kParity},
     {compiler::Kind::kStepDcf}};
 
-// Pool: one thread; a test's work is small.
+// One thread; a test's work is small.
 inline exec::Pool& OnePool() {
   static exec::Pool pool(1);
   return pool;
 }
 
-// Witness: what Spec told its watch.
+// What Spec told its watch.
 class Witness : public Watch {
  public:
   void See(const char* width, std::span<const int64_t> v) override { seen[width].assign(v.begin(), v.end()); }
@@ -38,7 +38,7 @@ class Witness : public Watch {
   std::vector<Left> left;
 };
 
-// Given: an input, the ring and form of its wire; `wire`: as it lies in the wire, where that is not as it is.
+// An input, the ring and form of its wire; `wire`: as it lies in the wire, where that is not as it is.
 struct Given {
   IntArray x;
   int ring = 0;
@@ -46,7 +46,7 @@ struct Given {
   IntArray wire = {};
 };
 
-// OpRig: a run of one operator on texts of n tokens; of rows [from, from + rows) alone, `order` leaves out the others.
+// A run of one operator on texts of n tokens; of rows [from, from + rows) alone, `order` leaves out the others.
 class OpRig {
  public:
   explicit OpRig(int tokens) : n(tokens), rows(tokens) {}
@@ -73,7 +73,7 @@ class OpRig {
     return op.Spec(call, x);
   }
 
-  // Run: the protocol's result as numbers of its ring; expects it to be Spec's in that ring. result: revealed to P1.
+  // The protocol's result as numbers of its ring; expects it to be Spec's in that ring. result: revealed to P1.
   Ints Run(const Operator& op, const std::vector<Given>& in, bool result = false, uint8_t serial = 1) {
     std::vector<AnyWire> x;
     for (const Given& i : in) x.push_back(Give(i));
@@ -123,7 +123,7 @@ class OpRig {
     return Wire<kPub>(again);
   }
 
-  // Sized: what a trace of n tokens reads of a weight.
+  // What a trace of n tokens reads of a weight.
   Ints Sized(const Slot& s, const Tensor& w) const {
     const int64_t cols = w.cols();
     Ints v;
@@ -167,7 +167,7 @@ class OpRig {
   int read_ = 0;
 };
 
-// Flights: of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there,
+// Of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there,
 // so flights come in pairs.
 inline int Flights(int openings) { return (openings + 3) / 2 * 2; }
 // FlightsOf: from the inputs' openings to the result's, odd ones too: run(rig) once as it is and once a flight later.
@@ -196,7 +196,7 @@ inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, cons
   return op.Float(call, x);
 }
 
-// Bounded: what an operator's result reaches, and its widths by name, which it takes.
+// What an operator's result reaches, and its widths by name, which it takes.
 struct Bounded {
   Reach reach;
   std::map<std::string, Width> widths;
@@ -217,7 +217,7 @@ inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std:
   return b;
 }
 
-// RowsOf: every row of whole numbers inside a reach.
+// Every row of whole numbers inside a reach.
 inline std::vector<Ints> RowsOf(const Reach& r) {
   std::vector<Ints> rows{{}};
   for (double most : r.Box()) {
@@ -230,7 +230,7 @@ inline std::vector<Ints> RowsOf(const Reach& r) {
   return rows;
 }
 
-// ExpectWithin: every row of y is.
+// Every row of y is.
 inline void ExpectWithin(const IntArray& y, const Reach& r) {
   const Reals box = r.Box();
   ASSERT_EQ(y.cols(), r.dim);
@@ -243,13 +243,13 @@ inline void ExpectWithin(const IntArray& y, const Reach& r) {
     ASSERT_LE(Length(row), r.length * (1 + 1e-12)) << "row " << i;
   }
 }
-// ExpectSeen: what Spec saw inside is within the widths.
+// What Spec saw inside is within the widths.
 inline void ExpectSeen(const Witness& w, const Bounded& b, const std::string& width) {
   ASSERT_TRUE(w.seen.count(width) && b.widths.count(width)) << width;
   for (int64_t v : w.seen.at(width)) ASSERT_LT(std::abs(double(v)), std::ldexp(1.0, b.widths.at(width).bits)) << width;
 }
 
-// Recorder: a visitor that keeps what is written and gives it to a reader; every number must be in its range.
+// A visitor that keeps what is written and gives it to a reader; every number must be in its range.
 class Recorder : public Visitor {
  public:
   bool reading = false;
@@ -302,7 +302,7 @@ class Recorder : public Visitor {
   size_t at_ = 0;
 };
 
-// ExpectFields: what an operator says of itself makes an equal one, in a recorder and in a plan's text.
+// What an operator says of itself makes an equal one, in a recorder and in a plan's text.
 void ExpectFields(const Operator& op);
 
 // ExpectRefused: f throws Error of that cause whose sentence has these words.
@@ -335,18 +335,18 @@ void ExpectChecked(const T& good, const Edges& in, int max_n, const std::vector<
   }
 }
 
-// EdgeOf: an input as Choose and Check know it.
+// An input as Choose and Check know it.
 inline Edge EdgeOf(int scale, int ring, int64_t dim, Reach reach = {}, bool one_row = false) {
   return {scale, scale, ring, dim, one_row, std::move(reach)};
 }
-// BoxOf: |x_j| <= most, as long as `length`.
+// |x_j| <= most, as long as `length`.
 inline Reach BoxOf(Reals each, double length = 1e300) {
   Reach r{int64_t(each.size()), 0, each, {}, {}};
   r.length = std::min(length, Length(each));
   return r;
 }
 
-// Numbers: n seeded ones of [-most, most].
+// n seeded ones of [-most, most].
 inline Ints Numbers(size_t n, int64_t most, uint64_t seed = 1) {
   std::mt19937_64 rng(seed);
   std::uniform_int_distribution<int64_t> d(-most, most);
@@ -359,7 +359,7 @@ inline Reals RealNumbers(size_t n, uint64_t seed = 1) {
   for (int64_t x : Numbers(n, 4000, seed)) v.push_back(double(x) / 1000);
   return v;
 }
-// Store: tensors of a checkpoint by name.
+// Tensors of a checkpoint by name.
 inline void Store(Weights* w, const Expr& leaf, const Reals& values) {
   std::map<std::string, Shape> name;
   leaf.Leaves(&name);

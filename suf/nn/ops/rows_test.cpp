@@ -12,7 +12,7 @@ namespace {
 constexpr int kTokens = 6;
 constexpr int64_t kOwnHeads = 4, kServing = 2, kOf = 3;
 
-// Part: rows [from, from + rows).
+// Rows [from, from + rows).
 struct Part {
   int from, rows;
 };
@@ -22,7 +22,7 @@ std::vector<Part> PartsOf(bool causal) {
   return {std::begin(kParts), std::end(kParts)};
 }
 
-// Cut: these rows of (heads, n, ..).
+// These rows of (heads, n, ..).
 Ints Cut(const Ints& all, int64_t heads, Part p) {
   const int64_t of = int64_t(all.size()) / heads / kTokens;
   Ints v;

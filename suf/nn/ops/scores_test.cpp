@@ -12,7 +12,7 @@ Scores Make(int heads, int serving, int64_t head_dim, bool causal, int ring) {
   return s;
 }
 
-// Packed: the pairs j <= i of (heads, n, n).
+// The pairs j <= i of (heads, n, n).
 Ints Packed(const IntArray& y) {
   const int64_t n = y.cols();
   Ints v;
@@ -21,7 +21,7 @@ Ints Packed(const IntArray& y) {
   return v;
 }
 
-// Meant: by hand; q (n, heads head_dim), k (n, serving head_dim).
+// By hand; q (n, heads head_dim), k (n, serving head_dim).
 Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tensor* bias) {
   Ints y;
   for (int64_t h = 0; h < s.heads; ++h)

@@ -21,10 +21,10 @@ constexpr double kRoom = 20;   // nats between what calibration saw, at either s
 constexpr double kUnlike = 1;  // nats above the largest calibrated score that a row may reach unnoticed
 constexpr int kLargestIndex = 16;
 
-// Taken: the columns of (.., n, n) whose scores belong to row i's shift: with itself, with the previous token.
+// The columns of (.., n, n) whose scores belong to row i's shift: with itself, with the previous token.
 int64_t Taken(int which, int64_t i) { return which == 0 ? i : std::max<int64_t>(0, i - 1); }
 
-// Coefficients: of every head, in sixteenths; none where all are 0.
+// Of every head, in sixteenths; none where all are 0.
 Ints Coefficients(const Ints& own, int which) {
   Ints k;
   for (size_t h = size_t(which); h < own.size(); h += 2) k.push_back(own[h]);
@@ -32,7 +32,7 @@ Ints Coefficients(const Ints& own, int which) {
   return k;
 }
 
-// EntryAt: of the table at a place: the last one up to `end`, then 0.
+// Of the table at a place: the last one up to `end`, then 0.
 int64_t EntryAt(const Softmax& s, uint64_t place) {
   return place >= uint64_t(s.end) ? 0 : s.table[std::min(place, uint64_t(s.table.size() - 1))];
 }

@@ -9,7 +9,7 @@
 namespace suf::nn {
 namespace {
 
-// MakeShift: a table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
+// A table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
 Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   Softmax s;
   s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = shift, s.index = index;
@@ -23,7 +23,7 @@ Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   return s;
 }
 
-// Meant: by hand; scores (heads, n, n), shifts (n, heads).
+// By hand; scores (heads, n, n), shifts (n, heads).
 Ints Meant(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts) {
   Ints y;
   const int64_t heads = int64_t(s.offset.size()), four = s.own.empty() ? 0 : 4;

@@ -43,7 +43,7 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
   return y;
 }
 
-// See: scores and row maxima of every head; scores less their shifts.
+// Scores and row maxima of every head; scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, n_heads = x[0]->shape[0];
   std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];

@@ -8,7 +8,7 @@
 namespace suf::nn {
 namespace {
 
-// MakeSoftmax: scores of 7 bits, levels of 3, digits of 2.
+// Scores of 7 bits, levels of 3, digits of 2.
 Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   Softmax s;
   s.causal = causal, s.ring = ring, s.shift = shift, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
@@ -17,7 +17,7 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   return s;
 }
 
-// Meant: by hand, later positions 0.
+// By hand, later positions 0.
 Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
   Ints y;
   const uint64_t mask = (uint64_t{1} << s.window()) - 1;

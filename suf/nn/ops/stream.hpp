@@ -4,7 +4,7 @@
 
 namespace suf::nn {
 
-// Product: x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element. Gates:
+// x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element. Gates:
 //   kOpened: x is opened.
 //   kSummands: x is not, where its operator can give that: a flight fewer. (docs/mathematics.md#unopened)
 struct Product : Define<Product> {
@@ -24,7 +24,7 @@ struct Product : Define<Product> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Add: x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads
+// x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads
 // a norm, so each is bounded by a constant and the stream by the sum.
 struct Add : Define<Add> {
   static constexpr const char* kName = "add";
@@ -44,7 +44,7 @@ struct Add : Define<Add> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Pool: the sum of a text's rows, or one of them: a linear view of the wire.
+// The sum of a text's rows, or one of them: a linear view of the wire.
 struct Pool : Define<Pool> {
   static constexpr const char* kName = "pool";
   enum Kind : uint8_t { kSum, kFirst, kLast };
@@ -62,7 +62,7 @@ struct Pool : Define<Pool> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Result: an exact rescale, revealed to P1 alone (logits).
+// An exact rescale, revealed to P1 alone (logits).
 struct Result : Define<Result> {
   static constexpr const char* kName = "result";
   std::string key = "logits";

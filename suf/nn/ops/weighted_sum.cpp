@@ -45,7 +45,7 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
   return y;
 }
 
-// See: sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
+// Sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& sums = (*seen)["row_sum"];
   sums.resize(kMostCap + 1);

@@ -19,7 +19,7 @@ WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int prod
   return s;
 }
 
-// ByHeads: rows of (heads head_dim) as they lie in the wire, (heads, n, head_dim).
+// Rows of (heads head_dim) as they lie in the wire, (heads, n, head_dim).
 std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   return [heads](const IntArray& y) {
     const int64_t of = y.cols() / heads;
@@ -31,7 +31,7 @@ std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   };
 }
 
-// Meant: by hand, in the wire's order.
+// By hand, in the wire's order.
 Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
   const func::Suf recip = func::FromGroups("recip", s.recip, s.row_sum, 64);
   Ints y;

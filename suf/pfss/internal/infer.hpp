@@ -6,9 +6,9 @@
 
 namespace suf::pfss::internal {
 
-// Elementwise: numpy's broadcast shape.
+// Numpy's broadcast shape.
 Shape Elementwise(const Shape& a, const Shape& b);
-// Infer: fills n.shape and n.ring; throws Bug on operands that do not fit.
+// Fills n.shape and n.ring; throws Bug on operands that do not fit.
 void Infer(const std::vector<Node>& nodes, Node& n);
 
 }  // namespace suf::pfss::internal

@@ -4,7 +4,7 @@
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
+// MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
 // W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
@@ -15,7 +15,7 @@ class Bond {
   }
   const store::BundleHeader& header() const { return header_; }
 
-  // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
+  // A frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
   void Send(uint16_t kind) {
     Hash tag = Tag(kind, own_nonce_);
     Writer w;
@@ -23,7 +23,7 @@ class Bond {
     ch_.Send(kind, w.bytes());
   }
   void Recv(uint16_t kind) { (void)RecvEither(kind, kind); }
-  // RecvEither: where the peer chooses; the kind that came.
+  // Where the peer chooses; the kind that came.
   uint16_t RecvEither(uint16_t a, uint16_t b) {
     auto before = ch_.Transcript();
     auto [kind, mac] = ch_.RecvEither(a, b, 64);
@@ -38,7 +38,7 @@ class Bond {
   }
 
  private:
-  // FrameKey: of the tags of what this role sends.
+  // Of the tags of what this role sends.
   Hash FrameKey(Role sender) const {
     auto role = uint8_t(sender);
     return Hmac(header_.pair->view(), {AsView("suf frames"), View(&role, 1)});
@@ -47,7 +47,7 @@ class Bond {
     auto [sent, received] = ch_.Transcript();
     return TagOf(kind, nonce, {sent, received});
   }
-  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
+  // `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
   // frames.
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     store::BundleHeader h = header_;

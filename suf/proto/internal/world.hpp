@@ -24,7 +24,7 @@ inline BundlePlan TestPlan(uint8_t salt = 1) {
   return p;
 }
 
-// TestGenerate: party p's body starts with H(K_{1-p}) and with B's seed.
+// Party p's body starts with H(K_{1-p}) and with B's seed.
 inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p = 0; p < 2; ++p) {
     Bytes body(p ? kBody1 : kBody0);
@@ -53,7 +53,7 @@ inline void TestRun(Inference& inf) {
   }
 }
 
-// World: a dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
+// A dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
 struct World {
   Scratch dir;
   std::optional<store::DealerState> state;
@@ -126,7 +126,7 @@ struct World {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
   }
   std::exception_ptr model_error;
-  // Session: P0 in a thread, `p1` here with the other end.
+  // P0 in a thread, `p1` here with the other end.
   void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
     auto pair = net::InProcessPair(kId[0], kId[1], timeout);
     model_error = nullptr;
@@ -149,12 +149,12 @@ struct World {
     Join();
     if (error) std::rethrow_exception(error);
   }
-  // Dealt: whether `count` bundles are dealt, waited for.
+  // Whether `count` bundles are dealt, waited for.
   bool Dealt(size_t count) {
     std::unique_lock lock(m);
     return changed.wait_for(lock, timeout, [&] { return dealt.size() >= count; });
   }
-  // Whole: a session of these lengths; with `ahead` each is announced before the one before it runs.
+  // A session of these lengths; with `ahead` each is announced before the one before it runs.
   void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);

@@ -7,7 +7,7 @@ namespace suf::ring::cuda {
 
 __device__ inline uint64_t LowBits(int k) { return k >= 64 ? ~uint64_t{0} : (uint64_t{1} << k) - 1; }
 
-// ReadWord: k <= 64 bits from bit `at` on, by aligned loads: up to 15 bytes beside them are read, too.
+// k <= 64 bits from bit `at` on, by aligned loads: up to 15 bytes beside them are read, too.
 __device__ inline uint64_t ReadWord(const uint8_t* in, uint64_t at, int k) {
   const uint64_t byte = reinterpret_cast<uint64_t>(in) + at / 8;
   const int shift = int(byte % 8 * 8 + at % 8);
@@ -31,7 +31,7 @@ __device__ inline uint32_t ReadShort(const uint32_t* words, Place at, uint32_t m
   return uint32_t((uint64_t{w[1]} << 32 | w[0]) >> (at % 32)) & mask;
 }
 
-// StoreWord: word j of a string of so many bytes, at any address.
+// Word j of a string of so many bytes, at any address.
 __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   if (4 * j + 4 <= bytes && reinterpret_cast<uint64_t>(to) % 4 == 0) {
     reinterpret_cast<uint32_t*>(to)[j] = word;
@@ -40,12 +40,12 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   for (int b = 4 * j; b < 4 * j + 4 && b < bytes; ++b, word >>= 8) to[b] = uint8_t(word);
 }
 
-// Inverse: n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by one
+// n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by one
 // at most, so the product by less than the 2^14 or more to the next quotient. A float is exact to 1/128 here; 2^20 / d
 // is whole, or 1/64 away from that or further.
 __device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
 
-// PackShort: elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from `to` on:
+// Elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from `to` on:
 // whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All
 // lanes call it together. Neighbours are joined, twice as many each time, as long as they fit in 64 bits: a word of 32
 // then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated, as a long kernel waits
@@ -69,7 +69,7 @@ __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8
     StoreWord(word, j, to, bytes);
   }
 }
-// PackLong: of `words` = (k + 63) / 64 words, more than one. Each lane writes the bytes that begin in its element; the
+// Of `words` = (k + 63) / 64 words, more than one. Each lane writes the bytes that begin in its element; the
 // last one's high bits are the next lane's. Word by word, so that each is a register where `words` is known.
 __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, uint8_t* to) {
   const int lane = int(threadIdx.x % 32);
@@ -88,7 +88,7 @@ __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, u
     StoreWord(uint32_t(v >> 32), 2 * w + 1, to + first, bytes);
   }
 }
-// WarpPack: the same of any k.
+// The same of any k.
 __device__ inline void WarpPack(const uint64_t* x, int k, int rows, uint8_t* to) {
   if (k <= 64)
     PackShort(x[0], k, rows, to);

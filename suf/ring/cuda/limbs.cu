@@ -14,7 +14,7 @@ constexpr int kThreads = 256;
 
 uint64_t Ceil(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
 
-// Quad: limb l of four words, a byte each; l is known where it is compiled.
+// Limb l of four words, a byte each; l is known where it is compiled.
 __device__ inline uint32_t Quad(const uint64_t (&x)[4], int l) {
   const auto half = [&](int j) { return l < 4 ? uint32_t(x[j]) : uint32_t(x[j] >> 32); };
   const unsigned pick = unsigned(l % 4) | unsigned(l % 4 + 4) << 4;
@@ -27,7 +27,7 @@ __device__ inline uint64_t Extended(T x) {
   return uint64_t(int64_t(x));  // of an unsigned one, int64_t keeps the value modulo 2^64
 }
 
-// Job: an operand's words on their way to planes, by blocks of threads. even: four words of a row are one access.
+// An operand's words on their way to planes, by blocks of threads. even: four words of a row are one access.
 struct Job {
   Limbs to;
   const void* words;
@@ -117,7 +117,7 @@ __device__ void SplitWords(const Job& job, uint32_t block, Turned& turned) {
   job.transposed ? SplitColumns<T>(job, block, turned) : SplitRows<T>(job, block);
 }
 
-// Prepare: blocks of one operand, of the other, then those that clear memory.
+// Blocks of one operand, of the other, then those that clear memory.
 __global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const Cleared cleared) {
   __shared__ Turned turned;
   uint32_t block = blockIdx.x;

@@ -11,7 +11,7 @@ using exec::cuda::Launched;
 
 constexpr int kThreads = 256;
 
-// Divided: by a number below 2^32, in 32 bits where that will do.
+// By a number below 2^32, in 32 bits where that will do.
 __device__ inline uint64_t Divided(uint64_t x, uint32_t by) { return x >> 32 ? x / by : uint32_t(x) / by; }
 
 // UnpackWords: a thread has kEach elements and writes them at once.
@@ -95,7 +95,7 @@ void PackFrom(const void* words, size_t n, int k, uint8_t* out, Stream s) {
   PackWords<T, kLong><<<Blocks(threads, kThreads), kThreads, 0, s>>>(static_cast<const T*>(words), n, uint32_t(k), out);
 }
 
-// Parts: words of an element.
+// Words of an element.
 uint32_t Parts(int k, int bytes) {
   const int parts = (k + 63) / 64;
   SUF_CHECK(k >= 1 && (parts > 1 ? bytes == 8 * parts : k <= 8 * bytes));

@@ -47,7 +47,7 @@ __device__ inline void MultiplyAdd(int (&c)[4], const uint32_t (&a)[4], uint32_t
 // 2^32 is the right one, whatever the depth.
 constexpr int kChunk = 4096;
 
-// Cut: a block makes a tile of rows x columns words, a warp warp_rows x warp_columns of them. stages, 2 or 3, that are
+// A block makes a tile of rows x columns words, a warp warp_rows x warp_columns of them. stages, 2 or 3, that are
 // on their way at once; share: blocks that a processor should have. Both by measurement.
 struct Cut {
   int rows, columns, warp_rows, warp_columns, stages, share;
@@ -63,7 +63,7 @@ struct Form {
   static_assert(2 * kStage <= 99 * 1024);  // what the least of the devices gives a block
 };
 
-// Task: what a launch is given. parts: of the depth, which all add to c where `adds`.
+// What a launch is given. parts: of the depth, which all add to c where `adds`.
 struct Task {
   const uint8_t *a, *b;
   uint8_t* c;
@@ -74,7 +74,7 @@ struct Task {
   bool adds;
 };
 
-// Tile: where 16 bytes number c of row r lie in a stage, so that the eight rows of an ldmatrix meet no bank twice.
+// Where 16 bytes number c of row r lie in a stage, so that the eight rows of an ldmatrix meet no bank twice.
 __device__ inline uint32_t Tile(uint32_t r, uint32_t c) { return r * kDeep + ((c ^ (r >> 1 & 3)) << 4); }
 
 // Fill: asks for kLines rows of kLimbs planes of a stage. Rows that the matrix has not are left as they are: what comes
@@ -103,7 +103,7 @@ __device__ inline void Fill(uint32_t to, const uint8_t* from, uint32_t first, ui
   }
 }
 
-// Store: a word of c.
+// A word of c.
 __device__ inline void Store(const Task& t, uint8_t* c, uint64_t at, uint64_t v) {
   switch (t.c_bytes) {
     case 1:
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(kNarrow) Narrow(const uint32_t* x, uint64_t n,
     reinterpret_cast<uint16_t*>(to)[i] = uint16_t(x[i]);
 }
 
-// CutFor: so that the sums of all diagonals stay in registers and a processor has several blocks at once. wide: for
+// So that the sums of all diagonals stay in registers and a processor has several blocks at once. wide: for
 // products of 4 limbs that have enough of the larger tiles.
 constexpr Cut CutFor(int a, int b, bool wide) {
   if (a <= 2 || (wide && a == 4)) return {64, 64, 32, 32, 3, 3};
@@ -250,7 +250,7 @@ int64_t TilesOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   return Ceil(a.rows, cut.rows) * Ceil(b.rows, cut.columns) * int64_t(a.batch);
 }
 
-// Attribute: of the current device.
+// Of the current device.
 int64_t Attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
   SUF_CUDA_CHECK(cudaGetDevice(&device));
@@ -259,7 +259,7 @@ int64_t Attribute(cudaDeviceAttr which) {
 }
 int64_t Processors() { return Attribute(cudaDevAttrMultiProcessorCount); }
 
-// PartsOf: into how many parts the depth is cut: as many as give each processor its share of blocks and each block
+// Into how many parts the depth is cut: as many as give each processor its share of blocks and each block
 // three stages or more, four times that where the parts' sum needs a pass of its own; and so many that no accumulator
 // overflows.
 int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
@@ -269,7 +269,7 @@ int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   return std::max(std::clamp<int64_t>(cut.share * Processors() / TilesOf(cut, a, b), 1, most), least);
 }
 
-// IsWide: whether there are enough of the larger tiles.
+// Whether there are enough of the larger tiles.
 bool IsWide(const Limbs& a, const Limbs& b) {
   return 2 * TilesOf(CutFor(a.limbs, b.limbs, true), a, b) >= 3 * Processors();
 }

@@ -10,7 +10,7 @@ namespace suf::ring::cuda {
 
 using exec::cuda::Stream;
 
-// Limbs: a matrix of `rows` rows of `depth` words, the axis that the product sums over, as planes of bytes, rows padded
+// A matrix of `rows` rows of `depth` words, the axis that the product sums over, as planes of bytes, rows padded
 // with zeros to a pitch: what a product reads. `batch` matrices one after another.
 struct Limbs {
   int limbs = 0;
@@ -20,10 +20,10 @@ struct Limbs {
   constexpr size_t pitch() const { return (size_t(depth) + 63) / 64 * 64; }
   size_t bytes() const { return batch * size_t(limbs) * size_t(rows) * pitch(); }  // of all planes; 16-byte aligned
 };
-// LimbsOf: how words of `bytes` bytes (1, 2, 4 or 8) are split for a product modulo 2^bits. `right`: the right operand,
+// How words of `bytes` bytes (1, 2, 4 or 8) are split for a product modulo 2^bits. `right`: the right operand,
 // of which signed words of 8 or 16 bits, weights, stay narrow.
 Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t batch, int bits);
-// Splitting: word (r, d) of a matrix at words[r depth + d], or transposed at words[d rows + r]. splat: one word for
+// Word (r, d) of a matrix at words[r depth + d], or transposed at words[d rows + r]. splat: one word for
 // all.
 struct Splitting {
   Limbs to;
@@ -32,12 +32,12 @@ struct Splitting {
   bool is_signed = false, splat = false, transposed = false;
   uint8_t* planes = nullptr;
 };
-// Cleared: memory that becomes zero; 16-byte aligned.
+// Memory that becomes zero; 16-byte aligned.
 struct Cleared {
   uint8_t* at = nullptr;
   uint64_t bytes = 0;
 };
-// Split: one operand or both, in one launch, which also clears.
+// One operand or both, in one launch, which also clears.
 void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s);
 // Multiply: c (batch, a.rows, b.rows) = a b^T modulo 2^bits, and whatever above, in words of c_bytes = 1, 2, 4 or 8
 // bytes with at least `bits` bits. b has a's batch, or one matrix for all. `spare`: MultiplySpare bytes. What Sums

@@ -21,7 +21,7 @@ using exec::cuda::Mark;
 using exec::cuda::Memory;
 using exec::cuda::Queue;
 
-// Micros: of what f(stream) asks for once.
+// Of what f(stream) asks for once.
 double Micros(const std::function<void(Stream)>& f) {
   constexpr int kTimes = 20, kRuns = 9, kWarm = 2;
   exec::cuda::Graph graph;

@@ -19,7 +19,7 @@ using exec::cuda::Queue;
 constexpr size_t kGuard = 256;
 constexpr uint8_t kPoison = 0xa5;
 
-// Guarded: poisoned bytes of the device between guards.
+// Poisoned bytes of the device between guards.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) : memory_(bytes + 2 * kGuard), bytes_(bytes) {
@@ -31,7 +31,7 @@ class Guarded {
     queue_.Wait();
   }
   uint8_t* data() const { return memory_.data() + kGuard; }
-  // Read: once all queues are done; the guards must be as they were.
+  // Once all queues are done; the guards must be as they were.
   Bytes Read() const {
     Bytes all(memory_.size());
     exec::cuda::Download(all.data(), memory_.data(), all.size(), queue_.stream());
@@ -51,7 +51,7 @@ class Guarded {
   size_t bytes_;
 };
 
-// Operand: words of `bytes` bytes, `is_signed` or not, as (batch, rows, depth) or, transposed, (batch, depth, rows).
+// Words of `bytes` bytes, `is_signed` or not, as (batch, rows, depth) or, transposed, (batch, depth, rows).
 struct Operand {
   int bytes = 8;
   bool is_signed = false, transposed = false, splat = false;
@@ -72,7 +72,7 @@ uint64_t WordAt(const Bytes& v, int bytes, bool is_signed, size_t i) {
   return is_signed ? uint64_t(Signed(x, 8 * bytes)) : x;
 }
 
-// Matrix: its words in the order of (batch, rows, depth), and what Split makes of them on the device.
+// Its words in the order of (batch, rows, depth), and what Split makes of them on the device.
 struct Matrix {
   std::vector<uint64_t> words;
   Limbs form;

@@ -119,7 +119,7 @@ struct Gemm {
     }
   }
 
-  // Dots: a row of A by a row of B at a time, vectors along K.
+  // A row of A by a row of B at a time, vectors along K.
   static void Dots(const void* from_a, size_t lda, size_t M, const void* from_b, size_t ldb, size_t N, size_t depth,
                    void* to, size_t ldc, bool add, uint64_t mask) {
     constexpr size_t kStep = sizeof(Vec) / sizeof(T);
@@ -164,7 +164,7 @@ struct Plain {
   static Unit Pack(E x, E, int) { return x; }
 };
 
-// Pairs16: two signed 16-bit numbers a unit, their products added in 32 bits.
+// Two signed 16-bit numbers a unit, their products added in 32 bits.
 struct Pairs16 {
   using Element = uint16_t;
   using Unit = uint32_t;
@@ -175,7 +175,7 @@ struct Pairs16 {
   static Unit Pack(uint16_t x, uint16_t y, int) { return x | uint32_t{y} << 16; }
 };
 
-// PairsSmall: x = lo + 2^16 hi with lo signed, one plane for each, against entries of B that are signed 16-bit numbers.
+// x = lo + 2^16 hi with lo signed, one plane for each, against entries of B that are signed 16-bit numbers.
 struct PairsSmall {
   using Element = uint32_t;
   using Unit = uint32_t;

@@ -9,7 +9,7 @@ namespace suf::ring::internal {
 
 enum GemmKind { kU16, kU32, kU32Small, kU64, kU64Mod52, kF32, kGemmKinds };
 
-// GemmTask: rows [m0, m1) and panels [p0, p1) of one product.
+// Rows [m0, m1) and panels [p0, p1) of one product.
 struct GemmTask {
   const uint8_t* a;  // first packed row
   size_t a_stride;   // bytes between packed rows

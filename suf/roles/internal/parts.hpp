@@ -11,14 +11,14 @@
 
 namespace suf::roles {
 
-// Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
+// B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
 class Masks {
  public:
   Masks(const Engine& engine, View seed, const Hash& weights);
   // Of: the tensor's words modulo 2^bits (in the low bits).
   template <class T>
   Wiped<T> Of(size_t tensor) const;
-  // Fill: sets "B.<name>" of every tensor.
+  // Sets "B.<name>" of every tensor.
   void Fill(run::Inputs& inputs) const;
 
  private:
@@ -26,23 +26,23 @@ class Masks {
   fss::Prg prg_;
 };
 
-// WeightsId: HMAC(P0's own key; the quantised integers | the plan | H(seed of B)): names B and the W_hat file without
+// HMAC(P0's own key; the quantised integers | the plan | H(seed of B)): names B and the W_hat file without
 // letting anyone test guesses.
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
 
-// ModelInputs: "W.<name>" of every tensor that does not depend on the length.
+// "W.<name>" of every tensor that does not depend on the length.
 void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs);
-// LengthInputs: those that do.
+// Those that do.
 void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs);
 
-// WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
+// W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out);
 void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
-// SetupHash: SHA-256 of what WriteSetup writes.
+// SHA-256 of what WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
 
-// Generator: the dealer's hook. Keeps B of the last weights id and seed.
+// The dealer's hook. Keeps B of the last weights id and seed.
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
@@ -56,7 +56,7 @@ class Generator {
   run::Inputs inputs_;
 };
 
-// AuditOf: what the model owner audits bundles with.
+// What the model owner audits bundles with.
 proto::Auditor AuditOf(Engine& engine);
 
 // RunInference: one party's inference inside a session; the revealed words for P1.
