@@ -1,5 +1,5 @@
-// The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and
-// so compares each result with the simulator (every word) and with the float model (cosine).
+// The command `suf demo`: dealer, model owner and data owner as three processes on this machine. Only the demo holds
+// both text and weights. It compares each result with the simulator (every word) and with the float model (cosine).
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using nlohmann::ordered_json;
 namespace {
 
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "keys asked ms",
+  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "key fetch ms",
                                                "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
                                                "P1 ahead", "flights", "key each"}};
   for (auto& r : rows) {
@@ -44,7 +44,7 @@ void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& r
                      Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n"
-            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "keys asked ms", "key each", "sent P0",
+            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
                              "sent P1", "flights", "cosine to float", "tokens"});
 }
 
@@ -62,21 +62,22 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
   std::cout << "\n" << Table(table, last);
 }
 
-// Of a scope, without its layer.
+// Returns the operator of a scope, without its layer.
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
 const char* NameOf(const std::string& role) {
   return role == "p0" ? "model owner" : role == "p1" ? "data owner" : "dealer";
 }
 
-// What time is divided into, by the names of the files of times and of people.
+// The parts of a role's time: key in the file of times, name in the table.
 using Parts = std::vector<std::pair<const char*, const char*>>;
 
-// Of a role, by operator; the total comes last.
+// The time of a role in one operator, by part.
 struct Spent {
   std::vector<double> ms;
   int64_t launches = 0;
 };
+// Returns the time of a role by operator; the total comes last.
 std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, const Parts& parts) {
   std::map<std::string, Spent> by;
   for (auto& [scope, s] : times["by"].items())
@@ -91,7 +92,7 @@ std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, co
   return out;
 }
 
-// The roles side by side, a cell for all parts.
+// Returns the table with the roles side by side; a cell holds all parts.
 Rows TogetherTable(const ordered_json& times, const Parts& parts) {
   Rows table{{""}};
   for (auto& [role, t] : times.items()) {
@@ -113,8 +114,8 @@ Rows TogetherTable(const ordered_json& times, const Parts& parts) {
   return table;
 }
 
-// Where each role's time went in the longest text, by operator. Of a device with the host's time and kernels. Side by
-// side where there is room, else a table a role.
+// Prints each role's time in the longest text, by operator; of a device also the host's time and kernels. The roles are
+// side by side if the terminal is wide enough; otherwise each has a table.
 void ShowTimes(const std::vector<ordered_json>& rows) {
   auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
   const auto& times = (*most)["times"];
@@ -157,7 +158,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
                 << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
 }
 
-// To the rows, by serial, from another role's file of times.
+// Adds the times of another role's file to the rows of the same serial.
 void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -172,15 +173,15 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 }  // namespace
 
 int RunDemo(const DemoArgs& a) {
-  // their sentences before the roles say them
+  // report wrong names here, before the roles start
   if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
   (void)BackendOf(a.backend, true);
   std::atomic<const Child*> running{nullptr};  // the data owner, while it runs
-  std::atomic<int> stopped{0};                 // by this signal
+  std::atomic<int> stopped{0};                 // the signal that stopped the demo; 0: none
   const SignalTaker taker([&](int signal, int turn) {
     const Child* embed = running;
     if (!embed || turn > 1) EndChildren(), EndBy(signal);
-    stopped = signal, embed->Signal(signal);  // it says when it ends
+    stopped = signal, embed->Signal(signal);  // its log says when it ends
   });
   Folder dir;
   CheckOutput();
@@ -196,7 +197,7 @@ int RunDemo(const DemoArgs& a) {
       for (auto& l : lines)
         if (l.error.empty()) out << l.text << "\n";
     }
-    (void)Compile(c);  // which of the lines cannot be used, TokenizeFor finds again
+    (void)Compile(c);  // TokenizeFor finds the unusable lines again
     plan_path = c.out;
   }
   const nn::Plan plan = roles::LoadPlan(plan_path);
@@ -215,7 +216,7 @@ int RunDemo(const DemoArgs& a) {
   const std::string texts = dir / "texts";
   {
     std::ofstream out(texts, std::ios::binary);
-    for (auto& l : lines) {  // one that cannot be used is an empty line, which embed cannot use either: indices agree
+    for (auto& l : lines) {  // an unusable one becomes an empty line, which embed refuses: indices agree
       if (l.error.empty()) out << (ids ? l.text : ordered_json{{"text", l.text}}.dump());
       out << "\n";
     }
@@ -254,14 +255,14 @@ int RunDemo(const DemoArgs& a) {
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 
-  // first all inferences, alone on the machine, so that their times are their own; then the comparisons
+  // first all inferences, then all comparisons, which would change the times
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
   const bool terminal = screen::Columns(STDERR_FILENO) > 0;
   Bar done("demo", Bar::Log::kRare);
   if (terminal) done.At(0, "keys from the dealer", Str("text 1 of ", lines.size()));
   for (std::string text; embed.Line(&text);) {
-    CheckOutput();  // else ends all three
+    CheckOutput();  // throws if stdout has no reader, and so ends all three
     ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
     const size_t next = row.at("i").get<size_t>() + 2;
     const char* const became = row.contains("y") ? "done" : "cannot be used";
@@ -281,7 +282,7 @@ int RunDemo(const DemoArgs& a) {
   if (stopped)
     serve.Stop();
   else if (code != 0 && code != ExitCode(Cause::kInput))
-    throw Error(CauseOf(code), "the data owner's process failed; its sentence stands above");
+    throw Error(CauseOf(code), "the data owner's process failed; see its error above");
   if (int served = stopped ? 0 : serve.Wait(); served != 0)
     throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
   AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);

@@ -1,4 +1,4 @@
-// suf fn list, show, fit: functions as data.
+// The commands `suf fn list`, `show` and `fit`.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -24,14 +24,14 @@ namespace {
 
 constexpr size_t kShownPieces = 12, kShownLine = 116, kShownLines = 24;
 
-// Of words, as numbers: what is drawn.
+// The drawn range of words, as numbers.
 struct Range {
   int64_t low = 0;
   uint64_t size = 0;     // words, less one
-  bool octaves = false;  // cuts from small to large: equal steps of log x
+  bool octaves = false;  // equal steps of log x, for cuts from small to large
 };
-// Where something happens: from the first cut to the last and a quarter more on both sides; all where there is
-// one cut at most, or the domain is small.
+// Returns the range from the first cut to the last, and a quarter more on both sides. Returns all if there is one cut
+// at most, or if the domain is small.
 Range RangeOf(const func::Function& f, const Numeric& numeric) {
   const int n = func::DomainBits(f);
   const Range all{numeric.is_signed ? -int64_t(uint64_t{1} << (n - 1)) : 0, ring::Mask(n)};
@@ -94,7 +94,7 @@ std::string Decimal(func::U128 v) {
   return std::to_string(uint64_t(v));
 }
 
-// A table of the first pieces; places as words, local coordinates t = x - begin.
+// Returns a table of the first pieces, with places as words and local coordinates t = x - begin.
 std::string PiecesOf(const func::Suf& f) {
   std::vector<std::vector<std::string>> rows{{"piece", "from", "before"}};
   for (int o = 0; o < f.outputs; ++o) rows[0].push_back(Str("polynomial ", o, " in t = x - from"));
@@ -130,7 +130,7 @@ std::string ChannelsText(const func::Function& f) {
   return out.empty() ? "none" : out;
 }
 
-// The text's first lines, none of them long.
+// Returns the first lines of a text; long ones are cut.
 std::string Cut(const std::string& text) {
   std::string out;
   size_t begin = 0, lines = 0;
@@ -142,11 +142,11 @@ std::string Cut(const std::string& text) {
     out += line + "\n", begin = end + 1;
   }
   if (begin < text.size()) out += "..\n", whole = false;
-  if (!whole) out += "(--pass text prints all of it)\n";
+  if (!whole) out += "(--pass text prints the whole text)\n";
   return out;
 }
 
-// One form of the function, whole.
+// Prints one form of the function, whole.
 void PrintPass(const Given& g, const std::string& pass) {
   const func::Suf* s = std::get_if<func::Suf>(&g.f);
   if (pass == "text") {
@@ -174,7 +174,7 @@ void PrintPass(const Given& g, const std::string& pass) {
   if (pass == "trace") std::cout << pfss::Print(t) << "\n" << pfss::Print(pfss::Schedule(t));
 }
 
-// Bits:scale, bits:scale:u.
+// Parses bits:scale or bits:scale:u.
 func::Numbers NumbersOf(const std::string& text, const char* option) {
   func::Numbers out;
   const char *at = text.data(), *end = at + text.size();
@@ -186,11 +186,11 @@ func::Numbers NumbersOf(const std::string& text, const char* option) {
     out.is_signed = rest == end;
   }
   if (!good)
-    Fail(Cause::kInput, option, " takes bits:scale, as in 16:9, with :u behind it for unsigned numbers; got ", text);
+    Fail(Cause::kInput, option, " takes bits:scale, as in 16:9, or bits:scale:u for unsigned numbers; got ", text);
   return out;
 }
 
-// A number, also as 2^-11.
+// Parses a number above 0, also as 2^-11.
 double BoundOf(const std::string& text) {
   const bool power = text.starts_with("2^");
   double v = 0;
@@ -202,7 +202,7 @@ double BoundOf(const std::string& text) {
   return v;
 }
 
-// Numbers with commas between.
+// Parses numbers with commas between.
 std::vector<double> Reals(const std::string& text, const char* option) {
   std::vector<double> out;
   for (const std::string& part : AtCommas(text)) {
@@ -216,7 +216,7 @@ std::vector<double> Reals(const std::string& text, const char* option) {
   return out;
 }
 
-// C:V, C:x, C:V,S.
+// Parses C:V, C:x or C:V,S.
 std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   if (text.empty()) return std::nullopt;
   const size_t colon = text.find(':');
@@ -227,7 +227,8 @@ std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   const std::string what = text.substr(colon + 1);
   const std::vector<double> v = what == "x" ? std::vector<double>{} : Reals(what, option);
   if (from.size() != 1 || v.size() > 2)
-    Fail(Cause::kInput, option, " has ", from.size(), " and ", v.size(), " numbers; write C:V, C:x or C:V,S");
+    Fail(Cause::kInput, option, " has ", from.size(), " numbers before the colon and ", v.size(),
+         " after it; write C:V, C:x or C:V,S");
   out.from = from[0];
   out.kind = v.empty() ? func::Tail::kIdentity : v.size() == 1 ? func::Tail::kConstant : func::Tail::kLine;
   if (!v.empty()) out.value = v[0];
@@ -235,7 +236,7 @@ std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   return out;
 }
 
-// A kind by name, or where they are.
+// Sets the kind of knots by its name, or their places.
 void SetKnots(const std::string& text, func::FitRequest* r) {
   constexpr std::pair<const char*, func::Knots> kKinds[] = {
       {"uniform", func::Knots::kUniform}, {"octaves", func::Knots::kOctaves}, {"free", func::Knots::kFree}};
@@ -248,7 +249,7 @@ void SetKnots(const std::string& text, func::FitRequest* r) {
   r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
 }
 
-// Why `suf fn cost` and `suf fn run` would refuse a function; empty where they do not.
+// Returns the reason for which `suf fn cost` and `suf fn run` would refuse a function; empty if they accept it.
 std::string NoLowering(const func::Function& f) {
   const gates::FunctionPlan plan{f, {}, gates::From::kP1, gates::To::kP1};
   const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1);
@@ -281,7 +282,7 @@ int RunFnList() {
   for (const func::Entry& e : func::Library())
     rows.push_back({std::string(e.name), std::string(e.range), std::string(e.error), std::string(e.sentence)});
   std::cout << Listing(rows, {"error"});
-  std::cout << "\n--n and --scale say of which ring and scale a function is made; suf fn show NAME draws it\n";
+  std::cout << "\n--n and --scale set the ring and the scale of a function; suf fn show NAME draws it\n";
   return 0;
 }
 
@@ -336,15 +337,16 @@ int RunFnFit(const FnFitArgs& a) {
   if (!a.error.empty()) r.error = BoundOf(a.error);
   if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
   if (r.error && r.form == func::Form::kPieces && r.in.bits > compiler::kMostDense)
-    r.pieces = int(compiler::kMostSteps);  // what has more has no lowering
+    r.pieces = int(compiler::kMostSteps);  // no lowering takes more pieces
   r.why_not = NoLowering;
   if (std::error_code none; !a.out.empty() && !std::filesystem::exists(a.out, none)) ProbeFile(a.out, 1);
   Patience patience("fn fit");
   r.progress = [&](double done, const std::string& what) { patience.At(done, what); };
-  func::Fitted<func::Function> fitted = Hinted(Cause::kRefused, "--result, --error, --in, --below, --above", [&] {
-    return Hinted(Cause::kInput, "suf fn fit --help lists what a formula may hold, and tails",
-                  [&] { return func::Fit(r); });
-  });
+  func::Fitted<func::Function> fitted =
+      Hinted(Cause::kRefused, "see --result, --error, --in, --below and --above", [&] {
+        return Hinted(Cause::kInput, "suf fn fit --help lists the words of a formula, and the tails",
+                      [&] { return func::Fit(r); });
+      });
   patience.Clear();
   const std::string text = func::Print(fitted.f);
   if (a.out.empty())
@@ -362,9 +364,9 @@ int RunFnFit(const FnFitArgs& a) {
             << (fitted.exact ? ", measured at every x" : ", bounded from samples") << "\n";
   const int finer = fitted.scale - r.result.scale, bits = func::RingBits(fitted.f);
   if (finer > 0 && !a.slope && a.scales.empty())
-    std::cerr << "fit: its slopes take " << finer << (finer == 1 ? " bit" : " bits")
+    std::cerr << "fit: for its slopes the result has " << finer << (finer == 1 ? " bit" : " bits")
               << " more than --result, in a ring of " << bits << "; a rounding shift by " << finer
-              << " gives the scale asked for (--slope 0: none)\n";
+              << " gives the scale of --result (--slope 0 avoids this)\n";
   return 0;
 }
 

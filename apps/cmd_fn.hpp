@@ -1,4 +1,5 @@
-// suf fn and suf backends: functions of one number, from a text to a private computation between two parties.
+// The commands `suf fn` and `suf backends`: functions of one number, from a text to a private computation by two
+// parties.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,12 +9,12 @@
 
 namespace suf::apps {
 
-// F: a .suf file or a library name.
+// A function: a .suf file, or a name of the library.
 struct FunctionArgs {
   std::string name;
-  int n = 32, scale = 12;  // of a library name
+  int n = 32, scale = 12;  // bits and scale of a library function
 };
-// Who brings x and who learns F(x).
+// The parties that bring x and learn F(x).
 struct EndsArgs {
   std::string from = "p1", to = "p1";
 };
@@ -36,8 +37,8 @@ int RunFnFit(const FnFitArgs& a);
 struct FnCostArgs {
   FunctionArgs f;
   EndsArgs ends;
-  std::string profile;  // none: the four there are
-  std::string keys;     // ahead, now, or as the profile says
+  std::string profile;  // empty: every named profile
+  std::string keys;     // ahead or now; empty: as the profile says
   BackendArgs backend{"packed"};
   int64_t count = 1024;
   bool json = false;
@@ -52,8 +53,8 @@ int RunFnCheck(const FnCheckArgs& a);
 
 struct FnBenchArgs {
   std::string kernels;
-  int64_t count = 4096;          // values together
-  std::optional<int> functions;  // only the first so many
+  int64_t count = 4096;          // values in one run
+  std::optional<int> functions;  // the first ones alone; none: all
   bool json = false;
 };
 int RunFnBench(const FnBenchArgs& a);
@@ -61,7 +62,7 @@ int RunFnBench(const FnBenchArgs& a);
 struct FnRunArgs {
   FunctionArgs f;
   EndsArgs ends;
-  std::string x, values, out;  // x: numbers, comma-separated
+  std::string x, values, out;  // x: numbers with commas between
   std::string lowering = "auto", profile = "cpu";
   BackendArgs backend{"packed"};
   std::optional<int64_t> random;
@@ -78,7 +79,7 @@ struct FnPlanArgs {
 };
 int RunFnPlan(const FnPlanArgs& a);
 
-// The plan that a party agreed to; empty: any.
+// The plan that a party agreed to; an empty field accepts any.
 struct ExpectArgs {
   std::string to, hash;
 };
@@ -93,7 +94,7 @@ struct FnAskArgs : PartyArgs {
   std::string connect, values, out;
   ExpectArgs expect;
   bool json = false, semi_honest = false;
-  int audit = 0;  // bundles to be audited
+  int audit = 0;  // extra bundles that P0 audits
 };
 int RunFnAsk(const FnAskArgs& a);
 

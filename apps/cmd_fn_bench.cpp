@@ -1,5 +1,5 @@
-// suf fn bench: every lowering of a dozen functions on this machine, verified, then timed, beside what the cost model
-// says with the prices of the profile cpu and with this machine's own. (docs/mathematics.md#cost-model.)
+// The command `suf fn bench`: verifies and times every lowering of a dozen functions on this machine. It compares the
+// times with the cost model (docs/mathematics.md#cost-model), by the prices of the profile cpu and of this machine.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -26,8 +26,7 @@ namespace {
 constexpr int kRuns = 5;
 constexpr int64_t kMostKey = 128'000'000;  // bytes of a party's key
 
-// What is timed: of 32 bits, and narrower ones where dense tables or octaves
-// apply.
+// A function to time. Most have 32 bits; dense tables and octaves apply to the narrower ones.
 struct Subject {
   const char* name;
   int n, scale;
@@ -48,13 +47,13 @@ struct Row {
   const Bill& bill() const { return BillOf(*trial); }
 };
 
-// Seconds by the model.
+// Returns the seconds by the model.
 double Predicted(const Row& r, Prices p, bool now) {
   p.now = now;
   return compiler::Seconds(r.bill(), p);
 }
-// Seconds as the model means them: parties take turns, keys come from a file, or from a dealer who works
-// meanwhile.
+// Returns the measured seconds in the model's sense: parties take turns, and keys come from a file. If `now`, the
+// dealer makes and sends them meanwhile.
 double Measured(const Row& r, const Machine& m, bool now) {
   const FnTimes& t = r.least;
   double s = t.keep.cpu + t.party[0].cpu + t.party[1].cpu + r.bill().flights * m.wait();
@@ -62,8 +61,8 @@ double Measured(const Row& r, const Machine& m, bool now) {
   return s;
 }
 
-// What is left for a word when everything else that a party's processor does has its price: the median of
-// rows.
+// Returns the price of a word: the processor time of both parties, less everything that has a price. It is the median
+// of the rows.
 double WordPrice(const std::vector<Row>& rows, const Machine& m) {
   std::vector<double> each;
   for (const Row& r : rows) {
@@ -77,7 +76,7 @@ double WordPrice(const std::vector<Row>& rows, const Machine& m) {
   return each.empty() ? 0 : each[each.size() / 2];
 }
 
-// How well a set of prices says what was measured.
+// How well a set of prices predicts the measured times.
 struct Verdict {
   int within = 0, rows = 0, ordered = 0, pairs = 0;
   double least = HUGE_VAL, most = 0;
@@ -119,11 +118,11 @@ gates::FunctionPlan PlanOf(const Subject& s) {
   return {FunctionOf({s.name, s.n, s.scale}).f, {}, gates::From::kP1, gates::To::kP1};
 }
 
-// Everything, in one place for both forms of output.
+// All results, for both forms of output.
 struct Result {
   std::vector<Subject> subjects;
   std::vector<Row> rows;
-  std::vector<std::pair<std::string, int64_t>> left;  // out, with the key that it would take
+  std::vector<std::pair<std::string, int64_t>> left;  // left out, with the key bytes that it would take
   Machine machine;
 };
 
@@ -155,16 +154,16 @@ Result Measure(const FnBenchArgs& a) {
     }
   }
   out.machine = bench.Measure();
-  for (int run = 1; run < kRuns; ++run)  // in turns: what disturbs one disturbs all
+  for (int run = 1; run < kRuns; ++run)  // in turns, so that a disturbance affects all
     for (size_t i = 0; i < out.rows.size(); ++i) {
-      bar.At(0.2 + 0.8 * (run - 1 + double(i) / double(out.rows.size())) / (kRuns - 1), "in turns");
+      bar.At(0.2 + 0.8 * (run - 1 + double(i) / double(out.rows.size())) / (kRuns - 1), "all in turns");
       out.rows[i].least = Least(out.rows[i].least, bench.Run(*out.rows[i].trial));
     }
   out.machine.prices.word = WordPrice(out.rows, out.machine);
   return out;
 }
 
-// Of each function and profile, keys ahead.
+// Returns the choice for each function and profile, with keys ahead.
 ordered_json Choices(const Result& r, int64_t count) {
   ordered_json out = json::array();
   for (const Subject& s : r.subjects) {
@@ -185,7 +184,7 @@ ordered_json Choices(const Result& r, int64_t count) {
 
 void PrintJson(const FnBenchArgs& a, const Result& r) {
   const Profile& cpu = compiler::Profiles()[0];
-  ordered_json out{{"schema", "suf.fn.bench/1"},
+  ordered_json out{{"schema", "suf.fn.bench/2"},
                    {"variant", ring::Name(ring::Best())},
                    {"count", a.count},
                    {"runs", kRuns},
@@ -205,7 +204,7 @@ void PrintJson(const FnBenchArgs& a, const Result& r) {
                      {"n", s.n},
                      {"scale", s.scale},
                      {"lowering", row.lowering},
-                     {"rounds", b.flights},
+                     {"flights", b.flights},
                      {"sent_bytes", b.sent},
                      {"key_bytes", b.key},
                      {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
@@ -236,8 +235,8 @@ std::string Text(const Prices& p) {
 void PrintTables(const FnBenchArgs& a, const Result& r) {
   const Profile& cpu = compiler::Profiles()[0];
   for (size_t i = 0; i < r.subjects.size(); ++i) {
-    std::vector<std::vector<std::string>> rows{{TitleOf(r.subjects[i]), "rounds", "sent B", "key B", "dealer ns",
-                                                "P0 ns", "P1 ns", "measured ns", "cpu says", "ratio"}};
+    std::vector<std::vector<std::string>> rows{{TitleOf(r.subjects[i]), "flights", "sent B", "key B", "dealer ns",
+                                                "P0 ns", "P1 ns", "measured ns", "model ns", "ratio"}};
     for (const Row& row : r.rows) {
       if (row.subject != i) continue;
       const Bill& b = row.bill();
@@ -248,16 +247,16 @@ void PrintTables(const FnBenchArgs& a, const Result& r) {
                       per(double(std::max(b.key[0], b.key[1]))), ns(row.least.deal.cpu), ns(row.least.party[0].cpu),
                       ns(row.least.party[1].cpu), ns(measured), ns(predicted), Fixed(predicted / measured, 2)});
     }
-    std::cout << Table(rows, {"sent B", "P0 ns", "P1 ns", "dealer ns", "key B", "rounds"}) << "\n";
+    std::cout << Table(rows, {"sent B", "P0 ns", "P1 ns", "dealer ns", "key B", "flights"}) << "\n";
   }
   for (auto& [title, key] : r.left)
     std::cout << title << " is left out: a key of " << Bytes10(key) << " for " << a.count << " values\n";
   std::cout
-      << "all of one value, of " << a.count
-      << " together. dealer, P0, P1: processor time. measured: both parties, who take turns, the larger key written "
-         "and read, and what flights wait; least of "
-      << kRuns << " runs.\n\nprofile cpu:  " << Text(cpu.prices) << "\nthis machine: " << Text(r.machine.prices)
-      << "\n\n";
+      << "All columns are per value, in runs of " << a.count
+      << " values. dealer, P0, P1: processor time. measured: both parties in turns, the larger key written and read, "
+         "and the waits of flights; the least of "
+      << kRuns << " runs. model: by the prices of the profile cpu.\n\nprofile cpu:  " << Text(cpu.prices)
+      << "\nthis machine: " << Text(r.machine.prices) << "\n\n";
   for (bool now : {false, true}) {
     const char* const keys = now ? "keys now:   " : "keys ahead: ";
     std::cout << keys << "by cpu's prices " << Text(VerdictOf(r.rows, r.machine, cpu.prices, now)) << "\n"

@@ -1,4 +1,4 @@
-// suf fn check: every lowering on every backend, against the function's meaning, under random masks.
+// The command `suf fn check`: compares every lowering on every backend with the function's meaning, under random masks.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -18,13 +18,13 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Cells that --all covers with its defaults: functions x lowerings of a backend that runs models, and of one that runs
-// functions alone.
+// The cells (functions x lowerings) that --all covers with its defaults. The first number is of a backend that runs
+// models, the second of one that runs functions alone.
 constexpr int kLeastOfModels = 213, kLeastOfFunctions = 142;
-constexpr int kAllBits = 8;                  // domains up to so many bits are run whole
-constexpr size_t kCuts = 64, kValues = 256;  // of the others: places beside cuts, and random ones up to so many
+constexpr int kAllBits = 8;                  // domains of at most these bits are run whole
+constexpr size_t kCuts = 64, kValues = 256;  // of larger domains: about this many cuts, and at least this many values
 
-// All of a small domain; else its ends, both sides of cuts and random words.
+// Returns all values of a small domain; otherwise its ends, both sides of cuts, and random words.
 std::vector<uint64_t> ValuesOf(const func::Function& f) {
   const int n = func::DomainBits(f);
   std::vector<uint64_t> x;
@@ -58,7 +58,7 @@ std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Ca
     list.push_back(l);
     return false;
   };
-  // in the order of Price a pair is new where either part is
+  // a pair is new if either part is new in the order of Price
   for (bool applies : {true, false})
     for (const Candidate& c : all) {
       if (c.why_not.empty() != applies) continue;
@@ -79,10 +79,10 @@ namespace {
 struct Cell {
   std::string function, lowering, backend;
   int64_t values = 0, wrong = 0;
-  std::string why;  // not empty: a hole
+  std::string why;  // the reason of a hole; empty if the cell is covered
 };
 
-// The backends of the matrix.
+// Returns the names of the backends of the matrix.
 std::vector<std::string> Columns() {
   std::vector<std::string> out;
   for (const backends::Entry& e : backends::Usable(false)) out.push_back(e.name);
@@ -97,13 +97,13 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
   for (const std::string& column : Columns()) {
     const auto backend = backends::Make(column);
     const std::vector<Candidate> all = ChoicesOf(plan, backend->capabilities());
-    if (column == "clear") (void)compiler::Best(all);  // refuses a function that nothing makes
+    if (column == "clear") (void)compiler::Best(all);  // throws if no lowering makes the function
     size_t turn = 0;
     for (const Candidate& c : all) {
       Cell cell{name, c.name, column, 0, 0, c.why_not};
       if (c.why_not.empty()) {
         bar->At(0, Str(name, " ", c.name, " ", column));
-        // one origin and ending after the other
+        // each cell has the next origin and ending
         plan.choice = c.choice, plan.from = gates::From(turn % 3), plan.to = gates::To(turn / 3 % 4), turn += 2;
         const PairResult r = RunFunction(plan, input, *backend);
         cell.values = int64_t(x.size()), cell.wrong = Compare(f, x, r.words).count;
@@ -114,12 +114,12 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
   return out;
 }
 
-// A line a lowering, backends side by side; then what is not covered, and where.
+// Prints a line for each lowering, with the backends side by side; then the holes, with their backends.
 void Print(const std::vector<Cell>& cells) {
   const std::vector<std::string> columns = Columns();
   std::vector<std::vector<std::string>> rows{{"function", "lowering"}};
   rows[0].insert(rows[0].end(), columns.begin(), columns.end());
-  std::vector<std::pair<std::string, std::string>> holes;  // what, where
+  std::vector<std::pair<std::string, std::string>> holes;  // lowering with reason, backends
   auto at = [](auto& list, auto is, auto fresh) -> auto& {
     auto it = std::find_if(list.begin(), list.end(), is);
     return it != list.end() ? *it : *list.insert(list.end(), fresh);
@@ -148,7 +148,7 @@ void Print(const std::vector<Cell>& cells) {
 }  // namespace
 
 int RunFnCheck(const FnCheckArgs& a) {
-  if (a.all == !a.f.name.empty()) Fail(Cause::kInput, "suf fn check takes a function or --all; see --help");
+  if (a.all == !a.f.name.empty()) Fail(Cause::kInput, "suf fn check takes a function or --all; give it one of them");
   std::vector<Cell> cells;
   {
     Bar bar("check", Bar::Log::kRare);
@@ -192,7 +192,7 @@ int RunFnCheck(const FnCheckArgs& a) {
   const int least = models * kLeastOfModels + functions * kLeastOfFunctions;
   if (a.all && a.f.n == 32 && a.f.scale == 12 && covered < least)
     Fail(Cause::kRefused, "the matrix covers ", covered, " cells, fewer than the ", least,
-         " that it covered before; a lowering or a function was lost");
+         " that it covered before; find the lowering or the function that was lost");
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// suf fn cost: every lowering of a function, what it needs, and what each network would choose.
+// The command `suf fn cost`: every lowering of a function with its cost, and the choice of each network.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -22,25 +22,25 @@ std::string Time(double seconds) {
   return Fixed(seconds, 2) + " s";
 }
 
-// Columns by how little they say, first to last; of the profiles the one behind goes first.
+// Returns the columns that a narrow terminal drops, least useful first; of the profiles, the last one first.
 std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
   std::vector<std::string> out{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
   for (size_t k = profiles.size(); k > 1; --k) out.push_back(profiles[k - 1].name);
-  out.insert(out.end(), {"P1 sends", "key P1", "rounds"});
+  out.insert(out.end(), {"P1 sends", "key P1", "flights"});
   return out;
 }
 
-// The name of what these prices choose.
+// Returns the name of the lowering that these prices choose.
 std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all, const compiler::Prices& p) {
   for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
   return gates::Pick(plan, all, "auto", false).name;
 }
 
-// What the column "safe" means for the plan's ending; empty if P0 learns nothing of P1's values by any lowering.
+// Explains the column "safe" for the plan; empty if P0 learns nothing of P1's values by any lowering.
 std::string Safe(const gates::FunctionPlan& plan) {
   if (plan.from == gates::From::kP0 || plan.to == gates::To::kP1) return "";
   if (plan.to == gates::To::kShared) return "safe: a P0 that alters its messages changes only its own shares\n";
-  return Str("safe: a P0 that alters its messages learns F(x) alone",
+  return Str("safe: a P0 that alters its messages learns only F(x)",
              plan.from == gates::From::kShared ? ", for one share of its own choice" : "", "\n");
 }
 
@@ -62,7 +62,7 @@ int RunFnCost(const FnCostArgs& a) {
   std::vector<std::string> choice;  // by profile
   for (const Profile& p : profiles) choice.push_back(ChoiceOf(plan, all, p.prices));
   if (a.json) {
-    ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
+    ordered_json out{{"schema", "suf.fn.cost/2"},  {"name", func::Name(g.f)},
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
                      {"from", a.ends.from},        {"to", a.ends.to},
                      {"count", a.count},           {"keys", now ? "now" : "ahead"},
@@ -75,7 +75,7 @@ int RunFnCost(const FnCostArgs& a) {
       }
       const compiler::Bill& b = c.bill;
       ordered_json row{{"lowering", c.name},
-                       {"rounds", b.flights},
+                       {"flights", b.flights},
                        {"sent_bytes", b.sent},
                        {"key_bytes", b.key},
                        {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
@@ -89,7 +89,7 @@ int RunFnCost(const FnCostArgs& a) {
     return 0;
   }
   std::vector<std::vector<std::string>> rows{
-      {"lowering", "rounds", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
+      {"lowering", "flights", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
   const std::string safe = Safe(plan);
   if (!safe.empty()) rows[0].insert(rows[0].begin() + 1, "safe");
   for (const Profile& p : profiles) rows[0].push_back(p.name);
@@ -103,9 +103,9 @@ int RunFnCost(const FnCostArgs& a) {
       rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
   }
   std::cout << func::Name(g.f) << ", " << Plural(a.count, "value") << " from " << a.ends.from << " to " << a.ends.to
-            << ", all of them together; keys are dealt " << (now ? "while the parties wait" : "ahead") << "\n\n"
+            << " in one run; keys are made " << (now ? "while the parties wait" : "ahead") << "\n\n"
             << Table(rows, DropOf(profiles)) << "\n"
-            << safe << "rounds: messages of one way, one after another; * the choice"
+            << safe << "flights: messages in one direction, one after another; *: the choice"
             << (gates::RevealsToP0(plan) ? " among safe ones, if there are any" : "") << "\n";
   for (size_t k = 0; k < profiles.size(); ++k)
     std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
@@ -113,7 +113,7 @@ int RunFnCost(const FnCostArgs& a) {
   Rows refused;
   for (const Candidate& c : all)
     if (!c.why_not.empty()) refused.push_back({"  " + c.name, c.why_not});
-  if (!refused.empty()) std::cout << "\nnot here:\n" << Listing(refused);
+  if (!refused.empty()) std::cout << "\nnot available:\n" << Listing(refused);
   return 0;
 }
 

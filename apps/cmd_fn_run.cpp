@@ -1,4 +1,4 @@
-// suf fn run and suf backends: a function between two parties of this machine.
+// The commands `suf fn run`, a function between two parties of this machine, and `suf backends`.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,9 +17,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kMostAll = 20;  // --all: bits of the domain
+constexpr int kMostAll = 20;  // most bits of a domain for --all
 
-// What the function is run on, from the one source that is given.
+// Reads the input of the run from the one source that is given.
 PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Given& g) {
   const int n = func::DomainBits(plan.f);
   const bool shared = plan.from == gates::From::kShared;
@@ -27,8 +27,8 @@ PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Give
   std::vector<uint64_t> x;
   if (a.all) {
     if (n > kMostAll)
-      Fail(Cause::kInput, "--all runs at most 2^", kMostAll, " values, the domain of ", func::Name(plan.f), " has 2^",
-           n, "; use --random N");
+      Fail(Cause::kInput, "--all runs at most 2^", kMostAll, " values, and the domain of ", func::Name(plan.f),
+           " has 2^", n, "; use --random N");
     Refuse(plan, int64_t{1} << n);
     for (uint64_t v = 0; v < uint64_t{1} << n; ++v) x.push_back(v);
   } else if (a.random) {
@@ -39,14 +39,14 @@ PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Give
   } else if (!a.values.empty()) {
     const std::vector<std::string> files = AtCommas(a.values);
     if (files.size() > 2 || (files.size() == 2 && !shared))
-      Fail(Cause::kInput, "--values takes one file, or with --from shared two, one of each party's shares; got ",
+      Fail(Cause::kInput, "--values takes one file, or with --from shared two, with the shares of each party; got ",
            files.size());
     x = ReadWords(files[0], n, files.size() == 1 ? limits : std::nullopt);
     if (files.size() == 2) {
       PairInput out{{}, {x, ReadWords(files[1], n)}};
       if (out.shares[1].size() != x.size())
         Fail(Cause::kInput, files[0], " holds ", x.size(), " shares and ", files[1], " ", out.shares[1].size(),
-             "; give as many in both");
+             "; give the same number in both");
       for (size_t i = 0; i < x.size(); ++i) {
         x[i] = (x[i] + out.shares[1][i]) & ring::Mask(n);
         const int64_t number = limits && limits->is_signed ? ring::Signed(x[i], n) : int64_t(x[i]);
@@ -62,7 +62,7 @@ PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Give
   return {std::move(x), {}};
 }
 
-// A clause for people.
+// Returns the clause about time for FnSentences.
 std::string Time(const PairResult& r, size_t count) {
   if (r.online == 0) return Fixed(r.seconds * 1e3, 1) + " ms with dealing";
   const double rate = double(count) / r.online;
@@ -79,14 +79,14 @@ int RunFnRun(const FnRunArgs& a) {
   const Given g = FunctionOf(a.f);
   gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   if (!a.out.empty() && plan.to != gates::To::kShared)
-    Fail(Cause::kInput, "--out holds the shares of --to shared; with --to ", a.ends.to, " --json has the values");
+    Fail(Cause::kInput, "--out holds the shares of --to shared; with --to ", a.ends.to, " use --json for the values");
   if (a.processes && a.backend.name != "packed")
     Fail(Cause::kInput, "--processes runs the three roles, which compute on packed; leave out --backend ",
          a.backend.name);
   const backends::Entry entry = BackendOf(a.backend, false);
   const auto backend = entry.make(exec::Default());
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
-  // the choice is for as many values as there are, as far as that is known before they are read
+  // the choice is for the number of values, if it is known before they are read
   const int64_t many = a.random      ? *a.random
                        : a.all       ? int64_t{1} << std::min(kMostAll, func::DomainBits(g.f))
                        : a.x.empty() ? 1024
@@ -112,7 +112,7 @@ int RunFnRun(const FnRunArgs& a) {
   if (wrong.count)
     Fail(Cause::kRefused, wrong.count, " of ", Plural(in.x.size(), "value"),
          wrong.count == 1 ? " differs from " : " differ from ", func::Name(plan.f),
-         "'s own meaning, the first at x = ", in.x[wrong.first], "; report it, and take another lowering");
+         "'s own meaning, the first at x = ", in.x[wrong.first], "; report it, and use another lowering");
   return 0;
 }
 
@@ -142,7 +142,7 @@ int RunBackends(const BackendsArgs& a) {
                                          : "runs functions alone",
                     b.can.what});
     rows.push_back(
-        {"", "", Str("every operation", names, "; DCFs of ", dcfs, "; keys on up to ", Plural(b.can.largest, "bit"))});
+        {"", "", Str("every operation", names, "; DCFs of ", dcfs, "; keys of up to ", Plural(b.can.largest, "bit"))});
     if (!b.why_not.empty()) rows.push_back({"", "", b.why_not});
   }
   std::cout << (a.json ? ordered_json{{"schema", "suf.backends/1"}, {"backends", all}}.dump() + "\n" : Listing(rows));

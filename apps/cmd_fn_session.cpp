@@ -1,4 +1,5 @@
-// suf fn plan, serve and ask: a function's plan, and its two parties as processes. The dealer is suf deal.
+// The commands `suf fn plan`, `serve` and `ask`: a function's plan, and its two parties as processes. The dealer is
+// `suf deal`.
 #include <cctype>
 #include <iostream>
 #include <optional>
@@ -18,7 +19,7 @@ namespace suf::apps {
 
 namespace {
 
-// Own values of party p: from --values where the plan asks for them, none where it does not.
+// Reads the values of party p from --values if it brings any by the plan; otherwise returns none.
 Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std::string& path) {
   const gates::FunctionPlan& plan = engine.plan();
   if (!roles::Brings(plan, p)) {
@@ -30,7 +31,7 @@ Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std:
   if (path.empty())
     Fail(Cause::kInput, "the plan takes ", plan.from == gates::From::kShared ? "a share of x" : "x", " from P", p,
          "; name a file of numbers with --values");
-  // of a share nobody can tell what it stands for
+  // a share alone does not show the number that it stands for
   const std::optional<Limits> limits = plan.from == gates::From::kShared ? std::nullopt : LimitsOf({plan.f, {}});
   std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f), limits);
   Wiped<uint64_t> out(words.begin(), words.end());
@@ -38,24 +39,25 @@ Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std:
   return out;
 }
 
-// Checks that --out fits what party p ends with, and that it can be written, before any value is sent.
+// Checks that --out fits the results of party p and that it can be written, before any value is sent.
 void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out, size_t values) {
   if (!out.empty() && !roles::Learns(plan, p))
     Fail(Cause::kInput, "the plan gives P", p, " no result; leave out --out, or make a plan with --to both");
   if (out.empty() && plan.to == gates::To::kShared)
-    Fail(Cause::kInput, "the plan leaves each party a share of the result; name a file for P", p, "'s with --out");
+    Fail(Cause::kInput, "the plan leaves each party a share of the result; name a file for that of P", p,
+         " with --out");
   if (!out.empty())
     ProbeValues(out, plan, values);
   else if (roles::Learns(plan, p))
     CheckOutput();
 }
 
-// Values that the plan and this machine's memory take.
+// Throws unless the plan and this machine's memory take `count` values.
 void CheckCount(roles::FunctionEngine& engine, size_t count) {
   Refuse(*engine.At(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
 }
 
-// What a party ended with, on stdout or in --out.
+// Writes the results of a party to --out, or to stdout.
 void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>& x, const ValueRows& y) {
   if (!out.empty())
     WriteValues(out, run.plan, y);
@@ -63,10 +65,10 @@ void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>&
     std::cout << FnTable(run.plan, {run.plan.f, std::nullopt}, x, y) << "\n" << std::flush;
 }
 
-// The hint of every refusal that --semi-honest lifts.
+// The hint in every refusal that --semi-honest lifts.
 constexpr const char* kTrusting = "or trust P0 to follow the protocol: --semi-honest";
 
-// Logs what the plan says, and refuses another plan than the one expected; before anything goes out.
+// Logs the function and the ends of the plan, and refuses an unexpected plan, before any message is sent.
 void CheckExpected(const char* command, const roles::FunctionEngine& engine, const ExpectArgs& expect) {
   const gates::FunctionPlan& plan = engine.plan();
   const std::string hash = Hex(engine.hash());
@@ -87,7 +89,7 @@ void CheckExpected(const char* command, const roles::FunctionEngine& engine, con
          "; ask for the plan that was agreed");
 }
 
-// The bill of so many values.
+// Returns the run of `count` values with its bill.
 FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
   const auto work = engine.At(int(count));
   return {engine.plan(), "packed", "", compiler::BillOf(*work->schedule), work->trace.digest(), std::nullopt};
@@ -98,7 +100,7 @@ FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
 int RunFnPlan(const FnPlanArgs& a) {
   const Given g = FunctionOf(a.f);
   gates::FunctionFile file{PlanOf(g.f, a.ends), a.max_values};
-  (void)FilesOf(a.out, file.plan);  // or its parties could not name theirs
+  (void)FilesOf(a.out, file.plan);  // throws if a channel's name is no name of a file
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   const int64_t many = std::min<int64_t>(a.max_values, 1024);
   const std::vector<compiler::Candidate> all = gates::Price(file.plan, profile.prices, many);
@@ -127,11 +129,11 @@ int RunFnServe(const FnServeArgs& a) {
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out, values.size());
   if (!values.empty()) CheckCount(engine, values.size());
-  // x: to be shown beside what P0 learns of it
+  // kept to be shown beside the results of P0
   const std::vector<uint64_t> x = engine.plan().from == gates::From::kP0 && a.out.empty()
                                       ? std::vector<uint64_t>(values.begin(), values.end())
                                       : std::vector<uint64_t>();
-  // Why what P0 learned could not be written. This session ends as any other; no further one begins.
+  // The error of writing P0's results. This session ends as any other; no further one begins.
   std::exception_ptr unwritten;
   auto learned = [&](uint32_t count, std::vector<uint64_t> words) {
     try {
@@ -154,13 +156,13 @@ int RunFnServe(const FnServeArgs& a) {
 
 namespace {
 
-// A call's outcome, and the error by which the session ended behind it, which takes nothing from P1.
+// The result of a call, and the error that ended the session after it, which does not invalidate the result.
 struct Called {
   roles::Ran ran;
   std::optional<Error> end;
 };
 
-// One job with P0, from greeting to end. Nothing in it depends on the result.
+// Runs one job with P0, from greeting to end. Nothing in it depends on the result.
 Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, Wiped<uint64_t> values) {
   store::Store store(a.store);
   UsesFolder("fn ask", "store", a.store);
@@ -179,9 +181,9 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   Warn("fn ask", session.notices());
   const uint32_t brought = session.brought();
   if (!values.empty() && brought && brought != values.size())
-    Fail(Cause::kInput, "we bring ", values.size(), " values, P0 brings ", brought, "; give both parties as many");
+    Fail(Cause::kInput, "we bring ", values.size(), " values, and P0 brings ", brought, "; give both the same number");
   if (values.empty() && !brought)
-    Fail(Cause::kPeer, "P0 does not say how many values it brings; install the same suf on both sides");
+    Fail(Cause::kPeer, "P0 does not announce its number of values; install the same suf on both sides");
   if (values.empty()) CheckCount(engine, brought);
   KeepPages();
   std::vector<roles::Ask> jobs;
@@ -190,7 +192,7 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   const SignalTaker taker([](int signal, int turn) {
     if (turn > 1) EndBy(signal, "suf: fn ask ended at once by a signal; the call in flight is lost with its keys\n");
     log::Info(
-        "fn ask: ending when the call in flight does; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
+        "fn ask: ending after the call in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
   });
   session.Run(std::move(jobs), [&](size_t, roles::Ran r) { out.ran = std::move(r); });
   try {
@@ -248,12 +250,12 @@ int RunFnAsk(const FnAskArgs& a) {
     Show(run, a.out, x, y);
     std::cerr << FnSentences(run, ran.count,
                              Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.fetch_ms, 1),
-                                 " ms until keys came, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
+                                 " ms until keys arrived, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
   }
-  // after all calls, so that P0 cannot see it; a retry tells P0 that a change of its messages mattered
+  // after all calls, so that P0 cannot see it; a retry would show P0 that its change of messages mattered
   if (wrong.count)
     Fail(Cause::kRefused, wrong.count, " of ", ran.count, " values differ from ", func::Name(plan.f),
-         "'s own meaning, the first at x = ", x[wrong.first], "; do not retry, find out why P0's share is wrong");
+         "'s own meaning, the first at x = ", x[wrong.first], "; do not retry before you know why P0's share is wrong");
   if (called.end) throw *called.end;
   return 0;
 }

@@ -1,4 +1,4 @@
-// Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
+// Commands that need no peer: model, tokenize, compile, plan show, kernels, estimate, simulate.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// One --set.
+// Applies one --set.
 void Apply(const std::string& setting, roles::Compiler* compiler) {
   const size_t is = setting.find('=');
   int value = 0;
@@ -45,7 +45,8 @@ void Apply(const std::string& setting, roles::Compiler* compiler) {
   compiler->Set(setting.substr(0, is), value);
 }
 
-// Of compile's --profile and --variant. Items have ; between; one without = is names with commas between.
+// Returns the variants of --profile and --variant. Items have ; between. An item without = is a list of names with
+// commas between.
 std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   std::vector<std::pair<std::string, std::string>> wanted;  // name, profile
   auto split = [](const std::string& text, char by) {
@@ -64,7 +65,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   }
   for (const std::string& v : a.variants) {
     const size_t is = v.find('=');
-    if (is == v.npos) Fail(Cause::kInput, "--variant takes NAME=PRICES, as near=rtt=2ms,rate=10G; got ", v);
+    if (is == v.npos) Fail(Cause::kInput, "--variant takes NAME=PRICES, such as near=rtt=2ms,rate=10G; got ", v);
     wanted.emplace_back(v.substr(0, is), v.substr(is + 1));
   }
   std::vector<nn::Variant> out;
@@ -111,15 +112,14 @@ int RunTokenize(const TokenizeArgs& a) {
 
 namespace {
 
-// Of the plan's first variant, for a text of 32 tokens or the longest.
+// Returns the flights of the plan's first variant for a text of 32 tokens, or of the nearest length.
 size_t FlightsOf(const nn::Plan& plan) {
   pfss::Trace t;
   nn::Build(t, plan, std::clamp(32, plan.min_tokens, plan.max_tokens));
   return size_t(pfss::Schedule(t).flights());
 }
 
-// What became of calibration texts that could not be used as they are.
-// `lines`: the number of each text's line.
+// Warns about calibration texts that were not used, or cut. `lines` holds the number of each text's line.
 void TellUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
   const size_t of = lines.size();
   size_t count = 0;
@@ -134,7 +134,7 @@ void TellUnusable(const std::string& file, const roles::Unusable& u, const std::
   }
   if (u.cut)
     log::Warn(Str("compile: ", u.cut, " of ", Plural(of, "text"), " in ", file, u.cut == 1 ? " is" : " are",
-                  " too long and cut to ", Plural(limit, "token"), "; --max-tokens makes a plan for longer ones"));
+                  " too long and cut to ", Plural(limit, "token"), "; raise --max-tokens to take longer ones"));
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ std::vector<Line> Compile(const CompileArgs& a) {
   if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
     log::Warn(Str("compile: ", said_by, " is ", most,
                   ", where sentence-transformers cuts texts; this plan takes up to ", a.max_tokens,
-                  " tokens, --max-tokens ", most, " takes as many"));
+                  " tokens; use --max-tokens ", most, " for the same limit"));
   if (model.vocabulary_file().filename() == "tokenizer.json")
     log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
   roles::Compiler compiler(model, a.max_tokens);
@@ -160,16 +160,18 @@ std::vector<Line> Compile(const CompileArgs& a) {
   if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
   std::vector<std::string> texts;
   std::vector<std::vector<int32_t>> ids;
-  std::vector<int> numbers;  // of their lines
+  std::vector<int> numbers;  // numbers of their lines
   for (const Line& l : lines)
     if (l.error.empty())
       texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end()), numbers.push_back(l.i + 1);
   size_t used = texts.size();
   if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
-  nn::Plan plan = Hinted(Cause::kRefused, "suf compile --set NAME=VALUE sets scales and sizes", [&] {
-    return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
-                         : compiler.CompileIds(ids, Hex(digest), bar.Hook());
+  nn::Plan plan = Hinted(Cause::kRefused, "--set NAME=VALUE sets scales and sizes; shorter texts need less", [&] {
+    return Hinted(Cause::kInput, "--max-tokens sets the limit of tokens, --set NAME=VALUE the settings", [&] {
+      return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
+                           : compiler.CompileIds(ids, Hex(digest), bar.Hook());
+    });
   });
   bar.Clear();
   TellUnusable(a.calibrate, compiler.unusable(), numbers, a.max_tokens);
@@ -178,11 +180,11 @@ std::vector<Line> Compile(const CompileArgs& a) {
   file.Add(AsView(nn::Serialize(plan) + "\n"));
   file.Done();
   if (!compiler.shifts().weights.tensors().empty())
-    std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
+    std::cerr << "shifts " << shifts.string() << ": weights of the model owner; keep them beside the model\n";
   if (const nn::Shifts& fit = compiler.shifts(); !fit.why_not.empty())
     log::Warn(Str("compile: too few calibration texts: every softmax keeps its maximum, which costs about ",
                   nn::kMaximumFlights * fit.softmaxes, " of the plan's ", FlightsOf(plan), " flights; ", fit.why_not,
-                  ", so give about ", fit.enough, " such lines, or --set softmax=0 to want no fit"));
+                  "; give about ", fit.enough, " such lines, or --set softmax=0 to omit the fit"));
   for (const nn::ShiftFit& f : compiler.shifts().fits)
     if (!f.fits)
       std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
@@ -227,7 +229,7 @@ int RunPlanShow(const PlanShowArgs& a) {
     for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile});
     std::cout << Listing(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
   }
-  // a narrow terminal has the longest texts, and the shortest
+  // a narrow terminal keeps the columns of the shortest and the longest texts
   const Rows rings = roles::RingsOf(plan);
   std::vector<std::string> drop(rings[0].begin() + std::min<std::ptrdiff_t>(2, std::ssize(rings[0])), rings[0].end());
   if (!drop.empty()) drop.pop_back();
@@ -250,7 +252,8 @@ int RunKernels(const KernelsArgs& a) {
   if (!a.out.empty())
     MakeDir(a.out);
   else if (const auto kept = gpu::FindKernelFolder(); kept.path.empty())
-    Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not, " (--out names one)");
+    Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not,
+         " (--out names another folder)");
   size_t missing = 0;
   for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
     if (!a.role.empty() && a.role != name) continue;
@@ -270,9 +273,9 @@ int RunKernels(const KernelsArgs& a) {
 
 namespace {
 
-// What each role has on a device, by the names of --json.
+// Returns the cost of each role on a device, by its name in --json.
 std::vector<std::pair<std::string, gpu::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
-                                                                    const pfss::Schedule& s) {
+                                                               const pfss::Schedule& s) {
   const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };
   std::vector<std::pair<std::string, gpu::DeviceCost>> out;
   for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
@@ -341,9 +344,10 @@ int RunEstimate(const EstimateArgs& a) {
   add(e.cost.total);
   std::cout << Table(rows, {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
             << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
-            << (e.flights == 1 ? " flight" : " flights") << " (messages of one way), once per model and data owner "
-            << Bytes10(e.setup) << " of masked weights\n"
-            << "keys are read as they come; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
+            << (e.flights == 1 ? " flight" : " flights")
+            << " (messages in one direction), once per model and data owner " << Bytes10(e.setup)
+            << " of masked weights\n"
+            << "keys are read as they arrive; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
             << Bytes10(e.memory[size_t(Role::kData)].total())

@@ -14,7 +14,7 @@ namespace suf::apps {
 namespace {
 
 constexpr int kRows = 14, kDotsX = 2, kDotsY = 4;
-// Unicode's braille patterns: the bit of the dot in column x, row y of a character.
+// The bit of the dot in column x, row y of a character, in Unicode's braille patterns.
 constexpr int kDot[kDotsX][kDotsY] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
 
 std::string Braille(int bits) {
@@ -67,7 +67,7 @@ std::string Curve(const Plot& p) {
   for (const Series& l : p.strips) width = std::max(width, l.name.size());
   std::string out;
   for (int k = 0; k < kRows && !p.lines.empty(); ++k) {
-    // 0 is labelled where it lies
+    // the row of 0 has a label
     const bool zero = r.low < 0 && r.high > 0 && row(0) / kDotsY == k && k > 0 && k < kRows - 1;
     std::string line;
     for (int bits : cells[size_t(k)]) line += Braille(bits);

@@ -40,7 +40,7 @@ std::vector<Place> PlacesOf(const nn::Graph& g) {
 
 constexpr int kWidth = 300, kHeight = 44, kGapX = 30, kGapY = 26, kMargin = 20, kSide = 60;
 
-// Of an operator's name: fixed for one name, far apart for different ones.
+// Returns the colour of an operator: fixed for one name, far apart for different ones.
 std::string ColourOf(std::string_view name) {
   unsigned hash = 7;
   for (char c : name) hash = hash * 31 + unsigned(c);
@@ -85,7 +85,7 @@ std::string Svg(const nn::Plan& plan) {
     for (const nn::Node* x : n->in) {
       const Place &from = at[size_t(x->index)], &to = at[size_t(n->index)];
       const int x0 = left(from) + kWidth / 2, y0 = top(from) + kHeight, x1 = left(to) + kWidth / 2, y1 = top(to);
-      const bool near = to.layer == from.layer + 1;  // others go round the nodes between, on the right
+      const bool near = to.layer == from.layer + 1;  // other edges bend round the nodes between, on the right
       const int bend = near ? 0 : kWidth / 2 + kGapX + std::min(kSide, 6 * (to.layer - from.layer));
       s << "<path d=\"M" << x0 << " " << y0 << " C" << x0 + bend << " " << y0 + kGapY << " " << x1 + bend << " "
         << y1 - kGapY << " " << x1 << " " << y1 << "\" fill=\"none\" stroke=\"#888\""

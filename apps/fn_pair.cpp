@@ -17,7 +17,7 @@ using pfss::Trace;
 
 namespace {
 
-// The most bytes of values that a role holds at one time, words of 8 bytes.
+// Returns the most bytes of values that a role holds at one time, in words of 8 bytes.
 int64_t Peak(const Schedule& s, Role role) {
   const std::vector<pfss::Program> programs = pfss::Programs(s, role);
   std::vector<int> last = pfss::LastUse(s, programs);
@@ -92,7 +92,7 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
   pfss::LintReport lint = pfss::Lint(s);
   if (!lint.faults.empty())
     Fail(Cause::kRefused, "the trace of ", gates::Name(plan), " does not pass the lint (", lint.faults[0],
-         "); report it, and take another lowering");
+         "); report it, and use another lowering");
   run::Inputs inputs[3];
   const char* const name = gates::InputOf(plan.from);
   if (plan.from == gates::From::kShared)
@@ -106,7 +106,7 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
   PairResult out;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   out.bill = compiler::BillOf(s), out.trace = t.digest();
-  // what was sent and dealt, not what was estimated
+  // replace the estimates by the bytes that were sent and dealt
   for (size_t p : {0, 1}) {
     out.bill.sent[p] = run.online[p] + run.offline[p];
     out.bill.key[p] = int64_t(run.key[p].size());

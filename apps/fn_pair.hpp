@@ -1,4 +1,4 @@
-// A function between two parties in this process, compared with its meaning.
+// Runs a function between two parties on this machine, and compares the result with the function's meaning.
 #pragma once
 #include <array>
 #include <string>
@@ -10,35 +10,37 @@
 
 namespace suf::apps {
 
-// Values by channel; of --to shared the sums of both shares.
+// The result of a run.
 struct PairResult {
   std::vector<std::vector<uint64_t>> words;                  // (channels)(values), modulo 2^bits
-  std::array<std::vector<std::vector<uint64_t>>, 2> shares;  // the same by party, of --to shared
+  std::array<std::vector<std::vector<uint64_t>>, 2> shares;  // with --to shared: by party; words has the sums
   compiler::Bill bill;
   Hash trace{};
-  double seconds = 0;  // online and dealing
-  double online = 0;   // of separate processes: seconds of P1's online part; else 0
+  double seconds = 0;  // dealing and online part
+  double online = 0;   // seconds of P1's online part if the roles are processes, else 0
 };
-// Words of one party, or both parties' shares.
+// The input of a run: words of one party, or shares of both.
 struct PairInput {
-  std::vector<uint64_t> x;                      // what they mean
-  std::array<std::vector<uint64_t>, 2> shares;  // of From::kShared
+  std::vector<uint64_t> x;                      // in clear, also of shares
+  std::array<std::vector<uint64_t>, 2> shares;  // only with From::kShared
 };
-// Random shares of x modulo 2^n.
+// Splits x into random shares modulo 2^n.
 PairInput Shared(std::vector<uint64_t> x, int n);
 
-// Throws Cause::kResource, with the batch that fits, where memory is short.
+// Runs dealer, P0 and P1 in this process. Throws Cause::kResource, with the number of values that fits, if memory is
+// short. Throws Cause::kRefused if the trace fails the lint.
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend);
-// What both parties ended with, by party and channel, into the result. Throws Cause::kRefused where both learned
-// and it differs.
+// Stores the results of both parties, by party and channel, in `out`. Throws Cause::kRefused if both learned the result
+// and their values differ.
 void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<uint64_t>>, 2> y, PairResult* out);
-// The same by dealer, P0 and P1 as processes of this machine, over TLS.
+// Runs dealer, P0 and P1 as processes of this machine, over TLS. Throws the error of a process that fails.
 PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input);
-// Throws Cause::kResource where so many values do not fit into memory, before any of them is made.
+// Throws Cause::kResource if `count` values do not fit into memory, before any of them is made.
 void Refuse(const gates::FunctionPlan& plan, int64_t count);
+// Does the same for the schedule of `count` values.
 void Refuse(const pfss::Schedule& s, int64_t count);
 
-// How many values differ from the function's meaning, and the first of them.
+// The number of values that differ from the function's meaning, and the index of the first one.
 struct Wrong {
   int64_t count = 0;
   size_t first = 0;

@@ -1,4 +1,4 @@
-// A function by dealer, P0 and P1 as processes of this machine, over TLS.
+// Runs a function with dealer, P0 and P1 as processes of this machine, over TLS.
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ namespace suf::apps {
 
 namespace {
 
-// Seconds of the one run in a file of times.
+// Reads the seconds of the one run in a file of times.
 double Total(const std::string& path) {
   std::ifstream in(path);
   std::string line;
@@ -42,7 +42,7 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
   const std::string file = dir / "f.plan", certs = dir / "certs";
   WriteText(file, gates::Print({plan, count}));
   net::MakeCerts(certs);
-  std::vector<std::string> more[2];  // what a party is given of values and results
+  std::vector<std::string> more[2];  // the options of each party for values and results
   for (int p : {0, 1}) {
     const std::string x = dir / (p ? "p1.x" : "p0.x"), y = dir / (p ? "p1.y" : "p0.y");
     if (roles::Brings(plan, p)) {

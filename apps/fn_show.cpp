@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr size_t kShownRows = 20;    // of the table
-constexpr uint64_t kLineBytes = 21;  // of a file of values, at most: a word of 64 bits and its end
+constexpr uint64_t kLineBytes = 21;  // most bytes of a line in a file of values: a word of 64 bits and its end
 
 ordered_json Number(uint64_t word, const func::Channel& c) {
   if (c.kind == func::Channel::kSigned) return ring::Signed(word, c.bits);
@@ -47,7 +47,7 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
   const gates::FunctionPlan& plan = run.plan;
   const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
   const compiler::Bill& b = run.bill;
-  ordered_json out{{"schema", "suf.fn/1"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
+  ordered_json out{{"schema", "suf.fn/2"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
                    {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
                    {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
   out["channels"] = json::array(), out["x"] = x, out["y"] = json::array();
@@ -59,7 +59,7 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
     out["y"].push_back(std::move(row));
   }
   out["equal"] = run.equal ? ordered_json(*run.equal) : ordered_json(nullptr);
-  out["rounds"] = b.flights, out["sent_bytes"] = b.sent, out["key_bytes"] = b.key;
+  out["flights"] = b.flights, out["sent_bytes"] = b.sent, out["key_bytes"] = b.key;
   out["aes_blocks"] = {b.blocks[2], b.blocks[0], b.blocks[1]}, out["trace"] = Hex(run.trace);
   return out;
 }
@@ -105,7 +105,7 @@ std::string FnSentences(const FnRun& run, int64_t count, const std::string& time
   const compiler::Bill& b = run.bill;
   return Str(func::Name(run.plan.f), " by ", gates::Name(run.plan), " on ", run.backend, ": x from ",
              Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", Plural(count, "value"), ", ",
-             Plural(b.flights, "round"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ",
+             Plural(b.flights, "flight"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ",
              Bytes10(b.key[0]), " and ", Bytes10(b.key[1]), "; ", time, "\n",
              run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
 }

@@ -1,4 +1,4 @@
-// What is said of a function's run: a row of JSON, a table of values, a sentence of what it cost.
+// Formats a function's run as JSON, as a table or as sentences, and reads and writes files of values.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,36 +13,39 @@ namespace suf::apps {
 
 using ValueRows = std::vector<std::vector<uint64_t>>;  // (channels)(values), modulo 2^bits
 
-// What a row is made of.
+// A run of a function, or the plan of one.
 struct FnRun {
   const gates::FunctionPlan& plan;
   std::string backend, profile;
   compiler::Bill bill;
   Hash trace{};
-  std::optional<bool> equal;  // to the function's own meaning; nothing where nobody here knows x and y
+  std::optional<bool> equal;  // to the function's meaning; none if this process lacks x or y
 };
 
-// In words: where x comes from, and who learns the result.
+// Names the source of x.
 const char* Whose(gates::From from);
+// Names the parties that learn the result.
 const char* Whom(gates::To to);
 
-// Schema suf.fn/1. x and y: what this process knows of both, shares or nothing otherwise.
+// Formats a run as JSON of schema suf.fn/2. `x` and `y` hold the values that this process knows in clear; otherwise
+// they are empty.
 nlohmann::ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y);
-// The first values; in units, too, where the library gives scales.
+// Formats the first values as a table, also in units if the library gives scales.
 std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::vector<uint64_t>& x,
                     const ValueRows& y);
-// Two lines: what ran between whom, and what it took; `time` is a clause that ends the second.
+// Returns two lines, the parties and the cost, and a third one if every value equals the function's meaning. The clause
+// `time` ends the second line.
 std::string FnSentences(const FnRun& run, int64_t count, const std::string& time);
 
-// Returns the file of each channel's values: OUT, or OUT.CHANNEL of several. Throws Cause::kRefused if a channel's
-// name, which may come from a stranger's plan, leads to another folder.
+// Returns the file of each channel's values: OUT, or OUT.CHANNEL if there are several. Throws Cause::kRefused if the
+// name of a channel leads to another folder, as in a stranger's plan.
 std::vector<std::string> FilesOf(const std::string& out, const gates::FunctionPlan& plan);
-// Throws Cause::kResource unless WriteValues can write so many values. Leaves nothing behind.
+// Throws Cause::kResource unless WriteValues can write this number of values. Leaves no file behind.
 void ProbeValues(const std::string& out, const gates::FunctionPlan& plan, uint64_t values);
-// What a party learned or keeps, a file a channel: FILE, or FILE.CHANNEL of several. Shares and bits are
-// words below 2^bits, signed numbers are signed.
+// Writes the results or shares of a party, a file for each channel, as FilesOf names them. Shares and bits are words
+// below 2^bits; signed numbers are signed.
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y);
-// The inverse of a run's output, for who compares both parties'.
+// Reads the files of WriteValues, to compare the results of both parties.
 ValueRows ReadValues(const std::string& out, const gates::FunctionPlan& plan);
 
 }  // namespace suf::apps

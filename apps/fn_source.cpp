@@ -71,7 +71,8 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where, const 
   const bool minus = begin != end && *begin == '-';
   uint64_t v = 0;
   auto [at, code] = std::from_chars(begin + minus, end, v);
-  if (at == begin + minus || at != end) Fail(Cause::kInput, where, " is no whole number: '", text, "'");
+  if (at == begin + minus || at != end)
+    Fail(Cause::kInput, where, " is no whole number: '", text, "'; write one such as -7");
   if (limits && code == std::errc{} && v <= uint64_t(INT64_MAX)) {
     const int64_t number = minus ? -int64_t(v) : int64_t(v);
     const bool word = limits->is_signed && !minus && v <= ring::Mask(n);
@@ -99,7 +100,7 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optio
     if (line.empty()) continue;
     if (out.empty() && line.starts_with("mod ")) {
       if (line != Str("mod 2^", n))
-        Fail(Cause::kInput, file, " holds numbers ", line, ", the function takes them mod 2^", n,
+        Fail(Cause::kInput, file, " holds numbers ", line, ", and the function takes them mod 2^", n,
              "; use a function with a domain of that size");
       continue;
     }

@@ -1,4 +1,4 @@
-// What the commands of suf fn are given: a function, its ends, numbers.
+// The input of the commands of `suf fn`: a function, its ends, numbers.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,52 +12,53 @@
 
 namespace suf::apps {
 
-// A function, and what the library says of it.
+// A function, with the library's facts about it if it is a library function.
 struct Given {
   func::Function f;
   std::optional<func::Made> made;
 };
-// A path (one that ends in .suf, or holds a slash) is read, a name is the library's. Throws Cause::kInput.
+// Reads a function from standard input (`-`) or from a path (with a slash, or ending in .suf). Makes the library
+// function of any other name. Throws Cause::kInput.
 Given FunctionOf(const FunctionArgs& a);
-// With its ends; the choice is left open.
+// Returns the plan of a function with these ends, still without a choice of lowering.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
-// Picks the lowering of that name, or with `auto` the best by the profile for so many values, on a backend that can do
-// this. If P0 learns a result of P1's values, `auto` takes one that keeps P0 from learning more, if there is one.
+// Picks the lowering of that name. With `auto` it picks the best one by the profile for `count` values, on a backend
+// that can do this. If P0 learns a result of P1's values, `auto` prefers a lowering that keeps P0 from learning more.
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 
-// Each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
-// value. (cmd_fn_check.cpp)
+// Returns each lowering of numbers and each of bits at least once. Those that do not apply come last, with the reason.
+// Bills are of one value. Defined in cmd_fn_check.cpp.
 std::vector<compiler::Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Capabilities& can = {});
 
-// A function's words as numbers: of a library function as it says; else two's complement where a piece begins
-// at 2^(n-1), and without a scale.
+// How a function's words stand for numbers. The library defines it for its functions. Other functions have no scale,
+// and are signed if a piece begins at 2^(n-1).
 struct Numeric {
   bool is_signed = false;
   int scale = 0, result_scale = 0;
 };
 Numeric NumericOf(const Given& g);
 
-// The numbers that a function takes, where they are fewer than its words.
+// The numbers that a function takes, if they are fewer than its words.
 struct Limits : func::Taken {
   std::string name;
-  // Throws Cause::kInput for a number outside; `text` is what was written.
+  // Throws Cause::kInput if the number is outside. `where` and `text` are its place and its digits in the input.
   void Want(const std::string& where, const std::string& text, int64_t number) const;
 };
-// Of a library function, also if it comes from a file or a plan.
+// Returns the limits of a library function, also if it comes from a file or a plan.
 std::optional<Limits> LimitsOf(const Given& g);
 
-// A whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
+// Parses a whole number as a word of Z_{2^n}; a negative one in two's complement. Throws Cause::kInput.
 uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits = {});
-// A file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
-// n's.
+// Reads a file of one number a line. # begins a comment. A first line `mod 2^K` names the ring; K must be n. Throws
+// Cause::kInput.
 std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits = {});
-// What ReadWords reads, with the ring; for its owner's eyes.
+// Writes a file for ReadWords that begins with the ring. Only its owner can read it.
 void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
-// A whole file. Throws Cause::kResource.
+// Writes a whole file. Throws Cause::kResource.
 void WriteText(const std::string& path, const std::string& text);
-// The parts of a text between commas.
+// Splits a text at its commas.
 std::vector<std::string> AtCommas(const std::string& text);
 
 }  // namespace suf::apps

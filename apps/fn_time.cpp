@@ -33,7 +33,7 @@ double Cpu() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
-// Of this thread, since it was made.
+// Times this thread from the construction on.
 struct Watch {
   double cpu = Cpu();
   Clock::time_point wall = Clock::now();
@@ -78,7 +78,7 @@ class Session {
   net::Channel* server_end_ = nullptr;
 };
 
-// Both: f(0) and g(1) at once, in two threads; throws what either threw.
+// Runs f(0) and f(1) at once, in two threads; rethrows the exception of either.
 template <class F>
 void Both(const F& f) {
   std::exception_ptr error[2];
@@ -132,7 +132,7 @@ struct FnBench::State {
     for (auto& p : pool) p = std::make_unique<exec::Pool>(1);
     for (size_t r : {0, 1, 2}) backend[r] = cpu::MakePacked(*pool[r], v);
   }
-  // Bytes from P0's end to P1's; of the end that takes longer.
+  // Sends bytes from P0's end to P1's; returns the time of the end that takes longer.
   Took Carry(View bytes) {
     std::array<Took, 2> took;
     Bytes room(store::kChunkBytes);
@@ -149,7 +149,7 @@ struct FnBench::State {
     });
     return {std::max(took[0].cpu, took[1].cpu), took[1].wall};
   }
-  // Bytes to a file in tagged chunks, as a store keeps them, and back.
+  // Writes bytes to a file in tagged chunks, as a store does, and reads them back.
   Took Keep(View bytes) {
     const std::string path = folder / "key";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -178,11 +178,11 @@ struct FnBench::State {
     return took;
   }
   ring::Variant variant;
-  Folder folder;  // of certificates and of a key
+  Folder folder;  // for certificates and a key
   std::optional<Session> session;
   std::array<std::unique_ptr<exec::Pool>, 3> pool;
   std::array<std::unique_ptr<pfss::Backend>, 3> backend;
-  std::array<Bytes, 2> key;  // their pages stay
+  std::array<Bytes, 2> key;  // kept, so that their pages stay
   Bytes back;
 };
 
@@ -220,7 +220,7 @@ FnTimes FnBench::Run(Trial& t) {
       store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(*t.schedule, p)),
                             store::KeySource::kWhole);
       keys.FeedFrom(s.key[size_t(p)]);
-      Watch w;  // anew where the online part begins
+      Watch w;  // starts anew when the online part begins
       t.result[size_t(p)] =
           run::RunParty({*t.schedule, *s.backend[size_t(p)], p, *mine, t.inputs[p], keys, link, {}, [&] {
                            arrived = true;

@@ -17,11 +17,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What `embed` says of one text, without the floats' rounding.
+// Returns the row of one text, without rounding the floats.
 ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::Embedding& d,
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
-  row["id"] = nullptr;  // RowOf puts it in
+  row["id"] = nullptr;  // RowOf inserts it
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
   row["trace"] = Hex(d.work->trace.digest()), row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y, row["f"] = d.scale;
@@ -30,7 +30,7 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
-  // one after another; then what goes on beside them: the dealer's work, and the online part's waiting for keys
+  // `ms` are one after another; `within_ms` are inside them: the dealer's work, and waits for keys
   row["ms"] = {{"fetch", d.fetch_ms}, {"ahead", d.ahead_ms}, {"online", d.times.total * 1e3}};
   row["within_ms"] = {{"deal", d.deal_ms}, {"keys", d.keys_ms}};
   row["rss_mb"] = {PeakRss()};
@@ -39,7 +39,7 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   return row;
 }
 
-// One text's line for people.
+// Returns the line of one text for people.
 std::string Said(const Line& l, const ordered_json& row) {
   const auto& e = row["embedding"];
   const std::string begin =
@@ -89,7 +89,7 @@ void Results::End() {
 }
 
 void Results::Loop() {
-  // what it does is not to slow down the session either: the processor is the session's where both want it
+  // the session has priority if both need the processor
   setpriority(PRIO_PROCESS, id_t(gettid()), 19);
   try {
     for (;;) {
@@ -107,7 +107,7 @@ void Results::Loop() {
   }
 }
 
-// As much work for a result of zero as for any other.
+// Does as much work for a result of zero as for any other.
 void Results::Write(const Done& d) {
   Line& l = *d.line;
   ordered_json row;

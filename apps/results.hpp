@@ -1,6 +1,6 @@
-// What `embed` makes of its results: lines on stdout, rows of JSON, --out. A thread of its own does it, so that the
-// session's next frame waits neither for a result's value (a zero is an error, that the model owner must not notice)
-// nor for who reads stdout.
+// Writes the results of `embed`: lines or rows of JSON on stdout, and the file of --out. It has its own thread, so that
+// the session's next frame waits for no reader of stdout. Nor does the frame depend on a result's value. A zero is an
+// error that the model owner must not notice.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -16,24 +16,24 @@
 
 namespace suf::apps {
 
-// A text that the session is done with; the same whatever its result is.
+// A text that the session has finished, whatever its result is.
 struct Done {
-  Line* line;                                      // gets the error of a result that is zero
-  std::optional<roles::Embedding> embedding = {};  // none: it could not be used, and line->error says why
+  Line* line;                                      // receives the error of a result that is zero
+  std::optional<roles::Embedding> embedding = {};  // none: the text was unusable, and line->error says why
 };
 
-// Writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
-// what a text's result takes (about 10 kB), as rows for --out always have.
+// Writes the added results in order. A slow reader of stdout delays End alone. Until then the queue grows by about 10
+// kB for each text, as the rows for --out always do.
 class Results {
  public:
-  // Throws Cause::kResource when the file of times cannot be made. Its references outlive it. lines of `done` are not
-  // to be read before End.
+  // Throws Cause::kResource if the file of times cannot be made. The arguments outlive the object. The lines of added
+  // results may be read only after End.
   Results(const EmbedArgs& a, const roles::ModelEngine& engine);
-  ~Results();  // writes what is left, without --out
+  ~Results();  // writes the queued results, but not --out
   void Add(Done done);
-  // All is on stdout, and in --out; throws what went wrong on the way.
+  // Waits until everything is on stdout, and writes --out. Throws the error of a failed write.
   void End();
-  // Whether no further result is wanted: a write failed, or the reader of stdout has gone.
+  // Returns whether no further result is wanted: a write failed, or the reader of stdout has gone.
   bool Stop() const { return stop_.load() || OutputGone(); }
 
  private:

@@ -19,15 +19,15 @@ namespace {
 
 constexpr size_t kLongestLine = size_t{16} << 20;  // bytes
 
-// Refuses what no line of text can be.
+// Refuses a line that is too long or has a NUL byte.
 void CheckLine(const std::string& text) {
   if (text.size() > kLongestLine)
-    Fail(Cause::kInput, "the line has ", text.size(), " bytes; the limit is ", kLongestLine, "; write a text a line");
+    Fail(Cause::kInput, "the line has ", text.size(), " bytes; the limit is ", kLongestLine, "; write one text a line");
   if (const size_t at = text.find('\0'); at != text.npos)
     Fail(Cause::kInput, "the line has a NUL byte at byte ", at, "; save the file as text in UTF-8");
 }
 
-// Reads a line of JSON. The id is there also where the text is not.
+// Reads a line of JSON. Sets the id even if the text is missing.
 void ReadJsonLine(const std::string& text, Line* l) {
   const std::string remedy = "write {\"id\": .., \"text\": ..}";
   std::map<std::string, std::string> wholes;
@@ -36,7 +36,7 @@ void ReadJsonLine(const std::string& text, Line* l) {
   if (const auto id = j.find("id"); id != j.end()) {
     if (!id->is_string() && !wholes.contains("id"))
       Fail(Cause::kInput,
-           "the \"id\" of the line is neither a string nor a whole number; make it one of both, or leave it out");
+           "the \"id\" of the line is neither a string nor a whole number; make it one of these, or leave it out");
     l->id = id->is_string() ? id->dump() : wholes["id"];
   }
   const auto words = j.find("text");
@@ -45,9 +45,9 @@ void ReadJsonLine(const std::string& text, Line* l) {
   l->text = words->get<std::string>();
 }
 
-// The token ids of a line.
+// Parses the token ids of a line.
 model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
-  constexpr size_t kShown = 24;  // digits of a number in an error message
+  constexpr size_t kShown = 24;  // most digits of a number in an error message
   model::Ids ids;
   std::istringstream in(text);
   for (std::string word; in >> word;) {

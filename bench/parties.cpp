@@ -39,12 +39,12 @@ class Party {
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
-  // None yet, for the next inference.
+  // An empty key source for the next inference.
   std::unique_ptr<store::KeySource> Keys(const std::string& keys) const {
     return std::make_unique<store::KeySource>(
         work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
-  // Online: called as the inference begins.
+  // Runs one inference; calls `online` as its online part begins.
   Outcome Run(Job job, store::KeySource& keys, run::Link& link, const std::function<void()>& online = {}) {
     pfss::Material own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
@@ -66,7 +66,7 @@ class Party {
   run::Inputs inputs_;
 };
 
-// Of this process.
+// Both parties as threads of this process.
 class Threads : public Pair {
  public:
   explicit Threads(const Options& o) : o_(o) {}
@@ -85,7 +85,7 @@ class Threads : public Pair {
   }
   void Key(int p, View chunk) override {
     store::KeySource& keys = *keys_[size_t(p)];
-    const auto room = keys.Room();  // none: the party has failed
+    const auto room = keys.Room();  // empty if the party has failed
     if (room.empty()) return;
     exec::Copy(chunk, room.data());
     keys.Came();
@@ -103,7 +103,7 @@ class Threads : public Pair {
   }
 
  private:
-  // Both begin the inference together: what one still has to do before it is not the other's time.
+  // Starts both inferences together, so that one party's preparation is not in the other's time.
   void Start() {
     both_.emplace(2);
     for (int p : {0, 1})
@@ -130,7 +130,7 @@ class Threads : public Pair {
   std::array<Outcome, 2> out_;
 };
 
-// A message between processes: its bytes and, before them, how many.
+// Sends a message to another process: its length, then its bytes.
 void PutMessage(int socket, View bytes) {
   const uint64_t size = bytes.size();
   Put(socket, View(reinterpret_cast<const uint8_t*>(&size), sizeof size)), Put(socket, bytes);
@@ -164,7 +164,7 @@ Outcome Read(const ordered_json& j) {
   return o;
 }
 
-// A party's process.
+// The main function of a party's process.
 void Serve(const Options& o, int p, int control, const std::vector<int>& key_sockets, const std::vector<int>& sockets) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Party party(o, p);
@@ -198,12 +198,12 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
   }
 }
 
-// Of their own.
+// Both parties as processes of their own.
 class Processes : public Pair {
  public:
   explicit Processes(const Options& o) : o_(o) {
     auto between = Connected(o.streams);
-    std::array<std::vector<int>, 2> own;  // ends of the sockets that keys take
+    std::array<std::vector<int>, 2> own;  // ends of the sockets that carry keys
     for (int p : {0, 1}) {
       auto keys = Connected(o.streams);
       int control[2];
@@ -230,7 +230,7 @@ class Processes : public Pair {
     }
     for (auto& ends : between)
       for (int s : ends) close(s);
-    for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // its threads begin behind the fork
+    for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // the channel's threads must start after the fork
   }
   ~Processes() override {
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);

@@ -1,5 +1,5 @@
-// 06: embeddings in twenty lines, of a dealer and a model owner that run elsewhere (suf deal, suf serve).
-//   example_06_embed PLAN VOCABULARY CERTS STORE DEALER MODEL_OWNER TEXT..     the last two but texts as HOST:PORT
+// 06: embeddings in twenty lines. The dealer and the model owner run elsewhere (suf deal, suf serve).
+//    example_06_embed PLAN VOCABULARY CERTS STORE DEALER MODEL_OWNER TEXT..     DEALER and MODEL_OWNER are HOST:PORT
 #include <cstdio>
 
 #include "suf/cpu/packed.hpp"

@@ -1,4 +1,4 @@
-// A party's fetch from a dealer that is fuzzed: grant, headers, chunks.
+// Fuzzes a party's fetch from a dealer: grant, headers and chunks.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(fetch) {

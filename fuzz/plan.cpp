@@ -1,4 +1,4 @@
-// A plan file: its text, read strictly; what is accepted is written and read again.
+// Fuzzes a plan file: its text, read strictly. An accepted plan is written and read again.
 #include "suf/nn/plan.hpp"
 
 #include "fuzz/fuzz.hpp"

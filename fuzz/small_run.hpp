@@ -1,5 +1,5 @@
-// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum, an extension and an activation;
-// its honest run under fixed masks, from which seeds are made.
+// SmallRun: a trace with a rescale, a product, a table read by DPFs, a maximum, an extension and an activation. It
+// holds the honest run of this trace under fixed masks, from which seeds are made.
 #pragma once
 #include "suf/backends/every_test.hpp"
 #include "suf/func/suf.hpp"
@@ -19,7 +19,7 @@ class SmallRun {
   SmallRun() {
     Emit();
     schedule_.emplace(trace_);
-    SUF_CHECK(pfss::Unread(*schedule_).empty());  // what no result needs would never run
+    SUF_CHECK(pfss::Unread(*schedule_).empty());  // a value that no result needs would never be computed
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
@@ -30,7 +30,7 @@ class SmallRun {
         run::RunPair({*schedule_, backends::InTurn(backends_, 0), {&inputs_[0], &inputs_[1], &inputs_[2]}, material_});
   }
   const pfss::Schedule& schedule() const { return *schedule_; }
-  // backend: each that runs models, by any number.
+  // A backend that runs models; any number chooses one.
   pfss::Backend& backend(size_t which) { return *backends_[which % backends_.size()]; }
   const pfss::Randomness& randomness(int party) const { return *randomness_[party]; }
   run::Inputs& inputs(int party) { return inputs_[party]; }

@@ -1,5 +1,5 @@
-// The text of a function: what Parse accepts prints as itself, is evaluated alike by both evaluators, and its groups,
-// if it has any, make it again.
+// Fuzzes the text of a function. A text that Parse accepts prints as itself, and both evaluators agree on it. If it has
+// groups, they produce the same function.
 #include "fuzz/fuzz.hpp"
 #include "suf/func/text.hpp"
 #include "suf/ring/words.hpp"

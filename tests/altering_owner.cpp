@@ -1,6 +1,7 @@
-// P0 of a function that does not follow the protocol: it alters one bit of every word of its own randomness, so each of
-// its shares and openings is wrong. One session; for tests of what P1 then shows, and when.
-//   altering_owner PLAN CERTS DEALER STORE     the dealer as HOST:PORT; prints the port where it listens, and the end
+// Runs a dishonest P0 of a function for one session. It alters one bit of every word of its own randomness, so each of
+// its shares and openings is wrong. Tests check the reaction of P1.
+//
+//    altering_owner PLAN CERTS DEALER STORE     DEALER is HOST:PORT; prints the port where it listens, and the end
 #include <cstdio>
 
 #include "suf/cpu/packed.hpp"

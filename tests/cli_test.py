@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/cli.md is what the program's help says, and a page that differs in one word, or lacks an option, is reported.
+"""Checks that docs/cli.md matches the program's help. A page that differs in one word, or lacks an option, is reported.
 
   cli_test.py SUF         exit 0, or 1 with the lines that differ
 """
@@ -15,7 +15,7 @@ import cli_page  # noqa: E402
 
 
 def check(text):
-    """-> exit code of --check on a page with this text, and what it prints"""
+    """-> the exit code of --check on a page with this text, and its output."""
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / 'cli.md'
         page.write_text(text)
@@ -34,7 +34,7 @@ def main():
     for planted in (text.replace('plan file', 'plan', 1), re.sub(r'--timeout .*\n', '', text), text + '\n## fn gone\n'):
         code, said = check(planted)
         assert planted != text and code == 1 and 'differs from the help' in said, said
-    for command in cli_page.commands(sys.argv[1]):  # every option at the beginning of a line of its help is in its section, or shared
+    for command in cli_page.commands(sys.argv[1]):  # every option at the start of a help line is in the command's section, or shared
         section = text.split(f'\n## {command.name}\n')[1].split('\n## ')[0] + text.split('\n## Session options\n')[1]
         listed = re.findall(r'^  (?:-\w,)?(--[a-z-]+)', cli_page.man.text_of(sys.argv[1], *command.name.split()), re.M)
         missing = [name for name in listed if name != '--help' and f'`{name}`' not in section and f'\n{name}' not in section]

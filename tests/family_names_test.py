@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Nothing below a builder knows a family: no line of suf/nn and suf/model names one.
+"""Checks that only builders know families: no line of suf/nn and suf/model names one.
 
-  family_names_test.py        exit 0, or 1 with a sentence a line
+    family_names_test.py        exit 0, or 1 with a sentence a line
 
-Builders (suf/model/families) and tests may. So may the files of OTHERS, each for the reason given. A file that names no
-family any more must leave the list. First the search must find a line planted in a copy of each room.
+Builders (suf/model/families) and tests may. So may the files of OTHERS, each for the reason given. A file that no
+longer names a family must leave the list. First the search must find a line planted in a copy of each module.
 """
 import pathlib
 import re
@@ -34,7 +34,7 @@ def is_test(path):
 
 
 def search(root):
-    """-> sentences on lines that name a family, names of the OTHERS that do"""
+    """-> sentences on lines that name a family, names of the OTHERS that do."""
     faults, others = [], set()
     for room in ('suf/nn', 'suf/model'):
         for path in sorted((root / room).rglob('*')):
@@ -51,7 +51,7 @@ def search(root):
 
 
 def self_test():
-    """A planted line is found in every kind of file, and none in a builder or a test."""
+    """Checks that a planted line is found in every kind of file, and none in a builder or a test."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for room in ('suf/nn', 'suf/model'):

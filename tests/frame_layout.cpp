@@ -1,6 +1,6 @@
-// The layout of an inference's frames, as JSON: what tests need to tell padding bits from elements.
-//   frame_layout PLAN N VARIANT     [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]},
-//   ..]
+// Prints the layout of an inference's frames as JSON, so that tests can separate padding bits from elements.
+//
+//    frame_layout PLAN N VARIANT   [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]}, ..]
 #include <fstream>
 #include <iostream>
 #include <iterator>

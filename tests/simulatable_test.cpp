@@ -1,7 +1,7 @@
-// What a corrupt party sees is simulatable, shown on the real runtime with a tiny encoder: the checks of views.hpp,
-// which must also report planted faults. Trees are ideal: the tiny plan's row tables have at most 2^10 places, which
-// are dealt as one-hot tables, not as DPFs. With DPFs, whose correction words are the tree's to hide, only the order is
-// tested.
+// Shows on the real runtime, with a tiny encoder, that the view of a corrupt party is simulatable. The checks of
+// views.hpp must also report planted faults. Trees are ideal. The tiny plan's row tables have at most 2^10 places and
+// are dealt as one-hot tables, not as DPFs. With DPFs only the order is tested, because their correction words are the
+// tree's to hide.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using namespace views;  // NOLINT: the whole file speaks of them
 
 constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
-// The same function in two groups whose places fit one-hot tables.
+// Replaces a function's groups by two whose places fit one-hot tables.
 void Coarse(std::vector<func::Group>& groups, int ring) {
   auto at = [&](int64_t x) {
     for (const func::Group& g : groups)
@@ -40,9 +40,10 @@ void Coarse(std::vector<func::Group>& groups, int ring) {
   groups = coarse;
 }
 
-// How the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
-// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input. Tiles:
-// the text in two tiles, two rows and one.
+// How the operators of a plan are emitted.
+// * kDcf: rescales without a stage if another borrow exists, and rows by one DCF.
+// * kNarrow: rows and lines opened under a gap, the lines at the un-rounded input.
+// * kTiles: the text in two tiles, of two rows and of one.
 enum class Form { kDefault, kDcf, kNarrow, kTiles };
 
 void SetForm(nn::Operator* op, Form form) {
@@ -65,7 +66,7 @@ void SetForm(nn::Operator* op, Form form) {
   if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
 }
 
-// A plan's trace for three tokens and what a run of it needs.
+// A plan's trace for three tokens, with everything to run it.
 struct World {
   nn::Plan plan;
   pfss::Trace trace;
@@ -94,8 +95,7 @@ struct World {
     EXPECT_EQ(lint.trees == 0, coarse && form != Form::kDcf);
   }
 
-  // A run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
-  // secret.
+  // Runs with these secrets of P0 and P1. W_hat, W - B, is the same for all, because P1 has it before any secret.
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
@@ -105,7 +105,7 @@ struct World {
     });
     return RunOf(*schedule, *backend, in);
   }
-  // Sections of `party` that pad messages with this label, in order of the frames.
+  // The sections of `party` that pad messages with this label, in order of the frames.
   std::vector<int> Pads(int party, const std::string& label) const {
     std::vector<int> pads;
     for (const Item& i : ReceivedBy(*schedule, 1 - party).items)
@@ -116,13 +116,14 @@ struct World {
 
 const std::vector<int32_t> kText{1, 2, 3}, kOtherText{5, 5, 0};
 
-// ExpectOrder, ExpectTheSameView: of corrupt party p; the same view with other weights of P0, or another text of P1.
+// Expects that the pads of corrupt party p move their own items in order.
 OrderReport ExpectOrder(const World& w, int p) {
   OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
   EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
                       << " cycles";
   return r;
 }
+// Expects the same view of corrupt party p with other weights of P0, or another text of P1.
 EquivReport ExpectTheSameView(const World& w, int p) {
   EquivReport r = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
   EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.left << " of " << r.items << " items differ";
@@ -130,7 +131,7 @@ EquivReport ExpectTheSameView(const World& w, int p) {
   return r;
 }
 
-// Every backend with one of the plan's two forms of attention, rescaled before W_o or not.
+// Every backend, alternating between the plan's two forms of attention, rescaled before W_o or not.
 std::vector<std::pair<int, std::string>> Turns() {
   std::vector<std::pair<int, std::string>> out;
   for (const backends::Entry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
@@ -165,8 +166,8 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
   }
 }
 
-// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. What is opened
-// beside them stays in order, and there is less of it.
+// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. The other openings
+// stay in order, and there are fewer.
 TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
   World w(8, "auto", true, Form::kDcf), other(8);
   for (int p : {0, 1}) {
@@ -176,7 +177,7 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
   EXPECT_LT(w.schedule->flights(), other.schedule->flights());
 }
 
-// Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
+// Reads at the un-rounded wire, with both neighbours, and openings under a gap. There are no trees, so both checks run.
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, "clear", true, Form::kNarrow);
   for (int p : {0, 1}) {
@@ -184,8 +185,8 @@ TEST(SimulatableNarrow, OrderAndTheSameView) {
   }
 }
 
-// Two tiles a tick apart: what both share (W - B, keys and values of all rows) is joined, mask beside value, and a wait
-// reads nothing. Each tile's messages have pads of their own.
+// Two tiles a tick apart. Values of both (W - B, keys and values of all rows) are joined with their masks. A wait reads
+// nothing. Each tile's messages have pads of their own.
 TEST(SimulatableTiles, OrderAndTheSameView) {
   World w(8, "auto", true, Form::kTiles);
   auto has = [&](pfss::Op op) {
@@ -197,9 +198,9 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
   }
 }
 
-// ---- functions: every lowering on shares of both parties, which keep theirs of the result
+// ---- functions: every lowering on shares of both parties, which keep shares of the result
 
-// Three numbers of 8 bits, with a bit that is a product.
+// A function of three numbers of 8 bits, with a bit that is a product.
 struct OneFunction {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
@@ -245,7 +246,7 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       if (ReceivedBy(*f.schedule, p).trees) continue;  // a comparison's keys are ideal
       EquivReport equiv = Equiv(*f.schedule, p, one, other, {});
       EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
-      EXPECT_EQ(equiv.differs, p == 0);  // what P1 keeps: the same with the same view
+      EXPECT_EQ(equiv.differs, p == 0);  // P1's kept result is the same for the same view
     }
   }
 }
@@ -261,7 +262,7 @@ struct OfShares {
     pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
     return {a, b};
   }
-  // Trees: whether it reads any.
+  // trees: whether the trace reads any.
   void Close(bool trees) {
     trace.close();
     schedule.emplace(trace);
@@ -278,8 +279,8 @@ struct OfShares {
 
 // ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
 
-// The sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
-// a function on octaves of the upper bits, read off one DCF.
+// The sums of squares of two rows of three numbers, of which the parties keep shares. With rows also shares of a
+// function on octaves of the upper bits, read off one DCF.
 struct OneSum : OfShares {
   OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
     pfss::SharedWire<pfss::kPub> z = trace.open(Shares(k), "z");
@@ -315,7 +316,7 @@ TEST(SimulatableWideSums, ViewsOfBothParties) {
   }
 }
 
-// A row function read off a DCF on all bits of a sum: its key is the tree's to hide, and it opens nothing.
+// A row function read off a DCF on all bits of a sum. Its key is the tree's to hide, and it opens nothing.
 TEST(SimulatableWideSums, RowsWithoutAStage) {
   for (const compiler::SumOfSquares& sum : {compiler::SumOfSquares{2, 13, 5, 1}, {26, 71, 9, 30}, {26, 128, 3, 60}}) {
     const OneSum w(6, sum, true), alone(6, sum);
@@ -330,10 +331,10 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
   }
 }
 
-// ---- values that nobody opens, multiplied as they are
+// ---- values that are never opened, multiplied as they are
 
-// Six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
-// three entries, and of these times the others, and a row function's DCF that carries the mask of the latter.
+// Six numbers through summands of an entry or of a line, times opened numbers. With kPayload: the sums of three
+// entries, and their products with the others. A row function's DCF carries the mask of these products.
 struct OneGate : OfShares {
   enum Kind { kEntry, kLine, kPayload };
   explicit OneGate(Kind kind) {
@@ -367,7 +368,7 @@ struct OneGate : OfShares {
   }
 };
 
-// What is opened beside the DCF of a payload stays in order; its key is the tree's to hide.
+// The openings beside the DCF of a payload stay in order; its key is the tree's to hide.
 TEST(SimulatableUnopened, ViewsOfBothParties) {
   const std::vector<uint64_t> one{1, 60, 7, 0, 33, 5}, other{63, 2, 0, 9, 31, 14}, fixed{5, 5, 0, 61, 2, 8};
   for (auto kind : {OneGate::kEntry, OneGate::kLine, OneGate::kPayload}) {
@@ -385,7 +386,7 @@ TEST(SimulatableUnopened, ViewsOfBothParties) {
   }
 }
 
-// Streams that the trace cannot see: one mask for two messages, a half of a mask that is missing.
+// Faults of streams, invisible in the trace: one mask for two messages, a missing half of a mask.
 TEST(SimulatableTeeth, BrokenStreamsAreReported) {
   World w(0, "packed");
   for (int q : {0, 1}) {

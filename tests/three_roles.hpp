@@ -1,5 +1,6 @@
-// The three roles of the program in one process, with the real engine, on a tiny encoder: a thread and an in-process
-// channel for each conversation, stores in a scratch folder. For tests of what real processes cannot be made to do.
+// The three roles of the program in one process, with the real engine, on a tiny encoder. There are a thread and an
+// in-process channel for each conversation, and stores in a scratch folder. For tests that are impossible with real
+// processes.
 #pragma once
 #include <optional>
 #include <thread>
@@ -32,7 +33,7 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
-// The one that the program runs.
+// The backend that the program runs.
 inline pfss::Backend& TheBackend() {
   static const auto backend = cpu::MakePacked(exec::Default());
   return *backend;
@@ -40,7 +41,8 @@ inline pfss::Backend& TheBackend() {
 
 class ThreeRoles {
  public:
-  // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
+  // The array `emit` is for P0, P1 and dealer, in the order of Role; empty: the real one. `ahead` is the number of
+  // bundles per fetch, for kText's length.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{.ahead = ahead, .whole = true} {
     for (int r = 0; r < kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
@@ -56,11 +58,11 @@ class ThreeRoles {
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
-  // The stores, again if they are open.
+  // Starts the stores, or restarts them.
   void Open() {
     for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
   }
-  // P0 in a thread and `p1` here; what either throws is in error[party].
+  // Runs P0 on a thread and `p1` here. Their exceptions are in error[party].
   void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
     auto [near, far] = net::InProcessPair(kId[1], kId[0]);
     near->set_recorder(recorder);
@@ -82,7 +84,7 @@ class ThreeRoles {
     model.join();
     Join();
   }
-  // One inference of kText; whether its result is the simulator's.
+  // Runs one inference of kText; returns whether its result is the simulator's.
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
@@ -97,7 +99,7 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // An error's cause and sentence; "" for none.
+  // An error's cause and message; "" if there is none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
@@ -111,7 +113,7 @@ class ThreeRoles {
   Scratch dir;
   std::optional<ModelEngine> engine[kRoles];
   proto::BundlePlan plan[kRoles];
-  proto::Generate generate;  // what the dealer does; tests may make it cheat
+  proto::Generate generate;  // the dealer's function; tests may make it cheat
   std::optional<store::Store> store[2];
   std::exception_ptr error[2], dealer_error;
   int dealt = 0;

@@ -1,8 +1,9 @@
-// Digests of traces: what every compiler's build must print alike. Of a committed plan a line a token count; of library
-// functions of 16 bits at scale 8, for 3 values of P1 who learns the results, a line a lowering. The second digest is
-// that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
-//   trace_digest PLAN N..     each N whole, then in two tiles where the plan's class may have them
-//   trace_digest --functions NAME|FILE.suf..
+// Prints digests of traces, which must be equal for every compiler. A committed plan has one line for each token count.
+// Library functions of 16 bits at scale 8, for 3 values of P1 who learns the results, have one line for each lowering.
+// The second digest is that of the DAG. It does not change if only the order of pure nodes or input names change.
+//
+//    trace_digest PLAN N..     each N whole, then in two tiles if the plan's class may have them
+//    trace_digest --functions NAME|FILE.suf..
 #include <fstream>
 #include <iostream>
 #include <iterator>

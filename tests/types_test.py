@@ -4,8 +4,9 @@
   types_test.py        exit 0, or 1 with a sentence a line
 
 At most eight names (SHARED) may occur twice, because their scope says the rest. A public type is no bare participle
-(`Agreed`, `Waiting`): NOUNS lists words that end like one. Copies of one type for several instruction sets count once.
-SHARED_STILL and PARTICIPLES_STILL list names that are not renamed yet; a name that needs it no longer must leave them.
+(`Agreed`, `Waiting`): NOUNS lists words that end like one. One thing may have one name in two headers: copies of a type
+for several instruction sets, and aliases of the same type. SHARED_STILL and PARTICIPLES_STILL list names that are not
+renamed yet; a name that is fine must leave them.
 """
 import collections
 import pathlib
@@ -16,16 +17,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARED = {'Kind', 'Options'}
 NOUNS = {'Ring', 'String', 'Setting', 'Embedding', 'Lowering', 'Seed', 'Padding', 'Speed', 'Opening', 'Reading', 'Rounding', 'Encoding', 'Ending'}
 TYPE = re.compile(r'^[ \t]*(?:template\s*<[^;{]*>\s*)?(?:struct|class|enum class|enum|union)\s+(?:\[\[\w+\]\]\s*)?(?:alignas\([^)]*\)\s*)?'
-                  r'([A-Z]\w*)(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{|^[ \t]*using\s+([A-Z]\w*)\s*=', re.M)
+                  r'([A-Z]\w*)(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{|^[ \t]*using\s+([A-Z]\w*)\s*=\s*([^;]+);', re.M)
 SHARED_STILL = {'Any', 'Array', 'Batch', 'BitReader', 'Certificate', 'Channel', 'Chunk', 'Clock', 'Dealer', 'Done', 'Each',
                 'Entry', 'Folder', 'Form', 'Found', 'Frame', 'Free', 'From', 'Function', 'Graph', 'Grid', 'Group', 'Held',
-                'Incoming', 'Instruction', 'Ints', 'Kernels', 'Keys', 'Layout', 'Limits', 'Line', 'Link', 'Map', 'Member',
+                'Incoming', 'Kernels', 'Keys', 'Layout', 'Limits', 'Line', 'Link', 'Map',
                 'Memory', 'Model', 'Node', 'Numbers', 'Output', 'Part', 'Piece', 'Plan', 'Pool', 'Product', 'Progress',
-                'Range', 'Reach', 'Result', 'Results', 'Rows', 'Seat', 'Section', 'Server', 'Session', 'Setting', 'Shape',
+                'Range', 'Reach', 'Result', 'Results', 'Rows', 'Seat', 'Section', 'Server', 'Session', 'Shape',
                 'Shares', 'Simulator', 'Slot', 'Split', 'Step', 'Steps', 'Stream', 'Streams', 'Tail', 'Target', 'Tensor',
-                'Term', 'U128', 'Unit', 'Variant', 'View', 'Watch', 'Weights', 'Words'}
+                'Term', 'Unit', 'Variant', 'View', 'Watch', 'Weights', 'Words'}
 PARTICIPLES_STILL = {'Agreed', 'Assembled', 'Certified', 'Cleared', 'Compiled', 'Done', 'Fetched', 'Fitted', 'Found', 'Given',
-                     'Held', 'Incoming', 'Interrupted', 'Lowered', 'Made', 'Opened', 'Outgoing', 'Owing', 'Packed', 'Pinned',
+                     'Held', 'Incoming', 'Interrupted', 'Lowered', 'Made', 'Opened', 'Outgoing', 'Owing', 'Pinned',
                      'Pinning', 'Posted', 'Prepared', 'Priced', 'Printed', 'Quantised', 'Ran', 'Renamed', 'Rooted',
                      'Running', 'Splitting', 'Taken', 'Unverified', 'Used', 'Waiting', 'Watched', 'Weighted', 'Wiped', 'Wiping'}
 ISA = re.compile(r'_(?:portable|avx2|avx512)$')
@@ -33,22 +34,25 @@ PARTICIPLE = re.compile(r'^(?:[A-Z][a-z]+(?:ed|ing)|Done|Found|Given|Held|Kept|K
 
 
 def types(headers):
-    """-> name: the headers that define a type of this name, from (path, text) pairs"""
-    found = collections.defaultdict(set)
+    """-> name: the headers that define a type of this name by what they define, from (path, text) pairs"""
+    found = collections.defaultdict(dict)
     for path, text in headers:
         for m in TYPE.finditer(text):
-            found[m[1] or m[2]].add('instruction sets' if ISA.search(path.stem) else path.as_posix())
+            alias = re.sub(r'^(?:\w+::)+(?=[A-Z]\w*$)', '', m[3] or '')
+            if alias != m[2]:  # `using Node = pfss::Node` is no other type
+                file = 'instruction sets' if ISA.search(path.stem) else path.as_posix()
+                found[m[1] or m[2]][alias if alias and file == path.as_posix() else file] = file
     return found
 
 
 def faults(found, shared, participles):
     for name, paths in sorted(found.items()):
-        if len(paths) > 1 and name not in shared:
-            yield f'{name} is a type of {", ".join(sorted(paths))}; give each thing a name of its own'
+        if len(paths) > 1 and len(set(paths.values())) > 1 and name not in shared:
+            yield f'{name} is a type of {", ".join(sorted(paths.values()))}; give each thing a name of its own'
         if PARTICIPLE.match(name) and name not in NOUNS | participles:
-            yield f'{name} in {", ".join(sorted(paths))} is a participle; name the thing'
+            yield f'{name} in {", ".join(sorted(paths.values()))} is a participle; name the thing'
     for name in sorted(shared):
-        if len(found.get(name, ())) < 2:
+        if len(set(found.get(name, {}).values())) < 2:
             yield f'{name} is unique now; take it off the list of shared names'
     for name in sorted(participles):
         if name not in found:
@@ -59,7 +63,7 @@ def self_test():
     a, b, isa = pathlib.PurePath('suf/a/a.hpp'), pathlib.PurePath('suf/b/b.hpp'), pathlib.PurePath('suf/a/a_avx2.hpp')
     planted = types([(a, 'struct Frame {\n  enum class Kind { kA };\n};\nclass Part final : public X<1> {\nstruct Agreed {'),
                      (b, 'namespace b {\n  using Frame = int;\ntemplate <class T>\nstruct alignas(64) Kind {\nclass Part;\nstruct Ring {'),
-                     (isa, 'struct Lane {'), (isa.with_name('b_avx512.hpp'), 'struct Lane {')])
+                     (isa, 'struct Lane {\n  using Frame = a::Frame;\n  using Word = int;'), (isa.with_name('b_avx512.hpp'), 'struct Lane {\n  using Word = int;')])
     found = [f.split(' ')[0] for f in faults(planted, {'Kind', 'Old'}, {'Waiting'})]
     assert found == ['Agreed', 'Frame', 'Old', 'Waiting'], found
 

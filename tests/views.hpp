@@ -1,8 +1,6 @@
-// What a corrupt party receives, on streams that can be moved and broken, and the two checks of it. Its view: its key
-// bundle and the other party's messages. Each item of it is a value under a pad, a PRG section of the honest party.
-// Order: a pad moves its own item by exactly its own step, other items only along an acyclic graph: so pads -> view is
-// a bijection for every secret. Equiv: pads are found under which other secrets give the same view, byte for byte.
-// (docs/mathematics.md#lint; the lint proves the same from the trace alone.)
+// The view of a corrupt party on streams that can be moved and broken, and two checks of it. The view is its key bundle
+// and the other party's messages. Each item is a value under a pad, a PRG section of the honest party. The lint proves
+// the same from the trace alone (docs/mathematics.md#lint).
 #pragma once
 #include <cstring>
 #include <functional>
@@ -38,7 +36,7 @@ inline Words Unpacked(View packed, int64_t count, Ring ring) {
   return w;
 }
 
-// A += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
+// a += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
 inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind kind, size_t element, int sign = 1) {
   if (kind == Ring::kXor) {
     for (size_t i = 0; i < a.size(); ++i) a[i] ^= b[i];
@@ -76,7 +74,7 @@ inline constexpr int kZeros = -1;
 
 struct Streams {
   std::map<Section, Words> moved;  // added to the section
-  std::map<Section, int> instead;  // planted: another section of the party, or zeros, is read
+  std::map<Section, int> instead;  // planted: read instead, another section of the party or zeros
 };
 
 class Moved : public pfss::Randomness {
@@ -197,7 +195,7 @@ struct OrderReport {
   bool ok() const { return items > 0 && !stuck && !cycles && faults.empty(); }
 };
 
-// Back edges of the graph.
+// The number of back edges of the graph.
 inline int Cycles(const std::vector<std::vector<size_t>>& to) {
   std::vector<int> state(to.size());
   int cycles = 0;
@@ -215,6 +213,8 @@ inline int Cycles(const std::vector<std::vector<size_t>>& to) {
   return cycles;
 }
 
+// Checks that each pad moves its own item by exactly its own step, and others only along an acyclic graph. So pads ->
+// view is a bijection for every secret.
 inline OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams streams) {
   Received view = ReceivedBy(s, p);
   OrderReport report{int(view.items.size()), 0, 0, view.faults};
@@ -240,11 +240,12 @@ inline OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams
 
 struct EquivReport {
   int items = 0, iterations = 0, left = 0;  // left: items that still differ
-  bool differs = false, explained = false;  // the results; and their difference is that of the result messages
+  bool differs = false, explained = false;  // of the results; and their difference is that of the result messages
   bool ok() const { return items > 0 && !left && explained; }
 };
 
-// `a` and `b` run with different secrets of party 1 - p.
+// Finds pads under which other secrets give party p the same view, byte for byte. `a` and `b` run with different
+// secrets of party 1 - p.
 inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, Streams streams) {
   constexpr int kMost =
       200;  // a pad is settled once the pads before it are: at most one iteration a flight and dealt product
@@ -283,7 +284,7 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
   return report;
 }
 
-// Of a schedule with these inputs, all roles by one backend; both outlive it.
+// Runs a schedule with these inputs, all roles on one backend; both must outlive the result.
 inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend,
                  std::shared_ptr<std::array<run::Inputs, 3>> in) {
   return [&schedule, &backend, in](const Streams& streams) {

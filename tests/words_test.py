@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The library's sentences name no option and no command: a program that links it has neither. Only apps composes those. And no sentence
-is another library's: what std::filesystem, OpenSSL, Asio, JSON or CLI11 say of a fault is translated at its door. What the table
-of docs/operations.md has of a message is in a literal.
+"""Checks the library's messages. They name no option and no command, because a program that links it has neither; only
+apps adds them. No message is another library's: errors of std::filesystem, OpenSSL, Asio, JSON or CLI11 are translated.
+The messages in the table of docs/operations.md are in literals.
 
-  words_test.py        every string literal of suf/ outside tests, every line of suf/ and apps/; then planted lines, which it must find
+    words_test.py        every string literal of suf/ outside tests, every line of suf/ and apps/
+
+It must also find planted lines.
 """
 import pathlib
 import re
@@ -31,7 +33,7 @@ CAUGHT = re.compile(r'catch \(const (std::(?:exception|system_error|runtime_erro
 
 
 def raw(name, text):
-    """Lines that may print another library's text."""
+    """Yields lines that may print another library's text."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         code = line.split('//')[0]
@@ -46,7 +48,8 @@ def raw(name, text):
 
 
 def stale(page, texts):
-    """Parts of messages in the table of a page that no string literal has; ".." stands for a value, ";" is between messages."""
+    """Returns the parts of messages in the table of a page, and those that no string literal has. In a cell ".." is
+    a value, and ";" separates messages."""
     joined = (re.sub(r'"\s*\n\s*"', '', text) for text in texts)
     literals = '\n'.join(literal for text in joined for literal in LITERAL.findall(text)).replace('\\"', '"')
     table = page.partition('## Error messages\n')[2].partition('---|---\n')[2]

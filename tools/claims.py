@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes the index of docs/security.md, from each claim to its tests and their files.
 
-  claims.py            writes the index between its markers
-  claims.py --check    exit code 0, or 1 with a line for each fault; first it finds faults planted in a tree of its own
+    claims.py            writes the index between its markers
+    claims.py --check    exit code 0, or 1 with a line for each fault; first it finds faults planted in a tree of its own
 
-A claim is a list item that begins with an anchor. Other items begin with `Limit:` or `Untested:`. A test is `Suite.Name` (also `Suite.*`), a
-file *_test.*, a fuzz target (its name in backticks behind the word fuzz), or a script or program in tests, tools or fuzz. A claim without a
-test is a fault. So is a row of docs/threats.md without one, unless its defence begins with `no:`.
+A claim is a list item that begins with an anchor. Other items begin with `Limit:` or `Untested:`. A test is
+`Suite.Name` (also `Suite.*`), a file *_test.*, or a script or program in tests, tools or fuzz. It may also be a fuzz
+target, in backticks after the word fuzz. A claim without a test is a fault. So is a row of docs/threats.md without one,
+unless its defence begins with `no:`.
 """
 import pathlib
 import re
@@ -26,7 +27,7 @@ TEST = re.compile(r'`([A-Z]\w*)\.(\w*)(\*|\.\.)?`|\b((?:\w+/)*\w+_test(?:\.\w+)?
 
 
 def tests_of(text, tests, root):
-    """[(name, its files)] of the tests that a text names, in its order; no file if there is no such test."""
+    """-> [(name, its files)] of the tests that a text names, in its order; no files if a test is missing."""
     found = {}
     for suite, name, star, file, targets, path in TEST.findall(text):
         if suite:
@@ -42,7 +43,7 @@ def tests_of(text, tests, root):
 
 
 def read(root):
-    """-> (the page before its index, the index as it is, as it should be, faults)"""
+    """-> (the page before its index, the index as it is, as it should be, faults)."""
     tests = docs_test.Tests(root, list(docs_test.pages(root)))
     before, _, rest = (root / PAGE).read_text().partition(BEGIN)
     index, faults, anchors = ['|claim|tests|files|', '|---|---|---|'], [], set()
@@ -90,7 +91,7 @@ PLANTED = {
 
 
 def planted():
-    """Every planted fault is found, and nothing else; the index has each test with its files."""
+    """Checks that every planted fault is found and nothing else, and that the index has each test with its files."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in PLANTED.items():

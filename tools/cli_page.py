@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/cli.md from the help of the program: cli_page.py SUF [--check]. With --check it fails if the page differs.
+"""Writes docs/cli.md from the help of the program.
 
-An option that several commands have is printed once: under "Session options" if all parties have it, else under "Shared options". A command
-names its shared options, with its default if that differs.
+    cli_page.py SUF [--check]     with --check it fails if the page differs
+
+An option that several commands have is printed once: under "Session options" if all parties have it, otherwise under
+"Shared options". A command names its shared options, with its default if that differs.
 """
 import collections
 import difflib
@@ -17,7 +19,7 @@ import man
 PAGE = pathlib.Path(__file__).resolve().parent.parent / 'docs/cli.md'
 COLUMNS = 110
 DEFAULT = re.compile(r' \(default: .*\)$')
-PRICES = re.compile(r'cpu, gpu, .*keys=ahead\|now')  # in the meaning of each --profile
+PRICES = re.compile(r'cpu, gpu, .*keys=ahead\|now')  # in the help of each --profile
 STDIN = '; - is standard input'
 HEAD = '''# Commands of suf
 
@@ -63,13 +65,13 @@ def commands(suf, words=()):
 
 
 def same(more):
-    """Further lines NAME=NUMBER  MEANING of an option's meaning: those of one meaning as one."""
+    """Merges further lines NAME=NUMBER  MEANING of an option's help that have the same meaning."""
     for meaning, group in itertools.groupby((line.partition('  ') for line in more), lambda parts: parts[2].strip()):
         yield f'{" ".join(parts[0] for parts in group)}  {meaning}'.strip()
 
 
 def rows(entries):
-    """Names and meanings in two columns; entries: (name, meaning, further lines)."""
+    """Yields names and meanings in two columns; entries: (name, meaning, further lines)."""
     width = min(24, max(len(name) for name, _, _ in entries))
     for name, meaning, more in entries:
         first = [name] if len(name) > width else []
@@ -109,7 +111,7 @@ def page(suf):
     for command in found:
         for option in command.options:
             having[option.key].append((command.name, option))
-    shared = {}  # key -> the default, if all have the same
+    shared = {}  # key -> the default, if all commands have the same
     for key, those in having.items():
         if len(those) > 1:
             defaults = {option.default for _, option in those}

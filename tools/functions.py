@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs `suf fn bench` on this machine, and writes the table of docs/functions.md from its results.
 
-  functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
-  functions.py --table FILE     writes the table of that JSON between the markers of docs/functions.md
+    functions.py                  writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
+    functions.py --table FILE     writes the table of that JSON between the markers of docs/functions.md
+
+Measuring takes some two minutes.
 """
 import argparse
 import json
@@ -19,8 +21,19 @@ PROFILES = ('cpu', 'gpu', 'lan', 'balanced', 'wan')
 BEGIN, END = '<!-- functions: tools/functions.py --table -->\n', '<!-- functions end -->\n'
 
 
+def read(path):
+    """Reads the results of suf.fn.bench/2, or of version 1, in which a row's flights are called rounds."""
+    bench = json.loads(path.read_text())
+    if bench['schema'] == 'suf.fn.bench/1':
+        bench['rows'] = [{'flights' if k == 'rounds' else k: v for k, v in row.items()} for row in bench['rows']]
+    elif bench['schema'] != 'suf.fn.bench/2':
+        sys.exit(f"{path} has the schema {bench['schema']}; use a file of suf.fn.bench/1 or /2")
+    return bench
+
+
 def table(bench):
-    """A line a function, a cell a profile: lowering, flights, key bytes a value, microseconds a value."""
+    """Makes one line for each function, one cell for each profile: lowering, flights, key bytes a value,
+    microseconds a value."""
     lines = [f"| function, bits | {' | '.join(PROFILES)} |", '|---' * (len(PROFILES) + 1) + '|']
     for row in bench['choices']:
         cells = [f"`{c['lowering']}`, {c['flights']} fl, {c['key_bytes']:.0f} B, {c['us']:.2f} us" for c in (row[p] for p in PROFILES)]
@@ -53,7 +66,7 @@ def main():
     if not a.table:
         return measure()
     page = ROOT / 'docs/functions.md'
-    text = BEGIN + '\n' + table(json.loads(a.table.read_text())) + '\n' + END
+    text = BEGIN + '\n' + table(read(a.table)) + '\n' + END
     written, count = re.subn('<!-- functions: .*?' + END, lambda _: text, page.read_text(), flags=re.S)
     if count != 1:
         sys.exit(f'docs/functions.md has {count} places for the table; write these two lines where it belongs:\n{BEGIN}{END}')

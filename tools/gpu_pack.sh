@@ -1,8 +1,8 @@
 #!/bin/sh
-# gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..]: programs of a build folder for a machine that has a driver and nothing else: stripped,
-# with the libraries that it may lack in build/lib. Without programs named: those of bench/gpu.sh, tools/gpu_test.sh and
-# tools/gpu_sanitize.sh, of which all must be built. Unpacked anywhere, its folder build is what those three take; they
-# find the libraries by themselves.
+# gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..] packs programs of a build folder for a machine with nothing but a driver.
+# They are stripped, and build/lib has the libraries that the machine may lack. The default is all programs of
+# bench/gpu.sh, tools/gpu_test.sh and tools/gpu_sanitize.sh, which must be built. Those scripts take the unpacked folder
+# build and find the libraries themselves.
 set -eu
 [ $# -ge 2 ] || { echo "usage: tools/gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..]"; exit 2; }
 build=$1 out=$2

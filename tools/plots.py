@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Draws the pictures of the documents, docs/img/*.svg: figures of the design, and plots from bench/results.
 
-  plots.py            writes every picture
-  plots.py --check    exit 1 if a committed picture is not what this would write; first it finds two planted in a folder of its own
+    plots.py            writes every picture
+    plots.py --check    exit 1 if a committed picture differs from this script's; first it finds two planted faults
 
-Plain Python. The same input gives the same bytes. To add a plot, write a function that returns a Picture and put it into PICTURES;
-`time_rtt` shows how.
+Plain Python. The same input gives the same bytes. To add a plot, write a function that returns a Picture and put it
+into PICTURES; `time_rtt` shows how.
 """
 import argparse
 import html
@@ -26,7 +26,7 @@ def rounded(value):
 
 
 class Picture:
-    """An SVG with a white ground, which reads in light and in dark mode. y grows downwards, sizes are in pixels."""
+    """An SVG with a white ground, readable in light and dark mode. y grows downwards, sizes are in pixels."""
 
     def __init__(self, width, height, title):
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
@@ -68,7 +68,7 @@ class Picture:
 
 
 class Axis:
-    """A logarithmic axis: what it shows, its ends, and {value: label} of its marks."""
+    """A logarithmic axis: its title, its ends, and {value: label} of its marks."""
 
     def __init__(self, title, low, high, ticks):
         self.title, self.low, self.high, self.ticks = title, low, high, ticks
@@ -100,7 +100,8 @@ class Plot:
         self.picture.line([self.at(*p) for p in points], GRID, 1)
 
     def series(self, points, label, colour, dash=''):
-        """Draws [(x, y)] as a line with a mark at each point, hollow if the line is dashed, and lists it in the legend."""
+        """Draws [(x, y)] as a line with a mark at each point, and lists it in the legend. The marks of a dashed line
+        are hollow."""
         self.picture.line([self.at(*p) for p in points], colour, 2, dash)
         for p in points:
             self.picture.mark(*self.at(*p), colour, not dash)
@@ -124,7 +125,7 @@ class Plot:
 
 
 def rows(file, **fields):
-    """Lines of bench/results/FILE.jsonl whose fields have these values, in the order of the file."""
+    """Returns the lines of bench/results/FILE.jsonl whose fields have these values, in the order of the file."""
     lines = [json.loads(line) for line in (ROOT / f'bench/results/{file}.jsonl').read_text().splitlines()]
     found = [row for row in lines if all(row.get(name) == value for name, value in fields.items())]
     assert found, f'{file}.jsonl has no line with {fields}'
@@ -174,7 +175,7 @@ def time_rtt():
     plot = Plot(p, 80, 40, 420, 260, 'all-MiniLM-L6-v2, 32 tokens', Axis('round trip', 0.4, 80, {0.5: '0.5 ms', 5: '5 ms', 20: '20 ms', 60: '60 ms'}), y)
     for variant, colour, dash in (('cpu', GREY, ''), ('lan', BLUE, ''), ('balanced', ORANGE, ''), ('wan', PURPLE, '6 4')):
         found = rows('link', variant=variant, asked=variant, tokens=32, mbit=1000.0, pin='parties', ahead=True, note='')
-        times = {2 * r['delay_ms']: r['online_ms'] / 1e3 for r in found}  # of a link that was measured twice the last line
+        times = {2 * r['delay_ms']: r['online_ms'] / 1e3 for r in found}  # if a link was measured twice, the last line counts
         plot.series(sorted(times.items()), f'variant {variant}: {found[-1]["flights"]} flights', colour, dash)
     plot.legend(530, 60)
     p.text(530, 170, '1 Gb/s, one core per party,', 13, PALE)
@@ -234,7 +235,7 @@ PICTURES = {'roles.svg': roles, 'how.svg': how, 'time-tokens.svg': time_tokens, 
 
 
 def stale(folder, drawn):
-    """Names of pictures that are missing in a folder or are not what was drawn."""
+    """Returns the names of pictures that are missing in a folder or differ from the drawn ones."""
     return [name for name, text in drawn.items() if not (folder / name).is_file() or (folder / name).read_text() != text]
 
 

@@ -11,14 +11,14 @@
 namespace suf::backends {
 namespace {
 
-// Names, with commas between.
+// Returns the names, with commas between them.
 std::string Listed(const std::vector<Entry>& all) {
   std::string out;
   for (const Entry& e : all) out += (out.empty() ? "" : ", ") + e.name;
   return out;
 }
 
-// Asks the driver.
+// Queries the driver.
 Entry Cuda(int device) {
   std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
@@ -26,7 +26,7 @@ Entry Cuda(int device) {
           std::move(why_not)};
 }
 
-// Those that compute on the processor, and ask no driver.
+// Returns the backends that compute on the processor and query no driver.
 std::vector<Entry> Hosts() {
   const auto packed = cpu::MakePacked(exec::Default());
   std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};

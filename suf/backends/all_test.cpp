@@ -1,4 +1,5 @@
-// The backends by name: what auto is, and what one that does not run here says. None is made on a device.
+// The backends by name: the one that auto selects, and the message of one that does not run here. None is made on a
+// device.
 #include "suf/backends/all.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// What Find says instead of an entry.
+// Returns the message of Find, if it finds no entry.
 std::string Said(Cause cause, const std::string& name, bool models = false, int device = 0) {
   try {
     const Entry e = Find(name, models, device);

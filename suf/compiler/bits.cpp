@@ -16,7 +16,7 @@ size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   return size_t(it - list->begin());
 }
 
-// Rows of bits as the constant that Mix takes; nothing when all are zero.
+// Returns rows of bits as the constant that Mix takes, or nothing if all are zero.
 std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows) {
   const size_t words = (rows[0].size() + 63) / 64;
   std::vector<uint64_t> data(rows.size() * words);
@@ -37,8 +37,7 @@ void Xor(std::optional<V>* sum, const V& v) {
 
 namespace {
 
-// Of one bit, views and points, increasing. Two comparisons of one view read D(x_hat) twice, which is
-// nothing.
+// Returns the increasing views and points of one bit. If two comparisons of a view read D(x_hat), both reads cancel.
 std::set<std::pair<int, uint64_t>> PointsOf(const Compiled& c, const Bit& b) {
   std::set<std::pair<int, uint64_t>> odd;
   auto flip = [&](int f, uint64_t v) {
@@ -76,7 +75,7 @@ BitReader::BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps ste
     if (const Compare& p = c.compares[size_t(i)]; !p.top) Find(&views_[p.f].betas, p.beta);
 }
 
-// All points of a view, when the first of them is asked for.
+// Reads all points of a view when the first one is needed.
 void BitReader::Read(int f, View* v) {
   if (v->string || !v->apart.empty()) return;
   Pub hat = Low(x_.hat, f);
@@ -171,7 +170,7 @@ Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
   return {*sum, owed};
 }
 
-// Its factors are opened under shared masks; one flight behind them.
+// Opens the factors under shared masks, one flight after they are known.
 Sh BitReader::Product(int i) {
   if (auto it = products_.find(i); it != products_.end()) return it->second;
   const std::vector<Bit>& factors = c_.products[size_t(i)];

@@ -1,4 +1,4 @@
-// What a lowering is called, and what it applies to.
+// Names of lowerings, and the conditions under which they apply.
 #include <algorithm>
 #include <bit>
 
@@ -11,12 +11,12 @@ namespace suf::compiler {
 
 namespace {
 
-constexpr size_t kMostOpened = 63;   // step bits in one string, beside 1[x_hat < r]
-constexpr size_t kMostReads = 4096;  // places at which one DPF key is read
+constexpr size_t kMostOpened = 63;   // most step bits in one string, beside 1[x_hat < r]
+constexpr size_t kMostReads = 4096;  // most places at which one DPF key is read
 
 const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
 
-// What reading comparisons so needs.
+// Returns why the function's comparisons cannot be read by s; empty if they can.
 std::string WhyNotSteps(const Compiled& c, Steps s) {
   const size_t most = s == Steps::kParity ? kMostReads : 64;
   if (c.compares.size() > most)
@@ -31,7 +31,7 @@ std::string WhyNotDense(const Compiled& c) {
   return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
 }
 
-// Where no opening can be narrower than the function's own ring.
+// Returns why openings cannot be narrower than the function's ring; empty if they can, or if they need not be.
 std::string WhyNotNarrow(const Compiled& c, const Lowering& l) {
   if (l.openings == Openings::kWide) return "";
   bool narrower;

@@ -1,5 +1,6 @@
-// A DCF at alpha = r with payload (1, r, .., r^d) makes the whole piecewise polynomial a local public-linear
-// combination: shares of r^k 1[u < r] at every u = x_hat - cutpoint (docs/mathematics.md#step-dcf).
+// Lowerings by DCFs. A DCF at alpha = r with payload (1, r, .., r^d) gives shares of r^k 1[u < r] at every
+// u = x_hat - cutpoint. The piecewise polynomial is a linear function of them with public coefficients
+// (docs/mathematics.md#step-dcf).
 #include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/taylor.hpp"
 #include "suf/fss/sizes.hpp"
@@ -11,13 +12,13 @@ namespace internal {
 
 namespace {
 
-// Steps: shares (m + 1, ..) of d^k 1[u_j < r], j = 0 is u = x_hat; and shares (..) of d^k.
+// Shares of the terms of a polynomial, by k.
 struct Terms {
-  std::vector<Sh> step;
-  std::vector<Sh> whole;
+  std::vector<Sh> step;   // (m + 1, ..) of d^k 1[u_j < r], with u_0 = x_hat
+  std::vector<Sh> whole;  // (..) of d^k
 };
 
-// In a ring wider than the domain d = -r + 2^n b, and b 1[u < r] = 1[max(u, x_hat) < r].
+// Emits the terms. In a ring wider than the domain d = -r + 2^n b, and b 1[u < r] = 1[max(u, x_hat) < r].
 Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub less) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = NeedsWrap(c, ring);
@@ -41,7 +42,7 @@ Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub le
       const uint64_t word = n * (k - i) < 64 ? (Binomial(k, i) << (n * (k - i))) * (i % 2 ? ~uint64_t{0} : 1) : 0;
       if (!(word & ring::Mask(ring))) continue;
       Sh d = At(reads, i), here = At(d, 0);
-      // max(u, x_hat) is u where x_hat < cutpoint, else x_hat
+      // max(u, x_hat) is u if x_hat < cutpoint, otherwise x_hat
       Sh larger = d * less;
       Pub other = 1 - less;
       larger = larger + here * other;
@@ -60,7 +61,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   const size_t m = c.steps.size();
   pfss::Shape column(x.shape().size() + 1, 1);
   column[0] = int64_t(m) + 1;
-  // 1[x_hat < cutpoint], (m + 1, ..); the first stands for u = x_hat, where it is 0
+  // 1[x_hat < cutpoint], (m + 1, ..); the first is for u = x_hat and is 0
   std::vector<uint64_t> cutpoints{0};
   for (size_t j = 1; j < c.pieces(); ++j) cutpoints.push_back(uint64_t(c.f.pieces[j].begin));
   Pub less = Lift(Unbits(Less(x.hat, cutpoints)));
@@ -68,7 +69,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   Pub hat = Lift(x.hat);
   std::vector<Owing> out;
   for (int o = 0; o < c.f.outputs; ++o) {
-    // coefficients of d^k at every step, as polynomials in x_hat; row 0 is the first piece's
+    // coefficients of d^k at every step, as polynomials in x_hat; row 0 belongs to the first piece
     Sh y = Zeros(t, x.shape(), ring);
     for (int k = 0; k <= degree; ++k) {
       std::optional<Pub> at;  // (m + 1, ..)
@@ -99,8 +100,8 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   return out;
 }
 
-// 1[V >= b_j] = 1 - 1[V_hat < b_j] - 1[V_hat - b_j < r] + 1[V_hat < r] of the whole wide wire, each b_j a multiple of
-// 2^shift. Above 64 bits the numbers are halves; where k is odd, twice V.
+// On the whole wide wire, 1[V >= b_j] = 1 - 1[V_hat < b_j] - 1[V_hat - b_j < r] + 1[V_hat < r]. Each b_j is a multiple
+// of 2^shift. Numbers above 64 bits are halves. If k is odd, the DCF is on 2 V.
 Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring) {
   const int k = x.k(), b = (k + 1) / 2, twice = k % 2;
   const bool halves = k > 64;
@@ -126,7 +127,7 @@ Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, i
   column[0] = m;
   const Const change = t.constant(steps, column);
   Sec one = Broadcast(t.constant(1), rows);
-  // one after the other: compilers order arguments and operands as they like, and the trace has an order
+  // one statement each, because compilers may evaluate arguments in any order, and the trace has an order
   const Sec beta = Stack(std::vector{one});
   Trace::Comparison key = t.comparison(number(x.r), beta, ring);
   Sh reads = pfss::Map(t.below(key, number(x.hat), points), [](auto v) { return At(v, 0); });  // (m + 1, ..)
@@ -142,7 +143,7 @@ int64_t WideDcfKeyBits(int k, int ring) { return 2 * int64_t(fss::DcfKeyBits(k >
 
 }  // namespace internal
 
-// 1[(h - 0) mod 2^cut < r mod 2^cut]: one read, at threshold 0.
+// Reads 1[h mod 2^cut < r mod 2^cut] once, at threshold 0.
 Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring) {
   Pub place = Low(h, cut);
   Sec low = Low(r, cut);

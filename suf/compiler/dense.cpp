@@ -1,5 +1,5 @@
-// Dense forms: the whole truth table of a small domain. Numbers: the table turned by r, dealt. Bits: every channel from
-// one one-hot vector at r, whose parts are exclusive or'ed (docs/mathematics.md#dense).
+// Dense forms: the whole truth table of a small domain (docs/mathematics.md#dense). For numbers the table is rotated by
+// r and dealt. For bits one one-hot vector at r selects from the tables of all channels, combined by exclusive or.
 #include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 

@@ -33,7 +33,7 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   for (int o = 0; o < c.f.outputs; ++o) {
     Words y(t, ring);
     for (int k = 0; k <= c.f.degree; ++k) {
-      // the coefficient of d^k: the first piece's, and every step's change where the step is opened as 1
+      // the coefficient of d^k: that of the first piece, plus the change at every step that is opened as 1
       std::optional<Pub> whole = taylor.At(k, Coefficients(c, 0, o));
       for (size_t j = 0; j < steps.size(); ++j) {
         std::vector<uint64_t> change;
@@ -52,7 +52,7 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   return out;
 }
 
-// Bit k of the piece's number is linear over XOR in the steps.
+// The bits of the number are linear over XOR in the steps.
 std::vector<Bit> PieceNumber(const Compiled& c) {
   std::vector<Bit> number(size_t(c.index_bits()));
   for (size_t j = 0; j < c.steps.size(); ++j)
@@ -61,11 +61,11 @@ std::vector<Bit> PieceNumber(const Compiled& c) {
   return number;
 }
 
-// Of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
+// The piece at x.
 struct Selected {
-  std::vector<std::vector<Sh>> coefficients;
-  Sec sign;
-  std::optional<OpenedBit> wrap;
+  std::vector<std::vector<Sh>> coefficients;  // (outputs, degree + 1), times e
+  Sec sign;                                   // e
+  std::optional<OpenedBit> wrap;              // 1[x_hat < r], if the ring needs it
 };
 
 Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
@@ -93,11 +93,12 @@ Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& 
   return out;
 }
 
-// y = sum_k e (T_k^ - mu_k) d^k; what no public value but a wrap's scales is one word.
+// Returns y = sum_k e (T_k^ - mu_k) d^k. Terms without a public factor are one word, and so are those with the factor
+// of a wrap.
 Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
                   int ring) {
   Words y(t, ring);
-  std::vector<Factor> rest;  // by factor of d^k: sum_k e mu_k times it
+  std::vector<Factor> rest;  // sum_k e mu_k times the factors of d^k, factor by factor
   for (size_t k = 0; k < at.size(); ++k) {
     Factor sign{1, 0, {}, e, {}};
     Factor open{1, 0, at[k].hat, {}, {}};
@@ -174,7 +175,7 @@ std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, in
 
 using namespace internal;  // NOLINT: the parts of this file's one function
 
-// The scope of one part of a function; an operator's own, where it stands in one.
+// Sets the scope of one part of a function, unless the trace is in the scope of an operator.
 struct Part {
   Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
     if (outer.empty()) t.scope(name);
@@ -184,7 +185,7 @@ struct Part {
   const std::string outer;
 };
 
-// A lowering that does not apply; `why` is empty where it does.
+// Throws Cause::kRefused if `why`, the reason against a lowering, is not empty.
 void Refuse(const Compiled& c, const Lowering& l, const char* part, const std::string& why) {
   if (!why.empty()) Fail(Cause::kRefused, Name(c, l), " does not make the ", part, " of ", c.f.name, ": ", why);
 }

@@ -1,4 +1,4 @@
-// Every lowering computes every function: under every mask of small rings, and at random up to 64 bits.
+// Every lowering computes every function, under every mask of small rings and at random up to 64 bits.
 #include <algorithm>
 
 #include "suf/compiler/choose.hpp"
@@ -7,10 +7,10 @@
 namespace suf::compiler {
 namespace {
 
-// The other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
+// Returns the backend of the library myl7, or null if it was not built or cannot run.
 std::unique_ptr<pfss::Backend> Myl7() { return reference::Myl7WhyNot().empty() ? reference::MakeMyl7() : nullptr; }
 
-// Every x under every mask.
+// Appends every x with every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
   for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
     for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x->push_back(a), r->push_back(b);
@@ -47,7 +47,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
           Ran got = RunOn(f, choice, x, r, ring, *clear);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
-          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it runs what clear runs
+          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it equals clear
           Ran theirs = RunOn(f, choice, x, r, ring, *myl7);
           ExpectMeaning(f, theirs, x, ring, "myl7 " + Name(c, choice) + "\n" + func::Print(f));
           EXPECT_NE(theirs.digest, got.digest);
@@ -56,7 +56,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
       }
 }
 
-// Key bits of one part at a time.
+// Compares key bits with closed forms, for numbers or for bits alone.
 TEST(Lower, ClosedForms) {
   std::mt19937_64 rng(4);
   auto clear = reference::MakeClear(), myl7 = Myl7();
@@ -82,10 +82,10 @@ TEST(Lower, ClosedForms) {
       }
 }
 
-// Pieces 2^a wide on a domain of a + p bits; coefficients are numbers of `bits` bits.
+// Returns a function with pieces of width 2^a on a domain of a + p bits. Coefficients have `bits` bits.
 func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_64& rng, int bits = 64) {
   func::Suf f;
-  do {  // until neighbours differ at the grid's finest cutpoints
+  do {  // until neighbours differ at the finest cutpoints of the grid
     f = RandomSuf({a + p, ring, 1, degree, outputs, 0}, rng);
     f.pieces.resize(size_t{1} << p, f.pieces[0]);
     f.end = func::U128{1} << (a + p);
@@ -98,7 +98,7 @@ func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_6
   return f;
 }
 
-// Both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
+// Checks both methods to read a grid, in one, two and three stages: results, key bits and flights.
 void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
                    const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
   const Compiled c = Compile(f);
@@ -113,7 +113,7 @@ void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uin
     Ran got = RunOn(f, {l, {}}, z, r, ring, backend, false, entry, k);
     ExpectMeaning(f, got, x, ring, Name(c, l) + "\n" + func::Print(f));
     EXPECT_EQ(got.key_bits, int64_t(z.size()) * NumbersKeyBits(c, l, entry, ring)) << Name(c, l);
-    // stages to shares, and a flight to give x; P0's share of the result goes with the last stage or after it
+    // Stages to shares, plus a flight to give x. P0's share of the result is sent with the last stage or after it.
     const int more = (l.kind == Kind::kWindowLut ? 3 : 1) + int(l.stages) - 1;
     EXPECT_TRUE(got.flights == more + 1 || got.flights == more + 2) << Name(c, l) << " " << got.flights;
     if (::testing::Test::HasFatalFailure()) return;
@@ -133,7 +133,7 @@ TEST(Lower, GridsUnderEveryMask) {
           if (HasFatalFailure()) return;
         }
       }
-  // constants behind a shift are read from the wire's own digits
+  // constants behind a shift are read from the digits of the wire itself
   for (int shift : {1, 2})
     for (uint64_t offset : {0, 5}) {
       std::vector<uint64_t> z, r;
@@ -161,7 +161,7 @@ TEST(Lower, WideGrids) {
     }
 }
 
-// Bytes of key of both parties: ReLU to shares, and sixteen cubic pieces, at 32 bits.
+// Key bytes of both parties at 32 bits, for ReLU to shares and for sixteen cubic pieces.
 TEST(Lower, KnownCosts) {
   func::Suf relu = func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n");
@@ -178,10 +178,10 @@ TEST(Lower, KnownCosts) {
   c = Compile(cubic);
   EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
-  // Four flights take 72 bytes: 50 for the borrows at x_hat and behind 15 cutpoints, 2 for the piece's table, 20 for
-  // words. The borrows are of one view of r, so its digits' tables are dealt once and the monomials 16 times. Digits
-  // planned for one borrow have small tables and many monomials and take 108.5; those planned for 16 have larger
-  // tables.
+  // With four flights the key has 72 bytes. The borrows at x_hat and at 15 cutpoints take 50, the table of the piece 2
+  // and words 20. The borrows read one view of r, so the tables of its digits are dealt once, and the monomials 16
+  // times. Digits planned for 16 borrows have larger tables and fewer monomials. Those planned for one take 108.5
+  // bytes.
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
   const std::vector<Cut> cuts{{32, 1}};
   const int borrows = 16;
@@ -213,7 +213,7 @@ TEST(Lower, WideRingsAtRandom) {
       }
 }
 
-// Every lowering on a backend without DPF trees: it computes the function, or the trace would have a tree.
+// On a backend without DPF trees, lowerings that need a tree are refused, and all others compute the function.
 TEST(Lower, WithoutTrees) {
   std::mt19937_64 rng(6);
   std::unique_ptr<pfss::Backend> lacking = Myl7();
@@ -233,7 +233,7 @@ TEST(Lower, WithoutTrees) {
       while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
       for (const Choice& choice : Choices(c)) {
         const bool dcf = choice.numbers.kind == Kind::kStepDcf;
-        if (dcf && lacking->name() == "clear") continue;  // no kernels
+        if (dcf && lacking->name() == "clear") continue;  // it has no kernels
         const std::string what = Name(c, choice) + " on " + lacking->name() + "\n" + func::Print(f);
         try {
           ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what), ++ran;
@@ -255,7 +255,7 @@ TEST(Lower, WithoutTrees) {
   EXPECT_GT(refused, 10);
 }
 
-// What a backend cannot do is no candidate, and says why.
+// A lowering that the backend cannot run is no candidate, and has a reason.
 TEST(Choose, CandidatesFitTheBackend) {
   const Compiled c = Compile(func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));

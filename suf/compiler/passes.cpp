@@ -17,7 +17,7 @@ using func::U128;
 
 namespace {
 
-// Elements of one of two increasing lists.
+// Returns the elements that are in exactly one of two increasing lists.
 std::vector<int> Either(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<int> out;
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
@@ -30,12 +30,12 @@ Bit operator!(Bit a) {
 }
 bool Constant(const Bit& b) { return b.compares.empty() && b.products.empty(); }
 
-// Formulas and cutpoints to bits; equal comparisons and equal products are one.
+// Turns formulas and cutpoints into bits. Equal comparisons share a number, and so do equal products.
 class Primitives {
  public:
   explicit Primitives(Compiled* c) : c_(*c) {}
 
-  // 1[x mod 2^f < beta], 0 <= beta <= 2^f. The middle is the top bit, which has a narrower view.
+  // Returns 1[x mod 2^f < beta], 0 <= beta <= 2^f. If beta is the middle, it is a top bit, whose view is narrower.
   Bit Less(int f, U128 beta) {
     if (beta == 0 || beta == U128{1} << f) return {.constant = beta != 0, .compares = {}, .products = {}};
     if (beta == U128{1} << (f - 1)) return !Top(f, 0);
@@ -44,7 +44,7 @@ class Primitives {
   Bit Top(int f, uint64_t c) { return One({true, f, c & ring::Mask(f)}); }
   Bit In(int f, U128 a, U128 b) {
     if (a >= b) return {};
-    const Bit above = Less(f, b);  // first, with every compiler: comparisons are numbered as they are met
+    const Bit above = Less(f, b);  // first, because this order numbers the comparisons
     return Less(f, a) ^ above;
   }
 
@@ -101,7 +101,7 @@ class Primitives {
     if (fresh) c_.compares.push_back(c);
     return {.constant = false, .compares = {it->second}, .products = {}};
   }
-  // Of a bit that is one product; else the bit itself.
+  // Returns the factors of a bit that is one product, otherwise the bit itself.
   std::vector<Bit> FactorsOf(const Bit& b) const {
     bool one = !b.constant && b.compares.empty() && b.products.size() == 1;
     return one ? c_.products[size_t(b.products[0])] : std::vector<Bit>{b};
@@ -110,7 +110,7 @@ class Primitives {
   std::map<Compare, int> number_;
 };
 
-// Products that no bit reads, left over where factors were joined, go.
+// Removes products that no bit reads. They remain when factors of products are joined.
 void Prune(Compiled* c) {
   const std::vector<int> kept_ones = UsedBy(*c, c->bits).products;
   const std::set<int> read(kept_ones.begin(), kept_ones.end());
@@ -164,14 +164,14 @@ Used UsedBy(const Compiled& c, std::span<const Bit> bits) {
     compares.insert(b.compares.begin(), b.compares.end()), products.insert(b.products.begin(), b.products.end());
   };
   for (const Bit& b : bits) mark(b);
-  for (size_t i = c.products.size(); i-- > 0;)  // factors stand before their product
+  for (size_t i = c.products.size(); i-- > 0;)  // factors precede their product
     if (products.count(int(i)))
       for (const Bit& b : c.products[i]) mark(b);
   return {{compares.begin(), compares.end()}, {products.begin(), products.end()}};
 }
 
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring) {
-  // Horner in (x - begin): multiply what there is by it, add the next coefficient
+  // Horner's scheme in (x - begin)
   std::vector<uint64_t> out(local.size());
   for (size_t i = local.size(); i-- > 0;) {
     for (size_t k = local.size(); k-- > 0;) out[k] = (k ? out[k - 1] : 0) - out[k] * begin;

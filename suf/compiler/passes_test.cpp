@@ -305,7 +305,7 @@ steps/Coeff: 9 operations, key bits 4096 + 0, sent bits 0 + 0: 1 const, 2 low, 1
 result: 2 operations, key bits 0 + 0, sent bits 64 + 0: 1 add, 1 send
 )"}}};
 
-// Of 16 values of P1, who learns all.
+// Emits a function of 16 values of P1, which learns all results.
 void EmitGolden(Trace& t, const Compiled& c, const Choice& choice) {
   const int n = c.f.n;
   t.scope("input");
@@ -337,7 +337,7 @@ TEST(Passes, Golden) {
   }
 }
 
-// Thresholds at both ends and in the middle: constants, and the top bit, whose view is narrower.
+// Thresholds at both ends are constants. One in the middle is the top bit, whose view is narrower.
 TEST(Passes, EndsAndTheMiddle) {
   const Compiled c = Compile(func::Parse(
       "suf ends domain 6 ring 1 outputs 0 degree 0\npiece 0 :\nend 64\nformula lt 0\nformula lt 64\nformula lt 32\n"

@@ -15,10 +15,10 @@ Product Reduced(Product p) {
   return p;
 }
 
-// By monomial of rho, its public coefficient: constants times products of opened bits.
+// Public coefficients by monomial of rho. A coefficient is a sum of constants times products of opened bits.
 using Terms = std::map<Product, Weighted>;
 
-// t_i = hat_i + (sign of) rho_i in every product.
+// Inserts t_i = hat_i + (sign of) rho_i in every product.
 Terms Expand(const std::map<Product, int64_t>& sum) {
   Terms terms;
   for (auto& [product, c] : sum)
@@ -30,7 +30,7 @@ Terms Expand(const std::map<Product, int64_t>& sum) {
   return terms;
 }
 
-// What is left when equal products cancel.
+// Expands the exclusive or of products; equal products cancel.
 Terms OfX(const std::vector<Product>& products) {
   std::map<Product, int64_t> sum;
   for (const Product& p : products)
@@ -38,7 +38,7 @@ Terms OfX(const std::vector<Product>& products) {
   return Expand(sum);
 }
 
-// Coefficients are representatives in [-2^(k-1), 2^(k-1)).
+// Expands a weighted sum. Its coefficients are representatives in [-2^(k-1), 2^(k-1)).
 Terms OfA(const Weighted& products, int k) {
   SUF_CHECK(k >= 1 && k <= 64);
   std::map<Product, int64_t> sum;
@@ -50,7 +50,7 @@ Terms OfA(const Weighted& products, int k) {
   return Expand(sum);
 }
 
-// The power of two that all coefficients have.
+// Returns the largest s such that 2^s divides all constants of a coefficient.
 int Shift(const Weighted& coefficient) {
   int shift = 63;
   for (auto& [c, open] : coefficient) shift = std::min(shift, std::countr_zero(uint64_t(c)));
@@ -58,7 +58,7 @@ int Shift(const Weighted& coefficient) {
 }
 bool Constant(const Weighted& coefficient) { return coefficient.size() == 1 && coefficient[0].second.empty(); }
 
-// Times: from the left, so that products with equal beginnings share nodes.
+// Returns the product of bits. It multiplies from the left, so that products with equal beginnings share nodes.
 template <class V>
 V Times(const std::vector<V>& bits, const Product& p) {
   V v = bits.at(size_t(p[0]));
@@ -66,7 +66,7 @@ V Times(const std::vector<V>& bits, const Product& p) {
   return v;
 }
 
-// Of a public coefficient, divided by 2^shift.
+// Returns the value of a public coefficient divided by 2^shift.
 Pub Value(Trace& t, const std::vector<Pub>& hat, const Weighted& coefficient, int shift) {
   std::optional<Pub> sum;
   int64_t constant = 0;
@@ -141,7 +141,7 @@ Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& pro
   for (auto& [secret, coefficient] : OfA(products, k)) {
     const int shift = Shift(coefficient);
     Factor f{1, shift, {}, times, {}};
-    if (secret.empty() && times && Constant(coefficient)) {  // owed, and no word
+    if (secret.empty() && times && Constant(coefficient)) {  // owed, so it is not dealt
       f.u = *times * (coefficient[0].first >> shift);
     } else {
       f.p = Value(t, hat, coefficient, shift);

@@ -1,5 +1,5 @@
-// Polynomials in opened bits between two parties, against their meaning on every assignment; what they cost against
-// their closed forms.
+// Polynomials in opened bits between two parties. Results are checked on every assignment, and key bits against the
+// closed forms.
 #include "suf/compiler/poly.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,7 @@
 namespace suf::compiler {
 namespace {
 
-// A string of `bits` bits that P1 gives, every assignment of them an element, opened; and another wire z, whose
-// mask is a dealer's factor.
+// An opened string of m bits of P1, with every assignment as an element. The mask of the wire z is a dealer's factor.
 struct Rig {
   Trace t;
   run::Inputs inputs[3];
@@ -36,7 +35,7 @@ struct Rig {
     pfss::Own<0> none = Bits(Broadcast(t.constant(0), {n}), m);
     bits = t.open(Sh{none, mine}, "bits");
   }
-  // What P1 learns; `factor` is z's mask.
+  // Returns the result of P1. Sets `factor` to z's mask, and the costs.
   std::vector<uint64_t> Run(const Sh& y) {
     pfss::Own<1> zero = Broadcast(t.constant(0), {n});
     t.reveal<0>({z.hat, zero});
@@ -103,7 +102,7 @@ TEST(Poly, EveryShapeX) {
     ExpectX(1, {{0}}, constant);
     ExpectX(2, {{0, 1}}, constant);
     ExpectX(2, {{}}, constant);
-    ExpectX(3, {{0, 1}, {1, 0}}, constant);                    // nothing
+    ExpectX(3, {{0, 1}, {1, 0}}, constant);                    // they cancel
     ExpectX(3, {{2, 2, 0, 2}, {0, 2}, {1, 1}, {}}, constant);  // t_1 xor 1
     ExpectX(6, {{0, 1, 2, 3, 4, 5}}, constant);
     ExpectX(6, {{0}, {1}, {2}, {3}, {4}, {5}}, constant);
@@ -123,14 +122,14 @@ TEST(Poly, EveryShapeA) {
       ExpectA(1, {{5, {}}}, k, times);
       ExpectA(1, {{-3, {0}}}, k, times);
       ExpectA(2, {{1, {0, 1}}, {7, {}}}, k, times);
-      ExpectA(2, {{4, {0, 1}}, {-4, {1, 0, 1}}}, k, times);  // nothing
+      ExpectA(2, {{4, {0, 1}}, {-4, {1, 0, 1}}}, k, times);  // they cancel
       ExpectA(3, {{6, {0, 2}}, {-8, {1}}, {2, {2, 0}}, {int64_t{1} << 40, {0, 1, 2}}}, k, times);
       ExpectA(6, {{-1, {0, 1, 2, 3, 4, 5}}, {3, {5}}}, k, times);
     }
   EXPECT_EQ(WordsA({}, 20), 0);
   EXPECT_EQ(WordsA({{5, {}}}, 20, true), 0);  // owed
   EXPECT_EQ(WordsA({{1, {0}}}, 20), 20);
-  EXPECT_EQ(WordsA({{1, {0}}}, 20, true), 40);  // with the factor itself
+  EXPECT_EQ(WordsA({{1, {0}}}, 20, true), 40);  // including the factor itself
   EXPECT_EQ(WordsA({{-8, {0}}}, 20), 17);
   EXPECT_EQ(WordsA({{4, {0, 1}}, {1, {0}}}, 20), 20 + 18 + 18);
   EXPECT_EQ(WordsA({{1 << 20, {0, 1}}}, 20), 0);
@@ -152,7 +151,7 @@ TEST(Poly, Random) {
   }
 }
 
-// Two polynomials on the same bits pay for a monomial once, in the arithmetic world at the wider ring.
+// Two polynomials on the same bits share monomials, in the arithmetic world at the wider ring.
 TEST(Poly, MonomialsAreSharedOnce) {
   const std::vector<Product> f{{0, 1, 2}, {3}}, g{{2, 1, 0}, {2, 3}};
   Rig x(4);
@@ -171,12 +170,12 @@ TEST(Poly, MonomialsAreSharedOnce) {
   Sh narrow = Settle(z.t, PolynomialA(z.t, bits, v, 9));
   auto sum = z.Run(Low(wide, 9) + narrow);
   for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], (MeaningA(u, i) + MeaningA(v, i)) & 511);
-  // 0, 1 and 0 1 at 40 bits; 2 and 0 2 at 9
+  // monomials 0, 1 and 0 1 at 40 bits; 2 and 0 2 at 9 bits
   EXPECT_EQ(z.key, 8 * (3 * 40 + 2 * 9));
   EXPECT_LT(z.key, 8 * (WordsA(u, 40) + WordsA(v, 9)));
 }
 
-// A string is one message each way; nothing is opened twice.
+// A string takes one message in each direction and is opened once.
 TEST(Poly, OneFlightAndOneMessage) {
   Rig rig(5);
   rig.Run(PolynomialX(rig.t, ApartX(rig.bits), {{0, 1}, {2, 3, 4}}, false));
@@ -189,7 +188,8 @@ TEST(Poly, OneFlightAndOneMessage) {
   EXPECT_EQ(rig.flights, 2);
 }
 
-// Sums without a share: constants, public values, owed words, or nothing; revealed and opened, in rings of every size.
+// Sums without shares have constants, public values or owed words, or are empty. They are revealed or opened, in rings
+// of several sizes.
 TEST(Words, EndWithoutAShare) {
   for (int k : {1, 9, 32, 64})
     for (bool open : {false, true})
@@ -218,7 +218,7 @@ TEST(Words, EndWithoutAShare) {
       }
 }
 
-// The shape is that of the summands together; without any it is the caller's.
+// The shape is the broadcast of the summands' shapes or, without summands, that of the caller.
 TEST(Words, TakeTheShapeOfTheirSummands) {
   for (int k : {7, 64}) {
     Rig rig(3);

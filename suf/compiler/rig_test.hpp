@@ -1,5 +1,5 @@
-// For tests of lowerings: a function on a wire between two parties, under masks that the test chooses, with every
-// backend; random functions; and an evaluator of its own, which shares nothing with func's or the compiler's.
+// A rig for tests of lowerings. It runs a function on a wire between two parties, on any backend, under masks that the
+// test chooses. It also has random functions, and an evaluator that is independent of those of func and the compiler.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,11 +19,12 @@
 
 namespace suf::compiler {
 
-// Outputs, then bits, of a function at x, by its definition.
+// The outputs and bits of a function at one x.
 struct Meaning {
   std::vector<uint64_t> numbers;
   std::vector<bool> bits;
 };
+// Evaluates a function by its definition.
 inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
   using func::Term;
   using Wide = unsigned __int128;
@@ -82,7 +83,7 @@ inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
   return m;
 }
 
-// P1's first PRG section, the mask of its wire, holds chosen words.
+// Randomness in which P1's first section, the mask of its wire, has chosen words.
 class ChosenMasks : public pfss::Randomness {
  public:
   ChosenMasks(std::unique_ptr<pfss::Randomness> rest, std::vector<uint64_t> words, int bits)
@@ -114,7 +115,7 @@ class ChosenMasks : public pfss::Randomness {
   std::vector<uint8_t> data_;
 };
 
-// Every lowering that applies, beside a fixed one of the other part.
+// Returns choices in which every lowering that applies occurs.
 inline std::vector<Choice> Choices(const Compiled& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
@@ -129,6 +130,7 @@ inline std::vector<Choice> Choices(const Compiled& c) {
   return out;
 }
 
+// The result of a run.
 struct Ran {
   std::vector<Meaning> at;  // by element
   int64_t key_bits = 0;     // both bundles, all elements
@@ -136,7 +138,8 @@ struct Ran {
   Hash digest{};
 };
 
-// The function on x_i under masks r_i; `shared`: the wire is opened again first, under masks of both parties.
+// Runs the function on x_i under masks r_i, or random ones if r is empty. If `shared`, the wire is first opened again
+// under masks of both parties.
 inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
                  const Entry& entry = {}, int k = 0) {
@@ -191,7 +194,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
   return out;
 }
 
-// Of every element.
+// Compares every element with MeaningOf.
 inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<uint64_t>& x, int ring,
                           const std::string& what) {
   for (size_t i = 0; i < x.size(); ++i) {
@@ -201,10 +204,11 @@ inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<
   }
 }
 
-// RandomSuf: cutpoints and thresholds favour the ends and the middle.
+// The shape of a random function.
 struct Shape {
   int n = 8, ring = 8, pieces = 3, degree = 1, outputs = 1, formulas = 1, depth = 3;
 };
+// Returns a random function. Its cutpoints and thresholds favour the ends and the middle of the domain.
 inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
   using func::Term;
   using func::U128;

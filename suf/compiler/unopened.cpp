@@ -10,7 +10,7 @@ namespace suf::compiler {
 
 namespace {
 
-// Shares of 1[x_hat mod 2^cut < r mod 2^cut], a string of one bit.
+// Returns shares of 1[x_hat mod 2^cut < r mod 2^cut] as a string of one bit.
 Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   Pub hat = Low(x.hat, cut);
   Sec r = Low(x.r, cut);
@@ -19,8 +19,8 @@ Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
 }
 
-// Sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
-// b_hat) rho the opened borrow. What no read scales is one word alone and one by b_hat, however many reads there are.
+// A sum of `p (U - u + b (V - v))` over opened reads U and steps V, with words p of the dealer. The opened borrow is
+// b = b_hat + (1 - 2 b_hat) rho. All terms without U and V form two words, one alone and one times b_hat.
 class SelectedAtWords {
  public:
   explicit SelectedAtWords(const OpenedBit& b) : b_(b) {}
@@ -45,14 +45,14 @@ class SelectedAtWords {
  private:
   OpenedBit b_;
   Factors sum_;
-  std::optional<Sec> alone_, with_;  // the first read's sign is +1
+  std::optional<Sec> alone_, with_;  // set by the first read, whose sign must be +1
 };
 
 int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits : 2 * int64_t(fss::DpfKeyBits(bits)); }
 
 }  // namespace
 
-// e = s (U - u + b (V - v)), s = +-1 the place's sign, U and V the opened window sums.
+// Returns e = s (U - u + b (V - v)). The sign of the place is s = +-1, and U and V are the opened window sums.
 Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring) {
   const int64_t m = g.hi - g.lo;
   const Const table = t.constant({g.values.rbegin(), g.values.rend()}, {m});
@@ -93,8 +93,8 @@ Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wir
   return y.Done();
 }
 
-// f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j], 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat), where
-// D(u) = 1[u < r].
+// Returns f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j]. With D(u) = 1[u < r],
+// 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat).
 Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring) {
   const uint64_t mask = ring::Mask(ring), first_value = uint64_t(f[0].values[0]);
   std::vector<uint64_t> points{0}, steps{0};

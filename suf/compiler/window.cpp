@@ -1,6 +1,6 @@
-// Table reads: pieces on a grid, whose number and whose place are opened (WindowLut); the same, and constants on
-// octaves, where both neighbours are read and the borrow selects (WindowBoth, RowLut; Grotto, ePrint 2023/108, for the
-// window). docs/mathematics.md#window-lut, #octaves.
+// Lowerings that read tables (docs/mathematics.md#window-lut, #octaves). WindowLut opens the number of a piece on a
+// grid and the place in it. WindowBoth and RowLut read two neighbours, between which a borrow selects; RowLut has
+// constants on octaves. The window is that of Grotto (ePrint 2023/108).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -43,7 +43,7 @@ Grid GridOf(const Compiled& c, int ring) {
       for (uint64_t v : local) number.push_back(double(ring::Signed(v, c.f.ring)));
       for (int k = 0; k < width; ++k) {
         g.tables[size_t(o * width + k)].push_back(uint64_t(ring::Signed(local[size_t(k)], c.f.ring)));
-        // the k-th Taylor coefficient at places below 2^(a+1): at both ends of a line, else the sum of its terms
+        // bound of the k-th Taylor coefficient at places below 2^(a+1): ends of a line, or the sum of all terms
         double bound = std::abs(number[size_t(k)]), sum = number[size_t(k)];
         for (int q = k + 1; q < width; ++q) {
           double term = double(Binomial(q, k)) * number[size_t(q)] * std::ldexp(1, (g.a + 1) * (q - k));
@@ -90,7 +90,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   for (auto& column : g.tables) tables.insert(tables.end(), column.begin(), column.end());
   Const columns = t.constant(std::move(tables), {int64_t(g.tables.size()), int64_t{1} << g.p});
   Reading read = ReadTables(t, i, columns);
-  // the place in the piece is a public part and a rest: -r + 2^(a+1) g b
+  // the place in the piece is a public part plus -r + 2^(a+1) g b
   Factors lifted;
   std::vector<Factors> rest{{Factor{}}};
   if (placed) {
@@ -98,7 +98,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
     std::vector<Sec> power{*lifted[1].u};
     for (int q = 1; q < width; ++q) {
       Factors f{{q % 2 ? -1 : 1, 0, {}, power.back(), {}}};
-      for (int n = 1; n <= q; ++n) {  // g and b are bits: their powers are themselves
+      for (int n = 1; n <= q; ++n) {  // g and b are bits, and equal their powers
         Pub wraps = *lifted[2].p * int64_t(Binomial(q, n));
         Sec u = n == q ? *lifted[2].u : power[size_t(q - n) - 1] * *lifted[2].u;
         f.push_back({(q - n) % 2 ? -1 : 1, (g.a + 1) * n, wraps, u, {}});
@@ -131,8 +131,8 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   return out;
 }
 
-// Borrow x word x step, for the step to a neighbour's read as it was opened, but for its mask: word x mask is
-// added to `masks`, which the borrow multiplies once.
+// Adds borrow x word x step, for an opened step to a neighbour's read, except for the step's mask. It adds word x mask
+// to `masks`, which the borrow multiplies once.
 static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
                     std::optional<Sec>* masks) {
   for (const Factor& f : Opened(step, ring)) {
@@ -148,7 +148,7 @@ static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& 
 BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
                    Openings openings) {
   const int width = g.width;
-  // without a borrow the piece is `top`'s, and with one the piece below it
+  // the piece is that of `top`, or with a borrow the one below
   Wire<kPub> top{x.hat >> cut, x.r >> cut};
   std::vector<uint64_t> tables;
   for (size_t below : {0, 1})
@@ -156,7 +156,7 @@ BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>&
       for (size_t v = 0; v < column.size(); ++v) tables.push_back(column[(v - below) & (column.size() - 1)]);
   const int64_t columns = int64_t(g.tables.size());
   Reading read = ReadTables(t, top, t.constant(std::move(tables), {2 * columns, int64_t{1} << g.p}));
-  // the place is x_hat's - r's, and 2^a more with the borrow: an integer, so no ring wraps
+  // The place is that of x_hat minus that of r, plus 2^a with the borrow. As an integer it does not wrap.
   std::array<Pub, 2> place;
   BothReads out;
   out.power.push_back(read.sign);
@@ -166,8 +166,7 @@ BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>&
     Sec low = Lift(Low(x.r, g.a));
     for (int n = 1; n < width; ++n) out.power.push_back(out.power.back() * low);
   }
-  // e times the n-th Taylor coefficient at the public place; by default opened in the whole ring, as a gap costs words
-  // by the borrow
+  // returns e times the n-th Taylor coefficient at the public place, in the whole ring
   auto taylor = [&](int o, int n, int64_t below) {
     Sh sum = At(read.values, below * columns + o * width + n);
     Pub power = place[size_t(below)];
@@ -217,7 +216,7 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
 }
 
 bool CutsItself(const Compiled& c, const Lowering& l) {
-  // a line's place behind a shift has a borrow of its own, which WindowBoth's would have to multiply
+  // behind a shift the place of a line has its own borrow, and WindowBoth would have to multiply by it
   return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
 }
 
@@ -229,29 +228,29 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int 
   const int base = shift > 0 && stages != Stages::kThree ? std::min(64, cuts[0].at) : 0;
   if (base == 0)
     if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
-  // best[i]: of the first i cuts, by where the last run begins
+  // The best runs for the first cuts: key bits, the first cut of the last run, and that run.
   struct Best {
     int64_t bits = std::numeric_limits<int64_t>::max();
     size_t begin = 0;
     RowRun last;
   };
-  std::vector<Best> best(cuts.size() + 1);
+  std::vector<Best> best(cuts.size() + 1);  // by number of cuts
   best[0].bits = 0;
   for (size_t end = 1; end <= cuts.size(); ++end)
     for (size_t begin = end; begin-- > 0;) {
       RowRun run{{cuts.begin() + int64_t(begin), cuts.begin() + int64_t(end)}, {}};
-      // in one stage e, its product with the place's mask and the owed part each take all monomials of a cut
+      // In one stage three words take all monomials of a cut. They are e, e times the place's mask, and the owed part.
       const int readings = stages == Stages::kOne ? 3 : 1;
       std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings, base);
-      if (!plan) break;  // and more cuts have none either
+      if (!plan) break;  // runs with more cuts have no plan either
       run.plan = *plan;
       int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
-      if (begin > 0 && plan->widths[0] == base) bits -= DigitKeyBits(base);  // the first run's
+      if (begin > 0 && plan->widths[0] == base) bits -= DigitKeyBits(base);  // shared with the first run
       if (bits < best[end].bits) best[end] = {bits, begin, std::move(run)};
     }
   std::vector<RowRun> out;
   for (size_t end = cuts.size(); end > 0; end = best[end].begin) {
-    if (best[end].last.cuts.empty()) (void)PlanDigits({cuts[end - 1]}, stages);  // says why there is none
+    if (best[end].last.cuts.empty()) (void)PlanDigits({cuts[end - 1]}, stages);  // throws the reason
     out.push_back(best[end].last);
   }
   std::reverse(out.begin(), out.end());
@@ -263,7 +262,7 @@ ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) 
   using Wide = __int128;
   const size_t m = g.values.size();
   const bool whole = Wide(m) == Wide{1} << (n - g.w);
-  // a read outside the group's places is 0; where they are the whole ring, the last one is the first one's neighbour
+  // reads outside the group are 0; if the group covers the whole ring, its first and last place are neighbours
   Wide most = 0, change = 0, last = whole ? g.values[m - 1] : 0;
   auto see = [&](Wide v) {
     most = std::max(most, v < 0 ? -v : v);
@@ -307,7 +306,7 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, i
     // one window serves both neighbours, unless it would be longer than the table
     bool whole = m == int64_t{1} << alpha.bits();
     Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
-    // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
+    // the value of the piece at x_hat - r without a borrow; r1 below is that of the piece with one
     Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
     const ReadRings w = ReadRingsOf(g, x.k() - shift, ring, l.openings);
     Wire<kPub> here = t.open(Low(r0, w.here), "window sums");

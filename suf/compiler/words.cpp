@@ -21,7 +21,7 @@ Sh Settle(Trace& t, const Owing& x) {
 }
 
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k) {
-  // a node that is no constant itself: a constant 0 would be folded into the mask of an opening
+  // not a kConst node, because a constant 0 would be folded into the mask of an opening
   Const zero = shape.empty() ? Reshape(t.constant({0}, {1}), {}) : Broadcast(t.constant(0), shape);
   zero = Low(zero, k);
   return {zero, zero};
@@ -91,7 +91,7 @@ void Words::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
 
 Owing Words::Done(const pfss::Shape& shape) {
   if (!y_) {
-    // constants of the summands' shapes broadcast as these do
+    // zeros of the summands' shapes broadcast as the summands do
     Const all = t_.constant({0}, shape);
     if (public_) all = all + t_.constant({0}, public_->shape());
     if (owed_) all = all + t_.constant({0}, owed_->shape());

@@ -1,4 +1,4 @@
-// Bulk operations: whatever is not a chain of elementwise words. Each splits over the pool by rows.
+// Bulk operations: everything that is no chain of elementwise words. Each operation is split over the pool by rows.
 #include "suf/cpu/bulk.hpp"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ void PackedExecutor::MatmulAs(int i, PackedWeights<T>& cache) {
   size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()),
          batch = count(i) / (m * cols);
   bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
-  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // what the kernels tell apart
+  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // the widths that the kernels distinguish
   auto a = Words<T>(n.args[0], false);
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());

@@ -1,13 +1,13 @@
-// What bulk.cpp, tables.cpp and trees.cpp share.
+// Helpers of bulk.cpp, tables.cpp and trees.cpp.
 #pragma once
 #include "suf/cpu/executor.hpp"
 #include "suf/cpu/variants.hpp"
 
 namespace suf::cpu {
 
-inline constexpr size_t kGrain = 1024;  // elements that are worth a thread
+inline constexpr size_t kGrain = 1024;  // elements that justify a thread
 
-// By: f(T{}) for the word type of an element size.
+// Calls f(T{}) with the word type of an element size.
 template <class F>
 void By(int element, F f) {
   switch (element) {

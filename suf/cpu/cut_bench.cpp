@@ -1,7 +1,7 @@
-// cut_bench: the comparisons of a 12-bit cut by two 6-bit digits, as a party's program does them: digits of 32-bit
-// wires, one-hot tables, their lt and eq bits, the pad, the message; millions of elements a second on one core, and as
-// a fraction of the rate at which AES gives 16 bytes an element, the tables' size. Once with both tables from the
-// party's PRG, once with one from its key, as dealt. JSON lines.
+// cut_bench: the comparisons of a 12-bit cut by two 6-bit digits, as a party's program computes them. These are digits
+// of 32-bit wires, one-hot tables, their lt and eq bits, the pad and the message. It reports millions of elements per
+// second on one core. It also reports the fraction of AES at 16 bytes per element, the size of the tables. It runs once
+// with both tables from the party's PRG, and once with one from its key, as dealt. Prints JSON lines.
 #include <random>
 
 #include "suf/cpu/packed.hpp"
@@ -17,8 +17,8 @@ using namespace suf::pfss;
 
 constexpr int64_t kCount = 1 << 18;
 
-// P0's link in a run whose frames are known; `seconds` from the arrival of the wires to the message of the
-// bits, its frame `watched`.
+// P0's link in a run whose frames are known. `seconds` is the time from the arrival of the wires to the message with
+// the bits, frame `watched`.
 class Replay : public run::Link {
  public:
   Replay(const run::PairRun& run, int watched) : run_(run), watched_(watched) {}
@@ -40,7 +40,7 @@ class Replay : public run::Link {
   double came_ = 0;
 };
 
-// P0's seconds for the step that sends the comparisons.
+// Returns P0's seconds for the step that sends the comparisons.
 double Cut(bool drawn) {
   Trace t;
   run::Inputs inputs[3];
@@ -50,8 +50,8 @@ double Cut(bool drawn) {
   inputs[1].Set("x", values);
   inputs[0].Set("word", std::vector<uint32_t>{77});
   const auto x = t.give<1>(t.input<kP1>("x", {kCount}, 32, 0), 32, "x");
-  // who has less to read gets the next correction. When P0 reads another table first, both of these come from its PRG;
-  // it is looked at a flight later, where P0's one word has come back.
+  // The party with less to read gets the next correction. If P0 reads another table first, both of these come from its
+  // PRG. That table is read a flight later, after P0's one word has come back.
   std::optional<Dealt> other;
   if (drawn) other = t.deal(Hot(Low(Sec(x.r) >> 12, 7)));
   std::vector<Dealt> tables;

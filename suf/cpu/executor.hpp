@@ -11,10 +11,10 @@
 
 namespace suf::cpu {
 
-// Weights: right operands packed once, by input name and ring, and used by every run until the input has another
-// version.
+// Right operands by input name and ring, each with the version of its input.
 template <class T>
 using PackedWeights = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::Prepared<T>>>>;
+// Right operands that are packed once. Every run uses them until their input has another version.
 struct Weights {
   std::mutex m;
   PackedWeights<uint16_t> p16;
@@ -42,24 +42,26 @@ class PackedExecutor : public pfss::Executor {
   const Node& node(int i) const { return t_.node(i); }
   const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
   size_t count(int i) const { return counts_[size_t(i)]; }
-  // element: bytes of an element of node i in memory.
+  // Returns the bytes of an element of node i in memory.
   int element(int i) const { return elements_[size_t(i)]; }
   const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
-  std::shared_ptr<uint8_t> Make(int i);  // room for node i, which becomes its value
+  // Allocates memory for node i and makes it the node's value.
+  std::shared_ptr<uint8_t> Make(int i);
   void Alias(int i, int from);
 
-  // words: operand a as words of type T in memory of its own if need be; canonical: reduced to its ring.
+  // Returns operand a as words of type T, in memory of its own if necessary. `canonical` reduces them to their ring.
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
 
-  // Word i of a tensor, extended. Widen: n elements from lo, as words of `element` bytes.
+  // Returns word i of a tensor, extended.
   static uint64_t WordIn(const Tensor& v, size_t i);
+  // Writes n elements from lo on as words of `element` bytes.
   void Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const;
 
-  // Operand a's elements at `element` bytes each.
+  // Returns operand a's elements at `element` bytes each.
   std::shared_ptr<const uint8_t> Raw(int a, int element);
 
-  // All that the run draws from; a section costs a microsecond.
+  // Starts access to all sections that the run draws from. A section takes a microsecond.
   void OpenSections(const pfss::Randomness& randomness);
 
   // ---- group.cpp
@@ -70,9 +72,9 @@ class PackedExecutor : public pfss::Executor {
   class Arrivals;
   class Departures;
   const pfss::Part* NextPart(pfss::Io& io) const;
-  // Whether the node is a message of the other party.
+  // Returns whether the node is a message of the other party.
   bool Receives(int i) const { return node(i).op == pfss::Op::kSend && node(i).attrs[0] != int(role_); }
-  // The idle ones.
+  // The idle frames.
   class Frames {
    public:
     Frames();
@@ -84,21 +86,21 @@ class PackedExecutor : public pfss::Executor {
     std::mutex m_;
     std::vector<std::unique_ptr<Frame>> idle_;
   };
-  // The part of its time, 0 to 1, that went into key sections and PRG words.
+  // Runs a group. Returns the fraction of its time, 0 to 1, that key sections and PRG words took.
   double Group(const Instruction& ins, Host& host);
-  // In how many rows at a time the members of an instruction run. Draw: rows [lo, lo + n) of an operation's
-  // drawn operand, elements of `want` bytes; any thread may call it.
+  // Determines the strips of an instruction's members.
   Cut CutOf(const Instruction& ins, Host& host);
+  // Writes rows [lo, lo + n) of an operation's drawn operand, as elements of `want` bytes. Thread-safe.
   void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to);
-  // n elements of a map from `lo` on, as words of `element` bytes.
+  // Writes n elements of a map from `lo` on, as words of `element` bytes.
   void Load(const grouping::Map& map, size_t lo, size_t n, int element, void* to) const;
-  // Operand k of the lane's member, elements of `want` bytes: where it lies, or in a spare register.
+  // Returns operand k of the lane's member as elements of `want` bytes, in place or in a spare register.
   const uint8_t* Operand(const Lane& l, size_t k, int want, int spare) const;
   const uint8_t* Operand(const Lane& l, size_t k, int want, uint8_t* room) const;
   void Arithmetical(const Lane& l) const;
   void Keep(const Lane& l) const;
 
-  // ---- rows.cpp
+  // ---- lane.cpp
   void Open(const Member& m, Host& host, Handle* h);
   void Row(const Lane& l) const;
   void Random(const Lane& l) const;
@@ -111,7 +113,7 @@ class PackedExecutor : public pfss::Executor {
   template <class T>
   void Select(const Lane& l, const std::vector<T>& table) const;
   void Unbits(const Lane& l) const;
-  // Strings: f(out) fills the member's bit strings as whole words; they lie as wide as the ring wants.
+  // Calls f(out) to fill the member's bit strings as whole words, then stores them in elements of the ring's width.
   template <class F>
   void Strings(const Lane& l, F f) const;
   const uint16_t* Index(const Lane& l, size_t k, int spare) const;
@@ -144,7 +146,7 @@ class PackedExecutor : public pfss::Executor {
   const Strips& strips_;
   Weights& weights_;
   std::shared_ptr<const ExecutionPlan> plan_;
-  size_t next_ = 0;  // program
+  size_t next_ = 0;  // the next program
   std::vector<size_t> counts_;
   std::vector<int> elements_;
   Arena& arena_;

@@ -1,5 +1,5 @@
-// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register, its elements as they lie
-// in memory. Only values that are read outside the group go to memory.
+// Groups: chains of nodes that work row by row, strip by strip. A node's strip is a register whose elements have the
+// form that they have in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -73,7 +73,7 @@ const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, uint8_
     strips_.move[Code(had)][Code(want)](at, size_t(o.planes) * l.n, room);
     return room;
   }
-  // words of the right width are read where they lie
+  // Words of the right width are read in place.
   if (const grouping::Piece& p = o.map.pieces[0]; o.planes == 1 && grouping::IsWhole(o.map, p.at.offset))
     if (const Tensor& v = values_[size_t(p.node)]; v.element == want && !v.splat)
       return v.at(size_t(p.at.offset) + l.lo);
@@ -91,7 +91,7 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
   auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k)); };
   if (m.copies >= 0) {
     if (l.own().alias) return;
-    // of a view one operand, which goes to the register at once
+    // The one operand of a view goes directly to the register.
     const uint8_t* from = Operand(l, std::min(size_t(m.copies), m.operands.size() - 1), e, out);
     if (from != out) std::memcpy(out, from, n * size_t(e));
     return;
@@ -110,7 +110,7 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
     case Op::kShl:
       return strips_.shift[code][0](operand(0, e), int(x.attrs[0]), 0, n, out);
     case Op::kShr: {
-      // the representative has the operand's ring, which may be wider than the result
+      // The representative has the operand's ring, which may be wider than that of the result.
       int bits = arg(x, 0).ring.bits, from = element(x.args[0]);
       uint64_t mask = ring::Mask(std::min(bits, int(x.attrs[0]) + std::max(1, s_.width(m.node))));
       uint8_t* to = from == e ? out : l.spare(1);
@@ -136,8 +136,8 @@ void PackedExecutor::Keep(const Lane& l) const {
                 l.n * h.element);
 }
 
-// What a group's strips need of the long frame that is coming: of a tensor that lies row by row its rows, of
-// planes all of it.
+// The bytes of the incoming long frame that a group's strips need. A tensor with one plane is needed up to a strip's
+// rows, one with several planes as a whole.
 class PackedExecutor::Arrivals {
  public:
   void Add(const Member& m, const Part& part, int bits) {
@@ -153,17 +153,17 @@ class PackedExecutor::Arrivals {
   }
 
  private:
-  std::vector<std::pair<size_t, size_t>> rows_;  // begin of the tensor, bits a row
+  std::vector<std::pair<size_t, size_t>> rows_;  // begin of the tensor, bits per row
   size_t whole_ = 0;
 };
 
-// How far the long frame that leaves is written, while strips end in any order: it grows by the rows of the
-// first tensor that is not whole yet.
+// The written length of the outgoing long frame, while strips end in any order. It grows by the rows of the first
+// tensor that is not complete.
 class PackedExecutor::Departures {
  public:
   Departures(const Part* part, size_t bits, size_t rows, size_t strip)
       : part_(part), bits_(bits), rows_(rows), strip_(strip), done_(part ? (rows + strip - 1) / strip : 0) {}
-  // Rows [lo, end).
+  // Records rows [lo, end) as written.
   void Done(Io& io, size_t lo, size_t end) {
     if (!part_) return;
     size_t bytes = 0;
@@ -186,7 +186,7 @@ class PackedExecutor::Departures {
   size_t next_ = 0;
 };
 
-// Of the frame that leaves, the first tensor that is not written; null: all are, or there is no long frame.
+// Returns the first unwritten tensor of the outgoing frame, or null if there is none or no long frame.
 const Part* PackedExecutor::NextPart(Io& io) const {
   if (io.Sending().size() <= kLongFrame) return nullptr;
   for (const Part& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)

@@ -1,4 +1,4 @@
-// Members of groups that are more than arithmetic: the PRG, packed messages and key sections, tables, borrows.
+// Members of groups other than arithmetic: the PRG, packed messages and key sections, tables, borrows.
 #include "suf/cpu/lane.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// n bit strings of k bits, each in whole words, one after another; UnpackLong: back. Words pass through one
-// that holds what is not written, or not read, yet.
+// Packs n bit strings of k bits, each in whole words, one after another. `waiting` holds the bits that are not yet
+// written.
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
   const size_t words = size_t(k + 63) / 64;
@@ -37,6 +37,7 @@ void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   std::memcpy(out, &waiting, size_t(many + 7) / 8);
 }
 
+// Unpacks n bit strings of k bits into whole words each. `waiting` holds the bits that are not yet used.
 void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
   const size_t words = size_t(k + 63) / 64;
@@ -63,15 +64,15 @@ void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   }
 }
 
-// Values: of a constant.
+// Returns the values of a constant.
 template <class T>
 std::vector<T> Values(const Node& n) {
   if (n.data->size() == 1) return std::vector<T>(size_t(Size(n.shape)), T((*n.data)[0]));
   return {n.data->begin(), n.data->end()};
 }
 
-// Of Strips::mix: mask words that are not zero in table64; in table32 where each row begins, l + 1 numbers, then
-// the words' places.
+// Makes the terms of Strips::mix. `terms` are the nonzero words of the masks. `places` are the l + 1 beginnings of the
+// masks in `terms`, then each term's word.
 void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_t>* terms) {
   const std::vector<uint64_t> all = Values<uint64_t>(masks);
   const size_t words = size_t(masks.shape[1]);
@@ -101,7 +102,7 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
         h->out = host.io.Out(i);
         SUF_CHECK(int64_t(h->out.size()) == PackedBytes(n));
       } else {
-        // strips wait for their rows of a long frame
+        // Strips wait for their rows of a long frame.
         const bool long_frame = Receives(i) && host.io.Received().size() > kLongFrame;
         h->in = long_frame ? host.io.Received().subspan(size_t(part_[size_t(i)]->at), size_t(part_[size_t(i)]->bytes))
                            : host.io.In(i);
@@ -137,7 +138,7 @@ void PackedExecutor::Random(const Lane& l) const {
   const Node& x = node(m.node);
   size_t e = size_t(element(m.node));
   for (int q = 0; q < m.planes; ++q) {
-    // the PRG starts at whole blocks; planes may not
+    // The PRG fills from whole blocks on; planes may begin within one.
     size_t from = (size_t(q) * l.ins.rows + l.lo) * e, skew = from % 16;
     uint8_t* out = l.reg() + size_t(q) * l.n * e;
     if (skew == 0) {
@@ -147,7 +148,7 @@ void PackedExecutor::Random(const Lane& l) const {
       std::memcpy(out, l.spare(0) + skew, l.n * e);
     }
     if (x.ring.kind == Ring::kAdd || size_t(x.ring.bits) == 8 * e) continue;
-    // bit strings are kept reduced: parities read whole words
+    // Bit strings are kept reduced, because parities read whole words.
     if (e <= 8) {
       strips_.shift[Code(int(e))][1](out, 0, ring::Mask(x.ring.bits), l.n, out);
     } else {
@@ -183,7 +184,7 @@ void PackedExecutor::Emit(const Lane& l) const {
   if (bits > 64) return PackLong(As<uint64_t>(l.reg()), l.n, bits, out + l.lo / 8 * size_t(bits));
   By(w, [&](auto zero) {
     using T = decltype(zero);
-    for (int q = 0; q < m.planes; ++q)  // whole bytes: planes that are packed have a multiple of 8 rows
+    for (int q = 0; q < m.planes; ++q)  // whole bytes: packed planes have a multiple of 8 rows
       ring::Pack<T>(As<T>(l.reg()) + size_t(q) * l.n, l.n, bits,
                     out + (size_t(q) * l.ins.rows + l.lo) / 8 * size_t(bits), variant_);
   });
@@ -204,7 +205,7 @@ void PackedExecutor::Unit(const Lane& l) const {
   }
 }
 
-// Operand k as public indices below 2^16, reduced to their ring.
+// Returns operand k as public indices below 2^16, reduced to their ring.
 const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const {
   uint8_t* out = l.spare(spare);
   strips_.shift[1][1](Operand(l, k, 2, spare), 0, ring::Mask(arg(node(l.member().node), k).ring.bits), l.n, out);
@@ -234,7 +235,7 @@ void PackedExecutor::BorrowA(const Lane& l) const {
   int e = element(m.node);
   auto* h = As<uint32_t>(Operand(l, 0, 4, 0));
   std::vector<void*> planes;
-  uint8_t* room = l.spare(1);  // and spare 2, if need be: the fold overwrites its operands
+  uint8_t* room = l.spare(1);  // and spare 2 if necessary: the fold overwrites its operands
   for (size_t j = 1; j < x.args.size(); ++j) {
     int many = m.operands[j].planes;
     size_t bytes = size_t(many) * l.n * size_t(e);
@@ -292,7 +293,7 @@ void PackedExecutor::Row(const Lane& l) const {
     case Op::kMono:
       return strips_.mono(As<uint32_t>(Operand(l, 0, 4, 0)), int(x.attrs[0]), e, l.n, l.n, out);
     case Op::kMonoX:
-      SUF_CHECK(size_t(e) <= fss::ElementBytes(GroupBits(kMostDigitsX - 1)));  // as kernels have room
+      SUF_CHECK(size_t(e) <= fss::ElementBytes(GroupBits(kMostDigitsX - 1)));  // the capacity of the kernels
       return strips_.monox(As<uint32_t>(Operand(l, 0, 4, 0)), int(x.attrs[0]), size_t(e), l.n, out);
     case Op::kBorrowA:
       return BorrowA(l);

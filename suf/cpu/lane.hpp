@@ -1,4 +1,4 @@
-// What group.cpp and rows.cpp share: a strip of a group in progress.
+// A strip of a group in progress, as group.cpp and lane.cpp see it.
 #pragma once
 #include "suf/cpu/executor.hpp"
 #include "suf/cpu/variants.hpp"
@@ -7,10 +7,10 @@ namespace suf::cpu {
 
 inline constexpr int kSpares = 3;
 inline constexpr size_t kLeastStrip = 64, kShortStrip = 8;  // packed bits end at whole bytes
-inline constexpr size_t kFrame = size_t{512} << 10;         // bytes of registers that stay in L2
+inline constexpr size_t kFrame = size_t{512} << 10;         // bytes of registers that stay in the L2 cache
 
-// Memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
-// group, and is wiped at the end of the run.
+// Memory for the registers of one strip, used by one thread at a time. It passes from strip to strip and from group to
+// group. It is wiped at the end of the run.
 struct PackedExecutor::Frame {
   ~Frame() { Release(); }
   void Reserve(size_t bytes) {
@@ -28,12 +28,12 @@ struct PackedExecutor::Frame {
   size_t size = 0;
 };
 
-// What a member asks of its host before the strips begin.
+// The memory and data of a member that are prepared before the strips begin.
 struct PackedExecutor::Handle {
   const pfss::Randomness::Section* section = nullptr;
-  bool key = false;  // PRG words, or a key section, read or written
+  bool key = false;  // it draws PRG words, or reads or writes a key section
   uint8_t* kept = nullptr;
-  size_t element = 0;  // bytes, of what is kept
+  size_t element = 0;  // bytes per element of `kept`
   View in;
   std::span<uint8_t> out;
   std::vector<uint16_t> table16;
@@ -41,15 +41,15 @@ struct PackedExecutor::Handle {
   std::vector<uint64_t> table64;
 };
 
-// Of an instruction's rows into strips.
+// The division of an instruction's rows into strips.
 struct PackedExecutor::Cut {
   const Registers& registers;
   std::vector<Handle> handles;
-  size_t row;            // bytes of registers
-  size_t rows = kStrip;  // of a strip
+  size_t row;            // bytes of registers per row
+  size_t rows = kStrip;  // rows per strip
 };
 
-// Rows [lo, lo + n) of a group.
+// Rows [lo, lo + n) of a group, in registers.
 struct PackedExecutor::Lane {
   const Instruction& ins;
   const Registers& registers;

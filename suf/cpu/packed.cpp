@@ -32,7 +32,7 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   uint8_t* p = nullptr;
   {
     std::lock_guard l(m_);
-    // best fit that wastes less than half
+    // Takes the best fit that wastes less than half.
     if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room)
       room = it->first, p = it->second.p, idle_.erase(it);
   }
@@ -103,7 +103,7 @@ void PackedExecutor::OpenSections(const Randomness& randomness) {
 }
 
 void PackedExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
-  // what runs was planned from the schedule's own programs, one after another: another one would be ignored
+  // Programs must be the schedule's own, in their order: their instructions were planned in advance.
   const grouping::Plan& plan = plan_->plan;
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   Host host{randomness, io};

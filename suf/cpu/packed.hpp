@@ -1,6 +1,6 @@
-// packed ("SigmaFast"): the CPU backend. Tensors at the width that is really read, one-hot tables and opened bits as
-// packed bit strings, elementwise chains fused into strips that stay in the cache, kernels chosen by processor. Same
-// bits as clear.
+// packed ("SigmaFast"): the CPU backend. Tensors have the width that is really read. One-hot tables and opened bits are
+// packed bit strings. Elementwise chains run fused, in strips that stay in the cache. Kernels are chosen by processor.
+// It computes the same bits as clear.
 #pragma once
 #include "suf/exec/pool.hpp"
 #include "suf/pfss/backend.hpp"
@@ -8,7 +8,8 @@
 
 namespace suf::cpu {
 
-// Runs on `pool`, with the kernels of `variant`. Keeps packed weights between runs, one copy an input.
+// Makes the backend, which runs on `pool` with the kernels of `variant`. It keeps packed weights between runs, one copy
+// per input.
 std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant = ring::Best());
 
 }  // namespace suf::cpu

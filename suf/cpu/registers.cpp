@@ -56,7 +56,7 @@ Registers Allocate(const Schedule& s, const grouping::Instruction& ins) {
         idle.erase(best);
       }
     }
-    // conversions are to words; a borrow has all its operands beside each other
+    // Operands are converted to words. A borrow has all its operands at the same time.
     const Node& x = s.trace().node(m.node);
     const bool beside = x.op == Op::kBorrowA || x.op == Op::kBorrowX;
     int most = 8 * m.planes, all = 0;

@@ -1,27 +1,27 @@
-// What packed adds to a plan: where the members of a group have their strips. A register is some bytes a row, and is
-// free again after its last reader in the group.
+// Registers of the packed backend's plans: the places of members' strips in a group. A register takes some bytes per
+// row. It is free again after its last reader in the group.
 #pragma once
 #include "suf/grouping/plan.hpp"
 
 namespace suf::cpu {
 
-// Of a member.
+// The register of a member.
 struct Register {
-  int at = 0;          // bytes a row before it
+  int at = 0;          // bytes per row before it
   int direct = -1;     // the member whose value in memory is the register
-  bool alias = false;  // that of the operand that it copies or emits
-  bool last = false;   // nobody reads its operands' registers afterwards
+  bool alias = false;  // it is the register of the operand that the member copies or emits
+  bool last = false;   // no later member reads its operands' registers
 };
 
-// Of a group.
+// The registers of a group.
 struct Registers {
   std::vector<Register> members;
-  int room = 0;   // bytes a row of all registers together
-  int spare = 0;  // bytes a row of an operand that must be converted
+  int room = 0;   // bytes per row of all registers together
+  int spare = 0;  // bytes per row of an operand that must be converted
 };
 
-// kLimits: 64 bits of a string are one word of a strip; planes are packed from whole bytes on. Each run of a view is a
-// call, so a view of short ones is made once (docs/design/cpu.md#groups).
+// The limits of packed's groups. 64 bits of a string are one word of a strip. Planes are packed from whole bytes on.
+// Each run of a view is a call, so a view of short runs is made once (docs/design/cpu.md#groups).
 inline constexpr grouping::Limits kLimits{.members = 256,
                                        .bytes = int64_t{4} << 20,
                                        .planes = 64,
@@ -32,7 +32,7 @@ inline constexpr grouping::Limits kLimits{.members = 256,
                                        .drawn = int64_t{1} << 18,
                                        .run = 32};
 
-// A role's plan, and registers by instruction.
+// A role's plan, with registers by instruction.
 struct ExecutionPlan {
   grouping::Plan plan;
   std::vector<Registers> registers;

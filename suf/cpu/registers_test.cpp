@@ -10,7 +10,7 @@ namespace {
 using namespace pfss;  // NOLINT
 using backends::Fixture;
 
-// Nodes of a role for which the packed backend computes something; a copy of another value is no step.
+// Returns the nodes of a role for which packed computes something. A copy of another value is no step.
 std::set<int> Steps(const Schedule& s, Role role) {
   std::set<int> steps;
   const ExecutionPlan plan = PlanOf(s, role);
@@ -23,8 +23,8 @@ std::set<int> Steps(const Schedule& s, Role role) {
   return steps;
 }
 
-// The share that the one who did not draw a mask has of it is zero. Subtracting it is in the trace and is no step,
-// alone before a product as in a chain of additions; the zeros are never made.
+// The party that did not draw a mask has a share of zero. The trace subtracts it, but packed runs no step for that,
+// before a product or in a chain of additions. The zeros are never made.
 TEST(Registers, ZeroSharesCostNothing) {
   for (int k : {16, 33, 64}) {
     Fixture f;

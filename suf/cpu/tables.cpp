@@ -51,7 +51,7 @@ void PackedExecutor::RotSum(const Instruction& ins, Host& host) {
         const size_t count = packed ? row + 1 : len;
         const T* u = drawn ? terms.data() : x.get() + begin * m;
         if (drawn) Draw(ins, *drawn, host, begin * m, count * m, sizeof(T), terms.data());
-        // sum[v] over u[(i + v) mod m]; mirrored at the end
+        // Adds up u[(i + v) mod m] in sum[v], which is mirrored at the end.
         for (size_t j = begin; j < begin + count; ++j, u += m) {
           size_t first = at.get()[j] % m, rest = m - first;
           add(sum.data(), u + first, rest, sum.data());

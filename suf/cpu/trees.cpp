@@ -1,5 +1,5 @@
-// Bulk operations on trees: keys of DPFs and DCFs, and what is read from them. Keys are split between tiles, on which
-// threads work; a tile's keys stand together, so no key is moved alone.
+// Bulk operations on trees: keys of DPFs and DCFs and their reads. Threads share keys by tiles, because the words of a
+// tile's keys lie together.
 #include <algorithm>
 
 #include "suf/cpu/bulk.hpp"
@@ -14,7 +14,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// x less each threshold from attribute `first` on, of `count` rows.
+// Returns x less each threshold from attribute `first` on, for `count` rows.
 std::vector<uint64_t> Points(const uint64_t* x, size_t count, const Node& n, size_t first) {
   std::vector<uint64_t> points;
   points.reserve(count * (n.attrs.size() - first));
@@ -25,7 +25,7 @@ std::vector<uint64_t> Points(const uint64_t* x, size_t count, const Node& n, siz
 
 }  // namespace
 
-// f over parts of the keys that begin with a tile, of `grain` tiles or a multiple.
+// Calls f for parts of the keys that begin with a tile and have `grain` tiles or a multiple.
 void PackedExecutor::ByTiles(size_t keys, size_t grain, const std::function<void(size_t first, size_t count)>& f) {
   pool_.For((keys + fss::kDpfTile - 1) / fss::kDpfTile, grain, [&](size_t lo, size_t hi) {
     const size_t first = lo * fss::kDpfTile;
@@ -33,7 +33,7 @@ void PackedExecutor::ByTiles(size_t keys, size_t grain, const std::function<void
   });
 }
 
-// `count` words to the elements of node i from number `at` on.
+// Writes `count` words to the elements of node i from number `at` on.
 void PackedExecutor::PutWords(const uint64_t* words, size_t count, int i, size_t at, uint8_t* to) const {
   const size_t bytes = size_t(element(i));
   SUF_CHECK(bytes <= 8);
@@ -69,7 +69,7 @@ void PackedExecutor::DpfReads(int i, Host& host) {
     part.first_tile = first / fss::kDpfTile;
     const uint8_t *root = in(n, 0).at(first), *key = in(n, 1).at(first);
     const uint64_t* at = x.get() + first;
-    // strings lie in the node's elements as they are read; a word goes there by its width
+    // Strings are written directly to the node's elements; a single word is narrowed to its width.
     Wiped<uint64_t> narrow(words > 1 ? 0 : keys);
     uint64_t* const out = words > 1 ? As<uint64_t>(p.get() + first * size_t(element(i))) : narrow.data();
     if (n.op == Op::kDpfWindow) {

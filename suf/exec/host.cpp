@@ -21,14 +21,14 @@ void Unmap(uint8_t* p, size_t bytes) {
   munmap(p, bytes);
 }
 
-// Pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
-// filling it, and pinning it again costs more and holds up whoever uses the device. They are wiped. With those in use
-// they are no more than Most() bytes: those that went first go.
+// Wiped pages of freed buffers, kept for later buffers. The system would clear new pages, which costs as much as
+// filling them. Pinning costs more, and stalls the device. Kept pages and pages in use have at most Most() bytes
+// together; the oldest kept pages are freed first.
 class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
-  // So many bytes or up to twice as many, or null, and the caller maps them. bytes becomes what they are; they
-  // are in use from now on. Lost: they could not be mapped.
+  // Returns kept pages of `*bytes` to twice as many bytes, and sets `*bytes` to their size. Returns null if none fit;
+  // the caller maps them. In both cases they count as in use.
   uint8_t* Take(size_t* bytes) {
     std::unique_lock l(m_);
     uint8_t* const p = Find(bytes);
@@ -41,14 +41,16 @@ class Kept {
     idle_.push_back(pages), held_ += pages.size(), used_ -= pages.size();
     Trim(l);
   }
+  // Notes that pages could not be mapped.
   void Lost(size_t bytes) {
     std::lock_guard l(m_);
     used_ -= bytes;
   }
 
  private:
-  // Pages that a device reaches: as many as were in use at once, since the next bundle takes as many again, and
-  // the windows of keys of a dealer's two bundles. Others: beside those in use.
+  // Returns the limit. Pinned pages may be as many as were in use at once, because the next bundle takes the same
+  // again. They may always be 512 MB, for the key windows of a dealer's two bundles. Other pages may exceed those in
+  // use by 96 MB.
   size_t Most() const { return pinning ? std::max(size_t{512} << 20, peak_) : used_ + (size_t{96} << 20); }
   uint8_t* Find(size_t* bytes) {
     auto best = idle_.end();
@@ -60,7 +62,7 @@ class Kept {
     idle_.erase(best);
     return p;
   }
-  // Nobody waits while they are unpinned, which waits for the device.
+  // Frees the oldest pages beyond the limit. Unlocks before, because unpinning waits for the device.
   void Trim(std::unique_lock<std::mutex>& l) {
     std::vector<std::span<uint8_t>> gone;
     for (; held_ && held_ + used_ > Most(); idle_.pop_front())
@@ -70,7 +72,7 @@ class Kept {
   }
   std::mutex m_;
   std::deque<std::span<uint8_t>> idle_;
-  size_t held_ = 0, used_ = 0, peak_ = 0;  // bytes: of idle_, in use, and the most that were
+  size_t held_ = 0, used_ = 0, peak_ = 0;  // bytes: of idle_, in use, and the most in use
 };
 
 Kept& Idle() {

@@ -13,7 +13,7 @@ namespace {
 using internal::DcfKernels;
 using internal::DcfShape;
 
-// ByTiles: f(kernels, round keys, shape, working memory, number of the tile's first key, keys).
+// Calls f(kernels, round keys, shape, working memory, number of the tile's first key, keys) for each tile.
 template <class F>
 void ByTiles(const DcfContext& ctx, size_t count, Variant v, F f) {
   SUF_CHECK(ctx.n >= 1 && ctx.n <= 128 && ctx.words >= 1 && ctx.bits >= 1 && ctx.bits <= 64);

@@ -1,5 +1,5 @@
-// dcf_bench [variant]: key pairs and evaluations of comparison functions a second on one core, each with the fraction
-// of AES in registers only that it reaches. JSON lines.
+// dcf_bench [variant]: key pairs and evaluations of comparison functions per second on one core. Each comes with the
+// fraction of AES in registers only that it reaches. Prints JSON lines.
 #include <random>
 #include <vector>
 

@@ -45,7 +45,7 @@ struct DcfKeys {
     out.pop_back();
     return out;
   }
-  // Both parties' shares add up to beta where x < alpha, else to zero.
+  // Expects that both parties' shares add up to beta if x < alpha, otherwise to zero.
   void Expect(const std::vector<uint64_t>& x, int m, Variant v) const {
     using U128 = unsigned __int128;
     auto number_of = [&](const std::vector<uint64_t>& from, size_t i) {
@@ -88,7 +88,7 @@ TEST(Dcf, KnownAnswers) {
   }
 }
 
-// Every alpha at every x: all widths of words for n <= 4, then fewer for the variant without AES instructions.
+// Tests every alpha at every x: all word widths for n <= 4, then fewer without AES instructions.
 TEST(Dcf, Exhaustive) {
   std::mt19937_64 rng(14);
   for (Variant v : ring::Supported()) {
@@ -124,7 +124,7 @@ TEST(Dcf, RandomToSixtyFourBits) {
   }
 }
 
-// Two words a number: neighbours of alpha in either word, and random ones.
+// Uses two words per number: neighbours of alpha in either word, and random ones.
 TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
   using U128 = unsigned __int128;
   std::mt19937_64 rng(16);
@@ -147,8 +147,8 @@ TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
   }
 }
 
-// Every low part with every high part about the first word's end: all pairs of alpha and x of 65 to 67 bits whose other
-// bits are ones or zeros.
+// Tests every low part with every high part near the end of the first word. These are all pairs of alpha and x of 65 to
+// 67 bits whose other bits are ones or zeros.
 TEST(Dcf, EveryBitAboutTheWordsEnd) {
   std::mt19937_64 rng(17);
   for (Variant v : ring::Supported()) {
@@ -195,8 +195,8 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(key.begin(), key.end(), keys.key.begin() + std::ptrdiff_t(keys.key_bytes * 32)));
 }
 
-// The same tree with 64-bit seeds and another hash, with the payload where `everywhere` says: in a value a level,
-// or in the final word alone.
+// The same tree with 64-bit seeds and another hash. `everywhere` puts the payload into a value per level, otherwise
+// into the final word alone.
 class Toy {
  public:
   Toy(int n, uint64_t alpha, uint64_t beta, bool everywhere) : n_(n), everywhere_(everywhere) {
@@ -253,7 +253,7 @@ TEST(Dcf, APayloadInTheFinalWordAloneIsAPointFunction) {
   }
 }
 
-// A share alone looks uniform at x < alpha and beyond.
+// Checks that a single share is uniform at x < alpha and beyond.
 TEST(Dcf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
   const std::vector<uint64_t> alpha(4000, 1234567);

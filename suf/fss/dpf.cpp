@@ -22,7 +22,7 @@ const DpfKernels& Kernels(Variant v) {
   return *ring::Pick(kTable, v);
 }
 
-// ByTiles: f(round keys, tile, number of its first key).
+// Calls f(round keys, tile, number of its first key) for each tile.
 template <class F>
 void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v, F f) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
@@ -33,7 +33,7 @@ void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_
   }
 }
 
-// ByDomains: the full domains of a few keys at a time to where(number of the first), then f(number, keys).
+// Expands the full domains of a few keys at a time into `where(number of the first)`. Then it calls `f(number, keys)`.
 template <class W, class F>
 void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v,
                W where, F f) {
@@ -49,8 +49,8 @@ void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint
   });
 }
 
-// Of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
-// q] at q, twice over, so that j -> x - j is contiguous.
+// Bit planes of a public table of 64 `words` words; their number is the bit length of its widest word. Plane k holds
+// bit k of `table[-1 - q]` at q, twice in a row, so that `j -> x - j` is contiguous.
 struct Planes {
   size_t stride;
   int count = 0;

@@ -1,6 +1,6 @@
-// dpf_bench [variant]: key pairs, comparisons, windows, whole domains and dense reads a second on one core, each with
-// the fraction of AES in registers only that it reaches; comparisons from memory with the fraction of the slower of AES
-// and reading the keys. JSON lines.
+// dpf_bench [variant]: key pairs, comparisons, windows, whole domains and dense reads per second on one core. Each
+// comes with the fraction of AES in registers only that it reaches. Comparisons from memory come with the fraction of
+// the slower of AES and reading the keys. Prints JSON lines.
 #include <random>
 #include <vector>
 
@@ -72,7 +72,7 @@ void Paths(int n, Variant v, std::mt19937_64& rng) {
   }
 }
 
-// Parts of a batch that no cache holds, one after the other.
+// Reads one part after the other of a batch that exceeds every cache.
 void FromMemory(Variant v, std::mt19937_64& rng) {
   const bool slow = v == Variant::kPortable;
   const Keys k(64, slow ? 4096 : 262144, v, rng);

@@ -40,7 +40,7 @@ struct DpfKeys {
     out.pop_back();
     return out;
   }
-  // Both parties' shares of a level, added up: bits of 1[v = alpha >> level].
+  // Expects that both parties' shares of a level add up to the bits of 1[v = alpha >> level].
   void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Variant v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1), point[2];
@@ -61,7 +61,7 @@ struct DpfKeys {
     ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " level " << level << " m " << m;
     EXPECT_EQ(point[1].back(), 0xa5u) << "wrote beyond";
   }
-  // Both parties' parities add up to 1[x < alpha].
+  // Expects that both parties' parities add up to 1[x < alpha].
   void ExpectParity(const std::vector<uint64_t>& x, int m, Variant v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1);
@@ -78,7 +78,7 @@ struct DpfKeys {
     ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " m " << m;
     EXPECT_EQ(got[1].back(), 0xa5a5u) << "wrote beyond";
   }
-  // Both parties' dense reads add up to table[x - alpha].
+  // Expects that both parties' dense reads add up to table[x - alpha].
   void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Variant v) const {
     std::vector<uint64_t> got[2];
     for (int p = 0; p < 2; ++p) {
@@ -89,7 +89,7 @@ struct DpfKeys {
       ASSERT_EQ(got[0][i] ^ got[1][i], table[(x[i] - alpha[i]) & Mask(ctx.n)]) << ring::Name(v) << " n " << ctx.n;
     }
   }
-  // Both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
+  // Expects that both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
   void Expect(const std::vector<uint64_t>& lo, int m, Variant v) const {
     auto a = Window(0, lo, m, v);
     const auto b = Window(1, lo, m, v);
@@ -153,8 +153,8 @@ TEST(Dpf, KnownReads) {
   }
 }
 
-// n = 8, 9: every alpha, every position as a point and as the start of windows, wrapping ones too; 256 or 512 keys, so
-// full tiles.
+// n = 8, 9: tests every alpha at every position, as a point and as the start of windows, which may wrap. 256 or 512
+// keys make full tiles.
 TEST(Dpf, Exhaustive) {
   std::mt19937_64 rng(4);
   for (Variant v : ring::Supported()) {
@@ -190,7 +190,7 @@ TEST(Dpf, RandomToSixtyFourBits) {
   }
 }
 
-// Every level at every place, as a point and in windows, and every comparison: n = 8, 9, 10.
+// n = 8, 9, 10: tests every level at every place, as a point and in windows, and every comparison.
 TEST(Dpf, LevelsAndParitiesExhaustive) {
   std::mt19937_64 rng(14);
   for (Variant v : ring::Supported()) {
@@ -256,7 +256,7 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
         const DpfKeys keys(n, alpha, rng, v);
         const std::vector<uint64_t> zero(count), one(count, 1);
         keys.Expect(zero, 1 << n, v);
-        // bit j of the domain is the bit that a window has
+        // Bit j of the domain is the bit that a window has.
         const auto all = keys.Window(1, zero, 1 << n, v), turned = keys.Window(1, one, 1 << n, v);
         const size_t words = all.size() / count;
         for (size_t i = 0; i < count; ++i) {
@@ -296,7 +296,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));
 }
 
-// A share alone looks like coin flips wherever it is read: the counts of ones at alpha and beside it stay near one
+// Checks that a single share is a fair coin at every place. The counts of ones at alpha and beside it stay near one
 // half.
 TEST(Dpf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
@@ -308,9 +308,9 @@ TEST(Dpf, OneShareIsBalanced) {
   }
 }
 
-// The attack on a half-tree whose hash lacks sigma: with pi = AES under the public key, H(x) = pi(x) ^ x and children
-// H(x), H(x) ^ x, a 0 bit of alpha makes CW = pi(s) ^ pi(s ^ Delta), so one decryption gives the holder of s the other
-// party's seed.
+// The attack on a half-tree whose hash lacks sigma. There pi is AES under the public key, H(x) = `pi(x) ^ x`, and the
+// children are H(x) and `H(x) ^ x`. A 0 bit of alpha makes CW = `pi(s) ^ pi(s ^ Delta)`. One decryption then gives the
+// holder of s the other party's seed.
 class Attack {
  public:
   using Block = std::array<uint8_t, 16>;
@@ -337,8 +337,8 @@ class Attack {
     const Block s = sigma ? Sigma(x) : x;
     return Xor(Cipher(s, true), s);
   }
-  // Whether party 0, from its root s and the first correction word, finds the other root, inverting with or
-  // without sigma.
+  // Returns whether party 0 finds the other root from its root s and the first correction word. It tries the inversion
+  // with and without sigma.
   bool Finds(const Block& s, const Block& other, const Block& cw) const {
     for (bool sigma : {false, true}) {
       const Block g = sigma ? Sigma(s) : s, pi = Cipher(Xor(cw, Cipher(g, true)), false);
@@ -369,11 +369,11 @@ TEST(Dpf, TheInversionAttackFindsNothing) {
       const Attack::Block c = Attack::Xor(attack.H(s, sigma), attack.H(other, sigma));
       return right ? c : Attack::Xor(c, Attack::Xor(s, other));
     };
-    ASSERT_EQ(cw, word(true));  // the attack knows what it attacks
+    ASSERT_EQ(cw, word(true));  // the attack models this scheme
     ASSERT_FALSE(attack.Finds(s, other, cw));
     without_sigma += attack.Finds(s, other, word(false)), expected += !right;
   }
-  EXPECT_EQ(without_sigma, expected);  // and it works where sigma is missing
+  EXPECT_EQ(without_sigma, expected);  // and it works if sigma is missing
   EXPECT_GT(expected, 400);
 }
 

@@ -47,7 +47,7 @@ TEST(Aes, EveryVariantEqualsThePortableOne) {
         ASSERT_EQ(got[16 * n], 0xa5);
       }
       if (n == 0) continue;
-      Bytes same = in;  // in place
+      Bytes same = in;  // encrypted in place
       Aes(v).encrypt(k0, same.data(), same.data(), n), Aes(Variant::kPortable).encrypt(k0, in.data(), want.data(), n);
       ASSERT_EQ(Hex(same), Hex(want));
     }

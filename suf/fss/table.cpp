@@ -10,7 +10,7 @@
 namespace suf::fss {
 namespace {
 
-constexpr int kLeastRun = 64;  // equal entries from which counting their bits is faster than adding
+constexpr int kLeastRun = 64;  // a run of equal entries from which counting bits is faster than adding
 
 const internal::TableKernels& TablesOf(Variant v) {
   const internal::TableKernels* const kTables[] = {&portable::kTable, &avx2::kTable, &avx512::kTable};
@@ -101,7 +101,7 @@ template <class T>
 void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
   SUF_CHECK(first >= 0 && m >= 0);
   const internal::TableKernels& k = TablesOf(v);
-  // a table that saturates begins with many equal entries
+  // A table that saturates begins with many equal entries.
   int run = 0;
   while (run < m && table[run] == table[0]) ++run;
   if (run < kLeastRun) run = 0;

@@ -1,4 +1,4 @@
-// table_bench [variant]: reads of one-hot tables, millions of elements a second on one core. JSON lines.
+// table_bench [variant]: reads of one-hot tables in millions of elements per second on one core. Prints JSON lines.
 #include <bit>
 #include <functional>
 #include <random>
@@ -45,7 +45,7 @@ void ReportSelect(const Tables& t, Variant v) {
   Report(sizeof(T) == 4 ? "select, 2 columns u32" : "select, 2 columns u64", t, v, select);
 }
 
-// Many thresholds, a dense function of a few bits, a column at an exclusive or.
+// Times many thresholds, a dense function of a few bits, and a column at an XOR.
 void ReportLists(const Tables& t, Variant v) {
   constexpr size_t n = Tables::kCount;
   const std::vector<uint16_t> places(t.a.begin(), t.a.begin() + 16);
@@ -68,8 +68,8 @@ void ReportLists(const Tables& t, Variant v) {
   }
 }
 
-// Sums of a window of `m` places, of which the first `run` have one value; tables of e under a predicted
-// shift.
+// Times sums of a window of `m` places, the first `run` of which have one value. Such are the tables of e under a
+// predicted shift.
 void ReportDot(int run, int m, uint64_t most, Variant v) {
   constexpr size_t n = Tables::kCount;
   const size_t words = size_t(m + 64) / 64;

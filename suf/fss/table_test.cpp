@@ -11,8 +11,8 @@
 namespace suf::fss {
 namespace {
 
-// n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
-// spread out.
+// n random tables of width w, indices, and the bits of the tables as an array. The bits of a byte that do not count are
+// random.
 struct Tables {
   int w;
   size_t n, size;
@@ -56,7 +56,7 @@ void ExpectReads(const Tables& t, Variant v) {
   }
 }
 
-// ExpectColumns: `select` of one column and of two, which reads column[place(i, j)] where bit j of table i is set.
+// Expects that `select` of one column and of two reads column[place(i, j)] if bit j of table i is set.
 template <class T, class Select, class Place>
 void ExpectColumns(const Tables& t, Variant v, std::mt19937_64& rng, Select select, Place place) {
   std::vector<T> column[2];
@@ -142,7 +142,7 @@ TEST(Table, EveryVariantEqualsTheDefinition) {
   }
 }
 
-// w <= 3: every table at every index.
+// w <= 3: tests every table at every index.
 TEST(Table, Exhaustive) {
   std::mt19937_64 rng(11);
   for (Variant v : ring::Supported()) {
@@ -160,8 +160,8 @@ TEST(Table, Exhaustive) {
   }
 }
 
-// What tables are for: shares of a hot table, read by both parties at every index, add up to comparisons and table
-// values.
+// Tests the use of tables: both parties read their shares of a hot table at every index. Their reads add up to
+// comparisons and to table values.
 TEST(Table, SharesOfAHotTableCompareAndSelect) {
   std::mt19937_64 rng(12);
   for (Variant v : ring::Supported()) {
@@ -184,7 +184,7 @@ TEST(Table, SharesOfAHotTableCompareAndSelect) {
   }
 }
 
-// Kinds of tables: any; sums that fit 32 bits; and one that begins with as many equal entries.
+// Tests three kinds of tables: any; with sums that fit 32 bits; with `equal` equal entries at the start.
 template <class T>
 void ExpectDots(Variant v, std::mt19937_64& rng, int entry_bits, int equal) {
   for (int first : {0, 1, 17, 63, 64, 100}) {

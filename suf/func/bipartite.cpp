@@ -1,4 +1,4 @@
-// Bipartite tables: every pair of cuts, the smallest tables first.
+// Fits of bipartite tables. All pairs of cuts are tried, those with the smallest tables first.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,14 +9,14 @@ namespace suf::func::internal {
 
 namespace {
 
-// What no word holds has no error.
+// Returns a fit whose values exceed a word; its error is infinite.
 Fitted<Function> Over(Fitted<Function> fit) {
   fit.error = INFINITY;
   return fit;
 }
 
-// high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
-// middles, high centres the rest.
+// Fits high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c. `low` is the centred difference from the middles of
+// the blocks, and `high` centres the rest.
 Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
   const int n = q.in.bits, scale = q.result.scale;
   const int64_t across = int64_t{1} << a, blocks = int64_t{1} << (c - a);
@@ -59,7 +59,7 @@ Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
   const std::string best =
       reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
-  // a result of so many places cannot come closer than half of the last one
+  // the scale of the result limits the error to half of its last place
   const bool coarse = *q.error < std::ldexp(1, -q.result.scale - 1);
   Fail(Cause::kRefused, "an error of ", *q.error, " is out of reach for ", q.name, " with ", most, " ", what, "; ",
        best, reached ? "; allow that, or use " : "; use ", coarse ? "a finer scale" : "a smaller range of x, or tails");

@@ -1,13 +1,13 @@
-// Evaluator: one Suf prepared for many points. It must equal Evaluate (suf.cpp), which is the definition.
+// The prepared evaluator. It must equal Evaluate (suf.cpp), which is the definition.
 #include "suf/func/suf.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::func {
 
-// Each comparison as (x + add) & mask <= last; one that is never or always true, as a constant.
+// Turns each comparison into (x + add) & mask <= last, or into a constant if it is never or always true.
 Evaluator::Step Evaluator::Compiled(const Term& t, int n) {
   const uint64_t all = ~uint64_t{0};
-  // Below: (x + add) & mask < count
+  // (x + add) & mask < count
   auto below = [](uint64_t add, uint64_t mask, U128 count) {
     if (count == 0 || count > mask) return Step{Step::kConstant, count != 0, 0, 0, 0};
     return Step{Step::kLeaf, false, add, mask, uint64_t(count - 1)};
@@ -18,7 +18,7 @@ Evaluator::Step Evaluator::Compiled(const Term& t, int n) {
       return below(0, all, t.value);
     case Term::kLtLow:
       return below(0, ring::Mask(t.f), t.value);
-    case Term::kMsb:  // x + c >= 2^(n-1) mod 2^n: x + c + 2^(n-1) is below it
+    case Term::kMsb:  // x + c >= 2^(n-1) mod 2^n if x + c + 2^(n-1) mod 2^n is below 2^(n-1)
       return below(uint64_t(t.value) + half, ring::Mask(n), half);
     case Term::kIn:
       return below(0 - uint64_t(t.value), all, t.upper - t.value);
@@ -63,7 +63,7 @@ Evaluator::Evaluator(std::span<const Group> groups, int n, int ring)
 
 size_t Evaluator::Find(uint64_t x) const {
   if (uniform_) return *uniform_ == 64 ? 0 : x >> *uniform_;
-  const uint64_t* at = begin_.data();  // *at <= x, and the answer is one of `many` from here on
+  const uint64_t* at = begin_.data();  // *at <= x, and the result is one of the next `many`
   for (size_t many = begin_.size(), half; many > 1; many -= half) {
     half = many / 2;
     at = at[half] <= x ? at + half : at;

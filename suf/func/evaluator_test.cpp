@@ -118,7 +118,7 @@ TEST(Evaluator, RefusesWhatIsNotThere) {
   EXPECT_THROW(Unpack(f.channels, {}), Bug);
 }
 
-// Exact to 2^64: words of 64 bits keep every bit.
+// Words of 64 bits keep every bit.
 TEST(Unpack, KeepsWholeWords) {
   const std::vector<Channel> c{{Channel::kUnsigned, 64, 0, "u"},
                                {Channel::kSigned, 64, 0, "s"},

@@ -13,7 +13,7 @@ using internal::Extremes;
 using internal::ExtremesOf;
 using internal::Round;
 
-// An octave [2^j, 2^top) in pieces of 2^w, from `first`; `value` makes a piece's integer from its ends.
+// Fits octaves. `value` returns the integer of a piece from the function at its ends.
 template <class F>
 Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int span, Measure m, F value) {
   SUF_CHECK(0 <= lo && lo < hi && hi <= 62 && p >= 0 && span >= 1);
@@ -30,7 +30,7 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
       double a = double(std::max(v, low)) * width;
       g.values.push_back(value(f(a), f(a + width)));
       if (v < low || m == Measure::kNone) continue;
-      // a constant's error, absolute or relative, is largest where the function is
+      // the error of a constant, absolute or relative, is largest at an extreme of the function
       const Extremes y = ExtremesOf([&](int64_t x) { return f(double(x)); }, v << g.w, ((v + 1) << g.w) - 1,
                                     hi <= internal::kEveryPoint);
       out.exact = out.exact && y.exact;

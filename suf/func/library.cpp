@@ -13,7 +13,7 @@ namespace {
 
 using internal::Round;
 
-// What is to be made.
+// The name, arguments and format of a function to make.
 struct Call {
   std::string name;
   std::vector<double> arguments;
@@ -23,12 +23,12 @@ struct Call {
   double least() const { return -std::ldexp(1, n - 1 - scale); }
 };
 
-// Value + slope (x - from) from `from` on, on signed integers.
+// The line value + slope (x - from), from `from` on, on signed integers.
 struct Line {
   int64_t from = 0, value = 0, slope = 0;
 };
 
-// Lines by increasing `from`, the first at -2^(n-1), as a Suf of two's complement words.
+// Returns lines as a Suf of words in two's complement. They are given by increasing `from`, the first at -2^(n-1).
 Suf OfLines(const Call& q, const std::vector<Line>& lines, int ring) {
   const bool slopes = std::any_of(lines.begin(), lines.end(), [](const Line& l) { return l.slope != 0; });
   Suf f{q.name, q.n, ring, 1, slopes ? 1 : 0, {}, U128{1} << q.n, {}, {}};
@@ -54,7 +54,7 @@ Made Exact(const Call& q, const std::vector<Line>& lines, Real exact, int shift 
   return m;
 }
 
-// Number i as an integer at the scale; the constant as rounded goes back to `q`.
+// Returns argument i as an integer at the scale, and replaces it in `q` by the rounded constant.
 int64_t Argument(Call& q, size_t i) {
   const double v = std::floor(q.arguments[i] * q.one() + 0.5);
   if (!(v > double(-q.half()) && v < double(q.half())))
@@ -68,7 +68,7 @@ Made Relu(Call& q) {
   return Exact(q, {{-q.half(), 0, 0}, {0, 0, 1}}, [](double x) { return std::max(x, 0.0); });
 }
 
-// x at twice the scale; the shift that follows rounds. w: x >= 0; t: the shift rounds up.
+// x has twice the scale, and a later shift rounds. Bit w is x >= 0, and bit t shows whether the shift rounds up.
 Made Reluars(Call& q) {
   Made m = Relu(q);
   Suf& f = std::get<Suf>(m.f);
@@ -107,7 +107,7 @@ Made Max(Call& q) {
   return Exact(q, {{-q.half(), a, 0}, {a, a, 1}}, [c = q.arguments[0]](double x) { return std::max(x, c); });
 }
 
-// V0, t1, v1, t2, v2, ..: thresholds increase.
+// The arguments are v0, t1, v1, t2, v2, .. with increasing thresholds t.
 Made Steps(Call& q, bool slopes) {
   std::vector<Line> lines;
   for (size_t i = 0; i < q.arguments.size(); i += 2) {
@@ -116,7 +116,7 @@ Made Steps(Call& q, bool slopes) {
       Fail(Cause::kInput, "the thresholds of ", q.name, " do not increase at ", q.arguments[i - 1], "; order them");
     if (!slopes)
       lines.push_back({from, v, 0});
-    else if (i == 0)  // the first rate holds from 0, where the tariff is 0, down
+    else if (i == 0)  // the first rate also holds below 0, and the tariff is 0 at 0
       lines.push_back({from, -v * q.half(), v});
     else
       lines.push_back({from, lines.back().value + lines.back().slope * (from - lines.back().from), v});
@@ -143,7 +143,7 @@ double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double Silu(double x) { return x * Logistic(x); }
 double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-// Between tails where the function is within a quarter of the last place; pieces with free knots.
+// Fits a function by pieces with free knots, between tails that are within a quarter of the last place.
 Made Smooth(const Call& q, Real f, Tail below, Tail above, int degree, int finer) {
   const int shift = std::min(finer, 64 - q.n);
   const double close = std::ldexp(1, -q.scale - 2);
@@ -164,10 +164,10 @@ Made Smooth(const Call& q, Real f, Tail below, Tail above, int degree, int finer
 
 constexpr Tail ConstantTail(double v) { return {Tail::kConstant, 0, v}; }
 constexpr Tail kIdentityTail{Tail::kIdentity, 0, 0};
-constexpr int kQuadratic = 8, kCubic = 20;  // bits that coefficients need beyond twice the scale
+constexpr int kQuadratic = 8, kCubic = 20;  // bits of coefficients beyond twice the scale
 
 template <double (*F)(double)>
-Made Unit(Call& q) {  // like x for large x, 0 for small
+Made Unit(Call& q) {  // x for large x, and 0 for small x
   return Smooth(q, F, ConstantTail(0), kIdentityTail, 2, q.scale + kQuadratic);
 }
 template <double (*F)(double), int kLow>
@@ -175,8 +175,8 @@ Made Saturating(Call& q) {
   return Smooth(q, F, ConstantTail(kLow), ConstantTail(1), 2, q.scale + kQuadratic);
 }
 
-// x+ and delta = gelu(x) - x+, of degree 3, as two numbers; w: x >= 0, c: x is where delta has pieces, b_i:
-// x is in piece i of them.
+// Makes x+ and delta = gelu(x) - x+, of degree 3, as two numbers. Bit w is x >= 0. Bit c shows whether x is in a piece
+// of delta, and bit b_i whether it is in piece i.
 Made GeluSpline(Call& q) {
   Made m = Smooth(
       q, [](double x) { return Gelu(x) - std::max(x, 0.0); }, ConstantTail(0), ConstantTail(0), 3, q.scale + kCubic);
@@ -207,7 +207,7 @@ Made GeluSpline(Call& q) {
   return m;
 }
 
-// Of -x for x in [0, 16), the product of a table of the high half of its bits and one of the low half.
+// Makes exp(-x) for x in [0, 16). One table is read at the high half of the bits, the other at the low half.
 Made Exp(Call& q) {
   const int n = q.scale + 4, a = n / 2, places = q.scale + 2;
   Split f{Split::kProduct, q.name, n, 2 * places + 2, a, 0, {}, {}};
@@ -222,13 +222,13 @@ Made Exp(Call& q) {
   return m;
 }
 
-// Octaves: constants on octaves, for a relative error; x >= 0, below 2^floor as at 2^floor.
+// Makes constants on octaves, with a relative error, for x >= 0. Below 2^floor the value is that at 2^floor.
 constexpr int kOctavePieces = 7;
 Made Octaves(const Call& q, Real f, int floor, int scale) {
   const Real word = [&](double v) { return std::ldexp(f(std::ldexp(v, -q.scale)), scale); };
   const int lo = std::max(0, floor + q.scale);
   auto fit = FitOctaves(word, lo, q.n, kOctavePieces, 1, Measure::kNone);
-  for (Group& g : fit.f)  // pieces of a point each need no middle between their ends
+  for (Group& g : fit.f)  // pieces of a single point have its value
     for (int64_t v = g.lo; g.w == 0 && v < g.hi; ++v)
       g.values[size_t(v - g.lo)] = Round(word(double(std::max(v, int64_t{1} << lo))));
   const double least = std::ldexp(1, lo - q.scale);
@@ -236,7 +236,7 @@ Made Octaves(const Call& q, Real f, int floor, int scale) {
   m.f = FromGroups(q.name, fit.f, q.n, 64), m.in = {q.n, q.scale, false}, m.scale = scale, m.shift = scale - q.scale;
   std::get<Suf>(m.f).channels[0].kind = Channel::kSigned;
   m.exact = [f = std::move(f), least](double x) { return f(std::max(x, least)); };
-  m.first = 1;  // at 0 there is a value in the text, but none of the function
+  m.first = 1;  // the function is undefined at 0, although the text has a value there
   m.low = 0, m.high = -2 * q.least(), m.relative = std::ldexp(1, -kOctavePieces - 1);
   return m;
 }
@@ -258,7 +258,7 @@ Made Sqrt(Call& q) {
 }
 
 Made Log2(Call& q) {
-  const double last = std::ldexp(1, -q.scale);  // 0 has the logarithm of the least number over it
+  const double last = std::ldexp(1, -q.scale);  // 0 has the logarithm of the least positive number
   FitRequest fit;
   fit.name = q.name, fit.in = {q.n, q.scale, false}, fit.result = {64, q.scale, true};
   const Real f = [last](double x) { return std::log2(std::max(x, last)); };
@@ -278,12 +278,12 @@ constexpr const char kAll[] = "every x of the ring", kPositive[] = "every x > 0 
                      kNotNegative[] = "every x >= 0 of the ring, unsigned", kUlp[] = "2^-scale", kNone[] = "0",
                      kPart[] = "2^-8 of the value";
 
-// Rows: arguments: how many, when none is written; odd: any odd number.
+// A function of the library.
 struct Row {
   Entry entry;
   Made (*make)(Call&);
-  std::vector<double> arguments = {};
-  bool odd = false;
+  std::vector<double> arguments = {};  // the defaults, which also give the number of arguments
+  bool odd = false;                    // whether any odd number of arguments is accepted
 };
 const std::vector<Row>& Rows() {
   static const std::vector<Row> all{
@@ -319,7 +319,7 @@ const std::vector<Row>& Rows() {
   return all;
 }
 
-// Of `name(a,b,..)`, which is cut to the name.
+// Returns the arguments of `name(a,b,..)`, and cuts the text to the name.
 std::vector<double> Arguments(std::string_view& name) {
   std::vector<double> out;
   const std::string_view whole = name;
@@ -387,13 +387,13 @@ std::optional<Taken> TakenBy(const Function& f) {
       (name != "abs" && name != "exp" && name != "recip" && name != "rsqrt" && name != "sqrt" && name != "log2"))
     return std::nullopt;
   int from = 2, to = 20;
-  if (name == "log2") {  // one of a fine scale takes long to make: at 2^(bits - 1) the function says its own
+  if (name == "log2") {  // a fine scale takes long to make, so it is read from the value at 2^(bits - 1)
     const double top = std::ldexp(double(Channels(f, uint64_t{1} << (bits - 1))[0]), -bits - 8);
     from = to = int(std::clamp(std::round(bits - 1 - top), 0.0, 20.0));
   }
   std::optional<Taken> out;
   for (int scale = from; scale <= to; ++scale) {
-    const int n = name == "exp" ? std::max(scale + 6, 8) : bits;  // exp's domain is its own
+    const int n = name == "exp" ? std::max(scale + 6, 8) : bits;  // exp chooses its own domain
     if (n < 8 || scale < 2 || scale > n - 6) continue;
     const Made m = Make(name, n, scale);
     if (m.f != f) continue;

@@ -1,5 +1,5 @@
-// Every library function keeps its stated error, at rings 28, 32, 40 and scales 9 to 12: at random points, around every
-// cut, and in all of the range where it bends; references are stated again here.
+// Every library function keeps its stated error, at rings 28, 32 and 40 and scales 9 to 12. Points are random, around
+// every cut, and dense near 0. This file has its own references.
 #include "suf/func/library.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace suf::func {
 namespace {
 
-// A second statement of each function without arguments.
+// Returns an independent definition of each function, with its default arguments.
 const std::map<std::string, Real, std::less<>>& Truth() {
   auto gelu = [](double x) { return x * std::erfc(-x / M_SQRT2) / 2; };
   auto sigmoid = [](double x) { return (1 + std::tanh(x / 2)) / 2; };
@@ -50,7 +50,7 @@ const std::map<std::string, Real, std::less<>>& Truth() {
   return all;
 }
 
-// Words of the domain: random, around cuts, and every one near 0.
+// Returns words of the domain: random, around cuts, and dense near 0.
 std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
   std::vector<uint64_t> out;
   const uint64_t mask = ring::Mask(m.in.bits);
@@ -114,7 +114,7 @@ TEST(Library, GeluSplineHasItsBits) {
     EXPECT_EQ(y[2], x >= 0);
     int64_t pieces = 0;
     for (size_t i = 4; i < y.size(); ++i) pieces += y[i];
-    EXPECT_EQ(y[3], pieces);  // one piece, or none
+    EXPECT_EQ(y[3], pieces);  // x is in one piece, or in none
     EXPECT_TRUE(y[3] || y[1] == 0);
     EXPECT_TRUE(y[3] || std::abs(x) >= 4 << 12);
   }
@@ -151,7 +151,7 @@ TEST(Library, Arguments) {
   EXPECT_EQ(at(seven, 50000), 125 + 500 + 2250 + 5000 + 12500 + 7500);
 }
 
-// A function says which numbers it takes, and is known again from its text alone.
+// The accepted numbers of a library function also follow from its text alone.
 TEST(Library, SaysWhatItTakes) {
   for (const Entry& f : Library()) {
     const Made m = Make(f.name, 24, 9);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kQuick = 256;
 
-// Few: of Many + 1 points of [0, m).
+// Returns the extremes at Many + 1 points of [0, m).
 template <int Many, class F>
 Extremes Few(const F& rest, int64_t m) {
   Extremes few;
@@ -19,7 +19,7 @@ Extremes Few(const F& rest, int64_t m) {
   return few;
 }
 
-// Longest: the largest width up to `most` that fits, by doubling from `guess` and halving what is between; 0: none.
+// Returns the largest width up to `most` that fits, or 0. It doubles from `guess`, then bisects.
 template <class F>
 int64_t Longest(int64_t guess, int64_t most, const F& fits) {
   int64_t good = 0, bad = most + 1;
@@ -36,7 +36,7 @@ int64_t Longest(int64_t guess, int64_t most, const F& fits) {
   return good;
 }
 
-// Leading: the divided difference at d + 1 of Chebyshev's points of [0, m).
+// Returns the divided difference at d + 1 of Chebyshev's points of [0, m).
 template <class F>
 double Leading(const F& rest, int d, int64_t m) {
   double t[kMostFitted + 1], y[kMostFitted + 1];
@@ -119,7 +119,7 @@ Pieces::Found Pieces::Uniform(int w, double bound, size_t most) const {
 
 Pieces::Found Pieces::Octaves(int p, double bound, size_t most) const {
   return Given(bound, most, [&](int64_t x, int64_t) {
-    const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
+    const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // a negative x has the octaves of -x - 1
     const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
     return ((x >> w) + 1) << w;
   });
@@ -145,12 +145,12 @@ int64_t Pieces::Width(int64_t x, int64_t last, int64_t guess, double bound) cons
 bool Pieces::Hopeless(double bound, size_t most) const {
   constexpr int kPlaces = 32, kChain = 8;
   const int64_t points = f_.last() - f_.first();
-  if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // those are soon counted
+  if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // counting them is fast
   std::array<double, kPlaces> density;
   for (int i = 0; i < kPlaces; ++i) {
     const int64_t from = f_.first() + int64_t(__int128{points} * i / kPlaces), end = from + points / kPlaces;
     int64_t x = from, guess = 1;
-    int whole = 0;  // the last one may only end where the place does
+    int whole = 0;  // the last piece may be cut off at the end of the place
     for (; whole < kChain && x < end; ++whole) x += guess = Width(x, end, guess, bound);
     density[size_t(i)] = double(x == end ? whole - 1 : whole) / double(x - from);
   }

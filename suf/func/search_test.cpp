@@ -1,5 +1,5 @@
-// Fit: reported errors found again at every point, through Channels and a second statement of each function; the search
-// keeps its bounds; every refusal.
+// Tests of Fit. Reported errors are measured again at every point, against independent definitions. The search keeps
+// its bounds, and every refusal has an error message.
 #include "suf/func/search.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ FitRequest Request(Real f, Numbers in, Numbers result, double error) {
   return q;
 }
 
-// The largest error at every point of the domain.
+// Returns the largest error over all points of the domain.
 double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
   double worst = 0;
   for (uint64_t u = 0; u < uint64_t{1} << in.bits; ++u) {
@@ -61,7 +61,7 @@ TEST(Fit, FreeKnotsAreFewest) {
   EXPECT_LE(double(PiecesOf(best)) * (std::get<Suf>(best.f).degree + 2), double(pieces[2]) * 4);
 }
 
-// A relu is two pieces without an error; a table is what it says; steps are found where they are.
+// A relu has two pieces without an error. A table keeps its values. Pieces begin exactly at steps.
 TEST(Fit, ExactFunctions) {
   const Fitted<Function> relu =
       Fit(Request([](double x) { return std::max(x, 0.0); }, {20, 8, true}, {32, 8, true}, 1e-9));
@@ -81,7 +81,7 @@ TEST(Fit, ExactFunctions) {
   EXPECT_TRUE(std::get<Suf>(few.f).pieces[2].begin == 1000 * 4096 + 2048);
 }
 
-// Domains of more than 2^24 points: a bound, said so.
+// In domains of more than 2^24 points the error is a bound, and is marked as one.
 TEST(Fit, WideDomainsAreBounded) {
   for (Knots knots : {Knots::kOctaves, Knots::kFree}) {
     FitRequest q = Request([](double x) { return std::log2(1 + x); }, {36, 12, false}, {48, 24, true}, 0x1p-10);
@@ -113,7 +113,7 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
   }
 }
 
-// Each coefficient is a multiple of what its scale says, and the result carries the finest.
+// Each coefficient is a multiple of the unit of its scale, and the result has the finest scale.
 TEST(Fit, ScalesOfEachDegree) {
   FitRequest q = Request(TrueGelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
   q.degree = 2, q.finer = {0, 9, 16};
@@ -141,7 +141,7 @@ TEST(Fit, Tails) {
   EXPECT_LE(Worst(Fit(log), log.in, [](double x) { return std::log2(std::max(x, 0.25)); }), 0x1p-9);
 }
 
-// A line outside the range, of any slope: what its rounding costs is counted.
+// A tail may be a line of any slope. The error includes the rounding of its slope.
 TEST(Fit, TailsOfASlope) {
   const Real f = [](double x) { return x < -3 ? 0.25 * x : x >= 5 ? 1.75 - 0.3 * (x - 5) : std::sin(x); };
   FitRequest q = Request({}, {14, 8, true}, {32, 14, true}, 0x1p-6);
@@ -153,7 +153,7 @@ TEST(Fit, TailsOfASlope) {
   EXPECT_EQ(std::ldexp(double(Channels(fit.f, uint64_t(-20 * 256) & ring::Mask(14))[0]), -fit.scale), -5);
 }
 
-// Pieces begin where the request says, and at 0.
+// Pieces begin at the cuts of the request, and at 0.
 TEST(Fit, GivenKnots) {
   FitRequest q;
   q.what = "abs(x) + exp(x/4)", q.in = {12, 7, true}, q.result = {32, 16, true}, q.pieces = 16;
@@ -185,7 +185,7 @@ TEST(Fit, Bipartite) {
   const Split& f = std::get<Split>(fit.f);
   EXPECT_LE(fit.error, 0x1p-13);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return 1 / (1 + x); }), fit.error, 1e-12);
-  EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // 2^14 values in one table
+  EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // a single table would have 2^14 values
   q.in.is_signed = true, q.what = "sigmoid(8*x)";
   EXPECT_NEAR(Worst(Fit(q), q.in, [](double x) { return 1 / (1 + std::exp(-8 * x)); }), 0x1p-14, 0x1p-14);
 }
@@ -199,8 +199,8 @@ TEST(Fit, Formulas) {
   EXPECT_EQ(RealOf("x < 2 ? 1 : -x^2")(3), -9);
 }
 
-// Where coefficients in the result's units are too coarse, they are finer, and the ring grows as the values need: the
-// tariff took 52,294 pieces.
+// If coefficients in units of the result are too coarse, they become finer, and the ring grows as needed. Before that
+// the first case took 52,294 pieces.
 TEST(Fit, SlopesThatAreLeftOpen) {
   struct Case {
     const char* formula;
@@ -215,7 +215,7 @@ TEST(Fit, SlopesThatAreLeftOpen) {
       {"x^3", {16, 8, true}, {40, 16, true}, 0x1p-8, 2, 24, 47},
       {"x*min(max(x+3,0),6)/6", {16, 8, true}, {32, 16, true}, 0x1p-8, 4, 23, 32},
       {"sin(x)", {16, 8, true}, {32, 16, true}, 0x1p-8, 143, 30, 32},
-      // no slope: what the result's units say is cheap enough
+      // without a finer slope, because units of the result are cheap enough
       {"x*0.5*(1+erf(x/sqrt(2)))", {16, 9, true}, {32, 16, true}, 0x1p-11, 36, 16, 32},
       {"min(max(x,0),6)", {16, 8, true}, {32, 8, true}, 0x1p-8, 3, 8, 32},
       {"-x^2", {12, 8, true}, {32, 16, true}, 0x1p-8, 2, 16, 32}};
@@ -234,12 +234,12 @@ TEST(Fit, SlopesThatAreLeftOpen) {
       EXPECT_GT(PiecesOf(Fit(q)), 800u);
     }
   }
-  FitRequest q;  // as close as three pieces come
+  FitRequest q;  // with the smallest error of three pieces
   q.what = cases[0].formula, q.in = {16, 0, false}, q.result = {32, 2, true}, q.pieces = 3;
   EXPECT_LE(Fit(q).error, 0.25);
 }
 
-// Pieces begin at the function's own kinks and jumps, where that costs no piece; also on domains that are sampled.
+// Pieces begin at kinks and jumps of the function if that costs no piece, also in sampled domains.
 TEST(Fit, KinksAreMet) {
   for (int bits : {16, 32}) {
     FitRequest q;
@@ -257,7 +257,7 @@ TEST(Fit, KinksAreMet) {
   }
 }
 
-// What cannot be done is soon said: 166,000 periods of a sine.
+// An impossible fit is refused quickly. This one has 166,000 periods of a sine.
 TEST(Fit, HopelessIsSoonSaid) {
   FitRequest q;
   q.what = "sin(x)", q.in = {32, 12, true}, q.result = {32, 12, true}, q.error = 0x1p-8, q.pieces = 16384;
@@ -275,7 +275,7 @@ TEST(Fit, HopelessIsSoonSaid) {
   EXPECT_LT(reports, 200000);
 }
 
-// The list of words is what the parser knows, no more and no less.
+// The list of words is exactly that of the parser.
 TEST(Fit, VocabularyIsTheParsers) {
   internal::ParserNames listed;
   listed.variables = {"x"};
@@ -290,10 +290,10 @@ TEST(Fit, VocabularyIsTheParsers) {
   EXPECT_EQ(listed.functions, parser.functions);
   EXPECT_EQ(listed.constants, parser.constants);
   EXPECT_EQ(listed.variables, parser.variables);
-  EXPECT_EQ(parser.operators.erase("="), 1u);  // assigns; refused
+  EXPECT_EQ(parser.operators.erase("="), 1u);  // an assignment, which RealOf refuses
   parser.operators.insert("%"), parser.operators.insert("!");
   EXPECT_EQ(listed.operators, parser.operators);
-  // each is read as it is written in the list
+  // the syntax in the list parses
   for (const FormulaWord& w : Vocabulary()) {
     std::string form;
     for (char c : std::string(w.form)) form += c == 'a' || c == 'b' || c == 'c' || c == 'y' ? 'x' : c;
@@ -328,7 +328,7 @@ TEST(Fit, Rounding) {
   EXPECT_EQ(RealOf("clamp(x, -1, 2) + pow(x, 2) + cbrt(8) + exp2(3) + log10(100) + e - _e + pi - _pi")(5), 2 + 25 + 12);
 }
 
-// Values of the whole ring are taken, its least one too.
+// A fit may use all values of the ring, including the least.
 TEST(Fit, TheWholeRing) {
   FitRequest q;
   q.what = "x", q.in = {16, 8, true}, q.result = {16, 8, true}, q.error = 0x1p-9;
@@ -337,7 +337,7 @@ TEST(Fit, TheWholeRing) {
   EXPECT_EQ(RingBits(fit.f), 16);
 }
 
-// One sentence for every mistake.
+// Every mistake has an error message.
 TEST(Fit, RefusesWithASentence) {
   const FitRequest good = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
   auto refused = [&](auto change, Cause cause, const std::string& part) {

@@ -8,7 +8,7 @@ namespace suf::func {
 
 namespace {
 
-// Of the index of `low`.
+// Returns the bits of the index of `low`.
 int LowBits(const Split& f) { return f.kind == Split::kSum ? f.n - f.c + f.a : f.a; }
 
 void VerifyTable(const Split& f, const char* which, int bits, const std::vector<uint64_t>& values) {

@@ -12,7 +12,7 @@ namespace {
 
 U128 Power(int n) { return U128{1} << n; }
 
-// The limits, before anything else walks over the parts.
+// Checks the limits. It runs first, so that other checks only see parts of limited size.
 void VerifySize(const Suf& f) {
   auto most = [&](size_t has, size_t limit, const char* what) {
     if (has > limit)
@@ -114,7 +114,7 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
   return stack.back();
 }
 
-// Names are words, each for one channel, and sources and widths are there.
+// Checks that names are words and differ, and that sources and widths exist.
 void VerifyChannels(const Suf& f) {
   std::vector<std::string_view> names;
   for (const Channel& c : f.channels) {
@@ -207,7 +207,7 @@ std::vector<int64_t> Channels(const Suf& f, uint64_t x) {
 
 std::vector<Slot> Layout(std::span<const Channel> channels) {
   std::vector<Slot> out;
-  std::vector<int> used;  // bits taken of each word
+  std::vector<int> used;  // used bits of each word
   for (const Channel& c : channels) {
     size_t w = 0;
     while (w < used.size() && used[w] + c.bits > 64) ++w;
@@ -276,7 +276,7 @@ std::vector<Group> ToGroups(const Suf& f) {
   std::vector<Group> out;
   for (size_t i = 0; i < f.pieces.size(); ++i) {
     const U128 begin = f.pieces[i].begin, width = (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end) - begin;
-    // bounds as signed 64-bit numbers of pieces, which is what a Group has
+    // bounds must fit the signed 64-bit numbers of a Group
     if (width == 0 || width > U128{1} << 62 || !std::has_single_bit(uint64_t(width)))
       refuse("the width of piece ", i, " is no power of two up to 2^62");
     const int w = std::countr_zero(uint64_t(width));

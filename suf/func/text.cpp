@@ -27,7 +27,7 @@ void PrintPolynomials(const Piece& p, int ring, Text* out) {
   }
 }
 
-// Of piece i; -1 when its width is no power of two.
+// Returns the logarithm of the width of piece i; -1 if the width is no power of two.
 int LogWidth(const Suf& f, size_t i) {
   U128 width = (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end) - f.pieces[i].begin;
   if (width == U128{1} << 64) return 64;
@@ -57,12 +57,12 @@ void PrintPieces(const Suf& f, Text* out) {
 
 // ---- parsing
 
-// What a text has said so far.
+// The parser of a Suf, with the items read so far.
 struct Parser {
   Suf f;
   bool head = false, ended = false;
   size_t coefficients = 0;
-  // where the last run ends: the next piece, or the end, must be there
+  // the end of the last run, at which the next piece or the end must be
   bool run = false;
   U128 due = 0;
 
@@ -81,7 +81,7 @@ struct Parser {
     run = false;
   }
 
-  // Of one piece, up to the line's end or a comma.
+  // Reads one piece, up to the end of the line or a comma.
   void Polynomials(Line& line, U128 begin) {
     line.Most(f.pieces.size() + 1, kMostPieces, "pieces");
     Piece& p = f.pieces.emplace_back();
@@ -104,7 +104,7 @@ struct Parser {
     Polynomials(line, begin);
   }
 
-  // A piece with coefficients in x itself; Taylor's shift by its begin, by Horner's steps.
+  // Reads a piece with coefficients in x itself, and shifts them to its begin by Horner's scheme.
   void APoly(Line& line) {
     APiece(line);
     const uint64_t begin = uint64_t(f.pieces.back().begin);
@@ -115,7 +115,7 @@ struct Parser {
     }
   }
 
-  // The value at every point.
+  // Reads the value at every point.
   void ATable(Line& line) {
     if (f.outputs != 1 || f.degree != 0 || !f.pieces.empty() || f.n > kMostTableBits)
       line.Bad("a place for a table: it is the only item with pieces of a function of at most ", kMostTableBits,
@@ -188,7 +188,7 @@ void WantReadable(std::string_view text) {
     Fail(Cause::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
 }
 
-// What the text of a Split has said so far.
+// The parser of a Split, with the items read so far.
 struct SplitParser {
   Split f;
   bool head = false, high = false, low = false, ended = false;

@@ -16,7 +16,7 @@ Ints Select::Spec(const Ints& b, const Ints& v) const {
   return out;
 }
 
-// b v = (b^ + (1 - 2 b^) rho) (v^ - r).
+// Emits b v = (b^ + (1 - 2 b^) rho) (v^ - r).
 Owing Select::Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const {
   SUF_CHECK(ring <= v.k());
   compiler::Factors bit{{1, 0, b.hat, {}, {}}, {1, 0, b.sign, b.rho, {}}};
@@ -26,7 +26,7 @@ Owing Select::Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v)
   return y.Done();
 }
 
-// max(d, 0) and 1[d >= 0], from one step that is opened once for both.
+// Both max(d, 0) and 1[d >= 0] follow from one step, which is opened once.
 static compiler::Lowering Opened(const ArgmaxBit& g) { return {compiler::Kind::kOpenSteps, g.steps, Stages::kOne}; }
 static compiler::Compiled Of(const ArgmaxBit& g, int k) {
   SUF_CHECK(k >= 2 && g.ring >= 1 && g.ring <= k);
@@ -63,7 +63,7 @@ int64_t ArgmaxBit::KeyBits(int k) const {
   return compiler::NumbersKeyBits(Of(*this, k), Opened(*this), {}, ring) + ring;  // y's mask is owed
 }
 
-// Clamp reads x + 2^(k-1), so that its bounds are its cutpoints.
+// Returns Clamp as a function of x + 2^(k-1), whose cutpoints are the bounds.
 static Function Of(const Clamp& g, int k) {
   const uint64_t half = uint64_t{1} << (k - 1), low = Word(g.low + int64_t(half), k),
                  high = Word(g.high + int64_t(half), k);

@@ -11,7 +11,7 @@ using compiler::Steps;
 
 Lowering By(Kind kind, Steps steps) { return {kind, steps, Stages::kOne}; }
 
-// Every bit, every word of 5 bits, 16 masks each; with shared masks and without.
+// Every bit with every word of 5 bits, under 16 masks each, which are shared or not.
 TEST(Select, Exhaustive) {
   for (int ring : {1, 3, 5})
     for (bool held : {false, true}) {
@@ -21,7 +21,7 @@ TEST(Select, Exhaustive) {
       compiler::OpenedBit bit = compiler::Apart(g.Both(b, 1))[0];
       SharedWire<kPub> given = g.Give(v, 5);
       Wire<kPub> w = given;
-      if (!held) {  // a mask that the dealer defines
+      if (!held) {  // under a defined mask
         Owing word{compiler::Zeros(g.t, given.shape(), 5) + given.hat, -given.r};
         w = compiler::OpenDefined(g.t, word, "defined");
       }
@@ -46,7 +46,7 @@ TEST(Select, WideRings) {
   }
 }
 
-// Every pair of 4-bit numbers of [-4, 4), 8 masks each.
+// Every pair of 4-bit numbers in [-4, 4), under 8 masks each.
 TEST(ArgmaxBit, Exhaustive) {
   Ints x, y, max, bit;
   for (int copy = 0; copy < 8; ++copy)
@@ -57,7 +57,7 @@ TEST(ArgmaxBit, Exhaustive) {
     ArgmaxBit::Pair want = gate.Spec(x, y, 4);
     EXPECT_EQ(want.max, max);
     EXPECT_EQ(want.bit, bit);
-    for (bool both : {false, true}) {  // the maximum, and the bit added as the ring's top bit
+    for (bool both : {false, true}) {  // the maximum, alone or with the bit as top bit of the ring
       Rig g;
       SharedWire<kPub> wx = g.Give(x, 4);
       SharedWire<kPub> wy = g.Both(y, 4);
@@ -88,13 +88,13 @@ TEST(ArgmaxBit, WideRings) {
   }
 }
 
-// Every x of 5 bits, every pair of bounds.
+// Every x of 5 bits with every pair of bounds.
 TEST(Clamp, Exhaustive) {
   for (int low = -16; low < 15; ++low)
     for (int high = low + 1; high < 16; ++high)
       for (Steps steps : kAllSteps) {
         const Kind kind = (low + high) % 2 ? Kind::kOpenSteps : Kind::kIndex;
-        if (low == -16 && high == 15) continue;  // it changes nothing above its last piece
+        if (low == -16 && high == 15) continue;  // these bounds change no x
         Rig g;
         Ints x = Range(-16, 16, 2), want;
         for (int64_t v : x) want.push_back(std::min<int64_t>(std::max<int64_t>(v, low), high));
@@ -114,7 +114,7 @@ TEST(Clamp, WideRings) {
         for (int64_t v : {-1001, -1000, -999, 0, 7776, 7777, 7778}) x.push_back(v);
         Clamp gate{-1000, 7777, ring, By(Kind::kOpenSteps, steps)};
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(x, k))), gate.Spec(x, k)) << k;
-        // at 64 bits the mask's shares serve as the word r that is dealt of a narrower one
+        // at 64 bits shares of the mask replace the dealt word r
         EXPECT_EQ(g.key_bits(), int64_t(x.size()) * (gate.KeyBits(k) - (k == 64 ? ring : 0))) << k << " " << ring;
       }
 }

@@ -19,7 +19,7 @@ Cubic Random(int k, int pieces, int ring, uint64_t seed) {
   return gate;
 }
 
-// Every x of 6 bits, 16 masks each, with two to five pieces.
+// Every x of 6 bits under 16 masks each, with two to five pieces.
 TEST(Cubic, Exhaustive) {
   for (int pieces = 2; pieces <= 5; ++pieces)
     for (Steps steps : kAllSteps)
@@ -47,10 +47,10 @@ TEST(Cubic, WideRings) {
     }
 }
 
-// Horner's rule and the index make the same numbers, of 16 pieces at 32 bits; the index takes fewer flights.
+// With 16 pieces at 32 bits, Horner's rule and Index compute the same numbers. Index takes fewer flights.
 TEST(Cubic, HornerIsTheIndex) {
   const int horner[] = {6, 8, 8}, index[] = {4, 4, 6};
-  const int64_t bits[] = {6832, 1216, 576};  // of the index: 854, 152 and 72 bytes
+  const int64_t bits[] = {6832, 1216, 576};  // of Index: 854, 152 and 72 bytes
   for (Steps steps : kAllSteps) {
     int flights[2];
     int64_t index_bits = 0;

@@ -11,12 +11,13 @@ static_assert(Gate<Function> && Gate<Split>);
 
 namespace {
 
-// The ring in which a table's entries are opened: a gap of two bits about them.
+// Returns the ring in which the entries of a table are opened, with a gap of two bits.
 int RingOf(const std::vector<uint64_t>& table) {
   return std::bit_width(*std::max_element(table.begin(), table.end())) + 2;
 }
 
-// A table over 10 bits is dealt whole, turned; a smaller one is read by a one-hot table at the index.
+// Returns whether a table is dealt whole, rotated: above 10 bits. A smaller one is read by a one-hot table at the
+// index.
 bool Whole(const std::vector<uint64_t>& table) { return table.size() > size_t{1} << compiler::kTableBits; }
 
 }  // namespace
@@ -78,7 +79,7 @@ Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
 
 int64_t Split::KeyBits() const {
   int64_t bits = 0;
-  // by wire: 1, r, and b where the value is narrower than the ring
+  // words of a wire, as lost bits: 1, r, and b if the value is narrower than the ring
   auto lost = [&](const std::vector<uint64_t>& table) {
     std::vector<int> out{0, 0};
     if (RingOf(table) < ring) out.push_back(RingOf(table));
@@ -90,10 +91,10 @@ int64_t Split::KeyBits() const {
     for (int x : lost(f.high))
       for (int y : lost(f.low)) bits += std::max(0, ring - x - y);
     if (!Whole(f.high) || !Whole(f.low)) return bits;
-    // without signs 1 is public, and a mask of the ring itself is shared by those who opened under it
+    // without signs 1 is public, and a mask in the ring itself is shared by its openers
     return bits - ring * (1 + (RingOf(f.high) >= ring) + (RingOf(f.low) >= ring));
   }
-  // e and its b by wire; both masks are one owed word
+  // e and e b for each wire; both masks are one owed word
   bits += ring;
   for (auto* table : {&f.high, &f.low}) {
     if (!Whole(*table)) bits += ring;

@@ -17,7 +17,7 @@ using pfss::Sec;
 
 namespace {
 
-// Channels of one ring; what two of them read is there once.
+// The channels of one ring. A source that several channels read occurs once.
 struct Block {
   int bits = 1;
   bool formulas = false;
@@ -37,7 +37,7 @@ std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
   return out;
 }
 
-// f without the polynomials and formulas that no channel reads.
+// Returns f without the polynomials and formulas that no channel reads.
 func::Suf Pruned(const func::Suf& f) {
   func::Suf g = f;
   g.outputs = 0, g.formulas.clear();
@@ -59,14 +59,14 @@ func::Suf Pruned(const func::Suf& f) {
   return g;
 }
 
-// All values of a Split whose x is one index: of 16 bits at most.
+// Returns all values of a Split with a single index, which has at most 16 bits.
 func::Suf Table(const func::Split& f) {
   std::vector<int64_t> values;
   for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
   return func::Uniform(f.name, 0, values, {}, f.ring);
 }
 
-// A plan's function, ready to be emitted more than once.
+// The function of a plan, prepared for several emissions.
 struct Program {
   explicit Program(const func::Function& f) {
     func::Verify(f);
@@ -89,13 +89,13 @@ struct Program {
       if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
   }
   const func::Split* split = nullptr;
-  std::optional<func::Suf> table;  // of a Split of which one index has no bit
+  std::optional<func::Suf> table;  // of a Split in which one index has no bits
   Compiled compiled;
   std::vector<func::Channel> channels;
   int ring = 1;  // of all numbers
 };
 
-// ---- a Split: both tables are read at index wires of their own
+// ---- a Split, whose two tables are read at two index wires
 
 constexpr Stages kStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
@@ -103,13 +103,13 @@ std::string NameOf(const func::Split& f, Stages stages) {
   return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
 }
 
-// Wires of x >> a and of the low table's index.
+// The wires of x >> a and of the index of the low table.
 struct Indices {
   Wire<kPub> high, low;
 };
 Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
   const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
-  if (a == 0) {  // a sum of which the low table reads x >> c
+  if (a == 0) {  // a sum whose low table is read at x >> c
     if (c == 0) return {x, x};
     compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits({{c, top}}, stages));
     compiler::Borrow at_c(d, c, stages);
@@ -172,7 +172,7 @@ void End(Trace& t, To to, const Sh& y) {
 void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
-  t.scope("");  // the function names its parts
+  t.scope("");  // so that Lower sets its own scopes
   compiler::Lowered y;
   if (p.split)
     y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
@@ -281,7 +281,7 @@ bool RevealsToP0(const FunctionPlan& plan) {
 
 namespace {
 
-// Each name once.
+// Joins the names, each once.
 std::string List(const std::vector<std::string>& names, const char* between = ", ") {
   std::string s;
   for (auto it = names.begin(); it != names.end(); ++it)
@@ -289,7 +289,7 @@ std::string List(const std::vector<std::string>& names, const char* between = ",
   return s;
 }
 
-// The name of a lowering of numbers, of bits, or of both.
+// Splits the name of a choice into the names of its lowerings.
 std::vector<std::string> PartsOf(const std::string& name) {
   const size_t comma = name.find(", ");
   if (comma == name.npos) return {name};
@@ -316,7 +316,7 @@ const Candidate& Pick(const FunctionPlan& plan, const std::vector<Candidate>& al
     if (c.why_not.empty()) apply.insert(apply.end(), parts.begin(), parts.end());
   }
   if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", List(known));
-  if (!best->why_not.empty() && name == "auto") return compiler::Best(all);  // none applies: says why
+  if (!best->why_not.empty() && name == "auto") return compiler::Best(all);  // throws, as none applies
   if (!best->why_not.empty())
     Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
          "; these do: ", List(apply));

@@ -1,5 +1,5 @@
-// Functions between two parties: every origin, every ending, numbers of several rings and bits, Splits; the parties'
-// words are the function's meaning, and estimate and channel agree.
+// Plans of functions between two parties, with every owner of inputs and results, several rings, bits and Splits. The
+// results equal the function, and the counters of the channel equal the schedule.
 #include "suf/gates/function_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   return out;
 }
 
-// Who learns is told the function's values; kept shares add up to them; nobody else has a word.
+// A party that learns has the function's values, and kept shares add up to them. Other parties have no result.
 void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, const Ran& ran) {
   const auto channels = func::ChannelsOf(plan.f);
   const bool learns[2] = {plan.to == To::kP0 || plan.to == To::kBoth, plan.to == To::kP1 || plan.to == To::kBoth};
@@ -75,7 +75,7 @@ void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, con
   }
 }
 
-// Two rings, one polynomial by two channels, one that no channel reads, bits of which one is not read.
+// A function with two rings. Two channels read one polynomial; one polynomial and one formula are not read.
 const char* const kMixed = R"(suf mixed domain 8 ring 20 outputs 3 degree 1
 piece 0 : 5 3 | 7 0 | 1 1
 piece 100 : -2 -9 | 0 1 | 2 0
@@ -103,15 +103,14 @@ TEST(FunctionPlan, EveryOriginAndEnding) {
       plan.from = from, plan.to = to;
       Ran ran = RunPlan(plan, x, rng);
       ExpectMeaning(plan, x, ran);
-      // blocks: the bits, numbers of 20 bits, numbers of 12 bits
+      // results: the bits, numbers of 20 bits, and numbers of 12 bits
       EXPECT_EQ(ran.results, to == To::kShared ? 0 : to == To::kBoth ? 6 : 3);
       if (to == To::kBoth) flights[from == From::kShared] = ran.flights;
     }
   EXPECT_GE(flights[1], flights[0]);
 }
 
-// Each that applies means the plan's function, in as many flights as it was priced at; their
-// names.
+// Runs every lowering that applies, and checks its results and its flights. Returns the names of these lowerings.
 std::set<std::string> ExpectEveryLowering(FunctionPlan plan, const std::vector<uint64_t>& x, std::mt19937_64& rng) {
   std::set<std::string> names;
   for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, int64_t(x.size()))) {
@@ -188,8 +187,8 @@ TEST(FunctionPlan, NamesLowerings) {
   EXPECT_THROW(Emit(t, {mute, {}, {}, {}}, 1), Error);
 }
 
-// For each two of the profiles, keys ahead or now, and for each profile's two ways with keys, there is a function that
-// they lower differently.
+// Any two profiles, with keys ahead or now, lower some function differently. The same holds for one profile with keys
+// ahead and now.
 TEST(FunctionPlan, EachTwoProfilesDiffer) {
   std::vector<compiler::Profile> all;
   for (bool now : {false, true})

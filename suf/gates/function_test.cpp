@@ -26,12 +26,12 @@ TEST(Function, ExhaustiveGelu) {
         Ints z = Range(-(1 << (k - 1)), 1 << (k - 1), 4);
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << shift << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(true));
-        // give, bits, [carry,] pieces, U and V, and P0's share of the result
+        // give, bits, carry in two stages or more, pieces, U and V, and P0's share of the result
         EXPECT_EQ(g.flights(), stages == Stages::kOne ? 4 : 6);
       }
 }
 
-// Every other lowering, behind a cut of its own in every number of stages.
+// Every lowering that applies, behind a cut in one, two and three stages.
 TEST(Function, EveryLoweringBehindAShift) {
   auto fit = func::FitLines(Gelu, 4, 3, 5, 4);
   const func::Suf f = func::ToSuf(fit.f, "gelu", 40);
@@ -62,8 +62,9 @@ TEST(Function, MeansTheFunction) {
                 fit.error + 1e-12);
 }
 
-// GELU of a wire of 27 bits into a ring of 32 with its rescale by 12, 2^8 pieces, in three and four flights to shares:
-// key of both parties, the owed word dealt. 32 bytes are the table of pieces, 24.25 the words, the rest the two cuts.
+// GELU with 2^8 pieces and a rescale by 12, from 27 bits into a ring of 32, in three and four flights to shares. Of the
+// key of both parties, the table of pieces takes 32 bytes, the words 24.25, and the two cuts the rest. The owed word is
+// dealt.
 TEST(Function, KeyOfGeluWithItsRescale) {
   auto fit = func::FitLines(Gelu, 7, 8, 12, 5);  // x in [-4, 4)
   EXPECT_LT(fit.error, std::ldexp(1, -11));
@@ -82,7 +83,8 @@ TEST(Function, KeyOfGeluWithItsRescale) {
 Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
   return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
 }
-// With a tree a width and with one for all, in every number of stages, opened wide and narrow.
+// Returns all forms of RowLut. They have a tree for each width or one for all, in one to three stages, opened wide or
+// narrow.
 std::vector<Lowering> RowLuts() {
   std::vector<Lowering> out;
   for (const Lowering& l : compiler::AllForNumbers())
@@ -104,12 +106,12 @@ TEST(Function, ExhaustiveOnOctaves) {
           EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 8))), gate.Spec(x, 8)) << hi << " " << span << " " << ring;
           EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true)) << compiler::Name(l);
           const bool cut = fit.f.back().w > 0 && l.stages != Stages::kOne;
-          EXPECT_EQ(g.flights(), cut ? 4 : 2);  // P1 is one stage ahead
+          EXPECT_EQ(g.flights(), cut ? 4 : 2);
         }
       }
 }
 
-// A width an octave, as 1/x at 32 bits has it: more cuts than one plan of digits takes, in any number of stages.
+// With a width for each octave, as for 1/x at 32 bits, the cuts exceed one plan of digits.
 TEST(Function, MoreOctavesThanDigits) {
   for (int k : {14, 32}) {
     auto fit = func::FitOctaves([&](double v) { return std::ldexp(1, k + 4) / v; }, 2, k, 1, 1);
@@ -128,7 +130,7 @@ TEST(Function, MoreOctavesThanDigits) {
   }
 }
 
-// Pieces of width one only: no borrow is read.
+// If all pieces have width one, no borrow is read.
 TEST(Function, OctavesOfOnePlaceEach) {
   auto fit = func::FitOctaves([](double v) { return 1000 / std::sqrt(v); }, 5, 8, 8, 3);
   ASSERT_EQ(fit.f.size(), 1u);
@@ -154,7 +156,7 @@ TEST(Function, TreesAndCoarsePieces) {
   }
 }
 
-// One tree serves five widths: 608 bytes of both parties instead of 1728.
+// One tree serves five widths, with 608 key bytes of both parties instead of 1728.
 TEST(Function, OneTreeForAllWidths) {
   std::vector<func::Group> groups;
   for (int w = 15; w <= 31; w += 4) {
@@ -175,8 +177,8 @@ TEST(Function, OneTreeForAllWidths) {
   EXPECT_EQ(trees, 8 * 608);
 }
 
-// The exponential of a softmax at the un-truncated scores, 50 bits: 2^14 entries below 2^20 into a ring of 39 bits.
-// Narrow openings send 68 bits less an element, of both parties, for 51 bits of key more.
+// The exponential of a softmax at scores of 50 bits without a rescale, with 2^14 entries below 2^20, into a ring of 39
+// bits. For each element, narrow openings send 68 bits less and take 51 key bits more, of both parties.
 TEST(Function, NarrowOpenings) {
   func::Group all{36, 0, 1 << 14, {}};
   for (int64_t i = 0; i < all.hi; ++i)

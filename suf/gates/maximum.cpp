@@ -11,7 +11,7 @@ namespace suf::gates {
 
 static_assert(Gate<Maximum>);
 
-// Of so many packed pairs; what is no such number is refused when the pairs are summed.
+// Returns the number of rows with this many packed pairs. RotSum refuses any other number of pairs.
 static int64_t RowsOf(int64_t pairs) {
   int64_t n = 1;
   while (n * (n + 1) / 2 < pairs) ++n;
@@ -41,7 +41,7 @@ Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
   SUF_CHECK(row < int64_t{1} << count_bits);
   pfss::Sec unit = Unit(x.r, levels);
   Sh units = t.deal(unit, count_bits);
-  // (.., levels), or (.., n, levels): how many x_j = level
+  // (.., levels), or (.., n, levels): the number of x_j = level
   Sh histogram = pfss::Map(units, [&](auto v) { return causal ? RotSum(v, x.hat, row) : RotSum(v, x.hat); });
   Sh at_least = Suffix(histogram);
   Sh counts = Between(at_least, -1, floor + 1, levels);
@@ -53,8 +53,8 @@ Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
   return {-sum + (floor + columns), std::nullopt};
 }
 
-// max(x, y) of wires of k + 1 bits that hold numbers of k, in Z_{2^ring}: y + max(x - y, 0). y may be a public
-// number: then there is no wire of it.
+// Returns max(x, y) = y + max(x - y, 0) in Z_{2^ring}, of wires of k + 1 bits with numbers of k bits. Without a wire y,
+// it is the public `number`.
 static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub>>& y, int64_t number, int ring,
                     const Relu& gate) {
   Pub hat = y ? x.hat - y->hat : x.hat - number;
@@ -69,7 +69,7 @@ static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub
   return sum.Done();
 }
 
-// A function of k bits that is constant, for what reads 1[x_hat < r] alone.
+// Returns a constant function of k bits, for a reader of 1[x_hat < r] alone.
 static compiler::Compiled Whole(int k) {
   return compiler::Compile(
       func::Parse(Str("suf whole domain ", k, " ring 1 outputs 1 degree 0\npiece 0 : 1\nend ", PowerText(k), "\n")));
@@ -82,7 +82,7 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   pfss::Shape rows(x.shape().begin(), x.shape().end() - 1);
   if (causal) rows.push_back(n);
 
-  // x in k + 1 bits: x_hat - r + 2^k 1[x_hat < r], whose last summand needs a bit that is shared modulo 2
+  // x in k + 1 bits is x_hat - r + 2^k 1[x_hat < r]; the last summand needs a bit that is shared modulo 2
   const compiler::Compiled whole = Whole(k);
   compiler::Words sum(t, n == 1 && floor == 0 ? k : wide);
   if (n > 1 || floor > 0) {
@@ -101,7 +101,7 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   Wire<kPub> w = compiler::OpenDefined(t, best, "wide");
   if (causal) w = pfss::Map(w, [&](auto v) { return Unpack(v, n); });
   while (length > 1) {
-    const int64_t half = (length + 1) / 2;  // of an odd row, the middle plays twice
+    const int64_t half = (length + 1) / 2;  // in an odd row the middle is compared with itself
     const int ring = half == 1 && floor == 0 ? k : wide;
     Wire<kPub> left = pfss::Map(w, [&](auto v) { return Between(v, -1, 0, half); });
     Wire<kPub> right = pfss::Map(w, [&](auto v) { return Between(v, -1, length - half, length); });
@@ -120,7 +120,7 @@ int64_t Maximum::KeyBits(int k, int64_t row) const {
     return (numbers * count_bits << k) + (rows * columns * k << count_bits);
   }
   if (row == 1 && floor == 0) return k;
-  // a comparison: a view of k bits and three words, which for the last one have k bits, else k + 1
+  // A comparison has a view of k bits and three words. The words have k bits in the last one, and k + 1 before.
   const int64_t words = 3, view = Relu{k, {compiler::Kind::kOpenSteps, steps, Stages::kOne}}.KeyBits(k + 1) - words * k;
   int64_t bits = numbers * view, compared = 0;
   for (int64_t length = row; length > 1; length = (length + 1) / 2) compared += (length + 1) / 2;

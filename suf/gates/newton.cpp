@@ -29,7 +29,7 @@ Newton::Rings Newton::Plan(int k) const {
     }
   const int highest = std::bit_width(uint64_t(groups.back().hi) << groups.back().w);
   Rings r{};
-  // below the table's floor a step at most doubles Y
+  // below the floor of the table a step at most doubles Y
   r.y = std::bit_width(uint64_t(most)) + steps + 2;
   r.e = one + 4;
   r.last = r.y + one + 3;
@@ -39,7 +39,7 @@ Newton::Rings Newton::Plan(int k) const {
     r.dy = std::max(top - cut + 1, r.y - 2) + 4;
   }
   const int widest = std::max({r.last, r.xy, r.dy});
-  // E's rounding by Y / 2^(shift + 1) is at most 1/64
+  // the rounding of E by Y / 2^(shift + 1) is at most 1/64
   if (Shift() < 1 || one < 6 || cut < 1 || (root && (r.d < 3 || r.y - 2 - Shift() - 1 > one - 6)) || widest > 62 ||
       k > 62)
     Fail(Cause::kRefused, "Newton's steps of scales ", x_scale, ", ", scale, " and ", one, ", cut by ", cut,
@@ -109,8 +109,9 @@ int64_t Newton::KeyBits(int k) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(k);
   auto words = [](int bits) { return int64_t(std::max(0, bits)); };
-  // own: a wire's mask and its top bit, at the widest ring of its products; cross: products of two wires' words
+  // a wire's mask and its top bit, at the widest ring of its products
   auto own = [&](int width, int widest) { return words(widest) + words(widest - width); };
+  // products of the words of two wires
   auto cross = [&](int a, int b, int in) { return words(in - a) + words(in - b) + words(in - a - b); };
   auto cutting = [&](int from, int shift, int to) { return Trunc{shift, to, stages}.KeyBits(from, false); };
   int64_t bits = Coarse(k, r.y).KeyBits(false);

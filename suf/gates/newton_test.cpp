@@ -9,7 +9,7 @@
 namespace suf::gates {
 namespace {
 
-// A table of 2^p pieces an octave or more on [2^low, 2^high), of 2^scale F(X / 2^x_scale).
+// Returns a table of 2^scale F(X / 2^x_scale) on [2^low, 2^high), with at least 2^p pieces an octave.
 std::vector<func::Group> Coarse(Newton::Of of, int low, int high, int p, int x_scale, int scale) {
   auto f = [=](double x) {
     const double v = std::ldexp(x, -x_scale);
@@ -18,7 +18,7 @@ std::vector<func::Group> Coarse(Newton::Of of, int low, int high, int p, int x_s
   return func::FitOctaves(f, low, high, p, 2, func::Measure::kNone).f;
 }
 
-// Every x below a quarter of rings of 8 and 10 bits, 8 masks each: numbers, key bits, every stage.
+// Every x below a quarter of rings of 8 and 10 bits, under 8 masks each, in one to three stages.
 TEST(Newton, Exhaustive) {
   for (Newton::Of of : {Newton::Of::kRecip, Newton::Of::kRsqrt})
     for (int k : {8, 10})
@@ -35,7 +35,7 @@ TEST(Newton, Exhaustive) {
           }
 }
 
-// A step squares the table's relative error, up to two units in the last place.
+// A step squares the relative error of the table, up to two units in the last place.
 TEST(Newton, ConvergesAndFits) {
   const int k = 32, x_scale = 12, scale = 16;
   for (Newton::Of of : {Newton::Of::kRecip, Newton::Of::kRsqrt}) {

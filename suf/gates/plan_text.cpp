@@ -35,13 +35,14 @@ Json Content(const FunctionFile& f) {
 
 Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
-// Text, Number: a field of the plan.
+// Returns a field of the plan as text. Throws Cause::kRefused if it is missing or no text.
 std::string Text(const Json& j, const char* name) {
   auto it = j.find(name);
   if (it == j.end() || !it->is_string())
     Fail(Cause::kRefused, "the plan's field ", name, " is missing or no text; make the plan again");
   return it->get<std::string>();
 }
+// Returns a field of the plan as a whole number in [lo, hi]. Throws Cause::kRefused if it is missing or outside.
 int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
   auto it = j.find(name);
   if (it == j.end() || !it->is_number_integer())
@@ -53,7 +54,7 @@ int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
   return it->get<int64_t>();
 }
 
-// Field: errors of what a field holds are the plan's.
+// Runs f and turns its errors into errors of a field of the plan.
 template <class F>
 auto Field(const char* name, F&& f) {
   try {
@@ -63,7 +64,7 @@ auto Field(const char* name, F&& f) {
   }
 }
 
-// The plan as JSON.
+// Parses the plan as a JSON object.
 Json Object(const std::string& text) {
   Json j = ReadOrderedJson(text, {"the plan", "make the plan again", Cause::kRefused});
   if (!j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");

@@ -1,4 +1,4 @@
-// A function's plan as text: it comes back as it was, and nothing in it can be altered.
+// The plan of a function as text: a round trip, and refusal of every alteration.
 #include "suf/gates/plan_text.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ const FunctionFile& SomeFile() {
   return file;
 }
 
-// The text with a hash that fits it.
+// Returns the text with a matching hash.
 std::string Hashed(Json j) {
   j.erase("hash");
   const Hash h = HashOf({AsView(j.dump())});
@@ -50,7 +50,7 @@ TEST(PlanText, ComesBackAsItWas) {
           Emit(a, file.plan, 2), Emit(b, again.plan, 2);
           EXPECT_EQ(a.digest(), b.digest()) << e.name << " " << c.name;
           EXPECT_EQ(pfss::EndingOf(a), EndingOf(file.plan)) << e.name;
-          if (from != From::kP1 || to != To::kP1) break;  // one lowering of the other ends
+          if (from != From::kP1 || to != To::kP1) break;  // other ends have one lowering only
         }
       }
 }

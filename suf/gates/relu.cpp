@@ -50,7 +50,7 @@ Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
   Sh low = compiler::BorrowBit(digits, shift);
   Sh high = compiler::BorrowBit(digits, k - 1);
 
-  // the string (t, w): w = 1 - (MSB h + MSB r + the borrow below), of which the dealer's part goes into the mask
+  // the string (t, w) with w = 1 - (MSB h + MSB r + the borrow below); MSB r goes into the mask
   auto join = [](auto first, auto second) {
     auto a = Lift(first);
     auto b = Lift(second);
@@ -80,7 +80,7 @@ Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
 int64_t ReluARS::KeyBits(int k) const {
   const std::vector<compiler::Cut> cuts = Cuts(k);
   const int wider = std::max(0, ring - (k - shift));
-  // words: rho_w, r >> s, rho_t and both products; MSB r and rho_w MSB r
+  // words in the ring: rho_w, r >> s, rho_t and its products; narrower words: MSB r and rho_w MSB r
   return compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages) + 5 * ring + 2 * wider;
 }
 

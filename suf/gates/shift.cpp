@@ -13,13 +13,13 @@ using Wide = __int128;
 
 enum class Wrap { kInside, kGap, kTop, kCut };
 
-constexpr int kTop = 5;  // high bits that a slack form reads
+constexpr int kTop = 5;  // high bits in the table of a slack form
 
-// u = z + 2^(shift-1) + above in [0, 2^k), above a multiple of 2^shift, and where 1[u + r >= 2^k] comes from.
+// A shift of u = z + 2^(shift-1) + above in [0, 2^k), with `above` a multiple of 2^shift.
 struct Shift {
   int shift, ring;
   Stages stages;
-  Wrap wrap;
+  Wrap wrap;  // the source of 1[u + r >= 2^k]
   Wide above = 0;
   int top = 0;
 
@@ -35,7 +35,7 @@ Shift Make(int shift, int ring, Stages stages, Wrap wrap, int k, Wide above = 0,
   return {shift, ring, stages, ring <= k - shift ? Wrap::kInside : wrap, above, top};
 }
 
-// The least multiple of 2^shift that lifts low to 0 or more.
+// Returns the least multiple of 2^shift that lifts low to 0 or more.
 Wide Above(int64_t low, int shift) { return -(Wide{low} >> shift) * (Wide{1} << shift); }
 
 Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
@@ -65,7 +65,7 @@ Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
   y.Add({-1, 0, {}, r, {}});
   y.Add(low.Share(f.ring), std::nullopt, -1);
   if (f.wrap == Wrap::kGap) {
-    // u < 2^(k-1): it wraps where z_hat's top bit is 0 and r's is 1
+    // u < 2^(k-1) wraps if the top bit of z_hat is 0 and that of r is 1
     Pub g = Lift(d.hat() >> (k - 1));
     g = 1 - g;
     pfss::Sec b = Lift(d.r() >> (k - 1));
@@ -89,7 +89,7 @@ int64_t KeyBits(const Shift& f, int k, bool shared) {
   return bits + (shared ? f.ring : 0);
 }
 
-// floor((z + 2^(s-1)) / 2^s) of numbers.
+// Returns floor((z + 2^(s-1)) / 2^s) of numbers.
 Ints Rounded(const Ints& z, int shift, int ring) {
   Ints out;
   for (int64_t v : z) out.push_back(Number(uint64_t((Wide{v} + (Wide{1} << (shift - 1))) >> shift), ring));
@@ -141,7 +141,7 @@ Form AutoTrunc::Pick(int k) const {
   if (ring <= k - shift) return Form::kInside;
   const Wide whole = Wide{1} << k, half = whole / 2, step = Wide{1} << (shift - 1);
   const Wide most = Wide{range.high} + Above(range.low, shift) + step;
-  // a full form takes numbers of either sign, or of none
+  // a full form takes signed numbers, or unsigned ones
   if (range.low < -half || Wide{range.high} + step >= (range.low < 0 ? half : whole))
     Fail(Cause::kRefused, "numbers from ", range.low, " to ", range.high, " and half of 2^", shift,
          " do not fit a ring of ", k, " bits; widen the ring");

@@ -1,6 +1,5 @@
-// A P0 that alters its messages, against function plans by which it learns a result of P1's values: what it learns by
-// lowerings without a steering is F at an input of its own choice; by the others it learns more.
-// (docs/mathematics.md#steering.)
+// A P0 that alters its messages, against plans by which it learns a result of P1's values. By lowerings without a
+// steering it learns F at an input of its own choice. By the others it learns more (docs/mathematics.md#steering).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +21,8 @@ using pfss::Op;
 using pfss::Trace;
 using Words = std::vector<uint64_t>;
 
-// P0's randomness with one bit of every word of one section flipped: the pad of one opening, so the opening too.
+// P0's randomness with one bit of every word of one section flipped. The section is the pad of an opening, so the same
+// bits of the opening flip.
 class Flipped : public pfss::Randomness {
  public:
   Flipped(std::unique_ptr<Randomness> own, int section, int word_bytes, int bit)
@@ -52,7 +52,7 @@ class Flipped : public pfss::Randomness {
   const int section_, word_, bit_;
 };
 
-// An opening of P0: its message, and the section of its pad.
+// A message of P0 that is an opening, and the section of its pad.
 struct Opening {
   int message, section;
   pfss::Ring ring;
@@ -60,7 +60,7 @@ struct Opening {
   pfss::Part part;
 };
 
-// One plan between two parties, with the same keys each time.
+// Runs of one plan between two parties, with the same keys each time.
 class Attack {
  public:
   Attack(const FunctionPlan& plan, Words x) : plan_(plan), x_(std::move(x)) {
@@ -80,7 +80,7 @@ class Attack {
   const std::vector<Opening>& openings() const { return openings_; }
   std::string steering() const { return pfss::Steering(trace_, 0); }
 
-  // What P0 ends with, and the frames, with this bit of an opening flipped; honest without one.
+  // Runs the plan with a bit of an opening flipped, or honestly without an opening.
   run::PairRun Run(const Opening* flipped = nullptr, int bit = 0) {
     run::Inputs inputs[3];
     if (plan_.from == From::kShared) inputs[0].Set("share", own_);
@@ -97,12 +97,12 @@ class Attack {
     return run::RunPair(job);
   }
 
-  // What P0 learned, by channel.
+  // Returns the values that P0 learned, by channel.
   std::vector<Words> Learned(const run::PairRun& run) const {
     return ChannelWords(plan_, run.result[0], int64_t(x_.size()));
   }
 
-  // F of x + shift, by channel.
+  // Returns F of x + shift, by channel.
   std::vector<Words> Meaning(const Words& shift) const {
     const auto channels = func::ChannelsOf(plan_.f);
     std::vector<Words> y(channels.size());
@@ -113,7 +113,7 @@ class Attack {
     return y;
   }
 
-  // The change of P0's input that an altered run shows: the difference of its opening, if that is the input's.
+  // Returns the change of P0's input in an altered run. It is the difference of the opening if P0 opened its input.
   Words ShiftOf(const Opening& o, const run::PairRun& honest, const run::PairRun& altered) const {
     Words shift(x_.size());
     if (trace_.name(trace_.node(o.message).label) != std::string("share")) return shift;
@@ -122,7 +122,7 @@ class Attack {
     return shift;
   }
 
-  // P1's bare shares, which make P0's result.
+  // Returns P1's bare shares of P0's results.
   std::vector<Bytes> Shares(const run::PairRun& run) const {
     std::vector<Bytes> out;
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
@@ -164,7 +164,7 @@ Words Every(int n) {
   return x;
 }
 
-// Attacks a plan at the first, middle and last bit of every opening of P0. Returns whether P0 found more than F.
+// Attacks a plan at the first, middle and last bit of every opening of P0. Returns whether P0 learned more than F.
 bool Leaks(const FunctionPlan& plan, const Words& x) {
   Attack attack(plan, x);
   const bool safe = attack.steering().empty();
@@ -176,7 +176,7 @@ bool Leaks(const FunctionPlan& plan, const Words& x) {
       const run::PairRun altered = attack.Run(&o, bit);
       const Words shift = attack.ShiftOf(o, honest, altered);
       const bool own = shift != Words(x.size());
-      // P0 learns more if P1's bare shares change otherwise than by a change of P0's own input
+      // P0 learns more if P1's bare shares change in a way that no change of P0's own input explains
       const bool other =
           attack.Learned(altered) != attack.Meaning(shift) && (own || attack.Shares(altered) != attack.Shares(honest));
       leaks |= other;
@@ -220,7 +220,7 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
   for (const func::Function& f : Functions())
     for (From from : {From::kP1, From::kShared}) {
       FunctionPlan plan{f, {}, from, from == From::kP1 ? To::kP0 : To::kBoth};
-      if (func::Name(f) == "mixed" && from == From::kP1) continue;  // a hundred pairs of lowerings: once is enough
+      if (func::Name(f) == "mixed" && from == From::kP1) continue;  // one run of its hundred pairs of lowerings
       for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, 256)) {
         if (!c.why_not.empty()) continue;
         SCOPED_TRACE(Str(func::Name(f), " by ", c.name));
@@ -233,8 +233,8 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
   EXPECT_THAT(leaky, testing::IsSupersetOf({"Index/digits", "Parity+Open", "Digits", "Bipartite/1", "Product/2"}));
 }
 
-// The bit by which a ReLU selects its piece is opened. A P0 that flips it learns min(x, 0) in place of max(x, 0), so x
-// in two calls, and all negative x in one.
+// The bit that selects the piece of a ReLU is opened. If P0 flips it, P0 learns min(x, 0) instead of max(x, 0). Two
+// calls show x.
 TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
   const Words x = Every(8);
   FunctionPlan plan{func::ParseFunction(kRelu), {}, From::kP1, To::kP0};
@@ -255,7 +255,7 @@ TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
   EXPECT_TRUE(Attack(plan, x).openings().empty());
 }
 
-// Plans choose by the reading where P0 learns a result of P1's values, and only there.
+// Plans avoid a steering if P0 learns a result of P1's values, and only then.
 TEST(Steering, PlansAvoidIt) {
   const auto& prices = compiler::Profiles()[0].prices;
   const func::Function relu = func::ParseFunction(kRelu), tables = Tables(func::Split::kProduct);
@@ -286,7 +286,7 @@ TEST(Steering, PlansAvoidIt) {
     }
 }
 
-// A part alone leaves the other to the prices: to those that avoid a steering, if there are any.
+// If only one part is named, prices decide the other. They prefer candidates without a steering.
 TEST(Steering, APartThatIsNamedIsCompletedWithoutIt) {
   const FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kP1, To::kP0};
   const compiler::Profile small_keys = compiler::ParseProfile("flight=0,wire=0,key=1e-3,word=0,aes=1e15");

@@ -51,7 +51,7 @@ Ints Extend::Spec(const Ints& z, int) const {
   return out;
 }
 
-// With h = z_hat + 2^(k-2): z = (h - 2^(k-2)) - r + 2^k (1 - MSB h) MSB r; -r is owed.
+// With h = z_hat + 2^(k-2), z = (h - 2^(k-2)) - r + 2^k (1 - MSB h) MSB r. The summand -r is owed.
 Owing Extend::Build(Trace& t, const Wire<kPub>& z) const {
   SUF_CHECK(z.k() >= 2 && ring > z.k());
   compiler::Words y(t, ring);

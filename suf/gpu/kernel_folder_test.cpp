@@ -7,7 +7,7 @@
 namespace suf::gpu {
 namespace {
 
-// Compiled kernels run on our device: a folder that another user could fill is none.
+// Compiled kernels run on our device, so a folder that another user could fill is refused.
 TEST(KernelFolder, IsOneThatNoOtherUserCanChange) {
   const Scratch dir;
   const Variable home("HOME", (dir / "home").c_str());

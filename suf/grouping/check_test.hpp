@@ -1,4 +1,4 @@
-// For tests of those who plan traces: what must hold of every plan, whatever the limits.
+// Properties of every plan, for tests of modules that plan traces.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,16 +8,16 @@
 
 namespace suf::grouping {
 
-// What every plan keeps: each node that the role must have is made once or is lazy, every operand is there when
-// it is read, in the order of the list and by `after` alone, maps lead into their tensors, what is dead is not read
-// again, and every key section ends once.
+// Checks the properties of every plan. Each node that the role needs is made once or is lazy. Every operand is there
+// when it is read, in the order of the list and by `after` alone. Maps lead into their tensors. Dead values are not
+// read again. Every key section ends once.
 inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
   using namespace pfss;  // NOLINT
   const Trace& t = s.trace();
   const Plan plan = PlanOf(s, role, pfss::Programs(s, role), limits);
   const std::vector<Instruction>& all = plan.instructions;
   std::vector<int> made(t.nodes().size(), -1), dead(t.nodes().size(), -1), computed(t.nodes().size());
-  std::vector<std::vector<uint64_t>> before;  // by instruction, a bit for each that it waits for
+  std::vector<std::vector<uint64_t>> before;  // by instruction, one bit for each predecessor
   ASSERT_EQ(plan.ends.size(), plan.programs.size());
   ASSERT_EQ(plan.ends.back(), int(all.size()));
   for (int k = 0; k < int(all.size()); ++k) {
@@ -84,7 +84,7 @@ inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
     }
     for (int i : ins.dead) dead[size_t(i)] = k;
   }
-  // messages and results are there
+  // Messages and results are there.
   for (auto& program : plan.programs)
     for (int i : program.nodes)
       if (Info(t.node(i).op).cls == OpClass::kMessage && !Receives(t.node(i), role)) {

@@ -4,8 +4,8 @@
 
 namespace suf::grouping {
 
-// Returns the bytes of an element of node i. The ring fixes them for words of the PRG and for bit strings; any other value
-// is stored as wide as its readers need.
+// Returns the bytes of an element of node i. The ring fixes them for PRG words and bit strings. Any other value is
+// stored as wide as its readers need.
 int Element(const pfss::Schedule& s, int i);
 
 }  // namespace suf::grouping

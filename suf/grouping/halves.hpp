@@ -1,4 +1,4 @@
-// Numbers of n = 2 b bits that a trace holds as halves, as fss takes them.
+// Numbers of n = 2 b bits, which a trace holds as halves, in the form that fss takes.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,8 +7,9 @@
 
 namespace suf::grouping {
 
-// Of each number high 2^b + low the differences to all thresholds modulo 2^(2 b), which are pairs of a high
-// and a low half, too: one word each where 2 b <= 64, else two, the low one first. Branch-free in the numbers.
+// Returns the differences of each number `high 2^b + low` to all thresholds, modulo 2^(2 b). A threshold is a pair of a
+// high and a low half. A difference takes one word if 2 b <= 64, otherwise two with the low one first. Branch-free in
+// the numbers.
 inline Wiped<uint64_t> HalvesLess(const uint64_t* high, const uint64_t* low, size_t count, int b,
                                   std::span<const int64_t> thresholds) {
   using U128 = unsigned __int128;

@@ -15,16 +15,16 @@ int64_t Count(const Affine& a) {
   return n;
 }
 
-// Of a tensor of this shape.
+// Returns the strides of a contiguous tensor of this shape.
 Shape Strides(const Shape& shape) {
   Shape out(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) out[d - 1] = out[d] * shape[d];
   return out;
 }
 
-// The numbers below `size` as digits, the first one open to the top.
+// The numbers below `size` as digits; the first digit has the values that `size` leaves.
 struct Digits {
-  std::vector<int64_t> place, most;  // of each digit: its place value and how many values it has
+  std::vector<int64_t> place, most;  // of each digit: its place value and its number of values
   Digits(const std::vector<int64_t>& extents, int64_t size) : place(extents.size()), most(extents) {
     int64_t at = 1;
     for (size_t j = extents.size(); j-- > 0; at *= extents[j]) place[j] = at;
@@ -37,17 +37,17 @@ struct Digits {
   }
 };
 
-// Apart: g with the axes parted so that each adds to the digits of its values without a carry; then by axis, and last
-// for the offset, the digits that it adds. Nothing where there is no such way.
+// An affine map whose axes are split, so that each adds to the digits of its values without a carry.
 struct Parted {
   std::vector<Axis> axes;
-  std::vector<std::vector<int64_t>> digits;  // of an axis: of its stride; of the offset
+  std::vector<std::vector<int64_t>> digits;  // of each axis those of its stride, then those of the offset
 };
+// Splits the axes of g until each adds to the digits of its values without a carry. Returns nothing if there is no way.
 std::optional<Parted> Apart(const Affine& g, const Digits& d) {
   Parted out;
   for (const Axis& a : g.axes) {
     if (a.stride < 0) return std::nullopt;
-    // from its fast end on: as much of the axis as the digit of its stride holds
+    // From the fast end of the axis: takes the number of elements that the digit of its stride holds.
     std::vector<Axis> parts;
     Axis rest = a;
     while (true) {
@@ -77,7 +77,7 @@ std::optional<Parted> Apart(const Affine& g, const Digits& d) {
 
 Map One(int node, Affine at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
 
-// Elements g of the map f, which has pieces; nothing where no single axis of g says which piece.
+// Returns elements g of the map f, which has pieces. Returns nothing if no single axis of g selects the piece.
 std::optional<Map> Chosen(const Map& f, const Affine& g) {
   const int64_t len = f.pieces.back().end;
   const auto parted = Apart(g, Digits({f.count / (f.inner * len), len, f.inner}, f.count));
@@ -89,7 +89,7 @@ std::optional<Map> Chosen(const Map& f, const Affine& g) {
     while (f.pieces[k].end <= c) ++k;
     return k;
   };
-  // Number: of what the axes reach in piece k with `axis` from `lo` to `hi` only
+  // Maps the part that the axes reach in piece k with `axis` from `lo` to `hi` only.
   auto number = [&](size_t k, size_t axis, int64_t lo, int64_t hi) -> std::optional<Affine> {
     const int64_t begin = k ? f.pieces[k - 1].end : 0, w = f.pieces[k].end - begin;
     auto flat = [&](const std::vector<int64_t>& d, int64_t less) { return (d[0] * w + d[1] - less) * f.inner + d[2]; };
@@ -102,7 +102,7 @@ std::optional<Map> Chosen(const Map& f, const Affine& g) {
     }
     return After(f.pieces[k].at, Over(std::move(part), offset), f.count / len * w);
   };
-  int64_t reach = 0;  // of all axes along the axis of choice
+  int64_t reach = 0;  // the reach of all axes along the axis of choice
   for (size_t a = 0; a < axes.size(); ++a) reach += (axes[a].extent - 1) * parted->digits[a][1];
   const int64_t count = Count(g);
   if (piece(first[1]) == piece(first[1] + reach)) {
@@ -173,7 +173,7 @@ Run RunAt(const Map& m, int64_t x) {
   const Piece& p = m.pieces[k];
   const int64_t begin = k ? m.pieces[k - 1].end : 0, in = x % row - begin * m.inner;
   const int64_t local = x / row * (p.end - begin) * m.inner + in;
-  // as far as the last axis goes, and the piece
+  // The run ends with the last axis or with the piece.
   int64_t many = m.pieces.size() == 1 ? m.count - x : (p.end - begin) * m.inner - in;
   if (p.at.axes.empty()) return {p.node, p.at.offset, 0, many};
   const Axis& last = p.at.axes.back();
@@ -233,7 +233,7 @@ Map ViewOf(const Trace& t, int i) {
       return One(a, Over(std::move(axes), n.attrs[1] * strides[size_t(n.attrs[0])]), count);
     }
     case Op::kStack:
-    case Op::kConcat: {  // a stack is joined along an axis in front
+    case Op::kConcat: {  // a stack is joined along a new first axis
       const size_t axis = n.op == Op::kStack ? 0 : size_t(n.attrs[0]);
       Map out{count, Strides(n.shape)[axis], {}};
       int64_t end = 0;
@@ -269,7 +269,7 @@ std::optional<Map> Through(const Map& m, const std::function<const Map*(int)>& v
     if (m.pieces.size() == 1) return in->count = m.count, in;
     if (in->pieces.size() == 1) {
       out.pieces.push_back({in->pieces[0].node, p.end, std::move(in->pieces[0].at)});
-    } else {  // pieces of a piece: along the same axis only
+    } else {  // pieces of a piece: only along the same axis
       if (in->inner != m.inner || in->pieces.back().end != p.end - before) return std::nullopt;
       for (Piece& q : in->pieces) out.pieces.push_back({q.node, before + q.end, std::move(q.at)});
     }

@@ -1,7 +1,7 @@
-// Index maps: where the elements of a view lie. A view (reshape, permute, between, broadcast, stack, concat, wait)
-// moves no word: element x of it is some element of another tensor. An Affine takes x apart by axes and adds strides; a
-// Map is one of them, or a choice between several along one axis. Not here: triangles (pack, unpack), whose rows have
-// different lengths.
+// Index maps: the places of a view's elements. A view (reshape, permute, between, broadcast, stack, concat, wait) moves
+// no word. Each of its elements is an element of another tensor. An Affine splits an index by axes and adds up strides.
+// A Map is one Affine, or a choice between several along one axis. Triangles (pack, unpack) have no maps, because their
+// rows differ in length.
 #pragma once
 #include <functional>
 #include <optional>
@@ -16,21 +16,23 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// x, in row-major order over the axes -> offset + the sum of index times stride. In normal form, which Over
-// makes: no axis of one element, none that goes on where the next one ends.
+// Maps x, in row-major order over the axes, to offset plus the sum of index times stride. In normal form no axis has
+// one element and no axis continues the next one.
 struct Affine {
   std::vector<Axis> axes;
   int64_t offset = 0;
   int64_t operator()(int64_t x) const;
   bool operator==(const Affine&) const = default;
 };
+// Returns the affine map of these axes in normal form.
 Affine Over(std::vector<Axis> axes, int64_t offset = 0);
-// Of a tensor of this shape as it lies.
+// Returns the affine map of a contiguous tensor of this shape.
 Affine Over(const pfss::Shape& shape);
-// x -> f(g(x)); nothing where that is not affine by axes. `size`: of what f maps, so that g stays below it.
+// Returns x -> f(g(x)), or nothing if that is not affine by axes. The indices of f are below `size`, so g stays below
+// it.
 std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size);
 
-// Indices up to `end` along the axis of choice, as elements of `node`.
+// The indices up to `end` along the axis of choice, as elements of `node`.
 struct Piece {
   int node;
   int64_t end;
@@ -38,39 +40,40 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Of `count` elements. c = x / inner mod len is x's index along the axis of choice, where len is the last piece's
-// end. In the first piece with c < end, which begins where the one before ends and is w wide, x is number
-// (x / (inner len) w + c - begin) inner + x mod inner. One piece: number x.
+// A map of `count` elements. Index x has c = `x / inner mod len` along the axis of choice; len is the last piece's end.
+// It belongs to the first piece with c < end. This piece begins at the end of the one before and is w wide. In it x is
+// number `(x / (inner len) w + c - begin) inner + x mod inner`. If there is one piece, x is number x.
 struct Map {
   int64_t count = 0, inner = 1;
   std::vector<Piece> pieces;
   bool operator==(const Map&) const = default;
 };
 
-// `many` elements at, at + stride, .. of node.
+// `many` elements of a node, at `at`, at + stride, ..
 struct Run {
   int node;
   int64_t at, stride, many;
 };
-// Of the elements from x on, as far as one stride serves.
+// Returns the run of elements from x on that one stride covers.
 Run RunAt(const Map& m, int64_t x);
 
-// A tensor of `count` elements as it lies; IsWhole: whether m is that, from element `offset` on, of one node.
+// Returns the map of a contiguous tensor of `count` elements.
 Map Whole(int node, int64_t count);
+// Returns whether m is contiguous in one node, from element `offset` on.
 bool IsWhole(const Map& m, int64_t offset = 0);
-// Node, of shape `from`, broadcast to shape `to`.
+// Returns node, of shape `from`, broadcast to shape `to`.
 Map Spread(int node, const pfss::Shape& from, const pfss::Shape& to);
-// Node, of shape `from`, with its axis `axis` in front.
+// Returns node, of shape `from`, with its axis `axis` moved to the front.
 Map Swing(int node, const pfss::Shape& from, size_t axis);
-// Operations that ViewOf knows.
+// Returns whether ViewOf supports an operation.
 bool IsView(pfss::Op op);
-// Node i, which is a view, as elements of its operands.
+// Returns node i, which is a view, as elements of its operands.
 Map ViewOf(const pfss::Trace& t, int i);
-// m with each element of a node that `views` has a map of as an element of what that map leads to; nothing
-// where that is no Map, and the view must lie in memory. views: null for nodes that do.
+// Replaces each element of a node that `views` has a map for by the element to which that map leads. Returns nothing if
+// the result is no Map; the view must then be in memory. `views` returns null for other nodes.
 std::optional<Map> Through(const Map& m, const std::function<const Map*(int node)>& views);
 
-// As "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
+// Prints a map as "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
 std::string Print(const Map& m);
 
 }  // namespace suf::grouping

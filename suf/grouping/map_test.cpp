@@ -1,4 +1,4 @@
-// Index maps against views that are made word by word: all of small shapes, and chains of views.
+// Compares index maps with views that are made word by word: all views of small shapes, and chains of views.
 #include "suf/grouping/map.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace pfss;  // NOLINT
 
 using Words = std::vector<int64_t>;
 
-// Node i's words, where a node that is no view has its own: 1000 times its number and more.
+// Makes node i's words. A node that is no view has words of its own, from 1000 times its number on.
 Words Make(const Trace& t, int i) {
   const Node& n = t.node(i);
   const int64_t size = Size(n.shape);
@@ -67,7 +67,7 @@ Words Make(const Trace& t, int i) {
   return out;
 }
 
-// The words that a map leads to, by runs from every beginning.
+// Reads the words that a map leads to, by runs from every beginning.
 Words Read(const Trace& t, const Map& m) {
   std::map<int, Words> made;
   auto words = [&](int i) -> const Words& {
@@ -90,7 +90,7 @@ Words Read(const Trace& t, const Map& m) {
   return out;
 }
 
-// Node i through as many views as there are, each found by Through; -1 where one of them is none.
+// Node i through all views that Through resolves. `all` is false if one of them has no map.
 struct Chain {
   Map map;
   bool all = true;
@@ -112,12 +112,12 @@ Chain Collapse(const Trace& t, int i) {
   return out;
 }
 
-// Every view of every shape of up to four axes of 1 to 3.
+// Tests every view of every shape of up to four axes of 1 to 3.
 TEST(Map, ViewsOfSmallShapes) {
   Trace t;
   int seen = 0;
   auto check = [&](int i) {
-    if (!IsView(t.node(i).op)) return;  // folded away
+    if (!IsView(t.node(i).op)) return;  // folded by the trace
     ++seen;
     ASSERT_EQ(Read(t, ViewOf(t, i)), Make(t, i)) << pfss::Print(t) << Print(ViewOf(t, i));
   };
@@ -151,7 +151,7 @@ TEST(Map, ViewsOfSmallShapes) {
   EXPECT_GT(seen, 3000);
 }
 
-// Chains of views collapse to a map of what lies in memory, or say that they do not; either is right.
+// Tests that chains of views collapse to a map of memory or are reported as impossible; either is right.
 TEST(Map, ChainsOfViews) {
   std::mt19937_64 rng(5);
   int whole = 0, parted = 0;
@@ -167,7 +167,7 @@ TEST(Map, ChainsOfViews) {
       if (rank == 0 || Size(s) > 400) break;
       const int64_t d = draw(rank), len = s[size_t(d)];
       switch (draw(6)) {
-        case 0: {  // a reshape that joins two axes, or parts one
+        case 0: {  // a reshape that joins two axes, or splits one
           Shape to = s;
           if (draw(2) && d + 1 < rank)
             to[size_t(d)] *= to[size_t(d) + 1], to.erase(to.begin() + d + 1);
@@ -213,7 +213,7 @@ TEST(Map, ChainsOfViews) {
   EXPECT_GT(parted, 0);
 }
 
-// What models emit is one map each: heads apart, pairs turned and joined, columns picked from parts.
+// Tests that the views of models are one map each: separated heads, rotated and joined pairs, columns from parts.
 TEST(Map, ViewsOfModels) {
   Trace t;
   auto of = [&](const Shape& s, uint64_t v) { return t.constant(std::vector<uint64_t>(size_t(Size(s)), v), s); };

@@ -10,7 +10,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// An operand that is read from the trace itself.
+// Returns whether operand k is read from the trace itself.
 bool IsTable(Op op, size_t k) {
   if (op == Op::kSelect || op == Op::kSelectX || op == Op::kDense) return k == 2;
   return (op == Op::kDot || op == Op::kMix) && k == 1;
@@ -51,16 +51,18 @@ class Planner {
     const Op op = node(i).op;
     return op == Op::kRand || (op == Op::kTell && plan_.role != Role::kDealer);
   }
-  // Drawn or unpacked where it is read. Folded: read through a map. Lazy: one of both.
+  // Returns whether the node is drawn from the PRG, or unpacked from a key section, by each reader.
   bool Drawn(int i) const {
     if (Source(i)) return true;
     const int k = Copies(i);
     return k >= 0 && Drawn(node(i).args[size_t(k)]);
   }
+  // Returns whether the node is read through a map.
   bool Folded(int i) const { return views_.count(i) != 0; }
+  // Returns whether the node is drawn or folded.
   bool Lazy(int i) const { return Drawn(i) || Folded(i); }
-  // The operand whose value the node is, or -1: Low, and x +- 0, where 0 is the share of a mask that the other
-  // party drew alone. Values are kept unreduced, so a narrower ring is the same memory.
+  // Returns the operand whose value the node has, or -1. Such nodes are Low and x +- 0, with 0 as the share of a mask
+  // that the other party drew alone. Values are kept unreduced, so a narrower ring is the same memory.
   int Copies(int i) const { return copies_[size_t(i)]; }
   void FindCopies() {
     const int count = int(t_.nodes().size());
@@ -81,9 +83,9 @@ class Planner {
         copies_[size_t(i)] = whole(n, 0) ? 0 : n.op == Op::kAdd && whole(n, 1) ? 1 : -1;
     }
   }
-  // Whether the node's value needs that operand's.
+  // Returns whether the node's value needs that of operand k.
   bool Needs(int i, size_t k) const { return Copies(i) < 0 || size_t(Copies(i)) == k; }
-  // What the role must compute when copies do not read their other operand.
+  // Finds the nodes that the role must compute, as copies do not read their other operand.
   void Uses() {
     used_.assign(t_.nodes().size(), 0), ends_.assign(t_.nodes().size(), 0);
     if (plan_.role != Role::kDealer)
@@ -100,7 +102,7 @@ class Planner {
       }
   }
   static bool Elementwise(const Node& n) { return Info(n.op).cls == OpClass::kElementwise; }
-  // May be a member of a group.
+  // Returns whether the node may be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
     if (n.op == Op::kUnbits && !planar_[size_t(i)]) return false;
@@ -116,13 +118,13 @@ class Planner {
     }
   }
 
-  // Makes planes of an operand that is none.
+  // Returns whether the node makes planes of an operand without planes.
   bool Spreads(const Node& n) const {
     return n.op == Op::kMono || n.op == Op::kSelect || n.op == Op::kSelectX ||
            (n.op == Op::kUnbits && n.shape[0] <= limits_.planes);
   }
-  // Which nodes lie as planes of rows: monomials, bits taken apart, and what a borrow or a column of tables
-  // makes of them.
+  // Finds the nodes that lie as planes of rows. These are monomials, separated bits, columns of tables, operands of
+  // borrows, and the elementwise nodes between them.
   void Planes() {
     auto spread = [&](int from, int to) {
       if (planar_[size_t(from)] && !planar_[size_t(to)] && node(from).shape == node(to).shape &&
@@ -160,7 +162,7 @@ class Planner {
         if (p.at.axes.size() > 1 && (p.at.axes.back().extent < limits_.run || p.at.axes.back().stride > 1)) return;
     views_.emplace(i, std::move(m));
   }
-  // A map with each folded view as what it is of, which is then in a group, in memory or drawn.
+  // Replaces each folded view in a map by the node that it views. That node is then in a group, in memory or drawn.
   Map See(Map m) {
     auto find = [&](int a) {
       auto it = views_.find(a);
@@ -172,7 +174,7 @@ class Planner {
     return m;
   }
 
-  // Whether a row of a group makes node i, a sum: over planes of that group, or over a few elements in memory.
+  // Returns whether a row of a group makes node i: a sum over planes of the group or memory elements.
   bool Sums(int i) const {
     const Node& n = node(i);
     if (n.op != Op::kSum || Size(n.shape) == 0) return false;
@@ -182,7 +184,7 @@ class Planner {
     return axis == 0 && len <= limits_.tail && w != where_.end() && int64_t(w->second) == Size(n.shape);
   }
 
-  // Whether an operation, a sum of rotations, draws its first operand row by row.
+  // Returns whether an operation, a sum of rotations, draws its first operand row by row.
   bool Draws(int i) const {
     const Node& n = node(i);
     if (n.op != Op::kRotSum || !Drawn(n.args[0]) || stored_.count(n.args[0])) return false;
@@ -190,7 +192,7 @@ class Planner {
     return s.back() * (n.attrs.empty() ? s[s.size() - 2] : n.attrs[0]) <= limits_.drawn;
   }
 
-  // Operand k of member i in memory.
+  // Returns operand k of member i as read from memory.
   Operand Load(int i, size_t k, size_t rows) {
     const Node &n = node(i), &a = node(n.args[k]);
     const int64_t count = Size(a.shape);
@@ -199,7 +201,7 @@ class Planner {
       o.map = Spread(n.args[k], a.shape, n.shape);
     } else if (n.op == Op::kSum) {
       o.map = Swing(n.args[k], a.shape, size_t(n.attrs[0]));
-    } else if (n.op == Op::kUnit) {  // its columns are rows, too
+    } else if (n.op == Op::kUnit) {  // its columns are rows as well
       o.map = {Size(n.shape), 1, {{n.args[k], 1, Over({{count, 1}, {n.attrs[0], 0}})}}};
     } else {
       o.map = Whole(n.args[k], count);
@@ -208,8 +210,8 @@ class Planner {
     o.map = See(std::move(o.map));
     return o;
   }
-  // Where an operand of node i begins among the planes that its own node has in a group of so many rows, or
-  // -1: it cannot be read at its row.
+  // Returns the plane at which an operand of node i begins. It counts the planes of the operand's node in a group of
+  // `rows` rows. Returns -1 if the operand cannot be read at its row.
   int PlaneOf(int i, const Operand& o, int64_t rows) const {
     if (o.from != Operand::kMemory || o.map.pieces.size() != 1 || node(i).op == Op::kUnit) return -1;
     const Piece& p = o.map.pieces[0];
@@ -235,13 +237,13 @@ class Planner {
     out_ = 0;
   }
 
-  // The group that makes node i ends, so that it is in memory; a lazy one is put there.
+  // Ends the group that makes node i, so that it is in memory. A lazy node is stored there.
   void Land(int i) {
     if (auto w = where_.find(i); w != where_.end()) Close(w->second);
     Store(i);
   }
 
-  // A lazy node as a tensor in memory, for those who read no group.
+  // Stores a lazy node as a tensor in memory, for readers outside groups.
   void Store(int i) {
     if (!Lazy(i) || !stored_.insert(i).second) return;
     Instruction ins;
@@ -257,7 +259,7 @@ class Planner {
     plan_.instructions.push_back(std::move(ins));
   }
 
-  // A view in memory.
+  // Makes a view in memory.
   void Make(int i, Map m) {
     for (const Piece& p : m.pieces) Land(p.node);
     Instruction ins;
@@ -272,7 +274,7 @@ class Planner {
 
   void Place(int i) {
     const Node& n = node(i);
-    // a copy is the same memory; only in a group it is worth a register
+    // A copy is the same memory. Only in a group it is worth a register.
     const int copies = Copies(i);
     if (Info(n.op).cls == OpClass::kView && IsView(n.op)) return Make(i, See(ViewOf(t_, i)));
     if (!(Rowwise(i) || Sums(i)) || (copies >= 0 && !where_.count(n.args[size_t(copies)]))) {
@@ -308,7 +310,7 @@ class Planner {
     if (Emits(i) && (out_ += PackedBytes(n)) >= limits_.bytes) CloseAll();
   }
 
-  // A member, with what it reads that is drawn.
+  // Adds a member, and before it the drawn nodes that it reads.
   void Join(Open* g, Member m) {
     const size_t rows = g->ins.rows;
     for (Operand& o : m.operands) {
@@ -332,7 +334,7 @@ class Planner {
     Join(g, std::move(drawn));
   }
 
-  // What is kept, when it dies, and who waits for whom.
+  // Finds the values that are kept, when they die, and the instructions that each instruction follows.
   void Lives() {
     std::vector<Instruction>& all = plan_.instructions;
     std::vector<int> last(t_.nodes().size(), -1), made = last;  // instructions
@@ -359,7 +361,7 @@ class Planner {
     }
   }
 
-  // Where each key section is read for the last time.
+  // Finds the last reader of each key section.
   void Sections() {
     plan_.unread.resize(plan_.programs.size());
     if (plan_.role == Role::kDealer) return;
@@ -387,10 +389,10 @@ class Planner {
   std::vector<char> planar_, used_, ends_;
   std::vector<int> copies_;
   std::map<size_t, Open> open_;  // groups that may still grow, by rows
-  std::map<int, size_t> where_;  // node -> its open group; what is drawn may be in many
+  std::map<int, size_t> where_;  // node -> its open group; a drawn node may be in many
   int64_t out_ = 0;              // bytes emitted since all groups were closed
-  std::map<int, Map> views_;     // folded ones
-  std::set<int> stored_;         // lazy nodes that are tensors
+  std::map<int, Map> views_;     // maps of the folded nodes
+  std::set<int> stored_;         // lazy nodes that are stored as tensors
 };
 
 }  // namespace
@@ -420,7 +422,7 @@ std::span<const Instruction> Plan::of(size_t program) const {
 }
 
 int64_t Peak(const Plan& p, const std::function<int64_t(int)>& bytes) {
-  std::map<int, int> of, users;  // a node -> the one whose memory it is; that one -> nodes that are alive
+  std::map<int, int> of, users;  // node -> the owner of its memory; that owner -> its live nodes
   int64_t now = 0, most = 0;
   const auto begin = [&](int i, int same) {
     const int root = same < 0 ? i : of.at(same);

@@ -1,4 +1,4 @@
-// Plans of small traces as text, and what must hold of every plan.
+// Checks plans of small traces as text, and the properties of every plan.
 #include "suf/grouping/check_test.hpp"
 #include "suf/pfss/little_test.hpp"
 
@@ -54,7 +54,7 @@ TEST(Plan, OfAWord) {
   CheckAll(s);
 }
 
-// Broadcast loads, planes, tables and a product: what each group reads and who waits for whom.
+// Tests broadcast loads, planes, tables and a product: the reads of each group and its dependencies.
 TEST(Plan, OfTablesAndAProduct) {
   Little w;
   auto hot = w.t.deal(Hot(Low(Sec(w.x.r), 3)));
@@ -63,7 +63,7 @@ TEST(Plan, OfTablesAndAProduct) {
   auto b = Select(hot.b, Low(w.x.hat, 3), table);
   auto o = w.t.open(Low(Sh{a, -b}, 12), "selected");  // (2, 4)
   auto m = Matmul(o.hat, o.hat, true);                // (2, 2)
-  auto column = Column(Sum(m));                       // compilers order the operands of + as they like
+  auto column = Column(Sum(m));                       // compilers are free to order the operands of +
   Schedule s = w.Close(-Sh(o.s) + o.hat + column);
   EXPECT_EQ(Print(w.t, PlanOf(s, Role::kModel)), R"(program 0
 #0 %3 const
@@ -101,7 +101,7 @@ TEST(Plan, OfTablesAndAProduct) {
   CheckAll(s);
 }
 
-// Views: halves of pairs, turned and joined, by maps; and each made once where runs are short.
+// Tests views by maps: halves of pairs, rotated and joined. Short runs make each view once in memory.
 TEST(Plan, OfViews) {
   Little w;
   auto o = w.t.open(Sh(w.word) * w.x.hat, "y");
@@ -165,7 +165,7 @@ TEST(Plan, OfViews) {
   CheckAll(s);
 }
 
-// Sums: of planes in a group, of two elements in memory, and one that is an operation of its own.
+// Tests sums: of planes in a group, of two elements in memory, and one as an operation of its own.
 TEST(Plan, OfSums) {
   Little w;
   auto hot = w.t.deal(Hot(Low(Sec(w.x.r), 3)));
@@ -207,7 +207,7 @@ TEST(Plan, OfSums) {
   CheckAll(s);
 }
 
-// A sum of rotations draws its operand where it reads it, if a row's is not too long.
+// Tests that a sum of rotations draws its operand as it reads it, unless a row is too long.
 TEST(Plan, OfSumsOfRotations) {
   Little w;
   auto unit = w.t.deal(Unit(Low(Sec(w.x.r), 3), 8), 7);

@@ -1,17 +1,18 @@
-// PRG streams by fss::Prg: pfss::Randomness that fills on the CPU and tells a device the keys of its sections.
+// PRG streams by fss::Prg. They are a pfss::Randomness that fills on the CPU and gives a device the keys of its
+// sections.
 #pragma once
 #include "suf/fss/prg.hpp"
 #include "suf/pfss/backend.hpp"
 
 namespace suf::grouping {
 
-// Both parties' as far as the material has their keys.
+// The PRG streams of the parties whose keys the material has.
 class Streams : public pfss::Randomness {
  public:
   explicit Streams(pfss::Material m, ring::Variant v = ring::Best());
   std::unique_ptr<Section> Open(int party, int section) const override;
   std::array<uint8_t, 16> TreeKey() const override;
-  // Of sections of a party's stream, for who expands them elsewhere.
+  // Derives the keys of sections of a party's stream, for callers that expand them elsewhere.
   Wiped<fss::Prg::Keys> KeysOf(int party, std::span<const uint32_t> sections) const;
 
  private:

@@ -1,8 +1,7 @@
-// Row functions: what a member of a group does to one row, a function a kind. Plain C++ that a device's compiler takes
-// as it is: pointers and counts, no container, exception, virtual call or intrinsic. Registers are words of 64 bits, an
-// element after the other; numbers are reduced to their ring; bits of strings beyond their length are zero. No branch
-// and no address depends on a secret: which operands are public is said where it matters. What a kind computes is
-// pfss/op.hpp.
+// Row functions: one function per kind computes a member of a group on one row. They are plain C++ that a device's
+// compiler accepts: pointers and counts, no container, exception, virtual call or intrinsic. Registers are 64-bit
+// words, one element after another. Numbers are reduced to their ring; bits of strings beyond their length are zero. No
+// branch and no address depends on a secret; comments name the public operands. pfss/op.hpp defines the kinds.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +15,10 @@
 #define SUF_ROW inline
 #endif
 
-// SUF_UNROLL: of a loop whose bounds a printed kernel knows, so that what it indexes are registers. SUF_ROLLED: of a
-// long one within which they do not matter, so that the text stays short.
 #ifdef SUF_PRINTED
+// Unrolls a loop whose bounds a printed kernel knows, so that the words it indexes are registers.
 #define SUF_UNROLL _Pragma("unroll")
+// Keeps a long loop rolled, so that the text stays short.
 #define SUF_ROLLED _Pragma("unroll 1")
 #else
 #define SUF_UNROLL
@@ -34,16 +33,16 @@ using Word = uint64_t;
 
 SUF_ROW constexpr Word LowBits(int k) { return k >= 64 ? ~Word{0} : (Word{1} << k) - 1; }
 SUF_ROW constexpr int WordsOf(int bits) { return (bits + 63) / 64; }
-// Those that an element's last word has.
+// Returns the bits of an element's last word.
 SUF_ROW constexpr int TopBits(int bits) { return (bits - 1) % 64 + 1; }
 
-// Every bit of the word where `bit` is 1, which may be a secret.
+// Returns all ones if `bit` is 1, otherwise zero. `bit` may be secret.
 SUF_ROW Word Mask(Word bit) {
 #ifdef __CUDA_ARCH__
-  return Word(int64_t(bit << 63) >> 63);  // two instructions wherever the bit is
+  return Word(int64_t(bit << 63) >> 63);  // two instructions for any position of the bit
 #else
   Word mask = Word{0} - (bit & 1);
-  asm("" : "+r"(mask));  // a host's compiler that knows it to be one of two words may branch
+  asm("" : "+r"(mask));  // a host's compiler that knows the two possible values may branch
   return mask;
 #endif
 }
@@ -68,9 +67,8 @@ SUF_ROW void Zero(Word* out, size_t words) {
 
 // ---- PRG words
 
-// Random: an element of `bits` bits that lies `at` bytes into its section. block(i, to) makes block i of the section,
-// 16 bytes: whose AES that is, and what of it is kept, is the caller's affair. An element of up to 8 bytes is in one
-// block.
+// Computes an element of `bits` bits that lies `at` bytes into its section. `block(i, to)` writes the 16 bytes of block
+// i of the section. The caller provides the AES and may cache blocks. An element of up to 8 bytes is in one block.
 template <class Block>
 SUF_ROW void Random(const Block& block, uint64_t at, int bits, Word* out) {
   const size_t bytes = fss::ElementBytes(bits), words = size_t(WordsOf(bits));
@@ -88,7 +86,7 @@ SUF_ROW void Random(const Block& block, uint64_t at, int bits, Word* out) {
 
 // ---- messages: element i of k bits is bits [i k, (i + 1) k) of a string of bytes, low bit first
 
-// The k bits from bit `at` on. It reads the bytes that hold them, and no other.
+// Reads the k bits from bit `at` on, and only the bytes that hold them.
 SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
   for (int w = 0; w < WordsOf(k); ++w) {
     const int many = w + 1 < WordsOf(k) ? 64 : TopBits(k);
@@ -101,11 +99,11 @@ SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
   }
 }
 
-// k bits to bit `at` on of a message of `end` bits; a byte's other bits stay, and what the last byte has beyond
-// `end` is zero. Rows may come in any order, but a byte that two of them share has no owner: rows that share one are
-// one thread's. Rows 8 i to 8 i + 7 of a plane that begins at a whole byte share none with others, and 64 of them are
-// whole words: a device's thread emits its rows into words of its own, `at` and `end` counted from them, and writes
-// those.
+// Writes k bits to a message of `end` bits, from bit `at` on. The other bits of a byte stay. The last byte's bits
+// beyond `end` become zero. Rows may come in any order, but one thread must emit all rows that share a byte. Rows 8 i
+// to 8 i + 7 of a plane that begins at a whole byte share no byte with other rows. 64 of them are whole words. So a
+// device's thread emits its rows into words of its own and then writes these. There `at` and `end` count from its first
+// word.
 SUF_ROW void Emit(const Word* x, uint64_t at, int k, uint64_t end, uint8_t* out) {
   if (at + uint64_t(k) == end && end % 8) out[end / 8] &= uint8_t(LowBits(int(end % 8)));
   for (int w = 0; w < WordsOf(k); ++w) {
@@ -137,33 +135,34 @@ SUF_ROW void ExclusiveOr(const Word* a, const Word* b, size_t n, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = a[i] ^ b[i];
 }
-// ShiftLeft, ShiftRight: by s bits, 0 <= s <= 64.
+// Shifts left by s bits, 0 <= s <= 64.
 SUF_ROW void ShiftLeft(const Word* a, int s, size_t n, Word mask, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] << s & mask : 0;
 }
+// Shifts right by s bits, 0 <= s <= 64.
 SUF_ROW void ShiftRight(const Word* a, int s, size_t n, Word mask, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] >> s & mask : 0;
 }
-// The low bits; with all of them a copy.
+// Keeps the low bits; copies if the mask has all of them.
 SUF_ROW void Reduce(const Word* a, size_t n, Word mask, Word* out) {
   SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = a[i] & mask;
 }
 
-// ---- one-hot tables: strings of `size` = 2^w bits, secret like the positions; indices that are read with are public
+// ---- one-hot tables: strings of `size` = 2^w bits, secret like the positions; indices of reads are public
 
-// Element v of the unit vector of x.
+// Returns element v of the unit vector of x.
 SUF_ROW Word Unit(Word x, Word v) { return Equal(x, v); }
 
-// The string with bit `at` set; `at` is a secret below size.
+// Makes the string with bit `at` set; `at` is a secret below size.
 SUF_ROW void Hot(Word at, size_t size, Word* out) {
   SUF_UNROLL
   for (Word w = 0; 64 * w < size; ++w) out[w] = Mask(Equal(at >> 6, w)) & Word{1} << (at & 63);
 }
 
-// The bit at a place, which is a secret at the dealer.
+// Returns the bit at a place, which is secret at the dealer.
 SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   Word word = 0;
   SUF_UNROLL
@@ -171,7 +170,7 @@ SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   return word >> (at & 63) & 1;
 }
 
-// Of the bits at places greater than `at`, which is public.
+// Returns the parity of the bits at places greater than `at`, which is public.
 SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
   Word sum = 0;
   SUF_UNROLL
@@ -182,30 +181,29 @@ SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
   return Parity(sum);
 }
 
-// Bit j = ParityAbove((x - b_j) mod size); m thresholds.
+// Sets bit j to `ParityAbove((x - b_j) mod size)`, for m thresholds.
 SUF_ROW void Above(const Word* t, size_t size, Word x, const int64_t* b, size_t m, Word* out) {
   Zero(out, (m + 63) / 64);
   for (size_t j = 0; j < m; ++j) out[j / 64] |= ParityAbove(t, size, (x - Word(b[j])) & (size - 1)) << (j % 64);
 }
 
-// Of the lowest `width` bits of the public z, digit j of a number: bit 2j of the result is lt_j, bit 2j - 1
-// eq_j.
+// Compares the lowest `width` bits of the public z, digit j of a number. Bit 2j of the result is lt_j, bit 2j - 1 eq_j.
 SUF_ROW Word Digit(Word z, const Word* table, int64_t width, size_t j) {
   const size_t size = size_t{1} << width;
   const Word at = z & (size - 1), lt = ParityAbove(table, size, at) << (2 * j);
   return j ? lt | Point(table, size, at) << (2 * j - 1) : lt;
 }
-// Of all digits of z; a table a digit.
+// Compares all digits of z, with one table per digit.
 SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, size_t digits) {
   Word out = 0;
   for (size_t j = 0; j < digits; z >>= widths[j], ++j) out |= Digit(z, tables[j], widths[j], j);
   return out;
 }
 
-// kTableSteps: log2 of the words of the widest table, 2^10 bits.
+// log2 of the words of the widest table, which has 2^10 bits.
 inline constexpr int kTableSteps = 4, kMostTableWords = 1 << kTableSteps;
 
-// Moved: for each power of two of words that is in the public `at`, word w becomes word from(w, power).
+// Replaces word w by word from(w, power), for each power of two of words that is in the public `at`.
 template <class From>
 SUF_ROW void Moved(Word* x, size_t words, Word at, const From& from) {
   Word y[kMostTableWords];
@@ -221,7 +219,7 @@ SUF_ROW void Moved(Word* x, size_t words, Word at, const From& from) {
   }
 }
 
-// m bits from the public place `lo` on, cyclically.
+// Reads m bits from the public place `lo` on, cyclically.
 SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
   const Word at = lo & (size - 1);
   if (size <= 64) {
@@ -229,7 +227,7 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
     *out = (x >> at | x << 1 << (size - 1 - at)) & LowBits(int(m));
     return;
   }
-  // whole words, then bits
+  // Rotates by whole words, then by bits.
   const size_t words = size / 64;
   Word x[kMostTableWords];
   SUF_UNROLL
@@ -241,9 +239,9 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
              (m - 64 * w < 64 ? LowBits(int(m - 64 * w)) : ~Word{0});
 }
 
-// OverBits: f(j, mask) for bits first .. first + m - 1 of a string: their numbers from 0 on, and words of all ones
-// where they are set. Word by word, so that each is a register, and 8 bits at a time, so that loads are under way
-// together, shifts are constants and the text stays short.
+// Calls f(j, mask) for bits first .. first + m - 1 of a string. Here j counts from 0, and mask is all ones if the bit
+// is set. It goes word by word, so that each word is a register. It takes 8 bits at a time, so that loads overlap,
+// shifts are constants and the text stays short.
 template <class F>
 SUF_ROW void OverBits(const Word* bits, size_t first, size_t m, const F& f) {
   SUF_UNROLL
@@ -260,13 +258,13 @@ SUF_ROW void OverBits(const Word* bits, size_t first, size_t m, const F& f) {
   }
 }
 
-// Each run of 2^b bits and its neighbour, b < 6.
+// Swaps each run of 2^b bits with its neighbour, b < 6.
 SUF_ROW Word Swapped(Word x, int b) {
   constexpr Word kEach[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
                             0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
   return (x >> (1 << b) & kEach[b]) | (x & kEach[b]) << (1 << b);
 }
-// Bit i of the word is bit 63 - i.
+// Reverses the bits of a word.
 SUF_ROW Word Mirrored(Word x) {
 #ifdef __CUDA_ARCH__
   return __brevll(x);
@@ -275,8 +273,8 @@ SUF_ROW Word Mirrored(Word x) {
   return x;
 #endif
 }
-// Bit i is the string's bit (x - i) mod size; Exchanged: its bit x xor i. By these the words of a table are read
-// in their order, which is the same for all rows, wherever x is.
+// Sets bit i to the string's bit (x - i) mod size. With this and Exchanged, all rows read a table's words in the same
+// order, independent of x.
 SUF_ROW void Down(const Word* t, size_t size, Word x, Word* out) {
   const size_t words = (size + 63) / 64;
   Word mirror[kMostTableWords];
@@ -284,6 +282,7 @@ SUF_ROW void Down(const Word* t, size_t size, Word x, Word* out) {
   for (size_t w = 0; w < words; ++w) mirror[w] = Mirrored(t[words - 1 - w]) >> (size < 64 ? 64 - size : 0);
   Rotate(mirror, size, size - 1 - x, size, out);
 }
+// Sets bit i to the string's bit x xor i.
 SUF_ROW void Exchanged(const Word* t, size_t size, Word x, Word* out) {
   const size_t words = (size + 63) / 64;
   SUF_UNROLL
@@ -295,7 +294,7 @@ SUF_ROW void Exchanged(const Word* t, size_t size, Word x, Word* out) {
   Moved(out, words, x, [](size_t w, size_t by) { return w ^ by; });
 }
 
-// Exclusive or of the table's words at (x - j) mod size over the set bits j.
+// Returns the XOR of the table's words at (x - j) mod size over the set bits j.
 SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
   Word down[kMostTableWords], sum = 0;
   Down(t, size, x, down);
@@ -303,8 +302,7 @@ SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
   return sum;
 }
 
-// Select: of each of some columns, `size` words one behind the other, the sum of the words at (x - j) mod size;
-// SelectX: at x xor j; over the set bits j.
+// Sums word j of each column over the set bits j. Columns of `size` words lie one after another.
 template <class T>
 SUF_ROW void Summed(const Word* bits, size_t size, const T* table, size_t columns, Word mask, T* out) {
   SUF_UNROLL
@@ -316,12 +314,14 @@ SUF_ROW void Summed(const Word* bits, size_t size, const T* table, size_t column
   SUF_UNROLL
   for (size_t c = 0; c < columns; ++c) out[c] &= T(mask);
 }
+// Sums the words at (x - j) mod size of each column over the set bits j.
 template <class T>
 SUF_ROW void Select(const Word* t, size_t size, Word x, const T* table, size_t columns, Word mask, T* out) {
   Word down[kMostTableWords];
   Down(t, size, x, down);
   Summed(down, size, table, columns, mask, out);
 }
+// Sums the words at x xor j of each column over the set bits j.
 template <class T>
 SUF_ROW void SelectX(const Word* t, size_t size, Word x, const T* table, size_t columns, Word mask, T* out) {
   Word exchanged[kMostTableWords];
@@ -331,7 +331,7 @@ SUF_ROW void SelectX(const Word* t, size_t size, Word x, const T* table, size_t 
 
 // ---- strings of bits
 
-// Dot: sum of table_j over the set bits first + j; m words.
+// Returns the sum of table_j over the set bits first + j; m words.
 template <class T>
 SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
   T sum = 0;
@@ -339,7 +339,8 @@ SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
   return sum;
 }
 
-// Bit j = 1[x < b_j]: the borrow of x - b_j, without a comparison, since x may be a secret; m thresholds.
+// Sets bit j to 1[x < b_j], for m thresholds. It takes the borrow of x - b_j without a comparison, because x may be
+// secret.
 SUF_ROW void Less(Word x, const int64_t* b, size_t m, Word* out) {
   Zero(out, (m + 63) / 64);
   for (size_t j = 0; j < m; ++j) {
@@ -348,12 +349,12 @@ SUF_ROW void Less(Word x, const int64_t* b, size_t m, Word* out) {
   }
 }
 
-// Bit j as word j of m.
+// Writes bit j to word j of m.
 SUF_ROW void Unbits(const Word* x, size_t m, Word* out) {
   for (size_t j = 0; j < m; ++j) out[j] = Bit(x, j);
 }
 
-// Bit i = parity of x and mask i, each of `words` words; m masks.
+// Sets bit i to the parity of x AND mask i, each of `words` words; m masks.
 SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word* out) {
   SUF_UNROLL
   for (size_t at = 0; at < m; at += 64) {
@@ -368,10 +369,10 @@ SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word*
   }
 }
 
-// ---- the borrow polynomial (poly.hpp): h are the opened bits, public; rho and the monomials are secret
+// ---- the borrow polynomial (poly.hpp): the opened bits h are public; rho and the monomials are secret
 
-// Its constant, the borrow of the first `digits` digits that h itself shows; an int, of which the XOR world
-// reads the low bit.
+// Returns the polynomial's constant, the borrow of the first `digits` digits that h itself shows. It is an integer; the
+// XOR world reads its low bit.
 SUF_ROW Word BorrowAt0(Word h, int digits) {
   Word borrow = h & 1;
   SUF_UNROLL
@@ -379,20 +380,21 @@ SUF_ROW Word BorrowAt0(Word h, int digits) {
   return borrow;
 }
 
-// Kept: x where the bit is 1, else 0. Turned: -x where it is 1, else x.
+// Returns x if the bit is 1, otherwise 0.
 template <class T>
 SUF_ROW T Kept(T x, Word bit) {
   return T(x & T(Mask(bit)));
 }
+// Returns -x if the bit is 1, otherwise x.
 template <class T>
 SUF_ROW T Turned(T x, Word bit) {
   const T turn = T(Mask(bit));
   return T((x ^ turn) - turn);
 }
 
-// Weighed: what h leaves of shares of V_j, the constant's included. As V_j = (V_{j-1} | re_j V_{j-1} | rl_j), he_j
-// passes what is left of the first part on, 1 - 2 he_j and 1 - 2 hl_j turn the others, and hl_j is added to the
-// constant.
+// Returns the sum of shares of V_j, the constant included, with the coefficients that h gives them.
+// V_j is `(V_{j-1} | re_j V_{j-1} | rl_j)`. The sum of the first part counts times he_j.
+// The factors of the others are 1 - 2 he_j and 1 - 2 hl_j. The constant gets hl_j.
 template <int kDigit, class T>
 SUF_ROW T Weighed(Word h, const T* v) {
   if constexpr (kDigit == 0) {
@@ -404,7 +406,7 @@ SUF_ROW T Weighed(Word h, const T* v) {
              Turned(v[2 * kPart], l) + Kept(v[0], l));
   }
 }
-// BorrowGrow: of `sum`, what h leaves of V_{j-1} without its constant, and of shares of group j makes that of V_j.
+// Returns the sum for V_j without its constant. It takes `sum`, the sum for V_{j-1}, and shares of group j.
 template <int kDigit, class T>
 SUF_ROW T BorrowGrow(Word h, T sum, const T* group) {
   if constexpr (kDigit == 0) {
@@ -415,7 +417,7 @@ SUF_ROW T BorrowGrow(Word h, T sum, const T* group) {
              Turned(group[pfss::PolySize(kDigit - 1)], h >> (2 * kDigit)));
   }
 }
-// BorrowA: what h leaves of shares of the monomials, group j at groups[j].
+// Returns the sum of shares of the monomials with the coefficients that h gives them. Group j is at groups[j].
 template <int kDigit = 0, class T>
 SUF_ROW T BorrowA(Word h, const T* const* groups, int digits, T sum = 0) {
   sum = BorrowGrow<kDigit>(h, sum, groups[kDigit]);
@@ -424,7 +426,7 @@ SUF_ROW T BorrowA(Word h, const T* const* groups, int digits, T sum = 0) {
   return sum;
 }
 
-// MonoGrow: V_d in the place of V_{d-1}, d >= 1; V_0 is (1, rl_0).
+// Replaces V_{d-1} by V_d, d >= 1; V_0 is (1, rl_0).
 template <class T>
 SUF_ROW void MonoGrow(Word rho, int d, T* out) {
   const int size = pfss::PolySize(d - 1);
@@ -432,7 +434,7 @@ SUF_ROW void MonoGrow(Word rho, int d, T* out) {
   for (int p = 0; p < size; ++p) out[size + p] = T(out[p] & (rho >> (2 * d - 1) & 1));
   out[2 * size] = T(rho >> (2 * d) & 1);
 }
-// MonoLast: group j >= 1 in the place of V_{j-1}.
+// Replaces V_{j-1} by group j >= 1.
 template <class T>
 SUF_ROW void MonoLast(Word rho, int j, T* out) {
   const int size = pfss::PolySize(j - 1);
@@ -440,7 +442,7 @@ SUF_ROW void MonoLast(Word rho, int j, T* out) {
   for (int p = 0; p < size; ++p) out[p] = T(out[p] & (rho >> (2 * j - 1) & 1));
   out[size] = T(rho >> (2 * j) & 1);
 }
-// Mono: group j of the monomials of rho, GroupSize(j) words of 0 or 1.
+// Computes group j of the monomials of rho, GroupSize(j) words of 0 or 1.
 template <class T>
 SUF_ROW void Mono(Word rho, int j, T* out) {
   if (j == 0) return void(out[0] = T(rho & 1));
@@ -449,7 +451,7 @@ SUF_ROW void Mono(Word rho, int j, T* out) {
   MonoLast(rho, j, out);
 }
 
-// Of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.
+// Turns a string s of `size` bits, zero beyond, into `(s and keep | middle | s and with | last)`. Returns the new size.
 SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last) {
   const int to = size + 1, words = WordsOf(size), all = 2 * size + 2;
   SUF_UNROLL
@@ -465,8 +467,8 @@ SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last
   return all;
 }
 
-// The nonlinear part of group j >= 1, re_j M_{j-1} with M_0 = (rl_0) and M_j = (M_{j-1} | re_j, re_j M_{j-1} |
-// rl_j), as a string of GroupBits(j) bits.
+// Computes the nonlinear part of group j >= 1, `re_j M_{j-1}`, as a string of GroupBits(j) bits. M_0 is (rl_0), M_j is
+// `(M_{j-1} | re_j, re_j M_{j-1} | rl_j)`.
 SUF_ROW void MonoX(Word rho, int j, Word* out) {
   const int words = WordsOf(pfss::GroupBits(j));
   Zero(out, size_t(words));
@@ -480,9 +482,9 @@ SUF_ROW void MonoX(Word rho, int j, Word* out) {
   for (int w = 0; w < words; ++w) out[w] &= Mask(rho >> (2 * j - 1));
 }
 
-// The share of the borrow bit, linear in the shares of rho and of groups 1 .. digits - 1, group j at groups[j
-// - 1]. C_j, what h leaves of the monomials without the constant, is (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j their
-// constant's.
+// Returns the share of the borrow bit, linear in the shares of rho and of groups 1 .. digits - 1. Group j is at
+// groups[j - 1]. C_j are the coefficients that h gives the monomials without the constant, c_j is the constant's. C_j
+// is `(he_j C_{j-1} | c_{j-1}, C_{j-1} | 1)`.
 SUF_ROW Word BorrowX(Word h, Word rho, const Word* const* groups, int digits) {
   Word c[(pfss::GroupBits(pfss::kMostDigitsX - 1) + 63) / 64] = {1};
   Word sum = rho & 1;

@@ -1,5 +1,5 @@
-// Each row function against its meaning, bit by bit, at every width; messages at every bit offset, in any order. That
-// rows computes the same as clear is backends_test.cpp's.
+// Checks each row function against its definition, bit by bit, at every width. Checks messages at every bit offset, in
+// any order. The file backends_test.cpp checks that rows computes the same as clear.
 #include "suf/grouping/rows_core.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using Ws = std::vector<Word>;
 class RowsCore : public testing::Test {
  protected:
   std::mt19937_64 rng{11};
-  // n strings of `bits` bits in whole words.
+  // Makes n strings of `bits` bits in whole words.
   Ws Strings(size_t n, int bits) {
     Ws v(n * size_t(WordsOf(bits)));
     for (Word& w : v) w = rng();
@@ -29,7 +29,7 @@ class RowsCore : public testing::Test {
   static Word At(const Ws& v, size_t bit) { return v[bit / 64] >> bit % 64 & 1; }
 };
 
-// Rows come in any order over bytes that held something else; no byte beyond the message is touched.
+// Emits rows in any order over bytes that held other data. No byte beyond the message is touched.
 TEST_F(RowsCore, MessagesAtEveryBit) {
   std::vector<int> all(64);
   std::iota(all.begin(), all.end(), 1);
@@ -46,7 +46,7 @@ TEST_F(RowsCore, MessagesAtEveryBit) {
       std::iota(order.begin(), order.end(), size_t{0});
       std::shuffle(order.begin(), order.end(), rng);
       for (size_t i : order) {
-        Ws dirty(&x[i * words], &x[i * words] + words);  // numbers may come unreduced
+        Ws dirty(&x[i * words], &x[i * words] + words);  // numbers may be unreduced
         if (k % 64) dirty.back() |= ~LowBits(TopBits(k));
         Emit(dirty.data(), i * size_t(k), k, n * size_t(k), got.data());
       }
@@ -64,7 +64,7 @@ TEST_F(RowsCore, MessagesAtEveryBit) {
     }
 }
 
-// A thread may write its rows to words of its own, and those to the message.
+// A thread may write its rows to words of its own, and these to the message.
 TEST_F(RowsCore, WholeWordsOfSeveralRows) {
   for (int k : {1, 7, 20, 33, 64}) {
     const size_t rows = 128;
@@ -201,8 +201,8 @@ TEST_F(RowsCore, Strings) {
   }
 }
 
-// The borrow's recursion b_j = lt_j + eq_j b_{j-1} on the bits that h and rho hide, as integers; and modulo 2. Of few
-// digits all h and rho.
+// Compares with the borrow's recursion `b_j = lt_j + eq_j b_{j-1}` on the bits that h and rho hide. It does so as
+// integers and modulo 2. With few digits all h and rho are tested.
 TEST_F(RowsCore, BorrowPolynomial) {
   for (int digits = 1; digits <= pfss::kMostDigitsX; ++digits) {
     const int bits = 2 * digits - 1;

@@ -8,7 +8,7 @@
 namespace suf::model {
 namespace {
 
-// Of every node of one class, from the plan and the whole numbers alone.
+// Returns the reaches of every node of one class, from the plan and the quantised weights alone.
 std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, const nn::Class& c) {
   nn::Measures measures(exec::Default());
   const nn::Options policy;
@@ -27,13 +27,13 @@ std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, con
   return reaches;
 }
 
-// A compiled model whose every run is held against its reaches and certificates.
+// A compiled model whose every run is checked against its reaches and certificates.
 class Prey {
  public:
   explicit Prey(Compiled c) : c_(std::move(c)), simulator_(c_.plan, c_.q), most_(c_.plan.graph.size(), 0.0) {
     for (const nn::Class& x : c_.plan.classes) reaches_[x.max_n] = Reaches(c_.plan, c_.q, x);
   }
-  // The largest |value| of every node.
+  // Returns the largest |value| of every node.
   std::vector<double> Run(const Text& ids) {
     const nn::Class& c = c_.plan.For(int(ids.size()));
     std::vector<double> most(c_.plan.graph.size(), 0.0);
@@ -60,7 +60,7 @@ class Prey {
     return most;
   }
   const nn::Plan& plan() const { return c_.plan; }
-  // near: the largest part of its bound that a node came to.
+  // Returns the largest part of its bound that a node has reached.
   double near(size_t node) const { return most_[node]; }
 
  private:
@@ -75,7 +75,7 @@ class Prey {
 
 const char* const kPresets[] = {"tiny", "tiny-gpt2", "tiny-llama"};
 
-// A preset's model with the first `count` rows of its table.
+// Returns a preset's model with the first `count` rows of its table.
 Model FewTokens(const char* preset, int64_t count) {
   Model m = RandomModel(preset, 11);
   const Folder folder;
@@ -106,12 +106,12 @@ TEST(Bounds, HoldForEveryTextOfAFewTokens) {
     }
     EXPECT_EQ(texts, prey.plan().min_tokens == 3 ? 125 + 625 : 5 + 25 + 125 + 625);
     EXPECT_GT(prey.near(0), 0.9)
-        << preset;  // a lookup's bound is a table's: some text comes to it, up to a position's sign
+        << preset;  // a lookup's bound is a table's: some text reaches it, up to a position's sign
     for (size_t i = 0; i < prey.plan().graph.size(); ++i) EXPECT_LE(prey.near(i), 1) << preset;
   }
 }
 
-// One token at a time, towards the largest |value| of a node.
+// Changes one token at a time, towards the largest |value| of a node.
 void Climb(Prey& prey, size_t node, std::mt19937_64& rng, int starts, int steps) {
   for (int start = 0; start < starts; ++start) {
     Text ids = Texts(rng(), 1, 8, 8)[0];
@@ -136,7 +136,7 @@ TEST(Bounds, HoldUnderHillClimbing) {
     }
 }
 
-// The simulator says so when weights are 64 times those that the plan was made for.
+// The simulator reports weights that are 64 times those of the plan.
 TEST(Bounds, ABrokenBoundIsSeen) {
   Compiled c = CompileFor(RandomModel("tiny-gpt2", 12), 8);
   nn::Tensor& table = c.q.at("0.table");
@@ -151,7 +151,7 @@ TEST(Bounds, ABrokenBoundIsSeen) {
   EXPECT_TRUE(hard);
 }
 
-// A weight times f.
+// Returns a weight times f.
 nn::Tensor Scaled(const nn::Tensor& t, double f) {
   nn::Ints v;
   for (int64_t i = 0; i < t.size(); ++i) v.push_back(int64_t(std::trunc(double(t[i]) * f)));
@@ -165,7 +165,7 @@ TEST(CheckWeights, RefusesAWeightTimes64AndNamesTheWire) {
     int tried = 0;
     for (auto& n : c.plan.graph.nodes()) {
       const nn::Operator& op = *c.plan.classes[0].ops[size_t(n->index)];
-      if (op.wrapped) continue;  // no bound of it has to fit
+      if (op.wrapped) continue;  // its bound need not fit
       for (const nn::Slot& s : op.Slots()) {
         if (s.name != "full" && s.name != "table") continue;
         const std::string name = nn::SlotName(c.plan, c.plan.classes[0], *n, s);

@@ -1,4 +1,4 @@
-// Configurations and files of the decoders: what is read, defaulted and refused.
+// Configurations and files of the decoders: fields that are read, defaulted and refused.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Families against plain forwards, before folding and after every pass; what each pass leaves in the graph.
+// Families against plain forwards, before folding and after every pass, and the graphs that each pass leaves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ bool None(const Graph& g, bool (*is)(const Node&, const T&)) {
   return true;
 }
 
-// What a graph still holds, a word each.
+// Returns the parts that a graph still holds, a word each.
 std::set<std::string> Left(const Graph& g) {
   std::set<std::string> left;
   auto add = [&](const char* what, bool none) {
@@ -102,8 +102,8 @@ TEST(Families, EachPassTakesWhatItSays) {
   using Words = std::set<std::string>;
   struct Case {
     const char* preset;
-    std::vector<Words> gone;  // by pass
-    Words came;               // with the residual
+    std::vector<Words> gone;  // parts that each pass removes
+    Words came;               // parts that appear with the residual
     size_t adds, norms, rescales;
   };
   const Words none, centre{"centre"}, gamma{"gamma"}, biases{"key bias", "value bias"}, rotary{"rotary"},

@@ -29,7 +29,7 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
        " are supported; use another model");
 }
 
-// A leaf's name with its number raised by one: a tensor of the next layer, or "".
+// Returns a leaf's name with its number raised by one, a tensor of the next layer, or "".
 std::string Beyond(const std::string& name, int64_t* layer) {
   for (size_t at = 0; (at = name.find('.', at)) != std::string::npos; ++at) {
     const char *begin = name.data() + at + 1, *end = name.data() + name.size();
@@ -98,7 +98,7 @@ void CheckWeightsFile(const std::filesystem::path& dir) {
   Fail(Cause::kInput, missing, "; name a model directory that has it");
 }
 
-// What a directory's files say, without the weights.
+// The description of a model by its directory's files, without the weights.
 struct Described {
   const Family& family;
   Modules modules;

@@ -1,5 +1,5 @@
-// The families once more, by hand: plain forwards on a checkpoint's tensors. No graph, no operator, no expression; what
-// builders and passes are measured against.
+// The families again, by hand: plain forwards on a checkpoint's tensors, without graph, operator or expression.
+// Builders and passes are measured against them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,15 +21,16 @@ struct Plain {
   int layers = 2, heads = 4, serving = 4;
   double eps = 1e-5;
 
-  // Of a tensor: row i; number i.
+  // Returns row i of a tensor.
   Row RowOf(const std::string& name, size_t i) const {
     const auto& t = w.Get(name);
     const auto at = t.values.begin() + int64_t(i) * t.shape.back();
     return {at, at + t.shape.back()};
   }
+  // Returns number i of a tensor.
   double At(const std::string& name, size_t i) const { return double(w.Get(name).values[i]); }
 
-  // x W^T + b of (outputs, inputs), as most checkpoints store it; b "" : none.
+  // Returns x W^T + b for W (outputs, inputs), as most checkpoints store it. An empty `bias` means none.
   Rows Linear(const Rows& x, const std::string& weight, const std::string& bias) const {
     Rows y;
     for (const Row& r : x) {
@@ -41,7 +42,7 @@ struct Plain {
     }
     return y;
   }
-  // x W + b of (inputs, outputs), columns [begin, end).
+  // Returns x W + b for W (inputs, outputs), columns [begin, end).
   Rows Conv(const Rows& x, const std::string& at, size_t begin, size_t end) const {
     const size_t cols = size_t(w.Get(at + ".weight").shape[1]);
     Rows y;
@@ -54,7 +55,7 @@ struct Plain {
     }
     return y;
   }
-  // LayerNorm with a bias, RMSNorm without.
+  // Returns LayerNorm with a bias, RMSNorm without one.
   Rows Norm(Rows x, const std::string& gamma, const std::string& beta) const {
     for (Row& r : x) {
       double mean = 0, square = 0;
@@ -83,7 +84,7 @@ struct Plain {
     }
     return y;
   }
-  // Pairs (c, c + half) of every head by the angle i 10000^(-c / half).
+  // Turns pairs (c, c + half) of every head by the angle i 10000^(-c / half).
   static Rows Turned(Rows x, size_t of) {
     for (size_t i = 0; i < x.size(); ++i)
       for (size_t h = 0; h < x[i].size(); h += of)
@@ -109,7 +110,7 @@ Rows Each(Rows x, F f) {
   return x;
 }
 
-// The mean of the last rows over its length. (d)
+// Returns the mean of the last rows over its length. (d)
 inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 4, 1e-12};
   Rows x;
@@ -138,7 +139,7 @@ inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
   return y;
 }
 
-// The logits of the last token. (vocabulary)
+// Returns the logits of the last token. (vocabulary)
 inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w};
   Rows x;
@@ -163,7 +164,7 @@ inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
   return p.Linear(norm({x.back()}, "ln_f"), "wte.weight", "")[0];
 }
 
-// Likewise.
+// Returns the logits of the last token. (vocabulary)
 inline Row PlainLlama(const nn::Weights& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 2, 1e-5};
   Rows x;

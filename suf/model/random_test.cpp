@@ -15,7 +15,7 @@
 namespace suf::model {
 namespace {
 
-// Mean and standard deviation.
+// Returns mean and standard deviation.
 std::pair<double, double> Spread(const std::vector<float>& v) {
   double sum = 0, squares = 0;
   for (float x : v) sum += x, squares += double(x) * x;
@@ -63,7 +63,7 @@ TEST(Random, TheSpreadIsThatOfARealModel) {
   EXPECT_EQ(t.Encode("[MASK] banana.")[1], 103);
 }
 
-// Bits of the levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
+// Returns the bits of levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
 std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
   std::vector<Text> texts;
   std::istringstream lines(ReadText("tests/data/calibrate.txt", 1 << 20));
@@ -78,7 +78,8 @@ std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
   return levels;
 }
 
-// A trained encoder's, at 128 tokens: all-MiniLM-L6-v2 has 7, 6, 6, 5, 6, 5. Plain weights make keys that flatter.
+// Like a trained encoder's at 128 tokens: all-MiniLM-L6-v2 has 7, 6, 6, 5, 6, 5. Plain weights give bundles that are
+// too small.
 TEST(Random, TheScoresAreThoseOfATrainedEncoder) {
   const Preset& tiny = FindPreset("bert-tiny");
   const auto levels = [](const Preset& p) {

@@ -1,4 +1,4 @@
-// For tests of families: what a configuration gives, and those that are refused, each for one field.
+// For tests of families: configurations that are refused, each for one field, and leaves of a graph.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace suf::model {
 
-// A leaf of a graph, by name; null: none.
+// Returns a leaf of a graph by name; null if there is none.
 inline const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
   for (const nn::Leaf& leaf : g.leaves())
     if (leaf.name == name) return &leaf;
@@ -22,7 +22,7 @@ struct Case {
   std::string sentence;
 };
 
-// `good` with each case's field changed.
+// Expects a refusal of `good` with each case's field changed.
 inline void ExpectRefused(const nlohmann::json& good, const std::vector<Case>& cases) {
   const Folder folder;
   for (const Case& c : cases) {

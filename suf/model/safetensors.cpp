@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kHeaderLimit = 100'000'000;  // bytes, as the reference reader
+constexpr uint64_t kHeaderLimit = 100'000'000;  // bytes, as in the reference reader
 constexpr size_t kDimensionLimit = 8;
 constexpr const char* kAgain = "fetch or export it again";
 
@@ -36,7 +36,7 @@ uint64_t Natural(const std::filesystem::path& file, const std::string& name, con
   return v.get<uint64_t>();
 }
 
-// One tensor of the header, its fields checked against each other and against `size` bytes of data.
+// Returns one tensor of the header, with its fields checked against each other and against `size` bytes of data.
 Safetensors::Tensor Entry(const std::filesystem::path& file, const std::string& name, const json& v, uint64_t size) {
   if (!v.is_object() || v.size() != 3 || !v.contains("dtype") || !v.contains("shape") || !v.contains("data_offsets")) {
     Bad(file, "tensor ", name, " must have dtype, shape and data_offsets and nothing else");

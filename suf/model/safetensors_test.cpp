@@ -10,7 +10,7 @@
 namespace suf::model {
 namespace {
 
-// The length of `header`, the header, `data` zero bytes.
+// Returns the length of `header`, the header, and `data` zero bytes.
 std::string File(const std::string& header, size_t data) {
   const uint64_t n = header.size();
   return std::string(reinterpret_cast<const char*>(&n), sizeof n) + header + std::string(data, '\0');
@@ -118,7 +118,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_THROW(WriteSafetensors(file, std::vector<NewTensor>{{"f", {7}, f}}), Bug);
 }
 
-// Every half: its value by the definition of IEEE 754 binary16.
+// Every half has its value by the definition of IEEE 754 binary16.
 TEST(Safetensors, HalvesAreExact) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -145,7 +145,7 @@ TEST(Safetensors, HalfTensorsAreWidened) {
   EXPECT_EQ(s.Floats("b", {2}), (std::vector<float>{1, -3}));
 }
 
-// Infinities and NaNs of every type, last of their tensor.
+// Infinities and NaNs of every type, as the last number of their tensor.
 TEST(Safetensors, WhatIsNotFiniteIsRefused) {
   const Folder folder;
   const auto file = folder.path() / "x.safetensors";

@@ -1,5 +1,5 @@
-// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python (its
-// layer 1 for every layer): an independent statement of every gate's cost.
+// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python. This is
+// an independent statement of every gate's cost. Every layer has the costs of its layer 1.
 #include "suf/pfss/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@
 namespace suf::model {
 namespace {
 
-// {w, lo, hi}; the schedule looks at no values and at no cover.
+// Returns groups {w, lo, hi} of ones. The schedule depends on no values and on no cover.
 std::vector<func::Group> Constant(std::vector<std::array<int, 3>> groups) {
   std::vector<func::Group> out;
   for (auto [w, lo, hi] : groups) out.push_back({w, lo, hi, std::vector<int64_t>(size_t(hi - lo), 1)});
   return out;
 }
 
-// Ring, scale and parameters of every node with such an end of its place.
+// Ring, scale and parameters of every node whose place has such an end.
 struct Numbers {
   nn::Plan plan;
   nn::Class* c = &plan.classes.emplace_back();
@@ -82,7 +82,7 @@ nn::Plan MiniLm() {
   p.Set<nn::Map>("z_ffn1", 28, 24, [](nn::Map& m) { m.full = 14; });
   p.Set<nn::Activation>("gelu/gelu", 35, 16, [](nn::Activation& a) {
     a.shift = 14, a.lines = {5, 10, 6, std::vector<int64_t>(512), std::vector<int64_t>(512)};
-    // no two lines in a row are one; offsets are opened in 20 bits, slopes in 7
+    // No two successive lines are equal. Offsets are opened in 20 bits, slopes in 7.
     for (size_t i = 0; i < 512; ++i)
       a.lines.offset[i] = int64_t(i * 101 % 130000) + 120000, a.lines.rise[i] = int64_t(i % 31);
   });
@@ -111,7 +111,7 @@ TEST(Schedule, MiniLmAt32Tokens) {
   struct Bits {
     int64_t key, online, offline;
   };
-  // A norm's word R is dealt one bit narrower than there when the variance's ring is the widest: 12288 bits.
+  // A norm's word R is dealt one bit narrower than there if the variance's ring is the widest: 12288 bits.
   const std::map<std::string, Bits> want = {{"attention", {39316608, 8636928, 1056768}},
                                             {"proj", {0, 749568, 749568}},
                                             {"norm1", {14769824 - 12288, 1575168, 0}},
@@ -129,12 +129,12 @@ TEST(Schedule, MiniLmAt32Tokens) {
     ++seen;
   }
   EXPECT_EQ(seen, 36);
-  // both bundles are equally heavy, within one percent
+  // Both bundles are equally heavy, within one percent.
   EXPECT_LT(std::abs(s.key_bits(0) - s.key_bits(1)), s.key_bits(0) / 100);
 }
 
-// With sums of squares of z, of 119 and 67 bits, a layer has four flights fewer; its norms' keys are 1.18 and 1.06 of
-// what they were.
+// With sums of squares of z, of 119 and 67 bits, a layer has four flights fewer. Its norms' keys grow to 1.18 and 1.06
+// times.
 TEST(Schedule, MiniLmWithSumsOfZ) {
   nn::Plan plan = MiniLm();
   for (auto& op : plan.classes[0].ops) {

@@ -1,5 +1,5 @@
-// Every combination of a layer's segments, each with a pairwise covering set of the choices inside it: the real
-// protocol of both parties gives the simulator's words, and the channel's counters are the schedule's.
+// Every combination of a layer's segments, each with a pairwise covering set of the choices inside it. The real
+// protocol of both parties gives the simulator's words, and the channel's counters equal the schedule's.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 // One choice for every operator of a plan that has it.
 struct Inside {
-  const char* borrow;  // stages of every cut; "dcf": none
+  const char* borrow;  // stages of every cut; "dcf": no stage
   const char* rows;
   const char* tail;
   bool narrow;
@@ -23,7 +23,7 @@ constexpr const char* kBorrows[] = {"1", "2", "3", "dcf"};
 constexpr const char* kRowMaxima[] = {"StepDcf", "RowLut", "RowLut/tree"};
 constexpr const char* kTails[] = {"e", "payload"};
 
-// Every two choices of two kinds are in one of them.
+// Returns choices in which every two options of two kinds occur together.
 std::vector<Inside> Covering() {
   std::vector<Inside> out;
   for (size_t b = 0; b < 4; ++b)
@@ -42,7 +42,8 @@ TEST(Covering, HasEveryPair) {
   EXPECT_EQ(pairs.size(), 4u * 3 + 4 * 2 + 4 * 2 + 3 * 2 + 3 * 2 + 2 * 2);
 }
 
-// The option that a knob takes: of stages, or the end of a lowering's name, or itself; nothing where it has none.
+// Returns the option that a knob takes: that of the stages, the end of a lowering's name, or itself. Empty if it has
+// none.
 std::optional<size_t> Wish(const nn::Knob& k, const Inside& x) {
   const std::string stages = x.borrow == std::string("dcf") ? "1" : x.borrow, narrow = x.narrow ? "/narrow" : "";
   std::vector<std::string> names{x.borrow, x.tail};
@@ -93,13 +94,13 @@ class Chooser {
   std::set<std::tuple<size_t, size_t, size_t>> never_;  // node, knob, option: of these segments
 };
 
-// A decoder's configuration with one layer; an encoder's norms lie behind a layer, so it has two.
+// Returns a decoder's configuration with one layer. An encoder's norms lie behind a layer, so it has two.
 std::string OneLayer(const std::string& preset) {
   if (preset == "tiny") return "";
   return Replaced(FindPreset(preset.c_str()).config, preset == "tiny-gpt2" ? "n_layer" : "num_hidden_layers", "2", "1");
 }
 
-// A plan of these segments, with the shifts that were fitted for it.
+// Returns a plan of these segments, with the shifts that were fitted for it.
 Compiled Segmented(const char* preset, int segments) {
   Compiled c{RandomModel(preset, 3, OneLayer(preset)), {}, {}};
   nn::CompileOptions o;
@@ -114,9 +115,9 @@ Compiled Segmented(const char* preset, int segments) {
   return c;
 }
 
-// A shift that fails on a text: 15 nats too high for one head, whose sums are too small, and as much too low for
-// another, whose entries are at the cap. Both are named, row by row, and the parties compute the specification's words
-// all the same.
+// A shift that fails on a text. It is 15 nats too high for one head, whose sums are too small. It is as much too low
+// for another, whose entries are at the cap. Both are named, row by row, and the parties still compute the
+// specification's words.
 TEST(Shift, ThatFailsIsNamedAndStaysExact) {
   for (int segments : {1, 15}) {
     Compiled c = Segmented("tiny", segments);
@@ -174,7 +175,7 @@ TEST_P(Segments, SegmentWithEveryPairOfChoicesInside) {
       pfss::Trace t;
       nn::Build(t, plan, int(ids.size()));
       ++serial;
-      if (!traces.insert(t.digest()).second) continue;  // nothing in it has this choice
+      if (!traces.insert(t.digest()).second) continue;  // no operator has this choice
       const Outcome got = RunProtocol(plan, c.q, ids, *every[serial / 2 % every.size()], serial);
       EXPECT_EQ(got.y, nn::Simulator(plan, c.q).Run(ids).y);
       flights.insert(got.flights);

@@ -12,7 +12,7 @@
 namespace suf::model {
 namespace {
 
-// The tiny model and files of sentence-transformers beside it.
+// The tiny model, and files of sentence-transformers beside it.
 class Sentences : public ::testing::Test {
  protected:
   void SetUp() override { WriteRandomModel(folder_.path(), FindPreset("tiny"), 1); }
@@ -20,7 +20,7 @@ class Sentences : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
     folder_.Write(name, text);
   }
-  // modules.json of these classes, each with its package's path before it.
+  // Writes modules.json of these classes, each with its package's path before it.
   void Modules(std::vector<std::string> types) {
     json list = json::array();
     for (size_t i = 0; i < types.size(); ++i)
@@ -71,7 +71,7 @@ TEST_F(Sentences, TheModelMayLieInAFolderOfItsOwn) {
   Write("mean/config.json", kMean);
   Write("modules.json", R"([{"path": "0_Transformer", "name": "a", "type": "sentence_transformers.models.Transformer"},
       {"path": "mean", "name": "b", "type": "sentence_transformers.models.Pooling"}, {"path": "", "name": "c", "type": "sentence_transformers.models.Normalize"}])");
-  // the third module's settings would be read from a config.json here, and there is none
+  // the third module's settings would be read from a config.json here, which does not exist
   const Model m = Load(folder_.path());
   EXPECT_EQ(m.weights.tensors().size(), tensors);
   EXPECT_EQ(m.vocabulary.file, folder_.path() / "0_Transformer" / "vocab.txt");

@@ -1,4 +1,4 @@
-// For tests of other rooms: a small random encoder of any shape, and texts of its vocabulary, the same from a seed.
+// For tests of other modules: a small random encoder of any shape, and texts of its vocabulary, by a seed.
 #pragma once
 #include <algorithm>
 #include <random>
@@ -14,14 +14,14 @@ namespace suf::model {
 
 using Text = std::vector<int32_t>;
 
-// The random model of a preset, through its files.
+// Returns the random model of a preset, through its files.
 inline Model Written(const Preset& preset, uint64_t seed) {
   const Scratch dir;
   WriteRandomModel(dir.path, preset, seed);
   return Load(dir.path);
 }
 
-// An encoder's shape; the vocabulary has at most 128 entries.
+// The shape of an encoder. The vocabulary has at most 128 entries.
 struct Small {
   int64_t d = 16, heads = 2, ff = 32, vocab = 8, layers = 2, positions = 16;
 };
@@ -34,7 +34,7 @@ inline Model SmallModel(uint64_t seed, const Small& s = {}) {
   return Written(Preset{"small", config.c_str()}, seed);
 }
 
-// `count` ones of least to longest tokens below `vocabulary`.
+// Returns `count` texts of least to longest tokens below `vocabulary`.
 inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest, int64_t vocabulary = 128) {
   std::mt19937_64 rng(seed);
   std::vector<Text> texts(size_t(count), Text{});
@@ -44,7 +44,7 @@ inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest,
   return texts;
 }
 
-// For texts of up to max_tokens; calibrated on random ones where none are given.
+// Returns a plan for texts of up to max_tokens. Without texts it is calibrated on random ones.
 inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& policy = {},
                           std::vector<Text> texts = {}) {
   nn::CompileOptions o;
@@ -53,8 +53,8 @@ inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& pol
   return nn::Compile(m.graph, m.weights, texts, o);
 }
 
-// Every softmax about a shift that a map of the queries' input predicts, of small weights; own: heads take
-// scores of their own.
+// Gives every softmax a shift that a map of the queries' input predicts, with small weights. `own`: heads use their own
+// scores.
 inline Model Shifted(Model m, bool own) {
   std::mt19937_64 rng(7);
   std::vector<nn::Node*> all;
@@ -80,7 +80,7 @@ inline Model Shifted(Model m, bool own) {
   return m;
 }
 
-// Of every operator's choices the first of these names that it has, in every class of a plan.
+// Sets every operator's knobs, in every class of a plan, to the first of these names that they have.
 inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
   for (nn::Class& c : plan->classes) {
     for (nn::OperatorPtr& op : c.ops)
@@ -96,8 +96,8 @@ inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
 inline constexpr std::initializer_list<const char*> kFewestFlights{"dcf",          "StepDcf",  "payload", "summands",
                                                                    "WindowBoth/1", "RowLut/1", "1"};
 
-// As for a far link: the segments with the fewest flights, and every choice inside them that saves one; tables
-// of few pieces, each of which is a read of a DCF. m: a Shifted model.
+// Returns a plan as for a far link. It has the segments with the fewest flights, and every choice inside them that
+// saves one. Its tables have few pieces, each of which is a read of a DCF. `m` is a Shifted model.
 inline nn::Plan FarPlan(const Model& m, int max_tokens) {
   nn::Options policy;
   for (const nn::Segment& s : nn::Segments()) policy.*s.field = 1;
@@ -108,8 +108,8 @@ inline nn::Plan FarPlan(const Model& m, int max_tokens) {
   return plan;
 }
 
-// ForInputs: set(party, name, words) of every input of a trace of these ids: P0's weights, W - B of P1 under a fresh B,
-// B of the dealer (party 2); "tokens" of P1.
+// Calls set(party, name, words) for every input of a trace of these ids. P0 has the weights, P1 has W - B under a fresh
+// B, and the dealer (party 2) has B. P1 also has "tokens".
 template <class F>
 void ForInputs(const nn::Plan& plan, const nn::Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng,
                F set) {

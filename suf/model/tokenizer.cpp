@@ -22,7 +22,7 @@ struct Tokenizer::Rules {
 
   size_t size = 0, longest = 0;  // longest: code points of an entry
   Pieces first, rest;            // entries that start a word; "##" ones, without it
-  AddedTokens raw, normalised;   // matched in the text as it is; in what lies between those, normalised
+  AddedTokens raw, normalised;   // matched in the raw text; in the text between those, normalised
   int32_t unknown = 0, begin = 0, end = 0;
 };
 
@@ -78,7 +78,7 @@ void Tokenizer::Rules::EncodePlain(std::u32string_view normalised_text, Ids* ids
   }
 }
 
-// Greedy, longest piece first; a word that cannot be covered is one [UNK].
+// Encodes a word greedily, longest piece first. A word that cannot be covered is one [UNK].
 void Tokenizer::Rules::EncodeWord(const std::u32string& word, Ids* ids) const {
   const size_t before = ids->size();
   for (size_t at = 0; at < word.size() && word.size() <= kWordLimit;) {

@@ -20,7 +20,7 @@ const Tokenizer& Own() {
   return t;
 }
 
-// Every line of a golden file, which Hugging Face `tokenizers` wrote (tools/tokenizer_golden.py).
+// Compares every line of a golden file, which Hugging Face `tokenizers` wrote (tools/tokenizer_golden.py).
 void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least_empty) {
   std::ifstream in(kData + file);
   int lines = 0, empty = 0;
@@ -42,7 +42,7 @@ void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least
 
 TEST(Tokenizer, EqualsHuggingFace) { ExpectGolden(Own(), "tokens.jsonl", 6); }
 
-// Matched raw or normalised, as single words, with the spaces beside them, inside each other, in other letters.
+// Added tokens match raw or normalised text, as single words, with spaces beside them, nested, or in other letters.
 TEST(Tokenizer, AddedTokensEqualHuggingFace) {
   ExpectGolden(Tokenizer::Load(kData + "tokenizer.json"), "added.jsonl", 0);
 }
@@ -52,7 +52,7 @@ nlohmann::json AddedJson() {
   return nlohmann::json::parse(in);
 }
 
-// What a tokenizer.json says without its added tokens, and of which only the model is there, is what vocab.txt says.
+// A tokenizer.json without its added tokens, or with the model alone, is equivalent to vocab.txt.
 TEST(Tokenizer, ATokenizerJsonSaysWhatVocabTxtSays) {
   nlohmann::json plain = AddedJson(), added = nlohmann::json::array();
   for (const auto& t : plain["added_tokens"])
@@ -107,7 +107,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
     bad[nlohmann::json::json_pointer(place)] = value;
     ExpectSentence([&] { (void)Tokenizer::Of(bad.dump(), "t"); }, sentence);
   }
-  // fields that are not there at all
+  // fields that are missing
   for (const char* field : {"normalizer", "pre_tokenizer", "post_processor", "added_tokens", "model"}) {
     nlohmann::json bad = good;
     bad.erase(field);
@@ -115,7 +115,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
   }
 }
 
-// Two added tokens that are one in the normalised text, or none: which of them the reference takes is chance.
+// If two added tokens are one in the normalised text, or empty, chance decides which one the reference takes.
 TEST(Tokenizer, AddedTokensThatNormaliseToOneAreRefused) {
   for (const char* content : {"HELLO world", "\xcc\x81"}) {
     nlohmann::json bad = AddedJson();
@@ -142,7 +142,7 @@ TEST(Tokenizer, APointerOrAPageIsNamed) {
                    "vocab.txt is an HTML page, not the file itself; download");
 }
 
-// Every code point there is, between two letters.
+// Every code point, between two letters.
 TEST(Tokenizer, WordsOfEveryCodePoint) {
   std::ifstream in(kData + "words.txt");
   char32_t next = 0;

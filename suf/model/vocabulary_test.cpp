@@ -19,7 +19,7 @@ json Token(int id, const std::string& content, bool special = false) {
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-// Of kLines; with `added` tokens.
+// Returns the tokenizer.json of kLines with `added` tokens.
 json Json(const std::vector<json>& added = {}) {
   json j = json::parse(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "suf/base/file.hpp"
-#include "suf/net/internal/pipe.hpp"
+#include "suf/net/pipe.hpp"
 
 namespace suf::net {
 
@@ -42,8 +42,7 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-// Makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
-// for them.
+// A thread that tags the long frames of a direction, in order, so that no computing thread waits for tags.
 class Channel::Tagger {
  public:
   static constexpr size_t kLong = 64 << 10;
@@ -57,7 +56,7 @@ class Channel::Tagger {
     thread_.join();
   }
   static void Tag(Direction& d, View header, View payload) { d.frames.Add(d.tags->Next(header, payload)); }
-  // Own: a payload that does not stay where it is.
+  // Adds a frame. Copies the payload unless it stays in place.
   void Add(View header, View payload, bool stays) {
     Item item{Bytes(header.begin(), header.end()), payload, {}};
     if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
@@ -67,7 +66,7 @@ class Channel::Tagger {
     }
     changed_.notify_all();
   }
-  // Until no item reads this memory; of none: until there is no item.
+  // Waits until no item reads this memory; without an argument, until there is no item.
   void Wait(std::optional<View> memory = std::nullopt) {
     std::unique_lock l(m_);
     changed_.wait(l, [&] {
@@ -185,7 +184,7 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   Book(true, kind, header, payload, true);
 }
 
-// That a frame, which is no refusal, is the next one and of one of these kinds.
+// Ends the session unless the frame, which is no refusal, is the next one and of one of these kinds.
 void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
   if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
     EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
@@ -261,13 +260,13 @@ void Channel::Refuse(Refusal code) noexcept {
   try {
     Writer w;
     w.Put(uint16_t(code));
-    if (sending_) {  // what is left of a frame that has begun, so that the refusal is seen behind it
+    if (sending_) {  // complete a frame that has begun, so that the peer finds the refusal behind it
       const Bytes zeros(length_);
       PutUpTo(*sending_, zeros, left_at_, length_);
     }
     Put(EncodeHeader(w.bytes().size(), kRefuse, next_sent_++), w.bytes());
     Linger();
-  } catch (...) {  // the peer is gone; our own sentence says what matters
+  } catch (...) {  // the peer is gone; our own error message matters
   }
   timeout_ = before;
 }
@@ -302,8 +301,8 @@ class QueueChannel final : public Channel {
   struct Shared {
     std::mutex m;
     std::condition_variable changed;
-    std::deque<Frame> queue[2];        // queue[i]: towards end i
-    std::atomic<size_t> waiting[2]{};  // its frames, for who watches
+    std::deque<Frame> queue[2];        // queue[i] leads to end i
+    std::atomic<size_t> waiting[2]{};  // frames in each queue, for polling
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
       std::lock_guard lock(m);

@@ -1,4 +1,4 @@
-#include "suf/net/internal/join.hpp"
+#include "suf/net/join.hpp"
 
 #include <algorithm>
 
@@ -12,11 +12,11 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kJoinBytes = 32 + 1 + 32;
 constexpr Millis kLook{50}, kPatience{2000};
 
-// What only the ends of the first connection can say of another one between them. Name: of a session, which
-// tells nothing of its exporter.
+// Returns a proof about another connection that only the ends of the first connection can compute.
 Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& exporter) {
   return Hmac(first.exporter(), {AsView(label), View(&index, 1), exporter});
 }
+// Returns the name of a session, which reveals nothing about its exporter.
 Hash NameOf(const Channel& first) { return Hmac(first.exporter(), {AsView("suf session")}); }
 
 constexpr size_t kSeatBytes = 16;
@@ -48,7 +48,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   const auto deadline = Clock::now() + wait;
   const Hash name = NameOf(first);
   std::unique_lock l(m_);
-  // whatever ends this call, TakeIn meets no channel that is gone
+  // on every exit, remove the entry, so that TakeIn finds no destroyed channel
   struct Entry {
     ~Entry() {
       if (!l.owns_lock()) l.lock();
@@ -67,7 +67,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   const auto missing = [&] {
     return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
   };
-  // a peer to whom all its seats were promised goes on over the first connection, before we have the last pipe
+  // a peer that was promised all its seats continues on the first connection before we have the last pipe
   const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; }); };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
@@ -88,7 +88,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
 
 bool Lobby::Expects(const std::string& seat) {
   std::unique_lock l(m_);
-  // the session's first connection may still be in our end of its handshake
+  // our end of the session's first handshake may still be running
   changed_.wait_for(l, kPatience, [&] { return seats_.contains(seat); });
   return seats_.erase(seat);
 }
@@ -109,7 +109,7 @@ void Lobby::TakeIn(TlsChannel& side) {
   const auto index = r.Get<uint8_t>();
   const Hash proof = r.GetHash();
   std::unique_lock l(m_);
-  // its first connection may still be in our end of its handshake
+  // our end of the session's first handshake may still be running
   changed_.wait_for(l, kPatience, [&] { return waiting_.contains(name); });
   const auto seat = [&]() -> Seat* {
     const auto found = waiting_.find(name);

@@ -1,4 +1,4 @@
-#include "suf/net/internal/stream.hpp"
+#include "suf/net/stream.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ void Stream::Wake() {
   if (asleep_) (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-// To who watches.
+// Publishes the state for the thread that polls.
 void Stream::Tell() {
   const bool due = !in_.empty() && in_.front().headed == kHeader;
   leaving_ = out_.size(), length_ = due ? in_.front().room.size() : 0, came_ = due ? in_.front().at + 1 : 0;
@@ -60,7 +60,7 @@ void Stream::Tell() {
 
 void Stream::Send(View header, View payload, size_t from, size_t to) {
   const size_t at = share_.Bytes(from, payload.size()), end = share_.Bytes(to, payload.size());
-  if (from && at == end) return;  // nothing of it is ours
+  if (from && at == end) return;  // none of it is ours
   {
     const auto l = Locked(m_);
     if (over_) return;
@@ -86,7 +86,7 @@ uint64_t Stream::LeftWithout(View memory) {
 }
 
 bool Stream::Came(size_t bytes) const {
-  const size_t came = came_;  // first: it is told last
+  const size_t came = came_;  // read first, because it is published last
   return came && came > share_.Bytes(bytes, length_);
 }
 
@@ -119,7 +119,7 @@ std::error_code Stream::failed() {
   return error_;
 }
 
-// What the socket takes now of our share; whether anything moved.
+// Sends as much of our share as the socket takes now. Returns whether anything moved.
 bool Stream::Write(Outgoing& o, std::error_code* error) {
   bool moved = false;
   while (!*error) {
@@ -137,7 +137,7 @@ bool Stream::Write(Outgoing& o, std::error_code* error) {
   return moved;
 }
 
-// What is here of our share, a burst at most; whether anything moved.
+// Reads the bytes of our share that have arrived, at most one burst. Returns whether anything moved.
 bool Stream::Read(Incoming& i, std::error_code* error) {
   const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
   while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {
@@ -155,7 +155,7 @@ bool Stream::Read(Incoming& i, std::error_code* error) {
 void Stream::Loop() {
   auto l = Locked(m_);
   while (!over_ && !error_) {
-    // the oldest of each direction; others may be added behind them
+    // the oldest of each direction; others may be added behind it
     const uint64_t asked = asked_;
     std::optional<Outgoing> o;
     if (!out_.empty()) o = out_.front();
@@ -174,7 +174,7 @@ void Stream::Loop() {
     if (written && o) out_.pop_front(), ++left_;
     if (i) in_[reading_] = *i;
     if (i && i->Whole(share_)) ++reading_;
-    // what is due since then may lie in our buffers already
+    // a frame that became due meanwhile may already lie in our buffers
     const bool due = !i && reading_ < in_.size(), moved = wrote || came || written || error;
     Tell();
     if (moved) ++moved_;

@@ -1,4 +1,4 @@
-// A peer that is silent, leaves, or sends more than is due, and a listener that stops.
+// Peers that are silent, leave, or send more than is due, and a listener that stops.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <future>
 
 #include "suf/net/internal/testing.hpp"
-#include "suf/net/internal/tls_channel.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_channel.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 namespace {
@@ -86,7 +86,7 @@ TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
   }));
 }
 
-// Until f holds.
+// Returns whether f became true in time.
 bool Within(Millis patience, const std::function<bool()>& f) {
   for (auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
     if (f()) return true;
@@ -110,7 +110,7 @@ TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   EXPECT_TRUE(gone.get_future().get());
 }
 
-// A client of the role `data` that writes what it likes into its TLS connection; waits for nothing.
+// A client of the role `data` that writes arbitrary bytes into its TLS connection and waits for nothing.
 struct Raw {
   explicit Raw(const Server& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
     std::error_code ec;
@@ -128,7 +128,7 @@ struct Raw {
     w.Put(length), w.Put(kind), w.Put(sequence);
     return w.Take();
   }
-  // Whether all of it went, in that time.
+  // Returns whether all bytes left in time.
   bool Write(View bytes, Millis patience = kAmple) {
     std::error_code ec;
     link->Queue(bytes, &ec);
@@ -139,7 +139,7 @@ struct Raw {
   std::shared_ptr<TlsLink> link;
 };
 
-constexpr Millis kBrief{300};  // of what never comes, however long one waits
+constexpr Millis kBrief{300};  // for events that never come, however long the wait
 
 size_t HeldBy(Channel& ch) { return dynamic_cast<TlsChannel&>(ch).held(); }
 
@@ -177,7 +177,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
       frames.insert(frames.end(), one.begin(), one.end());
       frames.resize(frames.size() + length);
     }
-    EXPECT_FALSE(raw.Write(frames, Millis{600})) << length;  // it is not read, so it does not go
+    EXPECT_FALSE(raw.Write(frames, Millis{600})) << length;  // it is not read, so it does not leave
     EXPECT_LE(held.get_future().get(), 8192u) << length;
     over.set_value();
   }
@@ -215,7 +215,7 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
 
 TEST(Tls, AStopFromAnotherThreadEndsDialingAndWaiting) {
   for (bool dialed : {false, true}) {
-    // the listener takes the connection; without a session it answers no greeting
+    // the system accepts the connection, but no process answers its greeting
     int deaf = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in at{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
     socklen_t size = sizeof at;

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "suf/net/internal/testing.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 namespace {
@@ -151,7 +151,7 @@ TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
 
 TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
   Server server(Echo, kAmple, {Role::kData});
-  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not take our certificate", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer rejected our certificate", [&] {
     auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
@@ -163,7 +163,7 @@ TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
   Server server(Echo);
   EXPECT_TRUE(Fails(Cause::kRefused, "is that of the dealer, not of the model owner",
                     [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
-  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not take our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner rejected our certificate"));
 }
 
 TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
@@ -194,7 +194,7 @@ TEST(Tls, ANewSessionHasANewExporter) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
-// For the thread sanitizer: the first handshakes of fresh credentials share what OpenSSL makes of their CA.
+// For the thread sanitizer: the first handshakes of fresh credentials share data that OpenSSL makes from their CA.
 TEST(Tls, FirstHandshakesMayComeTogether) {
   for (int i = 0; i < 4; ++i) {
     Server server(Echo);

@@ -1,5 +1,4 @@
-// Values that flow along the edges of a graph: tensors of reals (the float model) or of whole numbers (the
-// specification).
+// Values on the edges of a graph: tensors of reals (the float model) or of whole numbers (the specification).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,7 +13,7 @@ using pfss::Size;
 using Reals = std::vector<double>;
 using Ints = std::vector<int64_t>;
 
-// Array: row-major. Rows of `cols()` values; a score's shape is (heads, n, n).
+// A row-major tensor: rows of `cols()` values. A score's shape is (heads, n, n).
 template <class T>
 struct Array {
   Shape shape;

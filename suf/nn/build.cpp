@@ -1,12 +1,12 @@
-// Two tiles of a text in antiphase: rows [0, n1) and [n1, n), each through every operator on rows, a tick apart. Where
-// attention reads all rows, the tile that is ahead waits for the other and then falls a tick behind it:
+// Two tiles of a text in antiphase: rows [0, n1) and [n1, n). Each goes through every operator on rows, a tick apart.
+// Attention reads all rows. There the tile that is ahead waits for the other one and then falls a tick behind it:
 //
-//   tick        t     t+1    t+2    t+3
-//   tile a     k,q     .    scores  ..       waits two ticks with its q
-//   tile b      .     k,q   ..               with P0 at t+1, when P1 works on a
-//           (scores of b leave at t+1, those of a at t+2)
+//    tick        t     t+1    t+2    t+3
+//    tile a     k,q     .    scores  ..       waits two ticks with its q
+//    tile b      .     k,q   ..               with P0 at t+1, when P1 works on a
+//            (scores of b leave at t+1, those of a at t+2)
 //
-// A tile keeps its parity throughout, so each party works on one tile while the other party works on the other one.
+// A tile keeps its parity throughout. So each party works on one tile while the other party works on the other one.
 // (docs/mathematics.md#antiphase)
 #include "suf/nn/build.hpp"
 
@@ -20,7 +20,7 @@ namespace suf::nn {
 
 namespace {
 
-using Tiles = std::vector<AnyWire>;  // of a text, or the one of a single row
+using Tiles = std::vector<AnyWire>;  // the wires of a text's tiles, or the one wire of a single row
 
 template <class T>
 T JoinedAs(const AnyWire& a, const AnyWire& b) {
@@ -36,7 +36,7 @@ T JoinedAs(const AnyWire& a, const AnyWire& b) {
     return {hat, r};
   }
 }
-// Rows of both tiles.
+// Joins the rows of both tiles.
 AnyWire Joined(const Tiles& x) {
   if (x.size() == 1) return x[0];
   if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1]);
@@ -44,7 +44,7 @@ AnyWire Joined(const Tiles& x) {
   return JoinedAs<Wire<kPub>>(x[0], x[1]);
 }
 
-// A wire that the parties have so many ticks later; the masks wait for nothing.
+// Delays a wire at the parties by `ticks`. The masks wait for nothing.
 AnyWire Later(const AnyWire& w, int ticks) {
   return std::visit(
       [&](auto x) -> AnyWire {
@@ -58,7 +58,7 @@ AnyWire Later(const AnyWire& w, int ticks) {
       w);
 }
 
-// Whether a wire has this ring and shape, in a form that serves readers of that form.
+// Whether a wire has this ring and shape, in a form that serves readers of `form`.
 bool Lies(const AnyWire& w, Form form, int ring, const Shape& shape) {
   if (const auto* s = std::get_if<Summands>(&w)) return s->ring == ring && s->shape == shape;
   const bool both = std::holds_alternative<SharedWire<kPub>>(w);
@@ -96,17 +96,17 @@ class Builder {
 
   const Operator& OpOf(const nn::Node& n) const { return *c_.ops[size_t(n.index)]; }
   bool Last(const nn::Node& n) const { return &n == plan_.graph.nodes().back().get(); }
-  // Which rows of an input; the result is one wire.
+  // Returns the rows of an input that are read. The result is one wire.
   TakenRows Takes(const nn::Node& n, size_t k) const {
     const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
     return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
   }
-  // Whether the tiles' rows meet here for the first time since they were apart: scores.
+  // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
   bool Meets(const nn::Node& n) const {
     return OpOf(n).Gives() == Layout::kPairs && OpOf(*n.in[0]).Gives() == Layout::kRows;
   }
 
-  // Of which nodes a tile is read: behind the last keys a first row needs no other tile.
+  // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
   void FindNeeded() {
     needed_.assign(plan_.graph.size(), {false, false});
     needed_.back() = {true, true};
@@ -124,14 +124,14 @@ class Builder {
     }
   }
 
-  // A tile's rows, or (tile -1) all of a text, or one row.
+  // Builds a tile's rows, or (tile -1) all rows of a text or its one row.
   AnyWire Build(const nn::Node& node, std::span<const Tiles* const> in, Rows rows, int tile) {
     const Operator& op = OpOf(node);
     std::vector<AnyWire> x, behind;
     for (size_t k = 0; k < in.size(); ++k) {
       const Tiles& from = *in[k];
       if (from.empty()) {
-        x.emplace_back();  // of no use in this class
+        x.emplace_back();  // unused in this class
         continue;
       }
       const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : Takes(node, k);
@@ -153,8 +153,8 @@ class Builder {
       for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return Built(node, e, x);
   }
-  // What the operator makes, held to what Check promised its readers. A promise that does not hold refuses the
-  // plan: another party may have written it.
+  // Builds a node and checks the promises that Check made to its readers. A broken promise refuses the plan, because
+  // another party may have written it.
   AnyWire Built(const nn::Node& node, const Emission& e, std::span<const AnyWire> x) const {
     const Operator& op = OpOf(node);
     const std::string where = Str("nodes[", node.index, "] (", Graph::Where(node), ")");
@@ -170,7 +170,7 @@ class Builder {
       Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", error.what());
     }
   }
-  // Of the wire of a node's rows.
+  // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
     const int64_t rows = op.one_row ? 1 : e.rows;
     if (op.Gives() == Layout::kPairs || (op.Gives() == Layout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
@@ -178,7 +178,7 @@ class Builder {
     if (op.heads) return {op.heads, rows, op.dim / op.heads};
     return {rows, op.dim};
   }
-  // Both tiles of a node as one wire, made once.
+  // Joins both tiles of a node to one wire, once.
   AnyWire Whole(const nn::Node& node, const Tiles& x) {
     auto [at, fresh] = whole_.try_emplace(node.index);
     if (fresh) at->second = Joined(x);

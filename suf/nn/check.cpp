@@ -1,5 +1,5 @@
-// What a plan must satisfy beyond its fields' ranges: what follows from one another along the edges. Every operator
-// checks its own parameters.
+// The conditions on a plan beyond its fields' ranges: values that follow from one another along the edges. Every
+// operator checks its own parameters.
 #include <algorithm>
 #include <set>
 
@@ -18,7 +18,7 @@ Edges EdgesOf(const Node& n, const Ops& ops) {
 
 namespace {
 
-// Backward, from each reader to what it reads.
+// Derives forms and wrapping backward, from each reader to its inputs.
 void DeriveForms(const Graph& g, Ops& ops) {
   std::vector<std::optional<Form>> form(g.size());
   for (const OperatorPtr& op : ops) op->wrapped = true, op->summand_ring = 0;
@@ -62,7 +62,7 @@ std::string Place(const std::string& of, const Node& n) {
   return Str(of, ".nodes[", n.index, "] (", Graph::Where(n), ")");
 }
 
-// Their names, and that each has its classes, in order, up to the limit.
+// Checks the names of the variants, and that each has its classes, in order, up to the limit.
 void CheckVariants(const Plan& p) {
   std::set<std::string> names;
   for (size_t v = 0; v < p.variants.size(); ++v) {
@@ -127,7 +127,7 @@ void Check(const Plan& p) {
       try {
         op.Check(in, c.max_n, where);
         for (const Slot& s : op.Slots()) Wanted(s.scale >= 0, where, "a weight has a negative scale");
-      } catch (const Error& e) {  // of a function or a weight's expression, which know no node
+      } catch (const Error& e) {  // of a function or a weight's expression, which do not know the node
         if (std::string_view(e.what()).find(where) != std::string_view::npos) throw;
         Wanted(false, where, e.what());
       }

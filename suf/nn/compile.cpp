@@ -18,7 +18,7 @@ constexpr int kWidest = 64;
 
 int BitsOf(const Reach& r) { return BitLength(r.most()); }
 
-// One class, forward: edges with reaches, by node.
+// A forward pass over one class, with the edges and their reaches by node.
 class Walk {
  public:
   Walk(const Graph& g, Ops& ops) : ops_(ops), edges_(g.size()), rows_(g.size(), false) {
@@ -26,14 +26,14 @@ class Walk {
       for (const Node* r : g.Readers(&g.node(i)))
         rows_[i] = rows_[i] || ops[size_t(r->index)]->ReadsRows(rows_[size_t(r->index)]);
   }
-  // Whether a reader of the node looks at the length of its rows.
+  // Whether a reader of the node uses the length of its rows.
   bool Rows(const Node& n) const { return rows_[size_t(n.index)]; }
   Edges In(const Node& n) const {
     Edges in;
     for (const Node* x : n.in) in.push_back(edges_[size_t(x->index)]);
     return in;
   }
-  // The node's widths; its result's edge is kept.
+  // Returns the node's widths and keeps the edge of its result.
   std::vector<Width> Bound(const Node& n, const Facts& c) {
     Operator& op = *ops_[size_t(n.index)];
     const Edges in = In(n);
@@ -76,7 +76,7 @@ class Compiler {
   void Shift(std::span<const std::vector<int32_t>> texts);
   Class MakeClass(const Options& policy, int least, int n);
 
-  Weights weights_;  // the model's, and what is fitted
+  Weights weights_;  // the model's and the fitted ones
   const CompileOptions& o_;
   exec::Pool& pool_;
   Measures measures_;
@@ -95,8 +95,8 @@ Facts Compiler::FactsOf(const Node& n, Walk* walk) {
   return c;
 }
 
-// The ring that the wire behind n would need, had n's result this edge: its one reader and that one's own
-// are chosen on copies.
+// Returns the ring that the wire behind n would need if n's result had this edge. Its one reader and the reader of that
+// one are chosen on copies.
 int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
   const std::vector<Node*> readers = plan_.graph.Readers(&n);
   if (readers.size() != 1) return kWidest + 1;
@@ -121,7 +121,7 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
     for (const Width& w : widths)
       if (w.field) *w.field = w.bits;
   } catch (const Error&) {
-    return kWidest + 1;  // why, it says in its own turn, under its own name
+    return kWidest + 1;  // the reader throws it again in its own turn, under its own name
   }
   return next->Need(0, {e});
 }
@@ -146,7 +146,7 @@ void Compiler::Choose(const Node& n, Walk* walk) {
   }
 }
 
-// Backward: the ring of a wire is what its readers need.
+// Sets rings backward: a wire's ring is the widest that its readers need.
 void Compiler::Rings(Walk* walk) {
   const Graph& g = plan_.graph;
   for (size_t i = g.size(); i-- > 0;) {
@@ -160,7 +160,7 @@ void Compiler::Rings(Walk* walk) {
         if (r->in[k] == &n && reader.Uses(int(k))) ring = std::max(ring, reader.Need(int(k), in));
     }
     ring = std::max(ring, op.LeastRing());
-    const int limit = op.ring ? op.ring : kWidest;  // one that sets its own never grows
+    const int limit = op.ring ? op.ring : kWidest;  // a ring that the operator set itself never grows
     if (ring > limit)
       Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
            "; lower the scale of what it is made of, or set clamp=1 for a residual stream");
@@ -180,7 +180,7 @@ void Compiler::Certify(Walk* walk) {
   }
 }
 
-// Segments that the policy leaves to cost are as they are first.
+// Makes a class. Segments that the policy leaves to cost have their first choice.
 Class Compiler::MakeClass(const Options& policy, int least, int n) {
   policy_ = policy;
   for (const Segment& s : Segments())
@@ -207,7 +207,7 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
   return c;
 }
 
-// Fits what predicts a softmax's row sums, where texts are enough and it fits.
+// Fits the predictors of softmax row sums, if there are enough texts, and keeps those that fit.
 void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
   *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, [&](double done) { Tell("fit", done); });
@@ -217,7 +217,7 @@ void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
 }
 
-// The classes of one variant, chosen for its prices.
+// Makes the classes of one variant, chosen for its prices.
 void Compiler::MakeVariant(int variant) {
   const std::string& profile = plan_.variants[size_t(variant)].profile;
   const size_t first = plan_.classes.size();
@@ -229,7 +229,7 @@ void Compiler::MakeVariant(int variant) {
   }
   if (profile.empty()) return;
   const compiler::Prices prices = compiler::ParseProfile(profile).prices;
-  Start start;  // what the longer class chose
+  Start start;  // the choices of the longer class
   for (size_t i = plan_.classes.size(); i-- > first;) {
     const int least = i > first ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
     auto make = [&](const Options& policy) {
@@ -270,7 +270,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   return std::move(plan_);
 }
 
-// Refuses unless what a wire can reach fits what the plan gives it.
+// Refuses a wire that can reach more bits than the plan gives it.
 void Within(const std::string& wire, int bits, int most) {
   if (bits > most)
     Fail(Cause::kRefused, "wire ", wire, " can reach 2^", bits, " with these weights; the plan allows 2^", most,
@@ -307,7 +307,7 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
   for (const Class& c : plan.classes) {
     for (auto& n : plan.graph.nodes())
       for (const Slot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
-    Class own = c;  // Bound may point into its operator
+    Class own = c;  // widths of Bound may point into its operators
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
       Operator& op = *own.ops[size_t(n->index)];
@@ -316,7 +316,7 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
       if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
       const Edges in = walk.In(*n);
       const std::string where = Str(c.max_n, "/", Graph::Where(*n));
-      for (size_t k = 0; k < n->in.size(); ++k) {  // what it reads of an input fits the input's ring
+      for (size_t k = 0; k < n->in.size(); ++k) {  // the bits read of an input fit its ring
         if (own.ops[size_t(n->in[k]->index)]->wrapped || !op.Uses(int(k))) continue;
         Within(Str(c.max_n, "/", Graph::Where(*n->in[k])), op.Need(int(k), in), in[k].ring);
       }

@@ -19,7 +19,7 @@ T& Of(const Plan& plan, int n, const std::string& label) {
   throw Bug("there is no node " + label);
 }
 
-// Permuted: a tensor's rows (0) or columns (1) in another order.
+// Puts a tensor's rows (axis 0) or columns (axis 1) into another order.
 void Permute(Weights& w, const std::string& name, int axis, const std::vector<size_t>& order) {
   const Weights::Tensor was = w.Get(name);
   Weights::Tensor now = was;
@@ -31,7 +31,7 @@ void Permute(Weights& w, const std::string& name, int axis, const std::vector<si
   w.Set(name, now);
 }
 
-// [0, count), permuted within blocks of `block`.
+// Returns [0, count), permuted within blocks of `block`.
 std::vector<size_t> Shuffled(size_t count, size_t block, uint64_t seed) {
   Draws r(seed);
   std::vector<size_t> order(count);
@@ -64,14 +64,14 @@ TEST(Compile, ThreadsMakeNoDifference) {
             Serialize(Compile(g, w, texts, SmallOptions(), three)));
 }
 
-// Of random weights, for these prices.
+// Compiles a graph with random weights for these prices.
 Plan PlanFor(const Graph& g, const std::string& profile) {
   CompileOptions o = SmallOptions();
   o.variants = {{"one", profile}};
   return Compile(g, RandomWeights(g, 1), SmallTexts(2, 10, 16), o);
 }
 
-// The search keeps the flights of the fastest plan where they are dear, and takes the smaller key where it is.
+// The search saves flights if these are dear, and takes the smaller key if keys are dear.
 TEST(Compile, SearchesByPrices) {
   const Graph g = Before();
   auto bill = [&](const std::string& profile) {
@@ -86,7 +86,7 @@ TEST(Compile, SearchesByPrices) {
   const compiler::Bill far = bill("wan"), dear = bill("flight=1e-9,key=1e-3,keys=now");
   EXPECT_LT(far.flights, dear.flights);
   EXPECT_LT(dear.key[0], far.key[0]);
-  // one stage everywhere is what the search begins with: no flight more, and less key
+  // the search begins with one stage everywhere: its result has no more flights and less key
   Plan plain = PlanFor(g, "");
   for (auto& op : plain.classes[0].ops)
     for (Knob& k : op->Knobs()) k.set(0);
@@ -97,7 +97,7 @@ TEST(Compile, SearchesByPrices) {
   EXPECT_LT(far.key[0], one.key[0]);
 }
 
-// A block of maps and GELU whose work outweighs its flights.
+// Returns a block of maps and GELU whose work outweighs its flights.
 Graph Wide() {
   constexpr int64_t kDim = 256, kInner = 4096;
   Graph g;
@@ -126,7 +126,7 @@ Graph Wide() {
   return g;
 }
 
-// A plan for one machine with keys dealt now and one for a wide network: each is slower on the other's link.
+// Compares a plan for one machine with keys dealt now and one for a wide network. Each is slower on the other's link.
 TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
   const Graph g = Wide();
   auto bill = [&](const std::string& profile) {
@@ -142,7 +142,7 @@ TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
   EXPECT_LT(compiler::Seconds(other, far), compiler::Seconds(one, far));
 }
 
-// One variant for each profile, over one graph; each is what its profile alone gives.
+// Each profile gives one variant over the same graph, equal to the plan for that profile alone.
 TEST(Compile, MakesAVariantForEachProfile) {
   const Graph g = Before();
   const Weights w = RandomWeights(g, 1);
@@ -196,7 +196,7 @@ TEST(Compile, ReportsProgress) {
   EXPECT_EQ(last, 1);
 }
 
-// Longer texts lose ids before the last.
+// Longer texts lose ids before the last one.
 TEST(Compile, CutsLongTexts) {
   const Graph g = Before();
   const Weights w = RandomWeights(g, 1);
@@ -227,7 +227,7 @@ TEST(Compile, ClassesDoubleUpToTheLimit) {
   EXPECT_THAT(classes(3, 40), testing::ElementsAre(8, 16, 32, 40));
 }
 
-// The sum of a text's rows is as short as its least length makes it: fine tables reach further down.
+// The sum of a text's rows is as short as the least length makes it. Fine tables reach further down for shorter texts.
 TEST(Compile, LeastLengthsReachTheFloorOfASum) {
   const Graph g = After();
   const Weights w = RandomWeights(g, 1);
@@ -253,7 +253,7 @@ TEST(Compile, ShortTextsSkipAnOptionalRescale) {
   }
 }
 
-// The graph Before, the output maps of its branches times f.
+// Returns weights for the graph Before, with the output maps of its branches times f.
 Weights Loud(const Graph& g, float f) {
   Weights w = RandomWeights(g, 1);
   for (const char* name : {"o", "w2"}) {
@@ -302,7 +302,7 @@ std::string Refused(const std::function<void(Changed&)>& change, Cause code = Ca
 TEST(Compile, RefusesWithASentence) {
   EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Cause::kInput),
             "there is no calibration text; give at least one line");
-  // more tokens than positions: whether a calibration text has so many or not
+  // more tokens than positions: with or without a calibration text of that length
   EXPECT_THAT(Refused([](Changed& c) { c.options.max_tokens = int(kPositions) + 1; }, Cause::kInput),
               testing::HasSubstr("positions; lower the limit"));
   EXPECT_THAT(Refused(
@@ -371,7 +371,7 @@ TEST(Compile, RefusesWeightsOfAnotherModel) {
               testing::HasSubstr("the model's tensor w1 has another shape"));
 }
 
-// Rings are looked at, whatever the certificates say.
+// Rings are checked, whatever the certificates say.
 TEST(CheckWeights, LooksAtTheRingsOfEveryClass) {
   const Small m(After());
   for (size_t i = 0; i < m.plan.classes.size(); ++i) {

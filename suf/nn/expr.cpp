@@ -10,7 +10,7 @@
 namespace suf::nn {
 
 struct Expr::Node {
-  std::string op, name;  // name: of a leaf
+  std::string op, name;  // name: only of a leaf
   std::vector<Expr> args;
   std::vector<double> numbers;
   Shape shape;
@@ -19,7 +19,7 @@ struct Expr::Node {
 
 namespace {
 
-// A shape or a number that does not fit throws this; Parse and the builders say where.
+// Throws for a shape or a number that does not fit. Parse and the builders add its place.
 [[noreturn]] void Unfit(const std::string& why) { Fail(Cause::kRefused, "a weight's expression ", why); }
 
 void Want(bool holds, const char* why) {
@@ -43,7 +43,7 @@ int64_t Whole(double v) {
   return int64_t(v);
 }
 
-// Of op's result; refuses operands that do not fit.
+// Returns the shape of op's result; refuses operands that do not fit.
 Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vector<double>& x) {
   auto takes = [&](size_t args, size_t numbers) {
     Want(a.size() == args && x.size() == numbers, "has another number of operands than its operation");
@@ -149,7 +149,7 @@ std::string Expr::Text() const {
 
 namespace {
 
-// Of the text form; depth is bounded by the number of terms.
+// A reader of the text form. The number of terms bounds its depth.
 struct Input {
   std::string_view s;
   size_t at = 0;

@@ -7,7 +7,7 @@ namespace {
 
 Expr L(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
 
-// Store: "w" (2, 3), "g" (2), "b" (3), "t" (3, 2).
+// Returns the tensors "w" (2, 3), "g" (2), "b" (3) and "t" (3, 2).
 Weights Some() {
   Weights w;
   w.Set("w", {{2, 3}, {1, 2, 3, 4, 5, 9}});
@@ -18,7 +18,7 @@ Weights Some() {
 }
 const Expr kW = L("w", {2, 3}), kG = L("g", {2}), kB = L("b", {3}), kT = L("t", {3, 2});
 
-// Every operation: its text, its shape and its value by hand.
+// Every operation has the right text, shape and value, computed by hand.
 TEST(Expr, Operations) {
   struct Case {
     Expr e;
@@ -143,7 +143,7 @@ TEST(Expr, ParseRefusals) {
   }
 }
 
-// 64 operations are read, 65 are not, however they nest.
+// 64 operations are read and 65 are not, however they nest.
 TEST(Expr, MostTerms) {
   std::string text = "w[2]";
   for (int i = 1; i < Expr::kMostTerms; ++i) text = "centre(" + text + ")";

@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-constexpr int kRingBits = 64;  // of every function in a plan: its reader names the ring
+constexpr int kRingBits = 64;  // ring of every function in a plan; its reader names the ring that it wants
 
 int BitsFor(size_t n) {
   int bits = 1;
@@ -25,7 +25,7 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
   }
 }
 
-// Entries a piece of a table; 1 unless it has more entries than a function has pieces.
+// Returns the entries a piece of a table: 1 unless it has more entries than a function has pieces.
 size_t Across(size_t entries) {
   size_t across = 1;
   while (across < size_t(func::kMostOutputs) && (entries > across * func::kMostPieces || entries % across)) ++across;
@@ -76,7 +76,7 @@ void Visitor::Table(const char* name, Ints* entries) {
   func::Suf f;
   if (sees()) {
     const size_t across = Across(entries->size());
-    Ints first;  // of each piece
+    Ints first;  // the first entry of each piece
     for (size_t i = 0; i < entries->size(); i += across) first.push_back((*entries)[i]);
     const func::Group all{0, 0, int64_t(first.size()), first};
     f = func::FromGroups("table", {&all, 1}, BitsFor(first.size()), kRingBits);
@@ -86,7 +86,7 @@ void Visitor::Table(const char* name, Ints* entries) {
   }
   Function(name, &f);
   if (!fills()) return;
-  if (f.outputs > 1 && f.degree == 0 && f.end == f.pieces.size()) {  // as many pieces as points: each is one
+  if (f.outputs > 1 && f.degree == 0 && f.end == f.pieces.size()) {  // as many pieces as points: each piece is one
     entries->clear();
     for (const func::Piece& p : f.pieces)
       for (const auto& c : p.poly) entries->push_back(int64_t(c[0]));

@@ -23,7 +23,7 @@ TEST(Fields, Octaves) {
 }
 
 TEST(Fields, Table) {
-  for (size_t size : {1, 2, 3, 8, 100, 1 << 16, 1 << 17, 3 << 16}) {  // rows of 2 and 3 in the last ones
+  for (size_t size : {1, 2, 3, 8, 100, 1 << 16, 1 << 17, 3 << 16}) {  // the last ones have rows of 2 and 3
     Ints table = Numbers(size, 1000, size), back;
     Recorder r;
     r.Table("t", &table);

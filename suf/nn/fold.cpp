@@ -17,13 +17,13 @@ std::vector<Node*> Of(const Graph& g) {
   return out;
 }
 
-// What writes a value that only norms (through sums) read writes it without its mean.
+// Removes the mean from a value that only norms read, directly or through sums, where the value is written.
 void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
   if (!done->insert(n).second) return;
   if (Pool* pool = n->As<Pool>(); pool || n->As<Add>()) {
     for (size_t i = 0; i < n->in.size(); ++i) {
       const bool as_it_is =
-          n->in[i]->As<Norm>() != nullptr;  // others read this one: it is centred as it enters the sum
+          n->in[i]->As<Norm>() != nullptr;  // other nodes read this one, so it is centred as it enters the sum
       if (Add* add = n->As<Add>()) add->centred[i] = as_it_is;
       if (!as_it_is) Unmean(g, n->in[i], done);
     }
@@ -66,7 +66,7 @@ void ResidualIntoMap(Graph& g) {
   }
 }
 
-// Gamma and beta of a norm into a map that reads it, directly or through a pool.
+// Moves gamma and beta of a norm into a map that reads it, directly or through a pool.
 void Absorb(Node* reader, const Node* via, const Norm& norm, bool summed) {
   Map& m = *reader->As<Map>();
   std::vector<Map::Term> terms;
@@ -101,11 +101,11 @@ void GammaIntoReaders(Graph& g) {
     for (Node* r : g.Readers(n)) todo.push_back({r, n, false});
     for (size_t i = 0; i < todo.size(); ++i) {
       const Place at = todo[i];
-      if (Pool* pool = at.reader->As<Pool>()) {  // row-wise: it lets both through
+      if (Pool* pool = at.reader->As<Pool>()) {  // row-wise, so both pass through it
         for (Node* r : g.Readers(at.reader)) todo.push_back({r, at.reader, pool->kind == Pool::kSum});
       } else if (at.reader->As<Map>()) {
         Absorb(at.reader, at.via, norm, at.summed);
-      } else {  // a diagonal map of its own between
+      } else {  // a diagonal map of its own goes between
         Map m;
         m.terms = {{Map::kDiag, 0, norm.gamma}}, m.bias = norm.beta, m.by_length = at.summed, m.key = "linear";
         Node* map = g.After(at.via, std::make_unique<Map>(std::move(m)), {}, "z_pool");
@@ -118,7 +118,7 @@ void GammaIntoReaders(Graph& g) {
 }
 
 void BiasThroughAttention(Graph& g) {
-  for (Node* n : Of<WeightedSum>(g)) {  // a row of the softmax sums to 1: the value bias moves behind the output map
+  for (Node* n : Of<WeightedSum>(g)) {  // a row of the softmax sums to 1, so the value bias moves behind the output map
     const WeightedSum& sum = *n->As<WeightedSum>();
     Map* v = n->in[1]->As<Map>();
     std::vector<Node*> readers = g.Readers(n);
@@ -166,7 +166,7 @@ Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = comp
   return r;
 }
 
-// What a product reads is narrow; what enters a stream is as wide as it.
+// Inserts rescales: a product reads narrow wires, and a branch becomes as wide as the stream that it enters.
 void InsertRescales(Graph& g) {
   std::vector<Node*> all;
   for (auto& n : g.nodes()) all.push_back(n.get());
@@ -183,13 +183,13 @@ void InsertRescales(Graph& g) {
     auto adds = [](Node* r) { return r->As<Add>() != nullptr; };
     auto norms = [](Node* r) { return r->As<Norm>() != nullptr; };
     if (Map* m = x->As<Map>(); m && any(multiplies)) {
-      // a product of gates waits for its activation: a rescale in two stages costs no flight
+      // a gated product waits for its activation, so a rescale in two stages costs no flight
       const bool waits = any([](Node* r) { return r->As<Product>() != nullptr; });
       const auto stages = waits ? compiler::kBeside : compiler::kOnPath;
       const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
       insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
-      // may go un-truncated into the output map where a norm reads that one
+      // it may go un-truncated into the output map if a norm reads that map
       bool norm_behind = true;
       for (Node* r : readers)
         for (Node* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);

@@ -1,5 +1,5 @@
-// Passes: graph to graph. Each keeps the real function; after all of them every norm is a plain one, every affine part
-// of a norm is in its readers' weights, and products read narrow wires. (docs/mathematics.md#folding)
+// Passes from graph to graph. Each keeps the real function. After all of them every norm is a plain one, and products
+// read narrow wires. Every affine part of a norm is then in its readers' weights. (docs/mathematics.md#folding)
 #pragma once
 #include <functional>
 
@@ -10,13 +10,13 @@ namespace suf::nn {
 struct Pass {
   const char* name;
   void (*run)(Graph&);
-  const char* what;  // a sentence
+  const char* what;  // the effect, in a sentence
 };
 
-// In order. centre, residual, gamma, bias, rotate, merge, rescale.
+// Returns the passes in order: centre, residual, gamma, bias, rotate, merge, rescale.
 std::span<const Pass> Passes();
 
-// All passes; after(pass, graph) is called after each. The result is numbered.
+// Runs all passes and calls after(pass, graph) after each. The result is numbered.
 Graph Fold(const Graph& g, const std::function<void(const Pass&, const Graph&)>& after = {});
 
 }  // namespace suf::nn

@@ -1,4 +1,4 @@
-// Passes on graphs by hand: what each rewrites, and what it refuses.
+// Passes on graphs by hand: their rewrites and their refusals.
 #include "suf/nn/fold.hpp"
 
 #include <gmock/gmock.h>
@@ -18,14 +18,14 @@ double Difference(const Graph& a, const Graph& b, const Weights& w, std::span<co
   return most;
 }
 
-// After every pass the same function.
+// Returns the folded graph, and expects the same function after every pass.
 Graph Folded(const Graph& g, uint64_t seed = 1) {
   const Weights w = RandomWeights(g, seed);
   const std::vector<int32_t> ids{3, 1, 4, 1, 5};
   return Fold(g, [&](const Pass& p, const Graph& now) { EXPECT_LT(Difference(g, now, w, ids), 1e-9) << p.name; });
 }
 
-// The node with a label.
+// Returns the node with a label.
 const Node& Find(const Graph& g, const std::string& label) {
   for (auto& n : g.nodes())
     if (n->label == label) return *n;
@@ -126,7 +126,7 @@ TEST(Fold, RelativePositionsStay) {
   EXPECT_EQ(Find(g, "scores").As<Scores>()->relative.Text(), "relative(relative[6,2], 16)");
 }
 
-// Grouped heads: a row of the softmax serves several, so the value bias stays where it is.
+// A row of the softmax serves several grouped heads, so the value bias stays at its map.
 TEST(Fold, AValueBiasOfGroupedHeadsStays) {
   Graph g = Before();
   Node& v = g.node(6);
@@ -135,7 +135,7 @@ TEST(Fold, AValueBiasOfGroupedHeadsStays) {
   EXPECT_EQ(Bias(Folded(g), "z_v"), "v.bias[8]");
 }
 
-// A rotated key bias is not the same for a whole row: it stays.
+// A rotated key bias is not the same for a whole row, so it stays.
 TEST(Fold, ARotatedKeyBiasStays) {
   Graph g = Before();
   Node& k = g.node(4);
@@ -144,7 +144,7 @@ TEST(Fold, ARotatedKeyBiasStays) {
   EXPECT_EQ(Bias(Folded(g), "z_qk"), "beside(zeros(16), k.bias[8])");
 }
 
-// What reads a norm through no map gets a diagonal one.
+// A reader of a norm that is no map gets a diagonal map.
 TEST(Fold, ANormWithAReaderThatIsNoMapGetsAMapOfItsOwn) {
   Graph g;
   Node* x = NormOf(g, Embedding(g, true), "n0", true);
@@ -182,7 +182,7 @@ TEST(Fold, WhatCannotBeFoldedIsRefused) {
     EXPECT_EQ(Refusal([&] { Fold(g); }),
               "the operator embed/gelu cannot be written without its mean; this graph cannot be folded");
   }
-  {  // a rotation of what two read
+  {  // a rotation of a node that two nodes read
     Graph g;
     Node* m = FullMap(g, Embedding(g, true), "a", kWidth, kWidth, false, "linear", "a");
     Rotary r;

@@ -10,7 +10,7 @@ struct RealModel::State {
   const Graph& graph;
   const Weights& weights;
   exec::Pool& pool;
-  std::map<std::string, Reals> values;  // by an expression's text
+  std::map<std::string, Reals> values;  // by the text of an expression
 };
 
 RealModel::RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool)

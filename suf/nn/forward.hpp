@@ -1,4 +1,4 @@
-// The float model, in double: the yardstick for an integer result, and what calibration sees.
+// The float model, in double. Integer results are measured against it, and calibration reads its values.
 #pragma once
 #include <functional>
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace suf::nn {
 
-// A graph, folded or not, with its weights evaluated once. From one thread at a time.
+// A graph, folded or not, with its weights evaluated once. Only one thread at a time may use it.
 class RealModel {
  public:
-  // graph and weights must outlive it.
+  // Keeps references: `graph` and `weights` must outlive it.
   RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool = exec::Default());
   ~RealModel();
   RealModel(const RealModel&) = delete;
   RealModel& operator=(const RealModel&) = delete;
-  // Run: the last node's rows. ids: each below the vocabulary. see: by node, gets what operators record of their
-  // inputs. each: gets every node's value.
   using Each = std::function<void(const Node&, const RealArray&)>;
+  // Returns the last node's rows. Each id must be below the vocabulary. `see` receives, by node, the ranges that
+  // operators record of their inputs. `each` receives every node's value.
   RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr, const Each& each = {}) const;
 
  private:
@@ -26,7 +26,7 @@ class RealModel {
   std::unique_ptr<State> s_;
 };
 
-// Cosine of two vectors of one length.
+// Returns the cosine of the angle between two vectors of one length.
 double Cosine(std::span<const double> a, std::span<const double> b);
 
 }  // namespace suf::nn

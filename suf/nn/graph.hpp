@@ -1,6 +1,6 @@
-// A model: a graph of operators. A family builds it from its configuration, with no scale, ring or party in it
-// (suf/model); passes fold it (fold.hpp); a plan stores it with the parameters of every length class (plan.hpp); all
-// else are readings, loops over its nodes. (docs/mathematics.md#graph)
+// A model as a graph of operators. A family builds it from its configuration, without scales, rings or parties
+// (suf/model). Passes fold it (fold.hpp). A plan stores it with the parameters of every length class (plan.hpp).
+// Everything else is a reading: a loop over its nodes. (docs/mathematics.md#graph)
 #pragma once
 #include <string>
 #include <vector>
@@ -9,19 +9,19 @@
 
 namespace suf::nn {
 
-// An operator, the nodes that it reads, and where it is: `scope` for costs, `label` for its wire.
+// An operator and the nodes that it reads. `scope` is its place in the model, for costs; `label` names its wire.
 struct Node {
   OperatorPtr op;
   std::vector<Node*> in;
   std::string scope, label;
-  int index = 0;  // in the graph, after Number
+  int index = 0;  // in the graph; set by Graph::Number
   template <class T>
   T* As() const {
     return dynamic_cast<T*>(op.get());
   }
 };
 
-// Tensor of a checkpoint, as a builder names it; kind: for random models.
+// A tensor of a checkpoint, as a builder names it. `kind` is for random models.
 struct Leaf {
   enum Kind : uint8_t { kTable, kProjection, kBias, kGamma };
   std::string name;
@@ -29,7 +29,7 @@ struct Leaf {
   Kind kind = kProjection;
 };
 
-// Nodes in order of emission; a node reads earlier nodes; the last one is the result.
+// The nodes in order of emission. A node reads earlier nodes, and the last one is the result.
 class Graph {
  public:
   Graph() = default;
@@ -50,12 +50,12 @@ class Graph {
 
   // ---- rewriting
   std::vector<Node*> Readers(const Node* n) const;
-  // A new node behind `at` in emission order, in its scope.
+  // Adds a node behind `at` in emission order, in the scope of `at`.
   Node* After(const Node* at, OperatorPtr op, std::vector<Node*> in, std::string label);
-  // All readers of `was` but `with` itself read `with`.
+  // Makes all readers of `was`, except `with` itself, read `with`.
   void Replace(const Node* was, Node* with);
   void Remove(const Node* n);
-  // Drops nodes that nobody reads.
+  // Removes the nodes that no node reads, except the last one.
   void Prune();
 
   // ---- reading
@@ -63,12 +63,12 @@ class Graph {
   Node& node(size_t i) const { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  // Gives nodes their index. Throws Cause::kRefused when a node reads a later one or takes other inputs, naming
-  // it.
+  // Gives each node its index. Throws Cause::kRefused, naming the node, if it reads a later one or takes another number
+  // of inputs.
   void Number();
-  // A line a node.
+  // Returns one line for each node.
   std::string Text() const;
-  // "0/attention/z_qk" of a node.
+  // Returns a node's place, such as "0/attention/z_qk".
   static std::string Where(const Node& n);
 
  private:
@@ -77,11 +77,11 @@ class Graph {
   std::string scope_;
 };
 
-// What takes the place of the graph's own operators: those of one length class, by node.
+// The operators of one length class by node, in place of the graph's own.
 using Ops = std::vector<OperatorPtr>;
 
-// Forward: f(node, values of its inputs) over the nodes in order; a value is freed after its last reader. The last
-// one's.
+// Calls f(node, values of its inputs) over the nodes in order, and returns the last node's value. A value is freed
+// after its last reader.
 template <class T, class F>
 T Forward(const Graph& g, F f) {
   std::vector<T> value(g.size());

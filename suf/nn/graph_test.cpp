@@ -75,7 +75,7 @@ TEST(Graph, RewritingKeepsOrderAndReaders) {
   EXPECT_EQ(g.nodes()[1].get(), fresh);
   EXPECT_EQ(fresh->scope, "embed");
   fresh->in = {x};
-  g.Replace(x, fresh);  // all readers but itself
+  g.Replace(x, fresh);  // all readers except itself
   EXPECT_THAT(fresh->in, testing::ElementsAre(x));
   EXPECT_THAT(a->in, testing::ElementsAre(fresh));
   EXPECT_THAT(b->in, testing::ElementsAre(fresh));
@@ -91,7 +91,7 @@ TEST(Graph, RewritingKeepsOrderAndReaders) {
   EXPECT_EQ(sum->index, 3);
 }
 
-// A chain that nobody reads goes as a whole.
+// Prune removes a whole chain that no node reads.
 TEST(Graph, PruneTakesChains) {
   Graph g;
   Node* x = Embedding(g, false);
@@ -130,7 +130,7 @@ TEST(Graph, LeavesAreNamedOnce) {
   EXPECT_THROW(g.Tensor("a", {kWidth, kWidth}, Leaf::kTable), Bug);
 }
 
-// Forward: every node after its inputs; a value is freed after its last reader.
+// Forward visits every node after its inputs and frees a value after its last reader.
 TEST(Graph, ForwardFreesValues) {
   const Graph g = Before();
   struct Counted {

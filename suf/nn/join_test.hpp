@@ -1,10 +1,10 @@
-// For tests: a plan with two variants of two plans over one graph.
+// For tests: joins two plans over one graph to one plan with two variants.
 #pragma once
 #include "suf/nn/plan.hpp"
 
 namespace suf::nn {
 
-// Near's classes and far's, as the variants "near" and "far".
+// Returns the classes of both plans, as the variants "near" and "far".
 inline Plan Joined(Plan near, const Plan& far) {
   near.variants = {{"near", near.variants[0].profile}, {"far", far.variants[0].profile}};
   for (const Class& c : far.classes) {

@@ -5,7 +5,7 @@
 
 namespace suf::nn {
 
-// Of one node; what is measured is kept.
+// The weights and norms of one node. Every measured norm is kept.
 class Measures::One : public NodeWeights {
  public:
   explicit One(const Measures& all) : all_(all) {}
@@ -40,7 +40,7 @@ class Measures::One : public NodeWeights {
     const auto at = slots_.find(s.name);
     return at != slots_.end() && at->second.scale == s.scale;
   }
-  // True when what was measured, of this node and of paths through it, is of other values.
+  // Sets a weight. Returns true if earlier measures of this node, and of paths through it, are of other values.
   bool Set(const Slot& s, const Tensor& values) {
     slots_[s.name] = {values, s.scale};
     if (s.name != "full") return false;

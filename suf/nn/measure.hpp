@@ -1,4 +1,4 @@
-// The quantised weights of a graph while a plan is made or checked, and their norms, each measured once.
+// The quantised weights of a graph, while a plan is made or checked, and their norms. Each norm is measured once.
 #pragma once
 #include <memory>
 
@@ -7,12 +7,13 @@
 
 namespace suf::nn {
 
-// Of all nodes. Thread: one.
+// The weights and norms of all nodes. Only one thread may use them.
 class Measures {
  public:
   explicit Measures(exec::Pool& pool) : pool_(pool) {}
-  // A node's weight; another value only at another scale, as a length class may choose it.
+  // Evaluates and sets a weight of a node, unless it has one at this scale. A length class may choose another scale.
   void Set(const Node& n, const Slot& s, const Weights& weights);
+  // Sets a weight of a node to these values, unless it has one at this scale.
   void Set(const Node& n, const Slot& s, const Tensor& values);
   const NodeWeights& Of(const Node& n) const;
 

@@ -9,12 +9,12 @@ namespace {
 
 constexpr int kLanes = 8, kWide = 4, kRows = 4;
 
-#ifndef SUF_CLONES  // none under ThreadSanitizer: a clone is chosen before that has its memory (tools/sanitize.sh)
+#ifndef SUF_CLONES  // none under ThreadSanitizer: a clone is chosen before its memory exists (tools/sanitize.sh)
 #define SUF_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// Four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so
-// results do not depend on the machine. Loops are unrolled and vectors are no wider than AVX2's: else sums lie in
+// Multiplies four rows of x with one row of w. Lane sums are added in a fixed order and nothing is contracted, so
+// results do not depend on the machine. Loops are unrolled, and vectors are no wider than AVX2's. Otherwise sums lie in
 // memory, which takes up to four times as long.
 SUF_CLONES void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
   typedef double Vector __attribute__((vector_size(kWide * sizeof(double))));
@@ -48,7 +48,7 @@ SUF_CLONES void Dot4(const double* const x[kRows], const double* w, int64_t n, d
 Reals Transposed(const Reals& a, int64_t cols) {
   const int64_t rows = int64_t(a.size()) / cols;
   Reals t(a.size());
-  constexpr int64_t kLine = 8;  // of a cache: numbers that come together
+  constexpr int64_t kLine = 8;  // numbers of a cache line
   for (int64_t i = 0; i < rows; i += kLine)
     for (int64_t j = 0; j < cols; j += kLine)
       for (int64_t y = j; y < std::min(j + kLine, cols); ++y)
@@ -58,8 +58,8 @@ Reals Transposed(const Reals& a, int64_t cols) {
 
 namespace {
 
-// Products: of each row of a (m, k) and of b (n, k), where j >= from(i) for row j of b, put(i, j, product). Of four
-// rows that begin with i, some may come with j below theirs.
+// Multiplies each row i of a (m, k) with each row j >= from(i) of b (n, k). Calls put(i, j, product) with each product.
+// Four rows of a share the `from` of the first one, so the others may come with smaller j.
 template <class From, class Put>
 void Products(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool, const From& from, const Put& put) {
   const int64_t m = int64_t(a.size()) / k, n = int64_t(b.size()) / k;
@@ -87,7 +87,7 @@ void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exe
 
 namespace {
 
-// A A^T, each pair of rows once: a product is the same word with its rows exchanged. a (n, k). (n, n)
+// Returns A A^T (n, n) for a (n, k). Each pair of rows is multiplied once: exchanged rows give the same word.
 Reals Gram(const Reals& a, int64_t k, exec::Pool& pool) {
   const int64_t n = int64_t(a.size()) / k;
   Reals c(size_t(n * n));
@@ -99,7 +99,7 @@ Reals Gram(const Reals& a, int64_t k, exec::Pool& pool) {
   return c;
 }
 
-// A B^T; a (m, k), b (n, k). (m, n)
+// Returns A B^T (m, n) for a (m, k) and b (n, k).
 Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool) {
   const int64_t n = int64_t(b.size()) / k;
   Reals c(a.size() / size_t(k) * size_t(n));

@@ -1,6 +1,6 @@
-// An operator of a model: a struct that says, once, everything about it. A model is a graph of operators (graph.hpp);
-// float model, calibration, plan, check, specification, trace and weights are loops over it. A program adds an operator
-// of its own by Register; no file of the library changes. (docs/mathematics.md#graph)
+// An operator of a model: a struct that states everything about it once. A model is a graph of operators (graph.hpp).
+// Float model, calibration, plan, check, specification, trace and weights are loops over it. A program adds its own
+// operator by Register; no file of the library changes. (docs/mathematics.md#graph)
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,54 +19,72 @@ using pfss::kPub;
 using pfss::SharedWire;
 using pfss::Wire;
 
-// How a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
-// map). kProduct: both, the mask shared (a product of wires).
-// kSummands: not at all, as public coefficients of the dealer's words, where its operator can give that; else kProduct.
+// The form in which a reader takes a wire.
+// * kOpen: both parties see x_hat.
+// * kMap: P0 alone sees x_hat, and the mask is shared (a private linear map).
+// * kProduct: both parties see x_hat, and the mask is shared (a product of wires).
+// * kSummands: the wire is not opened. It is public coefficients of the dealer's words if the operator can give them,
+//   otherwise kProduct.
 enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
-// How a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
+// The order of a node's numbers.
+// * kRows: (rows, dim).
+// * kPairs: scores of all pairs, (heads, n, n).
+// * kPacked: scores of the pairs j <= i, packed.
 enum class Layout : uint8_t { kRows, kPairs, kPacked };
-// Which rows of an input are read for rows of the result: the same ones; all of the text's; both, in two
-// wires; the first or the last one.
+// The rows of an input that are read for rows of the result.
+// * kOwn: the same rows.
+// * kAll: all rows of the text.
+// * kBoth: both, in two wires.
+// * kFirst, kLast: the first or the last row.
 enum class TakenRows : uint8_t { kOwn, kAll, kBoth, kFirst, kLast };
-// A value in Z_{2^ring} that nobody opens.
+// A value in Z_{2^ring} that is never opened.
 struct Summands {
   compiler::Factors sum;
   int ring = 0;
   Shape shape;
 };
-// Of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
+// A wire in the form that its readers want. Inside an operator its type still says which parties know it.
+// std::monostate stands for the result, which P1 has.
 using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>, Summands>;
 
-// What the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
+// A setting of a node that the search for a cheaper plan may change. `at` is one of `options`, which all compute the
+// same.
 struct Knob {
   std::string name;
   std::vector<std::string> options;
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-// In how many stages, from `least` on; none is a DCF.
+// Returns the knob of the number of stages, from `least` on. Without a stage, the value is read off a DCF.
 Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
-// One of these, of which the present one is one.
+// Returns the knob that chooses one of `options`, which contain the present lowering.
 Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
 // A weight as the plan fixes it.
 struct Slot {
+  // The part of a weight that a text of n tokens reads.
+  // * kFixed: all of it.
+  // * kRows: the first n rows.
+  // * kCorner: the n x n corner of every block.
+  // * kTimes: n times the weight.
   enum Length : uint8_t { kFixed, kRows, kCorner, kTimes };
   std::string name;
   Expr weight;
   int scale = 0;
-  bool masked = true;      // P1 holds W - B in the node's ring; else P0 alone holds it
-  Length length = kFixed;  // by n tokens: all of it; the first n rows; the n x n corner of every block; n times it
+  // P1 holds W - B in the node's ring; otherwise P0 alone holds W.
+  bool masked = true;
+  Length length = kFixed;
 };
 
-// Least and greatest of what was seen. Seen: by name, entries as the operator likes.
+// The least and the greatest value seen.
 struct Range {
   double low = 1e300, high = -1e300;
   void See(double x) { low = x < low ? x : low, high = x > high ? x : high; }
 };
+// Ranges seen in calibration, by name. The operator defines their entries.
 using Seen = std::map<std::string, std::vector<Range>>;
 
-// The float model at one node. value: of a weight, kept for the next text.
+// The float model at one node. `value` evaluates a weight and keeps it for the next text.
 struct RealCall {
   int n = 0;
   std::span<const int32_t> ids;
@@ -74,34 +92,36 @@ struct RealCall {
   std::function<const Reals&(const Expr&)> value;
 };
 
-// The quantised weights of one node and their norms, measured once.
+// The quantised weights of one node and their norms, each measured once.
 class NodeWeights {
  public:
   virtual ~NodeWeights() = default;
   virtual const Tensor& At(const std::string& slot) const = 0;
-  // Of the weight "full": Euclidean norms of columns; |W|; largest singular value of rows [begin, begin + count).
+  // Returns the Euclidean norms of the columns of the weight "full".
   virtual const Reals& Columns() const = 0;
+  // Returns |W|, elementwise, of the weight "full".
   virtual const Reals& Magnitudes() const = 0;
+  // Returns the largest singular value of rows [begin, begin + count) of the weight "full".
   virtual double Largest(int64_t begin, int64_t count) const = 0;
-  // Of an image of another node's weight through this one's rows.
+  // Returns the norms of an image of another node's weight through this one's rows.
   virtual const Path& Behind(const Image& image) const = 0;
 };
 
-// What a plan is made of at one node.
+// The facts from which the parameters of one node are chosen.
 struct Facts {
   const Options& options;
-  int node = 0, least = 3, n = 0;  // texts of least to n tokens
+  int node = 0, least = 3, n = 0;  // for texts of `least` to `n` tokens
   const NodeWeights* weights = nullptr;
-  const Seen* seen = nullptr;  // only for Choose
-  // rows: whether a reader looks at the length of the result's rows; what no one asks is not measured.
+  const Seen* seen = nullptr;  // set only for Choose
+  // Whether a reader uses the length of the result's rows. A length that no reader uses is not measured.
   bool rows = true;
-  // ring_ahead: the ring that the reader's result would need if this node gave that edge; over 64: none.
+  // Returns the ring that the reader's result would need if this node gave that edge. Over 64 means that none fits.
   std::function<int(const Edge&)> ring_ahead;
 };
 
-// A number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
-// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only. gap: bits of a ring that stay
-// free, 2 where a signed number is opened or cut in it: the certificate is about the others.
+// A number of bits that a node needs inside, for every text. If `calibrated`, it holds only on texts like those of the
+// calibration. The plan keeps it in `field`; if that is null, it is only certified. `gap` bits of a ring stay free: 2
+// if a signed number is opened or cut in it. The certificate is about the other bits.
 struct Width {
   const char* name;
   int bits;
@@ -110,20 +130,20 @@ struct Width {
   bool calibrated = false;
   int gap = 0;
 };
-// Of the result or of a width: |value| < 2^bits.
+// The certificate |value| < 2^bits, of the result or of a width.
 struct Certificate {
-  std::string width;  // "" is the result
+  std::string width;  // empty: the result
   int bits = 0;
   bool hard = false;
   bool operator==(const Certificate&) const = default;
 };
 
-// Gets what the specification sees inside a node.
+// An observer of the values that the specification computes inside a node.
 class Watch {
  public:
   virtual ~Watch() = default;
   virtual void See(const char* width, std::span<const int64_t> values) = 0;
-  // A value below or above what the tables are fine for.
+  // Reports a value below or above the range for which the tables are fine.
   virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
 };
 
@@ -134,123 +154,135 @@ struct IntCall {
   exec::Pool& pool;
   Watch& watch;
   std::function<const Tensor&(const char* slot)> weight;
-  // times: x W of slot "full", x (rows, in), modulo a power of two above 2^ring.
+  // Returns x W for x (rows, in) and the weight W of `slot`, modulo a power of two above 2^ring.
   std::function<Ints(const Ints& x, const char* slot, int ring)> times;
 };
 
-// A weight's three parts: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
+// The three parts of a weight: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
 struct Private {
   pfss::Own<0> w;
   pfss::Own<1> masked;
   pfss::Sec b;
 };
 
-// The trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but
-// those that an operator reads of all n (TakenRows). Causal attention: all rows or the last one, a decoder's new token.
+// The trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, except those of
+// which an operator reads all n (TakenRows). Causal attention takes all rows or the last one, a decoder's new token.
 struct Emission {
   pfss::Trace& t;
   int n = 0;
-  bool result = false;  // the graph's last node: P1 learns it
+  bool result = false;  // this is the graph's last node: P1 learns it
   Form form = Form::kOpen;
-  std::string name;   // of the node's weights
-  std::string label;  // of the wire
+  std::string name;   // name of the node's weights
+  std::string label;  // name of the wire
   int from = 0, rows = n;
-  int wait = 0;  // ticks by which a text's own data come later: the second of two tiles
-  // Whether causal scores are the pairs j <= i; of the last row alone every column is seen.
+  // Ticks by which a text's own data come later, for the second of two tiles.
+  int wait = 0;
+  // Whether causal scores are the pairs j <= i. The last row alone sees every column, so its scores are not packed.
   bool Packed(bool causal) const;
-  // others: names of weights that are not the first variant's, by slot (SlotName).
+  // Names, by slot, of weights that differ from the first class's (SlotName).
   std::map<std::string, std::string> others = {};
   std::string NameOf(const Slot& s) const;
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
-  // The node's wire, as its readers want it; the result is revealed to P1.
+  // Opens the node's wire in the form that its readers want. The result is revealed to P1.
   AnyWire Open(const compiler::Owing& y) const;
 };
 
 class Operator {
  public:
   virtual ~Operator() = default;
-  // In a plan; Clone: a copy of its own.
+  // Returns the name in a plan.
   virtual std::string_view Name() const = 0;
   virtual std::unique_ptr<Operator> Clone() const = 0;
 
-  // ---- the model's
+  // ---- model
   virtual RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const = 0;
-  // Adds what calibration needs of the inputs.
+  // Records the ranges of the inputs that calibration needs.
   virtual void See(const RealCall&, std::span<const RealArray* const>, Seen*) const {}
-  // What the graph of a plan says.
+  // Visits the attributes that the graph of a plan stores.
   virtual void Attributes(Visitor&) {}
 
-  // ---- the plan's
-  // Choose: policy: scale and parameters from the inputs' edges. Throws Cause::kRefused with the remedy.
+  // ---- plan
+  // Chooses scale and parameters from the policy and the inputs' edges. Throws Cause::kRefused with the remedy.
   virtual void Choose(const Facts&, const Edges& in) { scale = in.at(0).scale; }
-  // What the result reaches and the widths needed inside. Compile takes the widths, CheckWeights compares them.
+  // Bounds the result and adds the widths needed inside. Compile takes the widths, CheckWeights compares them.
   virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
-  // See Edge.
+  // Returns the result's nominal scale (Edge::nominal).
   virtual int Nominal(const Options&) const { return scale; }
-  // The ring that input i must have, `ring` being chosen. Settle: called when all rings are.
+  // Returns the ring that input i must have for the chosen `ring`.
   virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
+  // Called when all rings are chosen.
   virtual void Settle(const Edges& /*in*/) {}
-  // The ring that the result must have for what is computed inside, whatever its readers need.
+  // Returns the ring that the result must have for the numbers computed inside, whatever its readers need.
   virtual int LeastRing() const { return 1; }
-  // How many it takes.
+  // Returns the least and the largest number of inputs.
   virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
-  // Whether input i is read with these parameters; a node that no reader uses in a class is left out of it.
+  // Whether input i is read with these parameters. A node without readers in a class is left out of it.
   virtual bool Uses(int /*input*/) const { return true; }
-  // In which form input i is read. Transparent: a view, which hands on the form that its own readers want.
+  // Returns the form in which input i is read.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
-  // That in which input i is read as summands.
+  // Returns the ring in which input i is read as summands.
   virtual int SummandRing(int /*input*/) const { return ring; }
+  // Whether it is a view, which passes on the form that its own readers want.
   virtual bool Transparent() const { return false; }
-  // Whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
-  // looks at its own.
+  // Whether it uses the length of an input's rows, not only coordinates. `own`: whether a reader uses the length of its
+  // own rows.
   virtual bool ReadsRows(bool /*own*/) const { return true; }
-  // Input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
+  // Whether inputs are read modulo a window, so that their bounds need not fit their rings. A view does so if all
+  // readers of its result do (`wrapped`).
   virtual bool Wraps() const { return Transparent() && wrapped; }
-  // Columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
+  // Returns the columns of the result's rows, or the heads of scores.
   virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
+  // Whether the result has one row, whatever the length.
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
-  // Which rows of input i, of so many inputs, are read; of kBoth the wire of all rows comes behind the others.
-  // Tiles: whether Build takes any of a text's rows, so that a text may run in two tiles.
+  // Returns the rows of input i, of `inputs` inputs, that are read. For kBoth the wire of all rows comes behind the
+  // others.
   virtual TakenRows Takes(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
+  // Whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual bool Tiles() const { return true; }
-  // How the result lies; Wants: how input i must.
+  // Returns the order of the result's numbers.
   virtual Layout Gives() const { return Layout::kRows; }
+  // Returns the order that the numbers of input i must have.
   virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
-  // The ring of the wire that Build makes of these inputs in `form`. Heads: of a wire that lies by heads, else 0;
-  // TakesHeads: whether an input may lie so. Summed: whether Build gives summands in the form kSummands.
+  // Returns the ring of the wire that Build makes of these inputs in `form`.
   virtual int Built(const Edges& /*in*/) const { return ring; }
+  // Returns the heads of a wire that lies by heads, otherwise 0.
   virtual int64_t Heads(const Edges& /*in*/) const { return 0; }
+  // Whether an input may lie by heads.
   virtual bool TakesHeads() const { return false; }
+  // Whether Build gives summands in the form kSummands.
   virtual bool Summed(const Edges& /*in*/) const { return false; }
-  // What the readings take for granted of the attributes, `where` as in Check; called before any of them.
+  // Checks the attributes, before any reading relies on them. `where` is as in Check.
   virtual void Verify(const std::string& /*where*/) const {}
-  // The parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
-  // Cause::kRefused with a sentence that names `where`.
+  // Visits the parameters, with their ranges.
   virtual void Fields(Visitor&) {}
+  // Checks the parameters on which Build and Spec rely. Throws Cause::kRefused with an error message that names
+  // `where`.
   virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
   virtual std::vector<Slot> Slots() const { return {}; }
-  // What may be chosen by cost, once shifts and tables stand; none for what is left out.
+  // Returns the settings that may be chosen by cost, after shifts and tables. A step that is left out has none.
   virtual std::vector<Knob> Knobs() { return {}; }
 
-  // ---- the meaning, twice
+  // ---- specification and trace
   virtual IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const = 0;
   virtual AnyWire Build(const Emission& e, std::span<const AnyWire> x) const = 0;
 
-  // What every node of a plan has: the result's scale and the ring of its wire.
+  // The result's scale and the ring of its wire, which every node of a plan has.
   int scale = 0, ring = 0;
-  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it,
-  // whether nobody uses it in this class, its width and rows, and how its wire is built.
+  // The form that the readers want. Derive (plan.hpp) computes this field and those below from the graph.
   Form form = Form::kOpen;
-  int summand_ring = 0;  // of summands: as the reader wants them
+  // The ring of summands that the reader wants.
+  int summand_ring = 0;
+  // Whether all readers wrap it, whether no reader uses it in this class, and whether it has one row.
   bool wrapped = false, unused = false, one_row = false;
+  // Columns of its rows or heads of scores; heads if the wire lies by heads, otherwise 0.
   int64_t dim = 0, heads = 0;
   int built = 0;          // ring of the wire that Build makes
-  bool summands = false;  // instead of a wire
+  bool summands = false;  // Build makes summands instead of a wire
 };
 using OperatorPtr = std::unique_ptr<Operator>;
 
-// Define<T>: Name and Clone from T::kName and T's copy constructor.
+// A base class with Name and Clone, from T::kName and T's copy constructor.
 template <class T>
 class Define : public Operator {
  public:
@@ -258,27 +290,29 @@ class Define : public Operator {
   OperatorPtr Clone() const override { return std::make_unique<T>(static_cast<const T&>(*this)); }
 };
 
-// Register: makes an operator known to plans by its name; a name twice is a Bug. MakeOperator: by name; throws
-// Cause::kRefused for a plan with an unknown one.
 template <class T>
 OperatorPtr NewOperator() {
   return std::make_unique<T>();
 }
+// Makes an operator known to plans by its name. A second one of that name is a Bug.
 void Register(std::string_view name, OperatorPtr (*make)());
 template <class T>
 void Register() {
   Register(T::kName, NewOperator<T>);
 }
+// Makes an operator by its name. Throws Cause::kRefused if the name is unknown.
 OperatorPtr MakeOperator(const std::string& name);
 
-// ---- for operators
-// Wanted: throws Cause::kRefused "the plan is inconsistent at <where>: <what>" unless it holds.
+// ---- helpers of operators
+// Throws Cause::kRefused "the plan is inconsistent at <where>: <what>" unless `holds`.
 void Wanted(bool holds, const std::string& where, const char* what);
-// AsOpen, AsMap, AsProduct: a wire in the form that the operator reads; a shared one serves every form.
+// Returns a wire in the form kOpen. A shared wire of both parties serves every form.
 Wire<kPub> AsOpen(const AnyWire& w);
+// Returns a wire in the form kMap.
 SharedWire<kP0> AsMap(const AnyWire& w);
+// Returns a wire in the form kProduct.
 SharedWire<kPub> AsProduct(const AnyWire& w);
-// On: f on whatever form the wire has.
+// Applies f to a wire of any form.
 template <class F>
 AnyWire On(const AnyWire& w, F f) {
   return std::visit(
@@ -295,9 +329,11 @@ AnyWire On(const AnyWire& w, F f) {
 int RingBits(const AnyWire& w);
 const Shape& ShapeOf(const AnyWire& w);
 
-// Arithmetic that wraps, so that nothing is undefined for a plan whose certificates lie.
+// Multiplies modulo 2^64, so that nothing is undefined for a plan with false certificates.
 inline int64_t WrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+// Adds modulo 2^64.
 inline int64_t WrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+// Shifts left modulo 2^64.
 inline int64_t WrapShl(int64_t a, int s) { return s >= 64 ? 0 : int64_t(uint64_t(a) << s); }
 
 }  // namespace suf::nn

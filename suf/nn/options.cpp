@@ -4,7 +4,7 @@ namespace suf::nn {
 
 namespace {
 
-// One option: name, range, meaning, and where it is kept.
+// An option with its name, range and meaning, and the field that holds it.
 struct Entry {
   std::string name;
   int low, high;

@@ -18,7 +18,7 @@ TEST(Options, Set) {
   EXPECT_EQ(o.Weight("query_key"), 12);
   EXPECT_EQ(o.Result("value"), 9);
   EXPECT_EQ(o.Norm("layer"), 8);
-  o.Set("result.mine", 7);  // a key of a program's own operator
+  o.Set("result.mine", 7);  // the key of a program's own operator
   EXPECT_EQ(o.Result("mine"), 7);
   ExpectRefused([&] { o.Result("none"); }, "there is no scale `result.none`; set it");
   ExpectRefused([&] { o.Norm("none"); }, "there is no scale `norm.none`; set it");
@@ -40,7 +40,7 @@ TEST(Options, SetRefusals) {
   EXPECT_EQ(o.slice, Options().slice);
 }
 
-// Every setting is taken at both ends of its range and not beyond; the default is the real one.
+// Set accepts both ends of each setting's range and nothing beyond. The listed default is the real one.
 TEST(Options, SettingsAreTrue) {
   std::vector<std::string> names;
   for (const Options::Setting& s : Options::Settings()) {

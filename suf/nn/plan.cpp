@@ -1,4 +1,4 @@
-// The plan as JSON text: a writer and a strict reader of what operators say of themselves (fields.hpp).
+// The plan as JSON text: a writer and a strict reader of the fields that operators list (fields.hpp).
 #include "suf/nn/plan.hpp"
 
 #include <nlohmann/json.hpp>
@@ -17,10 +17,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64, kNameCharacters = 24;
-// A plan's text, and its nodes times its classes: many times what a model of 48 layers and 8 variants needs.
+// The limits of a plan's bytes, and of its nodes times its classes. They are many times the needs of a model with 48
+// layers and 8 variants.
 constexpr size_t kMostBytes = size_t{1} << 28, kMostClassNodes = size_t{1} << 16;
-// kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used:
-// a short text could name a long function in every node of every class.
+// The limit of pieces and their outputs in a plan's functions. Each function counts as often as it is used. A short
+// text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
 
 // The distinct functions of a plan in order of first use.
@@ -29,7 +30,7 @@ struct Functions {
   std::map<std::string, size_t> index;
   size_t used = 0;  // pieces copied by a reader
   std::map<size_t, func::Suf> read = {};
-  // Function i, whose text is read once however often it is used.
+  // Returns function i. Its text is read once, however often it is used.
   const func::Suf& Read(size_t i) {
     auto at = read.find(i);
     if (at == read.end()) at = read.emplace(i, func::Parse(list[i])).first;
@@ -42,7 +43,7 @@ struct Functions {
   }
 };
 
-// The other roles show a plan's texts, and did not write them.
+// Refuses text that is not printable. Other roles, which did not write a plan's texts, show them.
 void WantPrintable(const std::string& field, const std::string& text) {
   if (!IsPrintable(text))
     Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
@@ -77,7 +78,7 @@ class Put : public Visitor {
   Functions& functions_;
 };
 
-// The strict reader; `at` is the path of the object in sentences.
+// The strict reader. `at` is the path of the object in error messages.
 class Get : public Visitor {
  public:
   Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
@@ -183,7 +184,7 @@ void Digest(Visitor& v, const char* name, Hash* x) {
   std::copy(b.begin(), b.end(), x->begin());
 }
 
-// Nodes with operators, inputs, scopes, labels and attributes.
+// Visits nodes with operators, inputs, scopes, labels and attributes.
 void VisitGraph(Visitor& v, Graph& g) {
   v.List(
       "nodes", g.size(), kMostNodes, [](size_t) {},
@@ -208,7 +209,7 @@ void VisitGraph(Visitor& v, Graph& g) {
       });
 }
 
-// class_nodes counts those of all classes.
+// Visits a class. class_nodes counts the nodes of all classes.
 void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
   v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
   if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
@@ -266,7 +267,7 @@ void VisitPlan(Visitor& v, Plan& p) {
   v.Text("calibration", &p.calibration, 64);
 }
 
-// Everything but the hash.
+// Returns everything but the hash.
 Json Content(const Plan& plan) {
   Functions functions;
   Json body, j = Json::object();

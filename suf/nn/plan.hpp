@@ -1,6 +1,6 @@
-// The plan: everything public that an inference needs, and no weight. The folded graph once; by variant and length
-// class the parameters, rings and certificates of its nodes. Made by Compile (compile.hpp); trace, simulator and
-// tools/reference.py read it. (docs/mathematics.md#graph)
+// The plan: everything public that an inference needs, and no weight. It has the folded graph once. For each variant
+// and length class it has the parameters, rings and certificates of the nodes. Compile makes it (compile.hpp); trace,
+// simulator and tools/reference.py read it. (docs/mathematics.md#graph)
 #pragma once
 #include <string>
 #include <vector>
@@ -13,32 +13,33 @@ namespace suf::nn {
 inline constexpr int kPlanVersion = 4;
 inline constexpr int kMostVariants = 8;
 
-// What the search set a class of operators to, the next best option and how much slower that is.
+// A choice of the search for a class of operators, the next best option, and how much slower that is.
 struct Chosen {
   std::string what, choice, runner_up;
   int64_t microseconds = 0;
 };
 
-// One way to compute the graph, made for a network. name: lower-case letters, digits and dashes, at most 24.
-// profile: whose prices chose between lowerings (compiler::ParseProfile); empty: nothing was searched.
+// One way to compute the graph, made for a network. `name` has at most 24 lower-case letters, digits and dashes. The
+// prices of `profile` chose between lowerings (compiler::ParseProfile). If it is empty, nothing was searched.
 struct Variant {
   std::string name = "plain", profile = {};
   bool operator==(const Variant&) const = default;
 };
-// Throws Cause::kInput where it is no name of a variant.
+// Throws Cause::kInput if `variant` is not a valid name.
 void CheckName(const std::string& variant);
 
-// Of texts of at most max_n tokens, in one variant. ops: the graph's operators with their parameters, by node;
-// certificates: likewise, why a wire stays inside its ring.
+// The parameters for texts of at most max_n tokens, in one variant.
 struct Class {
   Class() = default;
   Class(const Class& c);
   Class(Class&&) = default;
   Class& operator=(Class&&) = default;
-  int variant = 0;  // its number in Plan::variants
+  int variant = 0;  // index into Plan::variants
   int max_n = 0;
-  int tiles = 1;  // 2: a text runs in two tiles of rows, in antiphase (build.hpp)
+  int tiles = 1;  // 2: a text runs in two tiles of rows, in antiphase (build.cpp)
+  // The graph's operators with their parameters, by node.
   Ops ops;
+  // The reasons why each wire stays inside its ring, by node.
   std::vector<std::vector<Certificate>> certificates;
   std::vector<Chosen> choices;
 };
@@ -51,43 +52,44 @@ struct Plan {
   std::vector<Class> classes;  // by variant, then by increasing max_n
   std::string calibration;     // SHA-256 of the calibration text, hex
 
-  // A variant's class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
+  // Returns a variant's class for n tokens. Throws Cause::kInput if n is over max_tokens or under min_tokens.
   const Class& For(int n, int variant = 0) const;
-  // A variant's first class: a weight has one scale in all classes of a variant.
+  // Returns a variant's first class. A weight has one scale in all classes of a variant.
   const Class& First(int variant) const;
-  // Its number; throws Cause::kInput, with the names there are.
+  // Returns the index of a variant. Throws Cause::kInput, listing the names, if there is none.
   int VariantNamed(const std::string& name) const;
-  // The plan with one of its variants, for who looks at that one alone. Its hash is another.
+  // Returns the plan with only this variant. Its hash is another.
   Plan Only(int variant) const;
-  // Of the result: its width and a variant's scale.
+  // Returns the columns of the result.
   int64_t width() const { return classes.at(0).ops.back()->dim; }
+  // Returns the scale of the result in a variant.
   int scale(int variant = 0) const { return First(variant).ops.back()->scale; }
-  // vocabulary: ids are below it.
+  // Returns the size of the vocabulary: ids are below it.
   int64_t vocabulary() const;
 };
 
-// kTiledTokens: the shortest class that may have two tiles. TilesOf: of a text of n tokens of the class.
+// The shortest class that may have two tiles.
 inline constexpr int kTiledTokens = 32;
+// Returns the number of tiles for a text of n tokens of the class.
 int TilesOf(const Class& c, int n);
 
-// A node's inputs, from their operators of one class after Derive; no reach. An edge's ring is that of the wire
-// which Build makes.
+// Returns a node's inputs, from the operators of one class after Derive, without reaches. An edge's ring is that of the
+// wire that Build makes.
 Edges EdgesOf(const Node& n, const Ops& ops);
-// Sets what follows from the graph: widths and rows forward, forms and wrapping backward, then the
-// rings that are built. A wire that is read
-// in two forms is opened as for a product, which serves all of them.
+// Sets the fields that follow from the graph. Widths and rows go forward, forms and wrapping backward. Then come the
+// rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all of them.
 void Derive(const Graph& g, Ops& ops);
 
-// Canonical JSON text, on one line unless indent >= 0; equal functions are written once, in the text form of
-// a function; "hash" is PlanHash.
+// Returns canonical JSON text, on one line unless indent >= 0. Equal functions are written once, in the text form of a
+// function. "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
-// The inverse. Throws Cause::kRefused, naming the field, for another version, a field or operator that is
-// unknown, missing, of another type or out of range, a hash that does not match, and any plan that Check does not
-// accept.
+// Reads the text of a plan. Throws Cause::kRefused, naming the field, for another version or a hash that does not
+// match. Refuses likewise a field or operator that is unknown, missing, of another type or out of range. Refuses any
+// plan that Check refuses.
 Plan Parse(const std::string& json);
-// Internal consistency (widths, tables, forms, no overflow); throws Cause::kRefused with a sentence.
+// Checks internal consistency (widths, tables, forms, no overflow). Throws Cause::kRefused with an error message.
 void Check(const Plan& plan);
-// SHA-256 of the canonical one-line text without its hash.
+// Returns the SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);
 
 }  // namespace suf::nn

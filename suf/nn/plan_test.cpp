@@ -35,7 +35,7 @@ TEST(Plan, TextIsCanonical) {
     EXPECT_EQ(back.graph.Text(), plan->graph.Text());
     ASSERT_EQ(back.classes.size(), plan->classes.size());
     for (size_t c = 0; c < back.classes.size(); ++c)
-      for (size_t i = 0; i < back.graph.size(); ++i) {  // what follows from the graph is no field: it is derived again
+      for (size_t i = 0; i < back.graph.size(); ++i) {  // fields that follow from the graph are derived again
         const Operator &a = *back.classes[c].ops[i], &b = *plan->classes[c].ops[i];
         EXPECT_EQ(a.form, b.form) << i;
         EXPECT_EQ(a.wrapped, b.wrapped) << i;
@@ -45,7 +45,7 @@ TEST(Plan, TextIsCanonical) {
   }
 }
 
-// A plan of four nodes, to the letter.
+// The text of a plan of four nodes, to the letter.
 TEST(Plan, GoldenText) {
   Graph g;
   g.Scope("embed");
@@ -101,7 +101,7 @@ TEST(Plan, DeepNestingIsRefused) {
               testing::HasSubstr("nests deeper than 64 levels, at column 89;"));
 }
 
-// A text of 1 MB that would take gigabytes.
+// Refuses a text of 1 MB that would take gigabytes.
 TEST(Plan, ManyUsesOfALongFunctionAreRefused) {
   Json j = Json::parse(Serialize(AfterPlan()));
   std::string text = "suf f domain 16 ring 64 outputs 1 degree 0\nrun 0 0 : 1";
@@ -143,7 +143,7 @@ TEST(Plan, TooManyOfAThingAreRefused) {
               testing::HasSubstr("the plan has parameters of 18 nodes, its graph has 19"));
 }
 
-// A plan with two variants, as JSON.
+// Returns a plan with two variants, as JSON.
 Json Two() {
   Json j = Json::parse(Serialize(AfterPlan()));
   j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}});
@@ -155,7 +155,7 @@ Json Two() {
 TEST(Plan, BrokenVariantsAreRefused) {
   using Change = std::function<void(Json&)>;
   const std::pair<Change, const char*> rows[] = {
-      {[](Json&) {}, "the plan's content does not match its hash"},  // it is sound up to there
+      {[](Json&) {}, "the plan's content does not match its hash"},  // everything before the hash is sound
       {[](Json& j) { j["variants"] = Json::array(); }, "the plan is inconsistent at variants: there is none"},
       {[](Json& j) { j["variants"][1]["name"] = "plain"; }, "variants[1].name: another variant has this name"},
       {[](Json& j) { j["variants"][1]["name"] = "A"; }, "variants[1].name: 'A' is no name of a variant"},
@@ -200,7 +200,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
     kUnit
   };
   const std::vector<std::pair<Change, std::string>> table = {
-      // the frame
+      // the head
       {[](Json& j) { j["version"] = 1; },
        "the plan has version 1, this program reads version 4; compile the plan again"},
       {[](Json& j) { j["version"] = "2"; }, "the plan's field version is not a whole number"},
@@ -278,7 +278,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
       {[&](Json& j) { node(j, kProj)["terms"].erase(1); }, "a map's terms: a mean term has no diagonal one beside it"},
       {[&](Json& j) { node(j, kProj)["terms"] = Json::array(), node(j, kProj)["bias"] = ""; },
        "(0/proj/z_proj): a map's terms: there is none"},
-      // a bias alone: its linear map would read what is not there
+      // a bias alone: its linear map would read a missing input
       {[&](Json& j) { node(j, kProj)["terms"] = Json::array(); },
        "the plan is inconsistent at nodes[10] (0/proj/z_proj): a map's terms: there is none"},
       {[&](Json& j) { node(j, kProj)["terms"][1]["weight"] = "g[15]"; },
@@ -347,15 +347,15 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
   EXPECT_THAT(Refusal([] { Parse("[]"); }), testing::HasSubstr("the plan is not an object"));
 }
 
-// A plan's text under its right hash, as anybody can write it.
+// Returns a plan's text under its right hash, as anyone can write it.
 std::string Hashed(Json j) {
   j.erase("hash");
   j["hash"] = Hex(HashOf({AsView(j.dump())}));
   return j.dump();
 }
 
-// A plan is shown to roles that did not write it: text that a terminal obeys, that is hidden or reversed, is refused,
-// and the sentence shows it escaped.
+// Roles show plans that they did not write. Text that a terminal would obey, and text that is hidden or reversed, is
+// refused. The error message shows it escaped.
 TEST(Plan, TextsArePrintable) {
   const std::pair<const char*, const char*> texts[] = {{"a\x1b[2Kb", "\"a\\x1b[2Kb\""},
                                                        {"\r", "\"\\r\""},
@@ -404,14 +404,14 @@ TEST(Plan, TextsArePrintable) {
                 "Einbettung/gr\xc3\xb6\xc3\x9f"
                 "er";  // visible
   EXPECT_NO_THROW(Parse(Hashed(j)));
-  // and whoever makes one is refused before it is written
+  // a plan with such text is refused before it is written
   Plan mine = AfterPlan();
   mine.graph.node(0).scope = "\x1b[2K";
   EXPECT_THAT(Refusal([&] { Serialize(mine); }), testing::HasSubstr("the plan's field scope has a character"));
 }
 
-// Every node reads every earlier node: what the reader accepts is built as the edges promise. At 5973ede a norm behind
-// the rescale of v read past the heap.
+// Makes every node read every earlier node. A plan that the reader accepts is built as the edges promise. At 5973ede a
+// norm behind the rescale of v read past the heap.
 TEST(Plan, EveryRewiredEdgeIsRefusedOrBuilt) {
   int tried = 0, built = 0;
   for (const Plan* plan : {&AfterPlan(), &BeforePlan()}) {
@@ -440,8 +440,8 @@ TEST(Plan, EveryRewiredEdgeIsRefusedOrBuilt) {
   EXPECT_GT(built, 20);
 }
 
-// A wire is as wide as its operator builds it: of a rescale that is opened for a reader of x_hat alone, what the shift
-// leaves, whatever ring it has. At 5973ede the edge said 30.
+// The edge of a wire has the ring that its operator builds. For a reader of x_hat alone, a rescale of any ring has the
+// bits that the shift leaves. At 5973ede the edge said 30.
 TEST(Plan, EdgesCarryTheRingThatIsBuilt) {
   Graph g;
   Node* z = FullMap(g, Embedding(g, false), "w", kWidth, kWidth, false, "value", "z");
@@ -474,7 +474,7 @@ TEST(Plan, SizesAreBounded) {
               testing::HasSubstr("the plan has 268435457 bytes, the limit is 268435456"));
 }
 
-// Every number of a class, one off: refused, and never a crash.
+// With any number of a class off by one, the plan is refused and nothing crashes.
 TEST(Plan, EveryNumberIsHeldByTheHash) {
   const Json good = Json::parse(Serialize(BeforePlan()));
   int changed = 0;
@@ -507,7 +507,7 @@ TEST(Plan, SaysWhatItsResultIs) {
   EXPECT_EQ(BeforePlan().scale(), 10);
 }
 
-// An operator of a program's own.
+// An operator of a program.
 struct Mine : Pool {
   static constexpr const char* kName = "mine";
   std::string_view Name() const override { return kName; }

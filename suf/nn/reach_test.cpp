@@ -30,7 +30,7 @@ TEST(Reach, ScaledIsSound) {
   }
 }
 
-// Images scale with their radius; rounding is noise beside them, and nothing where there is no image.
+// Images scale with their radius. Rounding adds noise to images, and nothing if there is no image.
 TEST(Reach, ScaledImages) {
   Reach r{4, 8, {}, {{2, 0, 4, 1, 8}}, {{1, 2}}};
   const Reach s = r.Scaled(0.5, 0.5);

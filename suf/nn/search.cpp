@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-// A knob of all operators of one kind and role; node: the first of them.
+// A knob of all operators of one kind and role. `node` is the first of them.
 struct Group {
   int node;
   std::string name;
@@ -33,7 +33,7 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
       auto [at, fresh] = found.try_emplace(name, out.size());
       if (fresh) out.push_back({n->index, name, k.options, k.at, {}});
       Group& g = out[at->second];
-      if (g.options != k.options) continue;  // a layer's own: it stays as it is
+      if (g.options != k.options) continue;  // a layer with other options keeps its own
       k.set(g.at);
       g.knobs.push_back(std::move(k));
     }
@@ -41,14 +41,14 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
   return out;
 }
 
-// The name of a knob whose bits differ between classes.
+// Returns a knob's name without its numbers of bits, which differ between classes.
 std::string WithoutNumbers(std::string name) {
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
   return name;
 }
 
-// A group where it was before, else where the first of its kind was. One of another name is another value's, and
-// so fresh.
+// Sets a group to its earlier option, or to that of the first group of its kind. A group with another name belongs to
+// another value, so it stays fresh.
 void Begin(Group* g, const std::vector<Held>& knobs) {
   for (const bool exact : {true, false})
     for (const Held& h : knobs) {
@@ -58,7 +58,7 @@ void Begin(Group* g, const std::vector<Held>& knobs) {
     }
 }
 
-// kNearBest: a candidate so near the cheapest may be the cheapest once all of its knobs are searched.
+// A candidate within this factor of the cheapest may be the cheapest once all of its knobs are searched.
 constexpr double kNearBest = 1.03;
 
 class Descent {
@@ -95,14 +95,14 @@ class Descent {
     return s;
   }
 
-  // What no search has set; the rest moves what a candidate costs by less than kNearBest.
+  // Searches the knobs that no search has set. The others change a candidate's cost by less than kNearBest.
   void Compare() {
     if (best_ >= from_.hopeless * from_.best) return;
     Singles(true), Together();
     if (best_ < kNearBest * from_.best) Singles(), Together();
   }
 
-  // Of the plan as it is set; infinite where a cut has no such plan, or when enough was tried.
+  // Returns the cost of the plan as it is set. Infinite if a cut has no such plan, or if enough traces were priced.
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
@@ -113,7 +113,7 @@ class Descent {
     return it->second = priced.seconds;
   }
 
-  // Other options of some groups; kept when cheaper.
+  // Sets other options of some groups, and keeps them if the plan gets cheaper.
   bool Try(const std::vector<std::pair<size_t, size_t>>& change) {
     const std::vector<size_t> before = State();
     for (auto [g, option] : change) groups_[g].Set(option);
@@ -123,7 +123,7 @@ class Descent {
     return false;
   }
 
-  // What one operator can read off DCFs, all of it at once: each saves a stage, and stages pay in twos.
+  // Reads off DCFs everything of one operator that can be, at once. Each saves a stage, and stages pay in pairs.
   void Together() {
     std::map<int, std::vector<std::pair<size_t, size_t>>> changes;
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -142,8 +142,8 @@ class Descent {
     return better;
   }
 
-  // One more stage, or one fewer, in two groups at once, where neither alone costs more than the two flights a
-  // node that both together can save.
+  // Tries one more stage, or one fewer, in two groups at once. Neither alone may cost more than the two flights a node
+  // that both together can save.
   bool Pairs() {
     std::vector<std::pair<size_t, size_t>> steps;
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -161,7 +161,7 @@ class Descent {
     return false;
   }
 
-  // By group what was chosen, and the next best option of it alone.
+  // Records the choice of each group and the next best option of that group alone.
   void Note() {
     class_.choices.clear();
     for (Group& g : groups_) {
@@ -188,11 +188,11 @@ class Descent {
   double best_ = 0;
 };
 
-// kStepWords: the words that take as long as the end of a program and the begin of another: 50 flights more made an
-// encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
+// The words that take as long as ending a program and beginning another. 50 more flights made an encoder's online part
+// 8 to 14 ms longer on loopback, of which 2 ms were frames.
 constexpr double kStepWords = 250'000;
-// kLeastStep: seconds that it takes where words are cheap: on a device a turn is a graph of kernels that wait for each
-// other, and copies before and behind them.
+// The least seconds of such an end and beginning, for cheap words. On a device a turn is a graph of kernels that wait
+// for each other, between copies.
 constexpr double kLeastStep = 50e-6;
 
 }  // namespace
@@ -206,7 +206,7 @@ double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort e
               const EmitPlan& emit) {
   From fresh;
   const double seconds = Descent(plan, which, prices, from ? from : &fresh, emit).Run(effort);
-  Derive(plan->graph, plan->classes[which].ops);  // what was tried last is not what was chosen
+  Derive(plan->graph, plan->classes[which].ops);  // the last trial is not the choice
   return seconds;
 }
 

@@ -1,4 +1,4 @@
-// Where a search begins and where it ends.
+// The start and the end of a search.
 #include "suf/nn/search.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace suf::nn {
 namespace {
 
-// A plan of one class of 8 tokens, with an activation of that segment.
+// Returns a plan of one class of 8 tokens, with an activation of that segment.
 Plan Made(int pieces) {
   CompileOptions o = SmallOptions();
   o.max_tokens = 8;
@@ -29,14 +29,14 @@ const compiler::Prices& Far() {
   return far;
 }
 
-// A knob begins where a search left it if its options are the same; else it is as its operator was made. A start that
-// costs too much is left as it is.
+// A knob begins at its earlier setting if its options are the same. Otherwise it begins as its operator was made. A
+// start that costs too much is not searched.
 TEST(Search, BeginsWhereAKnobMeansTheSame) {
   const std::string name = "gelu, lowering";
   for (int pieces : {0, 1}) {
     Plan plan = Made(pieces);
     From from;
-    from.best = 1e-9;  // all are hopeless beside it
+    from.best = 1e-9;  // every start is hopeless beside this
     const double start = Search(&plan, 0, Far(), Effort::kCompare, &from);
     const Held made = Of(from.knobs, name);
     for (size_t at = 0; at < made.options.size(); ++at) {
@@ -53,8 +53,8 @@ TEST(Search, BeginsWhereAKnobMeansTheSame) {
   }
 }
 
-// A shorter class begins with a longer one's choices: slices, each knob as it was best for them. It takes both
-// neighbours where they are the faster ones, as a class does that begins afresh.
+// A shorter class begins with the longer one's choices: slices, with the best knobs for them. It changes to both
+// neighbours if these are faster, as a class does that begins afresh.
 TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
   const Plan made[] = {Made(0), Made(1)};
   Options policy;

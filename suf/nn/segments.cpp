@@ -19,13 +19,14 @@ constexpr Segment kSegments[] = {
     {"pieces", &Options::pieces, {"slice", "neighbours"}},
 };
 
-// A candidate that starts over this far from the best is not searched: of the first class, and of those behind it,
-// which start with knobs that were searched.
+// A candidate that starts over this far from the best is not searched. The first limit is for the first class, the
+// second one for later classes, which start with searched knobs.
 constexpr double kHopelessFirst = 1.3, kHopelessNext = 1.05;
-// kTie: candidates so near the cheapest cost the same as far as prices tell; the one of fewest flights is chosen, as a
-// link may get slower and never faster than its prices.
+// Candidates so near the cheapest cost the same as far as prices can say. The one with the fewest flights is chosen,
+// because a link may get slower and never faster than its prices.
 constexpr double kTie = 1.03;
-// kWorthTiles: twice the frames and programs for less than that gain is nothing that the model of cost can tell.
+// Two tiles must cost less than this part of one tile. They take twice the frames and programs, and the cost model
+// cannot resolve a smaller gain.
 constexpr double kWorthTiles = 0.97;
 
 class Choosing {
@@ -49,7 +50,7 @@ class Choosing {
         for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
     }
     FewestFlights();
-    for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for what came next
+    for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for the next best choices
     Known& chosen = known_.at(at_);
     plan_.classes[which_] = Class(chosen.made);
     best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, &chosen.from);
@@ -71,7 +72,8 @@ class Choosing {
     return at;
   }
 
-  // Of the class with these choices, its knobs searched; infinite where a wire needs more bits than it may have.
+  // Returns the cost of the class with these choices and its knobs searched. Infinite if a wire needs more bits than it
+  // may have.
   double Cost(const std::vector<int>& at) {
     auto [it, fresh] = known_.try_emplace(at);
     if (!fresh) return it->second.seconds;
@@ -91,7 +93,7 @@ class Choosing {
     return it->second.seconds;
   }
 
-  // Of the candidates that cost as much as the cheapest.
+  // Chooses the candidate with the fewest flights among those that cost as much as the cheapest.
   void FewestFlights() {
     int fewest = std::numeric_limits<int>::max();
     for (const auto& [at, known] : known_) {
@@ -109,8 +111,8 @@ class Choosing {
     return at_ = other, true;
   }
 
-  // Of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time
-  // is that of a choice as good with more flights.
+  // Records the choice of each segment, and how much slower the other choice is if all others stay. A negative time is
+  // that of a choice as good with more flights.
   void Note() {
     std::vector<Chosen> notes;
     for (size_t i = 0; i < open_.size(); ++i) {
@@ -133,7 +135,7 @@ class Choosing {
   std::map<std::vector<int>, Known> known_;
   std::vector<Held> start_;  // knobs of the class before
   double hopeless_ = kHopelessFirst;
-  double best_ = INFINITY;  // of the candidates; in the end, of the class
+  double best_ = INFINITY;  // seconds of the best candidate; in the end, of the class
 };
 
 }  // namespace
@@ -164,7 +166,7 @@ void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const
   }
   c.tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.tiles;
-  const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: by less than kWorthTiles asks for
+  const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: the gain is below kWorthTiles
   c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other), int64_t(std::lround(slower * 1e6))});
 }
 

@@ -18,7 +18,7 @@ using Vector = Eigen::VectorXd;
 constexpr int kFolds = 5, kOwn = 2;
 constexpr double kSixteenth = 16;
 
-// The map of q and k that a softmax's scores read, behind its rescale; null where there is no such map.
+// Returns the map of q and k that a softmax's scores read, behind its rescale; null if there is none.
 Node* Queries(const Node& softmax) {
   const Node* scores = softmax.in[0];
   if (!scores->As<Scores>() || scores->in.size() != 1) return nullptr;
@@ -28,14 +28,14 @@ Node* Queries(const Node& softmax) {
   return m && m->terms.size() == 1 && m->terms[0].kind == Map::kFull ? x : nullptr;
 }
 
-// What one softmax's fit sees. x: (rows, d); y: log-sum-exp, (rows, heads); own: (rows, 2 heads), all in nats.
+// The rows of one softmax's fit: x (rows, d), the log-sum-exp y (rows, heads), own (rows, 2 heads), all in nats.
 struct Rows {
   std::vector<double> x, y, own;
   int64_t d = 0, heads = 0;
   int64_t count() const { return d ? int64_t(x.size()) / d : 0; }
 };
 
-// Rows of one text from its scores (heads, n, n).
+// Adds the rows of one text, from its scores (heads, n, n).
 void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* rows) {
   const int64_t heads = z.shape[0], n = z.shape[1];
   const double unit = std::sqrt(double(softmax.head_dim));
@@ -54,8 +54,8 @@ void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* 
   }
 }
 
-// Least squares on columns A (the last is 1 and not shrunk), all heads at once, and with two columns more a
-// head by the Schur complement of the one factorisation.
+// Least squares on the columns of A, of which the last is 1 and not shrunk. All heads share one factorisation. Its
+// Schur complement adds two columns for a head.
 class Ridge {
  public:
   Ridge(const Matrix& a, const Matrix& own) : a_(a), own_(own) {
@@ -65,7 +65,7 @@ class Ridge {
     image_ = solver_.solve(a.transpose() * own);
   }
   Matrix Plain(const Matrix& y) const { return solver_.solve(a_.transpose() * y); }
-  // Coefficients of head h's own scores.
+  // Returns the coefficients of head h's own scores.
   Eigen::Vector2d WithOwn(int64_t h, const Vector& y) const {
     const auto f = own_.middleCols(h * kOwn, kOwn);
     const auto w = image_.middleCols(h * kOwn, kOwn);
@@ -90,7 +90,7 @@ double Quantile(Vector v, double at) {
 
 // One head's predictor, in nats.
 struct Head {
-  Vector row;  // of A's columns
+  Vector row;  // coefficients of A's columns
   Eigen::Vector2d own{0, 0};
   double low = 0, high = 0;  // residuals less the quantile
 };
@@ -103,7 +103,7 @@ std::vector<Head> FitHeads(const Rows& r) {
   a.col(r.d).setOnes();
   const Matrix y = Eigen::Map<const RowMajor>(r.y.data(), rows, r.heads);
   const Matrix own = Eigen::Map<const RowMajor>(r.own.data(), rows, r.heads * kOwn);
-  // out-of-fold residuals of both forms; a fold is a run of rows, so that a text is in one or two
+  // out-of-fold residuals of both forms; a fold is a run of rows, so a text is in one or two
   Matrix plain(rows, r.heads), with(rows, r.heads);
   for (int64_t f = 0; f < kFolds; ++f) {
     const int64_t begin = (f * rows + kFolds - 1) / kFolds, end = ((f + 1) * rows + kFolds - 1) / kFolds;
@@ -129,7 +129,7 @@ std::vector<Head> FitHeads(const Rows& r) {
     Head& head = out[size_t(h)];
     auto range = [](const auto& v) { return v.maxCoeff() - v.minCoeff(); };
     const bool takes = range(with.col(h)) < kOwnGain * range(plain.col(h));
-    if (takes) {  // public ones are dyadic: the row's part is fitted to what they leave
+    if (takes) {  // public ones are dyadic; the row's part is fitted to the rest
       head.own = ridge.WithOwn(h, y.col(h));
       for (double& c : head.own) c = std::clamp(std::round(c * kSixteenth), -32.0, 32.0) / kSixteenth;
     }
@@ -148,10 +148,10 @@ std::string LeafName(const Node& softmax) {
   return "shift." + scope;
 }
 
-// The predictor as leaves of the shift's map and as the softmax's own coefficients.
+// Stores the predictor as leaves of the shift's map and as the softmax's own coefficients.
 void Keep(const std::vector<Head>& heads, const Node& softmax, int64_t d, Weights* weights) {
   Softmax& op = *softmax.As<Softmax>();
-  op.by = Softmax::kShift;  // what calibration sees of row sums
+  op.by = Softmax::kShift;  // calibration sees the row sums of this form
   const double unit = std::sqrt(double(op.head_dim));
   const int64_t count = int64_t(heads.size());
   Weights::Tensor w{{d, count}, std::vector<float>(size_t(d * count))}, b{{count}, std::vector<float>(size_t(count))};
@@ -218,11 +218,11 @@ Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<i
     *g = RemoveShifts(*g);
     return out;
   }
-  const Graph plain = RemoveShifts(*g);  // what the fit sees has no shift yet
+  const Graph plain = RemoveShifts(*g);  // the fit sees no shift yet
   const RealModel model(plain, weights, pool);
   std::map<std::string, Rows> rows;  // by the softmax's place
   for (size_t i = 0; i < texts.size(); ++i) {
-    std::map<int, RealArray> kept;  // inputs of queries, scores
+    std::map<int, RealArray> kept;  // the queries' inputs, by node
     model.Run(texts[i], nullptr, [&](const Node& n, const RealArray& y) {
       for (auto& s : plain.nodes()) {
         if (!s->As<Softmax>()) continue;

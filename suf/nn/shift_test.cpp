@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-// Of a graph.
+// Returns the softmaxes of a graph.
 std::vector<const Softmax*> Softmaxes(const Graph& g) {
   std::vector<const Softmax*> out;
   for (auto& n : g.nodes())
@@ -30,7 +30,7 @@ TEST(Shifts, AreAddedBehindTheFoldAndRemoved) {
     EXPECT_EQ(with.size(), folded.size() + 1);
     EXPECT_THAT(ShiftLeaves(with), ElementsAre(Pair("shift.0.attention", Shape{kWidth, kHeads}),
                                                Pair("shift.0.attention.bias", Shape{kHeads})));
-    EXPECT_EQ(AddShifts(&with), 0);  // each has one
+    EXPECT_EQ(AddShifts(&with), 0);  // each has one already
     EXPECT_EQ(RemoveShifts(with).Text(), folded.Text());
     EXPECT_TRUE(ShiftLeaves(folded).empty());
   }
@@ -50,7 +50,7 @@ TEST(Shifts, NeedTexts) {
   }
   Shifts shifts;
   CompileOptions o = SmallOptions();
-  (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts);  // what costs less is the maximum
+  (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts);  // the maximum costs less
   EXPECT_THAT(shifts.why_not, HasSubstr("a fit needs 20 texts and 1000 rows, there are 40"));
   o.policy.softmax = Options::kShift;
   EXPECT_THAT(
@@ -58,8 +58,8 @@ TEST(Shifts, NeedTexts) {
       HasSubstr("the calibration texts are too few"));
 }
 
-// Every row's log-sum-exp of the scores less its own coefficients' part, and the shift beside it, in units
-// of scores; (text, head, row) in one order.
+// For every row: the log-sum-exp of the scores less its own coefficients' part, and the predicted shift. Both are in
+// units of scores, in the order (text, head, row).
 struct Predicted {
   std::vector<double> is, said;
 };
@@ -95,7 +95,7 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
     const Weights model = RandomWeights(g, 1);
     const auto texts = SmallTexts(2, 160, 16);
     std::vector<std::string> fits;
-    while (fits.size() < 2) {  // twice the same
+    while (fits.size() < 2) {  // two equal fits
       Graph fitted = Fold(g);
       AddShifts(&fitted);
       const Shifts shifts = FitShifts(&fitted, model, texts, exec::Default());
@@ -113,7 +113,7 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
       for (size_t i = 0; i < p.is.size(); ++i) {
         left += std::pow(p.is[i] - p.said[i] - mean, 2), plain += std::pow(p.is[i] - level, 2);
       }
-      EXPECT_LT(left, 0.95 * plain);  // it predicts rows of texts that it has not seen, of a model of random weights
+      EXPECT_LT(left, 0.95 * plain);  // it predicts rows of new texts, for a model of random weights
       EXPECT_LT(mean, 0);             // and lies above all but one row in a thousand
       const Weights::Tensor& w = shifts.weights.tensors().begin()->second;
       fits.push_back(std::string(reinterpret_cast<const char*>(w.values.data()), 4 * w.values.size()));

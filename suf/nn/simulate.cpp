@@ -10,8 +10,7 @@ namespace suf::nn {
 
 namespace {
 
-// A right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate is
-// seen.
+// A right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate shows.
 struct Matrix {
   int bits = 0;
   std::variant<ring::Prepared<uint32_t>, ring::Prepared<uint64_t>> map;
@@ -48,7 +47,7 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
   return y;
 }
 
-// What a node's wires saw, against its certificates.
+// The values of a node's wires, compared with its certificates.
 class NodeWatch : public Watch {
  public:
   explicit NodeWatch(std::string wire) : wire_(std::move(wire)) {}

@@ -1,5 +1,5 @@
-// The specification: what an inference of a plan computes, in clear. The protocol's result equals it bit for bit,
-// inside the calibrated windows and outside (rings and slices wrap as the protocol's do). No gate's build, no protocol,
+// The specification: an inference of a plan, computed in clear. The protocol's result equals it bit for bit, inside the
+// calibrated windows and outside. Rings and slices wrap like the protocol's. It uses no gate's build, no protocol and
 // no backend.
 #pragma once
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace suf::nn {
 
-// The smallest and largest value of a wire, "class/scope/label" or "class/scope/label.width".
+// The smallest and the largest value of a wire, "class/scope/label" or "class/scope/label.width".
 struct Spread {
   std::string wire;
   int64_t low = 0, high = 0;
 };
 
-// A wire that left its certificate. hard: the certificate was claimed for every text, so the plan does not fit
-// the weights; else the text is unlike the calibration text and the result may be less accurate.
+// A wire that left its certificate. If `hard`, the certificate was claimed for every text, so the plan does not fit the
+// weights. Otherwise the text is unlike the calibration texts, and the result may be less accurate.
 struct Outside {
   std::string wire;
   int64_t value = 0, limit = 0;  // the worst value and the limit that it passed
@@ -25,25 +25,25 @@ struct Outside {
 };
 
 struct Simulation {
-  Ints y;  // the last node's, at the plan's scale
+  Ints y;  // the last node's values, at the plan's scale
   std::vector<Outside> outside;
   std::vector<Spread> seen;
 };
 
-// "wire .. reached .., its .. limit is ..".
+// Returns the message "wire .. reached .., its .. limit is ..".
 std::string Sentence(const Outside& o);
 
-// Prepares the weights once; Run may be called again and again, from one thread at a time.
+// A plan with its weights prepared once. Run may be called repeatedly, from one thread at a time.
 class Simulator {
  public:
-  // weights: Quantise(.., plan); both must outlive the simulator.
+  // `weights` is Quantise(.., plan). Both must outlive the simulator.
   Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default());
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: of a variant; throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. each:
-  // gets every node's value.
   using Each = std::function<void(const Node&, const IntArray&)>;
+  // Runs a variant. Throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. `each`
+  // receives every node's value.
   Simulation Run(std::span<const int32_t> ids, const Each& each = {}, int variant = 0) const;
 
  private:

@@ -16,8 +16,8 @@ using Wide = __int128;
 using Row = std::vector<Wide>;
 using Rows = std::vector<Row>;
 
-// The meaning of the plans of both small graphs once more, slowly and by hand: unbounded integers, one scalar at a
-// time, reductions only where the plan says so.
+// The meaning of the plans of both small graphs, computed again, slowly and by hand. It uses unbounded integers, one
+// scalar at a time, and reduces only if the plan says so.
 Wide Floor(Wide x, Wide by) { return x >= 0 ? x / by : -((by - 1 - x) / by); }
 Wide Round(Wide x, int s) { return s ? Floor(x + (Wide{1} << (s - 1)), Wide{1} << s) : x; }
 Wide Mod(Wide x, int bits) { return x - Floor(x, Wide{1} << bits) * (Wide{1} << bits); }
@@ -57,7 +57,7 @@ struct Naive {
     }
     return z;
   }
-  // x W + b; of a rotated map every head turned. residual: diagonal and mean terms of it.
+  // Returns x W + b, with every head turned if the map is rotated. `residual` adds its diagonal and mean terms.
   Rows Mapped(int node, const Rows& x, bool bias, const Rows* residual = nullptr) const {
     const Map& m = Op<Map>(node);
     const size_t cols = size_t(q.at(std::to_string(node) + ".full").cols());
@@ -98,7 +98,7 @@ struct Naive {
       }
     return x;
   }
-  // Softmax and weighted sum at nodes `e`, `e + 1`; the rescale behind them at `e + 2`.
+  // Returns softmax and weighted sum at nodes `e` and `e + 1`, and the rescale behind them at `e + 2`.
   Rows Attended(int e, const Rows& qk, const Rows& v, int serving, bool causal, int scores = -1) const {
     const Softmax& y = Op<Softmax>(e);
     const WeightedSum& w = Op<WeightedSum>(e + 1);
@@ -228,8 +228,8 @@ TEST(Simulate, IsCloseToTheFloatModel) {
   }
 }
 
-// Every text of three tokens, and every one of up to three tokens between two fixed ones: no hard certificate is ever
-// left, and every wire that was seen has one or wraps.
+// Takes every text of three tokens, and every one of up to three tokens between two fixed ones. No hard certificate is
+// ever left, and every seen wire has one or wraps.
 TEST(Simulate, HardCertificatesHoldForEveryShortText) {
   for (const Graph& g : {After(), Before()}) {
     const Small m(g, 6);
@@ -247,7 +247,7 @@ TEST(Simulate, HardCertificatesHoldForEveryShortText) {
   }
 }
 
-// Windows that are too narrow. Rings wrap, tables are read outside their calibrated part, the wires are named.
+// Makes windows too narrow: rings wrap, tables are read outside their calibrated part, and the wires are named.
 void Narrow(Plan& plan) {
   for (Class& c : plan.classes)
     for (size_t i = 0; i < c.ops.size(); ++i) {
@@ -323,7 +323,7 @@ TEST(Simulate, SentenceNamesWireValueAndLimit) {
             "wire 8/0/proj/z_proj reached -70, its hard limit is -64; compile the plan again from these weights");
 }
 
-// A hard certificate that is left is told with its sign, limit and wire.
+// A hard certificate that is left is reported with its sign, limit and wire.
 TEST(Simulate, TellsOfABrokenCertificate) {
   Small m(After());
   for (Certificate& c : m.plan.classes[0].certificates[2]) c.bits = 3;

@@ -1,5 +1,5 @@
-// For this room's tests: two small graphs written by hand, that together hold every operator, with random weights and
-// texts, the same from a seed on every machine.
+// For tests of this module: two small graphs, written by hand, that together hold every operator. Their random weights
+// and texts are the same from a seed on every machine.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 namespace suf::nn {
 
-// A fixed generator (splitmix64) and near-normal numbers, sums of twelve uniform ones.
+// A fixed generator (splitmix64) of words and of near-normal numbers, which are sums of twelve uniform ones.
 class Draws {
  public:
   explicit Draws(uint64_t seed) : state_(seed) {}
@@ -72,8 +72,8 @@ inline Node* Embedding(Graph& g, bool positions) {
   return g.Add(std::move(l), {}, "z_embed");
 }
 
-// Norms behind the sums, full attention, the mean's direction at the end. relative: with a table of relative
-// positions.
+// Returns a graph with norms behind the sums, full attention and the mean's direction at the end. `relative` adds a
+// table of relative positions.
 inline Graph After(bool relative = false) {
   Graph g;
   Node* x = NormOf(g, Embedding(g, true), "n0", true);
@@ -100,8 +100,8 @@ inline Graph After(bool relative = false) {
   return g;
 }
 
-// Norms before the branches of a stream, rotary positions, causal attention with one head of keys and values,
-// gated activation, numbers of the last row.
+// Returns a graph with norms before the branches of a stream. It has rotary positions, gated activation and numbers of
+// the last row. Its attention is causal, with one head of keys and values.
 inline Graph Before() {
   Graph g;
   Node* x = Embedding(g, false);
@@ -153,7 +153,7 @@ inline Weights RandomWeights(const Graph& g, uint64_t seed) {
   return w;
 }
 
-// `count` texts of 3 to `longest` tokens.
+// Returns `count` texts of 3 to `longest` tokens.
 inline std::vector<std::vector<int32_t>> SmallTexts(uint64_t seed, int count, int longest) {
   Draws r(seed);
   std::vector<std::vector<int32_t>> texts;
@@ -170,7 +170,7 @@ inline CompileOptions SmallOptions() {
   return o;
 }
 
-// A graph compiled with weights of a seed.
+// A graph compiled with the weights of a seed.
 struct Small {
   Graph graph;
   Weights weights;
@@ -183,7 +183,7 @@ struct Small {
         q(Quantise(weights, plan)) {}
 };
 
-// The sentence with which f ends.
+// Returns the error message with which f ends.
 inline std::string Refusal(const std::function<void()>& f, Cause code = Cause::kRefused) {
   try {
     f();

@@ -46,15 +46,15 @@ std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int ha
   if (top == hard) return t;
   std::vector<func::Group> coarse =
       func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan, func::Measure::kNone).f;
-  func::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
+  func::Group& first = coarse.front();  // starts at 0; the fine part has everything below 2^top
   first.lo = int64_t{1} << (top - first.w);
   first.values.erase(first.values.begin(), first.values.begin() + first.lo);
   t.insert(t.end(), coarse.begin(), coarse.end());
   return t;
 }
 
-// Each piece adds the square of its relative width, by how much of what was seen it has; the one that adds most is
-// halved. A part of the weight is spread over all octaves, for texts unlike those that were seen.
+// Each piece adds the square of its relative width, weighted by its part of the seen values. The piece that adds most
+// is halved. A part of the weight is spread over all octaves, for texts unlike those that were seen.
 std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen) {
   constexpr int kLeast = 3;
   constexpr double kSpread = 0.25;
@@ -72,7 +72,7 @@ std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard
     const double part = seen.empty() ? 0 : double(within) / double(seen.size());
     return Piece{(part + kSpread * std::log2(b / a) / (top - floor)) * wide * wide, begin, w};
   };
-  std::vector<Piece> heap, ready;  // ready: as narrow as whole numbers are
+  std::vector<Piece> heap, ready;  // ready: of width 1, so they cannot be halved
   auto push = [&](const Piece& p) {
     if (p.w == 0) return ready.push_back(p);
     heap.push_back(p), std::push_heap(heap.begin(), heap.end());
@@ -95,7 +95,7 @@ std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard
     ++out.back().hi, out.back().values.push_back(value);
   };
   auto at = [&](int64_t v) { return f(double(v)); };
-  for (const Piece& p : ready) {  // as FitOctaves, the error balanced
+  for (const Piece& p : ready) {  // as in FitOctaves, the value balances the error
     const double a = at(p.begin), b = at(p.begin + (int64_t{1} << p.w));
     const int64_t value = std::llround(2 * a * b / (a + b));
     if (out.empty()) add(0, floor, value);
@@ -110,7 +110,7 @@ double Excess(const std::vector<func::Group>& table, const func::Real& f) {
   double most = 0;
   for (const func::Group& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
-      double last = std::ldexp(double(v + 1), g.w) - 1;  // f falls: the table is highest above it at a piece's end
+      double last = std::ldexp(double(v + 1), g.w) - 1;  // f falls, so the excess is largest at a piece's end
       most = std::max(most, double(g.values[size_t(v - g.lo)]) / f(last) - 1);
     }
   return most;

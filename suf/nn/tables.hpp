@@ -1,5 +1,5 @@
-// The real functions that operators name, the two-part octave table, and what bounds need to know of tables; the fits
-// themselves are suf/fit.hpp's.
+// The real functions that operators name, the two-part octave table, and the numbers of tables that bounds need. The
+// fits themselves are in suf/func/fit.hpp.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,25 +10,26 @@
 
 namespace suf::nn {
 
-// Gelu, gelu_new, silu, tanh, relu, or one that a program registered; throws Cause::kRefused for another.
+// Returns gelu, gelu_new, silu, tanh, relu, or a function that a program registered. Throws Cause::kRefused for another
+// name.
 const func::Real& RealFunction(const std::string& name);
 void RegisterFunction(std::string_view name, func::Real f);
 
-// A positive falling function on [0, 2^hard). [2^floor, 2^top): at least 2^pieces constant pieces an octave,
-// `span` octaves to a group, the first value below 2^floor; from 2^top on at least two pieces an octave, never above
-// the function.
+// Fits a positive falling function on [0, 2^hard). [2^floor, 2^top) has at least 2^pieces constant pieces an octave,
+// with `span` octaves to a group. Below 2^floor the first value holds. From 2^top on there are at least two pieces an
+// octave, never above the function.
 std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span);
 
-// The same function for a reader that pays by the piece: at most `most` pieces (and at least 2^3 an octave) on
-// [2^floor, 2^top), narrow where `seen` lies; one below, and two an octave from 2^top on.
+// Fits the same function for a reader that pays by the piece. [2^floor, 2^top) has at most `most` pieces, but at least
+// 2^3 an octave, which are narrow near the values in `seen`. There is one piece below, and two an octave from 2^top on.
 std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen);
 
-// The largest of table / f - 1 over whole x, f falling; 0 when the table is nowhere above.
+// Returns the largest of table / f - 1 over whole x, for a falling f; 0 if the table is nowhere above.
 double Excess(const std::vector<func::Group>& table, const func::Real& f);
-// The largest of |line| - |x| 2^slope over the ring, at scale `scale + slope`; at least 0.
+// Returns the largest of |line| - |x| 2^slope over the ring, at scale `scale + slope`; at least 0.
 double Excess(const func::Lines& lines);
 
-// The largest magnitude in a table.
+// Returns the largest magnitude in a table.
 int64_t MostOf(const std::vector<int64_t>& t);
 
 }  // namespace suf::nn

@@ -1,4 +1,4 @@
-// Norms of weights and what bounds know of tables.
+// Norms of weights, and the numbers of tables that bounds use.
 #include "suf/nn/tables.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Norms, LargestEigenvalueIsATightUpperBound) {
   EXPECT_EQ(LargestEigenvalue(Reals(9, 0.0), 3, exec::Default()), 0);
 }
 
-// Against many vectors: no x with |x| = 1 is stretched further, and one comes near.
+// Compares with many vectors: no x with |x| = 1 is stretched further, and one comes near.
 TEST(Norms, SingularValuesBoundEveryStretch) {
   Draws r(3);
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{5, 9}, {9, 5}, {1, 4}, {4, 1}}) {
@@ -42,7 +42,7 @@ TEST(Norms, SingularValuesBoundEveryStretch) {
   }
 }
 
-// Each pair of rows is multiplied once where both factors are one matrix; the bound is that of all products, word for
+// If both factors are one matrix, each pair of rows is multiplied once. The bound is that of all products, word for
 // word.
 TEST(Norms, HalfOfAGramMatrixIsAllOfIt) {
   Draws r(5);
@@ -120,7 +120,7 @@ TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
   EXPECT_DOUBLE_EQ(excess, most);
 }
 
-// Steps: as many pieces as were asked for, the narrowest where most was seen, whatever lies beside them.
+// The table has the requested number of pieces, the narrowest where most values were seen, beside any others.
 TEST(Tables, StepsAreNarrowWhereArgumentsWere) {
   constexpr int kFloor = 6, kTop = 13, kHard = 20, kPieces = 96;
   const func::Real f = [](double v) { return 0x1p30 / std::sqrt(v); };
@@ -146,7 +146,7 @@ TEST(Tables, StepsAreNarrowWhereArgumentsWere) {
   EXPECT_LT(most, 1.0 / 8 / 4 * 1.02);  // 2^3 pieces an octave
   EXPECT_LT(at_seen, most / 3);
   EXPECT_FALSE(std::is_sorted(table.begin(), table.end(), [](auto& a, auto& b) { return a.w < b.w; }));
-  // nothing seen: spread over all octaves; and no piece is narrower than whole numbers
+  // no values seen: pieces are spread over all octaves, and none is narrower than 1
   EXPECT_LT(Excess(Steps(f, kFloor, kTop, kHard, 16 * 7, {}), f), 1.0 / 16);
   EXPECT_EQ(Steps(f, 1, 3, 3, 4096, {}).back().w, 0);
 }

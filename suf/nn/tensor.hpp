@@ -17,13 +17,13 @@ class Tensor {
   int64_t rows() const { return size() / cols(); }
   int64_t size() const { return Size(shape_); }
   int64_t operator[](int64_t i) const;
-  // The words of row i, widened. (cols)
+  // Returns the words of row i, widened: (cols).
   Ints Row(int64_t i) const;
-  // All of them, two's complement.
+  // Returns all elements as words, in two's complement.
   std::vector<uint64_t> Words() const;
-  // As doubles, which hold them exactly.
+  // Returns all elements as doubles, which hold them exactly.
   Reals Numbers() const;
-  // Visit: f(const T* data), T the storage type.
+  // Calls f(const T* data), with T the storage type.
   template <class F>
   decltype(auto) Visit(F&& f) const {
     return std::visit([&](const auto& v) -> decltype(auto) { return f(v.data()); }, data_);
@@ -34,7 +34,7 @@ class Tensor {
   std::variant<std::vector<int16_t>, std::vector<int32_t>, std::vector<int64_t>> data_;
 };
 
-// floor(a 2^scale + 1/2). Throws Cause::kRefused when a value leaves 2^50, naming the weight.
+// Returns floor(a 2^scale + 1/2). Throws Cause::kRefused, naming the weight, if a value leaves 2^50.
 Tensor Fixed(const std::string& name, Shape shape, const Reals& a, int scale);
 
 }  // namespace suf::nn

@@ -8,8 +8,8 @@ namespace suf::nn {
 
 namespace {
 
-// ForSlots: f(node, slot, name, class) of every class in order, of slots that are wanted; a weight may have a scale of
-// its own in each.
+// Calls f(node, slot, name, class) for the wanted slots of every class in order. A weight may have a scale of its own
+// in each class.
 template <class Wants, class F>
 void ForSlots(const Plan& plan, Wants wants, F f) {
   for (const Class& c : plan.classes)
@@ -18,7 +18,7 @@ void ForSlots(const Plan& plan, Wants wants, F f) {
         if (wants(s)) f(*n, s, SlotName(plan, c, *n, s), c);
 }
 
-// ForWeights: f(node, slot, name), each name once.
+// Calls f(node, slot, name) once for each name.
 template <class Wants, class F>
 void ForWeights(const Plan& plan, Wants wants, F f) {
   std::set<std::string> done;
@@ -32,13 +32,13 @@ bool Fixes(const Slot& s) { return s.length == Slot::kFixed; }
 bool Varies(const Slot& s) { return !Fixes(s); }
 bool Masks(const Slot& s) { return s.masked; }
 
-// Whether two slots of one node are one tensor, and go the same way.
+// Whether two slots of one node are one tensor and go the same way.
 bool Same(const Slot& a, const Slot& b) {
   return std::string_view(a.name) == b.name && a.scale == b.scale && a.masked == b.masked && a.length == b.length &&
          a.weight == b.weight;
 }
 
-// What a trace of n tokens reads of a weight.
+// Returns the part of a weight that a trace of n tokens reads.
 Tensor Sized(const Tensor& t, Slot::Length length, int n) {
   Ints v;
   if (length == Slot::kTimes) {

@@ -7,36 +7,38 @@
 
 namespace suf::nn {
 
-// Whole numbers by name, "<node>.<slot>" as in the trace's inputs.
+// Weights as whole numbers by name, "<node>.<slot>" as in the trace's inputs.
 using Quantised = std::map<std::string, Tensor>;
 
-// Evaluates every weight's expression at its scale, a weight a thread. Throws Cause::kInput when a tensor is
-// missing or of another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
+// Evaluates every weight's expression at its scale, one weight a thread. Throws Cause::kInput if a tensor is missing or
+// of another shape. Throws Cause::kRefused, naming the weight, if a value leaves 2^50.
 Quantised Quantise(const Weights& weights, const Plan& plan, exec::Pool& pool = exec::Default());
-// Of a node's weight as a class of the plan reads it: "<node>.<slot>" where the first class has the same
-// values, else with "@" and the number of the first class that does. All are quantised, masked and given to P1.
+// Returns the name of a node's weight as a class of the plan reads it. It is "<node>.<slot>" if the first class has the
+// same values. Otherwise "@" and the number of the first class that does follow. All are quantised, masked and given to
+// P1.
 std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot& s);
 
-// A weight that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any class of any
-// variant reads it.
+// A weight that P0 gives P1 as W - B modulo 2^bits. `bits` is the widest ring in which any class of any variant reads
+// it.
 struct MaskedWeight {
   std::string name;
   Shape shape;
   int bits = 0;
   int64_t size() const { return Size(shape); }
-  // word: bytes of an element as roles keep it.
+  // Returns the bytes of an element as roles keep it.
   int word() const { return bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
-  // bytes: packed, as it travels.
+  // Returns the bytes of the packed weight, as it travels.
   int64_t bytes() const { return (size() * bits + 7) / 8; }
 };
 
-// In the order of the graph, then those that only a later class reads; all others never leave P0.
+// Returns them in the order of the graph, then those that only a later class reads. All others never leave P0.
 std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
 
-// ModelInputs: P0's inputs of a trace that do not depend on the length, set("W.<name>", tensor); LengthInputs: those
-// that do, for n tokens.
+// Receives an input of P0: "W.<name>" and its tensor.
 using SetInput = std::function<void(const std::string& name, const Tensor& values)>;
+// Sets P0's inputs of a trace that do not depend on the length.
 void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set);
+// Sets P0's inputs of a trace that depend on the length, for n tokens.
 void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set);
 
 }  // namespace suf::nn

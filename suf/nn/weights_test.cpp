@@ -16,7 +16,7 @@
 namespace suf::nn {
 namespace {
 
-// The folded integer maps equal the float ones: gamma, beta, means and value biases are where they belong.
+// The folded integer maps equal the float ones: gamma, beta, means and value biases are at the right maps.
 TEST(Quantise, FoldsExactly) {
   CompileOptions o = SmallOptions();
   o.policy.weight = {{"query_key", 20}, {"attended", 20}}, o.policy.weight_default = 20, o.policy.gamma = 20;
@@ -29,7 +29,7 @@ TEST(Quantise, FoldsExactly) {
   EXPECT_EQ(m.q.at("14.full").shape(), (Shape{kHidden, kWidth}));
   EXPECT_EQ(m.q.at("0.positions").shape(), (Shape{kPositions, kWidth}));
   EXPECT_EQ(m.q.at("17.bias").shape(), (Shape{kWidth}));
-  EXPECT_EQ(m.q.count("4.bias"), 0u);  // behind the output map
+  EXPECT_EQ(m.q.count("4.bias"), 0u);  // it is behind the output map
   Draws r(4);
   Reals n;
   for (size_t i = 0; i < d; ++i) n.push_back(r.Normal(0, 1));
@@ -51,7 +51,7 @@ TEST(Quantise, FoldsExactly) {
       hidden += (n[i] * value("n1.gamma", i) + value("n1.beta", i)) * value("w1", i * ff + j);
     EXPECT_NEAR(read("12", ff, j), hidden, 1e-4);
   }
-  for (const char* name : {"0.table", "0.positions", "10.full", "14.full", "10.bias"}) {  // what norms read is centred
+  for (const char* name : {"0.table", "0.positions", "10.full", "14.full", "10.bias"}) {  // inputs of norms are centred
     const Tensor& t = m.q.at(name);
     for (int64_t i = 0; i < t.rows(); ++i) {
       const Ints row = t.Row(i);
@@ -86,7 +86,7 @@ TEST(Tensor, TakesTheNarrowestStorage) {
 TEST(MaskedWeights, OrderAndBits) {
   for (const Graph& g : {After(true), Before()}) {
     CompileOptions o = SmallOptions();
-    o.policy.merge = 8;  // the first class has the wider output map where its rescale is left out
+    o.policy.merge = 8;  // the first class has the wider output map if its rescale is left out
     const Small m(g, 1, o);
     std::vector<std::string> names;
     int64_t bytes = 0;
@@ -113,7 +113,7 @@ TEST(MaskedWeights, OrderAndBits) {
   }
 }
 
-// A weight that two variants read at one scale is provisioned once, in the wider ring; at two scales twice.
+// A weight that two variants read at one scale is sent once, in the wider ring. At two scales it is sent twice.
 TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
   CompileOptions o = SmallOptions();
   const Small near(After(true), 1, o);
@@ -144,7 +144,7 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
     EXPECT_EQ(simulator.Run(ids, {}, 0).y, Simulator(near.plan, near.q).Run(ids).y);
     EXPECT_EQ(simulator.Run(ids, {}, 1).y, Simulator(far.plan, far.q).Run(ids).y);
   }
-  for (int v : {0, 1}) {  // a trace reads its own variant's, and all that it reads is set
+  for (int v : {0, 1}) {  // a trace reads the weights of its own variant, and each of them is set
     pfss::Trace t;
     Build(t, plan, 5, v);
     std::set<std::string> set;
@@ -162,7 +162,7 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
   }
 }
 
-// What a trace of n tokens reads of P0, P1 and the dealer, by name, is what these functions set and no more.
+// These functions set exactly the inputs that a trace of n tokens reads of P0, P1 and the dealer.
 TEST(Inputs, AreThoseOfTheTrace) {
   for (const Graph& g : {After(true), Before()}) {
     const Small m(g);

@@ -1,4 +1,5 @@
-// A backend whose runs somebody watches: for benchmarks and tests of what executors ask of their host.
+// Wrappers of a backend and of an Io that observe a run. Benchmarks use them, and tests of the calls that executors
+// make to their host.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace suf::pfss {
 
-// An Io that hands every call on.
+// An Io that forwards every call.
 class Forward : public Io {
  public:
   explicit Forward(Io& to) : io(to) {}
@@ -31,7 +32,7 @@ class Forward : public Io {
   Io& io;
 };
 
-// Runs on another backend; each step of a run has the Io that `watch` makes of its host's.
+// A backend that runs on another one. For each step of a run, `watch` wraps the Io of the host.
 class Watched : public Backend {
  public:
   using Watch = std::function<std::unique_ptr<Io>(Role role, size_t step, Io& host)>;

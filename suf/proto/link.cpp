@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
+// One exchange: P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
 struct Step {
   size_t up, down;
 };
 constexpr Step kSteps[] = {{1, 1},           {1, 1},           {1, 1},           {1, 1},
                            {kLargeProbe, 1}, {kLargeProbe, 1}, {1, kLargeProbe}, {1, kLargeProbe}};
 
-// By one side: the least round trip, and how long its last large frame took, in microseconds.
+// The measurements of one side, in microseconds: the shortest round trip, and the time of its last large frame.
 struct Seen {
   uint64_t trip = kLongestTrip, large = 0;
   void Add(size_t bytes, Clock::duration took) {
@@ -28,13 +28,13 @@ struct Seen {
       trip = std::min(trip, us);
   }
   Link link() const {
-    const uint64_t us = large > trip ? large - trip : 1;  // the frame's own time, beyond the trip's
+    const uint64_t us = large > trip ? large - trip : 1;  // the time of the frame without the round trip
     return {std::max<uint64_t>(trip, 1),
             std::clamp<uint64_t>(uint64_t{8} * kLargeProbe * 1'000'000 / us, kLowestRate, kHighestRate)};
   }
 };
 
-// The frames of all steps; what is received is timed from what was sent before it.
+// Exchanges the frames of all steps. Each received frame is timed from the frame that was sent before it.
 Seen Watch(net::Channel& ch) {
   const bool begins = ch.self().role == Role::kData;
   const Bytes zeros(kLargeProbe);

@@ -1,4 +1,4 @@
-// The variants of a plan in a session: what both allow, the link that they measure, what is announced and refused.
+// The variants of a plan in a session: which both parties allow, the measured link, and refused announcements.
 #include "suf/proto/link.hpp"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 namespace suf::proto {
 namespace {
 
-// A plan with variants; far takes five seconds on every link, near ten round trips.
+// A plan with two variants: far takes five seconds on every link, near takes ten round trips.
 BundlePlan Two() {
   BundlePlan p = TestPlan();
   p.variants = {"near", "far"};
@@ -65,7 +65,7 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
   }
 }
 
-// One end of a measurement, as that role, that answers at once and says what it likes.
+// Plays one end of a measurement in that role: answers at once and reports any figures.
 void Lie(net::Channel& ch, Link said) {
   const Bytes zeros(kLargeProbe);
   const bool begins = ch.self().role == Role::kData;
@@ -82,7 +82,8 @@ void Lie(net::Channel& ch, Link said) {
   if (!begins) ch.Send(net::kLink, w.bytes());
 }
 
-// A liar makes a link longer or slower than it is and never shorter or faster than the honest side saw it.
+// A liar can make a link longer or slower than it is. It never makes it shorter or faster than the honest side
+// measured.
 TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
   for (int liar : {0, 1})
     for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kHighestRate}, Link{1, kLowestRate},
@@ -99,8 +100,8 @@ TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
     }
 }
 
-// P1 lies, and steers a session to the variant that P0 allows for such a link; of what P0 does not allow none is taken,
-// whatever is said, and a variant that does not follow from what was said is refused.
+// P1 lies, and steers a session to the variant that P0 allows for such a link. No lie leads to a variant that P0 does
+// not allow. A variant that does not follow from the reported figures is refused.
 TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
   for (const uint32_t allowed : {1u, 3u})
     for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kLowestRate}})
@@ -135,12 +136,12 @@ TEST(Link, TheLongerTripAndTheLowerRateChoose) {
   const BundlePlan plan = Two();
   EXPECT_EQ(JobFor(plan, {3, Link{1'000, 9'000}}, 4), store::JobOf(4, 0));
   EXPECT_EQ(JobFor(plan, {3, Link{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
-  EXPECT_EQ(JobFor(plan, {3, Link{500'000, 9'000}}, 8), store::JobOf(8, 0));  // by length
+  EXPECT_EQ(JobFor(plan, {3, Link{500'000, 9'000}}, 8), store::JobOf(8, 0));  // the length matters
   EXPECT_EQ(JobFor(plan, {2, {}}, 4), store::JobOf(4, 1));
   EXPECT_EQ(JobFor(plan, {1, {}}, 4), store::JobOf(4, 0));
 }
 
-// What both allow alone is taken, nothing is measured; where it is both variants, the link chooses.
+// If one variant is common, it is taken and nothing is measured. If both variants are, the link decides.
 TEST(Variants, ASessionTakesWhatBothAllow) {
   for (uint32_t p0 : {1u, 2u, 3u})
     for (uint32_t p1 : {1u, 2u, 3u, ~0u}) {
@@ -153,7 +154,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
           const store::Job job = s.JobOf(4);
           EXPECT_EQ(s.link().has_value(), common == 3);
           EXPECT_TRUE(common >> job.variant & 1);
-          EXPECT_EQ(job.variant, common == 2);  // a link in memory is near
+          EXPECT_EQ(job.variant, common == 2);  // a link in memory is fast
           s.Infer(job, TestRun);
           EXPECT_EQ(w.store[1]->ledger().Fates().size(), 1u);
           s.End();
@@ -170,7 +171,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
                         p0 == 1 ? "allows other variants of the plan (near) than we do (far)"
                                 : "allows other variants of the plan (far) than we do (near)",
                         session));
-      EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we do"));
+      EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we allow"));
       EXPECT_TRUE(w.dealt.empty());
       EXPECT_TRUE(w.store[1]->ledger().Fates().empty());
     }
@@ -183,14 +184,14 @@ TEST(Variants, ADataOwnerThatAllowsNoneIsRefused) {
     RecvHello(ch, w.plan);
     ch.RecvExact(net::kWelcome, 72);
     ch.Send(net::kSetupAsk, Bytes{1, 2, 0, 0, 0});
-    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we do",
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we allow",
                       [&] { ch.RecvExact(net::kChunk, 8); }));
   });
   EXPECT_TRUE(
       w.ModelFails(Cause::kRefused, "the data owner allows other variants of the plan (far) than we do (near)"));
 }
 
-// An announcement of a variant that the plan has, but that this session does not take.
+// The plan has the announced variant, but this session does not.
 TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
   TwoWorld w;
   w.Session(w.Allowing(1), [&](net::Channel& ch) {
@@ -209,9 +210,9 @@ TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
   EXPECT_TRUE(w.dealt.empty());
 }
 
-// A bundle that lies in both stores for one variant is not taken for the other.
+// A bundle in both stores for one variant is not used for the other.
 TEST(Variants, BundlesOfAnotherVariantAreNotTaken) {
-  TwoWorld w(2);  // the dealer makes two at once of variant near
+  TwoWorld w(2);  // the dealer deals two bundles of variant near at once
   std::vector<uint64_t> serials;
   auto run = [&](uint32_t variants) {
     w.Session(w.Allowing(variants), [&](net::Channel& ch) {

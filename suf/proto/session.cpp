@@ -20,7 +20,7 @@ void Inference::OfflineEnd() {
 
 void Inference::OnlineEnd() {
   SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !online_ended_);
-  bundle_.keys->Whole();  // what is altered is noticed, read or not
+  bundle_.keys->Whole();  // notices altered keys, even unread ones
   ch_.set_phase(net::Phase::kControl);
   bond_.Recv(net::kOnlineEnd);
   bond_.Send(net::kBye);
@@ -29,7 +29,7 @@ void Inference::OnlineEnd() {
 
 namespace {
 
-// Offer: a bundle that P1 could use, in its announcement.
+// Bytes of an offer (a bundle that P1 could use), most offers of an announcement, and its bytes without them.
 constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32 + 1;
 
 bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task, const BundlePlan& plan,
@@ -42,7 +42,7 @@ bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task,
 
 constexpr net::Millis kGrace{1000};
 constexpr net::Millis kLook{
-    50};  // how often a party that waits for a delivery looks whether the other one is still there
+    50};  // interval at which a party that waits for a delivery polls whether the other one is still there
 
 // Returns whether the peer hangs up or refuses within that time.
 bool GoneWithin(net::Channel& ch, net::Millis wait) {
@@ -54,7 +54,7 @@ bool GoneWithin(net::Channel& ch, net::Millis wait) {
   return true;
 }
 
-// Returns whether the dealer only reports that the other party left, which then knows the reason better.
+// Returns whether the dealer only reports that the other party left. The other party then knows the reason better.
 bool IsPartnerGone(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -65,11 +65,11 @@ bool IsPartnerGone(const std::exception_ptr& error) {
   }
 }
 
-// The serial of what was agreed, waiting for its delivery if need be.
+// Waits for the delivery of an announced job; returns the serial of its bundle.
 uint64_t Arrive(net::Channel& ch, Agreed& what) {
   while (!what.delivery->Ready(kLook))
-    // what took the other one may be about to end our delivery as well, and that says more
-    if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
+    // the cause that ended the peer may be about to end our delivery as well, and that error says more
+    if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws the reason
   try {
     return what.serial = what.delivery->Serial();
   } catch (...) {
@@ -78,39 +78,39 @@ uint64_t Arrive(net::Channel& ch, Agreed& what) {
   }
 }
 
-// What a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
-// than the dealer's goodbye.
+// Books the traffic of a delivery whose bundle is used; returns the dealer's milliseconds. Nothing depends on its end
+// any more, so this waits no longer than the dealer's goodbye may take.
 double Depart(const Agreed& what, net::Traffic* traffic) {
   if (!what.delivery->Over(kGrace)) return 0;
   if (traffic) *traffic += what.delivery->traffic();
   return what.delivery->dealt_ms();
 }
 
-// Of the keys of a bundle.
+// Returns the window for the keys of a bundle.
 uint64_t Window(const Keys& keys, bool whole) {
   return whole || keys.ahead > 1 ? store::KeySource::kWhole : keys.window;
 }
 
 uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 
-// The announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
-// after it, the end.
+// Returns the announcement of a job of 0 tokens. During a run or an audit it means that the next job is not known yet.
+// Between jobs it means the end of the session.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
-// Of what follows, where its bundle lies in the store: while what the run before it has used goes.
+// Reads the next job's bundle ahead if it is in the store, while memory of the previous run is released.
 void ReadAhead(store::Store& store, const std::optional<Agreed>& next, int party, const Keys& keys) {
   if (next && next->serial && next->serial != kNoMemory)
     store.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
 
-// What a run has not read when it ends is not wanted any more.
+// A guard that closes the keys at the end of a run, because unread ones are not wanted any more.
 struct Closing {
   std::shared_ptr<store::KeySource> keys;
   ~Closing() { keys->Close(); }
 };
 
-// Why what followed a claim has failed, of the exception that is handled. Where the keys did, or are about to,
-// as one cause took both, they say why; who holds altered ones tells the peer.
+// Returns why a step after a claim failed, from the exception that is being handled. If the keys failed, or are about
+// to, one cause took both and the keys' error says why. A party with altered keys notifies the peer.
 std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
@@ -124,8 +124,8 @@ std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::Key
   return error;
 }
 
-// Burning: a claimed serial that is not finished is burnt. The peer may have ended the session for what our keys have
-// not met yet, from the claim on: see Reason.
+// Runs f and burns the claimed serial if it throws. The peer may end the session for an error that our keys have not
+// met yet; see Reason.
 template <class F>
 void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const store::KeySource& keys, F&& f) {
   try {
@@ -153,7 +153,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     Reader r(welcome, "a welcome");
     weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
     common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
-    if (brought_ > plan_.max_tokens)  // P0 looked at its own values before it listened
+    if (brought_ > plan_.max_tokens)  // P0 checks its own values before it listens
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
@@ -166,14 +166,14 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
   });
 }
 
-// What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+// Closes a delivery on its way and wipes unclaimed bundles.
 DataSession::~DataSession() {
   next_.reset(), last_.reset();
   store_.Forget();
 }
 
-// Whether the store has the W_hat that P0 named. One that differs stays until another takes its place: who
-// names a false hash, with P0's key but without a MAC, is not to rob us of what is right.
+// Returns whether the store has the W_hat that P0 named. A file that differs stays until another replaces it. A peer
+// with P0's key but without a MAC may name a false hash. It must not destroy the right file.
 bool DataSession::LoadSetup() {
   if (!store_.HasSetup(weights_)) return false;
   auto kept = store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
@@ -186,7 +186,7 @@ bool DataSession::LoadSetup() {
   return false;
 }
 
-// Once a session; what differs from what P0 named ends it.
+// Fetches W_hat. Ends the session if it differs from the one that P0 named.
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
   store::Chain chain(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
@@ -208,7 +208,7 @@ void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kControl);
 }
 
-// P0's MAC was verified.
+// Stores W_hat; P0's MAC was verified.
 void DataSession::KeepSetup() {
   if (!unverified_) return;
   store_.CommitSetup(std::move(unverified_->file), weights_);
@@ -229,7 +229,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
   });
 }
 
-// What is to be used now, announced before or here, with its bundle in the store.
+// Returns the job that is due, announced before or here, with its bundle in the store.
 Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
@@ -239,7 +239,7 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
   if (what.serial == kNoMemory) {
-    (void)ch_.RecvExact(net::kAck, 0);  // the refusal comes instead
+    (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
     net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
                     job.tokens, " ", plan_.unit.name,
                     ", which it had no memory for; install the same suf on both sides");
@@ -264,7 +264,7 @@ void DataSession::AnnounceNext(const store::Job& next) {
     ch_.Send(net::kAnnounce, NothingFollows());
 }
 
-// The job and the bundles that would do; P0 chooses one of them, or both fetch one.
+// Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
 Agreed DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
   Agreed what{job, plan_.task(job), 0, keys_.whole, nullptr};
@@ -304,7 +304,7 @@ double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& ne
       run(inference);
     } catch (...) {
       if (!inference.online_ended_) throw;
-      // the result may be what failed, so P0 must not notice: the session goes on, the error waits for End
+      // the result may be the cause, so P0 must not notice: the session goes on and End throws the error
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
@@ -359,22 +359,22 @@ class ModelSession {
     ch_.set_phase(net::Phase::kControl);
   }
 
-  // One inference or audit; false when P1 ended the session.
+  // Runs one inference or audit; returns false if P1 ended the session.
   bool Next() {
     auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
     if (what) RunOne(std::move(*what));
     if (!what) ch_.Send(net::kEnd, {});
     return what.has_value();
   }
-  // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+  // Closes a delivery on its way and wipes unclaimed bundles.
   ~ModelSession() {
     next_.reset(), last_.reset();
     host_.store.Forget();
   }
 
  private:
-  // What P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
-  // next: while another runs, which is not to burn when there is no memory for this one.
+  // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `next`: another job runs
+  // meanwhile, and must not be burnt if there is no memory for this one.
   std::optional<Agreed> Announced(bool next = false) {
     ch_.set_phase(net::Phase::kControl);
     Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
@@ -404,7 +404,8 @@ class ModelSession {
     return what;
   }
 
-  // Before anything is fetched or spent. Where another text runs, that one ends well.
+  // Refuses an audit that needs too much memory, before anything is fetched or spent. If another job runs, that one
+  // ends normally.
   void CheckAuditMemory(Agreed& what, bool next) {
     const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
     if (what.lack || bytes <= host_.audit_memory) return;
@@ -425,7 +426,7 @@ class ModelSession {
     }
   }
 
-  // The lowest bundle that both stores hold, or one fresh from the dealer.
+  // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
   void Choose(Agreed& what, Reader& offers) {
     if (what.lack) {
       Writer w;
@@ -465,7 +466,7 @@ class ModelSession {
     SUF_CHECK(Fits(header, what.job, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
-    // P1 has claimed it, or marked it for the audit, and holds this very bundle
+    // P1 has claimed this very bundle or marked it for the audit
     const bool audit = bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit;
     if (audit && !what.whole)
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " opens bundle ", serial,
@@ -499,7 +500,7 @@ class ModelSession {
   net::Channel& ch_;
   const ModelHost& host_;
   Common common_;
-  std::shared_ptr<Delivery> last_;  // of the bundle that was claimed last
+  std::shared_ptr<Delivery> last_;  // of the bundle claimed last
   std::optional<Agreed> next_;
 };
 

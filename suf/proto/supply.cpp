@@ -5,8 +5,8 @@
 namespace suf::proto {
 namespace {
 
-constexpr net::Millis kPatience{500};  // for the session before to leave its seat
-constexpr net::Millis kPeerPoll{50};       // how often a waiting thread looks whether its client is still there
+constexpr net::Millis kPatience{500};  // for the previous session to free its seat
+constexpr net::Millis kPeerPoll{50};       // how often a waiting thread polls its client
 
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
@@ -19,7 +19,7 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   return b;
 }
 
-// Of all that a party brings, so that it sees whether the dealer took another seed of B than its own.
+// Hashes both seeds of a party, so that it notices if the dealer used another seed of B.
 Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
 
 }  // namespace
@@ -48,7 +48,7 @@ void Dealer::Handle(net::Channel& ch) {
   });
 }
 
-// The serial that a party is about to use against the last one it used.
+// Records the serial that a party is about to use; answers with the last one that it used.
 void Dealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
@@ -66,7 +66,8 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
   ch.Send(net::kWitness, w.bytes());
 }
 
-// Bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
+// Deals bundles for one party and its partner. Returns the generator's microseconds, or nothing if the partner's thread
+// reports the error.
 std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
@@ -88,7 +89,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
   } leave{this, party};
   Seat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
   if (!Meet(party, seat)) return std::nullopt;
-  // what is made goes on its way at this party's own pace
+  // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
   ch.RecvExact(net::kEnd, 0);
   return seat.work_us;
@@ -107,10 +108,9 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   return q;
 }
 
-// Until the other party is here, too; one that still takes its last bundle may be slow, and is waited for. True
-// when this thread is to deal for both; false when the other one did. Each thread looks after its own client, outside
-// the lock, and again once the other one has come: whoever hung up meanwhile is dealt nothing, and the last of the two
-// to have looked deals.
+// Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
+// if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
+// again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
 bool Dealer::Await(int party, Seat& mine) {
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
@@ -145,8 +145,8 @@ bool Dealer::Await(int party, Seat& mine) {
   return false;
 }
 
-// One of the two threads deals for both parties, the other waits for it. False when it failed, which the one that
-// dealt says.
+// Deals for both parties in one of the two threads, while the other one waits. Returns false if it failed; the thread
+// that dealt reports the error.
 bool Dealer::Meet(int party, Seat& mine) {
   if (!Await(party, mine)) return mine.progress == Progress::kDone;
   Seat& other = *waiting_[1 - party];
@@ -203,7 +203,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
   h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
-  h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
+  h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mistake still has other keys
   h.pair = Share(Secret::Random());
   for (int p = 0; p < 2; ++p) {
     h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
@@ -212,7 +212,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
-    if (seat[p]->sink) seat[p]->sink->Finish();  // the bundle before
+    if (seat[p]->sink) seat[p]->sink->Finish();  // the previous bundle
     h.party = uint32_t(p), h.body_bytes = task.body[p]->bytes();
     job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
     Bytes encoded = store::Encode(h);
@@ -232,7 +232,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
 
 namespace {
 
-// The header of a bundle that is exactly what was asked for.
+// Receives the header of a bundle. Ends the session unless it is exactly the requested one.
 store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args, const Task& task,
                                const Secret& seed) {
   Bytes b = dealer.Recv(net::kHeader, 1024);
@@ -251,7 +251,7 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
 
 }  // namespace
 
-// The beginning of a party's link to the dealer.
+// Begins a party's link to the dealer.
 void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
@@ -280,14 +280,14 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
-      const bool first = i == 0;  // it is used at once
+      const bool first = i == 0;  // used at once
       const uint64_t window =
           args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
       auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), task.body[h.party], !first, window);
       std::stop_callback stopped(stop, [&] { in.Close(); });
       if (first && here) here(h.serial);
       try {
-        size_t posted = 0;  // what follows comes while a chunk is verified
+        size_t posted = 0;  // later chunks arrive while one is verified
         for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
           for (; posted < rooms.size(); ++posted) dealer.Post(net::kChunk, rooms[posted]);
           dealer.RecvUpTo(rooms[0].size());
@@ -355,7 +355,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
             if (whole) claimable(got.serials.front());
           }
         } catch (...) {
-          // who has claimed it hears of a failure where the keys end
+          // after a claim, the reader of the keys throws the failure
           if (!said) serial_.set_exception(std::current_exception());
         }
         over_.set_value();

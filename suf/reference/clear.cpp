@@ -17,7 +17,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Over every output index of shape `n.shape`: index into an operand by broadcasting.
+// Maps an index into shape `out` to one into shape `in`, which is broadcast.
 int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
   int64_t at = 0, stride = 1;
   for (size_t d = out.size(); d-- > 0;) {
@@ -261,7 +261,7 @@ Words ClearExecutor::Tree(const Node& n) {
     return Batch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
                  size_t(Size(gen ? n.shape : Arg(n, 0).shape))};
   };
-  // halves: whether a number of a DCF is two halves (2, ..)
+  // Returns whether a DCF's number is two halves (2, ..).
   auto halves = [&](const Node& number, const Batch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
   auto dcf = [&](int64_t program, int64_t words, int64_t form) {
     Batch b = batch(program);
@@ -269,7 +269,7 @@ Words ClearExecutor::Tree(const Node& n) {
     if (gen && halves(Arg(n, 0), b)) b.n *= 2;
     return b;
   };
-  // points: x less each threshold, of every row
+  // Returns x less each threshold, for every row.
   auto points = [&](size_t first) {
     Words all;
     for (uint64_t v : In(n, 2))

@@ -1,5 +1,5 @@
-// clear's executor: values as words, a loop an operation (clear.cpp); tables and the borrow polynomial are
-// clear_tables.cpp.
+// clear's executor: values as words, one loop per operation (clear.cpp). clear_tables.cpp has tables and the borrow
+// polynomial.
 #pragma once
 #include <functional>
 
@@ -9,11 +9,12 @@ namespace suf::reference {
 
 using Words = Wiped<uint64_t>;
 
-// Bit i of an element of several words; Set: into zeros.
+// Returns bit i of an element of several words.
 inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
+// Sets bit i of an element whose words are zero at first.
 inline void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
 
-// The words of a constant, all of them.
+// Returns all words of a constant.
 Words Constant(const pfss::Node& n);
 
 inline int WordsOf(pfss::Ring r) { return r.kind == pfss::Ring::kAdd ? 1 : (r.bits + 63) / 64; }
@@ -36,18 +37,18 @@ class ClearExecutor : public pfss::Executor {
   Words Unpack(const Node& n, View packed) const;
   void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const;
 
-  // f of one or two operands, which are broadcast.
+  // Applies f to one or two operands, which are broadcast.
   Words Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const;
   Words Compute(int i, pfss::Io& io);
-  // What moves or sums elements along axes.
+  // Moves or sums elements along axes.
   Words Structure(const Node& n) const;
-  // Keys of DPFs and DCFs and what is read from them, all keys in one call.
+  // Makes the keys of DPFs and DCFs and reads them, all keys in one call.
   Words Tree(const Node& n);
 
   // ---- clear_tables.cpp
-  // Table: one-hot strings and what is read from them.
+  // Makes one-hot strings and reads them.
   Words Table(const Node& n) const;
-  // Digits, the monomials of the borrow polynomial and its values.
+  // Computes digits, the monomials of the borrow polynomial and its values.
   Words Borrow(const Node& n) const;
 
   const pfss::Trace& t_;

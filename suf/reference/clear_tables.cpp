@@ -1,4 +1,4 @@
-// clear's tables and borrows.
+// Tables and borrows of clear.
 #include "suf/reference/clear_executor.hpp"
 #include "suf/pfss/poly.hpp"
 #include "suf/ring/words.hpp"
@@ -9,8 +9,8 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// The borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j
-// (poly.hpp).
+// Returns the borrow polynomial's monomials in the order of V_j (poly.hpp). A monomial is a set of bits of rho: bit 2j
+// is lt_j, bit 2j-1 is eq_j.
 std::vector<uint64_t> Terms(int j) {
   if (j == 0) return {0, 1};
   std::vector<uint64_t> v = Terms(j - 1), out = v;
@@ -19,8 +19,8 @@ std::vector<uint64_t> Terms(int j) {
   return out;
 }
 
-// Coefficients of Terms(j) for opened bits h: in {-1, 0, 1} as words modulo 2^64; their low bits are those of the XOR
-// world.
+// Returns the coefficients of Terms(j) for opened bits h: -1, 0 or 1, as words modulo 2^64. Their low bits are those of
+// the XOR world.
 std::vector<uint64_t> Coefficients(int j, uint64_t h) {
   uint64_t l = h >> (2 * j) & 1;
   if (j == 0) return {l, 1 - 2 * l};

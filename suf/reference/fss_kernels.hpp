@@ -1,4 +1,4 @@
-// The batch entry points by fss, of the best variant here, on the caller's thread.
+// The batch entry points of keys, implemented by fss with this machine's best variant, on the caller's thread.
 #pragma once
 #include "suf/pfss/backend.hpp"
 

@@ -1,8 +1,8 @@
-// myl7_bench [variant]: 64-bit comparisons of this library and of myl7/fss on one core in turns: evaluations and key
-// pairs a second, bytes of a party's key. A line for our DCF, which has their payload, a word of 64 bits, and a line
-// for our comparison, a prefix parity, whose result is a bit; each beside both of their PRGs that use AES instructions,
-// OpenSSL's and intrinsics. Theirs runs in its own structures. Shares are verified before anything is timed. JSON
-// lines.
+// myl7_bench [variant]: 64-bit comparisons of this library and of myl7/fss on one core, in turns. It reports
+// evaluations and key pairs per second and the bytes of a party's key. One line is for our DCF, with their payload, a
+// word of 64 bits. One line is for our comparison, a prefix parity, whose result is a bit. Each is compared with both
+// of their PRGs that use AES instructions, OpenSSL's and intrinsics. Theirs runs in its own structures. Shares are
+// verified before timing. Prints JSON lines.
 #include <cuda/std/span>
 #include <fss/dcf.cuh>
 #include <fss/prg/aes128_mmo.cuh>
@@ -24,7 +24,7 @@ using OverOpenSsl = ::fss::prg::Aes128Mmo<4>;
 using Intrinsics = ::fss::prg::Aes128MmoRaw<4>;
 template <class Prg>
 using Dcf = ::fss::Dcf<kBits, ::fss::group::Uint<uint64_t>, Prg, uint64_t>;
-// without the seed, which PRG output serves for, as ours
+// Without the seed, which is PRG output, as in our keys.
 constexpr size_t kTheirBytes = (kBits + 1) * sizeof(Dcf<Intrinsics>::Cw);
 
 struct Inputs {
@@ -47,7 +47,7 @@ struct Foreign {
   Dcf<Prg> dcf;
   std::vector<std::array<typename Dcf<Prg>::Cw, kBits + 1>> key{kCount};
   std::vector<uint64_t> out[2] = {std::vector<uint64_t>(kCount), std::vector<uint64_t>(kCount)};
-  // Before anything is timed.
+  // Runs before anything is timed.
   void Verify() {
     Gen(), Eval(0), Eval(1);
     for (size_t i = 0; i < kCount; ++i) bench::Verify(out[0][i] + out[1][i] == in.Want(i), "their share");
@@ -71,7 +71,7 @@ struct Foreign {
   }
 };
 
-// Best: seconds of one call of each, the best of 300, in turns: calls are shorter than a scheduler's turn.
+// Returns the seconds of one call of each, the best of 300 in turns. A call is shorter than a scheduler's time slice.
 template <class F, class G>
 std::array<double, 2> Best(F ours, G theirs) {
   std::array<double, 2> best{1e300, 1e300};

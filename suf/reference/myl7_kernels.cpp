@@ -17,7 +17,7 @@ namespace {
 using Prg = ::fss::prg::Aes128MmoRaw<4>;
 template <int n>
 using Dcf = ::fss::Dcf<n, ::fss::group::Uint<uint64_t>, Prg, uint64_t>;
-using Cw = Dcf<64>::Cw;  // of one layout at every n
+using Cw = Dcf<64>::Cw;  // its layout is the same at every n
 constexpr size_t kSeed = 16, kValue = 8;
 
 int4 Seed(const uint8_t* p) {
@@ -28,7 +28,7 @@ int4 Seed(const uint8_t* p) {
 int4 Value(uint64_t v) { return {int(uint32_t(v)), int(uint32_t(v >> 32)), 0, 0}; }
 uint64_t Value(const int4& v) { return uint32_t(v.x) | uint64_t(uint32_t(v.y)) << 32; }
 
-// The four AES keys of their PRG are fixed by the trace's public key and the node's program.
+// Makes their PRG. The trace's public key and the node's program determine its four AES keys.
 Prg PrgOf(const pfss::Batch& b) {
   uint8_t keys[4][16];
   for (uint8_t j = 0; j < 4; ++j) {
@@ -40,7 +40,7 @@ Prg PrgOf(const pfss::Batch& b) {
   return Prg(keys);
 }
 
-// ---- their two methods at every n
+// ---- Their two methods at every n
 
 struct Methods {
   void (*gen)(const Prg& prg, Cw* cws, const int4* seeds, uint64_t alpha, int4 beta);
@@ -63,7 +63,7 @@ constexpr auto Table(std::integer_sequence<int, n...>) {
 }
 constexpr std::array<Methods, 64> kMethods = Table(std::make_integer_sequence<int, 64>{});
 
-// ---- a key as bits
+// ---- A key as bits
 
 struct Layout {
   explicit Layout(const pfss::Batch& b) : n(size_t(b.n)), words(size_t(b.words)) {

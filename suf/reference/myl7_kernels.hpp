@@ -1,6 +1,6 @@
-// The batch entry points for DCFs by myl7/fss. A key is a string of bits: of each word of the payload n seeds of 128,
-// whose last bit is the left control bit, n values and a last value of 64; then n right control bits of each word.
-// Both parties have the same; a party's seed of each word comes from its root.
+// The batch entry points for DCFs by myl7/fss. A key is a string of bits. Each word of the payload has n seeds of 128
+// bits, n values and a last value of 64 bits. The last bit of a seed is the left control bit. Then come n right control
+// bits for each word. Both parties have the same key. A party's seed of each word comes from its root.
 #pragma once
 #include "suf/pfss/backend.hpp"
 

@@ -1,5 +1,5 @@
-// The backend myl7: its keys against known answers and their meaning, what it refuses, and why the library's half-tree
-// classes are not used.
+// The backend myl7: its keys against known answers and their definition, and the work that it refuses. Also the reason
+// why the library's half-tree classes are not used.
 #include "suf/reference/myl7.hpp"
 
 #include <openssl/evp.h>
@@ -40,7 +40,7 @@ TEST(Myl7, KnownAnswers) {
   }
 }
 
-// Both parties' shares at m places of every key add up to beta where x < alpha, else to zero.
+// Expects that both parties' shares at m places per key add up to beta if x < alpha, otherwise to zero.
 void Expect(int n, int words, int bits, const std::vector<uint64_t>& alpha, const std::vector<uint64_t>& x, int m,
             std::mt19937_64& rng) {
   Batch b{{}, uint32_t(rng()), n, alpha.size(), words, bits};
@@ -90,7 +90,7 @@ TEST(Myl7, RandomToSixtyFourBits) {
   }
 }
 
-// x's comparisons with cuts, revealed to P1, made for a backend.
+// Emits x's comparisons with cuts, revealed to P1, for a backend.
 void Compared(Trace& t, int n, const std::vector<uint64_t>& cuts) {
   auto x = t.give<1>(Own<1>(t.input<kP1>("x", {3}, n, 0)), n, "x");
   auto one = Sec(Low(Broadcast(t.constant(1), {3}), 20));
@@ -100,7 +100,7 @@ void Compared(Trace& t, int n, const std::vector<uint64_t>& cuts) {
   t.close();
 }
 
-// The scheme changes the digest, the sizes of keys and what they cost, and nothing else of a trace.
+// Tests that the scheme changes only the digest of a trace, the sizes of keys and their costs.
 TEST(Myl7, TheSchemeIsPartOfTheTrace) {
   Trace ours, same(MakeClear()->capabilities()), theirs(Myl7Capabilities());
   for (Trace* t : {&ours, &same, &theirs}) Compared(*t, 32, {0, 7});
@@ -115,8 +115,9 @@ TEST(Myl7, TheSchemeIsPartOfTheTrace) {
   EXPECT_TRUE(Lint(b).faults.empty());
   const Cost cost = CostOf(b);
   EXPECT_EQ(cost.total.aes[size_t(Role::kDealer)] - CostOf(a).total.aes[size_t(Role::kDealer)],
-            3 * (2 * 8 * 32 - fss::DcfGenBlocks(32, 2, 20)) + 2 * 3);  // and a second seed a key of each party
-  EXPECT_NE(MakeMyl7()->prg(), MakeClear()->prg());  // in key headers; Session.AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent
+            3 * (2 * 8 * 32 - fss::DcfGenBlocks(32, 2, 20)) + 2 * 3);  // and a second seed per key and party
+  // The identifier is in key headers: Session.AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent.
+  EXPECT_NE(MakeMyl7()->prg(), MakeClear()->prg());
 }
 
 TEST(Myl7, RefusesWhatItCannotRun) {
@@ -131,7 +132,7 @@ TEST(Myl7, RefusesWhatItCannotRun) {
   struct Case {
     const Trace& t;
     Backend& on;
-    std::string says;  // nothing: it runs
+    std::string says;  // the expected error; empty if it runs
   };
   const Case cases[] = {{ours, *clear, ""},
                         {ours, *packed, ""},
@@ -153,7 +154,7 @@ TEST(Myl7, RefusesWhatItCannotRun) {
   }
 }
 
-// ---- why not their half-tree
+// ---- The reason not to use their half-tree
 
 using HalfTree = ::fss::HalfTreeDpf<64, ::fss::group::Uint<uint64_t>, ::fss::prg::Aes128MmoRaw<1>, uint64_t>;
 using Block = unsigned __int128;
@@ -163,9 +164,9 @@ Block BlockOf(const int4& v) {
   std::memcpy(&b, &v, 16);
   return b;
 }
-constexpr Block kLsb = Block{1} << 96;  // of their blocks: the control bit
+constexpr Block kLsb = Block{1} << 96;  // the control bit of their blocks
 
-// The public fixed-key AES under their hash, which whoever evaluates knows, both ways.
+// The public fixed-key AES under their hash, in both directions. Every evaluator knows its key.
 struct Cipher {
   explicit Cipher(const uint8_t* key) {
     for (int encrypt : {0, 1}) {
@@ -186,17 +187,17 @@ struct Cipher {
   EVP_CIPHER_CTX* context[2];
 };
 
-// From one party's key alone. On alpha's path the two parties' nodes differ by one delta at all levels. Their
-// hash is H(v) = E(k ^ v) ^ k ^ v, without the orthomorphism that the paper's H has, so where alpha's bit is 0 the
+// Finds alpha from one party's key alone. On alpha's path the two parties' nodes differ by one delta at all levels.
+// Their hash is `H(v) = E(k ^ v) ^ k ^ v`, without the orthomorphism of the paper's H. So if alpha's bit is 0, the
 // level's word is
-//     H(v) ^ H(v ^ delta) ^ delta = E(k ^ v) ^ E(k ^ v ^ delta),
-// and E is a permutation that anyone inverts: delta = D(word ^ E(k ^ v)) ^ k ^ v. With delta a party walks the other's
+//    H(v) ^ H(v ^ delta) ^ delta = E(k ^ v) ^ E(k ^ v ^ delta).
+// E is a permutation that anyone can invert: `delta = D(word ^ E(k ^ v)) ^ k ^ v`. With delta a party walks the other's
 // path. The place of the first 0 is guessed; the words of all other levels confirm it.
 std::optional<uint64_t> AlphaOf(const HalfTree::Key& key, int party, const Cipher& aes, Block k) {
   auto hash = [&](Block v) { return aes.Run(1, k ^ v) ^ k ^ v; };
   const Block root = (BlockOf(key.s0) & ~kLsb) | (party ? kLsb : 0);
   auto next = [&](Block v, bool bit, Block word) { return hash(v) ^ (bit ? v : 0) ^ (v & kLsb ? word : 0); };
-  Block guess = root;  // the own node after ones alone
+  Block guess = root;  // the party's own node after only ones
   for (int zero = 0; zero < 63; ++zero) {
     const Block delta = aes.Run(0, BlockOf(key.cws[zero].s) ^ aes.Run(1, k ^ guess)) ^ k ^ guess;
     uint64_t alpha = 0;
@@ -208,13 +209,13 @@ std::optional<uint64_t> AlphaOf(const HalfTree::Key& key, int party, const Ciphe
       holds = bit || word == (one ^ delta);
       alpha = alpha << 1 | bit, v = next(v, bit, word);
     }
-    if (holds) {  // the last level corrects the child that alpha is not
+    if (holds) {  // the last level corrects the child off alpha's path
       const Block word = BlockOf(key.cws[63].s) & ~kLsb, left = v & ~kLsb, other = (v ^ delta) & ~kLsb;
       return alpha << 1 | uint64_t(word == ((hash(left) ^ hash(other)) & ~kLsb));
     }
     guess = next(guess, true, BlockOf(key.cws[zero].s));
   }
-  return std::nullopt;  // of 2^64 - 1 and 2^64 - 2 alone
+  return std::nullopt;  // only for 2^64 - 1 and 2^64 - 2
 }
 
 TEST(Myl7, OneHalfTreeKeyShowsAlpha) {

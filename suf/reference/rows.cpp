@@ -19,8 +19,7 @@ namespace {
 
 using grouping::row::Word;
 
-// A part of a PRG section of `end` bytes, so that rows which share a block, or follow one another, draw it
-// once.
+// Part of a PRG section of `end` bytes. Rows that share a block or follow one another draw it once.
 class Window {
  public:
   void operator()(const Randomness::Section& section, uint64_t end, uint64_t block, uint8_t* to) {
@@ -39,8 +38,8 @@ class Window {
   Bytes bytes_;
 };
 
-// kLimits: a row's registers are short, whatever the group; bits of a string of any length are planes, and a plane may
-// begin within a byte.
+// Registers of a row are short for every group. Bits of a string of any length are planes, and a plane may begin within
+// a byte.
 constexpr grouping::Limits kLimits{.members = 1024,
                                 .bytes = int64_t{4} << 20,
                                 .planes = 1 << 16,
@@ -49,12 +48,12 @@ constexpr grouping::Limits kLimits{.members = 1024,
                                 .drawn = int64_t{1} << 40,
                                 .run = 0};
 
-// An operand in memory, or of a wider ring than the member's node names (a copy or a view is read as what it is
-// of): its elements of the row go to a register, reduced.
+// An operand in memory, or one of a wider ring than its use has (a copy or a view). Its elements of the row go to a
+// register, reduced.
 struct Load {
   const grouping::Operand* from;
-  const Word* made;  // in the group
-  size_t words;      // of an element
+  const Word* made;  // its register, if it is in the group
+  size_t words;      // per element
   Word mask;
   Word* to;
 };
@@ -63,14 +62,14 @@ struct Load {
 struct Step {
   const grouping::Member* member;
   const Node* node;
-  size_t words;  // of an element
+  size_t words;  // per element
   Word mask;     // of numbers of the node's ring
   Word* out;     // its register: the elements of its planes
   std::vector<const Word*> in;
   std::vector<Load> loads;
   std::vector<Words> tables;
   std::unique_ptr<Randomness::Section> section;
-  std::vector<Window> windows;  // a plane each
+  std::vector<Window> windows;  // one per plane
   View received;
   std::span<uint8_t> emitted;
 };
@@ -118,7 +117,7 @@ class RowsExecutor : public ClearExecutor {
   }
   static Word MaskOf(Ring r) { return r.kind == Ring::kAdd ? ring::Mask(r.bits) : ~Word{0}; }
 
-  // Rotates each table by its secret r: a stage for each bit of r, chosen by a mask, so that no address depends on r.
+  // Rotates each table by its secret r. Masks choose a stage for each bit of r, so no address depends on r.
   Words Turn(const Node& n) const {
     const size_t size = size_t(n.shape.back());
     Words out = In(n, 1), moved(size);
@@ -169,7 +168,7 @@ class RowsExecutor : public ClearExecutor {
       }
   }
 
-  // Of all registers of a row.
+  // Returns the words of all registers of a row.
   size_t FrameWords(const grouping::Instruction& ins) const {
     size_t words = 0;
     for (const grouping::Member& m : ins.members) {
@@ -222,7 +221,7 @@ class RowsExecutor : public ClearExecutor {
   size_t next_ = 0;  // program
 };
 
-// What is drawn, received or emitted, plane by plane.
+// Draws, receives or emits, plane by plane.
 void RowsExecutor::Message(Step& s, size_t rows, size_t at, Io& io) const {
   const Node& n = *s.node;
   const int k = n.ring.bits;
@@ -250,7 +249,7 @@ void RowsExecutor::Row(Step& s, size_t rows, size_t at, Io& io) const {
   Word* const out = s.out;
   const auto in = [&](size_t k) { return s.in[k]; };
   const size_t many = size_t(s.member->planes) * s.words;
-  // bits of the strings that come in, or of those that go out
+  // Bits of the strings that are read, or of those that are made.
   const size_t table = n.args.empty() ? 0 : size_t(Arg(n, 0).ring.bits), bits = size_t(n.ring.bits);
   if (s.member->copies >= 0) return grouping::row::Reduce(in(size_t(s.member->copies)), many, s.mask, out);
   switch (n.op) {

@@ -1,6 +1,7 @@
-// rows: what works row by row is interpreted: for each row of a group, member after member, on registers of that row,
-// by the row functions that devices call (lower/rows_core.hpp). What does not is clear's, or a portable kernel. One
-// thread; for comparison, and the place where row functions are shown to be right before a device runs them.
+// rows: an interpreter of work that goes row by row. For each row of a group it runs member after member on registers
+// of that row. It calls the row functions that devices call (grouping/rows_core.hpp). Other work goes to clear or to a
+// portable kernel. It has one thread. It serves comparison, and shows that row functions are right before a device runs
+// them.
 #pragma once
 #include "suf/pfss/backend.hpp"
 

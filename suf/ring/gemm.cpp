@@ -16,11 +16,11 @@ using internal::GemmKernel;
 
 namespace {
 
-constexpr size_t kFew = 4;  // a product of so few rows is not worth packing: those of a panel over this
+constexpr size_t kFew = 4;  // packing pays only for more rows than 1 / kFew of a panel's columns
 
 size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Memory for vectors; large operands on huge pages, since a product streams them.
+// Returns memory for vectors. Large operands get huge pages, because a product streams them.
 uint8_t* Aligned(size_t bytes) {
   const size_t huge = size_t{2} << 20, align = bytes >= huge ? huge : 64;
   void* p = nullptr;
@@ -62,7 +62,7 @@ const char* Prepared<T>::kernel() const {
   return kernel_->name;
 }
 
-// GemmAccess: builds a Prepared from an operand with any strides.
+// Packs an operand with any strides, and multiplies by it.
 template <class T>
 struct GemmAccess {
   using Panels = std::unique_ptr<uint8_t[], typename Prepared<T>::Free>;
@@ -115,7 +115,7 @@ struct GemmAccess {
       pool.For(M, 16, [&](size_t m0, size_t m1) { kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride); });
       task.a = packed.get();
     }
-    // pieces: panels first, since B is the larger operand; rows too when the panels are too few for the threads
+    // split by panels first, because B is larger; also by rows if the panels are too few for the threads
     const size_t threads = size_t(pool.threads()), blocks = Up(M, kernel.rows);
     const size_t parts = std::min(blocks, panels >= threads ? 1 : Up(2 * threads, panels));
     if (parts == 1) {

@@ -1,5 +1,5 @@
-// gemm_bench [variant] [threads]: GMAC/s of every kernel beside an own float32 FMA kernel of the same blocking,
-// measured in the same run, interleaved. One JSON line a figure.
+// gemm_bench [variant] [threads]: GMAC/s of every kernel, interleaved with our own float32 FMA kernel of the same
+// blocking. One JSON line per figure.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -63,7 +63,7 @@ void Report(size_t M, size_t K, size_t N, int weight_bits, int bits, Variant v, 
   std::fflush(stdout);
 }
 
-// Small: an attention product, packed on the fly, B transposed for scores.
+// Reports an attention product, packed on the fly; B is transposed for scores.
 template <class T>
 void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Pool& pool) {
   const size_t K = scores ? d : n, N = scores ? n : d;

@@ -12,7 +12,7 @@ namespace suf::ring {
 namespace {
 
 template <class T>
-struct Problem {  // leading dimensions wider than the matrices; everything outside stays as it was
+struct Problem {  // leading dimensions exceed the matrices; memory outside must not change
   size_t M, N, K, lda, ldb, ldc;
   std::vector<T> a, b, c;
   Problem(size_t m, size_t n, size_t k, bool small, bool transposed, std::mt19937_64& rng)

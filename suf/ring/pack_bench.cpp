@@ -1,4 +1,4 @@
-// pack_bench [variant]: packing and unpacking, billions of elements a second. One JSON line a figure.
+// pack_bench [variant]: packing and unpacking, in billions of elements per second. One JSON line per figure.
 #include <random>
 #include <vector>
 

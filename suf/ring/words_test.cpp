@@ -41,7 +41,7 @@ TEST(Cpu, VariantsHaveNames) {
   EXPECT_THROW((void)VariantNamed("sse9"), Error);
 }
 
-// In processes of their own, since it is once a process.
+// In processes of their own, because Choose works once per process.
 TEST(CpuDeathTest, ChooseIsBeforeAnybodyAsksAndOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto refused = [](Variant v) {

@@ -30,7 +30,7 @@ DataOwner::DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer
 
 namespace {
 
-// Checks the texts before anybody is told of them.
+// Checks the texts before anything is announced.
 void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
   for (size_t i = 0; i < texts.size(); ++i) try {
       (void)plan.For(int(std::min<size_t>(texts[i].size(), INT32_MAX)));

@@ -104,7 +104,7 @@ void Engine::Reserve(const store::Job& job, Role role) {
   if (!lack) return;
   const auto values = [&](int n) { return backend_.ValueBytes(*At(n, int(job.variant))->schedule, role); };
   const int64_t beside = lack->needed - values(int(job.tokens));
-  int most = 0;  // that fit
+  int most = 0;  // most that fit
   for (int low = 0, high = int(job.tokens); high - low > 1;) {
     const int n = (low + high) / 2;
     bool fits = true;
@@ -125,7 +125,7 @@ void Engine::Reserve(const store::Job& job, Role role) {
 
 proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
-  p.version = nn::kPlanVersion;  // one for plans of models and of functions: their traces change together
+  p.version = nn::kPlanVersion;  // one version for plans of models and functions: their traces change together
   p.prg = backend_.prg();
   p.max_tokens = subject_.most, p.unit = subject_.unit;
   p.hash = subject_.hash;

@@ -1,6 +1,5 @@
-// Engine: a plan on a backend: for each number of tokens or values the trace, linted, with its schedule. What all roles
-// of a process share, whatever the plan is for: ModelEngine is a model's, FunctionEngine (function.hpp) a function's.
-// Which backend runs, the program says: this room knows none.
+// Engines: a plan on a backend, as all roles of a process share it. The program chooses the backend; this module knows
+// none.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,16 +18,17 @@
 
 namespace suf::roles {
 
-// Hears how much is done, 0 to 1, and what is being done; in the thread of the call that it was given to.
+// A callback for progress: how much is done, from 0 to 1, and the current step. It runs in the thread of the call that
+// received it.
 using Progress = std::function<void(double done, const std::string& what)>;
 
-// The trace of exactly n tokens or values; comes from Engine::At alone.
+// The trace of exactly n tokens or values, with its schedule. Only Engine::At makes one.
 struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
   proto::Task task;
-  // steering: what lets a P0 that alters its messages learn more of P1's input than the results that it is to learn
-  // (pfss::Steering); empty: nothing.
+  // Names the way in which a P0 that alters its messages learns more of P1's input than its results (pfss::Steering).
+  // Empty if there is none.
   std::string steering;
 
  private:
@@ -36,58 +36,62 @@ struct Work {
   Work() = default;
 };
 
-// Throws Cause::kRefused if the work has a steering: P1's check, before anything goes out.
+// Throws Cause::kRefused if the work has a steering. P1 checks this before anything is sent.
 void RefuseSteering(const Work& work);
 
-// What an engine takes from a plan.
+// The part of a plan that an engine needs.
 struct Subject {
   Hash hash{};
-  uint32_t most = 0;  // tokens or values
+  uint32_t most = 0;  // tokens or values of the largest job
   proto::Unit unit;
-  pfss::Ending ending;  // who is to learn what
-  // emit: writes a variant's trace of n and closes it; refuses an n that the plan does not cover
+  pfss::Ending ending;  // which results each party learns or keeps
+  // Writes a variant's trace of n tokens or values, and closes it. Refuses an n that the plan does not cover.
   std::function<void(pfss::Trace&, int n, int variant)> emit;
-  std::vector<nn::MaskedWeight> masked;              // none of a function
+  std::vector<nn::MaskedWeight> masked;              // empty for a function
   std::vector<nn::Variant> variants{nn::Variant{}};  // a function has one
 };
 
-// Thread-safe.
+// A plan on a backend. For each number of tokens or values it has the linted trace and its schedule. ModelEngine is for
+// a model's plan, FunctionEngine (function.hpp) for a function's. Thread-safe.
 class Engine {
  public:
-  // The backend outlives the engine.
+  // The backend must outlive the engine.
   Engine(Subject subject, pfss::Backend& backend);
   virtual ~Engine() = default;
   const Hash& hash() const { return subject_.hash; }
   const proto::Unit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
-  // Long frames move while they are read and written (run::PartyJob::parts): for a process of one party, as
-  // two of them must not share a pool of threads then. Before anything runs.
+  // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
+  // because two parties must not share a pool of threads then. Call it before anything runs.
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
-  // Executors measure the time of each scope (pfss::Io::Timed). Before anything runs.
+  // Lets executors measure the time of each scope (pfss::Io::Timed). Call it before anything runs.
   void MeasureScopes() { timed_ = true; }
   bool timed() const { return timed_; }
-  // The one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
-  // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
-  // Cause::kRefused when a fault is found. Kept for the next call.
+  // Returns the trace of n tokens or values, which is linted once (pfss::Lint). Exactly the plan's results go to
+  // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
+  // Traces are kept for later calls. Throws Cause::kInput if the plan does not cover n, and Cause::kRefused if there is
+  // a fault.
   std::shared_ptr<const Work> At(int n, int variant = 0);
-  // Words for the section of party p's bundle that holds this byte.
+  // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
-  // Microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
-  // cpu. The same at both parties, whatever their machines.
+  // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
+  // the machine of the profile cpu. Both parties get the same number, whatever their machines are.
   uint64_t Price(const store::Job& job, const proto::Link& link);
-  // Of a word of a matrix that is an input, by its name, as a party keeps it; negative: signed.
+  // Returns the bytes of a word of an input matrix, as a party keeps it; negative if words are signed.
   int InputBytes(const std::string& name) const;
-  // Sees that the backend has memory for a job in a role, weights included; throws Cause::kResource with the
-  // bytes that it needs, those that are free, and how many tokens or values would fit.
+  // Checks that the backend has memory for a job in a role, weights included. Throws Cause::kResource with the needed
+  // bytes, the free bytes, and how many tokens or values would fit.
   void Reserve(const store::Job& job, Role role);
-  // The plan as the sessions of a role know it. The engine outlives it.
+  // Returns the plan as the sessions of a role need it. The engine must outlive it.
   proto::BundlePlan ForProto(Role role);
   const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
   const std::vector<nn::Variant>& variants() const { return subject_.variants; }
-  // Its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.
+  // Returns the number of the variant with this name; of the first one if the name is empty. Throws Cause::kInput, with
+  // all names, if there is none.
   int VariantNamed(const std::string& name) const;
-  // Of names with commas between, as bits; all where it is empty or "auto". Throws as VariantNamed.
+  // Returns the variants of a list of names with commas between, as bits. All of them if the list is empty or "auto".
+  // Throws as VariantNamed does.
   uint32_t Allowed(const std::string& names) const;
 
  private:
@@ -99,16 +103,16 @@ class Engine {
   std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 
-// Writes a variant's trace of n tokens and closes it.
+// A function that writes a variant's trace of n tokens and closes it.
 using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
 
-// Reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
+// Reads and checks a model's plan file. Throws Cause::kInput if there is none, and the errors of nn::Parse.
 nn::Plan LoadPlan(const std::string& path);
 
-// Of a model's plan: P1 alone learns one result.
+// The engine of a model's plan: P1 alone learns one result.
 class ModelEngine : public Engine {
  public:
-  // Tests may put in an emission with a fault.
+  // Tests may pass an emission with a fault.
   ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = nn::Build)
       : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
   const nn::Plan& plan() const { return *plan_; }

@@ -12,7 +12,7 @@ namespace suf::roles {
 
 namespace {
 
-// The three roles', by Role.
+// Returns the memory of the three roles, by Role.
 std::array<Memory, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
   std::array<Memory, 3> out;
   Memory& dealer = out[size_t(Role::kDealer)];

@@ -1,5 +1,5 @@
-// A function between a server and a client, with the dealer, over channels in one process: every origin and ending, one
-// channel and several, runs in a row and audits, and what each role refuses.
+// A function between a server and a client, with the dealer, over channels in one process. Every origin and ending, one
+// output channel and several, several calls and audits, and the refusals of each role.
 #include "suf/roles/function.hpp"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ gates::FunctionFile FileOf(const std::string& text, const std::string& lowering,
   return gates::ParseFile(gates::Print(file));  // as each role reads it
 }
 
-// The dealer on the reference, the parties on packed.
+// The dealer runs on the reference backend, the parties on packed.
 struct FunctionWorld {
   explicit FunctionWorld(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
     Dealer::Options deal;
@@ -47,9 +47,9 @@ struct FunctionWorld {
     options.keys.ahead = ahead;
     client.emplace(*engine[2], store[1], links.Dial(Role::kData), std::move(options));
   }
-  // P0 writes what it learned: here, before `learned` has it.
+  // Called when P0 writes its result, before `learned` has it.
   std::function<void()> writes = [] {};
-  // P0 with these values.
+  // Starts P0 with these values.
   void Serve(const Words& values, uint32_t ahead = 1) {
     Server::Options options;
     options.keys.ahead = ahead;
@@ -59,7 +59,7 @@ struct FunctionWorld {
                           [this](uint32_t, Words words) { writes(), learned.push_back(std::move(words)); }),
                    store[0], links.Dial(Role::kModel), std::move(options));
   }
-  // Calls of P1 with these values in one session.
+  // Runs calls of P1 with these values in one session.
   std::vector<Ran> Run(const std::vector<Words>& values) {
     std::vector<Ran> out;
     links.Talk(*server, [&](net::Channel& ch) {
@@ -84,7 +84,7 @@ struct FunctionWorld {
   int audited = 0;
 };
 
-// What the function's evaluator says, by channel, modulo 2^bits.
+// Returns the values of the function's evaluator, by channel, modulo 2^bits.
 std::vector<Words> Meaning(const gates::FunctionPlan& plan, const Words& x) {
   const auto channels = func::ChannelsOf(plan.f);
   std::vector<Words> y(channels.size());
@@ -153,7 +153,7 @@ TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
   EXPECT_TRUE(w.links.served == std::nullopt);
 }
 
-// By these lowerings P0's openings reach P1's bare share, so a P0 that alters them learns more than F(x).
+// With these lowerings P0's openings reach P1's bare share, so a P0 that alters them learns more than F(x).
 TEST(Function, AClientRefusesASteeringBeforeAnythingIsSpent) {
   for (const char* lowering : {"Index/digits, PackedCompare", "StepDcf, Digits"})
     for (From from : {From::kP1, From::kShared})
@@ -170,7 +170,7 @@ TEST(Function, AClientRefusesASteeringBeforeAnythingIsSpent) {
       }
 }
 
-// P0 waits with its result until P1 has its own: whatever P0 does with the result comes after P1's last frame.
+// P0 waits with its result until P1 has its own. P0 uses its result only after P1's last frame.
 TEST(Function, P0WritesWhatItLearnedWhenP1HearsNoMoreOfTheCall) {
   for (To to : {To::kP0, To::kBoth, To::kShared}) {
     SCOPED_TRACE(gates::Name(to));
@@ -186,7 +186,7 @@ TEST(Function, P0WritesWhatItLearnedWhenP1HearsNoMoreOfTheCall) {
       session.Run(std::move(jobs), [&](size_t, Ran r) {
         EXPECT_EQ(r.words.empty(), to == To::kP0);
         EXPECT_TRUE(w.learned.empty());
-        done.set_value();  // P1 has all of the call; P0 has written nothing
+        done.set_value();  // the call is over for P1, and P0 has written nothing
       });
       session.End();
       EXPECT_EQ(w.learned.size(), 1u) << "the end of the session waits for P0";
@@ -196,7 +196,7 @@ TEST(Function, P0WritesWhatItLearnedWhenP1HearsNoMoreOfTheCall) {
   }
 }
 
-// A P0 that cannot write its result takes nothing from P1.
+// A P0 that cannot write its result does not keep P1 from its own.
 TEST(Function, P1HasItsResultWhenP0CannotWriteItsOwn) {
   FunctionWorld w(FileOf(kMixed, "StepDcf, PackedCompare", From::kP1, To::kBoth));
   w.writes = [] { Fail(Cause::kResource, "cannot write"); };
@@ -233,7 +233,8 @@ TEST(Function, PartiesWithAnotherNumberOfValuesAreRefused) {
   FunctionWorld w(FileOf(kMixed, "StepDcf, Digits", From::kShared, To::kP1));
   w.Serve({1, 2, 3});
   EXPECT_TRUE(Fails(Cause::kInput,
-                    "the model owner brings another number of values than we do; give both parties as many", [&] {
+                    "the model owner brings another number of values than we do; give both parties the same number",
+                    [&] {
                       w.Run({{1, 2}});
                     }));
   ASSERT_TRUE(w.links.served);

@@ -1,4 +1,4 @@
-// What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
+// The facts of a plan for the roles, the weights as inputs of a trace, and the compiler.
 #include "suf/roles/model.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Model::State {
   explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
   model::Model of;
   nn::RealModel floats;
-  nn::Weights all;  // the model's, and shifts
+  nn::Weights all;  // the model's weights, and shifts
 };
 
 Model::Model(const std::filesystem::path& folder) : folder_(folder), state_(new State(model::Load(folder))) {}
@@ -49,8 +49,9 @@ void Model::UseShifts(const nn::Shifts& shifts) {
 
 namespace {
 
-// Of: a plan's hash as a tensor of four words, so that shifts are not taken for another plan's.
+// The name of the tensor with the plan's hash.
 constexpr const char* kOf = "plan";
+// Returns a plan's hash as four words, so that shifts are not taken for those of another plan.
 std::vector<int64_t> HashWords(const nn::Plan& plan) {
   const Hash hash = nn::PlanHash(plan);
   std::vector<int64_t> words(hash.size() / sizeof(int64_t));
@@ -181,7 +182,7 @@ std::string Vocabulary(const Model& model) {
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
 void Compiler::Set(const std::string& name, int value) {
-  // a program's own operators may have other keys, the families' have these
+  // a program's own operators may have other keys; those of the model families have these
   const std::string key = name.substr(std::min(name.find('.'), name.size()));
   if (!key.empty() &&
       std::none_of(Settings().begin(), Settings().end(), [&](const Setting& s) { return s.name.ends_with(key); }))
@@ -192,7 +193,7 @@ void Compiler::Set(const std::string& name, int value) {
 
 namespace {
 
-// A text that cannot be used; errors that differ in their numbers alone are one reason.
+// Adds a text that cannot be used. Errors that differ only in their numbers are one reason.
 void Add(const std::string& error, size_t text, Unusable* to) {
   const auto kind = [](const std::string& s) {
     std::string out;
@@ -221,7 +222,7 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
       unusable_.cut += n < all.size();
       all = model::Shorten(std::move(all), n);
       ids.emplace_back(all.begin(), all.end());
-    } catch (const Error& e) {  // not UTF-8, or empty: one bad line is no reason to compile nothing
+    } catch (const Error& e) {  // not UTF-8, or empty: one bad line does not stop the compiler
       Add(e.what(), i, &unusable_);
     }
   }

@@ -25,7 +25,7 @@ Wiped<T> Masks::Of(size_t tensor) const {
 
 namespace {
 
-// ByWidth: f(T{}) for the word type of a tensor's ring.
+// Calls f(T{}) with the word type of a tensor's ring.
 template <class F>
 void ByWidth(const nn::MaskedWeight& m, F f) {
   if (m.word() == 2)

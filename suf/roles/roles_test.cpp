@@ -1,5 +1,5 @@
-// The roles through their doors, over channels in one process, on a random model from disk: results, costs, events, and
-// every error that this room can throw.
+// The roles by their public interface, over channels in one process, on a random model from disk. Results, costs,
+// events, and every error that this module can throw.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ const Files& Made() {
   return files;
 }
 
-// Three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
+// Three roles; each conversation has a thread and a channel in memory. The dealer runs on the reference backend.
 class World {
  public:
   explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}, const nn::Plan& plan = Made().plan)
@@ -76,7 +76,7 @@ class World {
     owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
-  // P0 in a thread, and what `use` does with P1's session here.
+  // Runs P0 in a thread, and `use` here with P1's session.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
     links.Talk(*owner, [&](net::Channel& ch) {
       DataOwner::Session session(*client, ch);
@@ -144,8 +144,8 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
   EXPECT_GE(w.dealt, 3);
 }
 
-// Two variants in one process set: near in the model's usual scales, far with other ones and for another network. Each
-// gives the words of its own simulation, and one set-up serves both.
+// Two variants in one set of processes: near with the model's usual scales, far with others and for another network.
+// Each gives the words of its own simulation, and one set-up serves both.
 TEST(Roles, VariantsAreEachTheirSimulation) {
   Compiler other(*Made().model, 16);
   other.Set("weight.query_key", 11);
@@ -188,7 +188,7 @@ TEST(Roles, VariantsAreEachTheirSimulation) {
   EXPECT_EQ(w.engine[2].Allowed("far,near"), 3u);
 }
 
-// Both allow both: the link in memory is measured, and both take what costs least there.
+// Both parties allow both variants. The link in memory is measured, and both take the cheapest variant for it.
 TEST(Roles, TheLinkChoosesWhereBothAllowSeveral) {
   Compiler other(*Made().model, 16);
   other.Variants({{"far", "rtt=200ms,rate=1G"}});

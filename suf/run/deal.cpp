@@ -10,8 +10,8 @@
 namespace suf::run {
 namespace {
 
-// Sections are made in any order, each where it leaves from: in the chunk of its party, or of P0 where both
-// get it, which P1's is copied from.
+// The dealer's Io. Sections are made in any order, at the place that they leave from: in their party's chunk. A section
+// for both parties is made in P0's chunk and copied to P1's.
 class DealerIo : public pfss::Io {
  public:
   DealerIo(const pfss::Schedule& s, Inputs& inputs, store::Sink* p0, store::Sink* p1, bool timed)
@@ -32,7 +32,7 @@ class DealerIo : public pfss::Io {
   std::span<uint8_t> Out(int node) override {
     const auto begin = Meter::Clock::now();
     const auto [own, other] = section_[size_t(node)];
-    // both rooms are asked for before any is filled: what waits for either holds up no chunk that is begun
+    // both buffers are requested before either is filled, so that waiting for one delays no chunk that was begun
     for (int p : {0, 1})
       if (const int i = section_[size_t(node)][size_t(p)]; i >= 0)
         room_[size_t(node)][size_t(p)] = to_[p]->Room(size_t(i));
@@ -77,8 +77,8 @@ store::Layout LayoutOf(const pfss::Schedule& schedule, int p) {
 }
 
 uint64_t WindowOf(const pfss::Schedule& s) {
-  // Of a party's chunk: where it ends in the body, how many of its sections are still to be dealt, and the tick of the
-  // first step that reads one.
+  // A party's chunk: its end in the body, and how many of its sections are not dealt yet. The tick is that of the first
+  // step that reads one.
   struct Chunk {
     uint64_t end = 0;
     size_t left = 0;
@@ -87,7 +87,7 @@ uint64_t WindowOf(const pfss::Schedule& s) {
   std::array<std::vector<Chunk>, 2> chunks;
   const size_t nodes = s.trace().nodes().size();
   std::array<std::vector<Chunk*>, 2> of{std::vector<Chunk*>(nodes), std::vector<Chunk*>(nodes)};
-  // what a party has asked for once all its steps before that tick are over
+  // by tick: bytes that a party has requested when all its earlier steps are over
   std::array<std::map<int, uint64_t>, 2> asked;
   for (size_t p : {0, 1}) {
     const store::Layout layout = LayoutOf(s, int(p));

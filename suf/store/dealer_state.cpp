@@ -9,7 +9,7 @@
 namespace suf::store {
 namespace {
 
-// Words, then their SHA-256.
+// Encodes words, followed by their SHA-256.
 Bytes Checked(std::initializer_list<uint64_t> words) {
   Writer w;
   for (uint64_t x : words) w.Put(x);
@@ -17,7 +17,7 @@ Bytes Checked(std::initializer_list<uint64_t> words) {
   return w.Take();
 }
 
-// Throws Cause::kResource when the file of so many words was altered.
+// Reads a file of `words` words. Throws Cause::kResource if it was altered.
 std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const char* what) {
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), words * 8 + 33, path);
   if (b.size() != words * 8 + 32 || !Equal(HashOf({View(b).first(words * 8)}), View(b).subspan(words * 8)))

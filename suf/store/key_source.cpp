@@ -29,7 +29,7 @@ View KeySource::DataOf(size_t chunk) const {
   return chunks_[chunk].room.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
 }
 
-// Until the chunk is here; it and those before it are asked for.
+// Requests the chunks up to this one, and waits until it is here.
 void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
   if (chunk >= asked_) {
     for (size_t i = asked_; i <= chunk && i < came_; ++i) ahead_ -= layout_->chunks()[i].bytes;
@@ -66,7 +66,7 @@ void KeySource::Give(size_t i) {
   std::lock_guard lock(m_);
   Chunk& c = chunks_[s.chunk];
   SUF_CHECK(c.left > 0);
-  if (--c.left || s.chunk >= came_) return;  // one that is being filled is dropped when it has come
+  if (--c.left || s.chunk >= came_) return;  // a chunk that is being filled is dropped when it is here
   idle_.Give(std::exchange(c.room, {}));
 }
 
@@ -109,7 +109,7 @@ std::optional<std::pair<KeySource::Clock::time_point, KeySource::Clock::time_poi
 std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
   std::unique_lock lock(m_);
   std::vector<std::span<uint8_t>> rooms;
-  uint64_t more = 0;  // bytes of these that were not asked for
+  uint64_t more = 0;  // bytes of these that were not requested
   for (size_t i = came_; i < chunks_.size() && rooms.size() < most; ++i) {
     const uint64_t bytes = layout_->chunks()[i].bytes;
     const auto fits = [&] {
@@ -141,7 +141,7 @@ void KeySource::Came(size_t many) {
       Chunk& c = chunks_[came_];
       if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
       ++came_;
-      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // nobody reads it
+      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // all of it was given back
     }
   }
   changed_.notify_all();

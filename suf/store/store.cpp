@@ -29,7 +29,7 @@ std::vector<std::string> FilesIn(const std::string& dir) {
   return names;
 }
 
-// Throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+// Reads a preamble. Throws Cause::kRefused if it was altered. Its hash has no key, so `least` is checked as well.
 Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   Bytes length = ReadSome(fd, sizeof(uint32_t), path);
   size_t n = Reader(length, path).Get<uint32_t>();
@@ -42,11 +42,12 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   return all;
 }
 
-// Where the first chunk of a file stands, after a preamble of so many bytes, and the one after a chunk.
+// Returns the place of a file's first chunk, after a preamble of `bytes` bytes.
 constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes + 32; }
+// Returns the place of the chunk after this one.
 uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
 
-// The one of a file that stands at `at`, into its room.
+// Reads the chunk at `at` into its buffer.
 void ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
   if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
@@ -60,10 +61,10 @@ void CheckLength(int fd, uint64_t least, const std::string& path) {
     Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
 }
 
-// Preamble of a bundle's file: length, header, K_p, SHA-256.
+// The place of the first chunk in a bundle's file, behind length, header, K_p and SHA-256.
 constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
 
-// The chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
+// Feeds the chunks of a bundle's file, several at a time. One thread reads and verifies fewer bytes than a device
 // takes.
 void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key) {
   constexpr int kReaders = 8;
@@ -116,7 +117,7 @@ Store::Store(const std::string& dir)
   DropSetup();
 }
 
-// What the ledger knows is kept, the rest wiped and said.
+// Keeps the bundles that the ledger knows; wipes the others and reports them.
 void Store::Recover() {
   Found found;
   for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
@@ -137,13 +138,13 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
   const bool ours = it != bound.end() && !ledger_.keys_lost();
   const bool named = name.ends_with(".bundle");
-  if (!named && !ours) return Discard(path);  // the rest of a delivery that broke
+  if (!named && !ours) return Discard(path);  // the rest of a broken delivery
   found->known += ours;
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
     const bool whole = ours && h.serial == it->first;
-    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // it broke between Bind and Rename
+    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // stopped between Bind and Rename
     if (whole && path == PathOf(h)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
@@ -160,8 +161,8 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   Discard(path);
 }
 
-// Key and pair secret are overwritten, then the file goes; the caller syncs the directory. Who has it open
-// reads what lies behind them.
+// Overwrites key and pair secret, then removes the file; the caller syncs the directory. A claimed bundle's open file
+// still has the chunks behind them.
 void Store::Discard(const std::string& path) {
   {
     Fd fd = OpenFile(path, O_WRONLY);
@@ -201,7 +202,7 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLay
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
 }
 
-// What did not come whole cannot be claimed any more, and who claimed it already hears of it; so does who comes to it.
+// An incomplete bundle cannot be claimed any more. An earlier claim gets the error when it reads, a later one at once.
 Store::Incoming::~Incoming() {
   if (!keys_ || committed_) return;
   Failed(std::make_exception_ptr(
@@ -238,7 +239,7 @@ void Store::Incoming::Commit() {
   committed_ = true;
   if (keys_) return;
   std::lock_guard l(store_.m_);
-  // there, then bound, then named: a start in between finds which bundle it is
+  // synced, then bound, then renamed: a start in between can identify the bundle
   file_->Sync();
   SyncDir(store_.bundles_);
   store_.CheckAhead();
@@ -346,7 +347,7 @@ void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
   if (it == slots_.end() || !it->second.on_disk || it->second.memory.keys) return;
   try {
     it->second.memory = Load(it->second.header, std::move(body), window);
-  } catch (const Error&) {  // for who claims it
+  } catch (const Error&) {  // the claim reports it
   }
 }
 
@@ -354,7 +355,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
   SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
-  if (const std::exception_ptr error = Find(serial).Broken()) {  // nor was it used
+  if (const std::exception_ptr error = Find(serial).Broken()) {  // it was not used either
     slots_.erase(serial);
     std::rethrow_exception(error);
   }
@@ -364,7 +365,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    const auto& keys = slot.memory.keys;  // of one on disk: read ahead, for a run like this one, and well so far
+    const auto& keys = slot.memory.keys;  // on disk: read ahead with this window, and no error so far
     const bool here = !slot.on_disk || (keys && keys->window() == window && !keys->failed());
     b = here ? std::move(slot.memory) : Load(slot.header, std::move(body), window);
   } catch (...) {
@@ -379,7 +380,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::rethrow_exception(failed);
 }
 
-// Claims are monotone; what lies below can never be claimed, so its keys go too.
+// Removes the keys of all bundles up to this serial. Claims are monotone, so these can never be claimed.
 void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
@@ -401,7 +402,7 @@ size_t Store::BurnHere() {
   uint64_t last = slots_.rbegin()->first;
   std::exception_ptr failed;
   try {
-    ledger_.Append(last, Fate::kBurnt);  // burns what is lower too
+    ledger_.Append(last, Fate::kBurnt);  // burns all lower ones as well
   } catch (...) {
     failed = std::current_exception();
   }

@@ -11,8 +11,8 @@
 namespace suf::ct {
 namespace {
 
-// Another Io for which messages are public: each is padded by a PRG section that its reader does not know
-// (pfss::Lint proves it).
+// An Io that marks messages public. Each is padded by a PRG section that its reader does not know (pfss::Lint proves
+// it).
 class Host : public pfss::Io {
  public:
   Host(pfss::Io& io, const pfss::Trace& t) : io_(io), t_(t) {}
@@ -21,7 +21,7 @@ class Host : public pfss::Io {
     if (t_.node(node).op == pfss::Op::kSend) Show(v);
     return v;
   }
-  // the tensor, not only the bits that are sent of its words: memcheck smears undefined bits over vector lanes
+  // Marks the whole tensor, not only the bits that are sent, because memcheck spreads undefined bits over vector lanes.
   void Sent(int node, View value) override { Show(value), io_.Sent(node, value); }
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
   void Read(int node) override { io_.Read(node); }

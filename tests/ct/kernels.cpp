@@ -62,7 +62,7 @@ void Maker::Trees() {
       Add(c, [=, v = v_] { fss::DpfGen(ctx, alpha->data(), root0->data(), root1->data(), kKeys, cw->data(), v); });
     }
     for (int level : {0, 3, 7, 8}) {
-      if (level == n) continue;  // the party itself
+      if (level == n) continue;  // the party itself evaluates these
       Case c{Str("dpf point ", n, ", level ", level)};
       auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
@@ -136,7 +136,7 @@ void Maker::Comparisons() {
 template <class T>
 void Maker::Lookups(int w, size_t tables, const std::vector<uint16_t>& at) {
   const size_t n = at.size();
-  auto a = Public<T>(size_t{1} << w), b = Public<T>(size_t{1} << w);  // they travel in the plan
+  auto a = Public<T>(size_t{1} << w), b = Public<T>(size_t{1} << w);  // tables are part of the plan
   {
     Case c{Str("select ", w, ", u", 8 * sizeof(T))};
     auto t = c.Secret<uint8_t>(tables);
@@ -229,7 +229,7 @@ void Maker::Words() {
 template <class T>
 void Maker::Products(std::initializer_list<int> rings) {
   constexpr size_t kM = 5, kN = 19, kK = 33;
-  // Prepare looks whether all weights fit 16 bits, which is public; those of 0xa5 bytes do not, as random ones
+  // Prepare tests whether all weights fit 16 bits, which is public. Weights of 0xa5 bytes do not, as random ones.
   constexpr uint8_t kLarge = 0xa5;
   auto pool = std::make_shared<exec::Pool>(1);
   for (int bits : rings) {

@@ -1,5 +1,5 @@
-// A device's double has a compiler that makes something of every text but one. A kernel that is launched is compiled
-// for the host first, text and row functions as the device has them, and runs lane by lane (lanes.hpp).
+// The compiler of the device double, which accepts every text but one. A launched kernel is first compiled for the
+// host, with the device's text and row functions. It runs lane by lane (lanes.hpp).
 #include "tests/double/compiler.hpp"
 
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ namespace {
 
 using Kernel = void (*)(const void* params, unsigned blocks, unsigned threads);
 
-// A text's, compiled once.
+// The kernel of a text, compiled once.
 Kernel KernelOf(const std::string& text) {
   static std::mutex m;
   static std::map<std::string, Kernel> all;
@@ -64,7 +64,7 @@ Module::~Module() { delete module_; }
 void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) const {
   ++printed;
   Do(s, [kernel = KernelOf(module_->text), p = Bytes(params.begin(), params.end()), blocks, threads] {
-    static std::mutex one;  // kernel has the lanes at a time
+    static std::mutex one;  // one kernel uses the lanes at a time
     std::lock_guard l(one);
     kernel(p.data(), blocks, threads);
   });

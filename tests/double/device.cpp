@@ -1,7 +1,7 @@
-// A device's double: what suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/gpu/cuda offer, on the
-// host and at once, so that all that the host does for a device (plans, memory, codes, graphs, frames) is tested where
-// there is none. Row functions and operations are the device's own text. Memory is poisoned, graphs run their pieces in
-// reverse where nothing forbids it.
+// A device double: it offers suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/gpu/cuda on the host.
+// Everything runs at once. So all host code for a device (plans, memory, codes, graphs, frames) is tested without a
+// device. Row functions and operations are the device's own text. Memory is poisoned, and graphs run their pieces in
+// reverse if nothing forbids it.
 #include "suf/exec/cuda/device.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include "tests/double/compiler.hpp"
 
 struct CUstream_st {
-  std::vector<std::function<void()>>* captures = nullptr;  // null: what is asked for is done at once
+  std::vector<std::function<void()>>* captures = nullptr;  // null: calls run at once
 };
 struct CUevent_st {};
 
@@ -32,7 +32,7 @@ namespace {
 
 thread_local int64_t launches = 0;
 
-// One more call, which fails where a test has planted that.
+// Counts one more call; fails if a test has planted that.
 void Asked(const char* call) {
   const int n = ++asked;
   if (lost && n >= lost) Check(719, call);
@@ -122,7 +122,7 @@ void Set(void* to, uint8_t, size_t bytes, Stream) {
 
 }  // namespace suf::exec::cuda
 
-// Pieces of a graph, and which come before each.
+// The pieces of a graph, and the predecessors of each.
 struct CUgraph_st {
   std::vector<std::vector<std::function<void()>>> pieces;
   std::vector<std::vector<int>> after;
@@ -151,7 +151,7 @@ int Graph::End() {
   return int(ends_.size()) - 1;
 }
 void Graph::Ready() { Asked("Ready"); }
-// The last piece that may run does: an order that the plan's own never is.
+// Always runs the last piece that is ready: an order that the plan's own never is.
 void Graph::Launch(Stream) const {
   Asked("Launch");
   const size_t n = graph_->pieces.size();
@@ -291,7 +291,7 @@ void Give(const std::vector<uint64_t>& words, const Results& out) {
   for (size_t i = 0; i < words.size(); ++i)
     std::memcpy(static_cast<uint8_t*>(out.data) + i * size_t(out.bytes), &words[i], size_t(out.bytes));
 }
-// x less each threshold.
+// Differences of x and each threshold.
 std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
   using U128 = unsigned __int128;
   const size_t words = DcfWords(b.n);

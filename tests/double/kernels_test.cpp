@@ -1,5 +1,5 @@
-// Printed kernels from text to module: in the folder once, behind the runs or before them, never from a file that is
-// not what it says.
+// Printed kernels from text to module: compiled once into the folder, after or before the runs. A file whose contents
+// do not match its name is never loaded.
 #include "suf/gpu/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -55,10 +55,10 @@ TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
       EXPECT_EQ(got[0], got[2]);
       EXPECT_EQ(got[3], nullptr);
     }
-    // the bad one is tried again each time: nothing of it is kept
+    // The bad one is tried again each time, because nothing of it is kept.
     EXPECT_EQ(compiled, run ? 6 : 4);
   }
-  // another architecture has other code
+  // Another architecture has other code.
   Kernels other(Codes(folder_, "sm_80"), 0, true);
   EXPECT_EQ(There(other.Load({"a", "b"})), 2u);
   EXPECT_EQ(compiled, 8);

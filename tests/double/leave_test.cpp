@@ -1,4 +1,5 @@
-// A frame leaves while the device's executor is still in its step: once, whole, and as the one that a host's sends.
+// A frame is sent while the device's executor is still in its step. It is sent once, whole, and equal to a host's
+// frame.
 #include <gtest/gtest.h>
 
 #include "suf/gpu/cuda.hpp"
@@ -8,7 +9,7 @@
 namespace suf::backends {
 namespace {
 
-// Frames that left, and what was told of a step that sends before its frame left.
+// Frames sent, and steps reported before their frame was sent.
 struct Counts {
   int leaves = 0, late = 0;
 };

@@ -1,5 +1,5 @@
-// A device that is lost, at every single call of a few runs: a sentence, never an end by a signal; all its memory goes,
-// and a run that came through is right.
+// A device that is lost at every single call of a few runs. The result is an error message, never a signal. All device
+// memory is freed, and a run that completes is right.
 #include <gtest/gtest.h>
 
 #include "suf/gpu/cuda.hpp"
@@ -24,7 +24,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
   const auto clear = reference::MakeClear();
   const auto want = RunOn(f, s, *clear, *clear, *clear);
   const int before = rooms;
-  // Twice: the second run makes the graphs.
+  // Runs twice, because the second run makes the graphs.
   const auto runs = [&](pfss::Backend& cuda, int role) {
     for (int run : {0, 1}) {
       (void)run;
@@ -60,7 +60,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
           EXPECT_NE(sentence.find("; restart the program, or run it on packed"), std::string::npos);
           ++said;
         }
-        // whoever comes next hears it before anything is spent
+        // The next call reports the loss before anything is spent.
         if (cuda) {
           EXPECT_THROW((void)cuda->Reserve(s, Role(role), {}), Error);
         }

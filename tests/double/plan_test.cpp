@@ -1,5 +1,5 @@
-// What a device's plan keeps, whatever the trace: rooms of values that live at one time never overlap, every room lies
-// in the slab, and the number of kernels of a role is held.
+// Properties of a device's plan for every trace. Buffers of values that live at the same time never overlap, and every
+// buffer is within the slab. The number of kernels of a role is fixed.
 #include "suf/gpu/cuda/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -28,14 +28,14 @@ nn::Plan PlanIn(const std::string& file) {
   return nn::Parse({std::istreambuf_iterator<char>(in), {}});
 }
 
-// A plan's trace of so many tokens, with its schedule.
+// A plan's trace for `tokens` tokens, with its schedule.
 struct Built {
   Built(const std::string& file, int tokens) { nn::Build(t, PlanIn(file), tokens), s.emplace(t); }
   pfss::Trace t;
   std::optional<pfss::Schedule> s;
 };
 
-// Apart: of leases that share a batch no two share a byte. By batch: rooms in order of where they begin.
+// Checks that leases that share a batch share no byte.
 void ExpectApart(const DevicePlan& plan) {
   std::vector<std::vector<const Lease*>> alive(plan.batches.size() + 1);
   for (const Lease& l : plan.leases) {
@@ -51,7 +51,7 @@ void ExpectApart(const DevicePlan& plan) {
   }
 }
 
-// File and tokens; more of them by SUF_PLANS, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
+// Files and tokens; SUF_PLANS adds more, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
 std::vector<std::pair<std::string, int>> Plans() {
   const std::string data = "tests/data/";
   std::vector<std::pair<std::string, int>> out{{data + "tiny_plan.json", 3},
@@ -81,7 +81,7 @@ TEST(DevicePlan, RoomsNeverOverlap) {
   }
 }
 
-// A section leaves while the next batch runs: its room is nobody else's until that is over.
+// A section is sent while the next batch runs, so its buffer is not reused until that is over.
 TEST(DevicePlan, SectionsOutliveTheirBatch) {
   const Built of("tests/data/tiny_plan.json", 7);
   const DevicePlan p = PlanOf(*of.s, Role::kDealer, SpareOf, size_t{1} << 14);
@@ -97,7 +97,7 @@ TEST(DevicePlan, SectionsOutliveTheirBatch) {
   EXPECT_EQ(told, made);
 }
 
-// That a role asks for, its PRG words apart: all, and those of the step of the inference itself with most.
+// The kernels of a role without its PRG words: all, and the most in one step of the inference itself.
 std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
   int all = 0, most = 0;
   for (size_t i = 0; i < p.programs.size(); ++i) {
@@ -111,7 +111,7 @@ std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
   return {all, most};
 }
 
-// One more kernel a step is time in every inference: who adds one says so here.
+// One more kernel a step costs time in every inference, so a change must be entered here.
 TEST(DevicePlan, KernelsOfAStepAreCounted) {
   for (const auto& [file, tokens] : Plans()) {
     const Built of(file, tokens);
@@ -143,7 +143,7 @@ TEST(DevicePlan, KernelsAreCounted) {
   EXPECT_EQ(operations, (std::array<size_t, 3>{97, 97, 78}));
 }
 
-// What a run lacks is known before it starts; what other traces keep goes first.
+// A lack of memory is known before a run starts, and memory kept for other traces is freed first.
 TEST(Backend, MemoryIsReservedBeforeARun) {
   const Built of_longer("tests/data/tiny_plan.json", 40), of_shorter("tests/data/tiny_plan.json", 5);
   const pfss::Schedule &longer = *of_longer.s, &shorter = *of_shorter.s;
@@ -170,7 +170,7 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
   EXPECT_NE(backend->Start(longer, Role::kModel), nullptr);
 }
 
-// What the estimate says is what runs: the dealer's kernels, measured one by one or not; its memory is its plan's.
+// The estimate equals the run: the dealer's kernels, measured one by one or not. Its memory is its plan's.
 TEST(DeviceCost, IsWhatRuns) {
   const Built of("tests/data/tiny_plan.json", 7);
   const pfss::Schedule& s = *of.s;
@@ -185,7 +185,7 @@ TEST(DeviceCost, IsWhatRuns) {
     if (n.op == pfss::Op::kInput)
       inputs.Set(s.trace().name(n.label), std::vector<int64_t>(size_t(pfss::Size(n.shape))));
   const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
-  for (bool timed : {false, true, false, true}) {  // the second run without measuring is of graphs
+  for (bool timed : {false, true, false, true}) {  // the second run without measuring uses graphs
     const auto randomness = backend->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
     const auto sink = [&](int p) {
       return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::Layout>(run::LayoutOf(s, p)),

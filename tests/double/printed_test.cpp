@@ -1,5 +1,5 @@
-// Printed kernels compute what clear computes: the very texts, run on the host, in the runs before a step's graph is
-// made and in those of the graph.
+// Printed kernels give the same results as clear. The same texts run on the host, both before a step's graph is made
+// and in the graph.
 #include <gtest/gtest.h>
 
 #include "suf/reference/clear.hpp"

@@ -21,7 +21,7 @@ using namespace run;
 using namespace proto;
 namespace {
 
-constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
+constexpr Millis kAmple{60'000}, kDial{3'000};  // if a time-out is not the subject; of a role that may be stopped
 
 void Append(const std::string& path, View bytes) {
   std::ofstream(path, std::ios::binary | std::ios::app)
@@ -34,7 +34,7 @@ Bytes ReadAll(const std::string& path) {
   return {s.begin(), s.end()};
 }
 
-// What a role does with each frame that it is about to send.
+// Notes each frame that a role is about to send, and checks that its serial is claimed.
 void Noted(const Scene& s, Role self, const Sent& f) {
   if (s.setting.reference.empty()) {
     Writer w;
@@ -59,7 +59,7 @@ std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
   return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
 }
 
-// Sessions until somebody kills us; each one's end is told.
+// Serves sessions until it is killed, and reports the end of each.
 void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::function<void(Channel&)>& session) {
   Listener listener(*s.setting.own[int(self)], {"127.0.0.1", 0}, std::move(peers), kAmple);
   s.board.port[int(self)] = listener.port();
@@ -145,7 +145,7 @@ void RunData(const Scene& s) {
 }  // namespace
 
 Setting::Setting(const std::string& folder, bool far, std::string backend_name) : name(std::move(backend_name)) {
-  // one thread, so that there is no pool that a fork would leave behind
+  // One thread, so there is no pool that a fork would not copy.
   cpu_set_t all, one;
   SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));
   CPU_ZERO(&one);
@@ -160,7 +160,7 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;
-  plan = engine->ForProto(Role::kData);  // of all three: the backend reserves nothing
+  plan = engine->ForProto(Role::kData);  // of all three roles, because the backend reserves nothing
   (void)engine->At(int(ids.size()));
   MakeCerts(folder + "/certs");
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));

@@ -1,5 +1,5 @@
-// The loops behind strips.hpp. Included inside the namespace of one variant by strips_<variant>.cpp; no include guard,
-// no includes.
+// The loops behind strips.hpp. Included inside the namespace of one variant by strips_<variant>.cpp, so it has no
+// include guard and no includes.
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wunknown-pragmas"  // GCC ivdep: clang checks for overlap instead
 #endif
@@ -53,9 +53,9 @@ void Shift(const void* pa, int s, uint64_t mask, size_t n, void* po) {
     o[i] = kRight ? (s < bits ? T((a[i] & m) >> s) : T(0)) : (s < bits ? T(a[i] << s) : T(0));
 }
 
-// V_j = (he_j V_{j-1} with const + hl_j | (1 - 2 he_j) V_{j-1} | 1 - 2 hl_j); poly.hpp. Folded from the highest digit
-// down: words of the two upper parts are added into the lower one. The constant has no word: its weight is zero on the
-// way down until a re_j lifts it.
+// V_j = (he_j V_{j-1} with const + hl_j | (1 - 2 he_j) V_{j-1} | 1 - 2 hl_j); poly.hpp.
+// Folds from the highest digit down: words of the two upper parts are added to the lower one. The constant has no word.
+// Its weight is zero on the way down until a re_j lifts it.
 template <class T>
 void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, void* po) {
   T* o = static_cast<T*>(po);
@@ -65,7 +65,7 @@ void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, voi
   for (size_t i = 0; i < n; ++i) o[i] = 0;
   size_t size = 2;
   for (int j = 1; j < digits; ++j) size = 2 * size + 1;
-  bool constant = false;  // does position 0 carry a weight? it lives in `zero`
+  bool constant = false;  // whether position 0 carries a weight; that is in `zero`
   T zero[kStrip];
   for (int j = digits - 1; j > 0; --j) {
     size_t half = (size - 1) / 2;
@@ -98,12 +98,12 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
 #pragma GCC ivdep
     for (size_t i = 0; i < n; ++i) o[i] = (h[i] >> (2 * j) & 1) + ((0 - (h[i] >> (2 * j - 1) & 1)) & o[i]);
 }
-// Bit strings of up to 768 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
-// constants, so every shift is one for all lanes.
+// Bit strings of up to 768 bits for kLanes elements side by side: word w of element i is s[w][i]. Lengths are public
+// constants, so all lanes have the same shifts.
 inline constexpr size_t kLanes = 32, kWords = 12;
 using Lanes = uint64_t[kWords][kLanes];
 
-// `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
+// Appends `len` bits of x, ANDed with each element's mask, at bit `at` of s, which is zero there.
 inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* mask) {
   int shift = at % 64, first = at / 64;
   for (int w = 0; w * 64 < len; ++w) {
@@ -112,8 +112,8 @@ inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* ma
       for (size_t i = 0; i < kLanes; ++i) s[first + w + 1][i] |= (x[w][i] & mask[i]) >> (64 - shift);
   }
 }
-// Rows: the word, or what there is of it, at each of m rows of a string of `stride` bytes: 1, 2, 4, or whole words. A
-// length that compilers do not know is a call a row.
+// Reads a word of each of m rows of a string of `stride` bytes, or less if `stride` is 1, 2 or 4. A fixed length avoids
+// a call of memcpy per row.
 template <class T>
 inline void RowsOf(const uint8_t* p, size_t stride, size_t m, uint64_t* to) {
   for (size_t i = 0; i < m; ++i) {
@@ -128,7 +128,7 @@ inline void Rows(const uint8_t* p, size_t stride, size_t m, uint64_t* to) {
   if (stride == 4) return RowsOf<uint32_t>(p, 4, m, to);
   RowsOf<uint64_t>(p, stride, m, to);
 }
-// PutRows: word w of m elements to their rows of `stride` bytes, the inverse of Rows.
+// Writes word w of m elements to their rows of `stride` bytes, the inverse of RowsOf.
 template <class T>
 inline void PutRowsOf(const uint64_t* from, size_t stride, size_t m, uint8_t* p) {
   for (size_t i = 0; i < m; ++i) {
@@ -150,9 +150,10 @@ inline void ZeroFrom(Lanes& s, int at, int end) {
     for (size_t i = 0; i < kLanes; ++i) s[w][i] = 0;
 }
 
-// Coefficients without the constant, C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j = he_j c_{j-1} + hl_j; and with
-// them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j. acc is the parity of a word, taken at the
-// end.
+// The coefficients without the constant are C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), with c_j = he_j c_{j-1} +
+// hl_j.
+// With them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
+// The parity of a word, taken at the end, is acc.
 inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride,
                         int digits, size_t n, uint8_t* out) {
   for (size_t lo = 0; lo < n; lo += kLanes) {
@@ -194,8 +195,8 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
   }
 }
 
-// Monomials without the constant, M_0 = (rl_0), M_j = (M_{j-1} | re_j, re_j M_{j-1} | rl_j); group j in the XOR world
-// is re_j M_{j-1}.
+// The monomials without the constant are M_0 = (rl_0) and M_j = (M_{j-1} | re_j, re_j M_{j-1} | rl_j). Group j in the
+// XOR world is re_j M_{j-1}.
 inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out) {
   for (size_t lo = 0; lo < n; lo += kLanes) {
     size_t m = n - lo < kLanes ? n - lo : kLanes;
@@ -221,7 +222,7 @@ inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n,
       AppendBit(v, 2 * size + 1, bit);
       size = 2 * size + 2;
     }
-    // a row is as wide as its string, so that every word of it is made
+    // A row is as wide as its string, so all its words are made.
     for (size_t w = 0; 8 * w < stride; ++w) PutRows(v[w], stride, m, out + lo * stride + 8 * w);
   }
 }
@@ -232,7 +233,7 @@ void MonomialPlanes(const uint32_t* rho, int j, size_t plane, size_t n, T* out) 
     for (size_t i = 0; i < n; ++i) out[i] = T(rho[i] & 1);
     return;
   }
-  // V_{j-1} grows in the output's own planes, then every one is multiplied by re_j
+  // V_{j-1} grows in the output's own planes; then every plane is multiplied by re_j.
   size_t size = 2;
   for (size_t i = 0; i < n; ++i) out[i] = 1, out[plane + i] = T(rho[i] & 1);
   for (int d = 1; d < j; ++d) {
@@ -275,12 +276,12 @@ void File(const uint8_t* cmp, int j, size_t n, void* ph) {
     for (size_t i = 0; i < n; ++i) h[i] = cmp[i] & 1;
     return;
   }
-  // -2 has every bit but the lowest, and eq is never that; bytes have no shift by lanes
+  // -2 has every bit but the lowest, and eq is never the lowest. Bytes have no shift by lanes.
   const T lt = T(1u << (2 * j)), eq = T(1u << (2 * j - 1));
   for (size_t i = 0; i < n; ++i) h[i] = T(h[i] | (T(0u - (cmp[i] & 1u)) & lt) | (T(0u - (cmp[i] & 2u)) & eq));
 }
 
-// The borrow of x - b, without a comparison: x may be a secret.
+// Takes the borrow of x - b without a comparison, because x may be secret.
 inline void Less(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint64_t* out) {
   const size_t count = (m + 63) / 64;
   for (size_t lo = 0; lo < n; lo += kLanes) {
@@ -298,7 +299,7 @@ inline void Less(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint6
   }
 }
 
-// 64 rows at a time, a word of each: they stay in registers and the cache while their planes are filled.
+// Takes 64 rows at a time, a word of each. They stay in registers and the cache while their planes are filled.
 inline void BitPlanes(const uint8_t* x, size_t stride, size_t m, size_t plane, size_t n, uint8_t* out) {
   constexpr size_t kRows = 64;
   for (size_t lo = 0; lo < n; lo += kRows) {
@@ -340,7 +341,7 @@ inline void Parities(const uint64_t* x, size_t stride, const uint32_t* first, co
 template <class T>
 void Turn(const void* table, uint64_t r, int width, void* spare, void* out) {
   const size_t size = size_t{1} << width;
-  // the last stage writes `out`
+  // The last stage writes `out`.
   T *to = static_cast<T*>(width % 2 ? out : spare), *other = static_cast<T*>(width % 2 ? spare : out);
   const T* from = static_cast<const T*>(table);
   for (int s = 0; s < width; ++s) {

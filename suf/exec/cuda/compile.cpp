@@ -8,7 +8,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// A shared library's functions by name; null where it is not there.
+// The functions of a shared library by name; null if one is missing.
 class Library {
  public:
   explicit Library(std::initializer_list<const char*> names) {
@@ -49,7 +49,7 @@ const Nvrtc& Compiler() {
   return *nvrtc;
 }
 
-// What the runtime has no name for in all versions.
+// Functions of the driver that not all versions of the runtime offer.
 struct Driver {
   decltype(cuModuleLoadData)* load;
   decltype(cuModuleUnload)* unload;
@@ -68,7 +68,7 @@ const Driver& Cuda() {
   return *driver;
 }
 
-// Errors of the driver have the numbers of the runtime's.
+// Throws unless the call succeeded. The driver's errors have the numbers of the runtime's.
 void Fine(CUresult r, const char* call) { Check(int(r), call); }
 
 }  // namespace

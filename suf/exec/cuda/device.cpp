@@ -12,7 +12,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// Bytes that are had, and the most there were.
+// The bytes that are held, and the most that were.
 class Held {
  public:
   void Take(size_t bytes) {
@@ -28,7 +28,7 @@ class Held {
 };
 Held on_device, pinned;
 
-// Pages that kernels reach at the host's own address; each copy of a frame asks.
+// The pages that kernels access at the host's own address. Queried for each copy of a frame.
 class Ranges {
  public:
   void Add(const void* p, size_t bytes) {
@@ -51,21 +51,21 @@ class Ranges {
   mutable std::mutex m_;
   std::map<uintptr_t, size_t> of_;
 };
-Ranges& reached = *new Ranges;  // pages are unpinned until the very end of a process
+Ranges& reached = *new Ranges;  // never destroyed, because pages are unpinned until the very end of a process
 thread_local int64_t launches = 0;
 
-// Notes pinned pages, if they have one address for both.
+// Notes pinned pages if host and device have one address for them.
 void Reach(void* p, size_t bytes) {
   void* there = nullptr;
   if (cudaHostGetDevicePointer(&there, p, 0) != cudaSuccess) (void)cudaGetLastError();
   if (there == p) reached.Add(p, bytes);
 }
 
-// Throws unless the call was fine.
+// Throws unless the call succeeded.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
 #define SUF_CALL(call) Called((call), #call)
 
-// What the driver says.
+// Returns the driver's report.
 GpuLook Look(int index) {
   GpuLook out;
   (void)cudaDriverGetVersion(&out.driver);
@@ -207,7 +207,7 @@ Pinned::~Pinned() {
 }
 
 void PinHostBuffers() {
-  // pages that cannot be pinned are copied by way of the driver's own
+  // pages that cannot be pinned are copied through the driver's own buffers
   PinWith({[](void* p, size_t bytes) {
              if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess)
                pinned.Take(bytes), Reach(p, bytes);
@@ -237,7 +237,7 @@ void Set(void* to, uint8_t value, size_t bytes, Stream s) {
 
 Graph::Graph() { SUF_CALL(cudaGraphCreate(&graph_, 0)); }
 Graph::~Graph() {
-  // a piece that could not be described: its stream is in the middle of it
+  // if a piece could not be described, its stream is still capturing
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (capture_.stream() && cudaStreamIsCapturing(capture_.stream(), &status) != cudaSuccess) (void)cudaGetLastError();
   if (status != cudaStreamCaptureStatusNone) {

@@ -1,6 +1,6 @@
-// Where work runs on a device: which devices there are, streams, memory on the device and memory that it reaches on the
-// host. Host code: a handle is a pointer to what the runtime keeps. Each failure is a sentence that names the call, the
-// device and the remedy; what is asked of a device that does not answer any more throws Cause::kResource.
+// Devices, streams, memory on a device, and host memory that a device accesses. For host code: a handle is a pointer to
+// an object of the runtime. Each failure is an error message that names the call, the device and the remedy. Calls to a
+// device that no longer answers throw Cause::kResource.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,32 +23,33 @@ namespace suf::exec::cuda {
 using exec::Gpu;
 using exec::kLeastMajor;
 
-// As exec::WhyNot, of this machine; the driver is asked once a process and device.
+// Returns exec::WhyNot for this machine. The driver is queried once per process and device.
 std::string WhyNot(int index = 0);
-// Throws Cause::kResource with WhyNot.
+// Returns a device. Throws Cause::kResource with WhyNot if it cannot be used.
 Gpu Find(int index = 0);
-// Makes a device the one of this thread.
+// Makes a device the current one of this thread.
 void Use(int index);
-// Bytes of the current device that nobody has.
+// Returns the free bytes of the current device.
 size_t Free();
-// MostHeld: bytes that this process had at most so far, as Memory of all its devices and as pages of its own that they
-// reach (Pinned, PinHostBuffers).
+// The most bytes that this process has held so far. `device` counts the Memory of all devices, `pinned` the host pages
+// that devices access (Pinned, PinHostBuffers).
 struct Most {
   size_t device = 0, pinned = 0;
 };
 Most MostHeld();
-// One more kernel of this thread was launched, or described as part of a Graph. Launches: how many so far.
+// Counts a kernel that this thread launched, or described as part of a Graph.
 void Launched();
+// Returns how many kernels this thread has counted so far.
 int64_t Launches();
 
 using Stream = CUstream_st*;
-// Returns when all that was asked of a stream is done; throws what failed therein.
+// Waits until all work of a stream is done. Throws the error of failed work.
 void Finish(Stream s);
 
 // A stream of its own, of the device that is current when it is made. Moved, never copied.
 class Queue {
  public:
-  // urgent: what is asked of it goes before what others ask for.
+  // Work of an urgent stream goes before that of others.
   explicit Queue(bool urgent = false);
   ~Queue();
   Queue(Queue&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
@@ -63,10 +64,10 @@ class Queue {
   Stream stream_ = nullptr;
 };
 
-// An event: a place in a queue that another queue, or the host, waits for.
+// An event: a point in a stream for which another stream, or the host, waits.
 class Mark {
  public:
-  // timed: Between may ask for it.
+  // `timed` allows a call of Between.
   explicit Mark(bool timed = false);
   ~Mark();
   Mark(Mark&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
@@ -75,18 +76,18 @@ class Mark {
     return *this;
   }
   void Record(Stream s) const;
-  void Await(Stream s) const;  // what is asked of s from now on waits for the place
-  void Wait() const;           // the host does
-  bool Passed() const;         // whether it would not wait
-  // Seconds from one timed mark to another; both have passed.
+  void Await(Stream s) const;  // later work of s waits for the event
+  void Wait() const;           // the host waits for the event
+  bool Passed() const;         // whether a wait would return at once
+  // Returns the seconds from one timed event to another. Both have passed.
   static double Between(const Mark& from, const Mark& to);
 
  private:
   CUevent_st* event_ = nullptr;
 };
 
-// Bytes on the device, 256-byte aligned, not set; wiped when they go. Throws Cause::kResource with the bytes
-// that are needed and free.
+// Memory on the device, aligned to 256 bytes, not initialised, wiped when freed. Throws Cause::kResource with the
+// needed and the free bytes.
 class Memory {
  public:
   Memory() = default;
@@ -105,7 +106,7 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-// Pages of the host that the device reads and writes by itself; wiped when they go.
+// Pages of the host that the device reads and writes directly. Wiped when freed.
 class Pinned {
  public:
   Pinned() = default;
@@ -125,8 +126,8 @@ class Pinned {
   size_t bytes_ = 0;
 };
 
-// What is asked of a stream between Begin and End waits for End, 2 ms at most: it runs as one piece, however long
-// it took to ask for it.
+// A fence in a stream. Work submitted between Begin and End waits for End, 2 ms at most. So it runs as one piece,
+// however long its submission took.
 class Hold {
  public:
   Hold();
@@ -138,36 +139,41 @@ class Hold {
   uint32_t count_ = 0;
 };
 
-// exec::HostBuffer's pages are pinned from now on.
+// Pins the pages of all later buffers (exec::HostBuffer).
 void PinHostBuffers();
-// Whether kernels read and write this memory of the host at its own address: of Pinned and of such buffers.
+// Whether kernels access this host memory at its own address. This holds for Pinned and for pinned buffers.
 bool Reached(const void* p, size_t bytes);
 
-// Upload, Download: in the stream's order, by a copy engine; the host's memory stays until then. UploadNow,
-// DownloadNow: for what a kernel or the host waits for: up to 128 KiB between aligned places, the host's pinned, by a
-// kernel. Set: bytes to one value.
+// Copies to the device in the stream's order, by a copy engine. The host's memory must stay until then.
 void Upload(void* to, const void* from, size_t bytes, Stream s);
+// Copies to the host in the stream's order, by a copy engine. The host's memory must stay until then.
 void Download(void* to, const void* from, size_t bytes, Stream s);
+// Copies data to the device that a kernel waits for. A kernel copies up to 128 KiB if both places are aligned to 16
+// bytes and the host's is pinned. Otherwise Upload copies.
 void UploadNow(void* to, const void* from, size_t bytes, Stream s);
+// Copies data to the host that the host waits for, as UploadNow does.
 void DownloadNow(void* to, const void* from, size_t bytes, Stream s);
+// Sets bytes to one value, in the stream's order.
 void Set(void* to, uint8_t value, size_t bytes, Stream s);
 
-// Work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
-// it is given comes after the pieces with these numbers; returns the piece's number.
+// Work that is described once and launched often.
 class Graph {
  public:
   Graph();
   ~Graph();
   Graph(Graph&& o) noexcept;
   Graph& operator=(Graph&&) = delete;
+  // Adds a piece: all work that `f` submits to its stream. It follows the pieces with the numbers `after`. Returns the
+  // number of the piece.
   template <class F>
   int Add(std::span<const int> after, F f) {
     Begin(after);
     f(capture_.stream());
     return End();
   }
-  // Ends the description. Launch: after all that was asked of the stream before.
+  // Ends the description.
   void Ready();
+  // Runs the graph after all earlier work of the stream.
   void Launch(Stream s) const;
 
  private:
@@ -176,10 +182,10 @@ class Graph {
   Queue capture_;
   CUgraph_st* graph_ = nullptr;
   CUgraphExec_st* exec_ = nullptr;
-  std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, what must be done before those after it
+  std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, the nodes that must finish before the pieces after it
 };
 
-// Throws Cause::kResource for a runtime error, with the call.
+// Throws Cause::kResource, with the call, if `error` is an error of the runtime.
 void Check(int error, const char* call);
 
 }  // namespace suf::exec::cuda

@@ -1,5 +1,5 @@
-// A kernel that traps: whoever asks the device of anything afterwards hears a sentence, and what is held of it goes
-// without a throw. Each case is a process of its own: a trap ends all that its process does on the device.
+// A kernel that traps. All later calls to the device throw an error message, and its objects are freed without an
+// exception. Each case is a process of its own, because a trap ends all device work of its process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 __global__ void Trap() { asm("trap;"); }
 __global__ void Count(int* n) { ++*n; }
 
-// In: the exit code of f in a process of its own; 128 and more: the signal that ended it.
+// Returns the exit code of f in a process of its own, or 128 plus the signal that ended it.
 template <class F>
 int In(F f) {
   const int child = fork();
@@ -68,7 +68,7 @@ TEST(Device, AfterATrapEverythingIsASentence) {
             0);
 }
 
-// What lies behind the end, and before an odd place, stays as it was.
+// Bytes behind the end, and before an odd place, stay unchanged.
 TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
   EXPECT_EQ(In([] {
               Use(0);

@@ -1,4 +1,4 @@
-// A kernel that holds a stream up, so that a measurement is of what the device does and not of how fast it is asked.
+// A kernel that delays a stream, so that measurements cover the device's work and not the speed of its submission.
 #include <algorithm>
 
 #include "suf/exec/cuda/check.cuh"
@@ -6,7 +6,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-constexpr uint64_t kMostNs = 2'000'000;  // a way out: whatever the host does in the meantime may need the stream itself
+constexpr uint64_t kMostNs = 2'000'000;  // limit: before End the host may need the stream itself
 
 __device__ uint64_t Now() {
   uint64_t ns;

@@ -1,12 +1,11 @@
-// Copies that a kernel does: between two kernels it takes the place of a copy engine, which costs some microseconds to
-// begin and to end.
+// Copies by a kernel. Between two kernels this replaces a copy engine, which takes some microseconds to start and end.
 #include "suf/exec/cuda/check.cuh"
 
 namespace suf::exec::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr size_t kMost = size_t{1} << 17;  // bytes; beyond it the engine's rate is worth more than its start
+constexpr size_t kMost = size_t{1} << 17;  // bytes; above it the engine's rate outweighs its start
 
 __global__ void MoveWords(uint4* to, const uint4* from, size_t bytes) {
   const size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x, words = bytes / sizeof(uint4);

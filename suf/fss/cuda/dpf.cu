@@ -1,15 +1,15 @@
-// The half-tree of dpf.hpp on a device: a thread follows a key, or a part of its domain, with all seeds in registers.
+// The half-tree of dpf.hpp on a device. A thread follows a key or a part of its domain, with all seeds in registers.
 #include "suf/fss/cuda/aes.cuh"
 
 namespace suf::fss::cuda {
 namespace {
 
-constexpr uint32_t kDpf = 0;  // the kind of a tree key
+constexpr uint32_t kDpf = 0;  // the kind in the tile keys
 constexpr uint64_t kTile = kDpfTile;
 
 __device__ __forceinline__ uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
 
-// Of key i; the words of a tile's keys stand level by level.
+// The words of key i. The words of a tile's keys lie level by level.
 struct Key {
   const uint4* first;
   uint32_t stride;
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
                                         : at(uint8_t{});
   return whole & LowOnes(x.bits);
 }
-// Word i of results, which is narrower where it is all of one.
+// Writes word i of the results; a result that is a single word may be narrower.
 __device__ __forceinline__ void Give(const Results& out, uint64_t i, uint64_t word) {
   const auto at = [&](auto one) { static_cast<decltype(one)*>(out.data)[i] = decltype(one)(word); };
   out.bytes == 8 ? at(uint64_t{}) : out.bytes == 4 ? at(uint32_t{}) : out.bytes == 2 ? at(uint16_t{}) : at(uint8_t{});
@@ -58,13 +58,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     const Key key(b, keys, i);
     const uint64_t a = NumberAt(alpha, i);
     Quad s = Root(root0, i, 0), other = Root(root1, i, 1);
-    const Quad delta = s ^ other;  // of seeds and control bits on alpha's path, at every level
+    const Quad delta = s ^ other;  // the difference of seeds and control bits on alpha's path, at every level
     uint64_t path = a << (64 - b.n);
 #pragma unroll 1
     for (int d = 0; d <= depth + 1; ++d, path <<= 1) {
       const uint32_t leaf = d < depth ? 0 : ~0u, half = uint32_t(d - depth);
-      // Children H(s) and H(s) ^ s; leaves H(s ^ 2 half). Words: inner ones add Delta where alpha goes left, leaves the
-      // bit of alpha.
+      // The children are H(s) and H(s) ^ s, the leaves H(s ^ 2 half). Inner words add Delta if alpha goes left, leaf
+      // words the bit of alpha.
       Quad in = s, twin = other;
       in.x ^= leaf & half << 1, twin.x ^= leaf & half << 1;
       const Quad h = aes.Hash(in), sum = h ^ aes.Hash(twin);
@@ -82,16 +82,16 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- Comparisons
 
-// kManyKeys: so many keep all processors busy, a key a thread.
+// The number of keys that keep all multiprocessors busy with one key per thread.
 constexpr size_t kManyKeys = size_t{1} << 17;
 
-// Ones up to bit p of word q of a block.
+// Returns the ones of word q of a block up to bit p of the block.
 __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
   const int last = p - 32 * q;
   return last >= 31 ? ~0u : last < 0 ? 0 : (2u << last) - 1;
 }
 
-// A lane has a key, or where `across` is set, a threshold.
+// Gives each lane a key or, if `across` is set, a threshold.
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
     DpfParityKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* thresholds,
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     uint64_t bits = 0;
     for (int j = 0; j < (across ? 1 : m); ++j) {
       const uint64_t p = at - thresholds[first + j < m ? first + j : m - 1];
-      // The sum of dpf_core.hpp: the control bits of the nodes where the path turns, and the leaf's bits.
+      // The sum of dpf_core.hpp: the control bits of the nodes at which the path turns, and the leaf's bits.
       Quad s = Root(roots, i, party);
       uint64_t path = p << (64 - b.n);
       uint32_t sum = uint32_t(party), right = 0;
@@ -144,12 +144,12 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- Ranges
 
-constexpr int kWalkThreads = 512;  // nodes that are kept take registers
+constexpr int kWalkThreads = 512;  // kept nodes take registers
 
-// Walker: the nodes first, first + 1, .. last of one depth, mod 2^depth, of a key, in turn; or below nodes of depth
-// n - 8 their leaf blocks, from half `half` of the first on. Whoever takes a step hashes once, so that threads whose
-// nodes begin elsewhere do not wait for each other. On its way to the left a walk leaves right children behind, those
-// of the lowest levels, and where it parts from the way to the last node it keeps the seed for all nodes between.
+// Visits the nodes first, first + 1, .., last of one depth of a key, mod 2^depth. At depth n - 8 it also makes their
+// leaf blocks, from half `half` of the first node on. Every step hashes once, so threads do not wait for each other
+// although their nodes differ. A walk to the left keeps the right children of the lowest levels. It also keeps the seed
+// at which it parts from the path to the last node, for all nodes between.
 template <int kTables>
 class Walker {
  public:
@@ -157,7 +157,7 @@ class Walker {
       : key_(key), depth_(depth), node_(first), last_(last), half_(half), s_(root), kept_(root) {}
   __device__ __forceinline__ bool AtNode() const { return d_ == depth_; }
   __device__ __forceinline__ uint32_t Control() const { return s_.x & 1; }
-  // On to the next node.
+  // Moves on to the next node.
   __device__ __forceinline__ void Next() {
     ++node_;
     s_ = kept_, d_ = kept_at_;
@@ -166,15 +166,15 @@ class Walker {
       if ((node_ & ((2u << h) - 1)) == 1u << h && h < depth_) s_ = rights_[h], d_ = depth_ - h;
     }
   }
-  // Returns whether *block is a leaf block now.
+  // Takes a step; returns whether *block is now a leaf block.
   __device__ __forceinline__ bool Step(const Aes<kTables>& aes, Quad* block) {
     const bool leaf = AtNode();
     const uint64_t parts = node_ ^ last_;
-    const int up = parts ? 64 - __clzll((long long)parts) : 0;  // levels above the node where the ways part
+    const int up = parts ? 64 - __clzll((long long)parts) : 0;  // levels above the node at which the paths part
     const int down = depth_ - 1 - d_;                           // levels from the children to the node
     const uint32_t right = leaf ? 0 - half_ : Spread(uint32_t(node_ >> (leaf ? 0 : down)));
     Quad word = key_.Word(d_);
-    if (leaf) word = Choose(right, key_.Word(depth_ + 1), word);  // both are read: a single point may be a secret
+    if (leaf) word = Choose(right, key_.Word(depth_ + 1), word);  // both are read, because a single point may be secret
     if (!leaf && (up < depth_ ? up : depth_) == down + 1) kept_ = s_, kept_at_ = d_;
     Quad in = s_;
     in.x ^= leaf ? right & 2 : 0;
@@ -204,7 +204,7 @@ class Walker {
   Quad s_, kept_, rights_[kRights] = {};
 };
 
-// Appends `len` <= `left` bits to words.
+// Packs appended bits into words of the results; an append has `len` <= `left` bits.
 struct Sink {
   Results out;
   uint64_t to;  // the next word
@@ -223,7 +223,7 @@ struct Sink {
   }
 };
 
-// Of the groups of 2^level bits of a word, side by side, level <= 6.
+// Returns the parities of the groups of 2^level bits of a word, packed, level <= 6.
 __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   for (int l = 0; l < level; ++l) {
     x = (x ^ x >> 1) & 0x5555555555555555;
@@ -234,9 +234,9 @@ __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   return x;
 }
 
-// Words of a window that a thread makes. Many keys are walked with the fewest hashes: short trees are cut
-// finer, since the way to a node is short. Few keys are cut until every processor has walks, as a long one is waited
-// for.
+// Returns the words of a window per thread. Many keys are walked with the fewest hashes. Their short trees are cut into
+// smaller slices, because the path to a node is short. Few keys are cut until every multiprocessor has walks, because a
+// long walk delays the whole launch.
 int SliceWords(const Batch& b, int level, int m) {
   constexpr uint64_t kWalks = uint64_t{1} << 15;
   const int many = (b.n <= 24 ? 32 : 128) >> std::min(level, 8), few = level ? 1 : 2;
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
                     int slice_words, Results out) {
   Aes<kTables> aes;
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
-  const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node, or a leaf block
+  const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node or a leaf block
   const uint32_t words = uint32_t(m + 63) / 64, slices = (words + uint32_t(slice_words) - 1) / uint32_t(slice_words);
   for (uint64_t t = ThisWarp() * 32 + threadIdx.x % 32; t < b.count * slices; t += Warps() * 32) {
     const uint64_t i = t / slices, begin = t % slices * uint64_t(slice_words);
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
   }
 }
 
-// Of a warp that make one key's leaf blocks, four in turn or more; then all lanes add up each block.
+// Returns the lanes of a warp that make one key's leaf blocks, four or more each. All lanes then add up each block.
 constexpr uint32_t DenseLanes(int n) {
   const uint32_t lanes = n < 10 ? 2 : 1u << (n - 9);
   return lanes < 32 ? lanes : 32;
@@ -302,7 +302,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
     const uint32_t at = uint32_t(NumberAt(x, i)), begin = lane % lanes * in_turn;
     Walker<kTables> walker(Key(b, keys, i), Root(roots, i, party), b.n - 8, begin / 2, (begin + in_turn - 1) / 2,
                            begin % 2);
-    uint64_t total = 0, sum = 0;  // of the key whose number is the lane's; of this lane's columns of one key
+    uint64_t total = 0, sum = 0;  // of the key with the lane's number; of this lane's columns of one key
     for (uint32_t turn = 0; turn < in_turn; ++turn) {
       Quad block;
       while (!walker.Step(aes, &block)) {

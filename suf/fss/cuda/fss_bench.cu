@@ -1,5 +1,5 @@
-// fss_bench: AES in registers, the PRG to memory, and trees with their keys on the device, each verified before it is
-// timed, with both sizes of tables. One JSON line a measurement; times are medians of events.
+// fss_bench: AES in registers, the PRG to memory, and trees with their keys on the device. Each runs with both sizes of
+// tables and is verified before it is timed. Prints one JSON line per measurement; times are medians of events.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 using exec::cuda::Memory;
 using suf::bench::Verify;
 
-// Of what f(stream) asks for: the median of `runs` after two to warm up.
+// Returns the median time of `runs` runs of f(stream), after two runs to warm up.
 double Seconds(const std::function<void(Stream)>& f, int runs = 9) {
   const exec::cuda::Queue q;
   cudaEvent_t from, to;
@@ -66,7 +66,7 @@ void Print(const char* name, const char* of, double count, double seconds, doubl
   std::fflush(stdout);
 }
 
-// ---- Memory: the ceiling of what only reads
+// ---- Memory: the ceiling of a kernel that only reads
 
 constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
 __global__ void __launch_bounds__(1024) FillKernel(uint64_t* out, uint64_t count) {

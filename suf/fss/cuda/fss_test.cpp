@@ -1,4 +1,4 @@
-// The room on a device against the processor's functions, byte for byte, with both sizes of tables.
+// Compares the module on a device with the processor's functions, byte for byte, with both sizes of tables.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ using ring::Mask;
 constexpr uint8_t kPoison = 0xa5;
 constexpr size_t kGuard = 256;
 
-// EachTables: f() with tables of 128 KiB, then of 64 KiB.
+// Calls f() with tables of 128 KiB, then of 64 KiB.
 template <class F>
 void EachTables(F f) {
   for (int tables : {4, 2}) {
@@ -34,7 +34,7 @@ void EachTables(F f) {
   most_tables = 4;
 }
 
-// Input: a copy on the device.
+// A copy on the device.
 template <class T>
 struct Input {
   Memory memory;
@@ -49,7 +49,7 @@ struct Input {
 template <class C>
 Input(const C&) -> Input<typename C::value_type>;
 
-// Ran: the `count` Ts that f(where, stream) writes; the bytes behind them must stay.
+// Returns the `count` Ts that f(where, stream) writes. The bytes behind them must not change.
 template <class T, class F>
 auto Ran(size_t count, F f) {
   const size_t bytes = count * sizeof(T);
@@ -111,7 +111,7 @@ TEST(Expand, PiecesOfEverySize) {
   const auto keys = prg.KeysOf(sections);
   const Input<Prg::Keys> on(std::vector<Prg::Keys>(keys.begin(), keys.end()));
   size_t bytes = 0;
-  for (uint32_t n : sizes) bytes += 16 * n + 16;  // a block between two pieces stays
+  for (uint32_t n : sizes) bytes += 16 * n + 16;  // a block between two pieces must not change
   EachTables([&] {
     Bytes want(bytes, kPoison);
     std::vector<Piece> pieces;
@@ -134,7 +134,7 @@ TEST(Expand, PiecesOfEverySize) {
 
 // ---- DPF
 
-// Keys made by the processor, and their copies on the device.
+// Keys made by the processor and their copies on the device.
 struct Dpfs {
   DpfContext ctx{};
   std::vector<uint64_t> alpha;
@@ -200,7 +200,7 @@ TEST(Dpf, KnownReads) {
         return x;
       };
       for (int p = 0; p < 2; ++p) {
-        // points are x less a threshold: here 0 less minus the point
+        // Points are x less a threshold: here zero less minus the point.
         const Input zero(std::vector<uint64_t>{0});
         std::vector<uint64_t> minus;
         for (size_t j = 0; j < xs.size() / 8; ++j) minus.push_back(0 - number(xs, j));
@@ -245,13 +245,13 @@ void ExpectWindow(const Dpfs& keys, int level, int m, std::mt19937_64& rng) {
   const size_t count = keys.alpha.size(), words = size_t(m + 63) / 64 * count;
   std::vector<uint64_t> lo = RandomWords(count, rng);
   for (size_t i = 0; i < count; ++i) {
-    const uint64_t places = Mask(keys.ctx.n - level);  // about alpha, at the ends, and anywhere
+    const uint64_t places = Mask(keys.ctx.n - level);  // near alpha, at the ends, and anywhere
     const uint64_t at = level < 64 ? (keys.alpha[i] & Mask(keys.ctx.n)) >> level : 0;
     if (i % 4 == 0) lo[i] = at - rng() % uint64_t(m + 3);
     if (i % 4 == 1) lo[i] = places + 1 - rng() % uint64_t(m + 1);
     if (i % 8 == 2) lo[i] = 0;
   }
-  std::vector<uint64_t> reduced = lo;  // as the processor takes them
+  std::vector<uint64_t> reduced = lo;  // the processor's input
   const Input on(lo);
   for (int p = 0; p < 2; ++p) {
     std::vector<uint64_t> want(words);
@@ -261,7 +261,7 @@ void ExpectWindow(const Dpfs& keys, int level, int m, std::mt19937_64& rng) {
     });
     ASSERT_TRUE(got == want) << "n " << keys.ctx.n << " level " << level << " m " << m << " count " << count;
     if (m > 16 || keys.ctx.n - level > 32) continue;
-    // the same from and to narrow elements
+    // Repeats this from and to narrow elements.
     const Input narrow(std::vector<uint32_t>(lo.begin(), lo.end()));
     const auto few = Ran<uint16_t>(count, [&](uint16_t* to, Stream s) {
       cuda::DpfWindow(keys.batch(), p, keys.RootOf(p), keys.key, level, narrow, m, {to, 2}, s);
@@ -341,7 +341,7 @@ TEST(Dpf, Comparisons) {
       for (int m : {1, 65}) ExpectComparisons(n, 1000, m, rng);
       if (HasFatalFailure()) return;
     }
-    // so many that a thread has a key, not a threshold
+    // Uses enough keys that a thread has a key, not a threshold.
     for (int m : {1, 32, 70}) ExpectComparisons(9, (size_t{1} << 17) + 7, m, rng);
   });
 }

@@ -1,5 +1,5 @@
-// How the kernels of this room are launched: a persistent grid of at most one block a processor, whose tables of AES
-// take 128 KiB of shared memory, or 64 KiB where a block cannot be given more. Host code; private to the room.
+// Launches of this module's kernels: a persistent grid of at most one block per multiprocessor. The AES tables take 128
+// KiB of shared memory, or 64 KiB if a block cannot get more. Host code; private to the module.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -13,12 +13,12 @@
 
 namespace suf::fss::cuda {
 
-// most_tables: 2 lets tests and benches run the small tables on any device.
+// The most tables; 2 lets tests and benches run the small tables on any device.
 inline std::atomic<int> most_tables{4};
 
 constexpr size_t TableBytes(int tables) { return size_t(tables) << 15; }
 
-// For work that keeps `warps` warps busy; warps are spread over the processors before they share one.
+// A grid that keeps `warps` warps busy. Warps are spread over all multiprocessors before two share one.
 struct Grid {
   int tables;
   unsigned blocks;
@@ -31,7 +31,7 @@ struct Grid {
   }
 };
 
-// A promise of the caller; vectors are loaded and stored whole.
+// Returns whether p is aligned, as callers promise. Vectors are loaded and stored as a whole.
 inline bool Aligned(const void* p, size_t bytes) { return std::bit_cast<uintptr_t>(p) % bytes == 0; }
 
 }  // namespace suf::fss::cuda

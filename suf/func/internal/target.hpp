@@ -1,4 +1,4 @@
-// What the searches share: the function that a request asks for, at the integers of its domain, and the last refusal.
+// Parts of all searches: the function of a request at the integers of its domain, and refusals.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace suf::func::internal {
 
-// The function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
+// The function at the integers x of the domain, lo <= x < hi. If every point is measured, values are stored.
 class Target {
  public:
   explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
@@ -37,18 +37,19 @@ class Target {
   }
   int64_t lo() const { return lo_; }
   int64_t hi() const { return hi_; }
-  // first, last: between the tails.
+  // Returns the begin of the range between the tails.
   int64_t first() const { return first_; }
+  // Returns the end of the range between the tails.
   int64_t last() const { return last_; }
-  // every: whether every point between the tails is measured.
+  // Returns whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
-  // The least and the largest value with their places, as every point, or 1,025 between the tails, and the
-  // tails' ends show them.
+  // The least and the largest value, and their places.
   struct Reach {
     double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
     double size() const { return std::max(most, -least); }
   };
+  // Returns the extremes of the ends of the tails and of all points between the tails, or of 1,025 of them.
   Reach reach() const {
     Reach out;
     auto see = [&](double x, double y) {
@@ -65,13 +66,13 @@ class Target {
         if (*tail && from < to) see(Argument(x), (*tail)->At(Argument(x)));
     return out;
   }
-  // x as a real number.
+  // Returns x as a real number.
   double Argument(int64_t x) const { return std::ldexp(double(x), -q_.in.scale); }
-  // The first x of at least v.
+  // Returns the least x that is at least v.
   int64_t Cut(double v) const {
     return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
   }
-  // Where x lies in the domain.
+  // Returns x as a word of the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
  private:
@@ -82,7 +83,7 @@ class Target {
            "; give it a value or a tail there, or another range");
     return y;
   }
-  // Throws Cause::kInput with the places where values_ are not finite.
+  // Throws Cause::kInput, with the places, if some values_ are not finite.
   void WantFinite() const;
 
   const FitRequest& q_;
@@ -92,17 +93,17 @@ class Target {
   std::vector<double> values_;
 };
 
-// Throws Cause::kRefused where no fit within the request's error stays in the result's ring, with the bits or
-// the scale that would do.
+// Throws Cause::kRefused if no fit within the request's error stays in the ring of the result. The error message has
+// the bits or the scale that would suffice.
 void WantRoom(const FitRequest& q, const Target::Reach& reach);
 
-// No fit is of use to the caller.
+// Throws Cause::kRefused: the caller cannot use any fit.
 [[noreturn]] void Useless(const FitRequest& q, const std::string& why);
 
-// No fit of at most `most` pieces or values keeps the request's error.
+// Throws Cause::kRefused: no fit of at most `most` pieces or values (`what`) keeps the request's error.
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
-// Of a request of that form, which has been checked.
+// Fits a Split to a checked request with Form::kBipartite.
 Fitted<Function> FitBipartite(const FitRequest& q);
 
 }  // namespace suf::func::internal

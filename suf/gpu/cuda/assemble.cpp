@@ -51,7 +51,7 @@ class Assembler {
  private:
   const Node& node(int i) const { return t_.node(i); }
 
-  // Put: objects into the piece of memory; where they will be.
+  // Copies objects into the piece of memory and returns their address on the device.
   template <class T>
   const T* Put(const T* from, size_t many) {
     out_.bytes.resize((out_.bytes.size() + 15) / 16 * 16);
@@ -67,7 +67,7 @@ class Assembler {
 
   uint8_t* In(const Room& r) const { return base_.slab + r.at; }
 
-  // Of the PRG words of a chapter, short enough that all processors have some.
+  // Makes the pieces of a chapter's PRG words, short enough that all multiprocessors have some.
   void Pieces(const Chapter& chapter) {
     std::vector<fss::cuda::Piece> pieces;
     for (const auto& [i, room] : chapter.drawn) {

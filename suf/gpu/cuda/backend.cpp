@@ -12,7 +12,7 @@
 namespace suf::gpu::cuda {
 namespace {
 
-// Tell: to who hears lines.
+// The receiver of lines.
 std::mutex telling;
 std::function<void(const std::string&)> hears;
 void Tell(const std::string& line) {
@@ -22,7 +22,7 @@ void Tell(const std::string& line) {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-// Executors of one device. Plans, memory and graphs of traces that ran stay for the next runs.
+// The executors of one device. Plans, memory and graphs of traces that ran stay for later runs.
 class Cuda : public Backend {
  public:
   Cuda(Capabilities can, int index, Groups groups)
@@ -66,7 +66,7 @@ class Cuda : public Backend {
   std::optional<Lack> Reserve(const Schedule& s, Role role, const InputBytes& bytes_of) override {
     RefuseLacking(can_, s.trace());
     exec::cuda::Use(gpu_.index);
-    (void)exec::cuda::Free();  // a device that was lost in an earlier run says so before anything is spent on this one
+    (void)exec::cuda::Free();  // reports a device that an earlier run lost, before this run spends anything
     const Key key{s.trace().digest(), int(role)};
     {
       std::lock_guard l(m_);
@@ -84,23 +84,24 @@ class Cuda : public Backend {
   }
 
  private:
-  // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.
+  // Rows times members from which a trace's groups are worth compiling. Code in the folder serves every trace.
   static constexpr int64_t kWorth = int64_t{1} << 24;
-  // Bytes of a new instance, with inputs that stay and are not there yet. Without bytes_of those are left out.
+  // Returns the bytes of a new instance and of the inputs that stay and are not there yet. Without bytes_of these are
+  // left out.
   int64_t Needed(const Schedule& s, Role role, const DevicePlan& plan, const InputBytes& bytes_of) const {
-    constexpr size_t kBeside = size_t{64} << 20;  // what the device keeps for itself
+    constexpr size_t kBeside = size_t{64} << 20;  // the device's own use
     const int64_t values = int64_t(plan.slab + kBeside);
     if (!bytes_of) return values;
     const DeviceCost cost = DeviceCostOf(s, role, plan, bytes_of);
     return values + cost.codes + std::max<int64_t>(0, cost.weights + cost.inputs - weights_.bytes());
   }
-  // Null where the device has no memory for it: what it lacks is told.
+  // Returns null if the device has too little memory, with the amounts in `lack`.
   std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role, const InputBytes& bytes_of, Lack* lack) {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
     for (const grouping::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
     *lack = {Needed(s, role, *plan, bytes_of), int64_t(exec::cuda::Free())};
-    if (lack->needed > lack->free) {  // what other traces keep goes first
+    if (lack->needed > lack->free) {  // the memory of other traces goes first
       std::lock_guard l(m_);
       for (auto& [key, kept] : kept_) kept.idle.clear();
       lack->free = int64_t(exec::cuda::Free());
@@ -110,7 +111,7 @@ class Cuda : public Backend {
     return std::make_unique<Instance>(s, role, std::move(plan), groups_ == Groups::kInterpreted ? nullptr : &kernels_,
                                       worth);
   }
-  using Key = std::pair<Hash, int>;  // a trace's digest, role
+  using Key = std::pair<Hash, int>;  // digest of a trace, role
   struct Kept {
     std::shared_ptr<const DevicePlan> plan;
     std::vector<std::unique_ptr<Instance>> idle;
@@ -125,7 +126,7 @@ class Cuda : public Backend {
     if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
     return plan;
   }
-  // Of a run that is over, or of none yet.
+  // Keeps an instance for later runs.
   void Keep(const Key& key, std::unique_ptr<Instance> i) {
     std::lock_guard l(m_);
     if (const auto it = kept_.find(key); it != kept_.end()) it->second.idle.push_back(std::move(i));

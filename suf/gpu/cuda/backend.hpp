@@ -6,12 +6,11 @@
 
 namespace suf::gpu::cuda {
 
-// What runs them: kernels of their own, compiled where a trace is large enough to be worth it; the interpreter
-// alone; or kernels of their own always.
+// The way to run groups: by kernels of their own if compiling pays, by the interpreter, or always by kernels.
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
 
-// As CudaTells.
+// Sets the receiver of lines, as CudaTells does.
 void TellLines(std::function<void(const std::string&)> to);
 
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,

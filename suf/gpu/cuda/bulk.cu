@@ -1,4 +1,4 @@
-// Operations as kernels: an element a thread.
+// Operations as kernels with one element per thread.
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/gpu/cuda/code.hpp"
 #include "suf/exec/cuda/check.cuh"
@@ -33,11 +33,11 @@ __device__ inline Word WarpSum(Word x) {
   for (int by = 16; by; by /= 2) x += __shfl_xor_sync(~0u, x, by);
   return x;
 }
-// kTeamed: fewer rows than this do not keep all processors busy a warp a row: a row has a block's threads.
+// Below this number of rows, one warp per row leaves multiprocessors idle, so a row gets a block.
 constexpr uint64_t kTeamed = 1056;
 constexpr int kWarps = kThreads / 32;
 
-// Of what each warp's threads have of 32 sums, for the first warp's.
+// Adds up, over the warps of a block, the 32 sums that each warp's threads have. Returns them to the first warp.
 __device__ inline Word BlockSum(Word x) {
   __shared__ Word parts[kWarps][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -48,7 +48,7 @@ __device__ inline Word BlockSum(Word x) {
   return x;
 }
 
-// A sum of `len` terms a row, by kTeam threads: a warp, or a block.
+// Sums `len` terms per row by kTeam threads, which are a warp or a block.
 template <int kTeam, class Term>
 __global__ void __launch_bounds__(kThreads) RunTerms(uint64_t rows, uint64_t len, const Term term, const Target out) {
   const uint64_t row = (uint64_t(blockIdx.x) * kThreads + threadIdx.x) / kTeam;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t lane = threadIdx.x % 32;
   if (row >= rows) return;
   const uint8_t* const data = DataOf(x);
-  Word behind = 0;  // of all places behind these 32
+  Word behind = 0;  // the sum of all places behind these 32
   for (uint64_t left = (len + 31) / 32; left-- > 0;) {
     const uint64_t j = left * 32 + lane;
     Word sum = j < len ? WordAt(x, data, row * len + j, 0) : 0;
@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A block has 32 places of a row, and each of its warps a part of the vectors: its lanes find the turns of 32 vectors,
-// then each adds up its own place of them all.
+// A block has 32 places of a row, and each of its warps has a part of the vectors. The lanes of a warp find the
+// rotations of 32 vectors. Then each lane adds up its own place of all vectors.
 template <class T>
 __global__ void __launch_bounds__(kThreads) RunRotSumRows(const RotSumOf f) {
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, m = uint32_t(f.m);

@@ -1,5 +1,5 @@
-// Operations that are no groups, on a device. Each is a thread an element (bulk_core.hpp); products are ring's, trees
-// are fss's. In the order of a stream; may be captured.
+// Operations on a device that are no groups. Each takes a thread per element (bulk_core.hpp); ring has products, fss
+// has trees. They run in the order of a stream and may be captured.
 #pragma once
 #include "suf/gpu/cuda/code.hpp"
 #include "suf/exec/cuda/device.hpp"
@@ -8,54 +8,58 @@ namespace suf::gpu::cuda {
 
 using exec::cuda::Stream;
 
-// Where words go: elements of 1, 2, 4 or 8 bytes, their low bytes.
+// The destination of words: elements of 1, 2, 4 or 8 bytes, which take the low bytes.
 struct Target {
   uint8_t* data;
   int bytes;
 };
 
-// Interpret: a group. code: in the device's memory; frame: words of registers, of which those beyond kLocalFrame lie in
-// `scratch`, InterpretScratch bytes.
+// The most words of registers that a thread keeps in local memory.
 inline constexpr int kLocalFrame = 192;
+// Returns the bytes of `scratch` for a frame of `frame` words; 0 up to kLocalFrame.
 size_t InterpretScratch(int frame);
+// Runs a group. `code` is in device memory, and `frame` is the number of words of its registers. If they are more than
+// kLocalFrame, they lie in `scratch`.
 void Interpret(const GroupCode* code, uint64_t rows, int frame, Word* scratch, Stream s);
 
-// Count elements as words reduced by `mask`. Put: back.
+// Writes `count` elements as words reduced by `mask`.
 void Words(const Array& x, uint64_t count, Word mask, Word* out, Stream s);
+// Writes words to elements.
 void Put(const Word* x, uint64_t count, Target out, Stream s);
-// Thin: a product of few columns: out (b, r, c) = sum over d of x (b, r, d) y (b, c, d), or y (b, d, c), or one y for
-// all.
+// The shape of a product with few columns.
 struct ThinShape {
   uint64_t rows, columns, depth;
-  bool one, transposed;  // transposed: y as (c, d)
+  bool one, transposed;  // transposed: y is (c, d)
 };
+// Computes out (b, r, c) = sum over d of x (b, r, d) y (b, c, d). `shape` may select y (b, d, c), or one y for all b.
 void Thin(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s);
-// Out (o, i) = sum over j of x (o, j, i); count = o i elements, j below len, i below inner.
+// Computes out (o, i) = sum over j of x (o, j, i). `count` is the number of (o, i), j is below len and i below inner.
 void Sum(const Array& x, uint64_t count, uint64_t len, uint64_t inner, Target out, Stream s);
-// Sums of a row from each place on; rows of `len`.
+// Computes the sums of a row from each place to its end. Rows have `len` elements.
 void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
-// Of row i of strings the sum of table_j over the set bits first + j, j below m.
+// For row i of strings, sums table_j over the set bits first + j, j below m.
 void Dot(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s);
-// Element at[i] mod m of row i of m. `mask`: of the index's ring.
+// Takes element at[i] mod m of row i, which has m elements. `mask` is that of the index's ring.
 void Take(const Array& x, const Array& at, Word mask, uint64_t count, uint64_t m, Target out, Stream s);
-// pfss::Op::kRotSum: rows of m; of `len` vectors each, or packed triangles of `packed` rows.
+// Computes pfss::Op::kRotSum for rows of m elements: `len` vectors each, or packed triangles of `packed` rows.
 void RotSum(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
             Target out, Stream s);
-// Turn: table[(u - r) mod 2^width] at u of each of `rows` secrets r, in `width` stages of which each moves all words by
-// a power of two or not; spare: TurnSpare bytes.
+// Returns the bytes of `spare` for Turn.
 size_t TurnSpare(uint64_t rows, int width);
+// Writes table[(u - r) mod 2^width] at u for each of `rows` secrets r. It takes `width` stages. Each moves all words by
+// a power of two or leaves them.
 void Turn(const Array& r, const Array& table, uint64_t rows, int width, Word* spare, Target out, Stream s);
-// Bit j of row i to byte j rows + i.
+// Writes bit j of row i to byte j rows + i.
 void Unbits(const Array& x, uint64_t rows, uint64_t m, uint8_t* out, Stream s);
-// pfss::Op::kPack or kUnpack of squares of m, `count` elements of the result.
+// Computes pfss::Op::kPack or kUnpack of squares of m. `count` is the number of elements of the result.
 void Triangle(const Array& x, bool pack, uint64_t count, uint64_t m, Target out, Stream s);
-// Numbers high 2^b + low of words (2, count), two words each above 64 bits, else one.
+// Joins the halves (2, count) to numbers high 2^b + low. A number above 64 bits has two words, otherwise one.
 void Halves(const Word* x, uint64_t count, int b, Word* out, Stream s);
 
-// Of rows of a multiple of 32, by RotSum.
+// RotSum for rows whose length is a multiple of 32.
 void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
                 Target out, Stream s);
-// Of rows that are long enough for a warp each; by Sum, Suffix, Thin and Dot where they are.
+// The length from which a row gets a warp. Sum, Suffix, Thin and Dot call the functions below for such rows.
 inline constexpr uint64_t kLongRow = 24;
 void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
 void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);

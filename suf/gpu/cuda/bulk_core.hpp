@@ -1,6 +1,6 @@
-// Operations as one call an element, and the functions of bulk.hpp that ask for them. Included after
-//   template <class F> void Each(uint64_t n, const F& f, Stream s)
-// which calls f(0) .. f(n - 1) in any order: by a kernel in bulk.cu, by a loop in the tests' double of a device.
+// Operations as one call per element, and the functions of bulk.hpp that use them. Included after
+//  template <class F> void Each(uint64_t n, const F& f, Stream s)
+// which calls f(0) .. f(n - 1) in any order. In bulk.cu that is a kernel, in the tests' double of a device a loop.
 #include "suf/gpu/cuda/interpreter_core.hpp"
 
 namespace suf::gpu::cuda {
@@ -54,7 +54,7 @@ void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
   Each(rows, SuffixOf{x, len, out}, s);
 }
 
-// table_j where bit first + j of row i is set, else 0.
+// Returns table_j if bit first + j of row i is set, otherwise 0.
 SUF_ROW Word DotTerm(const Array& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
   return row::Mask(WordAt(x, data, i, int((first + j) / 64)) >> ((first + j) % 64)) & table[j];
 }
@@ -74,8 +74,9 @@ void Dot(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint6
   Each(rows, DotOf{x, first, m, table, out}, s);
 }
 
-// Where factor d of entry i of a thin product lies: in x, and in y.
+// Returns the place in x of factor d of entry i of a thin product.
 SUF_ROW uint64_t LeftOf(const ThinShape& t, uint64_t i, uint64_t d) { return i / t.columns * t.depth + d; }
+// Returns the place in y of factor d of entry i of a thin product.
 SUF_ROW uint64_t RightOf(const ThinShape& t, uint64_t i, uint64_t d) {
   const uint64_t b = t.one ? 0 : i / (t.rows * t.columns), c = i % t.columns;
   return b * t.columns * t.depth + (t.transposed ? c * t.depth + d : d * t.columns + c);
@@ -116,7 +117,7 @@ struct RotSumOf {
   Word mask;
   uint64_t m, len, packed;
   Target out;
-  // Of the vectors that row r sums.
+  // The vectors that row r sums.
   struct Range {
     uint64_t begin, end;
   };
@@ -198,7 +199,7 @@ struct TriangleOf {
       const Word v = column <= row ? WordAt(x, b * pairs + row * (row + 1) / 2 + column) : 0;
       return PutTarget(out, i, v);
     }
-    // row: the largest with row (row + 1) / 2 <= p
+    // The row is the largest one with row (row + 1) / 2 <= p.
     const uint64_t b = i / pairs, p = i % pairs;
     uint64_t row = 0;
     for (uint64_t step = uint64_t{1} << 31; step; step /= 2)
@@ -218,7 +219,7 @@ struct HalvesOf {
   SUF_ROW void operator()(uint64_t i) const {
     const Word high = x[i], low = x[count + i];
     if (2 * b <= 64) return void(out[i] = ((high << b) + low) & row::LowBits(2 * b));
-    // high 2^b + low, whose carry is none as low is below 2^b
+    // The sum high 2^b + low has no carry, because low is below 2^b.
     out[2 * i] = (b < 64 ? high << b : 0) | low;
     out[2 * i + 1] = (b < 64 ? high >> (64 - b) : high) & row::LowBits(2 * b - 64);
   }

@@ -1,4 +1,4 @@
-// What a run has on a device, read off its plan.
+// The cost of a run on a device, computed from its plan.
 #include "suf/gpu/cuda/backend.hpp"
 #include "suf/gpu/cuda/executor.hpp"
 

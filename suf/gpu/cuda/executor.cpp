@@ -60,13 +60,13 @@ void CudaExecutor::OpenKeys(const Randomness& randomness) {
   }
 }
 
-// An input's form; whether it is another one than the codes have.
+// Records an input's form. Returns whether it differs from that of the codes.
 bool CudaExecutor::Note(int i, const Io::Data& data) {
   const InputForm now{data.bytes, data.is_signed};
   return !(std::exchange(in_->base_.forms.at(i), now) == now);
 }
 
-// How all inputs lie that are there before the inference, so that codes and kernels are made once.
+// Records the forms of all inputs that are there before the inference, so that codes and kernels are made once.
 void CudaExecutor::AskForms(Io& io) {
   bool changed = false;
   for (const auto& [i, form] : in_->base_.forms)
@@ -74,7 +74,7 @@ void CudaExecutor::AskForms(Io& io) {
   if (changed) in_->Assembled(s_, role_);
 }
 
-// Those that a batch's instructions name, and the limbs of its weights.
+// Takes the inputs that a batch's instructions name, and the limbs of its weights.
 void CudaExecutor::TakeInputs(size_t b, Io& io) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
@@ -104,16 +104,16 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
     const uint8_t* const was = held ? held->data() : nullptr;
     held = weights_.Get(t_.name(node(ins.node).label), data_.at(ins.node), count(ins.node), held, s);
     const uint8_t* const at = held->data();
-    if (at == was) continue;  // its address stays where the graphs read it
+    if (at == was) continue;  // the graphs read its address from the same place
     Upload(const_cast<uint8_t*>(Value(ins.node).data), &at, sizeof at, s);
   }
 }
 
-// kChunk: bytes of a frame that are copied at once, while those after them come, or those before them leave.
+// Bytes of a frame that are copied at once, while later ones arrive or earlier ones are sent.
 constexpr size_t kChunk = size_t{1} << 17;
 
-// AwaitFrame, AwaitSections: what is read of the host is here, so that waiting for it is no part of copying it. A long
-// frame is copied while it comes, unless that is to be measured.
+// Waits for the frame that a step receives, so that the wait does not count as copying. A long frame is copied as it
+// arrives, unless the copy is measured.
 void CudaExecutor::AwaitFrame(const Part& part, Io& io) {
   if (part.receives < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.receives)];
@@ -121,6 +121,7 @@ void CudaExecutor::AwaitFrame(const Part& part, Io& io) {
     return timed_ || all.size() <= kChunk ? io.Await(all.size()) : void();
   for (const pfss::Part& p : f.parts) (void)io.In(p.node);
 }
+// Waits for the sections that a batch reads, so that the wait does not count as copying.
 void CudaExecutor::AwaitSections(const Batch& batch, Io& io) {
   for (int i : batch.read)
     if (burst_of_[size_t(i)] < 0) (void)io.In(i);
@@ -144,7 +145,7 @@ void CudaExecutor::TakeFrame(const Part& part, Io& io) {
   }
 }
 
-// Into the burst that is open. What nobody reads is given back.
+// Uploads a section in the current burst, if anything reads it.
 void CudaExecutor::UploadSection(int i, Io& io) {
   const auto room = plan_.keys.find(i);
   if (room == plan_.keys.end() || burst_of_[size_t(i)] >= 0) return;
@@ -155,8 +156,8 @@ void CudaExecutor::UploadSection(int i, Io& io) {
   bursts_.back().nodes.push_back(i);
 }
 
-// Those that a batch reads, and which burst brings the last of them: its kernels wait for that, the host
-// does not.
+// Uploads the sections that a batch reads, and finds the burst with the last of them. The batch's kernels wait for it;
+// the host does not.
 void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
   burst_ = -1;
   bool opened = false;
@@ -170,13 +171,13 @@ void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
   if (opened) bursts_.back().mark.Record(in_->copies_.stream());
 }
 
-// Sections that are here, for the steps to come: some, or all before the inference.
+// Uploads available sections for later steps: some of them, or before the inference all.
 void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (role_ == Role::kDealer) return;
   const std::vector<pfss::Part>& order = s_.key(int(role_));
   if (next_key_ == order.size()) return;
   bursts_.emplace_back();
-  // bytes a step: more than are read in one on the average, and not so many that frames wait for them
+  // Bytes per step: more than an average step reads, but so few that frames do not wait for them.
   const size_t ahead = std::max(size_t{1} << 20, size_t(s_.key_bytes(int(role_))) / plan_.programs.size() * 5 / 4);
   for (size_t bytes = 0; next_key_ < order.size() && (all || bytes < ahead); ++next_key_) {
     const int i = order[next_key_].node;
@@ -188,7 +189,7 @@ void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (all) in_->copies_.Wait();
 }
 
-// The host's memory of sections that are on the device.
+// Releases the host's memory of sections that are on the device.
 void CudaExecutor::GiveBack(Io& io) {
   for (Burst& b : bursts_) {
     if (b.given) continue;
@@ -198,7 +199,7 @@ void CudaExecutor::GiveBack(Io& io) {
   }
 }
 
-// Of a randomness that is not ours: the host draws.
+// Draws a chapter's words on the host, for a randomness that the device cannot expand.
 void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
   for (const auto& [i, room] : c.drawn) {
     Wiped<uint8_t> words((room.bytes + 15) / 16 * 16);
@@ -208,7 +209,7 @@ void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
   }
 }
 
-// Of a chapter, while the one before it runs; the one before that has left its room.
+// Expands a chapter's words while the one before it runs. The chapter before that no longer uses the slots.
 void CudaExecutor::ExpandWords(size_t c) {
   const Stream s = in_->ahead_.stream();
   if (c >= 2) in_->used_[c % 2].Await(s);
@@ -222,8 +223,8 @@ uint16_t CudaExecutor::ScopeOf(const Instruction& ins) const {
   return node(ins.group ? ins.members.back().node : ins.node).scope;
 }
 
-// Whether the pieces of a batch are measured one by one, as they are of several scopes: a kernel alone, with a
-// mark behind it, takes longer than in a graph.
+// Returns whether the instructions of a batch are measured one by one, because they belong to several scopes. A single
+// kernel with an event behind it takes longer than in a graph.
 bool CudaExecutor::Apart(const Batch& batch) const {
   const std::span all(plan_.plan.instructions);
   const std::span mine = all.subspan(batch.begin, batch.end - batch.begin);
@@ -231,7 +232,8 @@ bool CudaExecutor::Apart(const Batch& batch) const {
   return timed_ && std::any_of(mine.begin(), mine.end(), other);
 }
 
-// A batch: asked for piece by piece the first time, and where pieces are measured; as a graph afterwards.
+// Launches a batch. The first time, and if instructions are measured, it launches them one by one, otherwise as a
+// graph.
 void CudaExecutor::Launch(size_t b) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
@@ -248,8 +250,8 @@ void CudaExecutor::Launch(size_t b) {
   }
   auto& graph = in_->graphs_[b];
   if (!graph) {
-    exec::cuda::Graph fresh;                                        // kept only whole
-    std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: what those after it wait for
+    exec::cuda::Graph fresh;                                        // kept only if it is complete
+    std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: work that precedes later work
     for (size_t k = batch.begin; k < batch.end; ++k) {
       std::vector<int> after;
       for (int a : plan_.plan.instructions[k].after)
@@ -266,12 +268,12 @@ void CudaExecutor::Launch(size_t b) {
   graph->Launch(s);
 }
 
-// A place that is measured, where anything is: a mark that a clock reads costs some microseconds of each step.
+// Records an event if the run is measured. A timed event costs some microseconds per step.
 void CudaExecutor::Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const {
   if (timed_) mark.Record(by.stream());
 }
 
-// Copies to the host, waited for.
+// Runs copies to the host and waits for them.
 void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>& downloads) {
   Stamp(in_->back_[0], by);
   downloads();
@@ -280,15 +282,15 @@ void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>
   if (timed_) back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
 }
 
-// What the Io does while a copy is under way is no part of the copy.
+// Runs work of the Io during a copy. Its time does not count as copying.
 void CudaExecutor::Meanwhile(const std::function<void()>& f) {
   const auto begin = Clock::now();
   f();
   meanwhile_ += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Of the dealer, in order: of a batch that is done, while the next one runs. A few megabytes leave
-// together: rooms for more are asked for only when those before are filled.
+// Sends the dealer's sections of a finished batch in order, while the next one runs. A few megabytes are sent together.
+// Buffers for more are requested only after those before are filled.
 void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
   constexpr size_t kTogether = size_t{4} << 20;
   std::vector<std::span<uint8_t>> rooms;
@@ -341,7 +343,7 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
   io.Leave();
 }
 
-// Bytes that a batch had moved for it, by scope.
+// Returns the bytes that were copied for a batch, by scope.
 CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
   Shares out;
   const Batch& batch = plan_.batches[b];
@@ -355,8 +357,7 @@ CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
   return out;
 }
 
-// What a batch took, once it is done. Where scopes are not measured, all of it is told of the one with most
-// kernels.
+// Reports the time of a finished batch. If scopes are not measured, the whole time goes to the scope with most kernels.
 void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   using exec::cuda::Mark;
   const Batch& batch = plan_.batches[b];
@@ -364,7 +365,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   const std::span<const Instruction> instructions(plan_.plan.instructions);
   std::map<uint16_t, Spent> by;
   std::vector<int> nodes;
-  // what the first kernel follows: words are waited for where a chapter begins
+  // The event before the first kernel. At the beginning of a chapter, kernels wait for words.
   const Mark* const first = &in_->time_[b == chapter.begin ? 2 : 1];
   const Mark* last = first;
   const bool apart = Apart(batch);
@@ -388,7 +389,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
   Spent rest{.compute = std::max(1e-9, all)};
   if (timed_) {
-    // Divide: by shares; where there are none, to the scope with most kernels.
+    // Divides a time by shares. Without shares it goes to the scope with most kernels.
     const auto divide = [&](double Spent::*what, const Shares& shares, double seconds) {
       double sum = 0;
       for (const auto& [scope, share] : shares) sum += share;
@@ -398,19 +399,19 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
     const double kernels = Mark::Between(*first, in_->time_[3]);
     if (!apart) most->second.compute += kernels;
     const double words = first == &in_->time_[2] ? Mark::Between(in_->time_[1], *first) : 0;
-    // what neither the Io's work nor, of the dealer's, the kernels of the next batch hide
+    // The copies that are hidden neither by the Io's work nor, at the dealer, by the next batch's kernels.
     const double copies = std::clamp(Mark::Between(in_->time_[0], in_->time_[1]) + back_ - meanwhile_, 0.0,
                                      std::max(0.0, all - kernels - words));
     divide(&Spent::key, drawn, words);
     divide(&Spent::upload, Copied(part, b), copies);
     rest = {.host = std::max(1e-9, all - kernels - words - copies)};
   }
-  io.Took(most->first, rest);  // first, as what the Io waited is in it
+  io.Took(most->first, rest);  // first, because it includes the Io's wait
   for (const auto& [scope, spent] : by) io.Took(scope, spent);
   io.Done(nodes);
 }
 
-// What a batch needs of the host beside the frame. Asked for while the peer works, where that can be.
+// Takes from the host everything that a batch needs except the frame, if possible while the peer works.
 void CudaExecutor::Prepare(size_t b, Io& io) {
   const Batch& batch = plan_.batches[b];
   AwaitSections(batch, io);
@@ -452,7 +453,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     Stamp(in_->time_[3], in_->queue_);
     if (timed_) in_->hold_.End();
     if (b + 1 == plan_.chapters[c].end) in_->used_[c % 2].Record(s);
-    // while the device works: the next chapter's words, unless they are to be measured apart, and keys of coming steps
+    // While the device works: expand the next chapter's words, unless they are measured apart, and send key sections.
     if (ours_ && !timed_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
       ExpandWords(next_chapter_++);
     if (role_ == Role::kDealer) {
@@ -460,7 +461,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
       if (last) in_->queue_.Wait(), GiveSections(batch, io);
     }
     if (last) GiveFrame(part, io);
-    // while the peer works
+    // While the peer works: upload key sections.
     TakeAhead(io, before);
     in_->queue_.Wait();
     GiveBack(io);

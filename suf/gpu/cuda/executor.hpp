@@ -12,19 +12,20 @@
 
 namespace suf::gpu::cuda {
 
-// Inputs that stay on the device from run to run, by name, until they have another version; right operands of
-// products also as limbs, by name and ring. Thread-safe.
+// Inputs that stay on the device between runs, by name, until they have another version. Right operands of products
+// stay as limbs, by name and ring. Thread-safe.
 class Weights {
  public:
   using Held = std::shared_ptr<const exec::cuda::Memory>;
-  // The words of an input of `count` elements; uploaded where the version is new: into the memory of the one
-  // before where nobody but the caller, who says what he has, holds that.
+  // Returns the words of an input of `count` elements, uploading them if the version is new. `own` is the caller's
+  // reference to the words before. If it is the only other one, the upload reuses that memory.
   Held Get(const std::string& name, const pfss::Io::Data& data, size_t count, const Held& own, exec::cuda::Stream s);
-  // Limbs: of one that is the right operand (depth, columns) of a product modulo 2^bits.
+  // The limbs of a right operand.
   struct Split {
     ring::cuda::Limbs form;
     Held planes;
   };
+  // Returns the limbs of an input that is the right operand (depth, columns) of a product modulo 2^bits.
   Split Limbs(const std::string& name, const pfss::Io::Data& data, int depth, int columns, int bits,
               exec::cuda::Stream s);
   int64_t bytes() const;
@@ -35,27 +36,27 @@ class Weights {
   std::map<std::pair<std::string, int>, std::pair<uint64_t, Split>> limbs_;
 };
 
-// A plan with memory of its own and the graphs that work there. One executor at a time has it; later runs of
-// the same trace find all made. It keeps no reference to a trace: two with one digest are alike.
+// A plan with its own memory, and the graphs that work there. One executor at a time owns it. Later runs of the same
+// trace reuse everything. It keeps no reference to a trace, because two traces with one digest are alike.
 class Instance {
  public:
-  // kernels: null: the interpreter runs all groups. worth: whether those that are missing are compiled.
+  // If `kernels` is null, the interpreter runs all groups. `worth` says whether missing kernels are compiled.
   Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth);
-  // Makes the codes again, as inputs lie in another form.
+  // Makes the codes again, because inputs have another form.
   void Assembled(const pfss::Schedule& s, Role role);
-  // Of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
-  // were not: between runs.
+  // Loads the kernels of all groups if they do not fit the codes.
   void LoadKernels();
+  // Marks the kernels for loading if more may be available than before. Called between runs.
   void LackKernels();
-  // Why some groups have none that are worth it; empty where all have, or will have.
+  // Returns why some groups will have no kernels although they are worth it. Empty if all have or will have theirs.
   std::string Lacks() const;
-  // What is left of a run.
+  // Wipes the data of a run.
   void Wipe();
 
  private:
   friend class CudaExecutor;
   void ClearEdges();
-  // Of a group that has one of its own.
+  // The kernel of a group that has its own.
   struct Kernel {
     const exec::cuda::Module* module = nullptr;
     std::vector<Word> params;
@@ -66,38 +67,39 @@ class Instance {
   std::vector<Kernel> printed_;  // by instruction
   bool stale_ = false, lacks_ = false;
   std::function<std::string()> why_not_;
-  int filled_ = 0;                                   // of the kernels, when they were last asked
-  exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
-  std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more
-  std::array<exec::cuda::Mark, 8> copied_;           // of chunks of a frame that leaves
-  // of a batch: copies, waiting for words, kernels; copies back; where each scope is measured, the end of each
-  // instruction
+  int filled_ = 0;                                   // of the kernels, at the last load
+  exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of later chapters; key sections
+  std::array<exec::cuda::Mark, 2> expanded_, used_;  // by a chapter's parity: its words are there; they were read
+  std::array<exec::cuda::Mark, 8> copied_;           // of chunks of a frame that is sent
+  // Events around a batch's copies, its wait for words, and its kernels.
   std::array<exec::cuda::Mark, 4> time_{exec::cuda::Mark(true), exec::cuda::Mark(true), exec::cuda::Mark(true),
                                         exec::cuda::Mark(true)};
+  // Events around a batch's copies to the host.
   std::array<exec::cuda::Mark, 2> back_{exec::cuda::Mark(true), exec::cuda::Mark(true)};
+  // The end of each instruction, if scopes are measured.
   std::vector<exec::cuda::Mark> ends_;
-  exec::cuda::Hold hold_;  // of a batch that is measured: the device begins once all of it is asked for
+  exec::cuda::Hold hold_;  // fence of a measured batch: the device begins after the whole batch is queued
   Base base_;
   cuda::Assembled codes_;
   exec::cuda::Memory slab_, code_, fixed_;  // fixed_: input addresses, keys of sections, tree key
   size_t keys_at_ = 0, tree_at_ = 0;
-  std::set<int> words_;                    // what more than products of weights read
-  std::map<int, Weights::Split> weights_;  // by product: what its graph reads
+  std::set<int> words_;                    // inputs that are not only read by products of weights
+  std::map<int, Weights::Split> weights_;  // by product: the limbs that its graph reads
   std::map<int, Weights::Held> held_;      // by input
   std::vector<std::optional<exec::cuda::Graph>> graphs_;
-  std::vector<int> runs_;          // of a batch
-  std::vector<int64_t> launches_;  // of an instruction, and of a chapter's words
+  std::vector<int> runs_;          // by batch
+  std::vector<int64_t> launches_;  // by instruction, then by chapter of words
 };
 
-// How an input lies as long as nobody has said otherwise.
+// Returns the form of an input that is assumed until its host states it.
 InputForm FirstForm(const pfss::Trace& t, int i);
-// Whether node i is a product whose right operand is an input that stays.
+// Returns whether node i is a product whose right operand is an input that stays.
 bool ReadsWeight(const pfss::Trace& t, int i);
-// Input nodes that more than products of weights read.
+// Returns the input nodes that are not only read by products of weights.
 std::set<int> ReadAsWords(const pfss::Trace& t, const DevicePlan& plan);
-// Kernels that an instruction runs, at least; one more where many parts of a product add to narrow words.
+// Returns the least number of kernels of an instruction. One more runs if many parts of a product add to narrow words.
 int LaunchesOf(const pfss::Schedule& s, const DevicePlan& plan, const grouping::Instruction& ins);
-// What PlanOf asks for.
+// Returns the bytes that an instruction needs in addition to its operands and result, for PlanOf.
 size_t SpareOf(const pfss::Schedule& s, const grouping::Instruction& ins, const Frame& frame);
 
 class CudaExecutor : public pfss::Executor {
@@ -140,11 +142,11 @@ class CudaExecutor : public pfss::Executor {
   void Meanwhile(const std::function<void()>& f);
   void GiveSections(const Batch& batch, pfss::Io& io);
   void GiveFrame(const Part& part, pfss::Io& io);
-  using Shares = std::map<uint16_t, double>;  // of what is divided among scopes
+  using Shares = std::map<uint16_t, double>;  // parts of a quantity, by scope
   Shares Copied(const Part& part, size_t b) const;
   void Report(const Part& part, size_t b, double host, pfss::Io& io);
 
-  // ---- operations.cpp: what an instruction asks of a stream
+  // ---- operations.cpp: an instruction's work for a stream
   void Ask(const Batch& batch, size_t k, Stream s);
   void Operation(const Instruction& ins, size_t k, uint8_t* spare, Stream s);
   void Matmul(const Instruction& ins, uint8_t* spare, Stream s);
@@ -160,22 +162,22 @@ class CudaExecutor : public pfss::Executor {
   Done done_;
   size_t next_ = 0;
   std::map<int, pfss::Io::Data> data_;  // of inputs, by node
-  // key sections on their way: bursts of copies, each with a mark behind it
+  // A burst of copies of key sections to the device, with an event after it.
   struct Burst {
     exec::cuda::Mark mark;
     std::vector<int> nodes;
     bool given = false;
   };
   std::vector<Burst> bursts_;
-  std::vector<int> burst_of_;  // by node: the burst that brings it; -1: not asked for
-  int burst_ = -1;             // that brings the last section of the batch that is prepared; -1: it reads none
-  size_t prepared_ = 0;        // batches before this one are
+  std::vector<int> burst_of_;  // by node: its burst; -1 if not yet copied
+  int burst_ = -1;             // the burst with the last section of the prepared batch; -1: none
+  size_t prepared_ = 0;        // the number of prepared batches
   size_t next_key_ = 0;        // in the order of the bundle
-  size_t next_chapter_ = 0;    // that is not expanded
+  size_t next_chapter_ = 0;    // the next one to expand
   bool ours_ = false;          // whether the device expands the PRG
   bool timed_ = false;         // whether each scope is measured
   double back_ = 0;            // seconds of a batch's copies to the host
-  double meanwhile_ = 0;       // seconds of the Io while a batch's copies were under way
+  double meanwhile_ = 0;       // seconds of the Io's work during a batch's copies
 };
 
 }  // namespace suf::gpu::cuda

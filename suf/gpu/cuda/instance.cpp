@@ -1,4 +1,4 @@
-// What stays from run to run: inputs on the device, and a plan's memory with its codes.
+// Data that stays between runs: inputs on the device, and a plan's memory with its codes.
 #include "suf/gpu/cuda/executor.hpp"
 #include "suf/gpu/cuda/printer.hpp"
 
@@ -8,7 +8,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 using exec::cuda::Memory;
 using exec::cuda::Upload;
 
-// ---- inputs that stay
+// ---- Inputs that stay
 
 Weights::Held Weights::Get(const std::string& name, const Io::Data& data, size_t count, const Held& own,
                            exec::cuda::Stream s) {
@@ -48,10 +48,11 @@ int64_t Weights::bytes() const {
   return all;
 }
 
-// ---- a plan's memory
+// ---- A plan's memory
 
 InputForm FirstForm(const Trace& t, int i) {
-  // what comes with a text are its ids, whole numbers of 32 bits; else whatever the host keeps: it is asked in time
+  // Inputs that come with a text are its token ids, whole numbers of 32 bits. Other inputs have any form; the host
+  // states it in time.
   return t.node(i).attrs[0] < 0 ? InputForm{8, false} : InputForm{4, true};
 }
 
@@ -87,7 +88,7 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
   Assembled(s, role);
 }
 
-// Around packed strings, so that what kernels read there and drop is never what nobody wrote.
+// Clears the edges of packed strings. Kernels read and drop them, and so never read uninitialized memory.
 void Instance::ClearEdges() {
   const auto clear = [&](const Room& r) {
     if (!r.bytes) return;
@@ -135,7 +136,7 @@ void Instance::LackKernels() {
 void Instance::Wipe() {
   ahead_.Wait(), copies_.Wait();
   exec::cuda::Set(slab_.data(), 0, slab_.size(), queue_.stream());
-  exec::cuda::Set(fixed_.data() + keys_at_, 0, fixed_.size() - keys_at_, queue_.stream());  // all but inputs' addresses
+  exec::cuda::Set(fixed_.data() + keys_at_, 0, fixed_.size() - keys_at_, queue_.stream());  // not inputs' addresses
   queue_.Wait();
 }
 

@@ -1,5 +1,5 @@
-// The interpreter: a group is a kernel, a row a thread, whose registers lie in memory of its own. What a plan's printed
-// kernels are measured against, and what runs where there is no compiler at run time.
+// The interpreter: a group is a kernel, a row a thread, whose registers are in its local memory. Printed kernels are
+// measured against it. It runs groups if there is no compiler at run time.
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/gpu/cuda/interpreter_core.hpp"
 #include "suf/exec/cuda/check.cuh"
@@ -9,9 +9,9 @@ namespace suf::gpu::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kScratchThreads = 8192;  // of those whose registers do not fit
+constexpr int kScratchThreads = 8192;  // threads of groups whose registers do not fit
 
-// Packed bits of a warp's rows, which stand in a row from `base` on, which 32 divides.
+// Packed bits of a warp's consecutive rows, from `base` on, a multiple of 32.
 struct DeviceBits {
   uint64_t base;
   __device__ void Receive(const uint8_t* in, uint64_t at, int k, Word* out) const {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) RunGroup(const GroupCode* g, uint64_
   RunRow(*g, here ? at : rows - 1, here, frame, DeviceBits{at / 32 * 32});
 }
 
-// Of a long frame: few threads, whose registers lie one after another.
+// Runs a group with a long frame: few threads, whose registers lie one after another.
 __global__ void __launch_bounds__(kThreads) RunLongGroup(const GroupCode* g, uint64_t rows, int words, Word* scratch) {
   const uint64_t thread = uint64_t(blockIdx.x) * kThreads + threadIdx.x;
   for (uint64_t first = 0; first < rows; first += uint64_t(gridDim.x) * kThreads) {

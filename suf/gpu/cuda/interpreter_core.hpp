@@ -1,5 +1,5 @@
-// A row of a group, member by member, by the row functions. Included by the kernel and by the tests' double of a
-// device. No address and no branch depends on a secret: indices that tables are read with are public where
+// The interpreter of one row of a group, member by member, with the row functions. Included by the kernel and by the
+// tests' double of a device. No address and no branch depends on a secret. Indices of tables are public if
 // rows_core.hpp says so.
 #pragma once
 #include "suf/gpu/cuda/code.hpp"
@@ -10,7 +10,7 @@ SUF_ROW const uint8_t* DataOf(const Array& a) {
   return a.indirect ? *reinterpret_cast<const uint8_t* const*>(a.data) : a.data;
 }
 
-// Word w of element i, extended.
+// Returns word w of element i, extended.
 SUF_ROW Word WordAt(const Array& a, const uint8_t* data, uint64_t i, int w) {
   const uint8_t* p = data + (a.splat ? 0 : i * a.bytes) + 8 * w;
   switch (a.bytes) {
@@ -26,7 +26,7 @@ SUF_ROW Word WordAt(const Array& a, const uint8_t* data, uint64_t i, int w) {
 }
 SUF_ROW Word WordAt(const Array& a, uint64_t i) { return WordAt(a, DataOf(a), i, 0); }
 
-// Word w of element i, its low bytes.
+// Stores the low bytes of a word as word w of element i.
 SUF_ROW void PutWord(uint8_t* data, int bytes, uint64_t i, int w, Word x) {
   uint8_t* p = data + i * uint64_t(bytes) + 8 * w;
   switch (bytes) {
@@ -44,7 +44,7 @@ SUF_ROW void PutWord(uint8_t* data, int bytes, uint64_t i, int w, Word x) {
   }
 }
 
-// The piece and the element of it that x is.
+// Finds the piece of x and its element there.
 SUF_ROW const PieceCode& Find(const MapCode& m, int64_t x, int64_t* element) {
   const PieceCode* p = m.pieces;
   int64_t local = x;
@@ -78,11 +78,11 @@ SUF_ROW void Fetch(const OperandCode& o, uint64_t rows, uint64_t at, Word* frame
   }
 }
 
-// kMostOperands: of a member: a borrow's groups and h.
+// The most operands of a member: a borrow's groups and h.
 inline constexpr int kMostOperands = 18;
 
-// RunRow: row `at` of a group; `frame` is its registers. here: false for a thread that only helps to pack. Bits:
-// Receive(string, bit, k, out) takes a string's element, Emit(x, plane, here) packs a row's.
+// Runs row `at` of a group; `frame` holds its registers. A thread that only helps to pack has `here` = false.
+// Bits::Receive(string, bit, k, out) reads an element of a string. Bits::Emit packs a row's elements.
 template <class Bits>
 SUF_ROW void RunRow(const GroupCode& g, uint64_t at, bool here, Word* frame, const Bits& bits) {
   for (int k = 0; k < g.members; ++k) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "suf kernel 1\n";
 
-// All that machine code is made of.
+// Returns the digest of everything that machine code is made from.
 Hash KeyOf(const std::string& text, const std::string& architecture) {
   static const Hash* const headers = [] {
     Sha256 sum;
@@ -25,7 +25,7 @@ Hash KeyOf(const std::string& text, const std::string& architecture) {
   return HashOf({AsView(kMagic), *headers, AsView(architecture), AsView(text)});
 }
 
-// The code of a file that is what it says; else nothing.
+// Returns the code of a file if its digest is right, otherwise nothing.
 Bytes Read(const std::string& path, const Hash& key) {
   std::error_code none;
   const auto size = std::filesystem::file_size(path, none);
@@ -65,7 +65,7 @@ Bytes Codes::Get(const std::string& text) const {
     Bytes all(kMagic.begin(), kMagic.end());
     Append(&all, HashOf({key, code})), Append(&all, code);
     WriteFile(folder_, Hex(key) + ".cubin", all);
-  } catch (const Error&) {  // a folder that takes nothing costs the next run its time
+  } catch (const Error&) {  // if the folder cannot be written, only the next run loses time
   }
   return code;
 }
@@ -76,7 +76,7 @@ Kernels::~Kernels() {
 }
 
 void Kernels::Fill(std::vector<std::string> texts) {
-  if (filling_.exchange(true)) return;  // they are asked for again when it has ended
+  if (filling_.exchange(true)) return;  // the texts are requested again when it has ended
   tried_.insert(texts.begin(), texts.end());
   if (filler_.joinable()) filler_.join();
   filler_ = std::thread([this, texts = std::move(texts)] {

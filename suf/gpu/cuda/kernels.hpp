@@ -1,6 +1,6 @@
-// Printed kernels as machine code: compiled once a text and architecture, in parallel, and kept in memory and in a
-// folder of the user's. A file there says in its head what it was made of, by a digest: one that was altered, or is of
-// another build or compiler, is made again and never executed.
+// Printed kernels as machine code. A text is compiled once per architecture, in parallel, and kept in memory and in a
+// folder of the user. A file there begins with a digest of everything it was made from. If it was altered or belongs to
+// another build or compiler, it is made again and never executed.
 #pragma once
 #include <atomic>
 #include <map>
@@ -16,15 +16,15 @@
 
 namespace suf::gpu::cuda {
 
-// Texts' machine code, without a device: from the folder, or compiled.
+// Machine code of texts, from the folder or compiled; needs no device.
 class Codes {
  public:
-  // folder: empty: nothing is kept. architecture: as in "sm_90".
+  // Takes the folder, empty to keep nothing, and the architecture, as in "sm_90".
   Codes(std::string folder, std::string architecture)
       : folder_(std::move(folder)), architecture_(std::move(architecture)) {}
-  // From the folder; empty where it is not there. Get: else compiled; empty where there is no compiler, or it
-  // does not compile.
+  // Returns the code from the folder; empty if it is not there.
   Bytes Find(const std::string& text) const;
+  // Returns the code from the folder, or compiles it. Empty if there is no compiler or the text does not compile.
   Bytes Get(const std::string& text) const;
   const std::string& architecture() const { return architecture_; }
 
@@ -32,20 +32,20 @@ class Codes {
   std::string folder_, architecture_;
 };
 
-// Of one device. What the folder lacks is compiled into it behind the back of the runs, which go on with the
-// interpreter: minutes of a core in a session would be silence to the peer.
+// The kernels of one device. Code that the folder lacks is compiled into it in the background. Meanwhile runs use the
+// interpreter. Minutes of compilation in a session would be silence for the peer.
 class Kernels {
  public:
-  // waits: Load compiles what is missing before it returns.
+  // If `waits` is set, Load compiles missing code before it returns.
   Kernels(Codes codes, int device, bool waits) : codes_(std::move(codes)), device_(device), waits_(waits) {}
   ~Kernels();
-  // Modules of texts, in their order; null where there is no code yet: the interpreter's. compiles: whether what
-  // is missing will be.
+  // Returns the modules of texts, in their order; null if there is no code yet. The interpreter runs such a text.
+  // `compiles` says whether missing code is compiled.
   std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, bool compiles = true);
-  // Why texts that Load gave no module for will have none: no compiler here, or they do not compile. Empty:
-  // there are none, or they are being compiled.
+  // Returns why some texts without modules will have none: no compiler, or compilation errors. Empty if there are no
+  // such texts or they are being compiled.
   std::string Lacks(const std::vector<std::string>& texts);
-  // filled: how often a compilation behind the runs has ended: whoever lacks kernels asks again when it has grown.
+  // Returns the number of finished background compilations. If it has grown, callers load their missing kernels again.
   int filled() const { return filled_; }
 
  private:
@@ -55,8 +55,8 @@ class Kernels {
   const bool waits_;
   std::mutex m_;
   std::map<std::string, std::unique_ptr<exec::cuda::Module>> modules_;
-  std::set<std::string> tried_;  // texts that were compiled, well or not
-  std::set<std::string> bad_;    // not well
+  std::set<std::string> tried_;  // texts that were compiled, with or without success
+  std::set<std::string> bad_;    // texts that do not compile
   std::thread filler_;
   std::atomic<bool> filling_{false}, stop_{false};
   std::atomic<int> filled_{0};

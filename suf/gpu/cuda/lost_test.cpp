@@ -1,5 +1,5 @@
-// A kernel that traps in the middle of a run, in each role: the run is a sentence, so is each one after it, before it
-// begins, and the process ends by itself.
+// A kernel traps in the middle of a run, in each role. That run ends with an error message. Later runs also do, before
+// they begin. The process ends by itself.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace pfss;  // NOLINT
 using backends::DenseRead, backends::Fixture;
 
-// The exit code of a process in which `role` runs on the device and traps before its first step.
+// Returns the exit code of a process in which `role` runs on the device and traps before its first step.
 int Ends(int role) {
   const int child = fork();
   if (child) {
@@ -59,7 +59,7 @@ int Ends(int role) {
       }
     }
   }
-  std::exit(code);  // as a program ends: whatever the process still has goes
+  std::exit(code);  // like a program: everything that the process still has is destroyed
 }
 
 TEST(TrapTest, ARunWhoseDeviceIsLostIsASentence) {

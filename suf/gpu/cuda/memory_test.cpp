@@ -1,4 +1,5 @@
-// A device whose memory others have: a run says so before it begins and spends nothing, and works once there is room.
+// A device whose memory is in use by others. A run reports that before it begins and spends nothing. It works once
+// memory is free.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What an instruction asks of a stream.
+// The work of an instruction for a stream.
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/gpu/cuda/executor.hpp"
 #include "suf/gpu/cuda/printer.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kWord = 8;
 size_t Rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A room in parts.
+// A slot that is cut into parts.
 class Cutter {
  public:
   explicit Cutter(uint8_t* p) : p_(p) {}
@@ -26,14 +26,14 @@ class Cutter {
   uint8_t* p_;
 };
 
-// The shape of a product, and which of its operands is a weight.
+// The shape of a product, and whether its right operand is a weight.
 struct Product {
   int rows, columns, depth;
   size_t batch;  // of both operands
   bool one, plain, weight, thin;
   int bits;
 };
-// kThin: columns of a product that tensor cores would not fill: a warp an entry.
+// The most columns of a thin product. Tensor cores would not be full, so an entry takes a warp.
 constexpr int kThin = 8;
 Product ProductOf(const Schedule& s, int i) {
   const Trace& t = s.trace();
@@ -76,14 +76,14 @@ size_t SpareOf(const Schedule& s, const grouping::Instruction& ins, const Frame&
     if (p.thin) return 0;
     const int bytes = grouping::Element(s, ins.node);
     const Limbs a = LeftOf(p, 8, false), b = RightOf(p, 8, false);
-    // the same however narrow a weight is split
+    // This does not depend on the width in which a weight is split.
     const size_t product = ring::cuda::MultiplySpare(a, b, p.bits, bytes);
     size_t all = Rounded(a.bytes()) + Rounded(product) + words(n.args[0]);
     if (!p.weight) all += Rounded(b.bytes()) + words(n.args[1]);
     return all;
   }
   if (!IsTree(n.op)) return 0;
-  // numbers in, words out
+  // Numbers are read, words are written.
   size_t all = 0;
   for (int a : n.args)
     if (t.node(a).ring.kind == Ring::kAdd) all += words(a);
@@ -106,7 +106,7 @@ int LaunchesOf(const Schedule& s, const DevicePlan& plan, const grouping::Instru
     return all;
   }
   if (!IsTree(n.op)) return 1;
-  // numbers that do not lie as they are read, halves joined, the operation, numbers put where they belong
+  // Numbers that need conversion, joined halves, the operation, and numbers that are moved to their places.
   const auto made = [&](size_t j) {
     return at(j).op == Op::kInput || (at(j).op == Op::kConst && at(j).data->size() == 1);
   };
@@ -187,7 +187,7 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
                 {const_cast<uint8_t*>(out.data), int(out.bytes)}, s);
   }
   Cutter cut(spare);
-  // Splitting: of operand j; an input's address is not the graph's, so it is copied first
+  // Returns the split of operand j. An input's address is not the graph's, so it is copied first.
   const auto splitting = [&](size_t j) {
     Array x = Value(n.args[j]);
     if (x.indirect) {
@@ -219,19 +219,19 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
   const Array out = Value(ins.node);
   Cutter cut(spare);
   const uint8_t* const tree_key = in_->fixed_.data() + in_->tree_at_;
-  // Numbers: operand j as reduced words.
+  // Returns operand j as reduced words.
   const auto numbers = [&](size_t j) {
     Word* const words = cut.Words(count(n.args[j]));
     Words(Value(n.args[j]), count(n.args[j]), row::LowBits(arg(n, j).ring.bits), words, s);
     return words;
   };
-  // Direct: operand j where it lies, if it lies there as numbers.
+  // Returns operand j in place if it lies there as numbers, otherwise as reduced words.
   const auto direct = [&](size_t j) -> fss::cuda::Numbers {
     const Array x = Value(n.args[j]);
     if (x.indirect || x.splat) return numbers(j);
     return {x.data, int(x.bytes), arg(n, j).ring.bits};
   };
-  // Joined: of halves the numbers.
+  // Returns operand j as words, its halves joined to numbers.
   const auto joined = [&](size_t j, uint64_t rows) -> const Word* {
     const Word* const words = numbers(j);
     if (count(n.args[j]) == rows) return words;

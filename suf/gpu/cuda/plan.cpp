@@ -21,7 +21,8 @@ namespace {
 
 size_t Aligned(size_t bytes) { return (bytes + kRoomAlign - 1) / kRoomAlign * kRoomAlign; }
 
-// Rooms are taken and given back: bytes of the slab, words of a frame. Best fit; the last idle room grows.
+// Slots that are taken and given back: bytes of the slab, words of a frame. It uses the best fit; the last idle slot
+// grows.
 class Slab {
  public:
   explicit Slab(size_t align) : align_(align) {}
@@ -87,7 +88,7 @@ class Planner {
   const Node& node(int i) const { return t_.node(i); }
   const std::vector<Instruction>& all() const { return out_.plan.instructions; }
 
-  // Needs: f(node, bytes, drawn) for what an instruction has of PRG words and key sections.
+  // Calls f(node, bytes, drawn) for the PRG words and key sections of an instruction.
   template <class F>
   void Needs(const Instruction& ins, F f) const {
     for (const Member& m : ins.members) {
@@ -99,7 +100,7 @@ class Planner {
     }
   }
 
-  // Batches.
+  // Cuts programs into batches.
   void Cut() {
     size_t begin = 0;
     for (size_t p = 0; p < out_.plan.programs.size(); ++p) {
@@ -128,7 +129,7 @@ class Planner {
     }
   }
 
-  // Of batches, whose words have rooms one after another.
+  // Joins batches to chapters, whose words have slots one after another.
   void Chapters() {
     for (size_t b = 0; b < out_.batches.size(); ++b) {
       std::map<int, size_t> more;
@@ -153,7 +154,7 @@ class Planner {
     }
   }
 
-  // Single words or sections that are kept as they are drawn or come.
+  // Finds the single words or sections that are kept in the form in which they are drawn or received.
   void Direct() {
     std::map<int, size_t> last;  // node -> the last batch that reads it
     std::vector<size_t> batch(all().size());
@@ -174,12 +175,12 @@ class Planner {
         const Chapter& c = out_.chapters[out_.batches[batch[k]].chapter];
         if (last[i] < c.end) out_.direct[i] = {c.drawn.at(i), bytes};
       } else if (n.op == Op::kTell && role_ != Role::kDealer && whole) {
-        out_.direct[i] = {{}, bytes};  // Places says where
+        out_.direct[i] = {{}, bytes};  // Places sets the slot
       }
     }
   }
 
-  // A member's live until their last reader; what an operand is loaded into while the member runs.
+  // Allocates registers. Those of a member live until its last reader, those of a loaded operand while the member runs.
   Frame Registers(const Instruction& ins) const {
     const size_t n = ins.members.size();
     std::vector<size_t> last(n);
@@ -212,7 +213,7 @@ class Planner {
     return f;
   }
 
-  // Of everything, batch by batch. What dies in a batch is free in the next one.
+  // Places everything, batch by batch. Memory that a batch frees is reused from the next batch on.
   void Places() {
     Slab slab(kRoomAlign);
     std::map<int, int> users;  // by root: nodes that are alive
@@ -222,7 +223,7 @@ class Planner {
       return r;
     };
     std::map<int, size_t> of_value;  // root -> its lease
-    // what is there for all of the run: two chapters' words, a party's keys
+    // Slots for the whole run: two chapters' words and a party's keys.
     const int all_batches = int(out_.batches.size());
     size_t most = 0;
     for (const Chapter& c : out_.chapters) most = std::max(most, c.bytes);
@@ -247,7 +248,7 @@ class Planner {
         where.first.at += ahead[ChapterOf(i) % 2].at;
       else
         where.first = {out_.keys.at(i).at + kEdge, out_.keys.at(i).bytes - 2 * kEdge};
-    std::vector<Room> told;  // sections of the batch before
+    std::vector<Room> told;  // sections of the previous batch
     for (Part& part : out_.programs) {
       std::vector<Room> step;
       const int first = int(part.begin), last = std::max(first, int(part.end) - 1);
@@ -297,7 +298,7 @@ class Planner {
     out_.slab = slab.end();
   }
 
-  // Of a direct word's instruction.
+  // Returns the chapter of the instruction that draws a direct word.
   size_t ChapterOf(int i) const {
     for (size_t b = 0; b < out_.batches.size(); ++b)
       for (size_t k = out_.batches[b].begin; k < out_.batches[b].end; ++k)

@@ -38,19 +38,19 @@ class Printer {
     return reinterpret_cast<const T*>(codes_.bytes.data() + (reinterpret_cast<const uint8_t*>(p) - base_.codes));
   }
 
-  // A value that differs between alike groups. Shared: one that is looked for first, as places are: what is
-  // computed from it is then computed once.
+  // Adds a value that differs between similar groups.
   std::string Param(uint64_t v) {
     params_.push_back(v);
     return Str("p.w[", params_.size() - 1, "]");
   }
+  // Returns the parameter with a value, and adds it if there is none. Places are shared, so that derived values are
+  // computed once.
   std::string Shared(uint64_t v) {
     auto [it, fresh] = shared_.try_emplace(v);
     if (fresh) it->second = Param(v);
     return it->second;
   }
-  // A mask; that of 32 bits or fewer tells the compiler that the upper half of what it is laid on is not asked
-  // for.
+  // Returns a mask. The type of a mask of up to 32 bits shows the compiler that upper halves are not needed.
   std::string Masked(Word mask) { return mask >> 32 ? Param(mask) : Str("uint32_t(", Param(mask), ")"); }
   template <class T>
   std::string Address(const T* p) {
@@ -58,7 +58,7 @@ class Printer {
   }
   static std::string At(int64_t word) { return Str("f + ", word); }
 
-  // x / by, for x below 2^31, by a multiplication (Granlund and Montgomery 1994, figure 4.1).
+  // Returns x / by for x below 2^31, as a multiplication (Granlund and Montgomery 1994, figure 4.1).
   std::string Divided(const std::string& x, int64_t by) {
     int log = 0;
     while ((int64_t{1} << log) < by) ++log;
@@ -67,19 +67,22 @@ class Printer {
     return Str("Quotient(", x, ", uint32_t(", Shared(m), "), int(", Shared(uint64_t(log)), "))");
   }
 
-  // The text in which words are read from memory: in front of all that computes, so that a row waits once for
-  // all of it, as long as registers last, else `here`. Late: likewise that in which they are written, behind it.
+  // Returns the text in which words are read from memory. While registers last, it precedes all computation, so that a
+  // row waits only once. Otherwise it is `here`.
   std::string* Early(int words, int bytes, std::string* here) { return Lasts(&early_, words, bytes) ? &reads_ : here; }
+  // Returns the text in which words are written. While registers last, it follows all computation, otherwise it is
+  // `here`.
   std::string* Late(int words, int bytes, std::string* here) { return Lasts(&late_, words, bytes) ? &writes_ : here; }
   static bool Lasts(int* registers, int words, int bytes) { return (*registers -= words * (bytes > 4 ? 2 : 1)) >= 0; }
 
-  // Variables that words are read into. Held: a word of a register for what writes it in the text `where`: later
-  // the register is another's.
+  // Declares variables into which words are read.
   std::vector<std::string> Fresh(int words, std::string* where) {
     std::vector<std::string> out;
     for (int w = 0; w < words; ++w) out.push_back(Name("v")), *where += Str("  Word ", out.back(), ";\n");
     return out;
   }
+  // Returns a word of a register for the text `where`, which writes it. If that text is not `here`, the word is copied,
+  // because the register may be reused before.
   std::string Held(int at, const std::string* where, std::string* here) {
     if (where == here) return Str("f[", at, "]");
     const std::string v = Name("s");
@@ -87,8 +90,8 @@ class Printer {
     return v;
   }
 
-  // Of a piece, where `x`, the name of a variable, is the place in it.
-  std::string grouping::Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
+  // Returns the element of a piece at place `x`, which is the name of a variable.
+  std::string Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
     if (p.from.splat) return "0";
     const AxisCode* const axes = Host(p.axes);
     if (p.many == 0) return Str("uint32_t(", Shared(uint64_t(p.offset)), ")");
@@ -118,7 +121,7 @@ class Printer {
     return Str(is_signed ? "int" : "uint", 8 * std::min(bytes, 8), "_t");
   }
 
-  // Words of an element of an array into variables.
+  // Reads words of an element of an array into variables.
   std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
@@ -133,7 +136,7 @@ class Printer {
                a.indirect ? Str("*reinterpret_cast<const uint8_t* const*>(", address, ")")
                           : Str("reinterpret_cast<const uint8_t*>(", address, ")"),
                ";\n");
-    if (a.indirect) {  // a text serves whatever its host keeps
+    if (a.indirect) {  // one text serves any form of the host's words
       SUF_CHECK(to.size() == 1);
       return out + Str(pad, to[0], " = TakeInput(", base, ", ", element, ", int(",
                        Param(a.bytes | uint64_t(a.is_signed) << 8), "));\n");
@@ -156,7 +159,7 @@ class Printer {
       const std::string x = q ? Name("x") : "at";
       if (q) *early += Str("  const uint32_t ", x, " = at + ", q, "u * rows;\n");
       if (o.map.many == 1) {
-        const std::string element = grouping::Element(pieces[0], x, early, "  ");
+        const std::string element = Element(pieces[0], x, early, "  ");
         *early += Read(pieces[0].from, element, to, "  ");
       } else {
         FromPieces(o.map, x, to, early);
@@ -166,7 +169,7 @@ class Printer {
     }
     return out;
   }
-  // x = (outer, c, inner); the piece is c's.
+  // Reads from the piece that c selects, with x = (outer, c, inner).
   void FromPieces(const MapCode& map, const std::string& x, std::span<const std::string> to, std::string* out) {
     const PieceCode* const pieces = Host(map.pieces);
     const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
@@ -181,7 +184,7 @@ class Printer {
       *out += k + 1 < map.many ? Str("  ", k ? "else " : "", "if (", c, " < uint32_t(", end, ")) {\n") : "  else {\n";
       *out += Str("    const uint32_t ", local, " = (", outer, " * uint32_t(", end, " - ", begin, ") + ", c,
                   " - uint32_t(", begin, ")) * uint32_t(", inner, ") + ", rest, ";\n");
-      const std::string element = grouping::Element(pieces[k], local, out, "    ");
+      const std::string element = Element(pieces[k], local, out, "    ");
       *out += Read(pieces[k].from, element, to, "    ") + "  }\n";
       begin = end;
     }
@@ -201,7 +204,7 @@ class Printer {
     if (m.kept) Store(m, m.kept, m.kept_bytes, &out);
     return out;
   }
-  // A member's planes into an array, an element a row, or into the text that writes behind all that computes.
+  // Stores a member's planes in an array, one element per row, if registers last after all computation.
   void Store(const MemberCode& m, const uint8_t* to, int bytes, std::string* out) {
     std::string* const late = Late(m.planes * m.words, bytes, out);
     const std::string address = Address(to);
@@ -213,7 +216,7 @@ class Printer {
     *late += give + "  }\n";
   }
   static std::string Place(int plane) { return plane ? Str("at + ", plane, "u * rows") : "at"; }
-  // Whether a message is an array as it lies.
+  // Returns whether a message is an array of whole elements.
   static bool IsArray(const MemberCode& m, const uint8_t* at) {
     return (m.bits == 8 || m.bits == 16 || m.bits == 32 || m.bits == 64) &&
            reinterpret_cast<uint64_t>(at) % uint64_t(m.bits / 8) == 0;
@@ -239,7 +242,7 @@ class Printer {
       return out;
     }
     if (m.receives) {
-      // words, which the string may begin within; where it is short enough, places are words of 32 bits
+      // The string may begin within a word. If it is short enough, places are words of 32 bits.
       const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
       const std::string from = Address(m.in - skip), bits = Param(uint64_t(m.bits)), first = Shared(8 * skip);
       const char* const wide = (count_ * uint64_t(m.planes) * uint64_t(m.bits) + 64) >> 32 ? "uint64_t" : "uint32_t";
@@ -279,7 +282,7 @@ class Printer {
         std::string* const late = m.words == 1 ? Late(1, m.bits > 32 ? 8 : 4, &out) : &out;
         const std::string pack =
             m.words == 1 ? Str("  PackShort(", Held(x, late, &out)) : Str("  PackLong(", At(x), ", ", m.words);
-        // rows before the warp's are whole eights, and so are all of a plane behind which another lies
+        // The warp's first row is a multiple of eight. So are the rows of a plane that another plane follows.
         *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + uint64_t(base / 8 + ",
                      q, "u * (rows / 8)) * uint32_t(", bits, "));\n");
       }
@@ -341,7 +344,7 @@ class Printer {
         return call("Unbits(", in[0], ", ", many, ", ", to);
       case Op::kMix:
         return call("Mix(", in[0], ", ", (table + 63) / 64, ", ", in[1], ", ", ring, ", ", to);
-      case Op::kDigits: {  // one by one, as their widths are known to the compiler so
+      case Op::kDigits: {  // one by one, so that the compiler knows their widths
         const std::string z = Name("z");
         out += Str("  Word ", z, " = *(", in[0], "), ", z, "_ = 0;\n");
         for (int j = 0; j < m.many; ++j)
@@ -351,13 +354,13 @@ class Printer {
       }
       case Op::kMono:
         if (attr(0) == 0) return call("Mono(*(", in[0], "), 0, ", to);
-        // level by level, as their sizes are known to the compiler so
+        // Level by level, so that the compiler knows their sizes.
         out = Str("  f[", m.at, "] = 1, f[", m.at + 1, "] = *(", in[0], ") & 1;\n");
         for (int64_t d = 1; d < attr(0); ++d) out += call("MonoGrow(*(", in[0], "), ", d, ", ", to);
         return out + call("MonoLast(*(", in[0], "), ", attr(0), ", ", to);
       case Op::kMonoX:
         return call("MonoX(*(", in[0], "), ", attr(0), ", ", to);
-      case Op::kBorrowA: {  // digit by digit, as what each takes is known to the compiler so
+      case Op::kBorrowA: {  // digit by digit, so that the compiler knows their sizes
         const std::string sum = Name("s");
         out = Str("  Word ", sum, " = 0;\n");
         for (int64_t j = 0; j < attr(0); ++j)

@@ -1,4 +1,4 @@
-// What lost_test.cpp plants: a kernel that ends all that its process does on the device.
+// The kernel that lost_test.cpp plants. It ends all work of its process on the device.
 namespace suf::gpu::cuda {
 
 void PlantTrap();

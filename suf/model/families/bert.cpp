@@ -1,4 +1,4 @@
-// BERT encoders (Devlin et al. 2019) as sentence-transformers uses them: post-LN, mean of the rows, divided by its
+// BERT encoders (Devlin et al. 2019) as in sentence-transformers: post-LN, and the mean of the rows divided by its
 // norm.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
@@ -112,7 +112,7 @@ constexpr Renamed kRenamed[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"Layer
 
 }  // namespace
 
-// [CLS], a word, [SEP]
+// The shortest text is [CLS], a word, [SEP].
 const Family kBert{"bert", "bert.", kRenamed, 3, true, kPresets, Build};
 
 }  // namespace suf::model

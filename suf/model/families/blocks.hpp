@@ -1,4 +1,4 @@
-// What builders of transformers share: a linear layer, a norm, attention between the projections.
+// Blocks that builders of transformers share: a linear layer, a norm, attention between the projections.
 #pragma once
 #include <string>
 
@@ -13,12 +13,12 @@ using nn::Graph;
 using nn::Leaf;
 using nn::Node;
 
-// kTrained: Preset::query_key of a preset with the scores of a trained encoder: windows calibrated for 128 tokens have
-// 6 or 7 bits of levels, as most of all-MiniLM-L6-v2's. With 1 they have 2 to 4; with 2 deep layers, whose rows grow
-// alike, have 5.
+// Preset::query_key of a preset with the scores of a trained encoder. Windows calibrated for 128 tokens then have 6 or
+// 7 bits of levels, like most of all-MiniLM-L6-v2's. With 1 they have 2 to 4. With 2 they have 5 in deep layers, whose
+// rows grow alike.
 inline constexpr double kTrained = 3;
 
-// x W + b; key: of a plan's options.
+// Adds x W + b. `key` is one of a plan's options.
 inline Node* Linear(Graph& g, Node* x, Expr weight, Expr bias, const char* key, const char* label) {
   nn::Map m;
   m.terms = {{nn::Map::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
@@ -38,14 +38,14 @@ inline Node* Activated(Graph& g, Node* x, const std::string& function, compiler:
   return g.Add(std::move(a), {x}, function);
 }
 
-// Of q, of k and v, and the width of one.
+// The heads of q, those of k and v, and the width of one.
 struct Heads {
   int own = 1, serving = 1;
   int64_t dim = 1;
   bool causal = false;
 };
 
-// softmax(q k^T) v over heads, before the output map.
+// Adds softmax(q k^T) v over heads, before the output map.
 inline Node* Attended(Graph& g, const Heads& h, Node* q, Node* k, Node* v) {
   nn::Scores s;
   s.heads = h.own, s.serving = h.serving, s.head_dim = h.dim, s.causal = h.causal;

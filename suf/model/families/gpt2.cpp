@@ -1,4 +1,4 @@
-// GPT-2 (Radford et al. 2019): pre-LN decoder, learned positions; the logits of the last token, by the tied table.
+// GPT-2 (Radford et al. 2019), a pre-LN decoder with learned positions. The tied table gives the last token's logits.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
 #include "suf/model/internal/config.hpp"

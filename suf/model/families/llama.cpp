@@ -1,5 +1,5 @@
-// Llama (Touvron et al. 2023): pre-LN decoder with RMSNorm, rotary positions, grouped queries and SwiGLU; the logits of
-// the last token.
+// Llama (Touvron et al. 2023), a pre-LN decoder with RMSNorm, rotary positions, grouped queries and SwiGLU. It gives
+// the logits of the last token.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
 #include "suf/model/internal/config.hpp"

@@ -41,7 +41,7 @@ std::vector<AddedTokens::Piece> AddedTokens::Split(std::u32string_view text) con
     while (t.rstrip && end < text.size() && IsSpace(text[end])) ++end;
     if (t.lstrip) begin = std::max(begin, taken);
     if (taken < begin) pieces.push_back({text.substr(taken, begin - taken), {}});
-    if (begin < end) pieces.push_back({{}, t.id});  // nothing is left if the token before took these spaces
+    if (begin < end) pieces.push_back({{}, t.id});  // nothing is left if the previous token took these spaces
     taken = end;
   }
   if (taken < text.size()) pieces.push_back({text.substr(taken), {}});

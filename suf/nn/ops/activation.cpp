@@ -12,7 +12,7 @@ namespace suf::nn {
 
 namespace {
 
-constexpr double kRoom = 1.25;  // windows leave room for texts unlike the calibration texts
+constexpr double kRoom = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
 
@@ -58,7 +58,7 @@ Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* width
   const double over = Excess(lines), slope = std::ldexp(1.0, lines.slope), one = std::ldexp(1.0, shift);
   const double most = std::ldexp(1.0, lines.a + pieces() - 1);
   Reach r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
-  const double half = shift ? 0.5 : 0;  // what rounding adds
+  const double half = shift ? 0.5 : 0;  // added by rounding
   for (double& x : r.each) x = std::min(x / one + half, most) * slope + over;
   const double root = std::sqrt(double(r.dim));
   r.length = std::min(Length(r.each), slope * (in[0].reach.length / one + half * root) + over * root);
@@ -84,7 +84,7 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
   const std::string why = compiler::WhyNotNumbers(Gate(64).f, lowering);
   Wanted(why.empty(), where, "its lowering does not apply");
   if (!summands) return;
-  // read at the un-truncated wire, with a neighbour
+  // the pieces are read at the un-truncated wire, with their neighbours
   const compiler::Lowering both{compiler::Kind::kWindowBoth};
   Wanted(compiler::WhyNotNumbers(Gate(64).f, both).empty(), where, "its pieces are not read with their neighbours");
 }
@@ -92,11 +92,11 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
 gates::Function Activation::Gate(int to) const {
   gates::Function f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering, gates::SignedEntry(window(), shift),
                     to};
-  f.entry.stages = lowering.stages;  // where the lowering wants x as a wire of its own
+  f.entry.stages = lowering.stages;  // used if the lowering wants x as a wire of its own
   return f;
 }
 
-// Both neighbours are read where nothing is rounded away: behind a shift WindowLut cuts both at once.
+// Offers to read both neighbours only if nothing is rounded away. Behind a shift WindowLut makes both cuts at once.
 std::vector<Knob> Activation::Knobs() {
   std::vector<compiler::Lowering> options = compiler::AllForNumbers();
   const compiler::Compiled c = Gate(64).f;

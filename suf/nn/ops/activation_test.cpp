@@ -9,7 +9,7 @@ namespace {
 
 const char* const kFunctions[] = {"gelu", "gelu_new", "silu", "tanh", "relu"};
 
-// Of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
+// Returns an activation of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
 Activation Make(const char* function, int shift, int a, int p, int scale, int slope, int ring, int stages) {
   Activation x;
   x.function = function, x.shift = shift, x.ring = ring, x.lowering.stages = compiler::Stages(stages),
@@ -18,7 +18,7 @@ Activation Make(const char* function, int shift, int a, int p, int scale, int sl
   return x;
 }
 
-// By hand.
+// Returns the result, computed by hand.
 Ints Meant(const Activation& x, const Ints& z) {
   Ints y;
   for (int64_t v : z) {
@@ -32,7 +32,7 @@ Ints Meant(const Activation& x, const Ints& z) {
   return y;
 }
 
-// Every z of the window, two masks each, in rings wider and narrower than the words inside.
+// Every z of the window, under two masks each, in rings wider and narrower than the words inside.
 TEST(Activation, Exhaustive) {
   for (const char* function : kFunctions)
     for (int stages : {1, 2, 3})
@@ -57,7 +57,7 @@ TEST(Activation, Flights) {
     }
 }
 
-// Lowerings that read the lines of z itself.
+// Returns the lowerings that read the lines of z itself.
 std::vector<compiler::Lowering> AtTheWire() {
   std::vector<compiler::Lowering> all = compiler::AllForNumbers();
   std::erase_if(all,
@@ -65,7 +65,7 @@ std::vector<compiler::Lowering> AtTheWire() {
   return all;
 }
 
-// Every z of the window, eight masks each, without a shift.
+// Every z of the window, under eight masks each, without a shift.
 TEST(Activation, ExhaustiveAtTheWire) {
   ASSERT_EQ(AtTheWire().size(), 9u);
   for (const char* function : {"gelu", "silu"})
@@ -89,8 +89,8 @@ TEST(Activation, ExhaustiveAtTheWire) {
         }
 }
 
-// GELU at its real size, read at the un-rounded input: 28 bits into a ring of 55. Bits of key and bits sent, both
-// parties', an element; a flight to the opening is in Flights.
+// GELU at its real size, read at the un-rounded input: 28 bits into a ring of 55. Compares key bits and sent bits an
+// element, of both parties. The flights to the opening are tested in Flights.
 TEST(Activation, BitsAtTheWire) {
   auto measured = [](Activation x, int window) {
     x.ring = 55;
@@ -112,7 +112,7 @@ TEST(Activation, BitsAtTheWire) {
     x.lowering = l;
     at[compiler::Name(l)] = measured(x, 28);
   }
-  // U and V and their steps: 55 bits each, or 36 and 37, 9 and 10
+  // U and V and their steps: 55 bits each, or 36, 37, 9 and 10
   for (const char* l : {"WindowBoth/1", "WindowBoth/2", "WindowBoth/3"}) {
     const auto wide = at.at(l), narrow = at.at(std::string(l) + "/narrow");
     EXPECT_EQ(wide.second - narrow.second, 2 * (4 * 55 - 36 - 37 - 9 - 10)) << l;
@@ -120,8 +120,8 @@ TEST(Activation, BitsAtTheWire) {
   }
 }
 
-// The largest error of a function alone on its window, in real units: at random places and at the pieces'
-// ends.
+// Returns the largest error of a function alone on its window, in real units. Tries random places and the ends of
+// pieces.
 double ErrorOf(const Activation& x, int scale) {
   const int64_t half = int64_t{1} << (x.window() - 1), piece = int64_t{1} << (x.lines.a + x.shift);
   Ints z = Numbers(100000, half - piece, 5);
@@ -201,7 +201,7 @@ TEST(Activation, Choose) {
                 "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
   o.Set("piece", 14);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
-  // relu is two lines a sign, exact in its whole window
+  // relu has two lines a sign, exact in its whole window
   const Activation relu = Chosen("relu", 20, -5, 6);
   EXPECT_EQ(relu.pieces(), 2);
   OpRig rig(1);
@@ -210,7 +210,7 @@ TEST(Activation, Choose) {
   EXPECT_EQ(rig.witness.seen.at("input").size(), 1u);
 }
 
-// Lines of the un-rounded input: its scale and its ring; as many pieces; what rounding the input lost is gone.
+// Lines of the un-rounded input have its scale and its ring, and as many pieces. The error of rounding is gone.
 TEST(Activation, ChooseNeighbours) {
   Options o;
   o.Set("pieces", 1);
@@ -226,7 +226,7 @@ TEST(Activation, ChooseNeighbours) {
     std::printf("%s: largest error %.2e behind a shift, %.2e at the wire\n", function, before, after);
     EXPECT_LT(after, before);
     EXPECT_LT(after, 1e-3);
-    // the search may take any of them
+    // the search may choose any of them
     Activation any = whole;
     EXPECT_EQ(any.Knobs().at(0).options.size(), 9u);
     EXPECT_EQ(any.Knobs().at(0).options.at(any.Knobs().at(0).at), "WindowBoth/1");
@@ -235,7 +235,7 @@ TEST(Activation, ChooseNeighbours) {
   }
 }
 
-// Every row inside a reach, also one wider than the window.
+// Every row inside a reach, also for a reach wider than the window.
 TEST(Activation, BoundIsSound) {
   for (const char* function : kFunctions)
     for (const Reach& reach : {BoxOf({60, 20}), Reach{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {

@@ -8,7 +8,7 @@ namespace suf::nn {
 
 namespace {
 
-// For that lowering, and no more. A search asks for one table thousands of times.
+// Compiles a function for this lowering alone. A search requests one table thousands of times.
 compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, const compiler::Lowering& l) {
   if (l.kind == compiler::Kind::kRowLut) return compiler::OnOctaves("row", groups, domain, 64);
   Ints key{domain};
@@ -21,7 +21,7 @@ compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, 
 }
 
 bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
-  if (l.kind == compiler::Kind::kRowLut)  // the rest is as WantCover has it
+  if (l.kind == compiler::Kind::kRowLut)  // WantCover checks the rest
     return std::is_sorted(groups.begin(), groups.end(), [](auto& a, auto& b) { return a.w < b.w; });
   return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }

@@ -65,7 +65,7 @@ std::vector<Slot> Lookup::Slots() const {
 
 namespace {
 
-// The largest and least of every column, and the longest row.
+// The least and the largest number of every column, and the length of the longest row.
 struct Spread {
   Reals low, high;
   double longest = 0;

@@ -4,13 +4,14 @@
 
 namespace suf::nn {
 
-// Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes as long for
-// any ids that are.
+// Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes the same
+// time for all ids that are.
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
-// What CheckIds throws, for an id as it was written: it may have any number of digits. place: from 0.
+// Throws the error of CheckIds for an id as it was written, with any number of digits. `place` counts from 0.
 [[noreturn]] void RefuseId(size_t place, std::string_view id, int64_t vocabulary);
 
-// Ids (n) -> (n, d): the private linear map on P1's masked one-hot rows, in a ring that never grows. No key.
+// Rows of a table at token ids: (n) -> (n, d). It is the private linear map on P1's masked one-hot rows, in a ring that
+// never grows. No key.
 struct Lookup : Define<Lookup> {
   static constexpr const char* kName = "lookup";
   static constexpr int kRingBits = 16;

@@ -20,7 +20,7 @@ void Fill(OpRig* rig) {
   rig->weights["positions"] = Tensor({kPlaces, kDim}, Numbers(kPlaces * kDim, 4000, 3));
 }
 
-// Every id in every place, every form; the rows by hand.
+// Every id in every place and every form, with the rows computed by hand.
 TEST(Lookup, Exhaustive) {
   for (bool positions : {false, true})
     for (Form form : kForms)
@@ -39,7 +39,7 @@ TEST(Lookup, Exhaustive) {
           }
           EXPECT_EQ(rig.Run(l, {}), want);
           EXPECT_EQ(rig.ring, 16);
-          // an opening is free; a reader of shares of the mask pays a word an element
+          // an opening is free; a reader of shares of the mask costs a word an element
           EXPECT_EQ(rig.key_bits(size_t(n * kDim)), form == Form::kOpen ? 0 : 16 * n * kDim);
           EXPECT_EQ(rig.g.flights(), 2);  // the one-hot rows, P0's half
           EXPECT_EQ(rig.g.sent("masked one-hot"), 16 * n * kWords);

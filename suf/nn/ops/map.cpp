@@ -30,7 +30,7 @@ Ints Rounded(const Reals& v, int bits) {
   return out;
 }
 
-// TurnRows: in place; mul and add say how numbers combine.
+// Turns rows in place; `mul` and `sum` combine numbers.
 template <class T, class Mul, class Sum>
 void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<T>& cos, const std::vector<T>& sin,
               Mul mul, Sum sum) {
@@ -51,7 +51,7 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-// Each row of a matrix times its factor, to one row.
+// Adds each row of a matrix, times its factor, to one row.
 void AddRows(const Reals& matrix, const Reals& factors, Reals& to) {
   const size_t d = to.size();
   for (size_t i = 0; i < factors.size(); ++i)
@@ -208,7 +208,7 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
         r.each[j] += x.each.empty() ? ball : std::min(ball, box[j]);
       }
       if (c.rows) spectral += x.length * w.Largest(0, x.dim);
-    } else if (t.kind == kDiag) {  // and the mean term of the same row: their joint gain
+    } else if (t.kind == kDiag) {  // together with the mean term of the same row
       const bool joint = Has(kMean, t.input);
       const Reals g = w.At("diag").Numbers(), u = joint ? w.At("mean").Numbers() : Reals(size_t(d), 0.0);
       double square = 0, most = 0;
@@ -294,7 +294,7 @@ IntArray Map::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
 
 namespace {
 
-// (heads, n, of) as rows (n, heads of); others as they are.
+// Returns (heads, n, of) as rows (n, heads of), and other shapes as they are.
 SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
   const Shape s = x.shape();
   if (s.size() != 3) return x;

@@ -1,12 +1,13 @@
-// Map: a sum of private linear terms and a bias, with an optional public rotation behind it.
+// A sum of private linear terms and a bias, with an optional public rotation behind it.
 #pragma once
 #include "suf/nn/op.hpp"
 
 namespace suf::nn {
 
-// y = sum of terms + bias. No key, one flight. Terms: full x W; diag x * g; mean -(x . g) on every coordinate (the
-// part of a centred diagonal term that is not diagonal). `one` and `centred` (x itself, with its mean or without) exist
-// before folding only. rotary: every head of the result is turned by its position (RoPE): (x W) R_i is bilinear too.
+// y = sum of terms + bias. No key, one flight. Terms are: full x W; diag x * g; mean -(x . g) on every coordinate. The
+// mean is the part of a centred diagonal term that is not diagonal. `one` and `centred` (x with its mean or without)
+// exist only before folding. With `rotary`, the position turns every head of the result (RoPE): (x W) R_i is bilinear
+// as well.
 struct Map : Define<Map> {
   static constexpr const char* kName = "map";
   enum Kind : uint8_t { kFull, kDiag, kMean, kOne, kCentred };
@@ -17,13 +18,13 @@ struct Map : Define<Map> {
   };
   std::vector<Term> terms;
   Expr bias;
-  bool by_length = false;  // the bias is added once a token: the input is their sum
-  std::string key;         // of Options: weight scale
+  bool by_length = false;  // the bias is added once a token, because the input is a sum of tokens
+  std::string key;         // key of the weight scale in Options
   int rotary = 0;          // heads that are turned; 0: none
-  double base = 0;         // of the angles
+  double base = 0;         // base of the angles
 
-  // scales of the full weight, of gamma; left shifts of the diagonal term, of the mean term less than that, of the
-  // bias; bits of the cosines
+  // Scales of the full weight and of gamma, left shifts, and the bits `turn` of the cosines. The diagonal term is
+  // shifted by `diag`, the mean term by diag - mean, and the bias by `up`.
   int full = 0, gamma = 0, diag = 0, mean = 0, up = 0, turn = 0;
   Ints cosines, sines;  // (max_n, half a head) at scale `turn`
 
@@ -49,8 +50,8 @@ struct Map : Define<Map> {
   Reach Turned(Reach r) const;
 };
 
-// Turns pairs (i, i + half) of every head of (rows, heads 2 half) by angle row base^(-i / half); before folding
-// an operator of its own, afterwards part of the map before it (Su et al. 2021, RoFormer).
+// Turns pairs (i, i + half) of every head of (rows, heads 2 half) by the angle row base^(-i / half). It is an operator
+// only before folding; afterwards it is part of the map before it (Su et al. 2021, RoFormer).
 struct Rotary : Define<Rotary> {
   static constexpr const char* kName = "rotary";
   int heads = 0;

@@ -1,4 +1,4 @@
-// Map's policy, bounds, fields and check.
+// The policy, bounds, fields and check of Map.
 #include <cmath>
 
 #include "suf/nn/ops/map.hpp"
@@ -84,7 +84,7 @@ TEST(MapBound, RotaryIsSound) {
   }
 }
 
-// A map of nothing but a weight hands on what it is an image of; the map behind bounds both together, never worse.
+// A map with nothing but a weight passes on its image. The map behind bounds both together, never worse.
 TEST(MapBound, ImagesAreSound) {
   for (uint64_t seed : {1, 2, 3}) {
     Map v;
@@ -138,7 +138,7 @@ TEST(MapChoose, Scales) {
   const Facts f{o};
   Map m = Residual();
   Edge x = EdgeOf(20, 0, 2), z = EdgeOf(10, 0, 4);
-  x.nominal = 14;  // a rescale was left out: the weights stay as they were
+  x.nominal = 14;  // a rescale was left out, so the weights stay the same
   m.Choose(f, {x, z});
   EXPECT_EQ(m.full, 13);
   EXPECT_EQ(m.scale, 33);

@@ -18,7 +18,7 @@ Map Full(int ring, bool bias) {
   m.full = 4, m.scale = 20, m.ring = ring;
   return m;
 }
-// The diagonal term of a folded norm with its mean term, three columns.
+// Returns the diagonal term of a folded norm with its mean term, for three columns.
 Map Normed(int ring, bool mean) {
   Map m;
   m.terms = {{Map::kDiag, 0, W("g", {kOut})}};
@@ -36,7 +36,7 @@ std::map<std::string, Tensor> Small(int64_t most, uint64_t seed = 3) {
 
 int64_t Key(Form form, size_t results, int ring) { return form == Form::kOpen ? 0 : int64_t(results) * ring; }
 
-// Every value of an 8-bit ring as inputs, results in rings as wide and narrower; the sums by hand.
+// Every value of an 8-bit ring as input, and results in rings as wide and narrower. Sums are computed by hand.
 TEST(Map, FullExhaustive) {
   for (Form from : {Form::kMap, Form::kProduct})
     for (Form form : kForms)
@@ -84,7 +84,7 @@ TEST(Map, DiagAndMeanExhaustive) {
     }
 }
 
-// Both inputs of a residual branch: x W, and a norm's row times gamma less its mean; with a bias that counts tokens.
+// Both inputs of a residual branch: x W, and a norm's row times gamma less its mean. The bias counts tokens.
 TEST(Map, SeveralInputs) {
   for (int k : {8, 31, 32, 33, 47, 62, 64})
     for (bool by_length : {false, true})
@@ -104,7 +104,7 @@ TEST(Map, SeveralInputs) {
       }
 }
 
-// The bias counts the tokens: five times, by hand.
+// The bias counts the tokens: five times, computed by hand.
 TEST(Map, BiasByLength) {
   Map m = Full(20, true);
   m.by_length = true, m.up = 1;
@@ -114,7 +114,7 @@ TEST(Map, BiasByLength) {
   for (size_t j = 0; j < 3; ++j) EXPECT_EQ(got[j], 10 * rig.weights["bias"][int64_t(j)]);
 }
 
-// (heads, n, head_dim) as rows.
+// (heads, n, head_dim) is read as rows.
 TEST(Map, JoinsHeads) {
   const int64_t heads = 3, n = 4, of = 2, d = heads * of;
   Map m = Full(16, false);
@@ -138,7 +138,7 @@ Map Turning(int ring, int heads, int64_t dim, int n) {
   return m;
 }
 
-// Every head is turned by its position: angle row base^(-pair / half), by hand from the plan's constants.
+// Every head is turned by its position, row base^(-pair / half), computed by hand from the plan's constants.
 TEST(Map, Rotary) {
   for (int k : {24, 33, 62})
     for (Form form : kForms) {
@@ -182,7 +182,7 @@ TEST(Map, Float) {
   const RealArray y = FloatOf(m, 3, w, {x, z});
   const double mean = 4 * 0.25 + 8 * 0.5 + 2 * 1;
   EXPECT_EQ(y.at, (Reals{7 - 4 + 2 - mean + 30, 14 - 5 + 16 - mean + 60, 21 - 6 - 2 - mean + 90}));
-  // before folding: x itself, with its mean or without
+  // before folding: x itself, with or without its mean
   Map stream;
   stream.terms = {{Map::kFull, 0, W("w", {kIn, kOut})}, {Map::kOne, 1, {}}};
   EXPECT_EQ(FloatOf(stream, 1, w, {x, z}).at, (Reals{7 - 4 + 4, 14 - 5 + 8, 21 - 6 + 2}));

@@ -11,7 +11,7 @@
 namespace suf::nn {
 namespace {
 
-// Of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
+// Returns a norm of rows of d numbers in rings of kz bits, with 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
   n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
@@ -23,7 +23,7 @@ Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   return n;
 }
 
-// The same with the sum of squares of z, whose `under` low bits no table reads.
+// Returns the same norm with the sum of squares of z, of which no table reads the `under` low bits.
 Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor = 1) {
   Norm n = MakeNorm(kz, cut, d, ring, stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d))), scale = x + log_d + n.shift;
@@ -35,13 +35,13 @@ Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor 
   return n;
 }
 
-// Pieces for 1 / sqrt that are narrower behind wider ones.
+// Returns pieces for 1 / sqrt that get narrower behind wider ones.
 std::vector<func::Group> Falling(const Norm& n) {
   auto root = [&](double v) { return double(n.rsqrt[0].values[0]) / std::sqrt(v); };
   return Steps(root, 1, n.square, n.square, 8 * n.square, Reals(9, std::ldexp(1.2, n.square - 1)));
 }
 
-// A norm by hand, by rows.
+// Returns the norm by rows, computed by hand.
 Ints Meant(const Norm& n, const Ints& z) {
   auto rounded = [](int64_t v, int s) { return s ? (v + (int64_t{1} << (s - 1))) >> s : v; };
   const func::Suf root = func::FromGroups("rsqrt", n.rsqrt, n.square, 64);
@@ -58,8 +58,8 @@ Ints Meant(const Norm& n, const Ints& z) {
   return y;
 }
 
-// Every z that its certificate admits, four apart and in whole rows, at a wire that is `wider`; and its
-// key.
+// Runs every z that its certificate admits, four times, in whole rows, at a wire that is `wider`. Compares results and
+// key bits.
 void ExpectMeant(const Norm& n, int wider, bool shared) {
   const int64_t top = (int64_t{1} << (n.kz - 2)) - (n.cut ? int64_t{1} << (n.cut - 1) : 0);
   Ints z = gates::Range(-top + (n.cut == 0), top, 4);
@@ -73,7 +73,7 @@ void ExpectMeant(const Norm& n, int wider, bool shared) {
   EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, shared));
 }
 
-// Every z of the certified range in every place of a row; input wires as wide as is read, and wider.
+// Every z of the certified range in every place of a row. Input wires are as wide as the norm reads, and wider.
 TEST(Norm, Exhaustive) {
   for (int cut : {0, 1, 3})
     for (int stages : {1, 2})
@@ -126,8 +126,8 @@ TEST(Norm, Flights) {
       }
 }
 
-// The digits and the carry of z lie beside its sum of squares and the window sums: two flights fewer than in x's case.
-// StepDcf has no window sums: one less.
+// The digits and the carry of z travel beside its sum of squares and the window sums. So there are two flights fewer
+// than for x. StepDcf has no window sums: one flight less.
 TEST(Norm, FlightsOfZ) {
   for (int under : {0, 5})
     for (int cut : {0, 3})
@@ -144,7 +144,7 @@ TEST(Norm, FlightsOfZ) {
       }
 }
 
-// A table in windows is for RowLut, one in steps for StepDcf: a plan has the one that its rows read.
+// A table in windows is for RowLut, one in steps for StepDcf. A plan has the one that its lowering reads.
 TEST(Norm, RowsTakeTheirTable) {
   Norm n = NormOfZ(12, 3, 4, 40, 2, 5);
   n.windows = n.rsqrt, n.steps = Falling(n);
@@ -197,7 +197,7 @@ TEST(Norm, WideRings) {
     }
 }
 
-// A sum of squares outside the window is told, once at each end, and the result stays the table's.
+// A sum of squares outside the window is reported, once at each end, and the result stays the table's.
 TEST(Norm, TellsWhatLeavesItsWindow) {
   Norm n = MakeNorm(8, 0, 2, 30, 1);
   n.floor = 5, n.top = 7;
@@ -282,7 +282,7 @@ TEST(Norm, Choose) {
   ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
 }
 
-// The sum of squares of z where the setting asks for it and 128 bits hold it; y has the same scale.
+// The sum of squares is of z if the setting requests it and 128 bits hold it. The scale of y is the same.
 TEST(Norm, ChooseOfZ) {
   Options o;
   o.Set("square", 1);
@@ -304,7 +304,7 @@ TEST(Norm, ChooseOfZ) {
     auto at = [](const Norm& n, double v) { return double(func::Evaluator(n.rsqrt, n.square, 64).At(uint64_t(v))); };
     EXPECT_NEAR(at(z, in_z) / at(x, in_x), 1, 0.01) << size;
   }
-  // a narrow one, and one that fits no wide ring
+  // a narrow one, and one that no wide ring holds
   const Norm narrow = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8), false, o);
   EXPECT_EQ(narrow.square_of, SquareOf::kZ);
   EXPECT_EQ(narrow.under, 0);
@@ -312,7 +312,7 @@ TEST(Norm, ChooseOfZ) {
   EXPECT_EQ(Chosen(EdgeOf(50, 0, 4, {4, 0x1p64, {}, {}, {}}), SeenSize(0.5, 8), false, o).square_of, SquareOf::kX);
 }
 
-// Every row inside the input's reach, those far outside the calibrated window too.
+// Every row inside the input's reach, also those far outside the calibrated window.
 TEST(Norm, BoundIsSound) {
   for (auto [unit, square] : {std::pair{false, 0}, {true, 0}, {false, 1}, {true, 1}})
     for (int scale : {4, 6})
@@ -332,7 +332,7 @@ TEST(Norm, BoundIsSound) {
           for (int64_t v : rig.witness.seen.at("product")) ASSERT_LT(std::abs(double(v)), gap);
           for (int64_t v : z) ASSERT_LT(double(v), std::ldexp(1.0, n.kz - 2));
         }
-        // the bound is near what a norm is: sqrt(d) or 1; at these scales x may be twice z / 2^cut
+        // the bound is near a norm's size, sqrt(d) or 1; at these scales x may be twice z / 2^cut
         EXPECT_LT(b.reach.length, std::ldexp(std::sqrt(unit ? 1.0 : 3.0), n.scale) * (square ? 2.4 : 1.2) + 1);
       }
 }

@@ -1,4 +1,4 @@
-// A weighted sum whose weights are never opened: softmax about a predicted shift and its reader together.
+// A weighted sum whose weights are never opened: softmax with a predicted shift, together with its reader.
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/rig_test.hpp"
@@ -6,7 +6,7 @@
 namespace suf::nn {
 namespace {
 
-// A table of five entries in a window of `shift` + 3 bits, whose row sums are below 2^row_sum.
+// A softmax and its reader. The table has five entries in a window of `shift` + 3 bits. Row sums are below 2^row_sum.
 struct Pair {
   Softmax e;
   WeightedSum y;
@@ -20,7 +20,7 @@ struct Pair {
   }
 };
 
-// Both on these wires; expects the specification's rows from `from` on, by heads.
+// Runs both on these wires, and expects the specification's rows from `from` on, by heads.
 void RunPair(OpRig* rig, const Pair& p, Form form, const std::vector<Given>& in, const IntArray& v,
              const AnyWire& score) {
   pfss::Trace& t = rig->g.t;
@@ -50,13 +50,13 @@ void RunPair(OpRig* rig, const Pair& p, Form form, const std::vector<Given>& in,
       for (int64_t k = 0; k < p.y.head_dim; ++k)
         by_heads.push_back(gates::Number(uint64_t(want.at[size_t((i * p.y.heads + h) * p.y.head_dim + k)]), p.y.ring));
   EXPECT_EQ(got, by_heads);
-  // of a causal text no entry is read of later positions, whose words are dealt
+  // of a causal text, entries of later positions are not read, but their words are dealt
   const int64_t pairs = p.y.heads * (p.e.causal && rows > 1 ? rows * (rows + 1) / 2 : int64_t(rows) * rig->n);
   EXPECT_EQ(rig->g.key_bits(), pairs * compiler::EntrySummandsKeyBits({p.e.shift, 0, p.e.end, {}}, p.e.window()) +
                                    p.y.PayloadKeyBits(int64_t(p.y.heads) * rows, rig->n));
 }
 
-// Every score of a window of 5 bits under every mask, with one value each; the row sum's masks are many.
+// Every score of a window of 5 bits under every mask, with one value each. The masks of the row sum vary.
 TEST(Payload, EveryScoreUnderEveryMask) {
   for (int shift : {1, 2})
     for (Form form : {Form::kMap, Form::kProduct}) {
@@ -79,7 +79,7 @@ TEST(Payload, EveryScoreUnderEveryMask) {
     }
 }
 
-// The last row and all rows, grouped heads, wide rings, where e v wraps in its reader's ring and where it does not.
+// The last row and all rows, grouped heads, and wide rings, in which e v wraps or does not.
 TEST(Payload, EveryShape) {
   for (int ring : {24, 33, 64})
     for (int serving : {1, 4})
@@ -107,7 +107,8 @@ TEST(Payload, EveryShape) {
         }
 }
 
-// From the scores' opening: window sums and carry, row sum and e v, result: three openings, where e opened has five.
+// Three openings follow that of the scores: window sums and carry, row sum and e v, result. With e opened there are
+// five.
 TEST(Payload, Openings) {
   Pair p(2, 2, 3, 12, 7, 24, 40);
   OpRig rig(4);

@@ -10,11 +10,11 @@ namespace suf::nn {
 
 namespace {
 
-constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
-constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
+constexpr double kStreamRoom = 4;  // a clamp's window, in units of the largest value seen
+constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp; 64 bits then hold its norm
 
 constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
-const char* const kQueryKey = "query_key";  // its product is read by slices, so that it may stay un-truncated
+const char* const kQueryKey = "query_key";  // its product is read by slices, so it may stay un-truncated
 
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
@@ -74,7 +74,7 @@ int Rescale::Need(int, const Edges& in) const {
   return RingOf(in[0].reach.most(), shift);
 }
 
-// A reader of x_hat alone needs no wider ring than the shift leaves.
+// Returns the built ring. A reader of x_hat alone needs no wider one than the shift leaves.
 int Rescale::Built(const Edges& in) const {
   if (Transparent()) return in[0].ring;
   if (kind == kExtend || window || form != Form::kOpen) return ring;

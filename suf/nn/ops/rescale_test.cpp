@@ -15,8 +15,8 @@ compiler::Stages StagesOf(int s) { return compiler::Stages(s); }
 
 int64_t Rounded(int64_t v, int s) { return (v + (int64_t{1} << (s - 1))) >> s; }
 
-// Every z inside the gap of an 8-bit ring, into every form; who reads the opening alone gets no wider ring than is
-// left.
+// Every z inside the gap of an 8-bit ring, into every form. A reader of the opening alone gets no wider ring than the
+// shift leaves.
 TEST(Rescale, ExactExhaustive) {
   for (int s = 1; s <= 5; ++s)
     for (int stages : {0, 1, 2})
@@ -65,7 +65,7 @@ TEST(Rescale, ExactWideRings) {
       }
 }
 
-// Left out: a view, whatever the form; nothing is dealt or sent.
+// A rescale that is left out is a view in any form: nothing is dealt or sent.
 TEST(Rescale, LeftOut) {
   for (Rescale::Kind kind : {Rescale::kOptional, Rescale::kClamp})
     for (Form form : kForms) {
@@ -77,7 +77,7 @@ TEST(Rescale, LeftOut) {
       const Ints z = gates::Range(-128, 128);
       EXPECT_EQ(rig.Run(r, {{{{256, 1}, z}, 8, form}}), z);
       EXPECT_EQ(rig.g.key_bits(), 0);
-      EXPECT_EQ(rig.g.flights(), 2);  // what the rig gives and reads
+      EXPECT_EQ(rig.g.flights(), 2);  // those of the rig
       EXPECT_EQ(r.Need(0, {}), 7);
     }
 }
@@ -98,7 +98,7 @@ TEST(Rescale, ExtendExhaustive) {
       }
 }
 
-// Every value of a 10-bit ring: inside the window exact, outside it wraps.
+// Every value of a 10-bit ring: exact inside the window, wrapping outside.
 TEST(Rescale, ClampWraps) {
   for (int stages : {1, 2})
     for (Form form : kForms)
@@ -171,12 +171,12 @@ TEST(Rescale, ChooseExactAndOptional) {
   ExpectRefused([&] { r.Choose(f, in); }, "there is no scale `result.nothing`; set it");
 
   r.kind = Rescale::kOptional, r.key = "value";
-  r.Choose(f, in);  // 64 bits hold what is behind it
+  r.Choose(f, in);  // 64 bits hold the product behind it
   EXPECT_TRUE(r.shift == 0 && r.scale == 24 && asked == 1);
   EXPECT_EQ(r.Nominal(o), 10);
   needed = 65, r.Choose(f, in);
   EXPECT_TRUE(r.shift == 14 && r.scale == 10 && asked == 2);
-  needed = 64, f.n = 33, r.Choose(f, in);  // over `merge` nobody asks
+  needed = 64, f.n = 33, r.Choose(f, in);  // over `merge` the ring ahead is not needed
   EXPECT_TRUE(r.shift == 14 && asked == 2);
   r.Choose(f, {EdgeOf(9, 0, 4)});
   EXPECT_TRUE(r.shift == 0 && r.scale == 9);
@@ -184,7 +184,7 @@ TEST(Rescale, ChooseExactAndOptional) {
   EXPECT_TRUE(r.shift == 0 && r.scale == 24);
 }
 
-// Queries and keys stay un-truncated where the option says so; no other exact rescale does.
+// Queries and keys stay un-truncated if the option says so. No other exact rescale does.
 TEST(Rescale, ChooseUntruncatedScores) {
   Options o;
   const Facts f{o};
@@ -267,7 +267,7 @@ TEST(Rescale, CheckFaults) {
                           F{[](Rescale& x, Edges&) { x.window = 3; }, "its window does not fit its rings"},
                           F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "it does not rescale"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 6; }, "it leaves no bits of its ring"}});
-  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // what the shift leaves, for readers of x_hat alone
+  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // the bits that the shift leaves, for readers of x_hat alone
   EXPECT_EQ(r.Built({EdgeOf(10, 20, 4)}), 12);
   r.form = Form::kMap;
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 12);

@@ -37,7 +37,7 @@ void ExpectFields(const Operator& op) {
 
 namespace {
 
-// The recorder sees a difference, else every round trip would pass.
+// The recorder sees a difference. Otherwise every round trip would pass.
 TEST(Recorder, SeesADifference) {
   Rescale a, b;
   a.shift = 3, b.shift = 4;
@@ -56,7 +56,7 @@ TEST(Operators, AreKnownByName) {
   ExpectRefused([] { MakeOperator(std::string(50, 'x')); }, "operator " + std::string(40, 'x') + ",");
 }
 
-// A program's own operator: one struct, one Register; a name twice is a Bug.
+// A program's own operator takes one struct and one Register. A second one of the same name is a Bug.
 struct Negate : Define<Negate> {
   static constexpr const char* kName = "negate_test";
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override {
@@ -89,7 +89,7 @@ TEST(Operators, OneOfAProgramsOwn) {
   }
 }
 
-// A wire for a product serves every reader; any other serves its own form alone, and a result none.
+// A wire for a product serves every reader. Any other wire serves its own form alone, and a result serves none.
 TEST(Operators, ReadWiresInTheirForm) {
   gates::Rig g;
   const SharedWire<kPub> both = g.Both({1}, 8);
@@ -109,7 +109,7 @@ TEST(Operators, ReadWiresInTheirForm) {
   EXPECT_EQ(RingBits(map), 8);
 }
 
-// Scores are no rows, and packed pairs no square: a plan that says otherwise is refused before anybody reads it so.
+// Scores are no rows, and packed pairs no square. A plan that says otherwise is refused before it is read so.
 TEST(Operators, ReadWhatLiesAsTheyWant) {
   auto refuses = [](Graph g, const char* words) {
     Plan p;

@@ -1,5 +1,5 @@
-// Operators on some rows of a text: what they make is those rows of what they make of all. Attention reads k and v of
-// all rows; a causal one takes the last row alone, a decoder's new token.
+// Operators on some rows of a text: their results are those rows of the result on all. Attention reads k and v of all
+// rows. Causal attention takes the last row alone, a decoder's new token.
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/ops/map.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr int kTokens = 6;
 constexpr int64_t kOwnHeads = 4, kServing = 2, kOf = 3;
 
-// Rows [from, from + rows).
+// The rows [from, from + rows).
 struct Part {
   int from, rows;
 };
@@ -22,7 +22,7 @@ std::vector<Part> PartsOf(bool causal) {
   return {std::begin(kParts), std::end(kParts)};
 }
 
-// These rows of (heads, n, ..).
+// Returns these rows of (heads, n, ..).
 Ints Cut(const Ints& all, int64_t heads, Part p) {
   const int64_t of = int64_t(all.size()) / heads / kTokens;
   Ints v;
@@ -39,7 +39,7 @@ struct PartRig : OpRig {
   explicit PartRig(Part p) : OpRig(kTokens) { from = p.from, rows = p.rows; }
 };
 
-// q of the rows and k of all; apart, or both in one input. The other rows' relative biases are not read.
+// Scores read q of the rows and k of all, apart or both in one input. Relative biases of other rows are not read.
 TEST(Rows, Scores) {
   for (bool causal : {false, true})
     for (bool relative : {false, true})
@@ -149,7 +149,7 @@ TEST(Rows, LookupByPosition) {
   }
 }
 
-// The last row of a text is the last of these rows, where it is among them.
+// The last row of a text is the last of these rows, if it is among them.
 TEST(Rows, Pool) {
   for (auto kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
     nn::Pool pool;
@@ -165,7 +165,7 @@ TEST(Rows, Pool) {
   }
 }
 
-// What no reading is made for: rows beyond the text; some rows of a causal one that are not the last.
+// No reading takes rows beyond the text, or rows of a causal text that are not the last one.
 TEST(Rows, Refusals) {
   pfss::Trace t;
   auto at = [&](int from, int rows) { return Emission{t, kTokens, false, Form::kOpen, "7", "y", from, rows}; };

@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-// Sides: where q and k of a head lie in the inputs' rows.
+// The places of q and k of a head in the inputs' rows.
 template <class T>
 struct Sides {
   const T *q, *k;
@@ -112,7 +112,7 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
   SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == n);
-  for (int i : {0, 1})  // of an input that holds both, its own part
+  for (int i : {0, 1})  // takes the own part of an input that holds both
     if (in[i].shape()[1] == q_cols + k_cols)
       in[i] = Map(in[i], [&](auto v) { return Between(v, 1, i ? q_cols : 0, i ? q_cols + k_cols : q_cols); });
   SharedWire<kPub> q = Map(in[0], [&](auto v) { return split(v, heads); });

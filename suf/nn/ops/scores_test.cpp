@@ -12,7 +12,7 @@ Scores Make(int heads, int serving, int64_t head_dim, bool causal, int ring) {
   return s;
 }
 
-// The pairs j <= i of (heads, n, n).
+// Returns the pairs j <= i of (heads, n, n).
 Ints Packed(const IntArray& y) {
   const int64_t n = y.cols();
   Ints v;
@@ -21,7 +21,7 @@ Ints Packed(const IntArray& y) {
   return v;
 }
 
-// By hand; q (n, heads head_dim), k (n, serving head_dim).
+// Returns the scores, computed by hand, for q (n, heads head_dim) and k (n, serving head_dim).
 Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tensor* bias) {
   Ints y;
   for (int64_t h = 0; h < s.heads; ++h)
@@ -37,7 +37,7 @@ Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tenso
   return y;
 }
 
-// Every pair of 6-bit numbers, in rings as wide and narrower; no key, one flight.
+// Every pair of 6-bit numbers, in rings as wide and narrower. No key, one flight.
 TEST(Scores, Exhaustive) {
   for (bool causal : {false, true})
     for (Form form : kForms)
@@ -49,7 +49,7 @@ TEST(Scores, Exhaustive) {
         if (causal) rig.order = Packed;
         const Ints got = rig.Run(s, {{{{64, 1}, q}, 6, Form::kProduct}, {{{64, 1}, q}, 6, Form::kProduct}});
         EXPECT_EQ(got, Meant(s, 64, q, q, nullptr));
-        EXPECT_EQ(got.size(), causal ? 65u * 32u : 4096u);  // later positions are not there
+        EXPECT_EQ(got.size(), causal ? 65u * 32u : 4096u);  // without later positions
         EXPECT_EQ(rig.g.sent("y"), int64_t(got.size()) * ring * (form == Form::kMap ? 1 : 2));
         EXPECT_EQ(rig.key_bits(got.size()), form == Form::kOpen ? 0 : int64_t(got.size()) * ring);
       }

@@ -1,4 +1,4 @@
-// Softmax about a predicted shift.
+// Softmax with a predicted shift.
 #include <cmath>
 
 #include "suf/gates/function.hpp"
@@ -9,7 +9,7 @@
 namespace suf::nn {
 namespace {
 
-// A table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
+// Returns a table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
 Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   Softmax s;
   s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = shift, s.index = index;
@@ -23,7 +23,7 @@ Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   return s;
 }
 
-// By hand; scores (heads, n, n), shifts (n, heads).
+// Returns e, computed by hand, for scores (heads, n, n) and shifts (n, heads).
 Ints Meant(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts) {
   Ints y;
   const int64_t heads = int64_t(s.offset.size()), four = s.own.empty() ? 0 : 4;
@@ -54,7 +54,7 @@ std::vector<Given> Inputs(const Softmax& s, int64_t n, const Ints& score, const 
 
 Ints Signed(size_t count, int bits, uint64_t seed) { return Numbers(count, (int64_t{1} << (bits - 1)) - 1, seed); }
 
-// Every score at every mask: 32 times as many scores as there are pairs of both, in a window of 5 bits.
+// Every score at every mask, in a window of 5 bits: 32 times as many scores as there are pairs of both.
 TEST(PredictedShift, Exhaustive) {
   for (auto [stages, openings] : {std::pair{compiler::Stages::kOne, compiler::Openings::kWide},
                                   {compiler::Stages::kTwo, compiler::Openings::kWide},
@@ -70,7 +70,7 @@ TEST(PredictedShift, Exhaustive) {
   }
 }
 
-// In every form, with scores of one's own and without, one token too.
+// Every form, with and without a row's own scores, and also a single token.
 TEST(PredictedShift, EveryShape) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
@@ -89,7 +89,7 @@ TEST(PredictedShift, EveryShape) {
         }
 }
 
-// Coefficients that are all 0, of one kind or both, take nothing; no coefficient at all has a finer scale.
+// Coefficients that are all 0, of one kind or both, change nothing. Without any coefficients the scale is coarser.
 TEST(PredictedShift, CoefficientsOfZero) {
   const int64_t heads = 4, n = 3;
   for (int kind : {0, 1, 2}) {
@@ -103,7 +103,7 @@ TEST(PredictedShift, CoefficientsOfZero) {
   }
 }
 
-// Bits with window sums, carry, e; in one stage the carry's monomials are words.
+// Bits with window sums, carry, e. In one stage the carry's monomials are words.
 TEST(PredictedShift, Flights) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
@@ -115,7 +115,7 @@ TEST(PredictedShift, Flights) {
         }
 }
 
-// Scores of un-truncated queries and keys: a slice of 40 bits below a place; tables and trees.
+// Scores of un-truncated queries and keys: a slice of 40 bits below a place, with tables and trees.
 TEST(PredictedShift, WideRings) {
   for (int shift : {24, 32, 41})
     for (int index : {10, 11, 13})
@@ -145,7 +145,7 @@ TEST(PredictedShift, WholeWindow) {
   }
 }
 
-// What calibration must see: places about the end of the table, and a row beyond the peak by its head.
+// Calibration must see places about the end of the table, and a row beyond the peak by its head.
 TEST(PredictedShift, TellsItsWatch) {
   Softmax s = MakeShift(2, true, 2, 4, false);
   s.offset = {0, 4}, s.peak = 4;
@@ -226,8 +226,8 @@ TEST(PredictedShift, Choose) {
       "the limit is 2^16; lower `shift_slice`");
 }
 
-// Softmax by both forms, against real numbers, where the predicted shift is off by up to two nats. A common factor of a
-// row may be as wrong as a piece of 1 / row sum is long; the direction has an error of a place's half.
+// Compares softmax in both forms with real numbers, while the predicted shift is off by up to two nats. A common factor
+// of a row may be wrong by a piece of 1 / row sum. The direction has an error of half a place.
 TEST(PredictedShift, IsTheSoftmax) {
   const int64_t n = 24, heads = 3, head_dim = 16;
   const double unit = 4, score_scale = 0x1p16;
@@ -258,7 +258,7 @@ TEST(PredictedShift, IsTheSoftmax) {
   }
 }
 
-// Every score in a row of two: entries, and the row sum that the weighted sum takes for granted.
+// Every score in a row of two. Checks entries, and the row sum on which the weighted sum relies.
 TEST(PredictedShift, BoundIsSound) {
   const int64_t heads = 32 * 32;
   Softmax s = MakeShift(heads, false, 2, 3, false);

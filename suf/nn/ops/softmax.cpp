@@ -16,14 +16,14 @@ using pfss::Sec;
 
 namespace {
 
-// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at
-// least kAbove of a level above it.
+// Windows have spare range for texts unlike the calibration texts. The part kBelow of a score window's spare range lies
+// under it. At least kAbove of a level lies above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 constexpr int64_t kMostOwn = 1 << 8;                  // sixteenths
-constexpr double kFinite = 300;  // largest exponent of the float model: a sum of a row's powers stays a number
+constexpr double kFinite = 300;  // largest exponent of the float model, so that the sum of a row's powers is finite
 
-// Rows: how many scores of row i are there.
+// Returns how many scores row i has.
 int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
 
 const char* const kForms[] = {"maximum", "shift"};
@@ -43,7 +43,7 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
   return y;
 }
 
-// Scores and row maxima of every head; scores less their shifts.
+// Records scores and row maxima of every head, and scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, n_heads = x[0]->shape[0];
   std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
@@ -86,13 +86,14 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
   const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
-  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
+  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores have many digits
   const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();
   for (size_t h = 0; h < score.size(); ++h) {
     double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
-    if (first * one + width < score[h].high + kAbove * one) ++first;  // few levels: rounding down took the room above
+    // With few levels, rounding down took the spare range above.
+    if (first * one + width < score[h].high + kAbove * one) ++first;
     offset.push_back(-(int64_t(first) << (step + in[0].scale)));
     least = std::min(least, row_max[h].low / one - first);
   }
@@ -104,7 +105,7 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
 
 Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
   widths->push_back({"score", window() - 1, nullptr, 61, true});
-  // length: of a row, the sum of its entries
+  // the length of a row is the sum of its entries
   if (by == kShift) return {c.n, double(MostOf(table)) * c.n, {double(MostOf(table))}, {}, {}};
   const double most = double(MostOf(high_table)) * double(MostOf(low_table));
   return {c.n, most * c.n, {most}, {}, {}, std::ldexp(1.0, scale - 1)};

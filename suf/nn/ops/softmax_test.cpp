@@ -8,7 +8,7 @@
 namespace suf::nn {
 namespace {
 
-// Scores of 7 bits, levels of 3, digits of 2.
+// Returns a softmax with scores of 7 bits, levels of 3 and digits of 2.
 Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   Softmax s;
   s.causal = causal, s.ring = ring, s.shift = shift, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
@@ -17,7 +17,7 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   return s;
 }
 
-// By hand, later positions 0.
+// Returns e, computed by hand, with 0 for later positions.
 Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
   Ints y;
   const uint64_t mask = (uint64_t{1} << s.window()) - 1;
@@ -47,7 +47,7 @@ Given Input(const Softmax& s, int64_t heads, int64_t n, const Ints& z, int ring)
   return x;
 }
 
-// Every score in every place, in every form, one token too.
+// Every score in every place and every form, and also a single token.
 TEST(Softmax, Exhaustive) {
   for (bool causal : {false, true})
     for (Form form : kForms)
@@ -95,7 +95,7 @@ TEST(Softmax, WideRings) {
       }
 }
 
-// What calibration must see: scores about the window's middle, and row maxima under the floor.
+// Calibration must see scores about the window's middle, and row maxima under the floor.
 TEST(Softmax, TellsItsWatch) {
   Softmax s = MakeSoftmax(1, true, 15);
   OpRig rig(2);
@@ -136,7 +136,7 @@ Softmax Chosen(int scale, std::vector<Range> score, std::vector<Range> row_max, 
   return s;
 }
 
-// Two heads: a window of 32 places each head's scores, with 0.6 of the room under them.
+// Two heads, each with a window of 32 places for its scores and 0.6 of the spare range under them.
 TEST(Softmax, Choose) {
   const Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
   EXPECT_EQ(s.scale, 18);  // exp_high and exp_low
@@ -156,7 +156,7 @@ TEST(Softmax, Choose) {
   ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
 }
 
-// Every pair of scores in a row of two: entries, and the row sum that the weighted sum takes for granted.
+// Every pair of scores in a row of two. Checks entries, and the row sum on which the weighted sum relies.
 TEST(Softmax, BoundIsSound) {
   const int64_t heads = 128 * 64;
   Softmax s = MakeSoftmax(heads, false, 40);

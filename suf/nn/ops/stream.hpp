@@ -1,12 +1,12 @@
-// What joins and ends branches: product, sum, pool, result. (docs/mathematics.md#residual-streams)
+// The operators that join and end branches: product, sum, pool, result. (docs/mathematics.md#residual-streams)
 #pragma once
 #include "suf/nn/op.hpp"
 
 namespace suf::nn {
 
-// x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element. Gates:
-//   kOpened: x is opened.
-//   kSummands: x is not, where its operator can give that: a flight fewer. (docs/mathematics.md#unopened)
+// x y elementwise, for two wires inside their gaps. One flight; at most 7 words of key an element. Gates:
+// * kOpened: x is opened.
+// * kSummands: x is not opened, if its operator can give summands: a flight fewer. (docs/mathematics.md#unopened)
 struct Product : Define<Product> {
   static constexpr const char* kName = "product";
   enum Gate : uint8_t { kOpened, kSummands };
@@ -24,8 +24,8 @@ struct Product : Define<Product> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads
-// a norm, so each is bounded by a constant and the stream by the sum.
+// x + y, the residual stream: a sum of opened wires. It costs no key, message or flight, because masks add. Every
+// branch reads a norm, so a constant bounds each branch and their sum bounds the stream.
 struct Add : Define<Add> {
   static constexpr const char* kName = "add";
   bool centred[2] = {false, false};  // before folding only: an input loses its mean
@@ -44,7 +44,7 @@ struct Add : Define<Add> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// The sum of a text's rows, or one of them: a linear view of the wire.
+// The sum of a text's rows, or one of its rows: a linear view of the wire.
 struct Pool : Define<Pool> {
   static constexpr const char* kName = "pool";
   enum Kind : uint8_t { kSum, kFirst, kLast };

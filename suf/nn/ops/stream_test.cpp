@@ -51,7 +51,7 @@ TEST(Product, WideRings) {
     }
 }
 
-// Every pair of bytes at two scales; no key, no message, no flight, in whatever form both are read.
+// Every pair of bytes at two scales, in whatever form both are read. No key, no message, no flight.
 TEST(Add, Exhaustive) {
   for (Form form : kForms)
     for (int up : {0, 3})
@@ -67,7 +67,7 @@ TEST(Add, Exhaustive) {
         const Ints got = rig.Run(a, {{{{1024, 1}, x}, 8, form}, {{{1024, 1}, y}, ring - up, form}});
         for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], gates::Number(uint64_t(x[i] + y[i] * (1 << up)), ring));
         EXPECT_EQ(rig.key_bits(1024), 0);
-        EXPECT_EQ(rig.g.flights(), 2);  // what the rig gives and reads
+        EXPECT_EQ(rig.g.flights(), 2);  // those of the rig
       }
 }
 
@@ -105,7 +105,7 @@ TEST(Pool, EveryKindAndForm) {
         }
 }
 
-// Every z inside the gap; P1 alone learns it.
+// Every z inside the gap. P1 alone learns it.
 TEST(Result, Exhaustive) {
   for (int s = 1; s <= 5; ++s)
     for (int ring : {8 - s, 9, 33}) {

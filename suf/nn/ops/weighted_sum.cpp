@@ -14,10 +14,10 @@ namespace suf::nn {
 
 namespace {
 
-// Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
-// stay below that part, whose largest sums are rare.
+// For a predicted shift: bits between the calibrated sums and the ends of the table's fine part, below and above. The
+// reciprocal keeps its bits up to kSumRoom bits above that part, whose largest sums are rare.
 constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
-constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
+constexpr int kMostCap = 12;  // sums are recorded for entries cut at 1 to 2^kMostCap
 
 double One(int bits) { return std::ldexp(1.0, bits); }
 
@@ -45,7 +45,7 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
   return y;
 }
 
-// Sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
+// Records the sums of rows whose entries are cut at 2^k, by k. The softmax's options say which k counts.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& sums = (*seen)["row_sum"];
   sums.resize(kMostCap + 1);
@@ -65,9 +65,9 @@ void WeightedSum::Verify(const std::string& where) const {
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
-  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
+  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which a sum may pass its top
   floor = 0, top = row_sum;
-  if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
+  if (in[0].reach.row == 0 && c.seen) {  // under a predicted shift a sum may have any size
     const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
     const Range& sum = c.seen->at("row_sum").at(size_t(cap));
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
@@ -177,7 +177,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
 }
 
-// o = F(S) (eV_hat - r): shares of F(S) and F(S) r by one DCF at S's mask, whose payload is (1, r).
+// o = F(S) (eV_hat - r). One DCF at S's mask, whose payload is (1, r), gives shares of F(S) and F(S) r.
 AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
   pfss::Trace& t = emission.t;
   const int64_t n = emission.n, own = emission.rows;
@@ -222,8 +222,8 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
 }
 
 int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
-  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
-  // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
+  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and its wrap.
+  // A pair has the words that scale an entry of e, and the owed one. An entry of v has these times its mask.
   const int64_t pairs = n * 4 * product, entries = n * head_dim * 3 * product;
   return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }

@@ -19,7 +19,7 @@ WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int prod
   return s;
 }
 
-// Rows of (heads head_dim) as they lie in the wire, (heads, n, head_dim).
+// Returns rows of (heads head_dim) in the order of the wire, (heads, n, head_dim).
 std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   return [heads](const IntArray& y) {
     const int64_t of = y.cols() / heads;
@@ -31,7 +31,7 @@ std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   };
 }
 
-// By hand, in the wire's order.
+// Returns the result, computed by hand, in the wire's order.
 Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
   const func::Suf recip = func::FromGroups("recip", s.recip, s.row_sum, 64);
   Ints y;
@@ -53,12 +53,12 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
 
 int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
   const int past = std::max(0, s.ring - s.product);
-  // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
+  // A row has the reciprocal and its word. A value has r, twice b, and an owed word if the new mask's shares are read.
   return rows * (RowOf(s.recip, s.row_sum, s.ring, s.rows).KeyBits(true)) +
          values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
 }
 
-// Every row of two weights below 8 and every pair of values in [-4, 4), a head each.
+// Every row of two weights below 8 and every pair of values in [-4, 4], with a head for each.
 TEST(WeightedSum, Exhaustive) {
   const int64_t n = 2, heads = 64 * 64 / 2;
   for (auto [form, rows] : {std::pair{Form::kOpen, kRows[0]},
@@ -84,7 +84,7 @@ TEST(WeightedSum, Exhaustive) {
 }
 
 TEST(WeightedSum, Flights) {
-  // its pieces have one place each, so that two stages cut nothing
+  // its pieces have one place each, so two stages cut nothing
   for (Form form : kForms)
     for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
       WeightedSum s = Make(1, 1, 1, 4, 8, 16);
@@ -100,7 +100,7 @@ TEST(WeightedSum, Flights) {
     }
 }
 
-// Grouped or not, one token too, inputs wider than the product.
+// Grouped or not, also with one token, for inputs wider than the product.
 TEST(WeightedSum, EveryShape) {
   for (int k : kWideRings)
     for (int serving : {1, 2, 4})
@@ -153,13 +153,13 @@ TEST(WeightedSum, Choose) {
   for (const func::Group& g : s.recip)
     for (size_t i = 0; i < g.values.size(); ++i) {
       const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w);
-      if (x < 0x1p17) continue;  // under what a row's maximum gives
+      if (x < 0x1p17) continue;  // below the least sum with a row's maximum
       ASSERT_NEAR(double(g.values[i]) / (one / x), 1, 0.02);
     }
 }
 
-// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to eight times the largest, above
-// that never above 1 / sum; a sum of 0 leaves nothing.
+// With a predicted shift, the table follows the calibrated sums. It is fine from 2^-4 of the least to eight times the
+// largest, and above that never above 1 / sum. A sum of 0 gives 0.
 TEST(WeightedSum, ChooseBehindAShift) {
   const Options o;
   const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
@@ -189,7 +189,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
   const Bounded b = BoundOf(s, 256, in);
   EXPECT_LE(b.reach.most(), 50 * one * 1.02);
   auto edges = in;
-  edges[0].reach.row = 0x1p17;  // of a maximum
+  edges[0].reach.row = 0x1p17;  // with a maximum
   s.Choose(f, edges);
   EXPECT_EQ(s.floor, 0);
   EXPECT_EQ(s.top, 29);
@@ -207,7 +207,8 @@ TEST(WeightedSum, See) {
   EXPECT_EQ(seen.at("row_sum")[1].high, 3);  // entries cut at 2
 }
 
-// A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
+// A row of zeros gives zeros, in real numbers and by the protocol. An observer is notified of it, and of a sum at the
+// top.
 TEST(WeightedSum, RowOfZeros) {
   WeightedSum s = Make(2, 2, 1, 6, 12, 24);
   s.floor = 2, s.top = 4;
@@ -225,7 +226,7 @@ TEST(WeightedSum, RowOfZeros) {
   EXPECT_EQ(FloatOf(real, 1, w, {{{1, 1, 1}, {0}}, {{1, 1}, {8}}}).at, (Reals{0}));
 }
 
-// Every row of weights whose sum is within reach, and every row of values: the result, and what is inside.
+// Every row of weights whose sum is within reach, and every row of values: the result, and the values inside.
 TEST(WeightedSum, BoundIsSound) {
   Options o;
   o.Set("recip_pieces", 2), o.Set("recip_bits", 2);
@@ -246,7 +247,7 @@ TEST(WeightedSum, BoundIsSound) {
         }
 }
 
-// Images: every head of q has a y of its own, in the columns of the head that serves it.
+// Every head of q has an image with its own y, in the columns of the head that serves it.
 TEST(WeightedSum, BoundHandsOnImages) {
   Edges in{EdgeOf(3, 0, 4, {2, 12, {8}, {}, {}}),
            EdgeOf(2, 0, 4, {4, 9, Reals(4, 5.0), {{3, 0, 4, 0, 7}}, {{0.5, 4}}})};
@@ -272,7 +273,7 @@ TEST(WeightedSum, FieldsAndCheck) {
     s.rows = rows;
     ExpectFields(s);
   }
-  // the search may take each of them
+  // the search may choose each of them
   Knob k = s.Knobs().at(0);
   EXPECT_EQ(k.name, "rows");
   EXPECT_EQ(k.options, (std::vector<std::string>{"StepDcf", "RowLut", "RowLut/2", "RowLut/tree", "RowLut/tree/2"}));

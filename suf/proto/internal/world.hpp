@@ -1,5 +1,5 @@
-// For tests of sessions: dealer, stores and links in one process. The "inference" is a stand-in whose keys show that
-// each party's K_p is the one the dealer used.
+// Fixtures for tests of sessions: dealer, stores and links in one process. The "inference" is a stand-in. It checks
+// that each party holds the K_p that the dealer used.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -24,7 +24,7 @@ inline BundlePlan TestPlan(uint8_t salt = 1) {
   return p;
 }
 
-// Party p's body starts with H(K_{1-p}) and with B's seed.
+// Writes bodies; that of party p starts with H(K_{1-p}).
 inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p = 0; p < 2; ++p) {
     Bytes body(p ? kBody1 : kBody0);
@@ -34,7 +34,7 @@ inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to
   }
 }
 
-// Each party proves its K_p to the other, which compares with what the dealer put into its own body.
+// Stands in for an inference. Each party proves its K_p to the other, which compares with the start of its own body.
 inline void TestRun(Inference& inf) {
   net::Channel& ch = inf.channel();
   bool p1 = ch.self().role == Role::kData;
@@ -53,7 +53,7 @@ inline void TestRun(Inference& inf) {
   }
 }
 
-// A dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
+// A dealer service and the stores of both parties. Each link to the dealer is an in-process pair with a thread.
 struct World {
   Scratch dir;
   std::optional<store::DealerState> state;
@@ -126,7 +126,7 @@ struct World {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
   }
   std::exception_ptr model_error;
-  // P0 in a thread, `p1` here with the other end.
+  // Runs P0 in a thread, and `p1` here with the other end.
   void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
     auto pair = net::InProcessPair(kId[0], kId[1], timeout);
     model_error = nullptr;
@@ -149,12 +149,12 @@ struct World {
     Join();
     if (error) std::rethrow_exception(error);
   }
-  // Whether `count` bundles are dealt, waited for.
+  // Waits until `count` bundles are dealt; returns whether they were.
   bool Dealt(size_t count) {
     std::unique_lock lock(m);
     return changed.wait_for(lock, timeout, [&] { return dealt.size() >= count; });
   }
-  // A session of these lengths; with `ahead` each is announced before the one before it runs.
+  // Runs a session of these lengths. With `ahead` each job is announced before the previous one runs.
   void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);

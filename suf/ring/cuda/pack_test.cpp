@@ -1,5 +1,5 @@
-// Packed bits on a device against the processor's, and long elements against the definition. Outputs are poisoned
-// before and have guards.
+// Packed bits on a device against the processor's, and long elements against the definition. Outputs are poisoned first
+// and lie between guards.
 #include "suf/ring/cuda/pack.hpp"
 
 #include <gtest/gtest.h>
@@ -20,11 +20,11 @@ using exec::cuda::Queue;
 constexpr size_t kGuard = 64, kMost = 40 << 20;
 constexpr uint8_t kPoison = 0xa5;
 
-// Device: memory for one input and one output, made once.
+// A fixture with device memory for one input and one output.
 class Packing : public testing::Test {
  protected:
-  // Ran: what f(input, output, stream) writes to `bytes` bytes at an address that is `skew` beyond a multiple of 256;
-  // the input lies at such an address, too.
+  // Returns the `bytes` bytes that f(input, output, stream) writes at an address `skew` beyond a multiple of 256. The
+  // input lies at an address `in_skew` beyond one.
   template <class F>
   Bytes Ran(const Bytes& input, size_t in_skew, size_t bytes, size_t skew, F f) {
     EXPECT_LE(std::max(input.size(), bytes) + 1024, kMost);
@@ -112,7 +112,7 @@ TEST_F(Long, EqualsTheDefinition) {
   }
 }
 
-// More threads than one block and one wave of them.
+// More threads than fit into one block and into one wave.
 TEST_F(Short, ManyElements) {
   std::mt19937_64 rng(5);
   const size_t n = 3000001;

@@ -1,5 +1,5 @@
-// products_bench: limbs, products and packed bits, each verified before it is timed. One JSON line a measurement; times
-// are medians of replays of a graph that asks twenty times.
+// products_bench: limbs, products and packed bits, each verified before it is timed. Prints one JSON line per
+// measurement. Times are medians of replays of a graph of twenty repetitions.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -21,7 +21,7 @@ using exec::cuda::Mark;
 using exec::cuda::Memory;
 using exec::cuda::Queue;
 
-// Of what f(stream) asks for once.
+// Returns the microseconds of the work that f(stream) submits once.
 double Micros(const std::function<void(Stream)>& f) {
   constexpr int kTimes = 20, kRuns = 9, kWarm = 2;
   exec::cuda::Graph graph;
@@ -44,7 +44,7 @@ double Micros(const std::function<void(Stream)>& f) {
 
 template <class T>
 Memory On(const std::vector<T>& x) {
-  Memory out(x.size() * sizeof(T) + 32);  // what reads packed bits may look beyond
+  Memory out(x.size() * sizeof(T) + 32);  // reads of packed bits may go beyond the end
   const Queue q;
   exec::cuda::Upload(out.data(), x.data(), x.size() * sizeof(T), q.stream());
   q.Wait();
@@ -63,7 +63,8 @@ struct Shape {
   size_t batch = 1;
 };
 
-// A product of random words; weight_bytes: of signed words on the right, 0 if they are like those on the left.
+// Times a product of random words. `weight_bytes` is the size of signed words on the right, 0 if they are like those on
+// the left.
 void Time(const Shape& x, int bits, int weight_bytes) {
   const int bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
   const size_t m = size_t(x.m), n = size_t(x.n), depth = size_t(x.depth), words = x.batch * m * n;
@@ -91,7 +92,7 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   };
   const Queue q;
   exec::cuda::Set(c.data(), 0xa5, c.size(), q.stream());
-  right(q.stream()), left(q.stream()), product(q.stream());  // parts add to what is zero: products alone add up
+  right(q.stream()), left(q.stream()), product(q.stream());  // the splits clear the sums; products alone would add up
   q.Wait();
   const Bytes got = Back(c.data(), c.size());
   for (int i = 0; i < 300; ++i) {
@@ -113,7 +114,7 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   std::fflush(stdout);
 }
 
-// n elements of k bits, at a string's odd byte.
+// Times packing of n elements of k bits, at an odd byte of a string.
 void TimePacking(size_t n, int k) {
   const int bytes = k > 64 ? (k + 63) / 64 * 8 : k <= 8 ? 1 : k <= 16 ? 2 : k <= 32 ? 4 : 8;
   const size_t packed = (n * size_t(k) + 7) / 8;

@@ -1,4 +1,4 @@
-// Products and limbs against a plain product of words on the host. Outputs are poisoned before and have guards.
+// Products and limbs against a plain product of words on the host. Outputs are poisoned first and lie between guards.
 #include "suf/ring/cuda/products.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Guarded {
     queue_.Wait();
   }
   uint8_t* data() const { return memory_.data() + kGuard; }
-  // Once all queues are done; the guards must be as they were.
+  // Reads the bytes, after all queues are done. The guards must be unchanged.
   Bytes Read() const {
     Bytes all(memory_.size());
     exec::cuda::Download(all.data(), memory_.data(), all.size(), queue_.stream());
@@ -51,7 +51,7 @@ class Guarded {
   size_t bytes_;
 };
 
-// Words of `bytes` bytes, `is_signed` or not, as (batch, rows, depth) or, transposed, (batch, depth, rows).
+// An operand of words of `bytes` bytes, signed or not, as (batch, rows, depth) or, if transposed, (batch, depth, rows).
 struct Operand {
   int bytes = 8;
   bool is_signed = false, transposed = false, splat = false;
@@ -61,7 +61,7 @@ struct Case {
   int m, depth, n;
   Operand a = {}, b = {};
   bool ones = false;  // all bits of all words are set
-  int c_bytes = 0;    // 0: the smallest
+  int c_bytes = 0;    // 0 for the smallest
 };
 
 int BytesFor(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
@@ -72,7 +72,7 @@ uint64_t WordAt(const Bytes& v, int bytes, bool is_signed, size_t i) {
   return is_signed ? uint64_t(Signed(x, 8 * bytes)) : x;
 }
 
-// Its words in the order of (batch, rows, depth), and what Split makes of them on the device.
+// A matrix: its words in the order of (batch, rows, depth), and their planes on the device, made by Split.
 struct Matrix {
   std::vector<uint64_t> words;
   Limbs form;
@@ -126,7 +126,7 @@ void Check(const Case& c, int bits) {
   }
 }
 
-// The words that a ring of so many bits has.
+// Returns an operand with the words of a ring of `bits` bits.
 Operand Words(int bits, bool transposed = false, size_t batch = 1) {
   return {BytesFor(bits), false, transposed, false, batch};
 }
@@ -182,7 +182,7 @@ TEST(Products, LongSumsAreExact) {
   }
 }
 
-// A graph that is replayed writes its result each time, whatever was there.
+// A graph that is replayed writes its result each time, over any earlier bytes.
 TEST(Products, GraphsAreReplayed) {
   std::mt19937_64 rng(4);
   for (int bits : {16, 32, 64}) {

@@ -1,6 +1,6 @@
-// Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in blocks
-// while it arrives, and one that nobody waits for is read only where it is small or its reader has posted room for it.
-// Beyond that it stops reading, and TCP holds the peer up.
+// Frames over a Pipe. Memory follows the bytes that arrived, never the length in a header: a frame grows in blocks
+// while it arrives. A frame that no call waits for is read only if it is small or its buffer is posted. Otherwise the
+// channel stops reading, and TCP stops the peer.
 #pragma once
 #include <array>
 #include <deque>
@@ -8,19 +8,19 @@
 #include <memory>
 
 #include "suf/net/channel.hpp"
-#include "suf/net/internal/pipe.hpp"
-#include "suf/net/internal/stream.hpp"
+#include "suf/net/pipe.hpp"
+#include "suf/net/stream.hpp"
 
 namespace suf::net {
 
-inline constexpr size_t kAheadFrames = 8, kAheadBytes = 4096;  // read before anybody waits, outside an inference
-inline constexpr size_t kFrameCost = 64;                       // memory of a frame beside its payload
-inline constexpr Millis kLinger{1000};                         // at most, for a peer's last words
+inline constexpr size_t kAheadFrames = 8, kAheadBytes = 4096;  // read ahead of any call, outside an inference
+inline constexpr size_t kFrameCost = 64;                       // memory of a frame besides its payload
+inline constexpr Millis kLinger{1000};                         // the longest wait for a peer's last frames
 
 class TlsChannel final : public Channel {
  public:
-  // The memory ahead of the bytes that came is a block, staging_ and what OpenSSL holds: below 64 KiB for a stranger,
-  // below 1 MiB after.
+  // The memory beyond the bytes that arrived is a block, staging_ and OpenSSL's buffers. It is below 64 KiB for a
+  // stranger and below 1 MiB later.
   static constexpr size_t kStrangerBlock = 8 << 10, kBlock = 768 << 10;
 
   TlsChannel(std::shared_ptr<Pipe> pipe, Identity self, Identity peer, const Hash& exporter, Millis timeout)
@@ -30,21 +30,22 @@ class TlsChannel final : public Channel {
   bool PeerGone(size_t due) override;
   void Reach(Stage stage) noexcept override;
   void Unpost() override;
-  // Spread: long frames of keys, masked weights and inferences go over these connections as well from now on; each has
-  // an exporter of its own. Both ends call it, with the same ones in the same order, before there is such a frame.
+  // A further connection and its own exporter.
   struct Side {
     std::shared_ptr<Pipe> pipe;
     Hash exporter;
   };
+  // Sends long frames of keys, masked weights and inferences over these connections as well from now on. Both ends call
+  // it with the same connections in the same order, before there is such a frame.
   void Spread(std::vector<Side> sides);
-  // The pipe, of which nothing was read that nobody took; the channel is over.
+  // Returns the pipe and ends the channel. Ends the session if bytes were read that no call has taken.
   std::shared_ptr<Pipe> Hand();
-  // held: memory of frames that nobody took yet, and of the one that is arriving.
+  // Returns the memory of frames that no call has taken yet, and of the one that is arriving.
   size_t held() const;
 
  private:
-  // What may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, so many frames that
-  // nobody took yet, with so many bytes in all.
+  // The limit of reading. If `one`, only the frame that a call waits for may be read, of at most `bytes`. Otherwise at
+  // most `frames` frames may wait to be taken, with `bytes` bytes in all.
   struct Window {
     bool one;
     size_t frames, bytes;
@@ -66,7 +67,7 @@ class TlsChannel final : public Channel {
   bool Read(const Window& w);
   void Parse(const Window& w);
   size_t Rest() const { return length_ - before_ - filled_; }
-  // Whether such a frame goes over all streams; then length_ is that of our share of it.
+  // Whether such a frame goes over all streams. Then length_ is the length of our share.
   bool Spreads(uint16_t kind, size_t bytes) const;
   bool Match();
   void QueueShare(View payload, size_t from, size_t to, std::error_code* error);
@@ -81,16 +82,17 @@ class TlsChannel final : public Channel {
   void Forget();
 
   std::shared_ptr<Pipe> pipe_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // beside pipe_
-  Share share_;                                   // of pipe_
+  std::vector<std::unique_ptr<Stream>> streams_;  // besides pipe_
+  Share share_;                                   // the share of pipe_
   std::array<uint8_t, kRecord + kFrameHeader> staging_;
-  View staged_;  // in staging_: came, and not parsed yet
+  View staged_;  // in staging_: arrived and not parsed yet
   std::array<uint8_t, kFrameHeader> header_;
   size_t header_bytes_ = 0;
-  bool have_header_ =
-      false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload, or target_
-  Posted* target_ = nullptr;  // the posted frame that is on its way
-  bool spread_ = false;       // it goes over all streams; without a target nothing of it is read
+  // Whether frame_ is arriving. It has length_ bytes, of which before_ are in blocks_ and filled_ in its payload or in
+  // target_.
+  bool have_header_ = false;
+  Posted* target_ = nullptr;  // the posted frame that is arriving
+  bool spread_ = false;       // it goes over all streams; without a target none of it is read
   Frame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
@@ -99,7 +101,7 @@ class TlsChannel final : public Channel {
   std::error_code read_error_;
   bool lingers_ = false;
   std::deque<Frame> inbox_;
-  size_t inbox_bytes_ = 0;  // payloads
+  size_t inbox_bytes_ = 0;  // of the payloads
 };
 
 }  // namespace suf::net

@@ -1,5 +1,5 @@
-// One TCP connection and the TLS on it, driven by poll in the calling thread: nothing waits beyond its deadline, what
-// is written leaves in few system calls, and another thread may end it.
+// One TCP connection with TLS, driven by poll in the calling thread. Every wait has a deadline, writes leave in few
+// system calls, and another thread may end the connection.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -12,12 +12,12 @@
 
 #include "suf/base/file.hpp"
 #include "suf/net/credentials.hpp"
-#include "suf/net/internal/pipe.hpp"
-#include "suf/net/internal/why.hpp"
+#include "suf/net/pipe.hpp"
+#include "suf/net/why.hpp"
 
 namespace suf::net {
 
-// The TLS alert by which the peer ended the connection; -1 when it was none.
+// Returns the TLS alert by which the peer ended the connection, or -1 if it was none.
 int AlertOf(const std::error_code& ec);
 
 class TlsLink final : public Pipe {
@@ -31,26 +31,30 @@ class TlsLink final : public Pipe {
   SSL* ssl() { return ssl_.get(); }
   const Credentials& own() const { return own_; }
   std::string Own() const override { return own_.Text(); }
-  CertFault fault;  // of the peer's certificate, once the handshake failed by it
+  CertFault fault;  // of the peer's certificate, if the handshake failed because of it
 
-  // Before the handshake, of a client: for a session, over how many streams it may go; of one connection:
-  // nothing is said of them. Join: that this is one of another session's streams, and the name of its seat there (for
-  // a server that knows no seats, it says the former alone, too). Allow: of a server, over how many.
+  // Offers up to `streams` connections for a session, before a client's handshake. For one connection it sends no
+  // offer.
   void Offer(int streams);
+  // Marks the connection, before a client's handshake, as a stream that takes this seat of a session. A server that
+  // knows no seats still recognises a stream.
   void Join(const std::string& seat);
+  // Sets how many streams a server accepts, before the handshake.
   void Allow(int streams) { allowed_ = streams; }
-  // Calls `seat` in the handshake, in its thread, with the name of the seat that a client asks for.
+  // Sets a callback for the name of the seat that a client requests. The handshake calls it in its own thread.
   void OnSeat(std::function<void(const std::string&)> seat) { on_seat_ = std::move(seat); }
-  // The whole greeting of a client came (ClientHello). silent: neither that, nor is anything there to be read;
-  // from any thread.
+  // Notes that the client's whole greeting (ClientHello) arrived.
   void Greeted() { greeted_ = true; }
+  // Whether neither the greeting nor any unread byte has arrived. Thread-safe.
   bool silent() const;
-  // streams: what both ends agreed on in the handshake. joins: whether this is one of another session's.
+  // Returns the number of streams that both ends agreed on in the handshake.
   int streams() const;
+  // Whether this connection is a stream of another connection's session.
   bool joins() const;
-  // Of a server: of a client's offer, in the wire format of ALPN (RFC 7301); empty: none of it.
+  // Chooses from a client's offer, at a server, in the wire format of ALPN (RFC 7301). Returns nothing if no entry is
+  // ours.
   View Choose(View offer);
-  // False when the deadline passes first; `error` is set when it failed.
+  // Returns false if the deadline passes first. Sets `error` if the handshake failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
   size_t Read(std::span<uint8_t> out, std::error_code* error) override;
   void Queue(View plain, std::error_code* error) override;
@@ -60,8 +64,8 @@ class TlsLink final : public Pipe {
   void Drain(Deadline deadline) noexcept override;
   void Drop() noexcept override;
   void Widen() override { widen_ = true; }
-  // DropOn: Drop, when it is requested.
   bool dropped() const { return dropped_; }
+  // Calls Drop when a stop is requested.
   void DropOn(std::stop_token stop) {
     stopped_.emplace(std::move(stop), [this] { Drop(); });
   }
@@ -76,16 +80,16 @@ class TlsLink final : public Pipe {
   Credentials own_;
   Fd fd_;
   std::unique_ptr<SSL, Free> ssl_;
-  Bytes out_;  // records that did not leave yet
+  Bytes out_;  // encrypted records that have not left yet
   size_t sent_ = 0;
   int strays_ = 0;
-  bool dry_ = false;    // the socket had nothing more
-  bool widen_ = false;  // as soon as OpenSSL's buffer is empty
+  bool dry_ = false;    // the socket had no more bytes
+  bool widen_ = false;  // enlarge the buffer as soon as OpenSSL's is empty
   int allowed_ = 1;
   std::function<void(const std::string&)> on_seat_;
   std::atomic<bool> greeted_{false};
   std::atomic<bool> dropped_{false};
-  std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last, because its destructor waits for a Drop
 };
 
 }  // namespace suf::net
