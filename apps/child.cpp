@@ -62,7 +62,7 @@ void EndChildren() noexcept {
   for (auto& folder : all.folders) fs::remove_all(folder, ignored);
 }
 
-Folder::Folder() {
+TempFolder::TempFolder() {
   std::error_code error;
   const fs::path under = fs::temp_directory_path(error);
   if (error)
@@ -77,7 +77,7 @@ Folder::Folder() {
   All().folders.insert(path_);
 }
 
-Folder::~Folder() {
+TempFolder::~TempFolder() {
   const std::lock_guard l(All().m);
   All().folders.erase(path_);
   std::error_code ignored;

@@ -9,10 +9,10 @@
 namespace suf::apps {
 
 // A private temporary directory, which the destructor removes.
-class Folder {
+class TempFolder {
  public:
-  Folder();
-  ~Folder();
+  TempFolder();
+  ~TempFolder();
   std::string operator/(const char* name) const { return (path_ / name).string(); }
 
  private:

@@ -30,12 +30,12 @@ using nlohmann::ordered_json;
 
 namespace {
 
-void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
+void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
   std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "key fetch ms",
                                                "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
                                                "P1 ahead", "flights", "key each"}};
   for (auto& r : rows) {
-    const Line& l = lines[r["i"].get<size_t>()];
+    const TextLine& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
     table.push_back({Str(l.i + 1, " ", screen::Clip(l.text, 38)), r["n"].dump(), Fixed(r["cos"], 6),
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
@@ -93,8 +93,8 @@ std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, co
 }
 
 // Returns the table with the roles side by side; a cell holds all parts.
-Rows TogetherTable(const ordered_json& times, const Parts& parts) {
-  Rows table{{""}};
+PrintedRows TogetherTable(const ordered_json& times, const Parts& parts) {
+  PrintedRows table{{""}};
   for (auto& [role, t] : times.items()) {
     table[0].push_back(NameOf(role));
     for (auto& [op, spent] : SpentBy(t, parts)) {
@@ -133,7 +133,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
                                      {"wait", "waiting"}};
   std::string names;
   for (auto& [key, name] : parts) names += Str(names.empty() ? "" : " / ", name);
-  const Rows together = TogetherTable(times, parts);
+  const PrintedRows together = TogetherTable(times, parts);
   const std::string table = Table(together, {}, 0);
   const size_t columns = screen::Columns(STDOUT_FILENO);
   if (!columns ||
@@ -141,7 +141,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
     std::cout << "\n" << (*most)["n"] << " tokens, ms: " << names << "\n" << table;
   } else {
     for (auto& [role, t] : times.items()) {
-      Rows own{{Str(NameOf(role), ", ms")}};
+      PrintedRows own{{Str(NameOf(role), ", ms")}};
       for (auto& [key, name] : parts) own[0].push_back(name);
       for (auto& [op, spent] : SpentBy(t, parts)) {
         own.push_back({op});
@@ -183,7 +183,7 @@ int RunDemo(const DemoArgs& a) {
     if (!embed || turn > 1) EndChildren(), EndBy(signal);
     stopped = signal, embed->Signal(signal);  // its log says when it ends
   });
-  Folder dir;
+  TempFolder dir;
   CheckOutput();
   auto lines = ReadTexts(a.source);
   const bool ids = !a.source.ids.empty();
@@ -208,8 +208,8 @@ int RunDemo(const DemoArgs& a) {
     simulator.emplace(plan, model, bar.Hook());
   }
   TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
-  if (std::none_of(lines.begin(), lines.end(), [](const Line& l) { return l.error.empty(); })) {
-    for (const Line& l : lines)
+  if (std::none_of(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); })) {
+    for (const TextLine& l : lines)
       if (a.json) std::cout << ErrorRow(l) << "\n";
     return Finish(lines);
   }
@@ -322,7 +322,7 @@ int RunDemo(const DemoArgs& a) {
     Fail(Cause::kRefused, wrong, " of ", Plural(rows.size(), "result"), " ", wrong == 1 ? "differs" : "differ",
          " from the simulator; please report this with the plan and the model's name");
   if (stopped && all.size() < lines.size())
-    throw Interrupted(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
+    throw Interrupt(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
                                    rows.size() == 1 ? " has a result" : " have a result"));
   return Finish(lines);
 }

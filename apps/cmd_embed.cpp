@@ -33,7 +33,7 @@ struct Stop {
 };
 
 // Reads the texts of the command, as ids.
-std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
+std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   if (!a.source.ids.empty()) {
     TokenizeAll(nullptr, LimitsOf(plan, a.truncate), &lines);
@@ -50,14 +50,14 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
 
 // Embeds the usable lines over one session, and adds all lines to `results`, in order. Returns the number of embedded
 // lines. It is lower if the session ended early, for a signal or because stdout has no reader.
-size_t Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, Bar& bar,
+size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, ResultWriter& results, Bar& bar,
              const Stop& stop) {
-  std::vector<Line*> usable;
+  std::vector<TextLine*> usable;
   std::vector<model::Ids> texts;
-  for (Line& l : lines)
+  for (TextLine& l : lines)
     if (l.error.empty()) usable.push_back(&l), texts.push_back(std::move(l.ids));
   auto next = lines.begin();
-  auto pass = [&](const Line* until) {  // the unusable lines before it
+  auto pass = [&](const TextLine* until) {  // the unusable lines before it
     for (; next != lines.end() && &*next != until; ++next) results.Add({.line = &*next});
   };
   const auto begun = Clock::now();
@@ -91,7 +91,7 @@ int RunEmbed(const EmbedArgs& a) {
   if (!a.times.empty()) engine.MeasureScopes();
   auto lines = Texts(a, engine.plan());  // before any peer is contacted
   CheckOutput();
-  Results results(a, engine);
+  ResultWriter results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });
   if (!usable) {
     for (auto& l : lines) results.Add({.line = &l});
@@ -137,7 +137,7 @@ int RunEmbed(const EmbedArgs& a) {
   }
   results.End();
   if (stop.signal && done < size_t(usable))
-    throw Interrupted(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
+    throw Interrupt(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
                                        " texts have a result; run it again with the others"));
   if (done < size_t(usable)) throw OutputError(EPIPE);
   return Finish(lines);

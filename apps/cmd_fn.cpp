@@ -59,15 +59,15 @@ Range RangeOf(const func::Function& f, const Numeric& numeric) {
   return {from, uint64_t(to - from), false};
 }
 
-Plot PlotOf(const Given& g, int samples) {
+Plot PlotOf(const NamedFunction& g, int samples) {
   const Numeric numeric = NumericOf(g);
   const int n = func::DomainBits(g.f);
   const Range range = RangeOf(g.f, numeric);
   const double one = std::ldexp(1, numeric.scale), result = std::ldexp(1, numeric.result_scale);
   Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, range.octaves, {}, {}};
-  const std::vector<func::Channel> channels = func::ChannelsOf(g.f);
-  for (const func::Channel& c : channels)
-    (c.kind == func::Channel::kBit ? p.strips : p.lines).push_back({c.name, std::vector<double>(size_t(samples))});
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(g.f);
+  for (const func::OutputChannel& c : channels)
+    (c.kind == func::OutputChannel::kBit ? p.strips : p.lines).push_back({c.name, std::vector<double>(size_t(samples))});
   std::optional<func::Evaluator> fast;
   if (auto* s = std::get_if<func::Suf>(&g.f)) fast.emplace(*s);
   for (int i = 0; i < samples; ++i) {
@@ -79,8 +79,8 @@ Plot PlotOf(const Given& g, int samples) {
     const std::vector<int64_t> y = fast ? fast->Channels(x) : func::Channels(g.f, x);
     size_t line = 0, strip = 0;
     for (size_t c = 0; c < channels.size(); ++c) {
-      const double v = channels[c].kind == func::Channel::kUnsigned ? double(uint64_t(y[c])) : double(y[c]);
-      if (channels[c].kind == func::Channel::kBit)
+      const double v = channels[c].kind == func::OutputChannel::kUnsigned ? double(uint64_t(y[c])) : double(y[c]);
+      if (channels[c].kind == func::OutputChannel::kBit)
         p.strips[strip++].y[size_t(i)] = v;
       else
         p.lines[line++].y[size_t(i)] = v / result;
@@ -122,11 +122,11 @@ std::string PiecesOf(const func::Suf& f) {
 
 std::string ChannelsText(const func::Function& f) {
   std::string out;
-  for (const func::Channel& c : func::ChannelsOf(f))
-    out += Str(out.empty() ? "" : ", ", c.name, c.kind == func::Channel::kBit ? " (bit)" : "",
-               c.kind == func::Channel::kBit
+  for (const func::OutputChannel& c : func::ChannelsOf(f))
+    out += Str(out.empty() ? "" : ", ", c.name, c.kind == func::OutputChannel::kBit ? " (bit)" : "",
+               c.kind == func::OutputChannel::kBit
                    ? ""
-                   : Str(c.kind == func::Channel::kSigned ? " (signed, " : " (unsigned, ", c.bits, " bits)"));
+                   : Str(c.kind == func::OutputChannel::kSigned ? " (signed, " : " (unsigned, ", c.bits, " bits)"));
   return out.empty() ? "none" : out;
 }
 
@@ -147,7 +147,7 @@ std::string Cut(const std::string& text) {
 }
 
 // Prints one form of the function, whole.
-void PrintPass(const Given& g, const std::string& pass) {
+void PrintPass(const NamedFunction& g, const std::string& pass) {
   const func::Suf* s = std::get_if<func::Suf>(&g.f);
   if (pass == "text") {
     std::cout << func::Print(g.f);
@@ -161,7 +161,7 @@ void PrintPass(const Given& g, const std::string& pass) {
       std::cout << compiler::Text(compiler::Compile(*s), pass);
       return;
     }
-  gates::FunctionPlan plan{g.f, {}, gates::From::kP1, gates::To::kP1};
+  gates::FunctionPlan plan{g.f, {}, gates::Origin::kP1, gates::To::kP1};
   const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1024);
   plan.choice = compiler::Best(all).choice;
   pfss::Trace t;
@@ -175,8 +175,8 @@ void PrintPass(const Given& g, const std::string& pass) {
 }
 
 // Parses bits:scale or bits:scale:u.
-func::Numbers NumbersOf(const std::string& text, const char* option) {
-  func::Numbers out;
+func::FixedPoint NumbersOf(const std::string& text, const char* option) {
+  func::FixedPoint out;
   const char *at = text.data(), *end = at + text.size();
   auto [colon, code] = std::from_chars(at, end, out.bits);
   bool good = code == std::errc{} && colon != end && *colon == ':';
@@ -251,7 +251,7 @@ void SetKnots(const std::string& text, func::FitRequest* r) {
 
 // Returns the reason for which `suf fn cost` and `suf fn run` would refuse a function; empty if they accept it.
 std::string NoLowering(const func::Function& f) {
-  const gates::FunctionPlan plan{f, {}, gates::From::kP1, gates::To::kP1};
+  const gates::FunctionPlan plan{f, {}, gates::Origin::kP1, gates::To::kP1};
   const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1);
   std::string why;
   for (const compiler::Candidate& c : all) {
@@ -279,7 +279,7 @@ class Patience {
 
 int RunFnList() {
   std::vector<std::vector<std::string>> rows{{"function", "x", "error", "what it is"}};
-  for (const func::Entry& e : func::Library())
+  for (const func::LibraryEntry& e : func::Library())
     rows.push_back({std::string(e.name), std::string(e.range), std::string(e.error), std::string(e.sentence)});
   std::cout << Listing(rows, {"error"});
   std::cout << "\n--n and --scale set the ring and the scale of a function; suf fn show NAME draws it\n";
@@ -287,7 +287,7 @@ int RunFnList() {
 }
 
 int RunFnShow(const FnShowArgs& a) {
-  const Given g = FunctionOf(a.f);
+  const NamedFunction g = FunctionOf(a.f);
   if (!a.pass.empty()) {
     PrintPass(g, a.pass);
     return 0;
@@ -326,7 +326,7 @@ int RunFnFit(const FnFitArgs& a) {
   r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
   r.pieces = a.pieces, r.degree = a.degree, r.slope = a.slope;
   r.below = TailOf(a.below, "--below"), r.above = TailOf(a.above, "--above");
-  if (a.bipartite) r.form = func::Form::kBipartite;
+  if (a.bipartite) r.form = func::FitForm::kBipartite;
   SetKnots(a.knots, &r);
   if (!a.scales.empty())
     for (double v : Reals(a.scales, "--scales")) {
@@ -336,13 +336,13 @@ int RunFnFit(const FnFitArgs& a) {
     }
   if (!a.error.empty()) r.error = BoundOf(a.error);
   if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
-  if (r.error && r.form == func::Form::kPieces && r.in.bits > compiler::kMostDense)
+  if (r.error && r.form == func::FitForm::kPieces && r.in.bits > compiler::kMostDense)
     r.pieces = int(compiler::kMostSteps);  // no lowering takes more pieces
   r.why_not = NoLowering;
   if (std::error_code none; !a.out.empty() && !std::filesystem::exists(a.out, none)) ProbeFile(a.out, 1);
   Patience patience("fn fit");
   r.progress = [&](double done, const std::string& what) { patience.At(done, what); };
-  func::Fitted<func::Function> fitted =
+  func::FitResult<func::Function> fitted =
       Hinted(Cause::kRefused, "see --result, --error, --in, --below and --above", [&] {
         return Hinted(Cause::kInput, "suf fn fit --help lists the words of a formula, and the tails",
                       [&] { return func::Fit(r); });

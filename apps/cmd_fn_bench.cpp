@@ -115,7 +115,7 @@ ordered_json Json(const Prices& p) {
 }
 
 gates::FunctionPlan PlanOf(const Subject& s) {
-  return {FunctionOf({s.name, s.n, s.scale}).f, {}, gates::From::kP1, gates::To::kP1};
+  return {FunctionOf({s.name, s.n, s.scale}).f, {}, gates::Origin::kP1, gates::To::kP1};
 }
 
 // All results, for both forms of output.

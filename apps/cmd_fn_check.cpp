@@ -85,12 +85,12 @@ struct Cell {
 // Returns the names of the backends of the matrix.
 std::vector<std::string> Columns() {
   std::vector<std::string> out;
-  for (const backends::Entry& e : backends::Usable(false)) out.push_back(e.name);
+  for (const backends::BackendEntry& e : backends::Usable(false)) out.push_back(e.name);
   return out;
 }
 
 std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar* bar) {
-  gates::FunctionPlan plan{f, {}, gates::From::kP1, gates::To::kBoth};
+  gates::FunctionPlan plan{f, {}, gates::Origin::kP1, gates::To::kBoth};
   std::vector<Cell> out;
   const std::vector<uint64_t> x = ValuesOf(f);
   const PairInput input = Shared(x, func::DomainBits(f));
@@ -104,7 +104,7 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
       if (c.why_not.empty()) {
         bar->At(0, Str(name, " ", c.name, " ", column));
         // each cell has the next origin and ending
-        plan.choice = c.choice, plan.from = gates::From(turn % 3), plan.to = gates::To(turn / 3 % 4), turn += 2;
+        plan.choice = c.choice, plan.from = gates::Origin(turn % 3), plan.to = gates::To(turn / 3 % 4), turn += 2;
         const PairResult r = RunFunction(plan, input, *backend);
         cell.values = int64_t(x.size()), cell.wrong = Compare(f, x, r.words).count;
       }
@@ -153,13 +153,13 @@ int RunFnCheck(const FnCheckArgs& a) {
   {
     Bar bar("check", Bar::Log::kRare);
     auto add = [&](const std::string& name) {
-      const Given g = FunctionOf({name, a.f.n, a.f.scale});
+      const NamedFunction g = FunctionOf({name, a.f.n, a.f.scale});
       std::vector<Cell> more = CellsOf(name, g.f, &bar);
       cells.insert(cells.end(), more.begin(), more.end());
     };
     if (!a.all) add(a.f.name);
     if (a.all)
-      for (const func::Entry& e : func::Library()) add(std::string(e.name));
+      for (const func::LibraryEntry& e : func::Library()) add(std::string(e.name));
   }
   int covered = 0, holes = 0, wrong = 0;
   int64_t values = 0;

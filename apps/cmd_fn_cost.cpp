@@ -38,22 +38,22 @@ std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all
 
 // Explains the column "safe" for the plan; empty if P0 learns nothing of P1's values by any lowering.
 std::string Safe(const gates::FunctionPlan& plan) {
-  if (plan.from == gates::From::kP0 || plan.to == gates::To::kP1) return "";
+  if (plan.from == gates::Origin::kP0 || plan.to == gates::To::kP1) return "";
   if (plan.to == gates::To::kShared) return "safe: a P0 that alters its messages changes only its own shares\n";
   return Str("safe: a P0 that alters its messages learns only F(x)",
-             plan.from == gates::From::kShared ? ", for one share of its own choice" : "", "\n");
+             plan.from == gates::Origin::kShared ? ", for one share of its own choice" : "", "\n");
 }
 
 }  // namespace
 
 int RunFnCost(const FnCostArgs& a) {
-  const Given g = FunctionOf(a.f);
+  const NamedFunction g = FunctionOf(a.f);
   const gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   std::vector<Profile> profiles = compiler::Profiles();
   if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
   for (Profile& p : profiles) compiler::SetKeys(&p, a.keys);
   const bool now = profiles[0].prices.now;
-  const backends::Entry backend = BackendOf(a.backend, false);
+  const backends::BackendEntry backend = BackendOf(a.backend, false);
   std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, backend.can);
   std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
@@ -110,7 +110,7 @@ int RunFnCost(const FnCostArgs& a) {
   for (size_t k = 0; k < profiles.size(); ++k)
     std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
               << choice[k] << "\n";
-  Rows refused;
+  PrintedRows refused;
   for (const Candidate& c : all)
     if (!c.why_not.empty()) refused.push_back({"  " + c.name, c.why_not});
   if (!refused.empty()) std::cout << "\nnot available:\n" << Listing(refused);

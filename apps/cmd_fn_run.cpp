@@ -20,10 +20,10 @@ namespace {
 constexpr int kMostAll = 20;  // most bits of a domain for --all
 
 // Reads the input of the run from the one source that is given.
-PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Given& g) {
+PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const NamedFunction& g) {
   const int n = func::DomainBits(plan.f);
-  const bool shared = plan.from == gates::From::kShared;
-  const std::optional<Limits> limits = LimitsOf(g);
+  const bool shared = plan.from == gates::Origin::kShared;
+  const std::optional<ArgumentLimits> limits = LimitsOf(g);
   std::vector<uint64_t> x;
   if (a.all) {
     if (n > kMostAll)
@@ -76,14 +76,14 @@ std::string Time(const PairResult& r, size_t count) {
 int RunFnRun(const FnRunArgs& a) {
   if (int(!a.x.empty()) + int(!a.values.empty()) + int(a.all) + int(a.random.has_value()) != 1)
     Fail(Cause::kInput, "suf fn run takes its values from one of --x, --values, --all and --random; see --help");
-  const Given g = FunctionOf(a.f);
+  const NamedFunction g = FunctionOf(a.f);
   gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   if (!a.out.empty() && plan.to != gates::To::kShared)
     Fail(Cause::kInput, "--out holds the shares of --to shared; with --to ", a.ends.to, " use --json for the values");
   if (a.processes && a.backend.name != "packed")
     Fail(Cause::kInput, "--processes runs the three roles, which compute on packed; leave out --backend ",
          a.backend.name);
-  const backends::Entry entry = BackendOf(a.backend, false);
+  const backends::BackendEntry entry = BackendOf(a.backend, false);
   const auto backend = entry.make(exec::Default());
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   // the choice is for the number of values, if it is known before they are read
@@ -118,8 +118,8 @@ int RunFnRun(const FnRunArgs& a) {
 
 int RunBackends(const BackendsArgs& a) {
   ordered_json all = json::array();
-  Rows rows;
-  for (const backends::Entry& b : backends::All()) {
+  PrintedRows rows;
+  for (const backends::BackendEntry& b : backends::All()) {
     ordered_json lacks = json::array(), schemes = json::array();
     std::string names, dcfs;
     for (const pfss::OpInfo& op : pfss::Ops())

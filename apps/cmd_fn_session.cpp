@@ -20,7 +20,7 @@ namespace suf::apps {
 namespace {
 
 // Reads the values of party p from --values if it brings any by the plan; otherwise returns none.
-Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std::string& path) {
+WipedVector<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std::string& path) {
   const gates::FunctionPlan& plan = engine.plan();
   if (!roles::Brings(plan, p)) {
     if (!path.empty())
@@ -29,12 +29,12 @@ Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std:
     return {};
   }
   if (path.empty())
-    Fail(Cause::kInput, "the plan takes ", plan.from == gates::From::kShared ? "a share of x" : "x", " from P", p,
+    Fail(Cause::kInput, "the plan takes ", plan.from == gates::Origin::kShared ? "a share of x" : "x", " from P", p,
          "; name a file of numbers with --values");
   // a share alone does not show the number that it stands for
-  const std::optional<Limits> limits = plan.from == gates::From::kShared ? std::nullopt : LimitsOf({plan.f, {}});
+  const std::optional<ArgumentLimits> limits = plan.from == gates::Origin::kShared ? std::nullopt : LimitsOf({plan.f, {}});
   std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f), limits);
-  Wiped<uint64_t> out(words.begin(), words.end());
+  WipedVector<uint64_t> out(words.begin(), words.end());
   Wipe(words.data(), words.size() * sizeof(uint64_t));
   return out;
 }
@@ -98,7 +98,7 @@ FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
 }  // namespace
 
 int RunFnPlan(const FnPlanArgs& a) {
-  const Given g = FunctionOf(a.f);
+  const NamedFunction g = FunctionOf(a.f);
   gates::FunctionFile file{PlanOf(g.f, a.ends), a.max_values};
   (void)FilesOf(a.out, file.plan);  // throws if a channel's name is no name of a file
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
@@ -126,11 +126,11 @@ int RunFnServe(const FnServeArgs& a) {
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   if (!a.times.empty()) engine.MeasureScopes();
   CheckExpected("fn serve", engine, a.expect);
-  Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
+  WipedVector<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out, values.size());
   if (!values.empty()) CheckCount(engine, values.size());
   // kept to be shown beside the results of P0
-  const std::vector<uint64_t> x = engine.plan().from == gates::From::kP0 && a.out.empty()
+  const std::vector<uint64_t> x = engine.plan().from == gates::Origin::kP0 && a.out.empty()
                                       ? std::vector<uint64_t>(values.begin(), values.end())
                                       : std::vector<uint64_t>();
   // The error of writing P0's results. This session ends as any other; no further one begins.
@@ -158,12 +158,12 @@ namespace {
 
 // The result of a call, and the error that ended the session after it, which does not invalidate the result.
 struct Called {
-  roles::Ran ran;
+  roles::JobResult ran;
   std::optional<Error> end;
 };
 
 // Runs one job with P0, from greeting to end. Nothing in it depends on the result.
-Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, Wiped<uint64_t> values) {
+Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, WipedVector<uint64_t> values) {
   store::Store store(a.store);
   UsesFolder("fn ask", "store", a.store);
   Warn("fn ask", store.notices());
@@ -186,7 +186,7 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
     Fail(Cause::kPeer, "P0 does not announce its number of values; install the same suf on both sides");
   if (values.empty()) CheckCount(engine, brought);
   KeepPages();
-  std::vector<roles::Ask> jobs;
+  std::vector<roles::JobRequest> jobs;
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
   Called out;
   const SignalTaker taker([](int signal, int turn) {
@@ -194,7 +194,7 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
     log::Info(
         "fn ask: ending after the call in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
   });
-  session.Run(std::move(jobs), [&](size_t, roles::Ran r) { out.ran = std::move(r); });
+  session.Run(std::move(jobs), [&](size_t, roles::JobResult r) { out.ran = std::move(r); });
   try {
     session.End();
   } catch (const Error& e) {
@@ -217,9 +217,9 @@ int RunFnAsk(const FnAskArgs& a) {
   CheckExpected("fn ask", engine, a.expect);
   if (gates::RevealsToP0(plan) && a.expect.to.empty() && a.expect.hash.empty())
     Fail(Cause::kRefused, "by this plan P0 learns a result of our ",
-         plan.from == gates::From::kShared ? "shares" : "values", "; if that is agreed, add --expect-to ",
+         plan.from == gates::Origin::kShared ? "shares" : "values", "; if that is agreed, add --expect-to ",
          gates::Name(plan.to), ", or --plan-hash with the hash of the agreed plan");
-  Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
+  WipedVector<uint64_t> values = OwnValues(engine, 1, a.values);
   CheckOut(plan, 1, a.out, values.size());
   if (!values.empty()) {
     CheckCount(engine, values.size());
@@ -227,10 +227,10 @@ int RunFnAsk(const FnAskArgs& a) {
       Hinted(Cause::kRefused, kTrusting, [&] { roles::RefuseSteering(*engine.At(int(values.size()))); });
   }
   std::vector<uint64_t> x;
-  if (plan.from == gates::From::kP1) x.assign(values.begin(), values.end());
+  if (plan.from == gates::Origin::kP1) x.assign(values.begin(), values.end());
   TimesFile times(a.times);
   const Called called = Call(a, own, engine, std::move(values));
-  const roles::Ran& ran = called.ran;
+  const roles::JobResult& ran = called.ran;
   times.Add(ran.serial, ran.times);
   FnRun run = RunOf(engine, ran.count);
   ValueRows y;

@@ -94,7 +94,7 @@ int RunTokenize(const TokenizeArgs& a) {
   auto tokenizer = model::Tokenizer::Load(model::FindVocabulary(a.model).file);
   auto lines = ReadTexts(a.source);
   TokenizeAll(&tokenizer, {}, &lines);
-  for (const Line& l : lines) {
+  for (const TextLine& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
       if (!l.id.empty()) row["id"] = nullptr;
@@ -139,7 +139,7 @@ void TellUnusable(const std::string& file, const roles::Unusable& u, const std::
 
 }  // namespace
 
-std::vector<Line> Compile(const CompileArgs& a) {
+std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
   if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
     log::Warn(Str("compile: ", said_by, " is ", most,
@@ -161,7 +161,7 @@ std::vector<Line> Compile(const CompileArgs& a) {
   std::vector<std::string> texts;
   std::vector<std::vector<int32_t>> ids;
   std::vector<int> numbers;  // numbers of their lines
-  for (const Line& l : lines)
+  for (const TextLine& l : lines)
     if (l.error.empty())
       texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end()), numbers.push_back(l.i + 1);
   size_t used = texts.size();
@@ -216,7 +216,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   }
   if (!a.svg.empty()) WriteText(a.svg, Svg(plan));
   if (a.graph) {
-    const Rows rows = GraphRows(plan);
+    const PrintedRows rows = GraphRows(plan);
     std::cout << Table(rows, {"reads", rows[0][5], "read as", "scale"});
   }
   if (a.graph || !a.svg.empty()) return 0;
@@ -230,7 +230,7 @@ int RunPlanShow(const PlanShowArgs& a) {
     std::cout << Listing(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
   }
   // a narrow terminal keeps the columns of the shortest and the longest texts
-  const Rows rings = roles::RingsOf(plan);
+  const PrintedRows rings = roles::RingsOf(plan);
   std::vector<std::string> drop(rings[0].begin() + std::min<std::ptrdiff_t>(2, std::ssize(rings[0])), rings[0].end());
   if (!drop.empty()) drop.pop_back();
   std::cout << Table(rings, drop) << "\n";
@@ -238,7 +238,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   if (choices.size() > 1)
     std::cout << "chosen for the profile " << plan.variants[0].profile << ":\n"
               << Table(choices, {"slower by us", "runner-up"}) << "\n";
-  const roles::Certified certified = roles::CertifiedOf(plan);
+  const roles::CertificateCounts certified = roles::CertifiedOf(plan);
   std::cout << Plural(certified.hard + certified.calibrated, "certificate") << ": " << certified.hard
             << " hard (every text), " << certified.calibrated
             << " calibrated (suf simulate names texts that leave them)\n";
@@ -305,7 +305,7 @@ int RunEstimate(const EstimateArgs& a) {
     out["key_bytes"] = e.key_bytes;
     out["key_window_bytes"] = e.window;
     for (auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}}) {
-      const roles::Memory& m = e.memory[size_t(role)];
+      const roles::MemoryNeeds& m = e.memory[size_t(role)];
       out["memory_bytes"][name] = {
           {"total", m.total()}, {"weights", m.weights}, {"keys", m.keys}, {"frames", m.frames}, {"values", m.values}};
     }
@@ -388,7 +388,7 @@ int RunSimulate(const SimulateArgs& a) {
   }
   auto lines = ReadTexts(a.source);
   TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
-  for (Line& l : lines) {
+  for (TextLine& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = nullptr;
     if (l.error.empty()) {

@@ -89,7 +89,7 @@ int RunDeal(const DealArgs& a) {
 namespace {
 
 // Reads the model and quantises it for the plan; frees the floats before it returns.
-nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
+nn::QuantisedWeights Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
@@ -107,7 +107,7 @@ int RunServe(const ServeArgs& a) {
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");
-  nn::Quantised weights = Weights(a, engine.plan(), &stages);
+  nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
   Answer(
       "serve", a, own, engine.unit(), [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {

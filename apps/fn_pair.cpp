@@ -95,10 +95,10 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
          "); report it, and use another lowering");
   run::Inputs inputs[3];
   const char* const name = gates::InputOf(plan.from);
-  if (plan.from == gates::From::kShared)
+  if (plan.from == gates::Origin::kShared)
     for (int p : {0, 1}) inputs[p].Set(name, input.shares[size_t(p)]);
   else
-    inputs[plan.from == gates::From::kP1].Set(name, input.x);
+    inputs[plan.from == gates::Origin::kP1].Set(name, input.x);
   pfss::Material material{{Key(), Key()}, {}};
   RandomBytes(material.rho);
   auto begin = std::chrono::steady_clock::now();
@@ -125,7 +125,7 @@ void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<ui
     out->words = std::move(y[plan.to == gates::To::kP0 ? 0 : 1]);
     return;
   }
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   out->words = y[0];
   for (size_t c = 0; c < channels.size(); ++c)
     for (size_t i = 0; i < y[1][c].size(); ++i)
@@ -135,7 +135,7 @@ void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<ui
 
 Wrong Compare(const func::Function& f, const std::vector<uint64_t>& x,
               const std::vector<std::vector<uint64_t>>& words) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(f);
   std::optional<func::Evaluator> fast;
   if (auto* s = std::get_if<func::Suf>(&f)) fast.emplace(*s);
   Wrong out;

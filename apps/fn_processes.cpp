@@ -38,7 +38,7 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
          "; run fewer at a time");
   Refuse(plan, count);
   const SignalTaker taker([](int signal, int) { EndChildren(), EndBy(signal); });
-  Folder dir;
+  TempFolder dir;
   const std::string file = dir / "f.plan", certs = dir / "certs";
   WriteText(file, gates::Print({plan, count}));
   net::MakeCerts(certs);
@@ -46,7 +46,7 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
   for (int p : {0, 1}) {
     const std::string x = dir / (p ? "p1.x" : "p0.x"), y = dir / (p ? "p1.y" : "p0.y");
     if (roles::Brings(plan, p)) {
-      WriteWords(x, plan.from == gates::From::kShared ? input.shares[size_t(p)] : input.x, func::DomainBits(plan.f));
+      WriteWords(x, plan.from == gates::Origin::kShared ? input.shares[size_t(p)] : input.x, func::DomainBits(plan.f));
       more[p].insert(more[p].end(), {"--values", x});
     }
     if (roles::Learns(plan, p)) more[p].insert(more[p].end(), {"--out", y});

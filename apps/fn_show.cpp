@@ -19,20 +19,20 @@ namespace {
 constexpr size_t kShownRows = 20;    // of the table
 constexpr uint64_t kLineBytes = 21;  // most bytes of a line in a file of values: a word of 64 bits and its end
 
-ordered_json Number(uint64_t word, const func::Channel& c) {
-  if (c.kind == func::Channel::kSigned) return ring::Signed(word, c.bits);
+ordered_json Number(uint64_t word, const func::OutputChannel& c) {
+  if (c.kind == func::OutputChannel::kSigned) return ring::Signed(word, c.bits);
   return word;
 }
 
-const char* KindName(const func::Channel& c) {
-  return c.kind == func::Channel::kBit ? "bit" : c.kind == func::Channel::kSigned ? "signed" : "unsigned";
+const char* KindName(const func::OutputChannel& c) {
+  return c.kind == func::OutputChannel::kBit ? "bit" : c.kind == func::OutputChannel::kSigned ? "signed" : "unsigned";
 }
 
 }  // namespace
 
-const char* Whose(gates::From from) {
-  return from == gates::From::kShared ? "shares of both parties"
-         : from == gates::From::kP0   ? "P0, in private"
+const char* Whose(gates::Origin from) {
+  return from == gates::Origin::kShared ? "shares of both parties"
+         : from == gates::Origin::kP0   ? "P0, in private"
                                       : "P1, in private";
 }
 
@@ -45,13 +45,13 @@ const char* Whom(gates::To to) {
 
 ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y) {
   const gates::FunctionPlan& plan = run.plan;
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   const compiler::Bill& b = run.bill;
   ordered_json out{{"schema", "suf.fn/2"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
                    {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
                    {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
   out["channels"] = json::array(), out["x"] = x, out["y"] = json::array();
-  for (const func::Channel& c : channels)
+  for (const func::OutputChannel& c : channels)
     out["channels"].push_back({{"name", c.name}, {"kind", KindName(c)}, {"bits", c.bits}});
   for (size_t i = 0; !y.empty() && i < y[0].size(); ++i) {
     ordered_json row = json::array();
@@ -64,19 +64,19 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
   return out;
 }
 
-std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::vector<uint64_t>& x,
+std::string FnTable(const gates::FunctionPlan& plan, const NamedFunction& g, const std::vector<uint64_t>& x,
                     const ValueRows& y) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   const Numeric numeric = NumericOf(g);
   const int n = func::DomainBits(g.f);
   const size_t count = y.empty() ? x.size() : y[0].size();
   auto real = [](double v, int scale) { return Short(std::ldexp(v, -scale)); };
   std::vector<std::vector<std::string>> rows{{x.empty() ? "value" : "x"}};
   if (g.made && !x.empty()) rows[0].push_back("in units");
-  for (const func::Channel& c : channels) {
+  for (const func::OutputChannel& c : channels) {
     if (y.empty()) break;
     rows[0].push_back(c.name);
-    if (g.made && c.kind != func::Channel::kBit) rows[0].push_back("in units");
+    if (g.made && c.kind != func::OutputChannel::kBit) rows[0].push_back("in units");
   }
   for (size_t i = 0; i < std::min(kShownRows, count); ++i) {
     rows.emplace_back();
@@ -89,9 +89,9 @@ std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::
     }
     for (size_t c = 0; c < y.size(); ++c) {
       const uint64_t w = y[c][i];
-      const bool negative = channels[c].kind == func::Channel::kSigned;
+      const bool negative = channels[c].kind == func::OutputChannel::kSigned;
       rows.back().push_back(negative ? Str(ring::Signed(w, channels[c].bits)) : Str(w));
-      if (g.made && channels[c].kind != func::Channel::kBit)
+      if (g.made && channels[c].kind != func::OutputChannel::kBit)
         rows.back().push_back(
             real(negative ? double(ring::Signed(w, channels[c].bits)) : double(w), numeric.result_scale));
     }
@@ -111,10 +111,10 @@ std::string FnSentences(const FnRun& run, int64_t count, const std::string& time
 }
 
 std::vector<std::string> FilesOf(const std::string& out, const gates::FunctionPlan& plan) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   if (channels.size() == 1) return {out};
   std::vector<std::string> files;
-  for (const func::Channel& c : channels) {
+  for (const func::OutputChannel& c : channels) {
     if (c.name.find('/') != c.name.npos)
       Fail(Cause::kRefused, "the channel ", Quoted(c.name),
            " would name a file in another folder; use a function whose channels have no / in their names");
@@ -128,16 +128,16 @@ void ProbeValues(const std::string& out, const gates::FunctionPlan& plan, uint64
 }
 
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   const std::vector<std::string> files = FilesOf(out, plan);
   for (size_t c = 0; c < channels.size(); ++c) {
-    const bool negative = plan.to != gates::To::kShared && channels[c].kind == func::Channel::kSigned;
+    const bool negative = plan.to != gates::To::kShared && channels[c].kind == func::OutputChannel::kSigned;
     WriteWords(files[c], y[c], channels[c].bits, negative);
   }
 }
 
 ValueRows ReadValues(const std::string& out, const gates::FunctionPlan& plan) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   const std::vector<std::string> files = FilesOf(out, plan);
   ValueRows y;
   for (size_t c = 0; c < channels.size(); ++c) y.push_back(ReadWords(files[c], channels[c].bits));

@@ -23,7 +23,7 @@ struct FnRun {
 };
 
 // Names the source of x.
-const char* Whose(gates::From from);
+const char* Whose(gates::Origin from);
 // Names the parties that learn the result.
 const char* Whom(gates::To to);
 
@@ -31,7 +31,7 @@ const char* Whom(gates::To to);
 // they are empty.
 nlohmann::ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y);
 // Formats the first values as a table, also in units if the library gives scales.
-std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::vector<uint64_t>& x,
+std::string FnTable(const gates::FunctionPlan& plan, const NamedFunction& g, const std::vector<uint64_t>& x,
                     const ValueRows& y);
 // Returns two lines, the parties and the cost, and a third one if every value equals the function's meaning. The clause
 // `time` ends the second line.

@@ -14,11 +14,11 @@
 
 namespace suf::apps {
 
-Given FunctionOf(const FunctionArgs& a) {
+NamedFunction FunctionOf(const FunctionArgs& a) {
   const bool path =
       a.name == roles::kStandardInput || a.name.ends_with(".suf") || a.name.find('/') != std::string::npos;
   if (!path) {
-    func::Made made = func::Make(a.name, a.n, a.scale);
+    func::LibraryFunction made = func::Make(a.name, a.n, a.scale);
     func::Function f = made.f;
     return {std::move(f), std::move(made)};
   }
@@ -41,7 +41,7 @@ compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& l
   return gates::Pick(plan, gates::Price(plan, profile.prices, count, can), lowering, false).choice;
 }
 
-Numeric NumericOf(const Given& g) {
+Numeric NumericOf(const NamedFunction& g) {
   if (g.made) return {g.made->in.is_signed, g.made->in.scale, g.made->scale};
   Numeric out;
   if (auto* f = std::get_if<func::Suf>(&g.f)) {
@@ -51,7 +51,7 @@ Numeric NumericOf(const Given& g) {
   return out;
 }
 
-void Limits::Want(const std::string& where, const std::string& text, int64_t number) const {
+void ArgumentLimits::Want(const std::string& where, const std::string& text, int64_t number) const {
   if (number >= first && number <= last) return;
   std::string units;
   if (scale)
@@ -60,13 +60,13 @@ void Limits::Want(const std::string& where, const std::string& text, int64_t num
   Fail(Cause::kInput, where, " is ", text, "; ", name, " takes ", first, " to ", last, units, "; give one of these");
 }
 
-std::optional<Limits> LimitsOf(const Given& g) {
-  const std::optional<func::Taken> taken = g.made ? func::TakenBy(*g.made) : func::TakenBy(g.f);
+std::optional<ArgumentLimits> LimitsOf(const NamedFunction& g) {
+  const std::optional<func::ArgumentRange> taken = g.made ? func::TakenBy(*g.made) : func::TakenBy(g.f);
   if (!taken) return std::nullopt;
-  return Limits{*taken, func::Name(g.f)};
+  return ArgumentLimits{*taken, func::Name(g.f)};
 }
 
-uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits) {
+uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<ArgumentLimits>& limits) {
   const char *begin = text.data(), *end = begin + text.size();
   const bool minus = begin != end && *begin == '-';
   uint64_t v = 0;
@@ -85,7 +85,7 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where, const 
   return (minus ? 0 - v : v) & ring::Mask(n);
 }
 
-std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits) {
+std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits) {
   const std::string text = roles::ReadText(path, "the values ", "give a file with one number a line");
   const std::string file = roles::FileName(path);
   std::vector<uint64_t> out;

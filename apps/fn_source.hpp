@@ -13,13 +13,13 @@
 namespace suf::apps {
 
 // A function, with the library's facts about it if it is a library function.
-struct Given {
+struct NamedFunction {
   func::Function f;
-  std::optional<func::Made> made;
+  std::optional<func::LibraryFunction> made;
 };
 // Reads a function from standard input (`-`) or from a path (with a slash, or ending in .suf). Makes the library
 // function of any other name. Throws Cause::kInput.
-Given FunctionOf(const FunctionArgs& a);
+NamedFunction FunctionOf(const FunctionArgs& a);
 // Returns the plan of a function with these ends, still without a choice of lowering.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
@@ -38,22 +38,22 @@ struct Numeric {
   bool is_signed = false;
   int scale = 0, result_scale = 0;
 };
-Numeric NumericOf(const Given& g);
+Numeric NumericOf(const NamedFunction& g);
 
 // The numbers that a function takes, if they are fewer than its words.
-struct Limits : func::Taken {
+struct ArgumentLimits : func::ArgumentRange {
   std::string name;
   // Throws Cause::kInput if the number is outside. `where` and `text` are its place and its digits in the input.
   void Want(const std::string& where, const std::string& text, int64_t number) const;
 };
 // Returns the limits of a library function, also if it comes from a file or a plan.
-std::optional<Limits> LimitsOf(const Given& g);
+std::optional<ArgumentLimits> LimitsOf(const NamedFunction& g);
 
 // Parses a whole number as a word of Z_{2^n}; a negative one in two's complement. Throws Cause::kInput.
-uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits = {});
+uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<ArgumentLimits>& limits = {});
 // Reads a file of one number a line. # begins a comment. A first line `mod 2^K` names the ring; K must be n. Throws
 // Cause::kInput.
-std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits = {});
+std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits = {});
 // Writes a file for ReadWords that begins with the ring. Only its owner can read it.
 void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
 // Writes a whole file. Throws Cause::kResource.

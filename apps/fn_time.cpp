@@ -104,8 +104,8 @@ class Trial {
     gates::Emit(trace, plan, int64_t(x.size()));
     schedule.emplace(trace);
     bill = compiler::BillOf(*schedule);
-    SUF_CHECK(plan.from != gates::From::kShared);
-    inputs[plan.from == gates::From::kP1].Set(gates::InputOf(plan.from), x);
+    SUF_CHECK(plan.from != gates::Origin::kShared);
+    inputs[plan.from == gates::Origin::kP1].Set(gates::InputOf(plan.from), x);
   }
   gates::FunctionPlan plan;
   std::vector<uint64_t> x;
@@ -126,7 +126,7 @@ FnTimes Least(const FnTimes& a, const FnTimes& b) {
 }
 
 struct FnBench::State {
-  explicit State(ring::Variant v) : variant(v) {
+  explicit State(ring::Isa v) : variant(v) {
     net::MakeCerts(folder / "certs");
     session.emplace(folder / "certs");
     for (auto& p : pool) p = std::make_unique<exec::Pool>(1);
@@ -177,8 +177,8 @@ struct FnBench::State {
     close(fd);
     return took;
   }
-  ring::Variant variant;
-  Folder folder;  // for certificates and a key
+  ring::Isa variant;
+  TempFolder folder;  // for certificates and a key
   std::optional<Session> session;
   std::array<std::unique_ptr<exec::Pool>, 3> pool;
   std::array<std::unique_ptr<pfss::Backend>, 3> backend;
@@ -186,7 +186,7 @@ struct FnBench::State {
   Bytes back;
 };
 
-FnBench::FnBench(ring::Variant variant) : s_(std::make_unique<State>(variant)) {}
+FnBench::FnBench(ring::Isa variant) : s_(std::make_unique<State>(variant)) {}
 FnBench::~FnBench() = default;
 
 std::shared_ptr<Trial> FnBench::Prepare(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x) {
@@ -217,7 +217,7 @@ FnTimes FnBench::Run(Trial& t) {
     try {
       run::ChannelLink link(s.session->end(p));
       auto mine = streams(Role(p));
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(*t.schedule, p)),
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(*t.schedule, p)),
                             store::KeySource::kWhole);
       keys.FeedFrom(s.key[size_t(p)]);
       Watch w;  // starts anew when the online part begins
@@ -254,7 +254,7 @@ Machine FnBench::Measure() {
   const Bytes small(64), bulk(kBulk, 1);
   Bytes drawn(kDrawn);
   const fss::Prg prg(Secret::Random(), Hash{1}, 0, s.variant);
-  const fss::Prg::Section section = prg.At(1);
+  const fss::Prg::PrgSection section = prg.At(1);
   Machine least{{HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL, 0}, HUGE_VAL};
   auto see = [](double* price, double seconds, double units) { *price = std::min(*price, seconds / units); };
   for (int run = 0; run < kRuns; ++run) {

@@ -45,7 +45,7 @@ const compiler::Bill& BillOf(const Trial& t);
 // The set-up: one TLS session between the parties, a file for keys, a backend and a core for each role.
 class FnBench {
  public:
-  explicit FnBench(ring::Variant variant);
+  explicit FnBench(ring::Isa variant);
   ~FnBench();
   // Prepares a plan from p0 or p1, not from shared. Throws the errors of gates::Emit.
   std::shared_ptr<Trial> Prepare(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x);

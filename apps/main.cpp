@@ -397,9 +397,9 @@ int Flushed(int argc, char** argv) {
 int main(int argc, char** argv) {
   HoldStandardStreams();
   std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both become errors of the write
-  const Output output;
+  const CheckedStdout output;
   AwaitSignals();
-  const screen::Streams streams;
+  const screen::ScreenStreams streams;
   int status, signal = 0;
   try {
     status = Flushed(argc, argv);
@@ -409,7 +409,7 @@ int main(int argc, char** argv) {
   } catch (const suf::Error& x) {
     std::cerr << "suf: " << x.what() << std::endl;
     status = suf::apps::ExitCode(x.cause());
-  } catch (const Interrupted& x) {
+  } catch (const Interrupt& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
     signal = x.signal(), status = 0;

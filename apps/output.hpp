@@ -21,10 +21,10 @@ class OutputError : public Error {
 };
 
 // Replaces the buffer of std::cout, and makes std::cout throw OutputError. A process has one, while main runs.
-class Output : public std::streambuf {
+class CheckedStdout : public std::streambuf {
  public:
-  Output();
-  ~Output() override;
+  CheckedStdout();
+  ~CheckedStdout() override;
 
  private:
   int_type overflow(int_type c) override;

@@ -17,20 +17,20 @@
 namespace suf::apps {
 
 // A text that the session has finished, whatever its result is.
-struct Done {
-  Line* line;                                      // receives the error of a result that is zero
+struct TextResult {
+  TextLine* line;                                      // receives the error of a result that is zero
   std::optional<roles::Embedding> embedding = {};  // none: the text was unusable, and line->error says why
 };
 
 // Writes the added results in order. A slow reader of stdout delays End alone. Until then the queue grows by about 10
 // kB for each text, as the rows for --out always do.
-class Results {
+class ResultWriter {
  public:
   // Throws Cause::kResource if the file of times cannot be made. The arguments outlive the object. The lines of added
   // results may be read only after End.
-  Results(const EmbedArgs& a, const roles::ModelEngine& engine);
-  ~Results();  // writes the queued results, but not --out
-  void Add(Done done);
+  ResultWriter(const EmbedArgs& a, const roles::ModelEngine& engine);
+  ~ResultWriter();  // writes the queued results, but not --out
+  void Add(TextResult done);
   // Waits until everything is on stdout, and writes --out. Throws the error of a failed write.
   void End();
   // Returns whether no further result is wanted: a write failed, or the reader of stdout has gone.
@@ -38,7 +38,7 @@ class Results {
 
  private:
   void Loop();
-  void Write(const Done& done);
+  void Write(const TextResult& done);
   void Close();
 
   const EmbedArgs& a_;
@@ -46,7 +46,7 @@ class Results {
   const roles::ModelEngine& engine_;
   std::mutex m_;
   std::condition_variable more_;
-  std::vector<Done> queue_;
+  std::vector<TextResult> queue_;
   bool closed_ = false;
   std::exception_ptr failure_;
   std::atomic<bool> stop_{false};

@@ -88,7 +88,7 @@ net::Millis Timeout(double seconds) {
   return net::Millis(int64_t(seconds * 1000));
 }
 
-proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store) {
   // checked before the role does, to add the hint
   if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
@@ -98,7 +98,7 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
   return roles::ToDealer(own, net::Address::Parse(where), timeout, streams);
 }
 
-backends::Entry BackendOf(const BackendArgs& a, bool models) {
+backends::BackendEntry BackendOf(const BackendArgs& a, bool models) {
   if (a.device && a.name != "cuda" && a.name != "auto")
     Fail(Cause::kInput, "--device numbers NVIDIA devices, and the backend ", a.name,
          " has none; leave it out, or use --backend cuda");
@@ -110,7 +110,7 @@ backends::Entry BackendOf(const BackendArgs& a, bool models) {
 }
 
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
-  const backends::Entry entry = BackendOf(a, true);
+  const backends::BackendEntry entry = BackendOf(a, true);
   auto backend = entry.make(exec::Default());
   gpu::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
@@ -140,7 +140,7 @@ std::string Listed(const std::vector<std::string>& all) {
 }
 
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const Running& running) {
+                    const RunningPeers& running) {
   KeepPages();
   std::atomic<int> dropped{0};  // the signal that dropped sessions
   {
@@ -166,7 +166,7 @@ void RunUntilSignal(net::Listener& listener, const char* role, const std::functi
     log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
     listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
   }
-  if (dropped) throw Interrupted(dropped, Str(role, " ended at once by a second signal; running work was dropped"));
+  if (dropped) throw Interrupt(dropped, Str(role, " ended at once by a second signal; running work was dropped"));
 }
 
 void Warn(const char* command, const std::vector<std::string>& notices) {
@@ -188,7 +188,7 @@ namespace {
 // The state of P0's one session, in words for the log.
 class SessionState {
  public:
-  explicit SessionState(const proto::Unit& unit) : unit_(unit) {}
+  explicit SessionState(const proto::JobUnit& unit) : unit_(unit) {}
   void Runs(uint32_t n) {
     const std::lock_guard l(m_);
     n_ = n;
@@ -208,14 +208,14 @@ class SessionState {
   }
 
  private:
-  const proto::Unit unit_;
+  const proto::JobUnit unit_;
   std::mutex m_;
   uint32_t n_ = 0, done_ = 0;
 };
 
 }  // namespace
 
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
             const MakeServer& make, const std::function<bool()>& ends) {
   store::Store store(a.store);
   UsesFolder(command, "store", a.store);

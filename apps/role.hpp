@@ -33,7 +33,7 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
 net::Millis Timeout(double seconds);
 
 // Converts --ahead, --witness and --key-window. Throws Cause::kResource if the store's disk cannot keep keys.
-proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store);
 
 // Returns a function that connects to the dealer at HOST:PORT over this number of streams. Throws Cause::kInput if that
 // is no address.
@@ -42,7 +42,7 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
 // Finds the backend of --backend and --device, without making it. Throws Cause::kInput for an unknown name, or for a
 // device of a backend without devices. If `models`, a backend that runs no models throws the same. Throws
 // Cause::kResource if the backend does not run here.
-backends::Entry BackendOf(const BackendArgs& a, bool models);
+backends::BackendEntry BackendOf(const BackendArgs& a, bool models);
 // Makes the backend of a role and logs it; with `auto` also why it is not cuda. Call it after UseKernels. Throws as
 // BackendOf does.
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a);
@@ -52,14 +52,14 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
 void KeepPages();
 
 // Describes the sessions with these peers, in words.
-using Running = std::function<std::string(const std::vector<std::string>& peers)>;
+using RunningPeers = std::function<std::string(const std::vector<std::string>& peers)>;
 // The time that dropped sessions have to end.
 inline constexpr net::Millis kAtOnce{2000};
 // Runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets running sessions end, and logs `running`.
 // The second drops them, so that their serials are burnt, and throws Interrupted. After kAtOnce the process ends in any
 // case; the next start burns the claimed serials.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const Running& running);
+                    const RunningPeers& running);
 // Joins names to "a, b and c".
 std::string Listed(const std::vector<std::string>& all);
 
@@ -76,7 +76,7 @@ using MakeServer =
     std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
 // Runs the process of P0: listens and serves until a signal. With --once it ends after one session, whose error it
 // throws. `ends`, if set, is polled after each session; true ends the process as a signal does.
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
             const MakeServer& make, const std::function<bool()>& ends = {});
 
 }  // namespace suf::apps

@@ -130,7 +130,7 @@ std::string Fold(const std::string& line, size_t columns) {
 }
 
 // Collects the text of a stream, and writes whole lines.
-class Streams::Folding : public std::streambuf {
+class ScreenStreams::Folding : public std::streambuf {
  public:
   Folding(std::ostream& stream, int fd) : stream_(stream), fd_(fd), under_(stream.rdbuf(this)) {}
   ~Folding() override {
@@ -178,12 +178,12 @@ class Streams::Folding : public std::streambuf {
   bool begun_ = false;
 };
 
-Streams::Streams() {
+ScreenStreams::ScreenStreams() {
   if (isatty(STDOUT_FILENO)) out_ = std::make_unique<Folding>(std::cout, STDOUT_FILENO);
   if (isatty(STDERR_FILENO)) err_ = std::make_unique<Folding>(std::cerr, STDERR_FILENO);
 }
 
-Streams::~Streams() { Show({}); }
+ScreenStreams::~ScreenStreams() { Show({}); }
 
 void Show(const std::string& text) {
   if (!isatty(STDERR_FILENO)) return;

@@ -21,10 +21,10 @@ std::string Clip(const std::string& text, size_t columns);
 std::string Fold(const std::string& line, size_t columns);
 
 // Passes std::cout and std::cerr through the screen while it lives, if they are terminals. A process has one.
-class Streams {
+class ScreenStreams {
  public:
-  Streams();
-  ~Streams();
+  ScreenStreams();
+  ~ScreenStreams();
 
  private:
   class Folding;

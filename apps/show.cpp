@@ -89,13 +89,13 @@ void Bar::At(double done, const std::string& what, const std::string& of) {
 namespace {
 
 // Makes all cells safe for a terminal, because some hold texts of others.
-Rows PrintableRows(Rows rows) {
+PrintedRows PrintableRows(PrintedRows rows) {
   for (auto& r : rows)
     for (std::string& cell : r) cell = Printable(cell);
   return rows;
 }
 
-std::vector<size_t> WidthsOf(const Rows& rows) {
+std::vector<size_t> WidthsOf(const PrintedRows& rows) {
   std::vector<size_t> width;
   for (auto& r : rows)
     for (size_t c = 0; c < r.size(); ++c) {
@@ -112,7 +112,7 @@ size_t Total(const std::vector<size_t>& widths) {
 }
 
 // Removes columns of `drop`, from its first on, until the table fits; returns the removed ones.
-std::vector<std::string> Narrow(Rows* rows, const std::vector<std::string>& drop, size_t columns) {
+std::vector<std::string> Narrow(PrintedRows* rows, const std::vector<std::string>& drop, size_t columns) {
   std::vector<std::string> gone;
   for (auto name = drop.begin(); name != drop.end() && columns && Total(WidthsOf(*rows)) > columns; ++name) {
     const auto at = std::find(rows->front().begin(), rows->front().end(), *name);
@@ -127,8 +127,8 @@ std::vector<std::string> Narrow(Rows* rows, const std::vector<std::string>& drop
 
 }  // namespace
 
-std::string Table(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
-  Rows rows = PrintableRows(all);
+std::string Table(const PrintedRows& all, const std::vector<std::string>& drop, size_t columns) {
+  PrintedRows rows = PrintableRows(all);
   const std::vector<std::string> gone = Narrow(&rows, drop, columns);
   std::vector<size_t> width = WidthsOf(rows);
   if (const size_t total = Total(width); columns && total > columns && width[0] > 8)  // shortens names at last
@@ -149,15 +149,15 @@ std::string Table(const Rows& all, const std::vector<std::string>& drop, size_t 
   return out;
 }
 
-std::string Table(const Rows& rows, const std::vector<std::string>& drop) {
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop) {
   return Table(rows, drop, screen::Columns(STDOUT_FILENO));
 }
 
-std::string Listing(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
+std::string Listing(const PrintedRows& all, const std::vector<std::string>& drop, size_t columns) {
   constexpr size_t kLeast = 24;  // least width of the last column
-  Rows rows = PrintableRows(all);
+  PrintedRows rows = PrintableRows(all);
   const std::vector<std::string> gone = [&] {
-    Rows head;  // without the last column, which takes the remaining width
+    PrintedRows head;  // without the last column, which takes the remaining width
     for (auto& r : rows) head.push_back({r.begin(), r.end() - 1});
     const auto names = Narrow(&head, drop, columns > kLeast ? columns - kLeast - 2 : columns);
     for (size_t i = 0; i < rows.size(); ++i) head[i].push_back(rows[i].back());
@@ -183,7 +183,7 @@ std::string Listing(const Rows& all, const std::vector<std::string>& drop, size_
   return out;
 }
 
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop) {
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop) {
   return Listing(rows, drop, screen::Columns(STDOUT_FILENO));
 }
 

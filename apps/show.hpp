@@ -43,15 +43,15 @@ class Bar {
   std::unique_ptr<Ticker> ticker_;  // unless stderr is a terminal
 };
 
-using Rows = std::vector<std::vector<std::string>>;  // the first one has the names of the columns
+using PrintedRows = std::vector<std::vector<std::string>>;  // the first one has the names of the columns
 // Formats a table. Columns are as wide as their longest cell; the first is left-aligned, the others right-aligned. If
 // it is wider than `columns` (0: any width is fine), columns of `drop` are removed in that order. A line under the
 // table lists them.
-std::string Table(const Rows& rows, const std::vector<std::string>& drop, size_t columns);
-std::string Table(const Rows& rows, const std::vector<std::string>& drop = {});  // for stdout's terminal
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop, size_t columns);
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop = {});  // for stdout's terminal
 // Formats text in columns, without a line under their names; folds the last column within itself.
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop, size_t columns);
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop = {});
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop, size_t columns);
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop = {});
 std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
 std::string Count10(int64_t n);      // "43.0 M"
 std::string Fixed(double v, int digits);

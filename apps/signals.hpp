@@ -26,9 +26,9 @@ class SignalTaker {
 };
 
 // The exception of a command that a signal ended in good order. `main` prints what() and ends by the signal.
-class Interrupted : public std::runtime_error {
+class Interrupt : public std::runtime_error {
  public:
-  Interrupted(int signal, const std::string& sentence) : std::runtime_error(sentence), signal_(signal) {}
+  Interrupt(int signal, const std::string& sentence) : std::runtime_error(sentence), signal_(signal) {}
   int signal() const { return signal_; }
 
  private:

@@ -28,7 +28,7 @@ void CheckLine(const std::string& text) {
 }
 
 // Reads a line of JSON. Sets the id even if the text is missing.
-void ReadJsonLine(const std::string& text, Line* l) {
+void ReadJsonLine(const std::string& text, TextLine* l) {
   const std::string remedy = "write {\"id\": .., \"text\": ..}";
   std::map<std::string, std::string> wholes;
   const nlohmann::json j = ReadJson(text, {"the line", remedy, Cause::kInput, &wholes});
@@ -68,8 +68,8 @@ model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
 
 }  // namespace
 
-std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
-  std::vector<Line> lines;
+std::vector<TextLine> ReadTexts(const Source& s, Hash* digest) {
+  std::vector<TextLine> lines;
   if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
     lines.push_back({.text = s.text, .alone = true});
     return lines;
@@ -80,7 +80,7 @@ std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
   std::istringstream in(roles::WithoutMark(std::move(bytes), path));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    Line l{.i = int(lines.size()), .given = !s.ids.empty()};
+    TextLine l{.i = int(lines.size()), .given = !s.ids.empty()};
     try {
       CheckLine(text);
       if (s.json_file.empty())
@@ -102,8 +102,8 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate) {
   return {plan.min_tokens, plan.max_tokens, plan.vocabulary(), truncate};
 }
 
-void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines) {
-  for (Line& l : *lines) {
+void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines) {
+  for (TextLine& l : *lines) {
     if (!l.error.empty()) continue;
     try {
       l.ids = l.given ? GivenIds(l.text, limits.vocabulary) : tokenizer->Encode(l.text);
@@ -121,16 +121,16 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
 }
 
 void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
-                 std::vector<Line>* lines) {
+                 std::vector<TextLine>* lines) {
   std::optional<model::Tokenizer> tokenizer;
   if (s.ids.empty()) tokenizer = model::Tokenizer::Load(vocabulary);
   TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, truncate), lines);
 }
 
-int Finish(const std::vector<Line>& lines) {
+int Finish(const std::vector<TextLine>& lines) {
   int bad = 0;
-  const Line* first = nullptr;
-  for (const Line& l : lines)
+  const TextLine* first = nullptr;
+  for (const TextLine& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
   if (first->alone) Fail(Cause::kInput, first->error);
@@ -138,14 +138,14 @@ int Finish(const std::vector<Line>& lines) {
   Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
 }
 
-std::string RowOf(const ordered_json& row, const Line& l) {
+std::string RowOf(const ordered_json& row, const TextLine& l) {
   constexpr std::string_view kNone = "\"id\":null";
   std::string text = row.dump();
   const size_t at = l.id.empty() ? text.npos : text.find(kNone);
   return at == text.npos ? text : text.replace(at, kNone.size(), "\"id\":" + l.id);
 }
 
-std::string ErrorRow(const Line& l) {
+std::string ErrorRow(const TextLine& l) {
   ordered_json row{{"i", l.i}};
   if (!l.id.empty()) row["id"] = nullptr;
   row["error"] = l.error;

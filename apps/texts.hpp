@@ -10,7 +10,7 @@
 
 namespace suf::apps {
 
-struct Line {
+struct TextLine {
   int i = 0;       // from 0
   std::string id;  // of --json-file, as JSON: a string or a whole number of any size; empty if there is none
   std::string text;
@@ -23,7 +23,7 @@ struct Line {
 
 // Reads the texts of a command. Throws Cause::kInput if the file cannot be read or is empty. `digest`, if not null,
 // receives the SHA-256 of the file.
-std::vector<Line> ReadTexts(const Source& s, Hash* digest = nullptr);
+std::vector<TextLine> ReadTexts(const Source& s, Hash* digest = nullptr);
 
 // The limits of a text.
 struct TextLimits {
@@ -35,19 +35,19 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate);
 
 // Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. `tokenizer` may be null if
 // all lines hold ids.
-void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines);
+void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines);
 // Does the same for a plan. Loads the file `vocabulary` unless the source has ids.
 void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
-                 std::vector<Line>* lines);
+                 std::vector<TextLine>* lines);
 // Makes the plan of `suf compile` from the usable lines, and returns all lines. Throws as Finish does if none is
 // usable. Defined in cmd_plan.cpp.
-std::vector<Line> Compile(const CompileArgs& a);
+std::vector<TextLine> Compile(const CompileArgs& a);
 // Returns 0, or throws Cause::kInput with the first error if a line has one.
-int Finish(const std::vector<Line>& lines);
+int Finish(const std::vector<TextLine>& lines);
 
 // Returns a row of --json as text, with the line's id in place of its "id" of null.
-std::string RowOf(const nlohmann::ordered_json& row, const Line& l);
+std::string RowOf(const nlohmann::ordered_json& row, const TextLine& l);
 // Returns the row of --json of a line that cannot be used.
-std::string ErrorRow(const Line& l);
+std::string ErrorRow(const TextLine& l);
 
 }  // namespace suf::apps

@@ -68,7 +68,7 @@ class DevicePlace : public Place {
   explicit DevicePlace(int device) {
     (void)exec::cuda::Find(device);
     exec::cuda::Use(device), exec::cuda::PinHostBuffers();
-    queue_ = exec::cuda::Queue(true), mine_ = exec::cuda::Memory(kSizes[2]);
+    queue_ = exec::cuda::DeviceStream(true), mine_ = exec::cuda::DeviceMemory(kSizes[2]);
     there_.resize(kSizes[2] / kPiece);
   }
   void ToHost(uint8_t* to, size_t bytes) override {
@@ -84,9 +84,9 @@ class DevicePlace : public Place {
   void Finish() override { queue_.Wait(); }
 
  private:
-  exec::cuda::Queue queue_;
-  exec::cuda::Memory mine_;
-  std::vector<exec::cuda::Mark> there_;  // of each piece
+  exec::cuda::DeviceStream queue_;
+  exec::cuda::DeviceMemory mine_;
+  std::vector<exec::cuda::Event> there_;  // of each piece
 };
 #endif
 

@@ -118,7 +118,7 @@ struct Dealer {
   template <class MakeSink>
   double DealInto(const pfss::Material& m, run::Times* times, const MakeSink& sink) {
     const auto both = seat.backend->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
-    const auto layout = [&](int p) { return std::make_shared<const store::Layout>(run::LayoutOf(schedule, p)); };
+    const auto layout = [&](int p) { return std::make_shared<const store::BodyLayout>(run::LayoutOf(schedule, p)); };
     const auto begin = Clock::now();
     const auto p0 = sink(0, layout(0)), p1 = sink(1, layout(1));
     run::Deal(schedule, *seat.backend, *both, inputs, *p0, *p1, times, times != nullptr);
@@ -155,7 +155,7 @@ class Bench {
  public:
   explicit Bench(const Options& o) : o_(o), pair_(MakePair(o)), seat_(o, o.device[0]) {
     roles::ModelEngine& engine = seat_.engine;
-    const nn::Quantised quantised = ReadWeights(o, engine.plan());
+    const nn::QuantisedWeights quantised = ReadWeights(o, engine.plan());
     roles::Masks masks(engine, seed_, id_);
     Bytes setup;
     roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
@@ -163,7 +163,7 @@ class Bench {
     work_ = engine.At(o.tokens);
     dealer_.emplace(seat_, *work_->schedule);
     masks.Fill(dealer_->inputs);
-    const nn::Simulator simulator(engine.plan(), quantised);
+    const nn::PlanSimulator simulator(engine.plan(), quantised);
     apps::KeepPages();
     std::mt19937_64 rng(1);
     for (size_t k = 0; k < kTexts; ++k) {
@@ -266,7 +266,7 @@ class Bench {
   const std::unique_ptr<Pair> pair_;
   Seat seat_;
   const Hash seed_ = RandomHash(), id_ = RandomHash();
-  std::shared_ptr<const roles::Work> work_;
+  std::shared_ptr<const roles::CompiledJob> work_;
   std::optional<Dealer> dealer_;
   std::array<std::vector<int32_t>, kTexts> texts_;
   std::array<std::vector<int64_t>, kTexts> means_;

@@ -91,7 +91,7 @@ ordered_json Spent(const run::Times& t, int runs) {
           {"wire", ms(s.wire)},       {"wait", ms(s.wait)}, {"launches", s.launches / runs}};
 }
 
-struct Unwatched : nn::Watch {
+struct Unwatched : nn::RangeObserver {
   void See(const char*, std::span<const int64_t>) override {}
   void Leave(const char*, int64_t, int64_t) override {}
 };
@@ -120,7 +120,7 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
       pfss::Material mine{{}, m.rho};
       mine.key[p].emplace(m.key[p]->view());
       const auto randomness = backend[p]->Expand(std::move(mine));
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::KeySource::kWhole);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))), store::KeySource::kWhole);
       keys.FeedFrom(bodies[p]);
       keys.Whole();
       run::PartyJob job{s, *backend[p], int(p), *randomness, inputs[p], keys, *links[p], {}, {}, {}, &times[p]};
@@ -155,7 +155,7 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   t.scope(c.name);
   const auto x = Given(t, c.shape, c.ring);
   const nn::AnyWire made = c.op->Build(
-      {t, c.tokens, false, nn::Form::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens}, std::vector<nn::AnyWire>{x});
+      {t, c.tokens, false, nn::OperandForm::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens}, std::vector<nn::AnyWire>{x});
   const pfss::Wire<pfss::kPub> w = nn::AsOpen(made);
   const pfss::Dealt mask = t.deal(w.r, w.k());
   t.reveal<1>(-pfss::Sh(mask) + w.hat);
@@ -220,7 +220,7 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   const compiler::OpenedDigits d(t, x, t.constant(half), compiler::PlanDigits({{kCut, kLeft}}, compiler::Stages::kOne));
   t.scope("finish");
   const compiler::Borrow borrow(d, kCut, compiler::Stages::kOne);
-  compiler::Words y(t, kLeft);
+  compiler::WordSum y(t, kLeft);
   y.Add(compiler::Lifted(d.hat(), d.r(), half, kCut));
   y.Add(borrow.Share(kLeft), std::nullopt, -1);
   t.keep(compiler::Settle(t, y.Done()));
@@ -235,7 +235,7 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   // its own.
   const auto steps_of = [&](int p) {
     const auto& steps = s.steps(p);
-    const auto leaves = [&](const pfss::Part& part) { return t.name(t.node(part.node).scope) == "bits"; };
+    const auto leaves = [&](const pfss::FrameField& part) { return t.name(t.node(part.node).scope) == "bits"; };
     size_t bits = 0;
     for (size_t k = 0; k < steps.size(); ++k)
       if (const int f = steps[k].send; f >= 0) {
@@ -246,7 +246,7 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   };
   const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
   std::vector<pfss::Spent> took(s.steps(p).size());  // of the runs that measure each scope
-  pfss::Watched party(*backend[size_t(p)], [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
+  pfss::WatchedBackend party(*backend[size_t(p)], [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
     if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
     return std::make_unique<Told>(host, &took[step]);
   });
@@ -262,12 +262,12 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
     const pfss::Step& step = s.steps(p)[at];
     int64_t bytes = count * 4 * (last ? 2 : 1);  // the opened word, which the first step keeps; and the share
     for (int f : {step.receive, step.send})
-      for (const pfss::Part& part : f < 0 ? std::vector<pfss::Part>{} : s.frames()[size_t(f)].parts)
+      for (const pfss::FrameField& part : f < 0 ? std::vector<pfss::FrameField>{} : s.frames()[size_t(f)].parts)
         bytes += part.bytes;
     for (int i : step.nodes)
       if (const pfss::Node& n = t.node(i); n.op == pfss::Op::kRand)
         bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
-    for (const pfss::Part& part : s.key(p))
+    for (const pfss::FrameField& part : s.key(p))
       bytes += std::count(step.nodes.begin(), step.nodes.end(), part.node) ? part.bytes : 0;
     const double us = took[at].compute * 1e6 / kMeasured;
     std::cout << ordered_json{{"bench", "cut"},

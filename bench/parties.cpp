@@ -34,7 +34,7 @@ class Party {
  public:
   Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.At(o.tokens)) {}
   Seat& seat() { return seat_; }
-  void Weights(const nn::Quantised& q) {
+  void Weights(const nn::QuantisedWeights& q) {
     const auto& plan = seat_.engine.plan();
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
@@ -45,7 +45,7 @@ class Party {
         work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
   // Runs one inference; calls `online` as its online part begins.
-  Outcome Run(Job job, store::KeySource& keys, run::Link& link, const std::function<void()>& online = {}) {
+  Outcome Run(Job job, store::KeySource& keys, run::FrameLink& link, const std::function<void()>& online = {}) {
     pfss::Material own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
     const auto mine = seat_.backend->Expand(std::move(own));
@@ -62,7 +62,7 @@ class Party {
   const Options o_;
   const int p_;
   Seat seat_;
-  const std::shared_ptr<const roles::Work> work_;
+  const std::shared_ptr<const roles::CompiledJob> work_;
   run::Inputs inputs_;
 };
 
@@ -70,7 +70,7 @@ class Party {
 class Threads : public Pair {
  public:
   explicit Threads(const Options& o) : o_(o) {}
-  void Setup(const nn::Quantised& weights, View setup) override {
+  void Setup(const nn::QuantisedWeights& weights, View setup) override {
     for (int p : {0, 1}) party_.emplace_back(o_, p);
     party_[0].Weights(weights), party_[1].Setup(setup);
     if (o_.link != "tcp") return;
@@ -122,7 +122,7 @@ class Threads : public Pair {
   const Options o_;
   std::deque<Party> party_;
   std::array<Job, 2> jobs_;
-  std::array<std::unique_ptr<run::Link>, 2> links_;
+  std::array<std::unique_ptr<run::FrameLink>, 2> links_;
   std::array<std::unique_ptr<store::KeySource>, 2> keys_;
   std::optional<std::barrier<>> both_;
   std::array<std::thread, 2> thread_;
@@ -185,7 +185,7 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
     std::copy(rho.begin(), rho.end(), job.rho.begin());
     const auto keys = party.Keys(job.keys);
     keys->Feed([&dealer](store::KeySource& k) {
-      const size_t most = store::Store::Incoming::kAhead;
+      const size_t most = store::Store::IncomingBundle::kAhead;
       size_t posted = 0;
       for (auto rooms = k.Rooms(most); !rooms.empty(); rooms = k.Rooms(most)) {
         for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));
@@ -236,7 +236,7 @@ class Processes : public Pair {
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
     for (int s : control_) close(s);
   }
-  void Setup(const nn::Quantised&, View setup) override {  // P0 reads its weights itself
+  void Setup(const nn::QuantisedWeights&, View setup) override {  // P0 reads its weights itself
     PutMessage(control_[1], setup);
     for (int s : control_) (void)GetJson(s);
   }
@@ -280,7 +280,7 @@ Seat::Seat(const Options& o, int device)
       backend(backends::Find(o.backend, true, device).make(pool)),
       engine(roles::LoadPlan(o.plan), *backend) {}
 
-nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan) {
+nn::QuantisedWeights ReadWeights(const Options& o, const nn::Plan& plan) {
   return apps::ReadModel(o.model, o.plan, "", plan).Quantise(plan);
 }
 

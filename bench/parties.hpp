@@ -52,14 +52,14 @@ struct Outcome {
 };
 
 // The weights of P0.
-nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan);
+nn::QuantisedWeights ReadWeights(const Options& o, const nn::Plan& plan);
 
 // Both parties of an inference.
 class Pair {
  public:
   virtual ~Pair() = default;
   // Prepares the first inference: P0's weights, and the bytes that P1 receives once.
-  virtual void Setup(const nn::Quantised& weights, View setup) = 0;
+  virtual void Setup(const nn::QuantisedWeights& weights, View setup) = 0;
   // Begins the next inference of both. With streamed keys both run at once. Otherwise they run at Go.
   virtual void Begin(std::array<Job, 2> jobs) = 0;
   // Sends the next chunk of a party's keys; called on one thread for each party.

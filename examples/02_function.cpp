@@ -17,7 +17,7 @@ constexpr int kShift = 3;          // the wire has this many bits more than the 
 constexpr int kBits = 8 + kShift;  // the ring of the wire
 
 // Runs the gate of f between two parties on every number of the wire's ring. Checks it against f's definition.
-bool Agree(const gates::Function& gate) {
+bool Agree(const gates::FunctionGate& gate) {
   std::vector<int64_t> z;
   for (int64_t v = -(1 << (kBits - 1)); v < 1 << (kBits - 1); ++v) z.push_back(v);
   TwoParties two;
@@ -46,14 +46,14 @@ channel signed 32 0 y
   // Lowered: the wire z holds x with kShift bits more. The compiler lists the lowerings that can compute f. Each gives
   // the same function at another price. Here the parties open x's piece and its place in the piece, both under masks.
   // Then they read offset and slope off a table at the piece's mask.
-  const compiler::Compiled compiled = compiler::Compile(relu);
+  const compiler::CompiledFunction compiled = compiler::Compile(relu);
   for (const auto& way : compiler::AllForNumbers()) {
     const std::string why = compiler::WhyNotNumbers(compiled, way);
     if (why.empty())
       std::printf("  %-14s %6ld bits of key\n", compiler::Name(compiled, way).c_str(),
                   long(compiler::NumbersKeyBits(compiled, way, {}, 20)));
   }
-  gates::Function gate{compiled, {compiler::Kind::kWindowLut}, gates::SignedEntry(kBits, kShift), 20};
+  gates::FunctionGate gate{compiled, {compiler::Kind::kWindowLut}, gates::SignedEntry(kBits, kShift), 20};
   bool right = Agree(gate);
 
   // Fitted: a real function, here tanh on [-4, 4), with 5 fractional bits in and 5 + 6 out. The error is measured over

@@ -28,7 +28,7 @@ struct Lookup {
   }
 
   // One emitting call per statement, so that every compiler numbers the nodes alike.
-  gates::Owing Build(gates::Trace& t, const gates::Wire<gates::kPub>& x) const {
+  gates::OwedWord Build(gates::Trace& t, const gates::Wire<gates::kPub>& x) const {
     // Both parties know x + r. The dealer sends shares of the one-hot vector of r; rotated by x + r it selects
     // table[x]. The result is +-table[x] in shares. The sign is the dealer's secret (the half-tree trick, which saves a
     // conversion).
@@ -42,7 +42,7 @@ struct Lookup {
     // and multiply by the sign, known only to the dealer. opened = hat - mask is linear in words of the dealer. Words
     // sums public coefficients times dealer's words, and each word is dealt as narrow as possible.
     const compiler::Factor sign{.u = read.sign};
-    compiler::Words y(t, ring);
+    compiler::WordSum y(t, ring);
     y.Add(compiler::Centred(opened), sign);
     return y.Done();  // shares, and a word that the dealer still owes: the caller decides how it is paid
   }

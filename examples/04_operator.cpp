@@ -36,7 +36,7 @@ struct Energy : nn::Define<Energy> {
     scale = 2 * in[0].scale, ring = nn::RingOf(in[0].reach.length * in[0].reach.length);
   }
   // The bound of the result for every sequence of token ids: the squared length of the longest row.
-  nn::Reach Bound(const nn::Facts&, const nn::Edges& in, std::vector<nn::Width>*) override {
+  nn::RowBound Bound(const nn::Facts&, const nn::Edges& in, std::vector<nn::Width>*) override {
     const double most = in[0].reach.length * in[0].reach.length;
     return {.dim = 1, .length = most, .each = {most}};
   }
@@ -51,7 +51,7 @@ struct Energy : nn::Define<Energy> {
   // The protocol, by a gate.
   nn::AnyWire Build(const nn::Emission& e, std::span<const nn::AnyWire> x) const override {
     const auto wire = nn::AsOpen(x[0]);
-    const compiler::Owing squares = gates::Multiply{ring}.Build(e.t, wire, wire);
+    const compiler::OwedWord squares = gates::Multiply{ring}.Build(e.t, wire, wire);
     return e.Open(compiler::Map(squares, [](auto v) { return Sum(v, -1); }));  // sums of shares cost nothing
   }
 };
@@ -66,13 +66,13 @@ int Main() {
   graph.Scope("tokens");
   nn::Lookup lookup;
   lookup.table = graph.Tensor("words", {kWords, kWidth}, nn::Leaf::kTable);
-  nn::Node* x = graph.Add(std::move(lookup), {}, "embedding");
+  nn::GraphNode* x = graph.Add(std::move(lookup), {}, "embedding");
   graph.Add(Energy{}, {x}, "energy");
   graph.Number();
 
   // The model owner's weights, and calibration texts as token ids, as a tokenizer would give them.
-  nn::Weights weights;
-  nn::Weights::Tensor table{{kWords, kWidth}, {}};
+  nn::Checkpoint weights;
+  nn::Checkpoint::CheckpointTensor table{{kWords, kWidth}, {}};
   for (int64_t i = 0; i < kWords * kWidth; ++i) table.values.push_back(float(std::sin(double(i * i))));
   weights.Set("words", table);
   const std::vector<std::vector<int32_t>> texts{{1, 2, 3}, {7, 49, 7, 0, 12}};
@@ -89,7 +89,7 @@ int Main() {
   bool right = pfss::Lint(schedule).faults.empty();
 
   // W is the model owner's, B the dealer's, W - B the data owner's. roles::ModelOwner does this in real use.
-  const nn::Quantised quantised = nn::Quantise(weights, plan);
+  const nn::QuantisedWeights quantised = nn::Quantise(weights, plan);
   run::Inputs inputs[3];
   inputs[1].Set("tokens", ids);
   for (const auto& [name, tensor] : quantised) {
@@ -102,7 +102,7 @@ int Main() {
   const auto backend = cpu::MakePacked(exec::Default());
   pfss::Backend* const each = backend.get();
   const auto got = run::RunPair({schedule, {each, each, each}, {&inputs[0], &inputs[1], &inputs[2]}, keys});
-  const nn::Ints want = nn::Simulator(plan, quantised).Run(ids).y;
+  const nn::Ints want = nn::PlanSimulator(plan, quantised).Run(ids).y;
   const nn::RealArray real = nn::RealModel(plan.graph, weights).Run(ids);
   right = right && got.result[1].size() == want.size();
   for (size_t i = 0; right && i < want.size(); ++i) {

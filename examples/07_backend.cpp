@@ -20,12 +20,12 @@ std::atomic<size_t> generated{0}, evaluated{0};
 // Makes and evaluates DCFs, and counts both. It calls the library's own DCFs here; replace them by yours.
 class Counting : public pfss::Kernels {
  public:
-  void DcfGen(const pfss::Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+  void DcfGen(const pfss::KeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
               uint8_t* key) const override {
     fss::DcfGen({b.tree_key, b.program, b.n, b.words, b.bits}, alpha, beta, roots[0], roots[1], b.count, key);
     generated += b.count;
   }
-  void DcfEval(const pfss::Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+  void DcfEval(const pfss::KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
                uint64_t* out) const override {
     fss::DcfEval({b.tree_key, b.program, b.n, b.words, b.bits}, party, root, key, x, b.count, m, out);
     evaluated += b.count * size_t(m);

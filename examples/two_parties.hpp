@@ -26,7 +26,7 @@ class TwoParties {
   }
   // Reveals y to P1, lints and runs; returns the result as signed numbers of y's ring. A word of the dealer that a gate
   // still owes is settled first.
-  std::vector<int64_t> Run(const compiler::Owing& y) {
+  std::vector<int64_t> Run(const compiler::OwedWord& y) {
     pfss::Sh shares = compiler::Settle(t, y);
     const int bits = shares.bits();
     t.reveal<1>(shares);

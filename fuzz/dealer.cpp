@@ -51,7 +51,7 @@ class Told : public Peer {
 // The honest partner: runs one session after another on a thread of its own.
 class Partner {
  public:
-  Partner(Dealer& dealer, const Identity& self, const Identity& other)
+  Partner(BundleDealer& dealer, const Identity& self, const Identity& other)
       : dealer_(dealer), self_(self), says_(Honest(other)) {}
   // Begins a session with the dealer.
   void Come() {
@@ -116,7 +116,7 @@ class Partner {
     }
   }
 
-  Dealer& dealer_;
+  BundleDealer& dealer_;
   const Identity self_;
   const suf::Bytes says_;
   std::mutex m_;
@@ -143,7 +143,7 @@ struct Table {
     last = serial, ++dealt;
   }
   int dealt = 0;
-  Dealer dealer;
+  BundleDealer dealer;
   Partner partner;
 };
 }  // namespace
@@ -151,7 +151,7 @@ struct Table {
 SUF_FUZZ(dealer) {
   static const Folder folder;
   static DealerState state(folder / "s");
-  static Dealer lonely(TestPlan(), state, {.partner_wait = Millis{0}}, {});
+  static BundleDealer lonely(TestPlan(), state, {.partner_wait = Millis{0}}, {});
   static Table tables[4] = {{state, false}, {state, true}, {state, false}, {state, true}};
   const uint8_t order = Pull<uint8_t>(input) & 7;
   const Identity& self = order & 1 ? kData : kModel;

@@ -35,7 +35,7 @@ SUF_FUZZ(inference) {
     size_t& due_;
   } link(peer, due);
   bool received = false;
-  KeySource keys(std::make_shared<const Layout>(LayoutOf(run.schedule(), party)), KeySource::kWhole);
+  KeySource keys(std::make_shared<const BodyLayout>(LayoutOf(run.schedule(), party)), KeySource::kWhole);
   keys.FeedFrom(key);
   auto words = RunParty({.schedule = run.schedule(),
                          .backend = run.backend(first >> 2),

@@ -25,11 +25,11 @@ store::SharedLayout LayoutFrom(View& input) {
                                 : kChunkBytes - 32 + (a - 192) * (a < 240 ? 1 : 9'001));
     all += lengths.back();
   }
-  return std::make_shared<const store::Layout>(lengths);
+  return std::make_shared<const store::BodyLayout>(lengths);
 }
 
 // The bytes that a chunk must hold.
-View DataOf(const store::Layout& layout, size_t chunk) {
+View DataOf(const store::BodyLayout& layout, size_t chunk) {
   static const Bytes pattern = [] {
     Bytes b(4 * kChunkBytes);
     for (size_t i = 0; i < b.size(); ++i) b[i] = uint8_t((i * 2654435761u) >> 13);
@@ -90,7 +90,7 @@ class Play {
     View view;
     bool out = false, given = false;
   };
-  const store::Layout::Section& At(size_t i) const { return layout_->sections()[i]; }
+  const store::BodyLayout::SectionPlace& At(size_t i) const { return layout_->sections()[i]; }
   uint64_t BytesOf(size_t chunk) const { return layout_->chunks()[chunk].bytes; }
   bool Feeds() const { return !failed_ && !closed_ && came_ < chunks_; }
   uint64_t Ahead() const {

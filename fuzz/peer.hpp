@@ -25,7 +25,7 @@ inline const proto::BundlePlan& TestPlan() {
     proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
     p.variants = {"near", "far"};
-    p.price = [](const Job& j, const Link& l) { return j.variant ? 1000 : 10 * l.trip_us; };
+    p.price = [](const Job& j, const Network& l) { return j.variant ? 1000 : 10 * l.trip_us; };
     p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
     return p;
   }();
@@ -125,10 +125,10 @@ class Peer : public Channel {
   void Put(View header, View payload) override {
     sent_[Reader(header.subspan(4), "a header").Get<uint16_t>()].assign(payload.begin(), payload.end());
   }
-  Frame Take(size_t limit) override {
+  ReceivedFrame Take(size_t limit) override {
     if (input_.size() < 5) Gone();
     uint8_t flags = Pull<uint8_t>(input_);
-    Frame f{.kind = Pull<uint16_t>(input_)};
+    ReceivedFrame f{.kind = Pull<uint16_t>(input_)};
     f.sequence = flags & kOtherSequence ? flags : next_;
     ++next_;
     View payload = PullBytes(input_, Pull<uint16_t>(input_));
@@ -156,7 +156,7 @@ class Honest : public Channel {
     if (Reader(header.subspan(4), "a header").Get<uint16_t>() != kWitness) return;
     before_ = std::exchange(*known_, Reader(payload, "a witness").Get<uint64_t>());
   }
-  Frame Take(size_t) override {
+  ReceivedFrame Take(size_t) override {
     const uint16_t sequence = taken_++;
     if (sequence == 0) return {kHello, sequence, Hello()};
     Writer w;

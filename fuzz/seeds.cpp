@@ -103,7 +103,7 @@ void Models() {
 // Gives a plan tables of two pieces, or as few as their widths allow; Check still accepts it.
 nn::Plan Shrunk(nn::Plan p) {
   auto halves = [](int ring, const compiler::Lowering& rows) {  // a DCF reads no constant
-    return std::vector<func::Group>{{ring - 1, 0, 2, {rows.kind == compiler::Kind::kStepDcf ? 2 : 1, 1}}};
+    return std::vector<func::Octave>{{ring - 1, 0, 2, {rows.kind == compiler::Kind::kStepDcf ? 2 : 1, 1}}};
   };
   for (nn::Class& c : p.classes) {
     for (nn::OperatorPtr& op : c.ops) {
@@ -154,7 +154,7 @@ void FamilyPlans() {
 "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 16, "num_hidden_layers": 1,
 "max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"}};
   for (auto [name, config] : configs) {
-    const model::Model m = model::Written({name, config}, 1);
+    const model::LoadedModel m = model::Written({name, config}, 1);
     write(name, Shrunk(model::SmallPlan(m, 4)));
     nn::Plan far = Shrunk(model::FarPlan(model::Shifted(m, true), 4));
     write(std::string(name) + "_far", far);
@@ -345,7 +345,7 @@ void Functions() {
   std::vector<int64_t> a{3, -4, 5, -6, 7, 0, 9, 1}, b{1, -1, 2, -2, 0, 0, 3, 4};
   Seed("suf_text", "lines", func::Print(func::Uniform("lines", 3, a, b, 20)));
   Seed("suf_text", "table", func::Print(func::Uniform("table", 61, a, {}, 64)));
-  std::vector<func::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
+  std::vector<func::Octave> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
   Seed("suf_text", "octaves", func::Print(func::FromGroups("octaves", groups, 6, 8)));
   Seed("suf_text", "two_runs",
        std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
@@ -366,7 +366,7 @@ void FunctionPlans() {
                                                 "piece 100 : -4 1 0\nend 256\nformula lt 7 msb 3 xor\n"
                                                 "channel bit 1 0 near\nchannel signed 12 0 y\n"),
                             {},
-                            gates::From::kShared,
+                            gates::Origin::kShared,
                             gates::To::kBoth}};
   for (const char* name : {"StepDcf, Digits", "Index/blocks, PackedCompare", "Parity+Open, DenseTable"}) {
     file.plan.choice = gates::ChoiceOf(file.plan.f, name);
@@ -374,7 +374,7 @@ void FunctionPlans() {
   }
   file.plan = {func::ParseFunction("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3\nend\n"),
                {},
-               gates::From::kP0,
+               gates::Origin::kP0,
                gates::To::kShared};
   file.plan.choice = gates::ChoiceOf(file.plan.f, "Product/2");
   Seed("function_plan", "product", gates::Print(file));

@@ -41,7 +41,7 @@ SUF_FUZZ(suf_text) {
   }
   const Suf& f = std::get<Suf>(any);
   SameValues(f, std::get<Suf>(again));
-  const std::vector<Group> groups = ToGroups(f);
+  const std::vector<Octave> groups = ToGroups(f);
   const Suf h = FromGroups(f.name, groups, f.n, f.ring);
   SUF_CHECK(h.pieces.size() == f.pieces.size() && h.end == f.end);
   for (size_t i = 0; i < h.pieces.size(); ++i) SUF_CHECK(h.pieces[i].poly == f.pieces[i].poly);

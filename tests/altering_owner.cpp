@@ -16,19 +16,19 @@ using namespace suf;
 class Altered : public pfss::Randomness {
  public:
   explicit Altered(std::unique_ptr<Randomness> own) : own_(std::move(own)) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     return std::make_unique<Flipped>(own_->Open(party, section));
   }
   std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
 
  private:
-  struct Flipped : Section {
-    explicit Flipped(std::unique_ptr<Section> section) : own(std::move(section)) {}
+  struct Flipped : SectionReader {
+    explicit Flipped(std::unique_ptr<SectionReader> section) : own(std::move(section)) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       own->Fill(offset, out);
       for (uint8_t& b : out) b ^= 1;
     }
-    std::unique_ptr<Section> own;
+    std::unique_ptr<SectionReader> own;
   };
   std::unique_ptr<Randomness> own_;
 };

@@ -22,7 +22,7 @@ const uint32_t kN = uint32_t(kText.size());
 Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   Bodies b;
   auto sink = [&](int p) {
-    return std::make_unique<Sink>(Hash{}, std::make_shared<const Layout>(run::LayoutOf(s, p)), [&b, p](View chunk) {
+    return std::make_unique<Sink>(Hash{}, std::make_shared<const BodyLayout>(run::LayoutOf(s, p)), [&b, p](View chunk) {
       b[size_t(p)].insert(b[size_t(p)].end(), chunk.begin() + ChunkTags::kBytes, chunk.end());
     });
   };
@@ -99,7 +99,7 @@ int ABitOfAnySection(const nn::Plan& plan) {
   int sections = 0;
   for (int p : {0, 1})
     for (size_t k = 0; k < s.key(p).size(); ++k, ++sections) {
-      const pfss::Part& part = s.key(p)[k];
+      const pfss::FrameField& part = s.key(p)[k];
       uint64_t at = uint64_t(part.at + int64_t(k) % part.bytes);
       uint8_t& byte = const_cast<uint8_t&>((p ? other : own).keys->Section(k)[size_t(int64_t(k) % part.bytes)]);
       byte ^= uint8_t(1 << k % 8);

@@ -37,9 +37,9 @@ struct Cached {
 };
 
 // The columns that an operator of attention reads in all rows: k for scores, v for a weighted sum. Empty for others.
-std::optional<Cached> CachedOf(const nn::Node& node, const nn::Ops& ops) {
+std::optional<Cached> CachedOf(const nn::GraphNode& node, const nn::Ops& ops) {
   if (node.in.empty()) return std::nullopt;
-  const nn::Node& last = *node.in.back();
+  const nn::GraphNode& last = *node.in.back();
   const int64_t dim = ops[size_t(last.index)]->dim;
   if (const auto* s = node.As<nn::Scores>()) return Cached{last.index, dim - s->serving * s->head_dim, dim};
   if (node.As<nn::WeightedSum>()) return Cached{last.index, 0, dim};
@@ -75,8 +75,8 @@ int HatOf(const AnyWire& w) {
 // of the residual stream in its own ring, before the first layer and after each.
 void EmitRow(pfss::Trace& t, const nn::Plan& plan, int n, std::vector<int>* streams = nullptr) {
   const nn::Ops& ops = plan.For(n).ops;
-  const nn::Node* last = plan.graph.nodes().back().get();
-  nn::Forward<AnyWire>(plan.graph, [&](const nn::Node& node, std::span<const AnyWire* const> in) -> AnyWire {
+  const nn::GraphNode* last = plan.graph.nodes().back().get();
+  nn::Forward<AnyWire>(plan.graph, [&](const nn::GraphNode& node, std::span<const AnyWire* const> in) -> AnyWire {
     const nn::Operator& op = *ops[size_t(node.index)];
     if (op.unused) return {};
     t.scope(node.scope);
@@ -115,7 +115,7 @@ constexpr const char* kProfiles[] = {"lan", "wan,keys=ahead"};  // a decoder's k
 
 // A decoder with its plan for n tokens. A search may set its last class for one row.
 struct Compiled {
-  model::Model model;
+  model::LoadedModel model;
   nn::Plan plan;
 
   Compiled(const std::string& config, int n, int texts, int longest)
@@ -171,7 +171,7 @@ std::string Config(int d, int heads, int serving, int ff, int layers, int positi
 }
 
 // Computes the logits of the last token by the protocol. The masks of the cache's wires depend on `serial`.
-nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulator& simulator, const model::Text& ids,
+nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::PlanSimulator& simulator, const model::Text& ids,
                 pfss::Backend& backend, uint8_t serial) {
   const int n = int(ids.size());
   const nn::Ops& ops = plan.For(n).ops;
@@ -186,7 +186,7 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
     if (const auto c = CachedOf(*node, ops)) caches.push_back(*c);
   nn::Ints want = simulator
                       .Run(ids,
-                           [&](const nn::Node& node, const nn::IntArray& y) {
+                           [&](const nn::GraphNode& node, const nn::IntArray& y) {
                              if (node.As<nn::Lookup>()) {
                                std::vector<uint64_t> a, b;
                                for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x)
@@ -223,11 +223,11 @@ TEST(DecodeRow, EqualsTheSpecification) {
   exec::Pool pool(2);
   auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
   Compiled c(Config(32, 4, 2, 48, 2, 64), 16, 200, 16);
-  const nn::Quantised q = nn::Quantise(c.model.weights, c.plan);
+  const nn::QuantisedWeights q = nn::Quantise(c.model.weights, c.plan);
   for (const char* profile : kProfiles)
     for (auto [tail, gate] : {std::pair{"e", "opened"}, {"payload", "summands"}}) {
       c.Choose(profile, {tail, gate});
-      const nn::Simulator simulator(c.plan, q);
+      const nn::PlanSimulator simulator(c.plan, q);
       uint8_t serial = 1;
       nn::Ints before;
       for (const model::Text& ids : model::Texts(5, 4, 9, 16)) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""docs_test.py: what pages and comments point at exists. It first finds planted faults of each kind in a tree of its own.
+"""docs_test.py: pages and comments point at things that exist. It first finds planted faults of each kind in its own tree.
 
 * Every link of a page leads to a file and, if it names one, to a heading or anchor.
 * Every section that code cites (docs/mathematics.md#NAME, docs/design/cpu.md#NAME) exists.
 * A section of a page in docs/design has an anchor and the parts of PARTS in this order. Its Test names a test, its Status has a date.
 * The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
-* Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
-  ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
+* Every test that a page or a comment names exists. Names are `Suite.Name` (also `Suite.Name*`), x_test.py with its rows,
+  other files *_test.*, names of ctest, fuzz targets and their number. A test that is said to be in a file is there.
 * A qualified name (`Engine::At`) in a page or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
 * A page's block of C++ is a piece of the source file that the page links last above it.
@@ -52,7 +52,7 @@ def pages(root):
 
 
 def said(path, text):
-    """What a reader is told: a page; of code its comments, joined as one text where they go on."""
+    """Returns the prose of a file: a page as it is, and the joined comments of code."""
     if path.suffix == '.md':
         return text
     if path.suffix in SLASHES:
@@ -110,7 +110,7 @@ def names(path, text, tests):
         if base not in EXAMPLES and not any(('/' + p.as_posix()).endswith('/' + name) for p in tests.files.get(base, ())):
             yield f'{path}: there is no {name}'
     for file, rows in ROWS.findall(text):
-        for row in re.findall(r'`([^`]+)`', rows):
+        for row in (' '.join(words.split()) for words in re.findall(r'`([^`]+)`', rows)):
             if re.match(r'[A-Z]\w*\.', row) or '/' in row or row.startswith(('fuzz', 'make ', '--')):
                 continue
             if not any(re.sub(r'\s*\.\.$', '', row) in t for t in tests.rows.get(file, ())):
@@ -227,7 +227,7 @@ def faults(root, files):
                         found.append(f'{path}: {page} has no #{name}')
         told = said(path, text)
         found += names(path, told, tests)
-        if path.name != 'CHANGELOG.md':  # which tells of what was
+        if path.name != 'CHANGELOG.md':  # whose old entries name removed tests
             found += [f'{path}: no code has {a}::{b}' for a, b in re.findall(r'\b(\w+)::(\w+)', told) if not {a, b} <= known and a != 'std']
     found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
     found += design({p: (root / p).read_text() for p in files if p.match('docs/design/*.md')})

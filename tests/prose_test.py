@@ -110,13 +110,13 @@ def of_page(text):
 
 # -- Rules: from a sentence to the words at fault
 
-ENDS = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<!\bal)(?<!\bFig)(?<!\bSec)(?<!\bNo)([.!?])(?=[)"\'`*]*(?:\s+[\[("`*]*[A-Z0-9`]|\s*$))')
+ENDS = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<!\bal)(?<!\bFig)(?<!\bSec)(?<!\bNo)([.!?])(?=[)"\'`*]*(?:\s+[\[("`*]*(?:[A-Z0-9`]|suf\b|rho\b|tests/)|\s*$))')
 HEADLESS = re.compile(r'(?:^|[;:(] |[,;] (?:and|but|or) )(?:[A-Z]\w*: )?(who|whoever|what|whatever|that which)\b(?! (?:if|about)\b)', re.IGNORECASE)
 WHOEVER = re.compile(r'\b(whoever|whomever|that which|by who|to who|than who|from who|lets who)\b', re.IGNORECASE)
 WHERE = re.compile(r'^(Where)\b.*,|[;:(] (where)\b[^;:.]*,|\b((?:only|except|even|unless|but|also|true|false|none|empty|nothing|zero) where)\b')
 FAILS_WHERE = re.compile(r'\b(?:fails|throws|refuses|refused|returns|ends|stops|dies|skipped|wrong|used)\b[^.;,]{0,30}? (where) (?:the|a|an|it|no|there|that|one)\b', re.IGNORECASE)
 PERSON = re.compile(r"\b(hears?|heard|tells?|told|asks|asked|asking|looks?|looked|looking|he|his|him|himself|she)\b(?! (?:apart|like|up)\b)")
-HUMAN = re.compile(r'\b(?:you|your|users?|readers?|people|person|operators?|engineers?|reviewers?|newcomers?|one|we|us|customers?|maintainers?|authors?)\b', re.IGNORECASE)
+HUMAN = re.compile(r'\b(?:you|your|users?|readers?|people|person|operators?|engineers?|reviewers?|newcomers?|one|we|us|customers?|maintainers?|authors?|please)\b', re.IGNORECASE)
 
 
 def headless(sentence, kind):

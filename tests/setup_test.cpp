@@ -75,7 +75,7 @@ TEST(MaskedWeights, ThoseOfAnotherBAreReplaced) {
 
 TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
   const Hash key{1}, plan{2}, seed{3}, other{4};
-  nn::Quantised weights = TheTiny().weights;
+  nn::QuantisedWeights weights = TheTiny().weights;
   const Hash id = WeightsId(key, weights, plan, seed);
   EXPECT_EQ(WeightsId(key, weights, plan, seed), id);
   EXPECT_NE(WeightsId(other, weights, plan, seed), id);

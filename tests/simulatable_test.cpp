@@ -28,14 +28,14 @@ using namespace views;  // NOLINT: the whole file speaks of them
 constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
 // Replaces a function's groups by two whose places fit one-hot tables.
-void Coarse(std::vector<func::Group>& groups, int ring) {
+void Coarse(std::vector<func::Octave>& groups, int ring) {
   auto at = [&](int64_t x) {
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       if (x >> g.w < g.hi) return g.values[size_t(std::max(x >> g.w, g.lo) - g.lo)];
     return int64_t{0};
   };
-  std::vector<func::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
-  for (func::Group& g : coarse)
+  std::vector<func::Octave> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
+  for (func::Octave& g : coarse)
     for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(at((2 * v + 1) << (g.w - 1)));
   groups = coarse;
 }
@@ -99,7 +99,7 @@ struct World {
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::Quantised q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
+    nn::QuantisedWeights q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
@@ -134,7 +134,7 @@ EquivReport ExpectTheSameView(const World& w, int p) {
 // Every backend, alternating between the plan's two forms of attention, rescaled before W_o or not.
 std::vector<std::pair<int, std::string>> Turns() {
   std::vector<std::pair<int, std::string>> out;
-  for (const backends::Entry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
+  for (const backends::BackendEntry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
   return out;
 }
 class Simulatable : public testing::TestWithParam<std::pair<int, std::string>> {
@@ -227,12 +227,12 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       "channel unsigned 9 0 y\n");
   std::vector<gates::FunctionPlan> plans;
   for (const func::Suf& f : {pieces, octaves}) {
-    const compiler::Compiled c = compiler::Compile(f);
+    const compiler::CompiledFunction c = compiler::Compile(f);
     std::vector<compiler::Lowering> bits = compiler::AllForBits();
     size_t next = 0;
     for (const compiler::Lowering& l : compiler::AllForNumbers())
       if (compiler::WhyNotNumbers(c, l).empty())
-        plans.push_back({f, {l, bits[next++ % bits.size()]}, gates::From::kShared, gates::To::kShared});
+        plans.push_back({f, {l, bits[next++ % bits.size()]}, gates::Origin::kShared, gates::To::kShared});
   }
   EXPECT_GE(plans.size(), 20u);
   for (const gates::FunctionPlan& plan : plans) {
@@ -291,8 +291,8 @@ struct OneSum : OfShares {
       trace.keep(limb + v.hat.limbs[i]);
     }
     if (rows) {
-      const std::vector<func::Group> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
-      const compiler::Compiled c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
+      const std::vector<func::Octave> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
+      const compiler::CompiledFunction c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
       trace.keep(compiler::LowerRow(trace, c, {compiler::Kind::kStepDcf}, v, sum.bits - 3, 9).y);
     }
     Close(rows);
@@ -350,17 +350,17 @@ struct OneGate : OfShares {
     } else {
       e = compiler::EntrySummands(trace, {2, 0, 5, {1, 3, 9, 4, 2}}, z, ring);
     }
-    compiler::Words product(trace, ring);
+    compiler::WordSum product(trace, ring);
     product.Add(e, compiler::Centred(up));
     if (kind != kPayload) {
       trace.keep(compiler::Settle(trace, product.Done()));
     } else {
-      auto total = [](const compiler::Owing& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
-      compiler::Words alone(trace, sum);
+      auto total = [](const compiler::OwedWord& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
+      compiler::WordSum alone(trace, sum);
       alone.Add(e);
       const pfss::Wire<pfss::kPub> s = compiler::OpenDefined(trace, total(alone.Done()), "row sum"),
                                    ev = compiler::OpenDefined(trace, total(product.Done()), "eV");
-      const std::vector<func::Group> row{{0, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}, {3, 1, 8, {7, 6, 5, 4, 3, 2, 1}}};
+      const std::vector<func::Octave> row{{0, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}, {3, 1, 8, {7, 6, 5, 4, 3, 2, 1}}};
       pfss::Sec one = Broadcast(trace.constant(1), {2});
       trace.keep(compiler::IntervalTimes(trace, row, s, Stack(std::vector<pfss::Sec>{one, Lift(ev.r)}), ring));
     }

@@ -19,13 +19,13 @@ namespace suf::roles {
 // A plan and its weights, made once.
 struct Tiny {
   nn::Plan plan;
-  nn::Quantised weights;
+  nn::QuantisedWeights weights;
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    const model::Model m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    const model::LoadedModel m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
     nn::Plan plan = model::SmallPlan(m, 8);
-    nn::Quantised q = nn::Quantise(m.weights, plan);
+    nn::QuantisedWeights q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
   }();
   return tiny;
@@ -52,7 +52,7 @@ class ThreeRoles {
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[2], *state_, proto::Dealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
+        plan[2], *state_, proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
@@ -90,7 +90,7 @@ class ThreeRoles {
     Outcome out;
     s.Infer(store::JobOf(uint32_t(kText.size())),
             [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
-    static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
+    static const std::vector<int64_t> want = nn::PlanSimulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
       auto work = engine[1]->At(int(kText.size()));
       return work->trace.node(work->trace.result(1)).ring;
@@ -119,7 +119,7 @@ class ThreeRoles {
   int dealt = 0;
 
  private:
-  proto::Keys keys_;
+  proto::KeyPolicy keys_;
   static constexpr net::Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
   void Keep(int p, const std::function<void()>& f) {
     try {
@@ -171,7 +171,7 @@ class ThreeRoles {
   std::optional<Masks> masks_;
   run::Inputs inputs_[2];
   std::optional<store::DealerState> state_;
-  std::optional<proto::Dealer> dealer_;
+  std::optional<proto::BundleDealer> dealer_;
   std::mutex m_;
   std::vector<std::thread> links_;
 };

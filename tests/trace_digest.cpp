@@ -55,7 +55,7 @@ func::Function FunctionOf(const std::string& name) {
 
 void OfFunction(const std::string& name) {
   constexpr int kCount = 3;
-  gates::FunctionPlan plan{FunctionOf(name), {}, gates::From::kP1, gates::To::kP1};
+  gates::FunctionPlan plan{FunctionOf(name), {}, gates::Origin::kP1, gates::To::kP1};
   std::cout << "function " << func::Name(plan.f) << "\n";
   for (const compiler::Candidate& c : gates::Price(plan, compiler::Profiles()[0].prices, kCount)) {
     if (!c.why_not.empty()) continue;

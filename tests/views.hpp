@@ -80,7 +80,7 @@ struct Streams {
 class Moved : public pfss::Randomness {
  public:
   Moved(std::unique_ptr<pfss::Randomness> real, const Streams& streams) : real_(std::move(real)), streams_(streams) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     auto instead = streams_.instead.find({party, section});
     bool zeros = instead != streams_.instead.end() && instead->second == kZeros;
     if (instead != streams_.instead.end() && !zeros) section = instead->second;
@@ -91,9 +91,9 @@ class Moved : public pfss::Randomness {
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
  private:
-  class Shifted : public Section {
+  class Shifted : public SectionReader {
    public:
-    Shifted(std::unique_ptr<Section> real, bool zeros, const Words* by)
+    Shifted(std::unique_ptr<SectionReader> real, bool zeros, const Words* by)
         : real_(std::move(real)), zeros_(zeros), by_(by) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       if (zeros_) return void(std::memset(out.data(), 0, out.size()));
@@ -104,7 +104,7 @@ class Moved : public pfss::Randomness {
     }
 
    private:
-    std::unique_ptr<Section> real_;
+    std::unique_ptr<SectionReader> real_;
     bool zeros_;
     const Words* by_;
   };
@@ -130,7 +130,7 @@ struct Received {
   std::vector<std::string> faults;  // items without a pad of their own
   int trees = 0;                    // correction words, left out
   int result = -1;                  // the frame with the result message
-  pfss::Part result_part{};
+  pfss::FrameField result_part{};
 };
 
 // Everything that party p receives, except the result.
@@ -138,7 +138,7 @@ inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   const pfss::Trace& t = s.trace();
   Received v;
   std::map<Section, int> used;
-  auto add = [&](int frame, const pfss::Part& part) {
+  auto add = [&](int frame, const pfss::FrameField& part) {
     const pfss::Node& m = t.node(part.node);
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];

@@ -12,14 +12,14 @@ namespace suf::backends {
 namespace {
 
 // Returns the names, with commas between them.
-std::string Listed(const std::vector<Entry>& all) {
+std::string Listed(const std::vector<BackendEntry>& all) {
   std::string out;
-  for (const Entry& e : all) out += (out.empty() ? "" : ", ") + e.name;
+  for (const BackendEntry& e : all) out += (out.empty() ? "" : ", ") + e.name;
   return out;
 }
 
 // Queries the driver.
-Entry Cuda(int device) {
+BackendEntry Cuda(int device) {
   std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
   return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); }, !gpu::CudaBuilt().empty(),
@@ -27,13 +27,13 @@ Entry Cuda(int device) {
 }
 
 // Returns the backends that compute on the processor and query no driver.
-std::vector<Entry> Hosts() {
+std::vector<BackendEntry> Hosts() {
   const auto packed = cpu::MakePacked(exec::Default());
-  std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
+  std::vector<BackendEntry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
+  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2, ring::Isa::kAvx512}) {
     const std::string kernels = ring::Name(v);
-    Entry e{"packed/" + kernels, packed->capabilities(),
+    BackendEntry e{"packed/" + kernels, packed->capabilities(),
             [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
     if (!ring::Supports(v))
@@ -52,25 +52,25 @@ std::vector<Entry> Hosts() {
 
 }  // namespace
 
-std::vector<Entry> All(int device) {
-  std::vector<Entry> out = Hosts();
+std::vector<BackendEntry> All(int device) {
+  std::vector<BackendEntry> out = Hosts();
   out.push_back(Cuda(device));
   return out;
 }
 
-std::vector<Entry> Usable(bool models) {
-  std::vector<Entry> out = All();
-  std::erase_if(out, [&](const Entry& e) { return e.variant || !e.why_not.empty() || (models && !e.models); });
+std::vector<BackendEntry> Usable(bool models) {
+  std::vector<BackendEntry> out = All();
+  std::erase_if(out, [&](const BackendEntry& e) { return e.variant || !e.why_not.empty() || (models && !e.models); });
   return out;
 }
 
-Entry Find(const std::string& name, bool models, int device) {
+BackendEntry Find(const std::string& name, bool models, int device) {
   if (name == "auto" || name == "cuda") {
-    Entry e = Cuda(device);
+    BackendEntry e = Cuda(device);
     if (e.why_not.empty()) return e;
     if (name == "cuda") Fail(Cause::kResource, e.why_not);
   }
-  const std::vector<Entry> all = Hosts();
+  const std::vector<BackendEntry> all = Hosts();
   const auto it =
       std::find_if(all.begin(), all.end(), [&](auto& e) { return e.name == (name == "auto" ? "packed" : name); });
   if (it == all.end()) Fail(Cause::kInput, "there is no backend ", name, "; use one of auto, ", Listed(all), ", cuda");

@@ -8,7 +8,7 @@
 namespace suf::backends {
 
 // A backend that Make can make.
-struct Entry {
+struct BackendEntry {
   std::string name;
   pfss::Capabilities can;
   std::function<std::unique_ptr<pfss::Backend>(exec::Pool&)> make;
@@ -18,15 +18,15 @@ struct Entry {
   bool variant = false;      // packed with kernels by name, for tests and measurements
 };
 // Returns all backends; `device` is the number of cuda's device.
-std::vector<Entry> All(int device = 0);
+std::vector<BackendEntry> All(int device = 0);
 // Returns the backends that run here, without variants. With `models`, those that also run models. Their keys and words
 // are the same, so any role may run on any of them.
-std::vector<Entry> Usable(bool models = true);
+std::vector<BackendEntry> Usable(bool models = true);
 
 // Returns a backend by name; `auto` is cuda if the device can be used, otherwise packed. Throws Cause::kInput for an
 // unknown name, or with `models` for a backend that runs only plans of functions. Throws Cause::kResource for one that
 // does not run here.
-Entry Find(const std::string& name, bool models = false, int device = 0);
+BackendEntry Find(const std::string& name, bool models = false, int device = 0);
 // Makes the backend that Find finds.
 std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool = exec::Default());
 

@@ -18,7 +18,7 @@ using testing::StartsWith;
 // Returns the message of Find, if it finds no entry.
 std::string Said(Cause cause, const std::string& name, bool models = false, int device = 0) {
   try {
-    const Entry e = Find(name, models, device);
+    const BackendEntry e = Find(name, models, device);
     return "found " + e.name;
   } catch (const Error& e) {
     EXPECT_EQ(e.cause(), cause) << e.what();
@@ -27,7 +27,7 @@ std::string Said(Cause cause, const std::string& name, bool models = false, int 
 }
 
 TEST(All, FindsByName) {
-  for (const Entry& e : All())
+  for (const BackendEntry& e : All())
     if (e.why_not.empty())
       EXPECT_EQ(Find(e.name).name, e.name);
     else
@@ -43,7 +43,7 @@ TEST(All, FindsByName) {
 TEST(All, AutoIsADeviceThatCanBeUsedElsePacked) {
   EXPECT_EQ(Find("auto").name, gpu::CudaWhyNot().empty() ? "cuda" : "packed");
   EXPECT_EQ(Find("auto", true, 999).name, "packed") << "no machine has that many";
-  const std::vector<Entry> usable = Usable();
+  const std::vector<BackendEntry> usable = Usable();
   EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }), gpu::CudaWhyNot().empty());
 }
 

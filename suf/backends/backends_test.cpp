@@ -333,12 +333,12 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   Schedule s(f.t);
   exec::Pool pool(2);
   auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
-  Wiped<uint64_t> memory;
+  WipedVector<uint64_t> memory;
   for (int i = 0; i < 3; ++i) {
     auto fresh = f.Random(20, 64);
     if (i == 0) memory.resize(fresh.size());
     std::copy(fresh.begin(), fresh.end(), memory.begin());
-    f.inputs[1].Set("w", run::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
+    f.inputs[1].Set("w", run::Inputs::AnyArray(std::shared_ptr<const WipedVector<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
 }

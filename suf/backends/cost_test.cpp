@@ -11,20 +11,20 @@ namespace {
 class Counting : public Randomness {
  public:
   Counting(std::unique_ptr<Randomness> real, std::atomic<int64_t>& blocks) : real_(std::move(real)), blocks_(blocks) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     return std::make_unique<Stream>(real_->Open(party, section), blocks_);
   }
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
  private:
-  struct Stream : Section {
-    Stream(std::unique_ptr<Section> section, std::atomic<int64_t>& counter)
+  struct Stream : SectionReader {
+    Stream(std::unique_ptr<SectionReader> section, std::atomic<int64_t>& counter)
         : real(std::move(section)), blocks(counter) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       blocks += int64_t(out.size() + 15) / 16;
       real->Fill(offset, out);
     }
-    std::unique_ptr<Section> real;
+    std::unique_ptr<SectionReader> real;
     std::atomic<int64_t>& blocks;
   };
   std::unique_ptr<Randomness> real_;

@@ -9,7 +9,7 @@ namespace suf::backends {
 
 inline std::vector<std::unique_ptr<pfss::Backend>> Every(exec::Pool& pool = exec::Default()) {
   std::vector<std::unique_ptr<pfss::Backend>> out;
-  for (const Entry& e : Usable()) out.push_back(e.make(pool));
+  for (const BackendEntry& e : Usable()) out.push_back(e.make(pool));
   return out;
 }
 

@@ -67,7 +67,7 @@ inline run::PairRun Compare(Fixture& f) {
   auto clear = reference::MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
-  for (const Entry& e : All()) {
+  for (const BackendEntry& e : All()) {
     if (e.name == "clear" || e.name == "packed" || !e.why_not.empty() || !(e.models || Without(f.t))) continue;
     const auto b = e.make(pool);
     // A device makes its graphs in the second run and reuses them in the third.

@@ -25,22 +25,22 @@ void Wipe(void* p, size_t bytes);
 
 // An allocator for vectors that may hold secrets: it wipes all memory that they free, also when they grow.
 template <class T>
-struct Wiping {
+struct WipingAllocator {
   using value_type = T;
-  Wiping() = default;
+  WipingAllocator() = default;
   template <class U>
-  Wiping(const Wiping<U>&) {}  // NOLINT: allocators convert
+  WipingAllocator(const WipingAllocator<U>&) {}  // NOLINT: allocators convert
   T* allocate(size_t n) { return std::allocator<T>().allocate(n); }
   void deallocate(T* p, size_t n) {
     Wipe(p, n * sizeof(T));
     std::allocator<T>().deallocate(p, n);
   }
-  bool operator==(const Wiping&) const = default;
+  bool operator==(const WipingAllocator&) const = default;
 };
 template <class T>
-using Wiped = std::vector<T, Wiping<T>>;
+using WipedVector = std::vector<T, WipingAllocator<T>>;
 // The bytes of frames, files and keys.
-using Bytes = Wiped<uint8_t>;
+using Bytes = WipedVector<uint8_t>;
 inline bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
 // Appends at the speed of a copy and writes no byte twice. A vector with a custom allocator copies byte by byte. Only
 // at -O3 does g++ 12 vectorise this loop, so it is in bytes.cpp.

@@ -12,34 +12,34 @@
 namespace suf::compiler {
 
 // Returns for each view, by its f, the points p at which D(x_hat - p) is read.
-std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap);
+std::map<int, std::vector<uint64_t>> PointsOf(const CompiledFunction& c, std::span<const Bit> bits, bool wrap);
 
 // A reader of bits of one wire.
-class BitReader {
+class WireBits {
  public:
   // Prepares strings of these bits, and 1[x_hat < r] if `wrap`. All that they need of a view is read together.
-  BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
+  WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps, std::span<const Bit> bits,
             bool wrap = false);
   // Returns shares of at most 64 bits as a string, the first one lowest. With `wrap` the string has one bit more:
   // 1[x_hat < r]. The owed word has top bits of r; they are dealt if `settled`.
-  Owing String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
+  OwedWord String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
 
  private:
   // The reads of a view: D at u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
-  struct View {
+  struct MaskView {
     std::vector<uint64_t> points, betas;
     std::optional<Sh> string;  // by parity: Xor(points)
     std::vector<Sh> apart;     // by digits or blocks: Xor(1) each
     std::optional<Pub> less;   // Xor(betas)
   };
-  void Read(int f, View* v);
+  void Read(int f, MaskView* v);
   Sh Product(int i);
 
   Trace& t_;
   Wire<kPub> x_;
-  const Compiled& c_;
-  Steps steps_;
-  std::map<int, View> views_;
+  const CompiledFunction& c_;
+  StepSource steps_;
+  std::map<int, MaskView> views_;
   std::map<int, Sh> products_;  // Xor(1)
 };
 

@@ -235,7 +235,7 @@ double Seconds(const Bill& b, const Prices& p) {
   return before + clock.Over();
 }
 
-Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
+TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
   Trace t(can);
   try {
     emit(t);
@@ -247,7 +247,7 @@ Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::functi
   return {bill, Seconds(bill, p), {}, pfss::Steering(t, 0)};
 }
 
-std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
+std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit) {
   std::vector<Candidate> out;
   std::vector<Lowering> numbers, bits;

@@ -68,23 +68,23 @@ Bill BillOf(const pfss::Schedule& s);
 double Seconds(const Bill& b, const Prices& p);
 
 // The bill of a trace, or the reason why there is no such trace.
-struct Priced {
+struct TraceBill {
   Bill bill;
   double seconds = 0;
   std::string why_not;
   std::string steering;  // how P0 can learn more than its results by altering messages (pfss::Steering)
 };
 // A way to lower a function, with its bill or the reason why it does not apply.
-struct Candidate : Priced {
+struct Candidate : TraceBill {
   Choice choice;
   std::string name;
 };
 // Prices the trace that `emit` writes and closes for a backend with these capabilities. If `emit` throws
 // Cause::kRefused, its message is the reason why there is no trace. Other errors propagate.
-Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
+TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
 // Returns all candidates for numbers and bits of c, in the order of the lowerings. For each one `emit` writes and
 // closes a trace of its own. Candidates that do not apply have a reason.
-std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
+std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit);
 // Returns the cheapest candidate that applies. Throws Cause::kRefused, with all reasons, if none does.
 const Candidate& Best(const std::vector<Candidate>& all);

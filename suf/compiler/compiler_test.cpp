@@ -169,13 +169,13 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     Wire<kPub> x = Input(t, 20);
     Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // shares of a fresh mask are free
     SharedWire<kPub> w = t.open(y, "w");
-    Words sum(t, ring);
+    WordSum sum(t, ring);
     Factors number = Centred(w);
     Sec u = Lift(x.r);
     sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
     if (ring == 20) sum.Add(Masked(w));          // public, and held shares
     sum.Add({1, ring + 1, number[0].p, u, {}});  // beyond the ring
-    Owing owing = sum.Done();
+    OwedWord owing = sum.Done();
     ASSERT_TRUE(owing.owed);
     EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
   }

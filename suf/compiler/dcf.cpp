@@ -19,7 +19,7 @@ struct Terms {
 };
 
 // Emits the terms. In a ring wider than the domain d = -r + 2^n b, and b 1[u < r] = 1[max(u, x_hat) < r].
-Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub less) {
+Terms TermsOf(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring, Pub less) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = NeedsWrap(c, ring);
   std::vector<Sec> payload;
@@ -56,7 +56,7 @@ Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub le
 
 }  // namespace
 
-std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
+std::vector<OwedWord> StepDcf(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring) {
   const int degree = c.f.degree;
   const size_t m = c.steps.size();
   pfss::Shape column(x.shape().size() + 1, 1);
@@ -67,7 +67,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   Pub less = Lift(Unbits(Less(x.hat, cutpoints)));
   Terms terms = TermsOf(t, c, x, ring, less);
   Pub hat = Lift(x.hat);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     // coefficients of d^k at every step, as polynomials in x_hat; row 0 belongs to the first piece
     Sh y = Zeros(t, x.shape(), ring);
@@ -102,7 +102,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
 
 // On the whole wide wire, 1[V >= b_j] = 1 - 1[V_hat < b_j] - 1[V_hat - b_j < r] + 1[V_hat < r]. Each b_j is a multiple
 // of 2^shift. Numbers above 64 bits are halves. If k is odd, the DCF is on 2 V.
-Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring) {
+OwedWord StepDcfOfWide(Trace& t, const CompiledFunction& c, const WideWire& x, int shift, int ring) {
   const int k = x.k(), b = (k + 1) / 2, twice = k % 2;
   const bool halves = k > 64;
   auto number = [&](const auto& wide) {

@@ -5,9 +5,9 @@
 
 namespace suf::compiler::internal {
 
-std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
+std::vector<OwedWord> DenseNumbers(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring) {
   const func::Evaluator f(c.f);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     std::vector<uint64_t> values;
     for (uint64_t v = 0; v < uint64_t{1} << c.f.n; ++v) values.push_back(f.At(v, o));
@@ -18,7 +18,7 @@ std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x
   return out;
 }
 
-Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x) {
+Sh DenseBits(Trace& t, const CompiledFunction& c, const Wire<kPub>& x) {
   const func::Evaluator f(c.f);
   std::vector<uint64_t> values;
   for (uint64_t v = 0; v < uint64_t{1} << c.f.n; ++v) values.push_back(f.Bits(v));

@@ -420,10 +420,10 @@ Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
   return x + Sh{y0, y1};
 }
 
-Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high) {
+OwedWord Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high) {
   int k = d.hat().bits(), width = end - begin;
   SUF_CHECK(0 <= begin && begin < end && end <= k && (begin == 0 || low) && (ring <= width || (end < k && high)));
-  Words y(d.trace(), ring);
+  WordSum y(d.trace(), ring);
   Pub h = d.hat() >> begin;
   h = Low(h, width);
   Sec r = d.r() >> begin;

@@ -89,7 +89,7 @@ class Borrow {
 
 // Returns bits [begin, end) of z + offset in Z_{2^ring}; d has the digits of z + offset. `low` is the borrow at begin,
 // and may be null if begin = 0. `high` is the borrow at end, for a ring wider than the slice (end < k).
-Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
+OwedWord Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
 
 // Returns the key bits of an element of OpenedDigits and its borrows. In one stage these are shared at the cuts' rings.
 // In two or three stages they are bits, without the dealt words of sigma.

@@ -18,15 +18,15 @@ namespace {
 int64_t OneHotBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
 
 // Returns the key bits of the comparisons that these bits read and, if `wrap`, of 1[x_hat < r].
-int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Steps steps) {
+int64_t ViewBits(const CompiledFunction& c, const std::vector<Bit>& bits, bool wrap, StepSource steps) {
   int64_t sum = 0;
   std::set<std::pair<int, int>> tables;  // place and width of a digit; views share equal ones
   for (auto& [f, points] : PointsOf(c, bits, wrap)) {
-    if (steps == Steps::kParity) {
+    if (steps == StepSource::kParity) {
       sum += OneHotBits(f);
       continue;
     }
-    const Stages stages = steps == Steps::kDigits ? Stages::kTwo : Stages::kThree;
+    const Stages stages = steps == StepSource::kDigits ? Stages::kTwo : Stages::kThree;
     const std::vector<Cut> cuts{{f, 1}};
     const int readings = int(points.size());
     const DigitPlan plan = PlanDigits(cuts, stages, readings);
@@ -41,7 +41,7 @@ int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Ste
 }
 
 // Returns whether step j changes the coefficient of d^k in any output.
-bool Changes(const Compiled& c, size_t j, int k, int ring) {
+bool Changes(const CompiledFunction& c, size_t j, int k, int ring) {
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = k; q <= c.f.degree; ++q) {
       uint64_t v = (c.coefficient(j + 1, o, q) - c.coefficient(j, o, q)) * Binomial(q, k);
@@ -50,7 +50,7 @@ bool Changes(const Compiled& c, size_t j, int k, int ring) {
   return false;
 }
 // Returns whether the first piece has a coefficient of d^k in any output.
-bool Begins(const Compiled& c, int k, int ring) {
+bool Begins(const CompiledFunction& c, int k, int ring) {
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = k; q <= c.f.degree; ++q) {
       uint64_t v = c.coefficient(0, o, q) * Binomial(q, k);
@@ -59,8 +59,8 @@ bool Begins(const Compiled& c, int k, int ring) {
   return false;
 }
 
-int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
-  const internal::Grid g = internal::GridOf(c, ring);
+int64_t WindowBits(const CompiledFunction& c, const CutReading& e, int ring, Stages stages) {
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   const std::vector<Cut> cuts = g.Cuts(e.shift, g.width > 1);
   int64_t bits = int64_t{1} << g.p;
   if (!cuts.empty()) {
@@ -98,9 +98,9 @@ int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
   return bits;
 }
 
-int64_t BothBits(const Compiled& c, const Entry& e, int ring, const Lowering& l) {
+int64_t BothBits(const CompiledFunction& c, const CutReading& e, int ring, const Lowering& l) {
   const Stages stages = l.stages;
-  const internal::Grid g = internal::GridOf(c, ring);
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   const std::vector<Cut> cuts{{e.shift + g.a, ring}};
   const int words = internal::BothReadings(c, g), readings = stages == Stages::kOne ? words : 1;
   // Words: e times powers of r's place and, for each output, the masks of the steps. Each is also dealt times the
@@ -117,7 +117,7 @@ int64_t BothBits(const Compiled& c, const Entry& e, int ring, const Lowering& l)
   return bits + (int64_t{1} << g.p) + int64_t(ring) * (words * (stages == Stages::kOne ? 1 : 2) + c.f.outputs);
 }
 
-int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+int64_t RowBits(const CompiledFunction& c, const Lowering& l, int shift, int ring) {
   int64_t bits = 0;
   std::set<std::pair<int, int>> tables;  // place and width of a digit; runs share equal ones
   std::map<int, int> words;              // number of words that the borrow deals, by cut
@@ -133,10 +133,10 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
     }
   }
   const int finest = c.f.n - c.groups.front().w;
-  const bool one_tree = l.steps == Steps::kParity && finest > kTableBits;
+  const bool one_tree = l.steps == StepSource::kParity && finest > kTableBits;
   if (one_tree) bits += OneHotBits(finest);
   int before = -1;  // groups of one width read one place, so its sign e and e times the borrow are dealt once
-  for (const func::Group& g : c.groups) {
+  for (const func::Octave& g : c.groups) {
     const bool fresh = std::exchange(before, g.w) != g.w;
     if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
@@ -152,12 +152,12 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
 
 }  // namespace
 
-int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+int64_t RowKeyBits(const CompiledFunction& c, const Lowering& l, int shift, int ring) {
   if (l.kind == Kind::kStepDcf) return internal::WideDcfKeyBits(c.f.n + shift, ring);
   return RowBits(c, l, shift, ring);
 }
 
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
+int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutReading& e, int ring, fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;
@@ -193,7 +193,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
     case Kind::kWindowBoth:
-      return bits + BothBits(c, internal::CutsItself(c, l) ? e : Entry{}, ring, l);
+      return bits + BothBits(c, internal::CutsItself(c, l) ? e : CutReading{}, ring, l);
     case Kind::kRowLut:
       return bits + RowBits(c, l, 0, ring);
     case Kind::kDense:
@@ -205,7 +205,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
   return 0;
 }
 
-int64_t BitsKeyBits(const Compiled& c, const Lowering& l) {
+int64_t BitsKeyBits(const CompiledFunction& c, const Lowering& l) {
   if (l.kind == Kind::kDense) return OneHotBits(c.f.n);
   SUF_CHECK(l.kind == Kind::kPacked);
   int64_t bits = ViewBits(c, c.bits, false, l.steps);

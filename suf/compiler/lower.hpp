@@ -14,7 +14,7 @@ namespace suf::compiler {
 // * kParity: prefix parities of a table or a tree; no flight
 // * kDigits: borrows in two stages; one flight
 // * kBlocks: borrows in three stages; two flights
-enum class Steps : uint8_t { kParity, kDigits, kBlocks };
+enum class StepSource : uint8_t { kParity, kDigits, kBlocks };
 
 // A method to compute the numbers of a function, or its bits.
 enum class Kind : uint8_t {
@@ -37,14 +37,14 @@ enum class Openings : uint8_t { kWide, kNarrow };
 // One way to lower numbers or bits.
 struct Lowering {
   Kind kind = Kind::kIndex;
-  Steps steps = Steps::kDigits;  // for kOpenSteps, kIndex, kHorner and kPacked; in kRowLut kParity is one tree
+  StepSource steps = StepSource::kDigits;  // for kOpenSteps, kIndex, kHorner and kPacked; in kRowLut kParity is one tree
   Stages stages = Stages::kOne;  // for the cuts of kWindowLut, kWindowBoth and kRowLut
   Openings openings = Openings::kWide;
   bool operator==(const Lowering&) const = default;
 };
 // Returns the name of a lowering for a function: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits",
 // "WindowLut/2", "RowLut/2/narrow", ..
-std::string Name(const Compiled& c, const Lowering& l);
+std::string Name(const CompiledFunction& c, const Lowering& l);
 // Returns the name of a lowering for any function.
 std::string Name(const Lowering& l);
 
@@ -53,41 +53,41 @@ struct Choice {
   Lowering numbers, bits;
   bool operator==(const Choice&) const = default;
 };
-std::string Name(const Compiled& c, const Choice& choice);
+std::string Name(const CompiledFunction& c, const Choice& choice);
 
 // Returns why the lowering does not apply to the function's numbers, as one clause; empty if it applies.
-std::string WhyNotNumbers(const Compiled& c, const Lowering& l);
+std::string WhyNotNumbers(const CompiledFunction& c, const Lowering& l);
 // Returns why the lowering does not apply to the function's bits, as one clause; empty if it applies.
-std::string WhyNotBits(const Compiled& c, const Lowering& l);
+std::string WhyNotBits(const CompiledFunction& c, const Lowering& l);
 // Returns all lowerings of numbers, whether they apply or not, in a fixed order.
 std::vector<Lowering> AllForNumbers();
 // Returns all lowerings of bits, whether they apply or not, in a fixed order.
 std::vector<Lowering> AllForBits();
 
 // The shares of F(x).
-struct Lowered {
-  std::vector<Owing> numbers;  // one for each output, in Z_{2^ring}
-  std::optional<Owing> bits;   // Xor(formulas): bit i is formula i
+struct FunctionShares {
+  std::vector<OwedWord> numbers;  // one for each output, in Z_{2^ring}
+  std::optional<OwedWord> bits;   // Xor(formulas): bit i is formula i
 };
 // Emits a function at a wire of f.n bits, in scopes `name`/Coeff and `name`/Pred. The numbers are in Z_{2^ring},
 // ring <= f.ring.
-Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring);
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const Wire<kPub>& x, int ring);
 
 // The argument of a function behind a shift: `floor((z + offset) / 2^shift) mod 2^(k - shift)` of a wire z in Z_{2^k}.
-struct Entry {
+struct CutReading {
   int shift = 0;
   uint64_t offset = 0;
   Stages stages = Stages::kOne;  // stages of the cut, if the lowering needs a wire for x
-  bool operator==(const Entry&) const = default;
+  bool operator==(const CutReading&) const = default;
 };
 // Emits a function behind a shift.
-Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry, const Wire<kPub>& z, int ring);
 
 // Emits a function on octaves at x >> shift, with c.f.n = k - shift, by RowLut or StepDcf. It reads the wire itself, so
 // the shift takes no stage (docs/mathematics.md#wide-squares).
-Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring);
+OwedWord LowerRow(Trace& t, const CompiledFunction& c, const Lowering& l, const WideWire& x, int shift, int ring);
 // Returns the key bits of LowerRow for an element of both bundles, with the owed word dealt.
-int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring);
+int64_t RowKeyBits(const CompiledFunction& c, const Lowering& l, int shift, int ring);
 
 // Table entries at a wire's value, times a sign e = +-1 that only the dealer knows.
 struct Reading {
@@ -104,9 +104,9 @@ std::optional<Lowering> BitsNamed(std::string_view name);
 
 // Returns the key bits of the numbers for an element of both bundles, with all owed words dealt. If numbers and bits
 // read one view by parity, both together cost less than the sum.
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring,
+int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutReading& entry, int ring,
                        fss::DcfScheme scheme = fss::DcfScheme::kSuf);
 // Returns the key bits of the bits for an element of both bundles, with all owed words dealt.
-int64_t BitsKeyBits(const Compiled& c, const Lowering& l);
+int64_t BitsKeyBits(const CompiledFunction& c, const Lowering& l);
 
 }  // namespace suf::compiler

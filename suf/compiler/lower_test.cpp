@@ -22,7 +22,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
     Shape s{int(rng() % 9) + 1, int(rng() % 64) + 1, int(rng() % 6) + 1,
             int(rng() % 4),     int(rng() % 3) + 1,  int(rng() % 4)};
     func::Suf f = RandomSuf(s, rng);
-    Compiled c = Compile(f);
+    CompiledFunction c = Compile(f);
     for (uint64_t x = 0; x < uint64_t{1} << s.n; ++x) {
       func::Value v = Eval(c, x);
       Meaning m = MeaningOf(f, x, s.ring);
@@ -40,7 +40,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
       for (int round = 0; round < 6; ++round) {
         Shape s{n, ring, round % 5 + 1, round % 4, round % 2 + 1, round % 3};
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         std::vector<uint64_t> x, r;
         Pairs(n, &x, &r);
         for (const Choice& choice : Choices(c)) {
@@ -67,7 +67,7 @@ TEST(Lower, ClosedForms) {
         if (round % 2) s.outputs = round % 4 == 1, s.formulas = 1 - s.outputs + round / 4;
         if (s.outputs > 0) s.formulas = 0;
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         const std::vector<uint64_t> x{0, 1, 5};
         for (const Choice& choice : Choices(c)) {
           Ran got = RunOn(f, choice, x, {}, ring, *clear);
@@ -99,9 +99,9 @@ func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_6
 }
 
 // Checks both methods to read a grid, in one, two and three stages: results, key bits and flights.
-void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
+void OnGridIsRight(const func::Suf& f, const CutReading& entry, const std::vector<uint64_t>& z,
                    const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
-  const Compiled c = Compile(f);
+  const CompiledFunction c = Compile(f);
   const int k = f.n + entry.shift;
   std::vector<uint64_t> x;
   for (uint64_t v : z) x.push_back(((v + entry.offset) & ring::Mask(k)) >> entry.shift);
@@ -165,11 +165,11 @@ TEST(Lower, WideGrids) {
 TEST(Lower, KnownCosts) {
   func::Suf relu = func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n");
-  Compiled c = Compile(relu);
-  auto bytes = [&](Kind kind, Steps steps) { return double(NumbersKeyBits(c, {kind, steps}, {}, 32)) / 8; };
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kParity), 812);
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kDigits), 50.375);
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kBlocks), 26.75);
+  CompiledFunction c = Compile(relu);
+  auto bytes = [&](Kind kind, StepSource steps) { return double(NumbersKeyBits(c, {kind, steps}, {}, 32)) / 8; };
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kParity), 812);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kDigits), 50.375);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kBlocks), 26.75);
   std::mt19937_64 rng(5);
   func::Suf cubic = RandomSuf({32, 32, 1, 3, 1, 0}, rng);
   cubic.end = func::U128{1} << 32;
@@ -177,12 +177,12 @@ TEST(Lower, KnownCosts) {
     cubic.pieces.push_back({i * 250000001, {{rng() >> 32, rng() >> 32, rng() >> 32, rng() >> 32}}});
   c = Compile(cubic);
   EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
-  EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
+  EXPECT_EQ(bytes(Kind::kIndex, StepSource::kParity), 854);
   // With four flights the key has 72 bytes. The borrows at x_hat and at 15 cutpoints take 50, the table of the piece 2
   // and words 20. The borrows read one view of r, so the tables of its digits are dealt once, and the monomials 16
   // times. Digits planned for 16 borrows have larger tables and fewer monomials. Those planned for one take 108.5
   // bytes.
-  EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
+  EXPECT_EQ(bytes(Kind::kIndex, StepSource::kBlocks), 72);
   const std::vector<Cut> cuts{{32, 1}};
   const int borrows = 16;
   auto of = [&](const DigitPlan& plan) { return double(DigitsKeyBits(plan, cuts, Stages::kThree, borrows)) / 8; };
@@ -200,7 +200,7 @@ TEST(Lower, WideRingsAtRandom) {
         if (ring > 64) continue;
         Shape s{n, ring, round ? 17 : 4, int(rng() % 4), round + 1, int(rng() % 4)};
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         std::vector<uint64_t> x;
         for (const func::Piece& p : f.pieces)
           for (int d : {-1, 0, 1}) x.push_back((uint64_t(p.begin) + uint64_t(d)) & ring::Mask(n));
@@ -228,7 +228,7 @@ TEST(Lower, WithoutTrees) {
     for (int ring : {n - 7, n, 64}) {
       Shape s{n, ring, 5, int(rng() % 4), 2, int(rng() % 3)};
       func::Suf f = RandomSuf(s, rng);
-      Compiled c = Compile(f);
+      CompiledFunction c = Compile(f);
       std::vector<uint64_t> x{0, 1, ring::Mask(n)};
       while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
       for (const Choice& choice : Choices(c)) {
@@ -257,7 +257,7 @@ TEST(Lower, WithoutTrees) {
 
 // A lowering that the backend cannot run is no candidate, and has a reason.
 TEST(Choose, CandidatesFitTheBackend) {
-  const Compiled c = Compile(func::Parse(
+  const CompiledFunction c = Compile(func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));
   auto emit = [&](Trace& t, const Choice& choice) {
     Wire<kPub> x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("x", {4}, 32, 0)), 32, "x");

@@ -45,7 +45,7 @@ TEST(Matrix, EveryMaskOfEveryShape) {
     for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
       for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x.push_back(a), r.push_back(b);
     for (const func::Suf& f : Small(n, rng)) {
-      const Compiled c = Compile(f);
+      const CompiledFunction c = Compile(f);
       int round = 0;
       for (const Choice& choice : Choices(c)) {
         // under chosen masks of P1, or under random ones of both parties, 2^n for each x
@@ -76,7 +76,7 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
         if (s.outputs == 0 && round) f.pieces.clear(), f.end = 0;
         most = std::max(most, f.pieces.size());
         degrees.insert(f.degree), outputs.insert(f.outputs), formulas.insert(s.formulas);
-        const Compiled c = Compile(f);
+        const CompiledFunction c = Compile(f);
         std::vector<uint64_t> x;
         for (const func::Piece& p : f.pieces)
           for (int d : {-1, 0, 1})
@@ -105,8 +105,8 @@ int64_t KeyOf(const std::vector<func::Suf>& all, const Choice& choice) {
   pfss::Own<1> v = t.input<pfss::kP1>("x", {1}, 64, 0);
   Wire<kPub> x = t.give<1>(v, all[0].n, "x");
   for (const func::Suf& f : all) {
-    Lowered y = Lower(t, Compile(f), choice, x, f.ring);
-    for (const Owing& o : y.numbers) t.reveal<1>(Settle(t, o));
+    FunctionShares y = Lower(t, Compile(f), choice, x, f.ring);
+    for (const OwedWord& o : y.numbers) t.reveal<1>(Settle(t, o));
   }
   t.close();
   pfss::Schedule s(t);
@@ -123,7 +123,7 @@ TEST(Matrix, TwoFunctionsOnOneWireShareTablesAndTrees) {
     // of one key size, so that both have the same digits; other widths would have other tables
     func::Suf f = RandomSuf(shape, rng);
     auto size = [&](const func::Suf& g) {
-      return NumbersKeyBits(Compile(g), {Kind::kIndex, Steps::kDigits}, {}, shape.ring);
+      return NumbersKeyBits(Compile(g), {Kind::kIndex, StepSource::kDigits}, {}, shape.ring);
     };
     if (Compile(f).pieces() == 5 && (pair.empty() || size(f) == size(pair[0]))) pair.push_back(f);
   }
@@ -131,10 +131,10 @@ TEST(Matrix, TwoFunctionsOnOneWireShareTablesAndTrees) {
     return KeyOf({pair[0]}, choice) + KeyOf({pair[1]}, choice) - KeyOf(pair, choice);
   };
   const int64_t tree = 2 * int64_t(fss::DpfKeyBits(32));
-  EXPECT_GE(saved({{Kind::kOpenSteps, Steps::kParity}, {}}), tree);
-  EXPECT_GE(saved({{Kind::kIndex, Steps::kParity}, {}}), tree);
+  EXPECT_GE(saved({{Kind::kOpenSteps, StepSource::kParity}, {}}), tree);
+  EXPECT_GE(saved({{Kind::kIndex, StepSource::kParity}, {}}), tree);
   for (Kind kind : {Kind::kOpenSteps, Kind::kIndex})
-    for (Steps steps : {Steps::kDigits, Steps::kBlocks})
+    for (StepSource steps : {StepSource::kDigits, StepSource::kBlocks})
       EXPECT_GT(saved({{kind, steps}, {}}), 0) << Name({kind, steps});
   // a second copy of a function costs only what it opens
   const std::vector<func::Suf> twice{pair[0], pair[0]};

@@ -29,14 +29,14 @@ Bit Exclusive(const Bit& a, const Bit& b);
 inline constexpr size_t kMostInProduct = 4;  // factors of a product; g factors deal 2^g - g - 1 bits
 
 // A function after all passes.
-struct Compiled {
+struct CompiledFunction {
   func::Suf f;  // pieces cover the domain, neighbours differ, the degree is used
   std::vector<Compare> compares;
   std::vector<std::vector<Bit>> products;  // 2 to kMostInProduct factors each; a product follows those that it reads
   std::vector<Bit> bits;                   // by formula
   std::vector<Bit> steps;                  // 1[x >= begin of piece j + 1]
   std::vector<uint64_t> coefficients;      // (pieces, outputs, degree + 1) in x itself, modulo 2^ring
-  std::vector<func::Group> groups;         // the function as given, if it is on octaves
+  std::vector<func::Octave> groups;         // the function as given, if it is on octaves
 
   size_t pieces() const { return f.pieces.size(); }
   // Returns a coefficient in x itself, modulo 2^ring.
@@ -52,22 +52,22 @@ struct Compiled {
 // Returns f with pieces up to the end of the domain. Equal neighbours are joined, and unused degrees are dropped.
 func::Suf Normalise(const func::Suf& f);
 // Runs all passes. Throws Cause::kInput if f does not verify.
-Compiled Compile(const func::Suf& f);
+CompiledFunction Compile(const func::Suf& f);
 // The increasing indices of comparisons and products that some bits read.
-struct Used {
+struct BitOperands {
   std::vector<int> compares, products;
 };
 // Returns the comparisons and products that the bits read, directly or by a product.
-Used UsedBy(const Compiled& c, std::span<const Bit> bits);
+BitOperands UsedBy(const CompiledFunction& c, std::span<const Bit> bits);
 // Prepares constants on octaves for RowLut alone. A trace has dozens of such tables with thousands of pieces.
-Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring);
+CompiledFunction OnOctaves(std::string name, std::vector<func::Octave> groups, int n, int ring);
 // Returns the coefficients in x of a polynomial in x - begin, modulo 2^ring.
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring);
 
 // Evaluates the compiled function at x, for Compile's own check and for tests.
-func::Value Eval(const Compiled& c, uint64_t x);
+func::Value Eval(const CompiledFunction& c, uint64_t x);
 // Returns the result of a pass as text: "normalised", "primitives" or "views".
-std::string Text(const Compiled& c, std::string_view pass);
+std::string Text(const CompiledFunction& c, std::string_view pass);
 inline constexpr const char* kPasses[] = {"normalised", "primitives", "views"};
 
 }  // namespace suf::compiler

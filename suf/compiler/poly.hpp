@@ -30,21 +30,21 @@ struct OpenedBits {
 OpenedBits ApartX(const SharedWire<kPub>& string);
 
 // A product of at most kMostFactors bits, by index; 1 if there is none. A repeated bit counts once.
-using Product = std::vector<int>;
+using BitProduct = std::vector<int>;
 inline constexpr size_t kMostFactors = 16;
 // Products and their coefficients.
-using Weighted = std::vector<std::pair<int64_t, Product>>;
+using WeightedProducts = std::vector<std::pair<int64_t, BitProduct>>;
 
 // Returns shares in Add(1) of the exclusive or of products and a constant. There must be at least one bit.
-Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant);
+Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<BitProduct>& products, bool constant);
 // Returns the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
 // narrow as the common powers of two of the coefficients allow.
-Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
+OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedProducts& products, int k,
                   const std::optional<Sec>& times = std::nullopt);
 
 // Returns the key bits of PolynomialX for an element.
-int64_t MonomialsX(const std::vector<Product>& products);
+int64_t MonomialsX(const std::vector<BitProduct>& products);
 // Returns the key bits of PolynomialA for an element, with or without a factor, but without the owed word.
-int64_t WordsA(const Weighted& products, int k, bool times = false);
+int64_t WordsA(const WeightedProducts& products, int k, bool times = false);
 
 }  // namespace suf::compiler

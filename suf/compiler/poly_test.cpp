@@ -57,23 +57,23 @@ struct Rig {
   int flights = 0;
 };
 
-bool Holds(const Product& p, uint64_t x) {
+bool Holds(const BitProduct& p, uint64_t x) {
   bool all = true;
   for (int i : p) all = all && x >> i & 1;
   return all;
 }
-uint64_t MeaningX(const std::vector<Product>& products, bool constant, uint64_t x) {
+uint64_t MeaningX(const std::vector<BitProduct>& products, bool constant, uint64_t x) {
   uint64_t y = constant;
-  for (const Product& p : products) y ^= Holds(p, x);
+  for (const BitProduct& p : products) y ^= Holds(p, x);
   return y;
 }
-uint64_t MeaningA(const Weighted& products, uint64_t x) {
+uint64_t MeaningA(const WeightedProducts& products, uint64_t x) {
   uint64_t y = 0;
   for (auto& [c, p] : products) y += Holds(p, x) ? uint64_t(c) : 0;
   return y;
 }
 
-void ExpectX(int m, const std::vector<Product>& products, bool constant) {
+void ExpectX(int m, const std::vector<BitProduct>& products, bool constant) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products");
   Rig rig(m);
   auto y = rig.Run(PolynomialX(rig.t, ApartX(rig.bits), products, constant));
@@ -82,11 +82,11 @@ void ExpectX(int m, const std::vector<Product>& products, bool constant) {
   EXPECT_EQ(rig.key, rig.n * MonomialsX(products));
 }
 
-void ExpectA(int m, const Weighted& products, int k, bool times) {
+void ExpectA(int m, const WeightedProducts& products, int k, bool times) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products, ring " << k);
   Rig rig(m);
   const std::vector<OpenedBit> bits = Apart(rig.bits);
-  Owing sum = PolynomialA(rig.t, bits, products, k, times ? std::optional<Sec>(Lift(rig.z.r) * 3) : std::nullopt);
+  OwedWord sum = PolynomialA(rig.t, bits, products, k, times ? std::optional<Sec>(Lift(rig.z.r) * 3) : std::nullopt);
   EXPECT_EQ(sum.y.bits(), k);
   const int64_t owed = sum.owed ? k : 0;
   auto y = rig.Run(Settle(rig.t, sum));
@@ -139,9 +139,9 @@ TEST(Poly, Random) {
   std::mt19937_64 rng(5);
   for (int round = 0; round < 60; ++round) {
     const int m = 1 + int(rng() % 6), k = 1 + int(rng() % 64);
-    std::vector<Product> products(rng() % 12);
-    Weighted weighted;
-    for (Product& p : products) {
+    std::vector<BitProduct> products(rng() % 12);
+    WeightedProducts weighted;
+    for (BitProduct& p : products) {
       p.resize(rng() % 5);
       for (int& i : p) i = int(rng() % uint64_t(m));
       weighted.push_back({int64_t(rng()) >> (rng() % 64), p});
@@ -153,17 +153,17 @@ TEST(Poly, Random) {
 
 // Two polynomials on the same bits share monomials, in the arithmetic world at the wider ring.
 TEST(Poly, MonomialsAreSharedOnce) {
-  const std::vector<Product> f{{0, 1, 2}, {3}}, g{{2, 1, 0}, {2, 3}};
+  const std::vector<BitProduct> f{{0, 1, 2}, {3}}, g{{2, 1, 0}, {2, 3}};
   Rig x(4);
   const OpenedBits opened = ApartX(x.bits);
   Sh a = PolynomialX(x.t, opened, f, false);
   Sh b = PolynomialX(x.t, opened, g, true);
   auto y = x.Run(a + b);
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], MeaningX(f, false, i) ^ MeaningX(g, true, i));
-  std::vector<Product> both{{0, 1, 2}, {2, 3}};
+  std::vector<BitProduct> both{{0, 1, 2}, {2, 3}};
   EXPECT_EQ(x.key, 16 * MonomialsX(both));
   EXPECT_LT(MonomialsX(both), MonomialsX(f) + MonomialsX(g));
-  Weighted u{{1, {0, 1}}}, v{{3, {1, 0}}, {1, {0, 2}}};
+  WeightedProducts u{{1, {0, 1}}}, v{{3, {1, 0}}, {1, {0, 2}}};
   Rig z(3);
   const std::vector<OpenedBit> bits = Apart(z.bits);
   Sh wide = Settle(z.t, PolynomialA(z.t, bits, u, 40));
@@ -196,11 +196,11 @@ TEST(Words, EndWithoutAShare) {
       for (int what = 0; what < 8; ++what) {
         SCOPED_TRACE(testing::Message() << "ring " << k << ", " << what << (open ? ", opened" : ""));
         Rig rig(2);
-        Words sum(rig.t, k);
+        WordSum sum(rig.t, k);
         if (what & 1) sum.Add({-1, 3, {}, {}, {}});  // -8
         if (what & 2) sum.Add({1, 0, Lift(rig.z.hat), {}, {}});
         if (what & 4) sum.Add({-1, 0, {}, Lift(rig.z.r), {}});
-        Owing owing = sum.Done({rig.n});
+        OwedWord owing = sum.Done({rig.n});
         EXPECT_EQ(owing.y.bits(), k);
         EXPECT_EQ(owing.y.shape(), pfss::Shape{rig.n});
         EXPECT_EQ(owing.owed.has_value(), bool(what & 4));
@@ -222,11 +222,11 @@ TEST(Words, EndWithoutAShare) {
 TEST(Words, TakeTheShapeOfTheirSummands) {
   for (int k : {7, 64}) {
     Rig rig(3);
-    Words sum(rig.t, k), none(rig.t, k);
+    WordSum sum(rig.t, k), none(rig.t, k);
     sum.Add({1, 0, Reshape(Lift(rig.z.hat), {1, 8}), {}, {}});
     sum.Add({1, 0, {}, Reshape(Lift(rig.z.r), {8, 1}), {}});
     EXPECT_EQ(sum.Done().y.shape(), (pfss::Shape{8, 8}));
-    Owing nothing = none.Done();
+    OwedWord nothing = none.Done();
     EXPECT_EQ(nothing.y.shape(), pfss::Shape{});
     SharedWire<kPub> w = rig.t.open(nothing.y, "nothing");
     for (uint64_t v : rig.Run(-Sh(w.s) + w.hat)) EXPECT_EQ(v, 0u);

@@ -96,14 +96,14 @@ class ChosenMasks : public pfss::Randomness {
       for (size_t i = 0; i < bytes_; ++i) data_.push_back(uint8_t(w >> (8 * i)));
     data_.resize(data_.size() + 64);
   }
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     if (party == 1 && section == 0) return std::make_unique<Chosen>(data_);
     return rest_->Open(party, section);
   }
   std::array<uint8_t, 16> TreeKey() const override { return rest_->TreeKey(); }
 
  private:
-  struct Chosen : Section {
+  struct Chosen : SectionReader {
     explicit Chosen(const std::vector<uint8_t>& d) : data(d) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       std::copy_n(data.begin() + int64_t(offset), out.size(), out.begin());
@@ -116,7 +116,7 @@ class ChosenMasks : public pfss::Randomness {
 };
 
 // Returns choices in which every lowering that applies occurs.
-inline std::vector<Choice> Choices(const Compiled& c) {
+inline std::vector<Choice> Choices(const CompiledFunction& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
   for (const Lowering& l : AllForNumbers())
@@ -142,7 +142,7 @@ struct Ran {
 // under masks of both parties.
 inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
-                 const Entry& entry = {}, int k = 0) {
+                 const CutReading& entry = {}, int k = 0) {
   if (!k) k = f.n;
   Trace t(backend.capabilities());
   run::Inputs inputs[3];
@@ -154,12 +154,12 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     Sh again = -Sh(w.s) + w.hat;
     w = t.open(again, "again");
   }
-  const Compiled c = Compile(f);
-  Lowered y = Lower(t, c, choice, entry, w, ring);
+  const CompiledFunction c = Compile(f);
+  FunctionShares y = Lower(t, c, choice, entry, w, ring);
   if (!y.numbers.empty()) {
     std::vector<pfss::Own<0>> a;
     std::vector<pfss::Own<1>> b;
-    for (const Owing& o : y.numbers) {
+    for (const OwedWord& o : y.numbers) {
       Sh s = Settle(t, o);
       a.push_back(s.a), b.push_back(s.b);
     }

@@ -53,7 +53,7 @@ int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits 
 }  // namespace
 
 // Returns e = s (U - u + b (V - v)). The sign of the place is s = +-1, and U and V are the opened window sums.
-Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring) {
+Factors EntrySummands(Trace& t, const func::Octave& g, const Wire<kPub>& x, int ring) {
   const int64_t m = g.hi - g.lo;
   const Const table = t.constant({g.values.rbegin(), g.values.rend()}, {m});
   Sec alpha = x.r >> g.w;
@@ -77,12 +77,12 @@ Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int r
   return e.Done();
 }
 
-int64_t EntrySummandsKeyBits(const func::Group& g, int k) {
+int64_t EntrySummandsKeyBits(const func::Octave& g, int k) {
   return PlaceKeyBits(k - g.w) + (g.w > 0 ? PlaceKeyBits(g.w) : 0);
 }
 
-Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
-  const internal::Grid g = internal::GridOf(c, ring);
+Factors PieceSummands(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring) {
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   SUF_CHECK(entry.shift == 0 && z.k() == c.f.n && c.f.outputs == 1 && g.a >= 1 && g.p >= 1 && g.p <= kTableBits);
   const Wire<kPub> x{z.hat + t.constant(int64_t(entry.offset)), z.r};
   const internal::BothReads both = internal::ReadBoth(t, c, g, x, g.a, ring, Openings::kWide);
@@ -95,11 +95,11 @@ Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wir
 
 // Returns f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j]. With D(u) = 1[u < r],
 // 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat).
-Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring) {
+Sh IntervalTimes(Trace& t, std::span<const func::Octave> f, const Wire<kPub>& x, Sec b, int ring) {
   const uint64_t mask = ring::Mask(ring), first_value = uint64_t(f[0].values[0]);
   std::vector<uint64_t> points{0}, steps{0};
   uint64_t last = first_value;
-  for (const func::Group& g : f)
+  for (const func::Octave& g : f)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       const uint64_t value = uint64_t(g.values[size_t(v - g.lo)]);
       if (value == last) continue;

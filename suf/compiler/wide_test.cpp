@@ -152,8 +152,8 @@ TEST(Wide, Radix) {
 }
 
 // Returns the value of a function on octaves.
-uint64_t RowAt(const std::vector<func::Group>& groups, uint64_t u) {
-  for (const func::Group& g : groups)
+uint64_t RowAt(const std::vector<func::Octave>& groups, uint64_t u) {
+  for (const func::Octave& g : groups)
     if (u >> g.w < uint64_t(g.hi)) return uint64_t(g.values[size_t(int64_t(u >> g.w) - g.lo)]);
   return 0;
 }
@@ -172,20 +172,20 @@ WideWire InLimbs(const Wire<kPub>& x, int radix) {
 
 std::vector<Lowering> RowReads() {
   std::vector<Lowering> out{{Kind::kStepDcf}};
-  for (Steps trees : {Steps::kDigits, Steps::kParity})
+  for (StepSource trees : {StepSource::kDigits, StepSource::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kRowLut, trees, stages});
   return out;
 }
 
-Compiled RowOf(const std::vector<func::Group>& groups, int n, const Lowering& l) {
+CompiledFunction RowOf(const std::vector<func::Octave>& groups, int n, const Lowering& l) {
   return l.kind == Kind::kRowLut ? OnOctaves("row", groups, n, 64) : Compile(func::FromGroups("row", groups, n, 64));
 }
 
-void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, const std::vector<func::Group>& groups,
+void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, const std::vector<func::Octave>& groups,
                const Lowering& l, pfss::Backend& backend) {
   Bench b;
   const SharedWire<kPub> z = b.Give(x, r, k, {int64_t(x.size())});
-  const Compiled c = RowOf(groups, k - shift, l);
+  const CompiledFunction c = RowOf(groups, k - shift, l);
   const int ring = 20;
   b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, InLimbs(z, radix), shift, ring)));
   const Values got = b.Run(backend);
@@ -219,7 +219,7 @@ TEST(Wide, RowsBehindTrees) {
     const auto groups =
         func::FitOctaves([&](double v) { return std::ldexp(1, n) / (v + 1); }, n / 3, n, 2, 3, func::Measure::kNone).f;
     Values x, r;
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       for (int d = -2; d <= 2; ++d)
         for (uint64_t m : {uint64_t{0}, ring::Mask(k), uint64_t(rng()) & ring::Mask(k)})
           x.push_back(((uint64_t(g.lo) << (g.w + shift)) + uint64_t(d)) & ring::Mask(k)), r.push_back(m);
@@ -292,7 +292,7 @@ TEST(Wide, RowsOfWideSums) {
       const SharedWire<kPub> z = b.Give(x, {}, k, {30, 3});
       const int64_t bias = int64_t{1} << (k - 2);
       const WideWire v = s.Open(b.t, z.hat + bias, z.r, bias, "squares");
-      const Compiled c = RowOf(groups, n, l);
+      const CompiledFunction c = RowOf(groups, n, l);
       b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, v, shift, 40)));
       const Values got = b.Run(*backend);
       const std::vector<U128> sums = Squares(x, 3, s);

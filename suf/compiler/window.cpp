@@ -25,8 +25,8 @@ Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
 
 namespace internal {
 
-Grid GridOf(const Compiled& c, int ring) {
-  Grid g;
+PieceGrid GridOf(const CompiledFunction& c, int ring) {
+  PieceGrid g;
   g.a = c.grid(), g.p = c.f.n - g.a;
   const int width = g.width = g.a > 0 ? c.f.degree + 1 : 1;
   std::vector<double> most(size_t(c.f.outputs * width));
@@ -62,9 +62,9 @@ Grid GridOf(const Compiled& c, int ring) {
   return g;
 }
 
-std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring) {
   const int k = z.k(), s = entry.shift;
-  const Grid g = GridOf(c, ring);
+  const PieceGrid g = GridOf(c, ring);
   const int width = g.width;
   SUF_CHECK(k - s == c.f.n && g.p >= 1 && g.p <= kTableBits);
   const bool placed = width > 1;
@@ -80,10 +80,10 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
     if (s > 0 && placed) below.emplace(d, s, entry.stages);
     above.emplace(d, s + g.a, entry.stages);
     if (placed) {
-      Owing low = Slice(d, s, s + g.a, g.a + 1, below ? &*below : nullptr, &*above);
+      OwedWord low = Slice(d, s, s + g.a, g.a + 1, below ? &*below : nullptr, &*above);
       place = OpenDefined(t, low, "low digit");
     }
-    Owing top = Slice(d, s + g.a, k, g.p, &*above, nullptr);
+    OwedWord top = Slice(d, s + g.a, k, g.p, &*above, nullptr);
     i = OpenDefined(t, top, "piece");
   }
   std::vector<uint64_t> tables;
@@ -107,7 +107,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
       power.push_back(power.back() * *lifted[1].u);
     }
   }
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     std::vector<Wire<kPub>> at;
     for (int n = 0; n < width; ++n) {
@@ -120,7 +120,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
       }
       at.push_back(t.open(Low(sum, g.bits[size_t(o * width + n)]), n ? "V" : "U"));
     }
-    Words y(t, ring);
+    WordSum y(t, ring);
     Factor sign{1, 0, {}, read.sign, {}};
     for (int n = 0; n < width; ++n) {
       const Wire<kPub>& w = at[size_t(n)];
@@ -133,7 +133,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
 
 // Adds borrow x word x step, for an opened step to a neighbour's read, except for the step's mask. It adds word x mask
 // to `masks`, which the borrow multiplies once.
-static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
+static void AddStep(WordSum* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
                     std::optional<Sec>* masks) {
   for (const Factor& f : Opened(step, ring)) {
     if (!f.p) {
@@ -145,7 +145,7 @@ static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& 
   }
 }
 
-BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
+BothReads ReadBoth(Trace& t, const CompiledFunction& c, const PieceGrid& g, const Wire<kPub>& x, int cut, int ring,
                    Openings openings) {
   const int width = g.width;
   // the piece is that of `top`, or with a borrow the one below
@@ -188,10 +188,10 @@ BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>&
   return out;
 }
 
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring,
                               Openings openings) {
   const int s = entry.shift;
-  const Grid g = GridOf(c, ring);
+  const PieceGrid g = GridOf(c, ring);
   const int width = g.width, cut = s + g.a;
   SUF_CHECK(z.k() - s == c.f.n && g.a >= 1 && g.p >= 1 && g.p <= kTableBits && (s == 0 || width == 1));
   const std::vector<Cut> cuts{{cut, ring}};
@@ -199,9 +199,9 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
   OpenedDigits d(t, z, t.constant(int64_t(entry.offset)), PlanDigits(cuts, entry.stages, readings));
   const BothReads both = ReadBoth(t, c, g, {d.hat(), d.r()}, cut, ring, openings);
   Borrow borrow(d, cut, entry.stages);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
-    Words y(t, ring);
+    WordSum y(t, ring);
     std::optional<Sec> masks;
     for (int n = 0; n < width; ++n) {
       const BothReads::Read& w = both.reads[size_t(o * width + n)];
@@ -215,14 +215,14 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
   return out;
 }
 
-bool CutsItself(const Compiled& c, const Lowering& l) {
+bool CutsItself(const CompiledFunction& c, const Lowering& l) {
   // behind a shift the place of a line has its own borrow, and WindowBoth would have to multiply by it
   return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
 }
 
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages) {
+std::vector<RowRun> RowRuns(std::span<const func::Octave> groups, int shift, int ring, Stages stages) {
   std::vector<Cut> cuts;  // the distinct piece widths
-  for (const func::Group& g : groups)
+  for (const func::Octave& g : groups)
     if (shift + g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({shift + g.w, ring});
   if (cuts.empty()) return {};
   const int base = shift > 0 && stages != Stages::kThree ? std::min(64, cuts[0].at) : 0;
@@ -257,7 +257,7 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int 
   return out;
 }
 
-ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) {
+ReadRings ReadRingsOf(const func::Octave& g, int n, int ring, Openings openings) {
   if (openings == Openings::kWide) return {ring, ring};
   using Wide = __int128;
   const size_t m = g.values.size();
@@ -279,7 +279,7 @@ ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) 
   return {bits(most), bits(change)};
 }
 
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l) {
+OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring, const Lowering& l) {
   const std::vector<RowRun> runs = RowRuns(groups, shift, ring, l.stages);
   std::vector<OpenedDigits> digits;
   for (const RowRun& run : runs) digits.emplace_back(t, x, run.plan);
@@ -289,12 +289,12 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, i
     while (runs[run].cuts.back().at < cut) ++run;
     return borrows.try_emplace(cut, digits[run], cut, l.stages).first->second;
   };
-  const bool one_tree = l.steps == Steps::kParity;
+  const bool one_tree = l.steps == StepSource::kParity;
   const int finest = groups.front().w;
   std::optional<Trace::Tree> tree;
   if (const int n = x.k() - shift - finest; one_tree && n > kTableBits) tree = t.tree(Field(x.r, shift + finest, n));
-  Words y(t, ring);
-  for (const func::Group& g : groups) {
+  WordSum y(t, ring);
+  for (const func::Octave& g : groups) {
     int64_t m = g.hi - g.lo;
     std::vector<uint64_t> reversed(g.values.rbegin(), g.values.rend());
     const Const table = t.constant(reversed, {m});

@@ -14,7 +14,7 @@ void Accumulate(std::optional<V>& sum, const V& v, int sign) {
 
 }  // namespace
 
-Sh Settle(Trace& t, const Owing& x) {
+Sh Settle(Trace& t, const OwedWord& x) {
   if (!x.owed) return x.y;
   Sh word = t.deal(*x.owed, x.y.bits());
   return x.y + word;
@@ -58,7 +58,7 @@ Factors Masked(const Wire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {},
 
 Factors Masked(const SharedWire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {}, x.r, Sh(x.s)}}; }
 
-void Words::Add(const Factor& f) {
+void WordSum::Add(const Factor& f) {
   if (f.shift >= k_) return;
   if (!f.u) {
     Pub one = f.p ? *f.p : Pub(t_.constant(1));
@@ -71,25 +71,25 @@ void Words::Add(const Factor& f) {
   }
 }
 
-void Words::Add(const Factors& x, const Factor& scale) {
+void WordSum::Add(const Factors& x, const Factor& scale) {
   for (const Factor& f : x) Add(f * scale);
 }
 
-void Words::Add(const Factors& x, const Factors& y, const Factor& scale) {
+void WordSum::Add(const Factors& x, const Factors& y, const Factor& scale) {
   for (const Factor& f : x) {
     Factor g = f * scale;
     Add(y, g);
   }
 }
 
-void Words::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
+void WordSum::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
   if (shift >= k_) return;
   Sh v = Low(s, std::min(s.bits(), k_ - shift));
   if (p) v = v * *p;
   Accumulate(y_, v << shift, sign);
 }
 
-Owing Words::Done(const pfss::Shape& shape) {
+OwedWord WordSum::Done(const pfss::Shape& shape) {
   if (!y_) {
     // zeros of the summands' shapes broadcast as the summands do
     Const all = t_.constant({0}, shape);

@@ -20,30 +20,30 @@ using pfss::Trace;
 using pfss::Wire;
 
 // Shares that lack a word of the dealer: x = y + owed in y's ring.
-struct Owing {
+struct OwedWord {
   Sh y;
   std::optional<Sec> owed;
 };
 // Applies a linear f to the shares and to the owed word.
 template <class F>
-Owing Map(const Owing& x, F f) {
-  Owing out{pfss::Map(x.y, f), std::nullopt};
+OwedWord Map(const OwedWord& x, F f) {
+  OwedWord out{pfss::Map(x.y, f), std::nullopt};
   if (x.owed) out.owed = f(*x.owed);
   return out;
 }
 // Returns shares of 0 in Z_{2^k}, without key or mask, for sums without shares.
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k);
 // Returns shares of x; deals the owed word.
-Sh Settle(Trace& t, const Owing& x);
+Sh Settle(Trace& t, const OwedWord& x);
 // Opens x without key, under a defined mask, of which no party holds shares.
 template <unsigned H = kPub>
-Wire<H> OpenDefined(Trace& t, const Owing& x, const char* label) {
+Wire<H> OpenDefined(Trace& t, const OwedWord& x, const char* label) {
   if (!x.owed) return t.open<H>(x.y, label);
   return t.open<H>(x.y, label, *x.owed);
 }
 // Opens x under a mask that the parties share. An element costs one word of key.
 template <unsigned H = kPub>
-SharedWire<H> OpenShared(Trace& t, const Owing& x, const char* label) {
+SharedWire<H> OpenShared(Trace& t, const OwedWord& x, const char* label) {
   Sh y = Settle(t, x);
   return t.open<H>(y, label);
 }
@@ -82,9 +82,9 @@ pfss::Val<A> BitOf(pfss::Val<A> string, int i) {
 }
 
 // Builds a sum of summands in Z_{2^k}. It leaves out summands with shift >= k and deals words as narrow as possible.
-class Words {
+class WordSum {
  public:
-  Words(Trace& t, int k) : t_(t), k_(k) {}
+  WordSum(Trace& t, int k) : t_(t), k_(k) {}
   void Add(const Factor& f);
   // Adds x scale.
   void Add(const Factors& x, const Factor& scale = {});
@@ -93,7 +93,7 @@ class Words {
   // Adds sign 2^shift p s of shares s.
   void Add(const Sh& s, std::optional<Pub> p = std::nullopt, int sign = 1, int shift = 0);
   // Returns the sum. If no summand has shares, it broadcasts to `shape`.
-  Owing Done(const pfss::Shape& shape = {});
+  OwedWord Done(const pfss::Shape& shape = {});
 
  private:
   Trace& t_;

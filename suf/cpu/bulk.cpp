@@ -57,16 +57,16 @@ void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
   }
 }
 
-uint64_t PackedExecutor::WordIn(const Tensor& v, size_t i) { return WordOf({v.at(i), v.element, v.is_signed, 0}, 0); }
+uint64_t PackedExecutor::WordIn(const PackedTensor& v, size_t i) { return WordOf({v.at(i), v.element, v.is_signed, 0}, 0); }
 
-void PackedExecutor::Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const {
+void PackedExecutor::Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const {
   const auto& move = v.is_signed ? strips_.extend : strips_.move;
   move[Code(v.element)][Code(element)](v.at(lo), n, to);
 }
 
 template <class T>
 std::shared_ptr<const T> PackedExecutor::Words(int a, bool canonical) {
-  const Tensor& v = values_[size_t(a)];
+  const PackedTensor& v = values_[size_t(a)];
   SUF_CHECK(v.data && v.element <= 8);
   size_t n = count(a);
   int bits = node(a).ring.bits;
@@ -113,14 +113,14 @@ void PackedExecutor::MatmulAs(int i, PackedWeights<T>& cache) {
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
-    std::shared_ptr<const ring::Prepared<T>> prepared;
+    std::shared_ptr<const ring::PackedOperand<T>> prepared;
     {
       std::lock_guard l(weights_.m);
       auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
       if (uint64_t now = versions_.at(n.args[1]); !slot || version != now) {
         auto b = Words<T>(n.args[1], false);
         version = now;
-        slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+        slot = std::make_shared<const ring::PackedOperand<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
       }
       prepared = slot;
     }
@@ -129,7 +129,7 @@ void PackedExecutor::MatmulAs(int i, PackedWeights<T>& cache) {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {
       ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k,
-                    plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols, cols, false, pool, bits,
+                    plain ? ring::MatrixOrder::kPlain : ring::MatrixOrder::kTransposed, c + s * m * cols, cols, false, pool, bits,
                     variant_);
     };
     if (batch == 1)
@@ -199,7 +199,7 @@ void PackedExecutor::Suffix(int i) {
 }
 
 std::shared_ptr<const uint8_t> PackedExecutor::Raw(int a, int element) {
-  const Tensor& v = values_[size_t(a)];
+  const PackedTensor& v = values_[size_t(a)];
   if (v.element == element && !v.splat) return v.data;
   std::shared_ptr<const uint8_t> out;
   By(element, [&](auto zero) {

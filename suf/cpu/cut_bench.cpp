@@ -19,7 +19,7 @@ constexpr int64_t kCount = 1 << 18;
 
 // P0's link in a run whose frames are known. `seconds` is the time from the arrival of the wires to the message with
 // the bits, frame `watched`.
-class Replay : public run::Link {
+class Replay : public run::FrameLink {
  public:
   Replay(const run::PairRun& run, int watched) : run_(run), watched_(watched) {}
   void Send(int index, View payload, size_t bytes) override {
@@ -71,7 +71,7 @@ double Cut(bool drawn) {
   t.close();
   const Schedule s(t);
   exec::Pool pool(1);
-  const auto portable = cpu::MakePacked(pool, ring::Variant::kPortable), packed = cpu::MakePacked(pool);
+  const auto portable = cpu::MakePacked(pool, ring::Isa::kPortable), packed = cpu::MakePacked(pool);
   const Material m{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   const auto run =
       run::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
@@ -83,7 +83,7 @@ double Cut(bool drawn) {
   double best = 1e300;
   for (int i = 0; i < 25; ++i) {
     Replay link(run, watched);
-    store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, 0)), store::KeySource::kWhole);
+    store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, 0)), store::KeySource::kWhole);
     keys.FeedFrom(run.key[0]);
     keys.Whole();
     run::RunParty({s, *packed, 0, *randomness, inputs[0], keys, link});

@@ -13,9 +13,9 @@ namespace suf::cpu {
 
 // Right operands by input name and ring, each with the version of its input.
 template <class T>
-using PackedWeights = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::Prepared<T>>>>;
+using PackedWeights = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::PackedOperand<T>>>>;
 // Right operands that are packed once. Every run uses them until their input has another version.
-struct Weights {
+struct WeightCache {
   std::mutex m;
   PackedWeights<uint16_t> p16;
   PackedWeights<uint32_t> p32;
@@ -25,7 +25,7 @@ struct Weights {
 class PackedExecutor : public pfss::Executor {
  public:
   PackedExecutor(const pfss::Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
-                 ring::Variant variant, Weights& weights, Arena& arena);
+                 ring::Isa variant, WeightCache& weights, Arena& arena);
   ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
@@ -44,7 +44,7 @@ class PackedExecutor : public pfss::Executor {
   size_t count(int i) const { return counts_[size_t(i)]; }
   // Returns the bytes of an element of node i in memory.
   int element(int i) const { return elements_[size_t(i)]; }
-  const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
+  const PackedTensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
   // Allocates memory for node i and makes it the node's value.
   std::shared_ptr<uint8_t> Make(int i);
   void Alias(int i, int from);
@@ -54,9 +54,9 @@ class PackedExecutor : public pfss::Executor {
   std::shared_ptr<const T> Words(int a, bool canonical);
 
   // Returns word i of a tensor, extended.
-  static uint64_t WordIn(const Tensor& v, size_t i);
+  static uint64_t WordIn(const PackedTensor& v, size_t i);
   // Writes n elements from lo on as words of `element` bytes.
-  void Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const;
+  void Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const;
 
   // Returns operand a's elements at `element` bytes each.
   std::shared_ptr<const uint8_t> Raw(int a, int element);
@@ -71,7 +71,7 @@ class PackedExecutor : public pfss::Executor {
   struct Cut;
   class Arrivals;
   class Departures;
-  const pfss::Part* NextPart(pfss::Io& io) const;
+  const pfss::FrameField* NextPart(pfss::Io& io) const;
   // Returns whether the node is a message of the other party.
   bool Receives(int i) const { return node(i).op == pfss::Op::kSend && node(i).attrs[0] != int(role_); }
   // The idle frames.
@@ -93,7 +93,7 @@ class PackedExecutor : public pfss::Executor {
   // Writes rows [lo, lo + n) of an operation's drawn operand, as elements of `want` bytes. Thread-safe.
   void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to);
   // Writes n elements of a map from `lo` on, as words of `element` bytes.
-  void Load(const grouping::Map& map, size_t lo, size_t n, int element, void* to) const;
+  void Load(const grouping::IndexMap& map, size_t lo, size_t n, int element, void* to) const;
   // Returns operand k of the lane's member as elements of `want` bytes, in place or in a spare register.
   const uint8_t* Operand(const Lane& l, size_t k, int want, int spare) const;
   const uint8_t* Operand(const Lane& l, size_t k, int want, uint8_t* room) const;
@@ -142,19 +142,19 @@ class PackedExecutor : public pfss::Executor {
   const pfss::Trace& t_;
   Role role_;
   exec::Pool& pool_;
-  ring::Variant variant_;
+  ring::Isa variant_;
   const Strips& strips_;
-  Weights& weights_;
+  WeightCache& weights_;
   std::shared_ptr<const ExecutionPlan> plan_;
   size_t next_ = 0;  // the next program
   std::vector<size_t> counts_;
   std::vector<int> elements_;
   Arena& arena_;
   Frames frames_;
-  std::vector<Tensor> values_;
-  std::vector<std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
+  std::vector<PackedTensor> values_;
+  std::vector<std::unique_ptr<pfss::Randomness::SectionReader>> sections_;  // by node
   std::map<int, uint64_t> versions_;                                  // of inputs
-  std::vector<const pfss::Part*> part_;                               // of a frame, by node
+  std::vector<const pfss::FrameField*> part_;                               // of a frame, by node
   std::vector<char> done_;                                            // nodes
 };
 

@@ -28,13 +28,13 @@ void PackedExecutor::Frames::Give(std::unique_ptr<Frame> f) {
   idle_.push_back(std::move(f));
 }
 
-void PackedExecutor::Load(const grouping::Map& map, size_t lo, size_t n, int element, void* to) const {
+void PackedExecutor::Load(const grouping::IndexMap& map, size_t lo, size_t n, int element, void* to) const {
   const int dst = Code(element);
   auto* out = static_cast<uint8_t*>(to);
   for (size_t done = 0, take; done < n; done += take, out += take * size_t(element)) {
     const grouping::Run run = grouping::RunAt(map, int64_t(lo + done));
     take = std::min(n - done, size_t(run.many));
-    const Tensor& v = values_[size_t(run.node)];
+    const PackedTensor& v = values_[size_t(run.node)];
     SUF_CHECK(v.data && (element > 8 || v.element <= 8));
     if (element > 8) {
       SUF_CHECK(v.element == element && !v.splat);
@@ -74,8 +74,8 @@ const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, uint8_
     return room;
   }
   // Words of the right width are read in place.
-  if (const grouping::Piece& p = o.map.pieces[0]; o.planes == 1 && grouping::IsWhole(o.map, p.at.offset))
-    if (const Tensor& v = values_[size_t(p.node)]; v.element == want && !v.splat)
+  if (const grouping::AxisPart& p = o.map.pieces[0]; o.planes == 1 && grouping::IsWhole(o.map, p.at.offset))
+    if (const PackedTensor& v = values_[size_t(p.node)]; v.element == want && !v.splat)
       return v.at(size_t(p.at.offset) + l.lo);
   for (size_t q = 0; q < size_t(o.planes); ++q)
     Load(o.map, q * l.ins.rows + l.lo, l.n, want, room + q * l.n * size_t(want));
@@ -140,7 +140,7 @@ void PackedExecutor::Keep(const Lane& l) const {
 // rows, one with several planes as a whole.
 class PackedExecutor::Arrivals {
  public:
-  void Add(const Member& m, const Part& part, int bits) {
+  void Add(const Member& m, const FrameField& part, int bits) {
     if (m.planes == 1)
       rows_.push_back({size_t(part.at), size_t(bits)});
     else
@@ -161,7 +161,7 @@ class PackedExecutor::Arrivals {
 // tensor that is not complete.
 class PackedExecutor::Departures {
  public:
-  Departures(const Part* part, size_t bits, size_t rows, size_t strip)
+  Departures(const FrameField* part, size_t bits, size_t rows, size_t strip)
       : part_(part), bits_(bits), rows_(rows), strip_(strip), done_(part ? (rows + strip - 1) / strip : 0) {}
   // Records rows [lo, end) as written.
   void Done(Io& io, size_t lo, size_t end) {
@@ -179,7 +179,7 @@ class PackedExecutor::Departures {
   }
 
  private:
-  const Part* part_;
+  const FrameField* part_;
   size_t bits_, rows_, strip_;
   std::mutex m_;
   std::vector<char> done_;  // strips
@@ -187,9 +187,9 @@ class PackedExecutor::Departures {
 };
 
 // Returns the first unwritten tensor of the outgoing frame, or null if there is none or no long frame.
-const Part* PackedExecutor::NextPart(Io& io) const {
+const FrameField* PackedExecutor::NextPart(Io& io) const {
   if (io.Sending().size() <= kLongFrame) return nullptr;
-  for (const Part& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)
+  for (const FrameField& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)
     if (!done_[size_t(part.node)]) return &part;
   return nullptr;
 }
@@ -222,11 +222,11 @@ double PackedExecutor::Group(const Instruction& ins, Host& host) {
   const Cut cut = CutOf(ins, host);
   const size_t strip = cut.rows;
   Arrivals arrivals;
-  const Part* leaves = nullptr;
+  const FrameField* leaves = nullptr;
   if (host.io.Received().size() > kLongFrame)
     for (const Member& m : ins.members)
       if (Receives(m.node)) arrivals.Add(m, *part_[size_t(m.node)], node(m.node).ring.bits);
-  if (const Part* next = NextPart(host.io))
+  if (const FrameField* next = NextPart(host.io))
     for (const Member& m : ins.members)
       if (m.node == next->node && m.planes == 1) leaves = next;
   Departures departures(leaves, leaves ? size_t(node(leaves->node).ring.bits) : 0, ins.rows, strip);

@@ -199,7 +199,7 @@ void PackedExecutor::Unit(const Lane& l) const {
     const size_t v = (l.lo + k) % cols;
     run = std::min(l.n - k, cols - v);
     uint64_t word = 0;
-    const Tensor& in = values_[size_t(from.node)];
+    const PackedTensor& in = values_[size_t(from.node)];
     std::memcpy(&word, in.at(size_t(from.at)), size_t(in.element));
     strips_.unit[Code(int(e))](uint32_t(v), uint32_t(word & ring::Mask(arg(x, 0).ring.bits)), run, l.reg() + k * e);
   }

@@ -30,7 +30,7 @@ struct PackedExecutor::Frame {
 
 // The memory and data of a member that are prepared before the strips begin.
 struct PackedExecutor::Handle {
-  const pfss::Randomness::Section* section = nullptr;
+  const pfss::Randomness::SectionReader* section = nullptr;
   bool key = false;  // it draws PRG words, or reads or writes a key section
   uint8_t* kept = nullptr;
   size_t element = 0;  // bytes per element of `kept`

@@ -53,7 +53,7 @@ void Arena::WipeIdle() {
 }
 
 PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan,
-                               exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
+                               exec::Pool& pool, ring::Isa variant, WeightCache& weights, Arena& arena)
     : s_(s),
       t_(s.trace()),
       role_(role),
@@ -67,7 +67,7 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       part_(values_.size()),
       done_(values_.size()) {
   for (const pfss::Frame& f : s_.frames())
-    for (const Part& part : f.parts) part_[size_t(part.node)] = &part;
+    for (const FrameField& part : f.parts) part_[size_t(part.node)] = &part;
   counts_.reserve(values_.size()), elements_.reserve(values_.size());
   for (int i = 0; i < int(t_.nodes().size()); ++i)
     counts_.push_back(size_t(Size(node(i).shape))), elements_.push_back(grouping::Element(s, i));
@@ -104,7 +104,7 @@ void PackedExecutor::OpenSections(const Randomness& randomness) {
 
 void PackedExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
   // Programs must be the schedule's own, in their order: their instructions were planned in advance.
-  const grouping::Plan& plan = plan_->plan;
+  const grouping::GroupPlan& plan = plan_->plan;
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   Host host{randomness, io};
   if (next_ == 0) OpenSections(randomness);
@@ -124,7 +124,7 @@ void PackedExecutor::Run(const Program& program, const Randomness& randomness, I
     }
     for (int i : nodes) done_[size_t(i)] = 1;
     if (const size_t all = io.Sending().size(); all > kLongFrame) {
-      const Part* next = NextPart(io);
+      const FrameField* next = NextPart(io);
       io.Written(next ? size_t(next->at) : all);
     }
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -138,7 +138,7 @@ void PackedExecutor::Run(const Program& program, const Randomness& randomness, I
 
 std::vector<uint64_t> PackedExecutor::Result(int i) {
   std::vector<uint64_t> out(count(i));
-  const Tensor& v = values_[size_t(i)];
+  const PackedTensor& v = values_[size_t(i)];
   SUF_CHECK(v.data && v.element <= 8);
   const uint64_t mask = ring::Mask(node(i).ring.bits);
   pool_.For(out.size(), kGrain, [&](size_t lo, size_t hi) {
@@ -157,7 +157,7 @@ namespace {
 
 class Packed : public pfss::Backend {
  public:
-  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {
+  Packed(exec::Pool& pool, ring::Isa variant) : pool_(pool), variant_(variant) {
     can_.name = std::string("packed/") + ring::Name(variant), can_.what = "the CPU engine";
   }
   std::string name() const override { return can_.name; }
@@ -188,9 +188,9 @@ class Packed : public pfss::Backend {
   }
 
   exec::Pool& pool_;
-  ring::Variant variant_;
+  ring::Isa variant_;
   pfss::Capabilities can_;
-  Weights weights_;
+  WeightCache weights_;
   std::mutex m_;
   std::map<std::pair<Hash, int>, std::shared_ptr<const ExecutionPlan>> plans_;  // by trace and role
   Arena arena_;
@@ -198,7 +198,7 @@ class Packed : public pfss::Backend {
 
 }  // namespace
 
-std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant) {
+std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Isa variant) {
   return std::make_unique<Packed>(pool, variant);
 }
 

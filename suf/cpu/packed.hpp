@@ -10,6 +10,6 @@ namespace suf::cpu {
 
 // Makes the backend, which runs on `pool` with the kernels of `variant`. It keeps packed weights between runs, one copy
 // per input.
-std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant = ring::Best());
+std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Isa variant = ring::Best());
 
 }  // namespace suf::cpu

@@ -22,7 +22,7 @@ struct Registers {
 
 // The limits of packed's groups. 64 bits of a string are one word of a strip. Planes are packed from whole bytes on.
 // Each run of a view is a call, so a view of short runs is made once (docs/design/cpu.md#groups).
-inline constexpr grouping::Limits kLimits{.members = 256,
+inline constexpr grouping::GroupLimits kLimits{.members = 256,
                                        .bytes = int64_t{4} << 20,
                                        .planes = 64,
                                        .plane_rows = 8,
@@ -34,7 +34,7 @@ inline constexpr grouping::Limits kLimits{.members = 256,
 
 // A role's plan, with registers by instruction.
 struct ExecutionPlan {
-  grouping::Plan plan;
+  grouping::GroupPlan plan;
   std::vector<Registers> registers;
   const Registers& of(const grouping::Instruction& ins) const {
     return registers[size_t(&ins - plan.instructions.data())];

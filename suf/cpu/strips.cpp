@@ -4,7 +4,7 @@
 
 namespace suf::cpu {
 
-const Strips& StripsFor(ring::Variant v) {
+const Strips& StripsFor(ring::Isa v) {
   using Get = const Strips& (*)();
   static constexpr Get kTable[3] = {portable::Get, avx2::Get, avx512::Get};
   return ring::Pick(kTable, v)();

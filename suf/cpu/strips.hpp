@@ -57,6 +57,6 @@ struct Strips {
   void (*file[3])(const uint8_t* cmp, int j, size_t n, void* h);
 };
 
-const Strips& StripsFor(ring::Variant v);
+const Strips& StripsFor(ring::Isa v);
 
 }  // namespace suf::cpu

@@ -44,7 +44,7 @@ void PackedExecutor::RotSum(const Instruction& ins, Host& host) {
     pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
       const auto add = strips_.binary[Code(sizeof(T))][kPlus];
       std::vector<T> sum(m);
-      Wiped<T> terms(drawn ? most : 0);
+      WipedVector<T> terms(drawn ? most : 0);
       for (size_t r = lo; r < hi; ++r) {
         std::fill(sum.begin(), sum.end(), T(0));
         size_t row = packed ? r % packed : 0, begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
@@ -75,7 +75,7 @@ void PackedExecutor::Turn(int i) {
     using T = decltype(zero);
     auto table = Words<T>(n.args[1], false);
     pool_.For(count(i) / size, std::max<size_t>(1, kGrain / size), [&](size_t lo, size_t hi) {
-      Wiped<T> spare(size);
+      WipedVector<T> spare(size);
       for (size_t k = lo; k < hi; ++k)
         strips_.turn[Code(sizeof(T))](table.get(), r.get()[k], width, spare.data(), As<T>(p.get()) + k * size);
     });
@@ -86,7 +86,7 @@ void PackedExecutor::Unbits(int i) {
   const Node& n = node(i);
   const size_t stride = size_t(element(n.args[0])), m = size_t(n.shape[0]), rows = count(n.args[0]);
   auto p = Make(i);
-  const Tensor& x = in(n, 0);
+  const PackedTensor& x = in(n, 0);
   SUF_CHECK(!x.splat && x.element == int(stride) && element(i) == 1);
   pool_.For(rows, std::max<size_t>(64, kGrain * 64 / m / 64 * 64),
             [&](size_t lo, size_t hi) { strips_.unbits(x.at(lo), stride, m, rows, hi - lo, p.get() + lo); });

@@ -30,7 +30,7 @@ class Arena {
   std::multimap<size_t, Block> idle_;  // by size
 };
 
-struct Tensor {
+struct PackedTensor {
   std::shared_ptr<const uint8_t> data;
   int element = 0;         // bytes per element
   bool splat = false;      // one element stands for all

@@ -70,7 +70,7 @@ void PackedExecutor::DpfReads(int i, Host& host) {
     const uint8_t *root = in(n, 0).at(first), *key = in(n, 1).at(first);
     const uint64_t* at = x.get() + first;
     // Strings are written directly to the node's elements; a single word is narrowed to its width.
-    Wiped<uint64_t> narrow(words > 1 ? 0 : keys);
+    WipedVector<uint64_t> narrow(words > 1 ? 0 : keys);
     uint64_t* const out = words > 1 ? As<uint64_t>(p.get() + first * size_t(element(i))) : narrow.data();
     if (n.op == Op::kDpfWindow) {
       fss::DpfWindow(part, party, root, key, int(n.attrs[4]), at, keys, m, out, variant_);
@@ -96,10 +96,10 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
     part.first_tile = first / fss::kDcfTile;
-    Wiped<uint64_t> payload(words * keys);
+    WipedVector<uint64_t> payload(words * keys);
     for (size_t k = 0; k < words; ++k) std::copy_n(beta.get() + k * rows + first, keys, payload.data() + k * keys);
     const int64_t none[2] = {};
-    Wiped<uint64_t> joined;
+    WipedVector<uint64_t> joined;
     if (halves) joined = grouping::HalvesLess(alpha.get() + first, alpha.get() + rows + first, keys, half, none);
     fss::DcfGen(part, halves ? joined.data() : alpha.get() + first, payload.data(), in(n, 2).at(first),
                 in(n, 3).at(first), keys, p.get() + first * size_t(element(i)), variant_);
@@ -119,9 +119,9 @@ void PackedExecutor::DcfShares(int i, Host& host) {
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
     part.first_tile = first / fss::kDcfTile;
-    Wiped<uint64_t> out(planes * keys);
+    WipedVector<uint64_t> out(planes * keys);
     const uint64_t* at = x.get() + first;
-    Wiped<uint64_t> wide;
+    WipedVector<uint64_t> wide;
     std::vector<uint64_t> points;
     if (halves)
       wide = grouping::HalvesLess(at, at + rows, keys, ctx.n / 2, thresholds);

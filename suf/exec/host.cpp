@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kPage = 4096, kHuge = size_t{2} << 20;
 
-std::atomic<const Pinning*> pinning{nullptr};
+std::atomic<const PinHooks*> pinning{nullptr};
 
 void Unmap(uint8_t* p, size_t bytes) {
-  if (const Pinning* by = pinning) by->unpin(p, bytes);
+  if (const PinHooks* by = pinning) by->unpin(p, bytes);
   munmap(p, bytes);
 }
 
@@ -89,7 +89,7 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
     void* p = mmap(nullptr, pages_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED) p_ = static_cast<uint8_t*>(p);
     if (p_ && pages_ >= kHuge) (void)madvise(p_, pages_, MADV_HUGEPAGE);
-    if (const Pinning* by = pinning; p_ && by) by->pin(p_, pages_);
+    if (const PinHooks* by = pinning; p_ && by) by->pin(p_, pages_);
   } else {
     p_ = static_cast<uint8_t*>(std::aligned_alloc(kPage, pages_));
   }
@@ -100,8 +100,8 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
          "memory");
 }
 
-void PinWith(const Pinning& by) {
-  static Pinning kept;
+void PinWith(const PinHooks& by) {
+  static PinHooks kept;
   if (pinning) return;
   kept = by;
   pinning = &kept;

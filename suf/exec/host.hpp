@@ -35,11 +35,11 @@ class HostBuffer {
 };
 
 // Functions that make pages accessible to a device, and undo it. `pin` may fail and reports nothing.
-struct Pinning {
+struct PinHooks {
   void (*pin)(void* pages, size_t bytes);
   void (*unpin)(void* pages, size_t bytes);
 };
 // Pins all later buffers of whole pages. Called once, by a program that uses a device.
-void PinWith(const Pinning& pinning);
+void PinWith(const PinHooks& pinning);
 
 }  // namespace suf::exec

@@ -13,7 +13,7 @@
 
 namespace suf::fss {
 
-using ring::Variant;
+using ring::Isa;
 
 // Public parameters of a batch of keys. Keys come in tiles of kDcfTile that share an AES key, as DPF keys do. A payload
 // has `words` >= 1 words of `bits` bits, 1 to 64.
@@ -33,12 +33,12 @@ constexpr size_t DcfWords(int n) { return n > 64 ? 2 : 1; }
 // a string of bits: n seeds of 128 bits, left and right control bits by level, n + 1 values. Zeros fill its last word.
 // Branch-free in alpha, beta and the roots.
 void DcfGen(const DcfContext& ctx, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
-            const uint8_t* root1, size_t count, uint8_t* key, Variant v = ring::Best());
+            const uint8_t* root1, size_t count, uint8_t* key, Isa v = ring::Best());
 
 // Computes this party's shares at m >= 1 public points per key. Point j of key i is number i m + j of x. Its word k
 // goes to out[(k m + j) count + i], mod 2^bits. A point takes 2 n + 1 AES calls while 2 words fit into a block
 // (docs/mathematics.md#dcf).
 void DcfEval(const DcfContext& ctx, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, size_t count,
-             int m, uint64_t* out, Variant v = ring::Best());
+             int m, uint64_t* out, Isa v = ring::Best());
 
 }  // namespace suf::fss

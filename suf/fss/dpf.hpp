@@ -13,7 +13,7 @@
 
 namespace suf::fss {
 
-using ring::Variant;
+using ring::Isa;
 
 // Public parameters of a batch of keys. Keys come in tiles of kDpfTile that share an AES key,
 // `AES_{k_serial}(le32 program | 0^32 | le64 tile)`. One AES key for all tiles would cost bits of security in the
@@ -28,7 +28,7 @@ struct DpfContext {
 // Generates the correction words and leaves of `count` keys, DpfKeyBytes(n) bytes each, the same for both parties. The
 // low n bits of alpha count. Each root has 16 bytes; its low bit is replaced. Branch-free in alpha and the roots.
 void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, size_t count,
-            uint8_t* cw, Variant v = ring::Best());
+            uint8_t* cw, Isa v = ring::Best());
 
 // Computes this party's share bits of level `level` = w, 0 <= w <= n. They are the bits of `1[v = alpha >> w]` at
 // `v = lo, lo + 1, .., lo + m - 1 mod 2^(n-w)`, 1 <= m <= 2^(n-w), m <= 2^20. They are packed low bit first into
@@ -37,22 +37,22 @@ void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, 
 // bits. The subtree that is walked depends on lo, which is public. Whole domains (w = 0, lo = 0, m = 2^n, n <= 16) are
 // expanded level by level.
 void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* lo,
-               size_t count, int m, uint64_t* out, Variant v = ring::Best());
+               size_t count, int m, uint64_t* out, Isa v = ring::Best());
 
 // Computes the window of length 1, one word per key. Branch-free in x as well, which may be secret: the dealer reads
 // shares at its own alpha >> w.
 void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* x,
-              size_t count, uint64_t* out, Variant v = ring::Best());
+              size_t count, uint64_t* out, Isa v = ring::Best());
 
 // Computes this party's shares of `1[x < alpha]` at m >= 1 public points per key. Point j of key i is `x[i m + j]`. Its
 // share is bit j of ceil(m / 64) words per key, low bit first. Prefix parity (Storrier et al., ePrint 2023/108; Gupta
 // et al., ePrint 2023/1269) takes n - 7 AES calls per point.
 void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-               size_t count, int m, uint64_t* out, Variant v = ring::Best());
+               size_t count, int m, uint64_t* out, Isa v = ring::Best());
 
 // Computes shares of `table[x - alpha]`, one word per key. They are the XOR of `table[(x - j) mod 2^n]` over the set
 // bits j of this party's full domain. 8 <= n <= 16; the table has 2^n words; x is public.
 void DpfDense(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-              const uint64_t* table, size_t count, uint64_t* out, Variant v = ring::Best());
+              const uint64_t* table, size_t count, uint64_t* out, Isa v = ring::Best());
 
 }  // namespace suf::fss

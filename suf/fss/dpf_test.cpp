@@ -21,7 +21,7 @@ struct DpfKeys {
   DpfContext ctx;
   std::vector<uint64_t> alpha;
   Bytes root[2], cw;
-  DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+  DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Isa v) : alpha(std::move(a)) {
     ctx.n = n, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
     for (Bytes& r : root) {
@@ -32,7 +32,7 @@ struct DpfKeys {
     DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), alpha.size(), cw.data(), v);
     EXPECT_EQ(cw[cw.size() - 8], 0xa5) << "wrote beyond";
   }
-  std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Variant v) const {
+  std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64 * alpha.size();
     std::vector<uint64_t> out(words + 1, 0xa5a5);
     DpfWindow(ctx, party, root[party].data(), cw.data(), 0, lo.data(), alpha.size(), m, out.data(), v);
@@ -41,7 +41,7 @@ struct DpfKeys {
     return out;
   }
   // Expects that both parties' shares of a level add up to the bits of 1[v = alpha >> level].
-  void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Variant v) const {
+  void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1), point[2];
     for (int p = 0; p < 2; ++p) {
@@ -62,7 +62,7 @@ struct DpfKeys {
     EXPECT_EQ(point[1].back(), 0xa5u) << "wrote beyond";
   }
   // Expects that both parties' parities add up to 1[x < alpha].
-  void ExpectParity(const std::vector<uint64_t>& x, int m, Variant v) const {
+  void ExpectParity(const std::vector<uint64_t>& x, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1);
     for (int p = 0; p < 2; ++p) {
@@ -79,7 +79,7 @@ struct DpfKeys {
     EXPECT_EQ(got[1].back(), 0xa5a5u) << "wrote beyond";
   }
   // Expects that both parties' dense reads add up to table[x - alpha].
-  void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Variant v) const {
+  void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Isa v) const {
     std::vector<uint64_t> got[2];
     for (int p = 0; p < 2; ++p) {
       got[p].assign(alpha.size(), 0xa5);
@@ -90,7 +90,7 @@ struct DpfKeys {
     }
   }
   // Expects that both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
-  void Expect(const std::vector<uint64_t>& lo, int m, Variant v) const {
+  void Expect(const std::vector<uint64_t>& lo, int m, Isa v) const {
     auto a = Window(0, lo, m, v);
     const auto b = Window(1, lo, m, v);
     for (size_t w = 0; w < a.size(); ++w) a[w] ^= b[w];
@@ -111,7 +111,7 @@ TEST(Dpf, KnownAnswers) {
     const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("cw"),
                 share[2] = {r.Hex("share0"), r.Hex("share1")};
     r.ExpectAllRead();
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       Bytes cw(DpfKeyBytes(ctx.n));
       DpfGen(ctx, &alpha, root[0].data(), root[1].data(), 1, cw.data(), v);
       EXPECT_EQ(Hex(cw), Hex(want)) << ring::Name(v);
@@ -133,7 +133,7 @@ TEST(Dpf, KnownReads) {
     r.ExpectAllRead();
     std::vector<uint64_t> x(xs.size() / 8);
     std::memcpy(x.data(), xs.data(), xs.size());
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       for (int p = 0; p < 2; ++p) {
         uint64_t lt = 0, want = 0;
         DpfParity(ctx, p, root[p].data(), cw.data(), x.data(), 1, int(x.size()), &lt, v);
@@ -157,7 +157,7 @@ TEST(Dpf, KnownReads) {
 // keys make full tiles.
 TEST(Dpf, Exhaustive) {
   std::mt19937_64 rng(4);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9}) {
       std::vector<uint64_t> all(size_t{1} << n);
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -173,7 +173,7 @@ TEST(Dpf, Exhaustive) {
 
 TEST(Dpf, RandomToSixtyFourBits) {
   std::mt19937_64 rng(5);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9, 10, 13, 16, 24, 31, 32, 33, 47, 63, 64}) {
       for (size_t count : {1, 15, 16, 17, 40}) {
         std::vector<uint64_t> alpha(count), lo(count);
@@ -193,9 +193,9 @@ TEST(Dpf, RandomToSixtyFourBits) {
 // n = 8, 9, 10: tests every level at every place, as a point and in windows, and every comparison.
 TEST(Dpf, LevelsAndParitiesExhaustive) {
   std::mt19937_64 rng(14);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9, 10}) {
-      if (n == 10 && v == Variant::kPortable) continue;
+      if (n == 10 && v == Isa::kPortable) continue;
       std::vector<uint64_t> all(size_t{1} << n), x;
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
       const DpfKeys keys(n, all, rng, v);
@@ -215,7 +215,7 @@ TEST(Dpf, LevelsAndParitiesExhaustive) {
 
 TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
   std::mt19937_64 rng(15);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {12, 16, 31, 32, 33, 63, 64}) {
       for (size_t count : {1, 7, 32, 33, 71}) {
         std::vector<uint64_t> alpha(count), lo(count), x;
@@ -243,11 +243,11 @@ TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
 
 TEST(Dpf, WholeDomainsAndDenseTables) {
   std::mt19937_64 rng(16);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n = 8; n <= 16; ++n) {
-      if (v == Variant::kPortable && n > 12 && n < 16) continue;
+      if (v == Isa::kPortable && n > 12 && n < 16) continue;
       for (size_t count : {1, 3, 4, 33}) {
-        if (v == Variant::kPortable && n > 12 && count > 3) continue;
+        if (v == Isa::kPortable && n > 12 && count > 3) continue;
         std::vector<uint64_t> alpha(count), x(count), table(size_t{1} << n);
         for (uint64_t& a : alpha) a = rng() & Mask(n);
         for (uint64_t& a : x) a = rng();
@@ -275,12 +275,12 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
 }
 
 TEST(Dpf, EveryVariantMakesTheSameKeysAndShares) {
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     std::mt19937_64 a(6), b(6);
     const std::vector<uint64_t> alpha = {1, 2, 3, 1000, 77777, ~uint64_t{0}, 1 << 20}, lo = {0, 2, 3, 999, 77700, 0, 5};
-    const DpfKeys x(40, alpha, a, v), y(40, alpha, b, Variant::kPortable);
+    const DpfKeys x(40, alpha, a, v), y(40, alpha, b, Isa::kPortable);
     ASSERT_EQ(x.cw, y.cw);
-    for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Variant::kPortable));
+    for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Isa::kPortable));
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace suf::fss {
 
-using ring::Variant;
+using ring::Isa;
 
 // The identifier of the PRG in every key header; a bundle made with another PRG is refused.
 inline constexpr uint32_t kPrgId = 1;
@@ -21,45 +21,45 @@ inline constexpr const char* kPrgName = "aes128-ctr-sha256";
 class Prg {
  public:
   // Takes key = K_p and rho = the dealer's salt, 32 bytes each; party is 0 or 1.
-  Prg(Secret key, const Hash& rho, int party, Variant v = ring::Best());
+  Prg(Secret key, const Hash& rho, int party, Isa v = ring::Best());
   Prg(const Prg&) = delete;
   Prg& operator=(const Prg&) = delete;
 
   // The AES-128 round keys (as in FIPS 197) and the nonce96 of one section.
-  struct Keys {
+  struct SectionKeys {
     std::array<uint8_t, 176> round_keys;
     std::array<uint8_t, 12> nonce;
   };
-  static_assert(sizeof(Keys) == 188);  // a device takes an array of them
+  static_assert(sizeof(SectionKeys) == 188);  // a device takes an array of them
   // Derives the keys of each section, in the order of the list. Thread-safe.
-  Wiped<Keys> KeysOf(std::span<const uint32_t> sections) const;
+  WipedVector<SectionKeys> KeysOf(std::span<const uint32_t> sections) const;
 
   // A section of 2^32 blocks of 16 bytes, `AES(K_sec; nonce96 | le32 block number)`.
   //   K_sec = the first 16 bytes of HMAC-SHA256(K_p, "suf prg key" | le32 section),
   //   nonce96 = the first 12 bytes of SHA-256("suf prg nonce" | rho | u8 party | le32 section).
-  class Section {
+  class PrgSection {
    public:
-    ~Section();
-    Section(const Section&) = delete;
-    Section& operator=(const Section&) = delete;
+    ~PrgSection();
+    PrgSection(const PrgSection&) = delete;
+    PrgSection& operator=(const PrgSection&) = delete;
     // Writes bytes [byte_offset, byte_offset + out.size()) of the section; byte_offset is a multiple of 16.
     // Thread-safe.
     void Fill(uint64_t byte_offset, std::span<uint8_t> out) const;
 
    private:
     friend class Prg;
-    Section(const Prg& prg, uint32_t section);
-    Keys keys_;
-    Variant variant_;
+    PrgSection(const Prg& prg, uint32_t section);
+    SectionKeys keys_;
+    Isa variant_;
   };
-  Section At(uint32_t section) const { return Section(*this, section); }
+  PrgSection At(uint32_t section) const { return PrgSection(*this, section); }
 
  private:
-  void Derive(uint32_t section, Keys* keys) const;
+  void Derive(uint32_t section, SectionKeys* keys) const;
   Secret key_;
   Hash rho_;
   uint8_t party_;
-  Variant variant_;
+  Isa variant_;
 };
 
 }  // namespace suf::fss

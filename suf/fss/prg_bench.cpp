@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   using namespace suf;
   using namespace suf::fss;
-  const Variant v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
+  const Isa v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
   const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
   const auto& aes = *ring::Pick(kTable, v);
   const Prg prg(Secret(), Hash{}, 0, v);
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
                                32768);  // aligned like registers
   section.Fill(0, out), section.Fill(160, part);
   bench::Verify(std::equal(part.begin(), part.end(), out.begin() + 160), "an offset");
-  const uint64_t blocks = v == Variant::kPortable ? 4000 : 40000;
+  const uint64_t blocks = v == Isa::kPortable ? 4000 : 40000;
   double bound = 1e300, fill = 1e300;
   volatile uint64_t sink = 0;
   for (int i = 0; i < 5; ++i) {  // interleaved, so that other load affects both

@@ -15,7 +15,7 @@ using Real = std::function<double(double)>;
 // A fit and its largest error at the points of the domain. If `exact`, the error is measured at every point. Otherwise
 // it is a bound from samples and their curvature (internal/measure.hpp).
 template <class F>
-struct Fitted {
+struct FitResult {
   F f;
   double error = 0;     // absolute, in real units
   double relative = 0;  // |got / real - 1|; set by FitOctaves and FitOctavesBelow
@@ -31,7 +31,7 @@ struct Lines {
 };
 // Fits lines. A slope goes through the ends of its piece, and its offset is centred (Chebyshev). Domains of more than
 // 2^24 points are fitted by samples of each piece.
-Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope);
+FitResult<Lines> FitLines(const Real& f, int a, int p, int scale, int slope);
 // Returns the lines as a SUF.
 inline Suf ToSuf(const Lines& l, std::string name, int ring) {
   return Uniform(std::move(name), l.a, l.offset, l.rise, ring);
@@ -43,12 +43,12 @@ enum class Measure { kNone, kError };
 // Fits a positive function on [0, 2^hi) by constants. Groups of `span` octaves share one width, with at least 2^p
 // pieces an octave. Below 2^lo the value is that at 2^lo. Values balance the relative error of a monotone function.
 // Errors are the largest on [2^lo, 2^hi), including points inside the pieces.
-Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
+FitResult<std::vector<Octave>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 // Fits as FitOctaves, by pieces that do not exceed a falling function. Each has the value at its right end, rounded
 // down.
-Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
+FitResult<std::vector<Octave>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 
 // Returns round(f(i) 2^scale) for i in [0, 2^n).
-Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);
+FitResult<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);
 
 }  // namespace suf::func

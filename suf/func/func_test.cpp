@@ -19,10 +19,10 @@ Suf Example() {
   f.pieces = {{0, {{1, 2, 63}, {5, 0, 0}}}, {3, {{60, 1, 0}, {0, 1, 1}}}, {12, {{7, 0, 0}, {32, 0, 0}}}};
   f.formulas = {{{Term::kLt, 0, 7}, {Term::kLtLow, 2, 3}, {Term::kAnd}, {Term::kMsb, 0, 3}, {Term::kNot}, {Term::kOr}},
                 {{Term::kLt, 0, 16}, {Term::kLt, 0, 0}, {Term::kXor}}};
-  f.channels = {{Channel::kBit, 1, 0, "near"},
-                {Channel::kSigned, 6, 0, "y"},
-                {Channel::kUnsigned, 4, 1, "low"},
-                {Channel::kBit, 1, 1, "always"}};
+  f.channels = {{OutputChannel::kBit, 1, 0, "near"},
+                {OutputChannel::kSigned, 6, 0, "y"},
+                {OutputChannel::kUnsigned, 4, 1, "low"},
+                {OutputChannel::kBit, 1, 1, "always"}};
   return f;
 }
 
@@ -75,12 +75,12 @@ TEST(Suf, WideDomains) {
 }
 
 TEST(Suf, FirstFitLayout) {
-  std::vector<Channel> c{{Channel::kUnsigned, 40, 0, "a"},
-                         {Channel::kUnsigned, 30, 0, "b"},
-                         {Channel::kUnsigned, 24, 0, "c"},
-                         {Channel::kUnsigned, 34, 0, "d"},
-                         {Channel::kBit, 1, 0, "e"}};
-  std::vector<Slot> s = Layout(c);
+  std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 40, 0, "a"},
+                         {OutputChannel::kUnsigned, 30, 0, "b"},
+                         {OutputChannel::kUnsigned, 24, 0, "c"},
+                         {OutputChannel::kUnsigned, 34, 0, "d"},
+                         {OutputChannel::kBit, 1, 0, "e"}};
+  std::vector<ChannelSlot> s = Layout(c);
   int want[][2] = {{0, 0}, {1, 0}, {0, 40}, {1, 30}, {2, 0}};
   for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;
 }
@@ -190,7 +190,7 @@ TEST(Suf, Limits) {
   f.formulas[0].insert(f.formulas[0].end(), size_t(kMostTerms) - 1, {Term::kNot});
   for (int i = 0; i < kMostChannels; ++i)
     f.channels.push_back(
-        {Channel::kBit, 1, kMostFormulas - 1, Str(i, std::string(size_t(kMostName), 'n')).substr(0, 256)});
+        {OutputChannel::kBit, 1, kMostFormulas - 1, Str(i, std::string(size_t(kMostName), 'n')).substr(0, 256)});
   f.name = std::string(size_t(kMostName), 'f');
   Verify(f);
   EXPECT_EQ(Print(Parse(Print(f))), Print(f));
@@ -343,7 +343,7 @@ TEST(Suf, Uniform) {
 }
 
 TEST(Suf, Groups) {
-  std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+  std::vector<Octave> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
   Suf f = FromGroups("f", g, 5, 8);
   int want[] = {9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 5, 5, 4, 4, 4, 4};
   for (uint64_t x = 0; x < 32; ++x) EXPECT_EQ(Evaluate(f, x).poly[0], x < 16 ? uint64_t(want[x]) : 0);
@@ -356,12 +356,12 @@ TEST(Suf, GroupsRoundTrip) {
   std::mt19937_64 rng(3);
   for (int i = 0; i < 200; ++i) {
     const int ring = int(1 + rng() % 64), n = 40;
-    std::vector<Group> g;
+    std::vector<Octave> g;
     int64_t at = 0;
     for (int w = int(rng() % 3), next = 0; g.size() < 5; w = next) {
       next = w + 1 + int(rng() % 4);
       const int64_t whole = int64_t{1} << (next - w), lo = at >> w;  // the next group begins at a multiple of its width
-      Group x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
+      Octave x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
       for (int64_t v = x.lo; v < x.hi; ++v) x.values.push_back(int64_t(rng() & ring::Mask(ring)));
       at = x.hi << w;
       g.push_back(x);
@@ -385,16 +385,16 @@ TEST(Suf, GroupsRoundTrip) {
     }
   }
   // negative values are in two's complement if the channel is signed
-  std::vector<Group> g{{0, 0, 2, {-3, 4}}};
+  std::vector<Octave> g{{0, 0, 2, {-3, 4}}};
   Suf f = FromGroups("f", g, 4, 8);
   EXPECT_EQ(ToGroups(f)[0].values, (std::vector<int64_t>{253, 4}));
-  f.channels[0].kind = Channel::kSigned;
+  f.channels[0].kind = OutputChannel::kSigned;
   EXPECT_EQ(ToGroups(f)[0].values, g[0].values);
   // consecutive groups of one width are joined
-  std::vector<Group> two{{1, 0, 4, {9, 8, 7, 6}}, {1, 4, 6, {5, 4}}};
+  std::vector<Octave> two{{1, 0, 4, {9, 8, 7, 6}}, {1, 4, 6, {5, 4}}};
   EXPECT_EQ(ToGroups(FromGroups("f", two, 5, 8)).size(), 1u);
   // widths may decrease
-  std::vector<Group> falls{{2, 0, 2, {9, 8}}, {1, 4, 6, {7, 6}}, {2, 3, 4, {5}}};
+  std::vector<Octave> falls{{2, 0, 2, {9, 8}}, {1, 4, 6, {7, 6}}, {2, 3, 4, {5}}};
   auto back = ToGroups(Parse(Print(FromGroups("f", falls, 4, 8))));
   ASSERT_EQ(back.size(), 3u);
   for (size_t k = 0; k < back.size(); ++k) {
@@ -405,7 +405,7 @@ TEST(Suf, GroupsRoundTrip) {
 
 TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
   auto refused = [](auto change, const std::string& part) {
-    std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+    std::vector<Octave> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
     Suf f = FromGroups("f", g, 5, 8);
     change(f);
     Verify(f);

@@ -51,7 +51,7 @@ const std::map<std::string, Real, std::less<>>& Truth() {
 }
 
 // Returns words of the domain: random, around cuts, and dense near 0.
-std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
+std::vector<uint64_t> Points(const LibraryFunction& m, std::mt19937_64& rng) {
   std::vector<uint64_t> out;
   const uint64_t mask = ring::Mask(m.in.bits);
   for (int i = 0; i < 2000; ++i) out.push_back(rng() & mask), out.push_back(rng() >> rng() % 64 & mask);
@@ -63,19 +63,19 @@ std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
 }
 
 void KeepsItsError(std::string_view name, int n, int scale) {
-  const Made m = Make(name, n, scale);
+  const LibraryFunction m = Make(name, n, scale);
   const Real& truth = Truth().at(std::string(name));
   std::mt19937_64 rng(uint64_t(n * 100 + scale));
   const Evaluator e = std::holds_alternative<Suf>(m.f) ? Evaluator(std::get<Suf>(m.f)) : Evaluator(Suf{"f", 1});
   EXPECT_EQ(m.scale, m.shift + (name == "reluars" ? m.scale - m.shift : scale));
-  const std::vector<Channel> channels = ChannelsOf(m.f);
+  const std::vector<OutputChannel> channels = ChannelsOf(m.f);
   for (uint64_t u : Points(m, rng)) {
     const double x = std::ldexp(m.in.is_signed ? double(ring::Signed(u, m.in.bits)) : double(u), -m.in.scale);
     if (x < m.low || x >= m.high || (name == "log2" && u == 0)) continue;
     const std::vector<int64_t> y = std::holds_alternative<Suf>(m.f) ? e.Channels(u) : Channels(m.f, u);
     int64_t sum = 0;
     for (size_t i = 0; i < y.size(); ++i)
-      if (channels[i].kind != Channel::kBit) sum += y[i];
+      if (channels[i].kind != OutputChannel::kBit) sum += y[i];
     const double got = std::ldexp(double(sum), -m.scale), want = truth(x);
     ASSERT_LE(std::abs(got - want), m.error + m.relative * std::abs(want) + 1e-12 * std::abs(want))
         << name << " " << n << " " << scale << " at " << x;
@@ -84,17 +84,17 @@ void KeepsItsError(std::string_view name, int n, int scale) {
 }
 
 TEST(Library, KeepsItsErrors) {
-  for (const Entry& f : Library())
+  for (const LibraryEntry& f : Library())
     for (int n : {28, 32, 40})
       for (int scale : {9, 10, 11, 12}) ASSERT_NO_FATAL_FAILURE(KeepsItsError(f.name, n, scale));
 }
 
 TEST(Library, ListsWhatItMakes) {
   EXPECT_EQ(Library().size(), Truth().size());
-  for (const Entry& f : Library()) {
+  for (const LibraryEntry& f : Library()) {
     EXPECT_TRUE(Truth().contains(f.name));
     EXPECT_FALSE(f.sentence.empty() || f.range.empty() || f.error.empty());
-    const Made m = Make(f.name, 32, 12);
+    const LibraryFunction m = Make(f.name, 32, 12);
     EXPECT_EQ(Name(m.f), f.name);
     EXPECT_EQ(ParseFunction(Print(m.f)), m.f);
     EXPECT_EQ(f.error == "0", m.error == 0 && m.relative == 0);
@@ -102,7 +102,7 @@ TEST(Library, ListsWhatItMakes) {
 }
 
 TEST(Library, GeluSplineHasItsBits) {
-  const Made m = Make("gelu_spline", 32, 12);
+  const LibraryFunction m = Make("gelu_spline", 32, 12);
   const Suf& f = std::get<Suf>(m.f);
   EXPECT_EQ(f.degree, 3);
   const Evaluator e(f);
@@ -121,7 +121,7 @@ TEST(Library, GeluSplineHasItsBits) {
 }
 
 TEST(Library, ReluarsRounds) {
-  const Made m = Make("reluars", 16, 5);
+  const LibraryFunction m = Make("reluars", 16, 5);
   for (uint64_t u = 0; u < 1 << 16; ++u) {
     const std::vector<int64_t> y = Channels(m.f, u);
     const int64_t x = std::max<int64_t>(ring::Signed(u, 16), 0);
@@ -133,7 +133,7 @@ TEST(Library, ReluarsRounds) {
 
 TEST(Library, Arguments) {
   auto at = [](const char* name, double x) {
-    const Made m = Make(name, 32, 8);
+    const LibraryFunction m = Make(name, 32, 8);
     const double y = std::ldexp(double(Channels(m.f, uint64_t(int64_t(x * 256)) & ring::Mask(32))[0]), -m.scale);
     EXPECT_EQ(y, m.exact(x));
     return y;
@@ -153,13 +153,13 @@ TEST(Library, Arguments) {
 
 // The accepted numbers of a library function also follow from its text alone.
 TEST(Library, SaysWhatItTakes) {
-  for (const Entry& f : Library()) {
-    const Made m = Make(f.name, 24, 9);
+  for (const LibraryEntry& f : Library()) {
+    const LibraryFunction m = Make(f.name, 24, 9);
     const int64_t all = int64_t{1} << m.in.bits;
     const bool no_zero = f.name == "recip" || f.name == "rsqrt" || f.name == "log2", abs = f.name == "abs";
     EXPECT_EQ(m.first, m.in.is_signed ? -all / 2 + abs : int64_t(no_zero)) << f.name;
     EXPECT_EQ(m.last, (m.in.is_signed ? all / 2 : all) - 1) << f.name;
-    const std::optional<Taken> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
+    const std::optional<ArgumentRange> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
     EXPECT_EQ(made.has_value(), abs || !m.in.is_signed) << f.name;
     ASSERT_EQ(known.has_value(), made.has_value()) << f.name;
     if (!known) continue;

@@ -52,7 +52,7 @@ double Leading(const F& rest, int d, int64_t m) {
 
 }  // namespace
 
-Shape WithSlope(Shape s, int slope) {
+FitShape WithSlope(FitShape s, int slope) {
   s.finer.fill(slope), s.slope = slope;
   return s;
 }
@@ -86,7 +86,7 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
 }
 
 template <class F>
-Pieces::Found Pieces::Along(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::Along(double bound, size_t most, const F& next) const {
   std::vector<Local> out;
   double done = 0;
   auto part = [&](int64_t from, int64_t to) {
@@ -105,7 +105,7 @@ Pieces::Found Pieces::Along(double bound, size_t most, const F& next) const {
 }
 
 template <class F>
-Pieces::Found Pieces::Given(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::Given(double bound, size_t most, const F& next) const {
   size_t many = 0;
   for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
     for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
@@ -113,11 +113,11 @@ Pieces::Found Pieces::Given(double bound, size_t most, const F& next) const {
   return Along(bound, most, next);
 }
 
-Pieces::Found Pieces::Uniform(int w, double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Uniform(int w, double bound, size_t most) const {
   return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
 }
 
-Pieces::Found Pieces::Octaves(int p, double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Octaves(int p, double bound, size_t most) const {
   return Given(bound, most, [&](int64_t x, int64_t) {
     const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // a negative x has the octaves of -x - 1
     const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
@@ -125,7 +125,7 @@ Pieces::Found Pieces::Octaves(int p, double bound, size_t most) const {
   });
 }
 
-Pieces::Found Pieces::Cuts(double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Cuts(double bound, size_t most) const {
   std::vector<int64_t> cuts;
   for (double v : q_.cuts) cuts.push_back(f_.Cut(v));
   return Given(bound, most, [&](int64_t x, int64_t last) {
@@ -158,7 +158,7 @@ bool Pieces::Hopeless(double bound, size_t most) const {
   return density[kPlaces / 2] * double(points) / 2 > 2 * double(most);
 }
 
-Pieces::Found Pieces::Free(double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Free(double bound, size_t most) const {
   if (Hopeless(bound, most)) return std::nullopt;
   int64_t guess = 1;
   return Along(bound, most, [&](int64_t x, int64_t last) { return x + (guess = Width(x, last, guess, bound)); });

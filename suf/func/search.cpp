@@ -17,15 +17,15 @@ using internal::Local;
 using internal::OutOfReach;
 using internal::Pieces;
 using internal::Round;
-using internal::Shape;
-using internal::Target;
+using internal::FitShape;
+using internal::TargetFunction;
 using internal::WantRoom;
 using internal::WithSlope;
 
 constexpr int kMostDomain = 62;
 
 // Adds the pieces of a tail in [from, to), and its error.
-void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from, int64_t to, double* error,
+void AddTail(const FitRequest& q, const FitShape& s, const Tail& tail, int64_t from, int64_t to, double* error,
              std::vector<Local>* out) {
   const int scale = q.result.scale + s.slope, up = scale - q.in.scale;
   for (auto [a, b] : {std::pair{std::max<int64_t>(from, 0), to}, std::pair{from, std::min<int64_t>(to, 0)}}) {
@@ -61,8 +61,8 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
 }
 
 // Joins pieces and tails in the order of the domain.
-Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s, std::vector<Local> pieces) {
-  Fitted<Function> out;
+FitResult<Function> ToFunction(const FitRequest& q, const TargetFunction& f, const FitShape& s, std::vector<Local> pieces) {
+  FitResult<Function> out;
   out.scale = q.result.scale + s.slope;
   if (q.below) AddTail(q, s, *q.below, f.lo(), f.first(), &out.error, &pieces);
   if (q.above) AddTail(q, s, *q.above, f.last(), f.hi(), &out.error, &pieces);
@@ -73,7 +73,7 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
     out.error = std::max(out.error, p.error), out.exact = out.exact && p.exact;
     g.pieces.push_back({f.Word(p.begin), {std::move(p.c)}});
   }
-  g.channels = {{Channel::kSigned, s.ring, 0, "y"}};
+  g.channels = {{OutputChannel::kSigned, s.ring, 0, "y"}};
   if (g.pieces.size() > kMostPieces)
     Fail(Cause::kRefused, g.name, " needs ", g.pieces.size(), " pieces with its tails; at most ", kMostPieces);
   Verify(g);
@@ -88,7 +88,7 @@ double CostOf(const FitRequest& q, const Suf& f) {
 }
 
 // Returns the error of a fit from its integers, at every point between the tails or at 2^16 of them.
-double ErrorOf(const Suf& fit, int scale, const Target& f) {
+double ErrorOf(const Suf& fit, int scale, const TargetFunction& f) {
   constexpr int64_t kSampled = int64_t{1} << 16;
   const Evaluator at(fit);
   const int64_t points = f.last() - f.first(), shown = f.every() ? points : kSampled;
@@ -105,10 +105,10 @@ double ErrorOf(const Suf& fit, int scale, const Target& f) {
 // count as equal.
 class Best {
  public:
-  Best(const FitRequest& q, const Target& f, double close, std::string* refused)
+  Best(const FitRequest& q, const TargetFunction& f, double close, std::string* refused)
       : q_(q), f_(f), close_(close), refused_(refused) {}
   // Takes a fit if it is better.
-  void Offer(const Shape& shape, Fitted<Function> next) {
+  void Offer(const FitShape& shape, FitResult<Function> next) {
     const Suf& s = std::get<Suf>(next.f);
     const double at = CostOf(q_, s), is = std::max(next.error, close_), was = fit ? std::max(fit->error, close_) : 0;
     bool better = !fit;
@@ -119,7 +119,7 @@ class Best {
     if (better) Take(shape, std::move(next), at);
   }
   // Takes a fit, unless its measured error exceeds the bound or the caller refuses it.
-  void Take(const Shape& shape, Fitted<Function> next, double at) {
+  void Take(const FitShape& shape, FitResult<Function> next, double at) {
     const Suf& s = std::get<Suf>(next.f);
     // finds errors that doubles rounded away
     const double seen = ErrorOf(s, next.scale, f_);
@@ -131,13 +131,13 @@ class Best {
     }
     fit = std::move(next), cost = at, of = shape;
   }
-  std::optional<Fitted<Function>> fit;
+  std::optional<FitResult<Function>> fit;
   double cost = INFINITY;
-  Shape of;  // the shape of `fit`
+  FitShape of;  // the shape of `fit`
 
  private:
   const FitRequest& q_;
-  const Target& f_;
+  const TargetFunction& f_;
   double close_;
   std::string* refused_;  // the first reason of a refusal
 };
@@ -188,13 +188,13 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
 }
 
 // Returns the shapes of every degree and kind of knots, with the finest requested slope.
-std::vector<Shape> Shapes(const FitRequest& q) {
+std::vector<FitShape> Shapes(const FitRequest& q) {
   auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
-  std::vector<Shape> out;
+  std::vector<FitShape> out;
   for (int d = q.degree.value_or(lines(q.below) || lines(q.above)); d <= q.degree.value_or(kMostFitted); ++d)
     for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree, Knots::kGiven})
       if (q.knots ? *q.knots == k : k != Knots::kGiven) {
-        Shape s{k, d, q.result.bits, {}, 0};
+        FitShape s{k, d, q.result.bits, {}, 0};
         if (q.finer.empty()) {
           s = WithSlope(s, d > 0 ? q.slope.value_or(0) : 0);
         } else {
@@ -248,12 +248,12 @@ class Search {
     most_ = q.pieces ? size_t(*q.pieces) : kMostPieces;
   }
 
-  Fitted<Function> Run() {
+  FitResult<Function> Run() {
     Best plain(q_, f_, 0, &refused_), fine(q_, f_, Half(), &refused_);
     if (Open() && q_.error) AllFine(&fine);
     // a finer fit replaces a plain one that costs more than this
     dearest_ = std::max(kCheap, kSaved * fine.cost);
-    for (const Shape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
+    for (const FitShape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
     if (Open() && !q_.error && !(plain.fit && plain.fit->error <= Half())) AllFine(&fine);
     Best& best = fine.fit && Saves(plain, fine) ? fine : plain;
     if (!best.fit) Refuse();
@@ -277,7 +277,7 @@ class Search {
   }
 
   // Returns a fitter of a shape that reports progress. Progress never decreases.
-  Pieces Progressing(const Shape& s) {
+  Pieces Progressing(const FitShape& s) {
     if (!q_.progress) return Pieces(q_, f_, s);
     const char* const kinds[] = {"uniform", "octave", "free", "given"};
     const std::string what = Str(kinds[int(s.knots)], " pieces of degree ", s.degree);
@@ -288,7 +288,7 @@ class Search {
   }
 
   // Fits one shape, by at most `limit` pieces, within `bound` if there is one.
-  std::optional<Fitted<Function>> Try(const Shape& s, size_t limit, std::optional<double> bound) {
+  std::optional<FitResult<Function>> Try(const FitShape& s, size_t limit, std::optional<double> bound) {
     if (limit == 0) return std::nullopt;
     const Pieces pieces = Progressing(s);
     auto found = bound ? WithError(q_, pieces, s.knots, *bound, limit) : WithPieces(q_, pieces, s.knots, limit);
@@ -296,7 +296,7 @@ class Search {
     return ToFunction(q_, f_, s, std::move(*found));
   }
   // Offers the fit of one shape to `best`. Returns the number of its pieces, or 0.
-  size_t Offer(const Shape& s, size_t limit, Best* best) {
+  size_t Offer(const FitShape& s, size_t limit, Best* best) {
     auto found = Try(s, limit, q_.error);
     const size_t many = found ? std::get<Suf>(found->f).pieces.size() : 0;
     if (found) best->Offer(s, std::move(*found));
@@ -304,11 +304,11 @@ class Search {
   }
 
   // Fits a shape in the ring of the result, with the requested slopes.
-  void Plain(const Shape& shape, Best* best) {
+  void Plain(const FitShape& shape, Best* best) {
     // bits that are left for slopes
     const double room = q_.result.bits - 1 - q_.result.scale - std::log2(std::max(reach_.size(), 1e-300));
     const int finest = q_.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
-    const Shape s = q_.finer.empty() ? WithSlope(shape, finest) : shape;
+    const FitShape s = q_.finer.empty() ? WithSlope(shape, finest) : shape;
     if (q_.cost || !q_.error) {  // every slope, because cost and errors need not fall with finer slopes
       Offer(s, most_, best);
       for (int slope = finest - 1; slope >= 0; --slope) Offer(WithSlope(s, slope), most_, best);
@@ -326,8 +326,8 @@ class Search {
   }
 
   // Returns a shape with a slope, and with the ring that its values then need.
-  Shape Widened(const Shape& shape, int slope) const {
-    Shape s = WithSlope(shape, slope);
+  FitShape Widened(const FitShape& shape, int slope) const {
+    FitShape s = WithSlope(shape, slope);
     const double error = q_.error.value_or(Half());
     while (s.ring < 64 && std::ldexp(reach_.size() + error, q_.result.scale + slope) >= std::ldexp(1, s.ring - 1))
       ++s.ring;
@@ -338,13 +338,13 @@ class Search {
   // requested, because others never take fewer pieces. Constants, whose slope only rounds them finer, come last.
   void AllFine(Best* best) {
     for (const bool constants : {false, true})
-      for (const Shape& s : shapes_)
+      for (const FitShape& s : shapes_)
         if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) Fine(s, best), begun_ += 0.5;
   }
 
   // Fits a shape with the coarsest slope that is good enough. It may take an eighth more pieces than the finest slope,
   // or have an error that is a quarter larger.
-  void Fine(const Shape& shape, Best* best) {
+  void Fine(const FitShape& shape, Best* best) {
     const double size = std::log2(std::max(reach_.size() + q_.error.value_or(Half()), 1e-300));
     int fine = std::clamp(int(std::floor(kMostSize - size)) - q_.result.scale, 0, 64);
     if (fine == 0) return;
@@ -385,7 +385,7 @@ class Search {
     constexpr int kRough = 14;  // halvings, for the error within a percent
     std::optional<double> reached;
     const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // larger domains take minutes
-    for (const Shape& s : shapes_) {
+    for (const FitShape& s : shapes_) {
       const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
       if (auto found = WithPieces(q_, Progressing(s), knots, most_, kRough))
         reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
@@ -394,9 +394,9 @@ class Search {
   }
 
   const FitRequest& q_;
-  const Target f_;
-  const Target::Reach reach_;
-  const std::vector<Shape> shapes_;
+  const TargetFunction f_;
+  const TargetFunction::ValueRange reach_;
+  const std::vector<FitShape> shapes_;
   size_t most_;
   std::string refused_;
   double dearest_ = INFINITY;    // largest cost of a plain fit
@@ -405,10 +405,10 @@ class Search {
 
 }  // namespace
 
-Fitted<Function> Fit(const FitRequest& request) {
+FitResult<Function> Fit(const FitRequest& request) {
   if (!IsWord(request.name)) Fail(Cause::kInput, "a function to fit needs a name that is one word");
   Check(request);
-  return request.form == Form::kBipartite ? internal::FitBipartite(request) : Search(request).Run();
+  return request.form == FitForm::kBipartite ? internal::FitBipartite(request) : Search(request).Run();
 }
 
 }  // namespace suf::func

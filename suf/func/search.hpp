@@ -28,7 +28,7 @@ std::span<const FormulaWord> Vocabulary();
 Real RealOf(const std::string& formula);
 
 // A format of fixed-point numbers: v is the integer round(v 2^scale) of `bits` bits.
-struct Numbers {
+struct FixedPoint {
   int bits = 32, scale = 0;
   bool is_signed = true;  // whether the domain is in two's complement in Z_{2^bits}; results are always signed
 };
@@ -47,16 +47,16 @@ struct Tail {
 // The begins of pieces. kGiven: FitRequest::cuts, and 0 in a signed domain.
 enum class Knots { kUniform, kOctaves, kFree, kGiven };
 // The form of a fit: a Suf, or a Split of two tables.
-enum class Form { kPieces, kBipartite };
+enum class FitForm { kPieces, kBipartite };
 
 // A request to Fit.
 struct FitRequest {
   std::string name = "f";
   // A callable, a formula, or the values of the words 0 .. 2^bits - 1.
   std::variant<Real, std::string, std::vector<double>> what;
-  Numbers in;      // 1 to 62 bits
-  Numbers result;  // the polynomials' ring
-  Form form = Form::kPieces;
+  FixedPoint in;      // 1 to 62 bits
+  FixedPoint result;  // the polynomials' ring
+  FitForm form = FitForm::kPieces;
   std::optional<double> error;  // absolute, in real units
   std::optional<int> pieces;    // the most pieces
   std::optional<int> degree;    // 0 .. 3
@@ -83,6 +83,6 @@ struct FitRequest {
 // * the function leaves the ring of the result; the error message has the bits that hold it
 // * the bound is out of reach with kMostPieces pieces; the error message has the best error
 // * why_not refuses every fit
-Fitted<Function> Fit(const FitRequest& request);
+FitResult<Function> Fit(const FitRequest& request);
 
 }  // namespace suf::func

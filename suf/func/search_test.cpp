@@ -15,14 +15,14 @@ namespace {
 
 double TrueGelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-FitRequest Request(Real f, Numbers in, Numbers result, double error) {
+FitRequest Request(Real f, FixedPoint in, FixedPoint result, double error) {
   FitRequest q;
   q.what = std::move(f), q.in = in, q.result = result, q.error = error;
   return q;
 }
 
 // Returns the largest error over all points of the domain.
-double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
+double Worst(const FitResult<Function>& fit, const FixedPoint& in, const Real& f) {
   double worst = 0;
   for (uint64_t u = 0; u < uint64_t{1} << in.bits; ++u) {
     const double x = std::ldexp(in.is_signed ? double(ring::Signed(u, in.bits)) : double(u), -in.scale);
@@ -31,15 +31,15 @@ double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
   return worst;
 }
 
-size_t PiecesOf(const Fitted<Function>& fit) { return std::get<Suf>(fit.f).pieces.size(); }
+size_t PiecesOf(const FitResult<Function>& fit) { return std::get<Suf>(fit.f).pieces.size(); }
 
 TEST(Fit, EveryShapeReportsItsError) {
-  const Numbers in{12, 8, true}, result{32, 12, true};
+  const FixedPoint in{12, 8, true}, result{32, 12, true};
   for (Knots knots : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
     for (int degree = 0; degree <= 3; ++degree) {
       FitRequest q = Request(TrueGelu, in, result, 0x1p-7);
       q.knots = knots, q.degree = degree, q.slope = 8;
-      const Fitted<Function> fit = Fit(q);
+      const FitResult<Function> fit = Fit(q);
       EXPECT_TRUE(fit.exact);
       EXPECT_LE(fit.error, 0x1p-7);
       EXPECT_NEAR(Worst(fit, in, TrueGelu), fit.error, 1e-12) << int(knots) << degree;
@@ -57,13 +57,13 @@ TEST(Fit, FreeKnotsAreFewest) {
   EXPECT_LT(pieces[2], pieces[0]);
   EXPECT_LT(pieces[2], pieces[1]);
   q.knots.reset(), q.degree.reset();
-  const Fitted<Function> best = Fit(q);  // all shapes, by cost
+  const FitResult<Function> best = Fit(q);  // all shapes, by cost
   EXPECT_LE(double(PiecesOf(best)) * (std::get<Suf>(best.f).degree + 2), double(pieces[2]) * 4);
 }
 
 // A relu has two pieces without an error. A table keeps its values. Pieces begin exactly at steps.
 TEST(Fit, ExactFunctions) {
-  const Fitted<Function> relu =
+  const FitResult<Function> relu =
       Fit(Request([](double x) { return std::max(x, 0.0); }, {20, 8, true}, {32, 8, true}, 1e-9));
   EXPECT_EQ(PiecesOf(relu), 2u);
   EXPECT_EQ(relu.error, 0);
@@ -71,11 +71,11 @@ TEST(Fit, ExactFunctions) {
   for (int i = 0; i < 256; ++i) values.push_back((i * 37 % 101) / 8.0);
   FitRequest q = Request({}, {8, 0, false}, {16, 3, true}, 1e-9);
   q.what = values;
-  const Fitted<Function> table = Fit(q);
+  const FitResult<Function> table = Fit(q);
   EXPECT_EQ(table.error, 0);
   for (uint64_t u = 0; u < 256; ++u) EXPECT_EQ(double(Channels(table.f, u)[0]) / 8, values[u]);
   const Real steps = [](double x) { return x < 3.25 ? 1 : x < 1000.5 ? 5 : 2; };
-  const Fitted<Function> few = Fit(Request(steps, {30, 12, false}, {8, 0, true}, 0.25));
+  const FitResult<Function> few = Fit(Request(steps, {30, 12, false}, {8, 0, true}, 0.25));
   ASSERT_EQ(PiecesOf(few), 3u);
   EXPECT_TRUE(std::get<Suf>(few.f).pieces[1].begin == 3 * 4096 + 1024);
   EXPECT_TRUE(std::get<Suf>(few.f).pieces[2].begin == 1000 * 4096 + 2048);
@@ -86,7 +86,7 @@ TEST(Fit, WideDomainsAreBounded) {
   for (Knots knots : {Knots::kOctaves, Knots::kFree}) {
     FitRequest q = Request([](double x) { return std::log2(1 + x); }, {36, 12, false}, {48, 24, true}, 0x1p-10);
     q.knots = knots, q.degree = 1, q.slope = 20;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_FALSE(fit.exact);
     EXPECT_LE(fit.error, 0x1p-10);
     const Evaluator e(std::get<Suf>(fit.f));
@@ -105,7 +105,7 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
   double last = 1;
   for (int pieces : {2, 4, 16, 64}) {
     q.pieces = pieces;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_LE(PiecesOf(fit), size_t(pieces));
     EXPECT_LT(fit.error, last);
     EXPECT_NEAR(Worst(fit, q.in, [](double x) { return std::exp(-x); }), fit.error, 1e-12);
@@ -117,7 +117,7 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
 TEST(Fit, ScalesOfEachDegree) {
   FitRequest q = Request(TrueGelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
   q.degree = 2, q.finer = {0, 9, 16};
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.scale, 28);
   EXPECT_NEAR(Worst(fit, q.in, TrueGelu), fit.error, 1e-12);
   for (const Piece& p : std::get<Suf>(fit.f).pieces) {
@@ -129,7 +129,7 @@ TEST(Fit, ScalesOfEachDegree) {
 TEST(Fit, Tails) {
   FitRequest q = Request(TrueGelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
   q.below = Tail{Tail::kConstant, -4, 0}, q.above = Tail{Tail::kIdentity, 4.5, 0}, q.slope = 10;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : TrueGelu(x); }), fit.error, 1e-12);
   EXPECT_LE(fit.error, 0x1p-8);
   for (double x : {-511.0, -100.25, -4.5, 4.5, 77.75, 511.0}) {
@@ -147,7 +147,7 @@ TEST(Fit, TailsOfASlope) {
   FitRequest q = Request({}, {14, 8, true}, {32, 14, true}, 0x1p-6);
   q.what = "sin(x)", q.slope = 6;
   q.below = Tail{Tail::kLine, -3, -0.75, 0.25}, q.above = Tail{Tail::kLine, 5, 1.75, -0.3};
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, f), fit.error, 1e-12);
   EXPECT_GE(std::get<Suf>(fit.f).degree, 1);
   EXPECT_EQ(std::ldexp(double(Channels(fit.f, uint64_t(-20 * 256) & ring::Mask(14))[0]), -fit.scale), -5);
@@ -158,7 +158,7 @@ TEST(Fit, GivenKnots) {
   FitRequest q;
   q.what = "abs(x) + exp(x/4)", q.in = {12, 7, true}, q.result = {32, 16, true}, q.pieces = 16;
   q.knots = Knots::kGiven, q.cuts = {-7.5, -2, 3.25, 9}, q.degree = 2, q.slope = 8;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   std::vector<uint64_t> begins, want{0, 416, 1152, 2048, 4096 - 960, 4096 - 256};
   for (const Piece& p : std::get<Suf>(fit.f).pieces) begins.push_back(uint64_t(p.begin));
   EXPECT_EQ(begins, want);
@@ -180,8 +180,8 @@ TEST(Fit, CostChooses) {
 
 TEST(Fit, Bipartite) {
   FitRequest q = Request([](double x) { return 1 / (1 + x); }, {14, 14, false}, {16, 14, true}, 0x1p-13);
-  q.form = Form::kBipartite;
-  const Fitted<Function> fit = Fit(q);
+  q.form = FitForm::kBipartite;
+  const FitResult<Function> fit = Fit(q);
   const Split& f = std::get<Split>(fit.f);
   EXPECT_LE(fit.error, 0x1p-13);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return 1 / (1 + x); }), fit.error, 1e-12);
@@ -204,7 +204,7 @@ TEST(Fit, Formulas) {
 TEST(Fit, SlopesThatAreLeftOpen) {
   struct Case {
     const char* formula;
-    Numbers in, result;
+    FixedPoint in, result;
     double error;
     size_t pieces;
     int scale, ring;
@@ -222,7 +222,7 @@ TEST(Fit, SlopesThatAreLeftOpen) {
   for (const Case& c : cases) {
     FitRequest q;
     q.what = c.formula, q.in = c.in, q.result = c.result, q.error = c.error;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_LE(PiecesOf(fit), c.pieces) << c.formula;
     EXPECT_EQ(fit.scale, c.scale) << c.formula;
     EXPECT_EQ(RingBits(fit.f), c.ring) << c.formula;
@@ -244,14 +244,14 @@ TEST(Fit, KinksAreMet) {
   for (int bits : {16, 32}) {
     FitRequest q;
     q.what = "min(max(x,0),6)", q.in = {bits, 8, true}, q.result = {40, 8, true}, q.error = 0.5;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     const auto& pieces = std::get<Suf>(fit.f).pieces;
     ASSERT_EQ(pieces.size(), 3u);
     EXPECT_GE(uint64_t(pieces[1].begin), 6u << 8);  // both lines meet there
     EXPECT_LE(uint64_t(pieces[1].begin), (6u << 8) + 1);
     EXPECT_EQ(fit.error, 0);
     q.what = "floor(x/32)", q.knots = Knots::kFree, q.in = {bits == 16 ? 16 : 20, 8, true}, q.error = 0.25;
-    const Fitted<Function> steps = Fit(q);
+    const FitResult<Function> steps = Fit(q);
     EXPECT_EQ(steps.error, 0);
     EXPECT_EQ(PiecesOf(steps), bits == 16 ? 8u : 128u);
   }
@@ -332,7 +332,7 @@ TEST(Fit, Rounding) {
 TEST(Fit, TheWholeRing) {
   FitRequest q;
   q.what = "x", q.in = {16, 8, true}, q.result = {16, 8, true}, q.error = 0x1p-9;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.error, 0);
   EXPECT_EQ(RingBits(fit.f), 16);
 }
@@ -408,7 +408,7 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1, 1}; }, input, "cut 2 of the fit of f is 1");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {8}; }, input, "between -8 and 8");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1}; }, no, "the best reached is");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
   refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no,
           "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "reaches 1e+09 at x = 1, and a result");
@@ -430,9 +430,9 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a result of 16 bits");
   refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
           "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
 }
 
 }  // namespace

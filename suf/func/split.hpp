@@ -32,7 +32,7 @@ const std::string& Name(const Function& f);
 int DomainBits(const Function& f);
 int RingBits(const Function& f);
 void Verify(const Function& f);
-std::vector<Channel> ChannelsOf(const Function& f);
+std::vector<OutputChannel> ChannelsOf(const Function& f);
 // Returns the values of the channels at x, in order; kSigned ones in two's complement.
 std::vector<int64_t> Channels(const Function& f, uint64_t x);
 

@@ -41,12 +41,12 @@ struct Term {
 using Formula = std::vector<Term>;
 
 // A named output. A bit is formula `source`. A number is the low `bits` bits of polynomial `source`.
-struct Channel {
+struct OutputChannel {
   enum Kind : uint8_t { kBit, kUnsigned, kSigned } kind = kUnsigned;
   int bits = 1;
   int source = 0;
   std::string name;
-  bool operator==(const Channel&) const = default;
+  bool operator==(const OutputChannel&) const = default;
 };
 
 // A structured unary function.
@@ -59,7 +59,7 @@ struct Suf {
   std::vector<Piece> pieces;  // by increasing begin, the first at 0
   U128 end = 0;               // <= 2^n; polynomials are 0 from here on
   std::vector<Formula> formulas;
-  std::vector<Channel> channels;
+  std::vector<OutputChannel> channels;
   bool operator==(const Suf&) const = default;
 };
 
@@ -86,7 +86,7 @@ std::vector<int64_t> Channels(const Suf& f, uint64_t x);
 
 // Constant pieces of one width of a function of x >= 0. Piece v has values[v - lo] on [v 2^w, (v+1) 2^w), lo <= v < hi.
 // A function on octaves is a list of groups by increasing w. They cover [0, hi_last 2^w_last) without holes.
-struct Group {
+struct Octave {
   int w = 0;
   int64_t lo = 0, hi = 0;
   std::vector<int64_t> values;  // hi - lo
@@ -97,7 +97,7 @@ class Evaluator {
  public:
   explicit Evaluator(const Suf& f);
   // Prepares a function on octaves modulo 2^ring, as FromGroups makes it, but without formulas and channels.
-  Evaluator(std::span<const Group> groups, int n, int ring);
+  Evaluator(std::span<const Octave> groups, int n, int ring);
   // Returns polynomial `output` at x < 2^n, as Evaluate does.
   uint64_t At(uint64_t x, int output = 0) const;
   // Returns formula `formula` at x < 2^n.
@@ -112,16 +112,16 @@ class Evaluator {
 
  private:
   // A step of a formula. kLeaf is (x + add) & mask <= last.
-  struct Step {
+  struct FormulaStep {
     enum Kind : uint8_t { kLeaf, kConstant, kNot, kAnd, kOr, kXor } kind = kConstant;
     bool value = false;
     uint64_t add = 0, mask = 0, last = 0;
   };
-  struct Output {
-    Channel::Kind kind = Channel::kBit;
+  struct FormulaOutput {
+    OutputChannel::Kind kind = OutputChannel::kBit;
     int bits = 1, source = 0;
   };
-  static Step Compiled(const Term& t, int n);
+  static FormulaStep Compiled(const Term& t, int n);
   // Returns the last piece that begins at or before x.
   size_t Find(uint64_t x) const;
   uint64_t In(size_t piece, uint64_t x, int output) const;
@@ -131,32 +131,32 @@ class Evaluator {
   U128 end_;
   std::optional<int> uniform_;
   std::vector<uint64_t> begin_, coefficients_;  // (pieces), (pieces, outputs, width)
-  std::vector<Step> steps_;                     // steps of all formulas
+  std::vector<FormulaStep> steps_;                     // steps of all formulas
   std::vector<uint32_t> formula_{0};            // (formulas + 1): begin of each in steps_
-  std::vector<Output> channels_;
+  std::vector<FormulaOutput> channels_;
 };
 
 // The place of a channel in packed words of 64 bits.
-struct Slot {
+struct ChannelSlot {
   int word = 0, offset = 0;
 };
 // Returns the slots of the channels: first fit in channel order, and no channel crosses a word.
-std::vector<Slot> Layout(std::span<const Channel> channels);
+std::vector<ChannelSlot> Layout(std::span<const OutputChannel> channels);
 // Returns the channels at x as packed words.
 std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
 // Reverses Pack. Bits are 0 or 1, and kSigned channels are in two's complement. A kUnsigned channel of 64 bits is to be
 // read as uint64_t. `words` must hold the layout.
-std::vector<int64_t> Unpack(std::span<const Channel> channels, std::span<const uint64_t> words);
+std::vector<int64_t> Unpack(std::span<const OutputChannel> channels, std::span<const uint64_t> words);
 
 // Returns a if all pieces have width 2^a and cover the whole domain, otherwise nothing.
 std::optional<int> UniformBits(const Suf& f);
 
 // Returns a function on octaves as a Suf.
-Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring);
+Suf FromGroups(std::string name, std::span<const Octave> groups, int n, int ring);
 // Reverses FromGroups, modulo 2^ring. Consecutive pieces of one width are a group. Values are unsigned or in two's
 // complement, as the first channel says. Throws Cause::kInput if f is no function on octaves. Such a function
 // has one output of constants. Widths are powers of two, and pieces begin at multiples of their width.
-std::vector<Group> ToGroups(const Suf& f);
+std::vector<Octave> ToGroups(const Suf& f);
 // Returns 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a). If b0 is empty, y = a0[i].
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);
 

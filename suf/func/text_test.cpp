@@ -82,7 +82,7 @@ TEST(Text, Splits) {
   EXPECT_EQ(Name(sum), "b");
   EXPECT_EQ(DomainBits(product), 3);
   EXPECT_EQ(RingBits(sum), 9);
-  EXPECT_EQ(ChannelsOf(sum), (std::vector<Channel>{{Channel::kSigned, 9, 0, "y"}}));
+  EXPECT_EQ(ChannelsOf(sum), (std::vector<OutputChannel>{{OutputChannel::kSigned, 9, 0, "y"}}));
 }
 
 TEST(Text, SplitsRoundTrip) {

@@ -12,7 +12,7 @@ struct Select {
   int ring = 1;
 
   Ints Spec(const Ints& b, const Ints& v) const;
-  Owing Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const;
+  OwedWord Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const;
   // Returns the key bits of both bundles for an element. `held`: the parties share v's mask, as Build detects. Nothing
   // is owed.
   int64_t KeyBits(bool held) const { return (held ? 2 : 3) * int64_t(ring); }
@@ -24,16 +24,16 @@ struct Select {
 struct ArgmaxBit {
   static constexpr std::string_view kName = "argmax bit";
   int ring = 1;
-  compiler::Steps steps = compiler::Steps::kDigits;
+  compiler::StepSource steps = compiler::StepSource::kDigits;
 
   struct Pair {
     Ints bit, max;
   };
-  struct Shares {
-    Owing bit, max;
+  struct ChosenShares {
+    OwedWord bit, max;
   };
   Pair Spec(const Ints& x, const Ints& y, int k) const;
-  Shares Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
+  ChosenShares Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
   // Returns the key bits of both bundles for an element, with the owed words dealt.
   int64_t KeyBits(int k) const;
 };
@@ -43,10 +43,10 @@ struct Clamp {
   static constexpr std::string_view kName = "clamp";
   int64_t low = 0, high = 1;
   int ring = 1;
-  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 };

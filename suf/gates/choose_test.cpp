@@ -7,9 +7,9 @@ namespace {
 
 using compiler::Kind;
 using compiler::Lowering;
-using compiler::Steps;
+using compiler::StepSource;
 
-Lowering By(Kind kind, Steps steps) { return {kind, steps, Stages::kOne}; }
+Lowering By(Kind kind, StepSource steps) { return {kind, steps, Stages::kOne}; }
 
 // Every bit with every word of 5 bits, under 16 masks each, which are shared or not.
 TEST(Select, Exhaustive) {
@@ -22,7 +22,7 @@ TEST(Select, Exhaustive) {
       SharedWire<kPub> given = g.Give(v, 5);
       Wire<kPub> w = given;
       if (!held) {  // under a defined mask
-        Owing word{compiler::Zeros(g.t, given.shape(), 5) + given.hat, -given.r};
+        OwedWord word{compiler::Zeros(g.t, given.shape(), 5) + given.hat, -given.r};
         w = compiler::OpenDefined(g.t, word, "defined");
       }
       Select gate{ring};
@@ -52,7 +52,7 @@ TEST(ArgmaxBit, Exhaustive) {
   for (int copy = 0; copy < 8; ++copy)
     for (int a = -4; a < 4; ++a)
       for (int b = -4; b < 4; ++b) x.push_back(a), y.push_back(b), max.push_back(std::max(a, b)), bit.push_back(a >= b);
-  for (Steps steps : kAllSteps) {
+  for (StepSource steps : kAllSteps) {
     ArgmaxBit gate{4, steps};
     ArgmaxBit::Pair want = gate.Spec(x, y, 4);
     EXPECT_EQ(want.max, max);
@@ -61,7 +61,7 @@ TEST(ArgmaxBit, Exhaustive) {
       Rig g;
       SharedWire<kPub> wx = g.Give(x, 4);
       SharedWire<kPub> wy = g.Both(y, 4);
-      ArgmaxBit::Shares s = gate.Build(g.t, wx, wy);
+      ArgmaxBit::ChosenShares s = gate.Build(g.t, wx, wy);
       Sh sum = compiler::Settle(g.t, s.max);
       if (both) sum = sum + compiler::Settle(g.t, s.bit) * 8;
       Ints expected;
@@ -81,7 +81,7 @@ TEST(ArgmaxBit, WideRings) {
     for (size_t i = 0; i < x.size(); ++i) want.push_back(std::max(x[i], y[i]));
     SharedWire<kPub> wx = g.Give(x, k);
     SharedWire<kPub> wy = g.Give(y, k);
-    ArgmaxBit gate{k, Steps::kBlocks};
+    ArgmaxBit gate{k, StepSource::kBlocks};
     EXPECT_EQ(g.Run(gate.Build(g.t, wx, wy).max), want);
     EXPECT_EQ(g.flights(), 4);
     EXPECT_EQ(g.key_bits(), 200 * gate.KeyBits(k));
@@ -92,7 +92,7 @@ TEST(ArgmaxBit, WideRings) {
 TEST(Clamp, Exhaustive) {
   for (int low = -16; low < 15; ++low)
     for (int high = low + 1; high < 16; ++high)
-      for (Steps steps : kAllSteps) {
+      for (StepSource steps : kAllSteps) {
         const Kind kind = (low + high) % 2 ? Kind::kOpenSteps : Kind::kIndex;
         if (low == -16 && high == 15) continue;  // these bounds change no x
         Rig g;
@@ -107,7 +107,7 @@ TEST(Clamp, Exhaustive) {
 
 TEST(Clamp, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
-    for (Steps steps : {Steps::kParity, Steps::kBlocks})
+    for (StepSource steps : {StepSource::kParity, StepSource::kBlocks})
       for (int ring : {k - 5, k, 64}) {
         Rig g;
         Ints x = Some(INT64_MIN, INT64_MAX, 100, uint64_t(k));

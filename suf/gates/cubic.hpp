@@ -13,16 +13,16 @@ namespace suf::gates {
 // (one by parity, two by digits, three by blocks).
 struct Cubic {
   static constexpr std::string_view kName = "cubic";
-  struct Piece {
+  struct CubicPiece {
     uint64_t begin = 0;
     std::array<int64_t, 4> c{};  // c0 .. c3
   };
-  std::vector<Piece> pieces;
+  std::vector<CubicPiece> pieces;
   int ring = 1;
-  compiler::Lowering lowering{compiler::Kind::kHorner, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering lowering{compiler::Kind::kHorner, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 };

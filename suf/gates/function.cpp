@@ -7,7 +7,7 @@
 
 namespace suf::gates {
 
-static_assert(Gate<Function> && Gate<Split>);
+static_assert(Gate<FunctionGate> && Gate<SplitGate>);
 
 namespace {
 
@@ -22,7 +22,7 @@ bool Whole(const std::vector<uint64_t>& table) { return table.size() > size_t{1}
 
 }  // namespace
 
-Ints Function::Spec(const Ints& z, int k) const {
+Ints FunctionGate::Spec(const Ints& z, int k) const {
   const func::Evaluator at = f.f.pieces.empty() ? func::Evaluator(f.groups, f.f.n, f.f.ring) : func::Evaluator(f.f);
   const int to = std::min(ring, f.f.ring);
   Ints out;
@@ -31,15 +31,15 @@ Ints Function::Spec(const Ints& z, int k) const {
   return out;
 }
 
-Owing Function::Build(Trace& t, const Wire<kPub>& z) const {
+OwedWord FunctionGate::Build(Trace& t, const Wire<kPub>& z) const {
   return compiler::Lower(t, f, {lowering, {}}, entry, z, ring).numbers.at(0);
 }
 
-int64_t Function::KeyBits(bool shared) const {
+int64_t FunctionGate::KeyBits(bool shared) const {
   return compiler::NumbersKeyBits(f, lowering, entry, ring) - (shared ? 0 : ring);
 }
 
-Ints Split::Spec(const Ints& i, const Ints& j) const {
+Ints SplitGate::Spec(const Ints& i, const Ints& j) const {
   Ints out;
   for (size_t n = 0; n < i.size(); ++n) {
     uint64_t a = f.high[Word(i[n], std::countr_zero(f.high.size()))],
@@ -49,7 +49,7 @@ Ints Split::Spec(const Ints& i, const Ints& j) const {
   return out;
 }
 
-Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
+OwedWord SplitGate::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   auto read = [&](const Wire<kPub>& at, const std::vector<uint64_t>& table, const char* label) -> compiler::Factors {
     const int bits = std::min(RingOf(table), ring);
     if (Whole(table)) {
@@ -67,7 +67,7 @@ Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   };
   compiler::Factors low = read(j, f.low, "low");
   compiler::Factors high = read(i, f.high, "high");
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   if (f.kind == func::Split::kProduct) {
     y.Add(high, low);
   } else {
@@ -77,7 +77,7 @@ Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   return y.Done(i.shape());
 }
 
-int64_t Split::KeyBits() const {
+int64_t SplitGate::KeyBits() const {
   int64_t bits = 0;
   // words of a wire, as lost bits: 1, r, and b if the value is narrower than the ring
   auto lost = [&](const std::vector<uint64_t>& table) {

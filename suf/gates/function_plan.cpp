@@ -10,7 +10,7 @@ namespace suf::gates {
 
 using compiler::Candidate;
 using compiler::Choice;
-using compiler::Compiled;
+using compiler::CompiledFunction;
 using compiler::Cut;
 using compiler::Lowering;
 using pfss::Sec;
@@ -25,10 +25,10 @@ struct Block {
   size_t Row(int source) const { return size_t(std::find(sources.begin(), sources.end(), source) - sources.begin()); }
 };
 
-std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
+std::vector<Block> BlocksOf(const std::vector<func::OutputChannel>& channels) {
   std::vector<Block> out;
-  for (const func::Channel& c : channels) {
-    const bool bit = c.kind == func::Channel::kBit;
+  for (const func::OutputChannel& c : channels) {
+    const bool bit = c.kind == func::OutputChannel::kBit;
     auto at =
         std::find_if(out.begin(), out.end(), [&](const Block& b) { return b.formulas == bit && b.bits == c.bits; });
     if (at == out.end()) at = out.insert(out.end(), {c.bits, bit, {}});
@@ -43,8 +43,8 @@ func::Suf Pruned(const func::Suf& f) {
   g.outputs = 0, g.formulas.clear();
   for (func::Piece& p : g.pieces) p.poly.clear();
   std::vector<int> outputs, formulas;
-  for (func::Channel& c : g.channels) {
-    const bool bit = c.kind == func::Channel::kBit;
+  for (func::OutputChannel& c : g.channels) {
+    const bool bit = c.kind == func::OutputChannel::kBit;
     std::vector<int>& list = bit ? formulas : outputs;
     auto at = std::find(list.begin(), list.end(), c.source);
     if (at == list.end()) {
@@ -85,13 +85,13 @@ struct Program {
     const func::Suf used = table ? *table : Pruned(std::get<func::Suf>(f));
     channels = used.channels;
     compiled = compiler::Compile(used);
-    for (const func::Channel& c : channels)
-      if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
+    for (const func::OutputChannel& c : channels)
+      if (c.kind != func::OutputChannel::kBit) ring = std::max(ring, c.bits);
   }
   const func::Split* split = nullptr;
   std::optional<func::Suf> table;  // of a Split in which one index has no bits
-  Compiled compiled;
-  std::vector<func::Channel> channels;
+  CompiledFunction compiled;
+  std::vector<func::OutputChannel> channels;
   int ring = 1;  // of all numbers
 };
 
@@ -127,8 +127,8 @@ Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages st
   }
   std::optional<compiler::Borrow> at_c;
   if (c > a) at_c.emplace(d, c, stages);
-  Owing slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
-  Owing low = place;
+  OwedWord slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
+  OwedWord low = place;
   low.y = Low(place.y + (slope.y << a), top + a);
   if (slope.owed) {
     Sec shifted = *slope.owed << a;
@@ -138,24 +138,24 @@ Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages st
   return out;
 }
 
-Owing LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
+OwedWord LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
   t.scope(f.name + "/index");
   Indices at = IndicesOf(t, f, x, stages);
   t.scope(f.name + "/tables");
-  return Split{f, f.ring}.Build(t, at.high, at.low);
+  return SplitGate{f, f.ring}.Build(t, at.high, at.low);
 }
 
 // ---- both ends
 
-Wire<kPub> Begin(Trace& t, From from, int n, int64_t count) {
+Wire<kPub> Begin(Trace& t, Origin from, int n, int64_t count) {
   t.scope("input");
   const char* const name = InputOf(from);
   switch (from) {
-    case From::kP0:
+    case Origin::kP0:
       return t.give<0>(t.input<pfss::kP0>(name, {count}, n, 0), n, name);
-    case From::kP1:
+    case Origin::kP1:
       return t.give<1>(t.input<pfss::kP1>(name, {count}, n, 0), n, name);
-    case From::kShared:
+    case Origin::kShared:
       break;
   }
   pfss::Own<0> a = t.input<pfss::kP0>(name, {count}, n, 0);
@@ -169,18 +169,18 @@ void End(Trace& t, To to, const Sh& y) {
   if (to != To::kP0) t.reveal<1>(y);
 }
 
-void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
+void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
   t.scope("");  // so that Lower sets its own scopes
-  compiler::Lowered y;
+  compiler::FunctionShares y;
   if (p.split)
     y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
   else
     y = Lower(t, p.compiled, choice, x, p.ring);
   t.scope("result");
   std::vector<Sh> numbers;
-  for (const Owing& o : y.numbers) numbers.push_back(Settle(t, o));
+  for (const OwedWord& o : y.numbers) numbers.push_back(Settle(t, o));
   for (const Block& b : BlocksOf(p.channels)) {
     if (b.formulas) {
       Sh string = Settle(t, *y.bits);
@@ -208,12 +208,12 @@ void Emit(Trace& t, const FunctionPlan& plan, int64_t count) {
 
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
                                                 int64_t count) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   std::vector<std::vector<uint64_t>> out(channels.size());
   size_t at = 0;
   for (const Block& b : BlocksOf(channels)) {
     for (size_t c = 0; c < channels.size(); ++c)
-      if ((channels[c].kind == func::Channel::kBit) == b.formulas && channels[c].bits == b.bits) {
+      if ((channels[c].kind == func::OutputChannel::kBit) == b.formulas && channels[c].bits == b.bits) {
         auto row = results.subspan(at + b.Row(channels[c].source) * size_t(count), size_t(count));
         out[c].assign(row.begin(), row.end());
       }
@@ -276,7 +276,7 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
 }
 
 bool RevealsToP0(const FunctionPlan& plan) {
-  return plan.from != From::kP0 && (plan.to == To::kP0 || plan.to == To::kBoth);
+  return plan.from != Origin::kP0 && (plan.to == To::kP0 || plan.to == To::kBoth);
 }
 
 namespace {

@@ -12,7 +12,7 @@
 namespace suf::gates {
 
 // The owner of x. kShared: each party brings an additive share modulo 2^n, which takes one flight more.
-enum class From : uint8_t { kP0, kP1, kShared };
+enum class Origin : uint8_t { kP0, kP1, kShared };
 // The party that learns F(x). kShared: neither; each party keeps its share of every channel.
 enum class To : uint8_t { kP0, kP1, kBoth, kShared };
 
@@ -20,12 +20,12 @@ enum class To : uint8_t { kP0, kP1, kBoth, kShared };
 struct FunctionPlan {
   func::Function f;
   compiler::Choice choice;  // of a Split only numbers.stages is used, the stages of its cut
-  From from = From::kP1;
+  Origin from = Origin::kP1;
   To to = To::kP1;
 };
 
 // Returns the name of a party's input, which has words below 2^n: "values", or "share".
-inline const char* InputOf(From from) { return from == From::kShared ? "share" : "values"; }
+inline const char* InputOf(Origin from) { return from == Origin::kShared ? "share" : "values"; }
 // Emits F of `count` numbers and closes the trace. Throws Cause::kInput if the function has no channel, and
 // Cause::kRefused if the lowering does not apply.
 void Emit(pfss::Trace& t, const FunctionPlan& plan, int64_t count);

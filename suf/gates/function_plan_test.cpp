@@ -36,10 +36,10 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   run::Inputs inputs[3];
   std::vector<uint64_t> other(x.size()), mine(x.size());
   for (size_t i = 0; i < x.size(); ++i) other[i] = rng() & ring::Mask(n), mine[i] = (x[i] - other[i]) & ring::Mask(n);
-  if (plan.from == From::kShared)
+  if (plan.from == Origin::kShared)
     inputs[0].Set("share", mine), inputs[1].Set("share", other);
   else
-    inputs[plan.from == From::kP1].Set("values", x);
+    inputs[plan.from == Origin::kP1].Set("values", x);
   pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   static const auto every = backends::Every();
   static size_t turn = 0;
@@ -98,14 +98,14 @@ TEST(FunctionPlan, EveryOriginAndEnding) {
   std::vector<compiler::Candidate> all = Price(plan, compiler::Profiles()[0].prices, 256);
   plan.choice = compiler::Best(all).choice;
   std::array<int, 2> flights{};
-  for (From from : {From::kP0, From::kP1, From::kShared})
+  for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
       plan.from = from, plan.to = to;
       Ran ran = RunPlan(plan, x, rng);
       ExpectMeaning(plan, x, ran);
       // results: the bits, numbers of 20 bits, and numbers of 12 bits
       EXPECT_EQ(ran.results, to == To::kShared ? 0 : to == To::kBoth ? 6 : 3);
-      if (to == To::kBoth) flights[from == From::kShared] = ran.flights;
+      if (to == To::kBoth) flights[from == Origin::kShared] = ran.flights;
     }
   EXPECT_GE(flights[1], flights[0]);
 }
@@ -130,7 +130,7 @@ TEST(FunctionPlan, EveryLoweringIsThePlansFunction) {
   std::mt19937_64 rng(2);
   std::vector<uint64_t> x;
   for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
-  for (From from : {From::kP1, From::kShared})
+  for (Origin from : {Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
       EXPECT_GT(ExpectEveryLowering({func::ParseFunction(kMixed), {}, from, to}, x, rng).size(), 20u);
 }
@@ -154,8 +154,8 @@ TEST(FunctionPlan, Splits) {
   all.push_back(RandomSplit(func::Split::kProduct, 14, 3, 0, 30, rng));  // a table of 11 bits is dealt whole
   all.push_back(RandomSplit(func::Split::kSum, 15, 5, 9, 64, rng));
   for (const func::Split& f : all)
-    for (From from : {From::kP0, From::kShared}) {
-      FunctionPlan plan{f, {}, from, from == From::kP0 ? To::kBoth : To::kShared};
+    for (Origin from : {Origin::kP0, Origin::kShared}) {
+      FunctionPlan plan{f, {}, from, from == Origin::kP0 ? To::kBoth : To::kShared};
       std::vector<uint64_t> x;
       for (uint64_t v = 0; v < 64; ++v) x.push_back(f.n == 6 ? v : rng() & ring::Mask(f.n));
       ExpectEveryLowering(plan, x, rng);
@@ -198,7 +198,7 @@ TEST(FunctionPlan, EachTwoProfilesDiffer) {
     for (size_t j = 0; j < i; ++j) equal.insert({j, i});
   for (const char* name : {"relu", "gelu", "reluars", "sigmoid"})
     for (int64_t count : {16, 30, 64, 100, 128, 1024, 3000, 4096, 16384, 262144}) {
-      const FunctionPlan plan{func::Make(name, 32, 12).f, {}, From::kP1, To::kP1};
+      const FunctionPlan plan{func::Make(name, 32, 12).f, {}, Origin::kP1, To::kP1};
       std::vector<compiler::Candidate> candidates = Price(plan, all[0].prices, count);
       std::vector<std::string> choice;
       for (const compiler::Profile& p : all) {

@@ -12,7 +12,7 @@
 
 namespace suf::gates {
 
-using compiler::Owing;
+using compiler::OwedWord;
 using compiler::Stages;
 using pfss::kPub;
 using pfss::Pub;

@@ -29,12 +29,12 @@ Ints Maximum::Spec(const Ints& x, int k, int64_t row) const {
   return out;
 }
 
-Owing Maximum::Build(Trace& t, const Wire<kPub>& x) const {
+OwedWord Maximum::Build(Trace& t, const Wire<kPub>& x) const {
   SUF_CHECK(0 <= floor && x.k() <= 62 && floor < (int64_t{1} << x.k()) - 1);
-  return form == Form::kHistogram ? Histogram(t, x) : Tournament(t, x);
+  return form == MaximumForm::kHistogram ? Histogram(t, x) : Tournament(t, x);
 }
 
-Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
+OwedWord Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
   int k = x.k();
   int64_t levels = int64_t{1} << k, columns = levels - 1 - floor;
   const int64_t last = x.shape().back(), row = causal ? RowsOf(last) : last;
@@ -55,13 +55,13 @@ Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
 
 // Returns max(x, y) = y + max(x - y, 0) in Z_{2^ring}, of wires of k + 1 bits with numbers of k bits. Without a wire y,
 // it is the public `number`.
-static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub>>& y, int64_t number, int ring,
+static OwedWord Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub>>& y, int64_t number, int ring,
                     const Relu& gate) {
   Pub hat = y ? x.hat - y->hat : x.hat - number;
   pfss::Sec r = y ? x.r - y->r : x.r;
-  Owing over = gate.Build(t, Wire<kPub>{hat, r});
+  OwedWord over = gate.Build(t, Wire<kPub>{hat, r});
   if (!y) return {over.y + number, over.owed};
-  compiler::Words sum(t, ring);
+  compiler::WordSum sum(t, ring);
   sum.Add(over.y);
   Pub whole = Lift(y->hat);
   sum.Add({1, 0, whole, {}, {}});
@@ -70,12 +70,12 @@ static Owing Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub
 }
 
 // Returns a constant function of k bits, for a reader of 1[x_hat < r] alone.
-static compiler::Compiled Whole(int k) {
+static compiler::CompiledFunction Whole(int k) {
   return compiler::Compile(
       func::Parse(Str("suf whole domain ", k, " ring 1 outputs 1 degree 0\npiece 0 : 1\nend ", PowerText(k), "\n")));
 }
 
-Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
+OwedWord Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   const int k = x.k(), wide = k + 1;  // differences have a sign
   const compiler::Lowering open{compiler::Kind::kOpenSteps, steps, Stages::kOne};
   const int64_t last = x.shape().back(), n = causal ? RowsOf(last) : last;
@@ -83,10 +83,10 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   if (causal) rows.push_back(n);
 
   // x in k + 1 bits is x_hat - r + 2^k 1[x_hat < r]; the last summand needs a bit that is shared modulo 2
-  const compiler::Compiled whole = Whole(k);
-  compiler::Words sum(t, n == 1 && floor == 0 ? k : wide);
+  const compiler::CompiledFunction whole = Whole(k);
+  compiler::WordSum sum(t, n == 1 && floor == 0 ? k : wide);
   if (n > 1 || floor > 0) {
-    compiler::BitReader reader(t, x, whole, steps, {}, true);
+    compiler::WireBits reader(t, x, whole, steps, {}, true);
     Sh wraps = reader.String({}, true).y;
     sum.Add(pfss::Map(wraps, [](auto bit) { return Low(Lift(bit), 1); }), std::nullopt, 1, k);
   }
@@ -94,7 +94,7 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   pfss::Sec r = Lift(x.r);
   sum.Add({1, 0, hat, {}, {}});
   sum.Add({-1, 0, {}, r, {}});
-  Owing best = sum.Done();
+  OwedWord best = sum.Done();
   int64_t length = n;
   auto row = [&](auto v) { return Reshape(v, rows); };
   if (length == 1 && floor == 0) return Map(best, row);
@@ -115,7 +115,7 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
 
 int64_t Maximum::KeyBits(int k, int64_t row) const {
   const int64_t numbers = causal ? row * (row + 1) / 2 : row, rows = causal ? row : 1;
-  if (form == Form::kHistogram) {
+  if (form == MaximumForm::kHistogram) {
     int64_t columns = (int64_t{1} << k) - 1 - floor;
     return (numbers * count_bits << k) + (rows * columns * k << count_bits);
   }

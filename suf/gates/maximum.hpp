@@ -16,23 +16,23 @@ namespace suf::gates {
 // 2^k k 2^count_bits more. Causal rows are padded to the length of the last one with zeros, whose comparisons cost key.
 struct Maximum {
   static constexpr std::string_view kName = "maximum";
-  enum class Form : uint8_t { kHistogram, kTournament };
+  enum class MaximumForm : uint8_t { kHistogram, kTournament };
   int64_t floor = 0;
   int count_bits = 1;
   bool causal = false;
-  Form form = Form::kHistogram;
-  compiler::Steps steps = compiler::Steps::kParity;  // source of the comparisons of a tournament
+  MaximumForm form = MaximumForm::kHistogram;
+  compiler::StepSource steps = compiler::StepSource::kParity;  // source of the comparisons of a tournament
 
   // `row` is J, or n if `causal`.
   Ints Spec(const Ints& x, int k, int64_t row) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns both bundles' key bits for a row of J numbers of k bits, or for n packed rows. The owed word is
   // dealt.
   int64_t KeyBits(int k, int64_t row) const;
 
  private:
-  Owing Histogram(Trace& t, const Wire<kPub>& x) const;
-  Owing Tournament(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Histogram(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Tournament(Trace& t, const Wire<kPub>& x) const;
 };
 
 }  // namespace suf::gates

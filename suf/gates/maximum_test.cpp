@@ -76,10 +76,10 @@ TEST(Maximum, LongRows) {
   }
 }
 
-Maximum Tournament(int64_t floor, compiler::Steps steps = compiler::Steps::kParity, bool causal = false) {
-  return {floor, 1, causal, Maximum::Form::kTournament, steps};
+Maximum Tournament(int64_t floor, compiler::StepSource steps = compiler::StepSource::kParity, bool causal = false) {
+  return {floor, 1, causal, Maximum::MaximumForm::kTournament, steps};
 }
-constexpr compiler::Steps kSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits, compiler::Steps::kBlocks};
+constexpr compiler::StepSource kSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits, compiler::StepSource::kBlocks};
 
 // Every row of 3 numbers of 3 bits, with every floor, against the Spec of the histogram.
 TEST(Tournament, Exhaustive) {
@@ -87,7 +87,7 @@ TEST(Tournament, Exhaustive) {
   for (int v = 0; v < 512; ++v)
     for (int j = 0; j < 3; ++j) x.push_back(v >> 3 * j & 7);
   for (int floor = 0; floor < 7; ++floor)
-    for (compiler::Steps steps : kSteps) {
+    for (compiler::StepSource steps : kSteps) {
       Rig g;
       Maximum gate = Tournament(floor, steps);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 3, {512, 3}))), (Maximum{floor, 2}.Spec(x, 3, 3))) << floor;
@@ -106,7 +106,7 @@ TEST(Tournament, ExhaustiveCausal) {
       for (int j = 0; j < pairs; ++j) x.push_back(v >> k * j & (levels - 1));
     for (int floor = 0; floor < levels - 1; ++floor) {
       Rig g;
-      Maximum gate = Tournament(floor, compiler::Steps::kParity, true);
+      Maximum gate = Tournament(floor, compiler::StepSource::kParity, true);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {many, pairs}))), gate.Spec(x, k, n)) << n << " " << floor;
       EXPECT_EQ(g.key_bits(), many * gate.KeyBits(k, n)) << n << " " << floor;
     }
@@ -121,7 +121,7 @@ TEST(Tournament, LongRowsAndWideNumbers) {
       const int64_t top = (int64_t{1} << k) - 1;
       Ints x = Some(0, top, size_t(6 * row + (row == 1)), 5);
       x.resize(size_t(6 * row));
-      Maximum gate = Tournament(floor, k > 10 ? compiler::Steps::kBlocks : compiler::Steps::kParity);
+      Maximum gate = Tournament(floor, k > 10 ? compiler::StepSource::kBlocks : compiler::StepSource::kParity);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {2, 3, row}))), gate.Spec(x, k, row)) << row << " " << k;
       EXPECT_EQ(g.key_bits(), 6 * gate.KeyBits(k, row)) << row << " " << k << " " << floor;
       EXPECT_TRUE(row != 32 || g.flights() == (floor ? 14 : 12));

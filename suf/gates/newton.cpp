@@ -18,7 +18,7 @@ Newton::Rings Newton::Plan(int k) const {
   SUF_CHECK(!groups.empty() && steps >= 1);
   if (top > 60) Fail(Cause::kRefused, "a product of Newton's step needs ", top, " bits, over 60; lower the scales");
   int64_t most = 0;
-  for (const func::Group& g : groups)
+  for (const func::Octave& g : groups)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       const int64_t y = g.values[size_t(v - g.lo)];
       const Wide x = ((Wide{v} + 1) << g.w) - 1;
@@ -47,7 +47,7 @@ Newton::Rings Newton::Plan(int k) const {
   return r;
 }
 
-Function Newton::Coarse(int k, int y) const {
+FunctionGate Newton::Coarse(int k, int y) const {
   return {compiler::Compile(func::FromGroups("coarse", groups, k, y)), table, {}, y};
 }
 
@@ -58,7 +58,7 @@ Ints Newton::Spec(const Ints& x, int) const {
   const Wide whole = Wide{1} << one;
   for (int64_t v : x) {
     int64_t y = 0;
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       if (v >> g.w >= g.lo && v >> g.w < g.hi) {
         y = g.values[size_t((v >> g.w) - g.lo)];
         break;
@@ -78,20 +78,20 @@ Ints Newton::Spec(const Ints& x, int) const {
   return out;
 }
 
-Owing Newton::Build(Trace& t, const Wire<kPub>& x) const {
+OwedWord Newton::Build(Trace& t, const Wire<kPub>& x) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(x.k());
-  Owing next = Coarse(x.k(), r.y).Build(t, x);
+  OwedWord next = Coarse(x.k(), r.y).Build(t, x);
   auto rescaled = [&](const Wire<kPub>& a, const Wire<kPub>& b, int product, int shift, int to) {
-    Owing p = Multiply{product}.Build(t, a, b);
+    OwedWord p = Multiply{product}.Build(t, a, b);
     Wire<kPub> w = compiler::OpenDefined(t, p, "product");
     return Trunc{shift, to, stages}.Build(t, w);
   };
   for (int i = 0; i < steps; ++i) {
     Wire<kPub> y = compiler::OpenDefined(t, next, "y");
-    Owing e;
+    OwedWord e;
     if (root) {
-      Owing d = rescaled(x, y, r.xy, cut, r.d);
+      OwedWord d = rescaled(x, y, r.xy, cut, r.d);
       Wire<kPub> w = compiler::OpenDefined(t, d, "D");
       e = rescaled(w, y, r.dy, Shift(), r.e);
     } else {

@@ -18,16 +18,16 @@ struct Newton {
   static constexpr std::string_view kName = "newton";
   enum class Of : uint8_t { kRecip, kRsqrt };
   Of of = Of::kRecip;
-  std::vector<func::Group> groups;  // the coarse table, of Y >= 0; 0 above its end
+  std::vector<func::Octave> groups;  // the coarse table, of Y >= 0; 0 above its end
   int x_scale = 0, scale = 0, one = 0;
   int cut = 1;  // bits cut from rsqrt's first product
   int steps = 1;
   int ring = 1;
   Stages stages = Stages::kTwo;
-  compiler::Lowering table{compiler::Kind::kRowLut, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering table{compiler::Kind::kRowLut, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 
@@ -37,7 +37,7 @@ struct Newton {
     int y, e, d, xy, dy, last;
   };
   Rings Plan(int k) const;
-  Function Coarse(int k, int y) const;
+  FunctionGate Coarse(int k, int y) const;
   int Shift() const { return of == Of::kRecip ? x_scale + scale - one : x_scale + 2 * scale - cut - one; }
 };
 

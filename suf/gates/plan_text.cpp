@@ -73,9 +73,9 @@ Json Object(const std::string& text) {
 
 }  // namespace
 
-const char* Name(From from) { return kFrom[size_t(from)]; }
+const char* Name(Origin from) { return kFrom[size_t(from)]; }
 const char* Name(To to) { return kTo[size_t(to)]; }
-From FromNamed(const std::string& name, const char* what) { return Find<From>(kFrom, name, what); }
+Origin FromNamed(const std::string& name, const char* what) { return Find<Origin>(kFrom, name, what); }
 To ToNamed(const std::string& name, const char* what) { return Find<To>(kTo, name, what); }
 
 Hash HashOfFile(const FunctionFile& file) { return HashOfContent(Content(file)); }

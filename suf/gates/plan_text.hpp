@@ -31,10 +31,10 @@ bool IsFunctionPlan(const std::string& text);
 Hash HashOfFile(const FunctionFile& file);
 
 // Parses "p0", "p1" or "shared". Throws Cause::kInput, with `what` and the names, if there is no such name.
-From FromNamed(const std::string& name, const char* what);
+Origin FromNamed(const std::string& name, const char* what);
 // Parses "p0", "p1", "both" or "shared". Throws Cause::kInput, with `what` and the names, if there is no such name.
 To ToNamed(const std::string& name, const char* what);
-const char* Name(From from);
+const char* Name(Origin from);
 const char* Name(To to);
 
 }  // namespace suf::gates

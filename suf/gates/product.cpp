@@ -12,9 +12,9 @@ Ints Multiply::Spec(const Ints& x, const Ints& y) const {
   return out;
 }
 
-Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
+OwedWord Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
   SUF_CHECK(x.k() >= 2 && y.k() >= 2 && x.shape() == y.shape());
-  compiler::Words z(t, ring);
+  compiler::WordSum z(t, ring);
   compiler::Factors left = compiler::Centred(x), right = compiler::Centred(y);  // the trace needs this order
   z.Add(left, right);
   return z.Done();
@@ -32,9 +32,9 @@ Ints RowProduct::Spec(const Ints& x, const Ints& s) const {
   return out;
 }
 
-Owing RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
+OwedWord RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
   SUF_CHECK(x.k() >= 2 && s.k() >= 2 && x.shape().size() == s.shape().size() + 1);
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   compiler::Factors left = compiler::Centred(x);
   compiler::Factors right;
   for (compiler::Factor f : compiler::Centred(s)) {

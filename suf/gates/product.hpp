@@ -7,7 +7,7 @@ namespace suf::gates {
 
 // Returns f(x, y) for a bilinear f, in the narrower ring of the two. One flight.
 template <class F>
-Owing Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
+OwedWord Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
   auto x0 = x.hat - x.s.a;
   auto y0 = y.hat - y.s.a;
   pfss::Own<0> a = f(x0, y0);
@@ -30,7 +30,7 @@ struct MatmulProduct {
   Ints Spec(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, int k) const {
     return SpecOf(x, y, m, inner, n, transpose, k);
   }
-  Owing Build(Trace&, const SharedWire<kPub>& x, const SharedWire<kPub>& y) const {
+  OwedWord Build(Trace&, const SharedWire<kPub>& x, const SharedWire<kPub>& y) const {
     return Product(x, y, [this](auto a, auto b) { return Matmul(a, b, transpose); });
   }
 };
@@ -43,7 +43,7 @@ struct Multiply {
   int ring = 1;
 
   Ints Spec(const Ints& x, const Ints& y) const;
-  Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
   // Returns the key bits of both bundles for an element of wires below 64 bits. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, int m, bool shared) const;
 };
@@ -55,7 +55,7 @@ struct RowProduct {
   int ring = 1;
 
   Ints Spec(const Ints& x, const Ints& s) const;
-  Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const;
   // Returns the key bits of both bundles for a row of J numbers of wires below 64 bits. `shared`: the result's mask is
   // shared.
   int64_t KeyBits(int k, int m, int64_t row, bool shared) const;

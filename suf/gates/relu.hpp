@@ -13,10 +13,10 @@ namespace suf::gates {
 struct Relu {
   static constexpr std::string_view kName = "relu";
   int ring = 1;
-  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 };
@@ -35,7 +35,7 @@ struct ReluARS {
   Stages stages = Stages::kTwo;  // or three
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element. Nothing is owed.
   int64_t KeyBits(int k) const;
 

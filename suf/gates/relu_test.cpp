@@ -9,9 +9,9 @@ namespace {
 
 using compiler::Kind;
 using compiler::Lowering;
-using compiler::Steps;
+using compiler::StepSource;
 
-Lowering Open(Steps steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
+Lowering Open(StepSource steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
 // Returns the number of messages under a label; an opening has two.
 int Openings(const Rig& g, const std::string& label) {
   int n = 0;
@@ -23,7 +23,7 @@ int Openings(const Rig& g, const std::string& label) {
 // Every x of rings of 2 to 8 bits, under 16 masks each, by three lowerings.
 TEST(Relu, Exhaustive) {
   for (int k : {2, 3, 6, 8})
-    for (Steps steps : kAllSteps)
+    for (StepSource steps : kAllSteps)
       for (Kind kind : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
         for (int ring : {k, std::max(1, k - 3), k + 5}) {
           Rig g;
@@ -40,7 +40,7 @@ TEST(Relu, Exhaustive) {
 
 TEST(Relu, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
-    for (Steps steps : kAllSteps) {
+    for (StepSource steps : kAllSteps) {
       Rig g;
       Ints x = Some(INT64_MIN, INT64_MAX, 200, uint64_t(k));
       for (int64_t v : {0, 1, -1}) x.push_back(v), x.push_back(v + int64_t(uint64_t{1} << (k - 1)));
@@ -52,14 +52,14 @@ TEST(Relu, WideRings) {
 // At 32 bits the key of both bundles has a comparison of 31 bits and three words.
 TEST(Relu, KnownSizes) {
   const int64_t bits[] = {812 * 8, 403, 214};  // 812, 50.4 and 26.8 bytes
-  for (Steps steps : kAllSteps) {
+  for (StepSource steps : kAllSteps) {
     Relu gate{32, Open(steps)};
     EXPECT_EQ(gate.KeyBits(32), bits[int(steps)]);
     Rig g;
     Ints x = Some(INT32_MIN, INT32_MAX, 50);
     EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 32))), gate.Spec(x, 32));
     EXPECT_EQ(g.key_bits(), 50 * bits[int(steps)]);
-    EXPECT_EQ(g.flights(), steps == Steps::kParity ? 2 : 4);  // including P1's x and P0's last message
+    EXPECT_EQ(g.flights(), steps == StepSource::kParity ? 2 : 4);  // including P1's x and P0's last message
     EXPECT_EQ(g.sent("steps"), 2 * 50);
   }
 }

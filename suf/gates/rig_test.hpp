@@ -14,8 +14,8 @@
 
 namespace suf::gates {
 
-inline constexpr compiler::Steps kAllSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits,
-                                                compiler::Steps::kBlocks};
+inline constexpr compiler::StepSource kAllSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
+                                                compiler::StepSource::kBlocks};
 inline constexpr Stages kAllStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
 // A trace and its run.
@@ -44,7 +44,7 @@ class Rig {
     t.reveal<1>(y);
     return Close(k, serial);
   }
-  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+  Ints Run(const OwedWord& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
   // Runs the trace after a result of k bits was revealed.
   Ints Close(int k, uint8_t serial = 1) {
     t.close();

@@ -16,7 +16,7 @@ struct LRS {
   Stages stages = Stages::kTwo;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   // Returns the key bits of both bundles for an element. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const;
 };
@@ -28,7 +28,7 @@ struct ARS {
   Stages stages = Stages::kTwo;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 };
 
@@ -42,7 +42,7 @@ struct GapARS {
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 };
 
@@ -56,32 +56,32 @@ struct SlackARS {
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 };
 
 // The strength of a certificate: for every input (kHard), or for inputs like those of the calibration (kCalibrated).
 enum class Proof : uint8_t { kHard, kCalibrated };
 // A range of values: low <= z <= high.
-struct Certificate {
+struct ShiftCertificate {
   int64_t low = 0, high = 0;
   Proof proof = Proof::kHard;
 };
 // The form of a shift. kInside is Trunc, and kUnsigned is GapARS at low = 0, without an offset.
-enum class Form : uint8_t { kInside, kUnsigned, kGap, kSlack, kFull };
+enum class ShiftForm : uint8_t { kInside, kUnsigned, kGap, kSlack, kFull };
 
 // A rounding shift by the form with the fewest key bits that its certificate allows. A calibrated range is never
 // trusted to the gap. If it fits the gap, it takes the slack form. If it fits the slack form, it takes the full one.
 struct AutoTrunc {
   static constexpr std::string_view kName = "auto trunc";
   int shift = 1, ring = 1;
-  Certificate range;
+  ShiftCertificate range;
   Stages stages = Stages::kTwo;
 
   // Returns the form for a wire of k bits. Throws Cause::kRefused if the range and half a step do not fit its ring.
-  Form Pick(int k) const;
+  ShiftForm Pick(int k) const;
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 };
 

@@ -116,17 +116,17 @@ TEST(AutoTrunc, PicksByCertificate) {
     return AutoTrunc{2, ring, {low, high, proof}}.Pick(8);
   };
   const Proof hard = Proof::kHard, seen = Proof::kCalibrated;
-  EXPECT_EQ(pick(-128, 127, seen, 6), Form::kInside);
-  EXPECT_EQ(pick(0, 125, hard), Form::kUnsigned);
-  EXPECT_EQ(pick(0, 126, hard), Form::kSlack);
-  EXPECT_EQ(pick(-62, 61, hard), Form::kGap);
-  EXPECT_EQ(pick(-100, 20, hard), Form::kGap);
-  EXPECT_EQ(pick(-100, 100, hard), Form::kSlack);
-  EXPECT_EQ(pick(-128, 125, hard), Form::kFull);
-  EXPECT_EQ(pick(0, 253, hard), Form::kFull);
-  EXPECT_EQ(pick(0, 100, seen), Form::kSlack);
-  EXPECT_EQ(pick(-62, 61, seen), Form::kSlack);
-  EXPECT_EQ(pick(-100, 100, seen), Form::kFull);
+  EXPECT_EQ(pick(-128, 127, seen, 6), ShiftForm::kInside);
+  EXPECT_EQ(pick(0, 125, hard), ShiftForm::kUnsigned);
+  EXPECT_EQ(pick(0, 126, hard), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-62, 61, hard), ShiftForm::kGap);
+  EXPECT_EQ(pick(-100, 20, hard), ShiftForm::kGap);
+  EXPECT_EQ(pick(-100, 100, hard), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-128, 125, hard), ShiftForm::kFull);
+  EXPECT_EQ(pick(0, 253, hard), ShiftForm::kFull);
+  EXPECT_EQ(pick(0, 100, seen), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-62, 61, seen), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-100, 100, seen), ShiftForm::kFull);
   for (auto [low, high] : {std::pair{-129, 0}, {-128, 126}, {0, 254}, {-1, 200}})
     EXPECT_THROW((void)pick(low, high, hard), Error) << low;
 }
@@ -146,13 +146,13 @@ TEST(AutoTrunc, Exhaustive) {
 // In random ranges of wide rings every form occurs, and each is exact at both ends of its range.
 TEST(AutoTrunc, WideRings) {
   std::mt19937_64 rng(11);
-  std::set<Form> seen;
+  std::set<ShiftForm> seen;
   for (int k : {31, 32, 33, 48, 63, 64})
     for (int round = 0; round < 24; ++round) {
       const int s = 1 + int(rng() % 16), ring = std::min(64, k - s + int(rng() % 9));
       int64_t a = Number(rng(), k) >> rng() % 3, b = Number(rng(), k) >> rng() % 3;
       if (round % 3 == 0) a = std::abs(a / 2), b = std::abs(b / 2);
-      const Certificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
+      const ShiftCertificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
       AutoTrunc gate{s, ring, range, round % 4 ? Stages::kTwo : Stages::kThree};
       seen.insert(gate.Pick(k));
       Ints z = Some(range.low, range.high, 60, uint64_t(round));
@@ -169,7 +169,7 @@ TEST(Trunc, KnownSizes) {
     EXPECT_EQ((Trunc{12, 12, stages}.KeyBits(24, true)), bits[int(stages) - 1]);
     Rig g;
     Ints z = Some(0, (1 << 24) - 1, 100);
-    Owing y = Trunc{12, 12, stages}.Build(g.t, g.Give(z, 24));
+    OwedWord y = Trunc{12, 12, stages}.Build(g.t, g.Give(z, 24));
     SharedWire<kPub> w = compiler::OpenShared(g.t, y, "y");
     EXPECT_EQ(g.Run(-Sh(w.s) + w.hat), (Trunc{12, 12, stages}.Spec(z, 24)));
     EXPECT_EQ(g.key_bits(), 100 * bits[int(stages) - 1]);

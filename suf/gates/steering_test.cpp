@@ -27,17 +27,17 @@ class Flipped : public pfss::Randomness {
  public:
   Flipped(std::unique_ptr<Randomness> own, int section, int word_bytes, int bit)
       : own_(std::move(own)), section_(section), word_(word_bytes), bit_(bit) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
-    std::unique_ptr<Section> s = own_->Open(party, section);
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
+    std::unique_ptr<SectionReader> s = own_->Open(party, section);
     if (party != 0 || section != section_) return s;
     return std::make_unique<Altered>(std::move(s), word_, bit_);
   }
   std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
 
  private:
-  class Altered : public Section {
+  class Altered : public SectionReader {
    public:
-    Altered(std::unique_ptr<Section> own, int word, int bit) : own_(std::move(own)), word_(word), bit_(bit) {}
+    Altered(std::unique_ptr<SectionReader> own, int word, int bit) : own_(std::move(own)), word_(word), bit_(bit) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       own_->Fill(offset, out);
       for (size_t i = 0; i < out.size(); ++i)
@@ -45,7 +45,7 @@ class Flipped : public pfss::Randomness {
     }
 
    private:
-    std::unique_ptr<Section> own_;
+    std::unique_ptr<SectionReader> own_;
     const int word_, bit_;
   };
   std::unique_ptr<Randomness> own_;
@@ -57,7 +57,7 @@ struct Opening {
   int message, section;
   pfss::Ring ring;
   size_t frame;
-  pfss::Part part;
+  pfss::FrameField part;
 };
 
 // Runs of one plan between two parties, with the same keys each time.
@@ -70,11 +70,11 @@ class Attack {
     const uint64_t mask = ring::Mask(func::DomainBits(plan_.f));
     std::mt19937_64 rng(1);
     for (uint64_t v : x_) {
-      const uint64_t own = plan_.from == From::kShared ? rng() & mask : 0;
+      const uint64_t own = plan_.from == Origin::kShared ? rng() & mask : 0;
       own_.push_back(own), peers_.push_back((v - own) & mask);
     }
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
-      for (const pfss::Part& part : schedule_->frames()[f].parts) AddOpening(f, part);
+      for (const pfss::FrameField& part : schedule_->frames()[f].parts) AddOpening(f, part);
   }
 
   const std::vector<Opening>& openings() const { return openings_; }
@@ -83,7 +83,7 @@ class Attack {
   // Runs the plan with a bit of an opening flipped, or honestly without an opening.
   run::PairRun Run(const Opening* flipped = nullptr, int bit = 0) {
     run::Inputs inputs[3];
-    if (plan_.from == From::kShared) inputs[0].Set("share", own_);
+    if (plan_.from == Origin::kShared) inputs[0].Set("share", own_);
     inputs[1].Set(InputOf(plan_.from), peers_);
     const pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
     static const auto backend = cpu::MakePacked(exec::Default());
@@ -126,14 +126,14 @@ class Attack {
   std::vector<Bytes> Shares(const run::PairRun& run) const {
     std::vector<Bytes> out;
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
-      for (const pfss::Part& part : schedule_->frames()[f].parts)
+      for (const pfss::FrameField& part : schedule_->frames()[f].parts)
         if (schedule_->frames()[f].sender == 1 && trace_.name(trace_.node(part.node).label) == std::string("result"))
           out.emplace_back(run.frame[f].begin() + part.at, run.frame[f].begin() + part.at + part.bytes);
     return out;
   }
 
  private:
-  void AddOpening(size_t frame, const pfss::Part& part) {
+  void AddOpening(size_t frame, const pfss::FrameField& part) {
     const pfss::Node& message = trace_.node(part.node);
     int sum = message.args[0];
     while (trace_.node(sum).op == Op::kLow) sum = trace_.node(sum).args[0];
@@ -218,9 +218,9 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
   const Words x = Every(8);
   std::set<std::string> safe, leaky;
   for (const func::Function& f : Functions())
-    for (From from : {From::kP1, From::kShared}) {
-      FunctionPlan plan{f, {}, from, from == From::kP1 ? To::kP0 : To::kBoth};
-      if (func::Name(f) == "mixed" && from == From::kP1) continue;  // one run of its hundred pairs of lowerings
+    for (Origin from : {Origin::kP1, Origin::kShared}) {
+      FunctionPlan plan{f, {}, from, from == Origin::kP1 ? To::kP0 : To::kBoth};
+      if (func::Name(f) == "mixed" && from == Origin::kP1) continue;  // one run of its hundred pairs of lowerings
       for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, 256)) {
         if (!c.why_not.empty()) continue;
         SCOPED_TRACE(Str(func::Name(f), " by ", c.name));
@@ -237,7 +237,7 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
 // calls show x.
 TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
   const Words x = Every(8);
-  FunctionPlan plan{func::ParseFunction(kRelu), {}, From::kP1, To::kP0};
+  FunctionPlan plan{func::ParseFunction(kRelu), {}, Origin::kP1, To::kP0};
   for (const char* lowering : {"Parity+Open", "Digits+Open", "Index/digits"}) {
     plan.choice = ChoiceOf(plan.f, lowering);
     Attack attack(plan, x);
@@ -259,11 +259,11 @@ TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
 TEST(Steering, PlansAvoidIt) {
   const auto& prices = compiler::Profiles()[0].prices;
   const func::Function relu = func::ParseFunction(kRelu), tables = Tables(func::Split::kProduct);
-  for (From from : {From::kP0, From::kP1, From::kShared})
+  for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
       SCOPED_TRACE(Str(int(from), " to ", int(to)));
       const FunctionPlan plan{relu, {}, from, to}, split{tables, {}, from, to};
-      const bool reveals = from != From::kP0 && (to == To::kP0 || to == To::kBoth);
+      const bool reveals = from != Origin::kP0 && (to == To::kP0 || to == To::kBoth);
       EXPECT_EQ(RevealsToP0(plan), reveals);
       const std::vector<compiler::Candidate> all = Price(plan, prices, 1024), none = Price(split, prices, 1024);
       const compiler::Candidate &cheapest = compiler::Best(all), &open = Pick(plan, all, "Index/digits", false);
@@ -288,7 +288,7 @@ TEST(Steering, PlansAvoidIt) {
 
 // If only one part is named, prices decide the other. They prefer candidates without a steering.
 TEST(Steering, APartThatIsNamedIsCompletedWithoutIt) {
-  const FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kP1, To::kP0};
+  const FunctionPlan plan{func::ParseFunction(kMixed), {}, Origin::kP1, To::kP0};
   const compiler::Profile small_keys = compiler::ParseProfile("flight=0,wire=0,key=1e-3,word=0,aes=1e15");
   const std::vector<compiler::Candidate> all = Price(plan, small_keys.prices, 1024);
   EXPECT_TRUE(Pick(plan, all, "StepDcf", false).steering.empty());

@@ -14,7 +14,7 @@ struct Trunc {
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   // Returns the key bits of both bundles for an element. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const;
 };
@@ -26,7 +26,7 @@ struct Extend {
   int ring = 1;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   // Returns the key bits of both bundles for an element. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const { return ring - k + (shared ? ring : 0); }
 };
@@ -40,7 +40,7 @@ struct Slice {
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 
  private:

@@ -11,10 +11,10 @@ namespace suf::grouping {
 // Checks the properties of every plan. Each node that the role needs is made once or is lazy. Every operand is there
 // when it is read, in the order of the list and by `after` alone. Maps lead into their tensors. Dead values are not
 // read again. Every key section ends once.
-inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
+inline void Check(const pfss::Schedule& s, Role role, const GroupLimits& limits) {
   using namespace pfss;  // NOLINT
   const Trace& t = s.trace();
-  const Plan plan = PlanOf(s, role, pfss::Programs(s, role), limits);
+  const GroupPlan plan = PlanOf(s, role, pfss::Programs(s, role), limits);
   const std::vector<Instruction>& all = plan.instructions;
   std::vector<int> made(t.nodes().size(), -1), dead(t.nodes().size(), -1), computed(t.nodes().size());
   std::vector<std::vector<uint64_t>> before;  // by instruction, one bit for each predecessor
@@ -98,14 +98,14 @@ inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
       EXPECT_GE(made[size_t(r.node)], 0);
       EXPECT_LT(dead[size_t(r.node)], 0);
     }
-    for (const pfss::Part& part : s.key(int(role))) sections.insert(part.node);
+    for (const pfss::FrameField& part : s.key(int(role))) sections.insert(part.node);
   }
   EXPECT_EQ(over, sections);
 }
 
 inline void CheckAll(const pfss::Schedule& s) {
   constexpr int64_t kNone = int64_t{1} << 40;
-  const Limits all[] = {
+  const GroupLimits all[] = {
       {.members = 1000,
        .bytes = kNone,
        .planes = 64,
@@ -135,7 +135,7 @@ inline void CheckAll(const pfss::Schedule& s) {
        .run = 4},
   };
   for (Role role : {Role::kModel, Role::kData, Role::kDealer})
-    for (const Limits& limits : all) {
+    for (const GroupLimits& limits : all) {
       SCOPED_TRACE(testing::Message() << Name(role) << ", " << limits.members << " members");
       Check(s, role, limits);
     }

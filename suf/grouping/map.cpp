@@ -75,10 +75,10 @@ std::optional<Parted> Apart(const Affine& g, const Digits& d) {
   return out;
 }
 
-Map One(int node, Affine at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
+IndexMap One(int node, Affine at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
 
 // Returns elements g of the map f, which has pieces. Returns nothing if no single axis of g selects the piece.
-std::optional<Map> Chosen(const Map& f, const Affine& g) {
+std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
   const int64_t len = f.pieces.back().end;
   const auto parted = Apart(g, Digits({f.count / (f.inner * len), len, f.inner}, f.count));
   if (!parted) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<Map> Chosen(const Map& f, const Affine& g) {
   for (size_t a = 0; a < axes.size(); ++a) {
     inner /= axes[a].extent;
     const int64_t step = parted->digits[a][1], others = reach - (axes[a].extent - 1) * step;
-    Map out{count, inner, {}};
+    IndexMap out{count, inner, {}};
     bool good = step > 0;
     for (int64_t lo = 0, hi = 0; good && lo < axes[a].extent; lo = hi) {
       const size_t k = piece(first[1] + lo * step);
@@ -166,11 +166,11 @@ std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size) {
   return Over(std::move(axes), f.offset + reach(parted->digits.back()));
 }
 
-Run RunAt(const Map& m, int64_t x) {
+Run RunAt(const IndexMap& m, int64_t x) {
   const int64_t len = m.pieces.back().end, row = m.inner * len, c = x / m.inner % len;
   size_t k = 0;
   while (m.pieces[k].end <= c) ++k;
-  const Piece& p = m.pieces[k];
+  const AxisPart& p = m.pieces[k];
   const int64_t begin = k ? m.pieces[k - 1].end : 0, in = x % row - begin * m.inner;
   const int64_t local = x / row * (p.end - begin) * m.inner + in;
   // The run ends with the last axis or with the piece.
@@ -180,13 +180,13 @@ Run RunAt(const Map& m, int64_t x) {
   return {p.node, p.at(local), last.stride, std::min(many, last.extent - local % last.extent)};
 }
 
-Map Whole(int node, int64_t count) { return One(node, Over(std::vector<Axis>{{count, 1}}), count); }
+IndexMap Whole(int node, int64_t count) { return One(node, Over(std::vector<Axis>{{count, 1}}), count); }
 
-bool IsWhole(const Map& m, int64_t offset) {
+bool IsWhole(const IndexMap& m, int64_t offset) {
   return m.pieces.size() == 1 && m.pieces[0].at == Over(std::vector<Axis>{{m.count, 1}}, offset);
 }
 
-Map Spread(int node, const Shape& from, const Shape& to) {
+IndexMap Spread(int node, const Shape& from, const Shape& to) {
   const Shape strides = Strides(from);
   std::vector<Axis> axes;
   for (size_t d = 0; d < to.size(); ++d) {
@@ -197,7 +197,7 @@ Map Spread(int node, const Shape& from, const Shape& to) {
   return One(node, Over(std::move(axes)), Size(to));
 }
 
-Map Swing(int node, const Shape& from, size_t axis) {
+IndexMap Swing(int node, const Shape& from, size_t axis) {
   const Shape strides = Strides(from);
   std::vector<Axis> axes{{from[axis], strides[axis]}};
   for (size_t d = 0; d < from.size(); ++d)
@@ -209,7 +209,7 @@ bool IsView(Op op) {
   return op == Op::kBroadcast || (Info(op).cls == OpClass::kView && op != Op::kPack && op != Op::kUnpack);
 }
 
-Map ViewOf(const Trace& t, int i) {
+IndexMap ViewOf(const Trace& t, int i) {
   const Node& n = t.node(i);
   const int a = n.args[0];
   const Shape& from = t.node(a).shape;
@@ -235,7 +235,7 @@ Map ViewOf(const Trace& t, int i) {
     case Op::kStack:
     case Op::kConcat: {  // a stack is joined along a new first axis
       const size_t axis = n.op == Op::kStack ? 0 : size_t(n.attrs[0]);
-      Map out{count, Strides(n.shape)[axis], {}};
+      IndexMap out{count, Strides(n.shape)[axis], {}};
       int64_t end = 0;
       for (int part : n.args) {
         const Shape& shape = t.node(part).shape;
@@ -249,17 +249,17 @@ Map ViewOf(const Trace& t, int i) {
   }
 }
 
-std::optional<Map> Through(const Map& m, const std::function<const Map*(int)>& views) {
-  Map out{m.count, m.inner, {}};
+std::optional<IndexMap> Through(const IndexMap& m, const std::function<const IndexMap*(int)>& views) {
+  IndexMap out{m.count, m.inner, {}};
   int64_t begin = 0;
-  for (const Piece& p : m.pieces) {
-    const Map* f = views(p.node);
+  for (const AxisPart& p : m.pieces) {
+    const IndexMap* f = views(p.node);
     const int64_t before = std::exchange(begin, p.end);
     if (!f) {
       out.pieces.push_back(p);
       continue;
     }
-    std::optional<Map> in;
+    std::optional<IndexMap> in;
     if (f->pieces.size() == 1) {
       if (auto at = After(f->pieces[0].at, p.at, f->count)) in = One(f->pieces[0].node, std::move(*at), 0);
     } else {
@@ -271,15 +271,15 @@ std::optional<Map> Through(const Map& m, const std::function<const Map*(int)>& v
       out.pieces.push_back({in->pieces[0].node, p.end, std::move(in->pieces[0].at)});
     } else {  // pieces of a piece: only along the same axis
       if (in->inner != m.inner || in->pieces.back().end != p.end - before) return std::nullopt;
-      for (Piece& q : in->pieces) out.pieces.push_back({q.node, before + q.end, std::move(q.at)});
+      for (AxisPart& q : in->pieces) out.pieces.push_back({q.node, before + q.end, std::move(q.at)});
     }
   }
   return out;
 }
 
-std::string Print(const Map& m) {
+std::string Print(const IndexMap& m) {
   std::ostringstream out;
-  auto one = [&](const Piece& p) {
+  auto one = [&](const AxisPart& p) {
     out << "%" << p.node;
     if (m.pieces.size() == 1 && IsWhole(m)) return;
     out << "(";

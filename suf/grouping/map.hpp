@@ -33,20 +33,20 @@ Affine Over(const pfss::Shape& shape);
 std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size);
 
 // The indices up to `end` along the axis of choice, as elements of `node`.
-struct Piece {
+struct AxisPart {
   int node;
   int64_t end;
   Affine at;
-  bool operator==(const Piece&) const = default;
+  bool operator==(const AxisPart&) const = default;
 };
 
 // A map of `count` elements. Index x has c = `x / inner mod len` along the axis of choice; len is the last piece's end.
 // It belongs to the first piece with c < end. This piece begins at the end of the one before and is w wide. In it x is
 // number `(x / (inner len) w + c - begin) inner + x mod inner`. If there is one piece, x is number x.
-struct Map {
+struct IndexMap {
   int64_t count = 0, inner = 1;
-  std::vector<Piece> pieces;
-  bool operator==(const Map&) const = default;
+  std::vector<AxisPart> pieces;
+  bool operator==(const IndexMap&) const = default;
 };
 
 // `many` elements of a node, at `at`, at + stride, ..
@@ -55,25 +55,25 @@ struct Run {
   int64_t at, stride, many;
 };
 // Returns the run of elements from x on that one stride covers.
-Run RunAt(const Map& m, int64_t x);
+Run RunAt(const IndexMap& m, int64_t x);
 
 // Returns the map of a contiguous tensor of `count` elements.
-Map Whole(int node, int64_t count);
+IndexMap Whole(int node, int64_t count);
 // Returns whether m is contiguous in one node, from element `offset` on.
-bool IsWhole(const Map& m, int64_t offset = 0);
+bool IsWhole(const IndexMap& m, int64_t offset = 0);
 // Returns node, of shape `from`, broadcast to shape `to`.
-Map Spread(int node, const pfss::Shape& from, const pfss::Shape& to);
+IndexMap Spread(int node, const pfss::Shape& from, const pfss::Shape& to);
 // Returns node, of shape `from`, with its axis `axis` moved to the front.
-Map Swing(int node, const pfss::Shape& from, size_t axis);
+IndexMap Swing(int node, const pfss::Shape& from, size_t axis);
 // Returns whether ViewOf supports an operation.
 bool IsView(pfss::Op op);
 // Returns node i, which is a view, as elements of its operands.
-Map ViewOf(const pfss::Trace& t, int i);
+IndexMap ViewOf(const pfss::Trace& t, int i);
 // Replaces each element of a node that `views` has a map for by the element to which that map leads. Returns nothing if
 // the result is no Map; the view must then be in memory. `views` returns null for other nodes.
-std::optional<Map> Through(const Map& m, const std::function<const Map*(int node)>& views);
+std::optional<IndexMap> Through(const IndexMap& m, const std::function<const IndexMap*(int node)>& views);
 
 // Prints a map as "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
-std::string Print(const Map& m);
+std::string Print(const IndexMap& m);
 
 }  // namespace suf::grouping

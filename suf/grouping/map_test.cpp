@@ -68,7 +68,7 @@ Words Make(const Trace& t, int i) {
 }
 
 // Reads the words that a map leads to, by runs from every beginning.
-Words Read(const Trace& t, const Map& m) {
+Words Read(const Trace& t, const IndexMap& m) {
   std::map<int, Words> made;
   auto words = [&](int i) -> const Words& {
     auto [it, fresh] = made.try_emplace(i);
@@ -92,13 +92,13 @@ Words Read(const Trace& t, const Map& m) {
 
 // Node i through all views that Through resolves. `all` is false if one of them has no map.
 struct Chain {
-  Map map;
+  IndexMap map;
   bool all = true;
 };
 Chain Collapse(const Trace& t, int i) {
-  std::map<int, Map> views;
+  std::map<int, IndexMap> views;
   Chain out{ViewOf(t, i), true};
-  std::function<const Map*(int)> find = [&](int a) -> const Map* {
+  std::function<const IndexMap*(int)> find = [&](int a) -> const IndexMap* {
     if (!IsView(t.node(a).op)) return nullptr;
     if (auto it = views.find(a); it != views.end()) return &it->second;
     auto m = Through(ViewOf(t, a), find);

@@ -18,7 +18,7 @@ bool IsTable(Op op, size_t k) {
 
 class Planner {
  public:
-  Planner(const Schedule& s, Role role, std::vector<Program> programs, const Limits& limits)
+  Planner(const Schedule& s, Role role, std::vector<Program> programs, const GroupLimits& limits)
       : s_(s), t_(s.trace()), limits_(limits), planar_(t_.nodes().size()) {
     plan_.role = role, plan_.programs = std::move(programs);
     FindCopies();
@@ -26,7 +26,7 @@ class Planner {
     Uses();
   }
 
-  Plan Run() {
+  GroupPlan Run() {
     for (auto& program : plan_.programs) {
       for (int i : program.nodes) {
         if (!used_[size_t(i)]) continue;
@@ -156,20 +156,20 @@ class Planner {
     const Node& n = node(i);
     const int k = Copies(i);
     if (Size(n.shape) == 0 || !(IsView(n.op) || (k >= 0 && Folded(n.args[size_t(k)])))) return;
-    Map m = See(IsView(n.op) ? ViewOf(t_, i) : Whole(n.args[size_t(k)], Size(n.shape)));
+    IndexMap m = See(IsView(n.op) ? ViewOf(t_, i) : Whole(n.args[size_t(k)], Size(n.shape)));
     if (k < 0 && limits_.run > 0)
-      for (const Piece& p : m.pieces)
+      for (const AxisPart& p : m.pieces)
         if (p.at.axes.size() > 1 && (p.at.axes.back().extent < limits_.run || p.at.axes.back().stride > 1)) return;
     views_.emplace(i, std::move(m));
   }
   // Replaces each folded view in a map by the node that it views. That node is then in a group, in memory or drawn.
-  Map See(Map m) {
+  IndexMap See(IndexMap m) {
     auto find = [&](int a) {
       auto it = views_.find(a);
       return it == views_.end() || stored_.count(a) ? nullptr : &it->second;
     };
     if (auto through = Through(m, find)) return *std::move(through);
-    for (const Piece& p : m.pieces)
+    for (const AxisPart& p : m.pieces)
       if (Folded(p.node)) Store(p.node);
     return m;
   }
@@ -214,7 +214,7 @@ class Planner {
   // `rows` rows. Returns -1 if the operand cannot be read at its row.
   int PlaneOf(int i, const Operand& o, int64_t rows) const {
     if (o.from != Operand::kMemory || o.map.pieces.size() != 1 || node(i).op == Op::kUnit) return -1;
-    const Piece& p = o.map.pieces[0];
+    const AxisPart& p = o.map.pieces[0];
     const int64_t size = Size(node(p.node).shape);
     if (!IsWhole(o.map, p.at.offset) || p.at.offset % rows || size % rows) return -1;
     return Drawn(p.node) && size > rows && !planar_[size_t(p.node)] ? -1 : int(p.at.offset / rows);
@@ -260,8 +260,8 @@ class Planner {
   }
 
   // Makes a view in memory.
-  void Make(int i, Map m) {
-    for (const Piece& p : m.pieces) Land(p.node);
+  void Make(int i, IndexMap m) {
+    for (const AxisPart& p : m.pieces) Land(p.node);
     Instruction ins;
     if (const int a = m.pieces[0].node; IsWhole(m) && m.count == Size(node(a).shape)) {
       ins.node = i, ins.same = a;
@@ -298,7 +298,7 @@ class Planner {
       }
       const Operand& o = m.operands[k] = Load(i, k, rows);
       const bool here = PlaneOf(i, o, int64_t(rows)) >= 0;
-      for (const Piece& p : o.map.pieces)
+      for (const AxisPart& p : o.map.pieces)
         if (auto w = where_.find(p.node); !(here && (Drawn(p.node) || (w != where_.end() && w->second == rows))))
           Land(p.node);
     }
@@ -372,7 +372,7 @@ class Planner {
     std::map<int, size_t> named;
     for (size_t p = 0; p < plan_.programs.size(); ++p)
       for (int i : plan_.programs[p].nodes) named[i] = p;
-    for (const Part& part : s_.key(int(plan_.role))) {
+    for (const FrameField& part : s_.key(int(plan_.role))) {
       if (auto l = last.find(part.node); l != last.end())
         plan_.instructions[size_t(l->second)].read.push_back(part.node);
       else if (auto p = named.find(part.node); p != named.end())
@@ -384,14 +384,14 @@ class Planner {
 
   const Schedule& s_;
   const Trace& t_;
-  const Limits& limits_;
-  Plan plan_;
+  const GroupLimits& limits_;
+  GroupPlan plan_;
   std::vector<char> planar_, used_, ends_;
   std::vector<int> copies_;
   std::map<size_t, Open> open_;  // groups that may still grow, by rows
   std::map<int, size_t> where_;  // node -> its open group; a drawn node may be in many
   int64_t out_ = 0;              // bytes emitted since all groups were closed
-  std::map<int, Map> views_;     // maps of the folded nodes
+  std::map<int, IndexMap> views_;     // maps of the folded nodes
   std::set<int> stored_;         // lazy nodes that are stored as tensors
 };
 
@@ -413,15 +413,15 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
   for (const Member& m : ins.members)
     for (const Operand& o : m.operands)
       if (o.from == Operand::kMemory)
-        for (const Piece& p : o.map.pieces) f(p.node);
+        for (const AxisPart& p : o.map.pieces) f(p.node);
 }
 
-std::span<const Instruction> Plan::of(size_t program) const {
+std::span<const Instruction> GroupPlan::of(size_t program) const {
   const int begin = program ? ends[program - 1] : 0;
   return std::span(instructions).subspan(size_t(begin), size_t(ends[program] - begin));
 }
 
-int64_t Peak(const Plan& p, const std::function<int64_t(int)>& bytes) {
+int64_t Peak(const GroupPlan& p, const std::function<int64_t(int)>& bytes) {
   std::map<int, int> of, users;  // node -> the owner of its memory; that owner -> its live nodes
   int64_t now = 0, most = 0;
   const auto begin = [&](int i, int same) {
@@ -440,7 +440,7 @@ int64_t Peak(const Plan& p, const std::function<int64_t(int)>& bytes) {
   return most;
 }
 
-Plan PlanOf(const Schedule& s, Role role, std::vector<Program> programs, const Limits& limits) {
+GroupPlan PlanOf(const Schedule& s, Role role, std::vector<Program> programs, const GroupLimits& limits) {
   return Planner(s, role, std::move(programs), limits).Run();
 }
 

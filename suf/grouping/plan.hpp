@@ -9,7 +9,7 @@
 namespace suf::grouping {
 
 // The limits that an executor sets for its groups.
-struct Limits {
+struct GroupLimits {
   // The most members of a group.
   size_t members;
   // Bytes of emitted messages and key sections after which all groups end, so that sections leave in order.
@@ -34,11 +34,11 @@ struct Limits {
 // The source of an operand: none if not needed, the same row of the group, memory, or a trace table. Its value is that
 // of the node's argument, or of the node that this argument views.
 struct Operand {
-  enum From : uint8_t { kNone, kMember, kMemory, kTable } from = kNone;
+  enum OperandSource : uint8_t { kNone, kMember, kMemory, kTable } from = kNone;
   int member = -1;  // kMember
   int plane = 0;    // kMember: the first plane that is read
   int planes = 1;   // of the operand
-  Map map;          // kMemory: planes x rows elements, all rows of a plane before the next plane
+  IndexMap map;          // kMemory: planes x rows elements, all rows of a plane before the next plane
 };
 
 // A node in a group. A sum adds up the planes of its operand, in the group or by a map of memory. In a group all rows
@@ -67,7 +67,7 @@ struct Instruction {
 };
 
 // Instructions in an order in which they may run. Those of program p end before ends[p].
-struct Plan {
+struct GroupPlan {
   Role role;
   std::vector<pfss::Program> programs;
   std::vector<Instruction> instructions;
@@ -76,7 +76,7 @@ struct Plan {
   std::vector<std::vector<int>> unread;
   std::span<const Instruction> of(size_t program) const;
 };
-Plan PlanOf(const pfss::Schedule& s, Role role, std::vector<pfss::Program> programs, const Limits& limits);
+GroupPlan PlanOf(const pfss::Schedule& s, Role role, std::vector<pfss::Program> programs, const GroupLimits& limits);
 
 // Calls f(node) for each value that an instruction reads from memory, perhaps more than once.
 void Reads(const pfss::Trace& t, const Instruction& ins, const std::function<void(int node)>& f);
@@ -85,7 +85,7 @@ bool Receives(const pfss::Node& n, Role role);
 
 // Returns the most bytes that are in memory at a time. `bytes(node)` are those of a node's value, 0 if it is not
 // computed.
-int64_t Peak(const Plan& p, const std::function<int64_t(int node)>& bytes);
+int64_t Peak(const GroupPlan& p, const std::function<int64_t(int node)>& bytes);
 
 // Prints the plan as text, one line per instruction and below it one line per member.
 //
@@ -93,6 +93,6 @@ int64_t Peak(const Plan& p, const std::function<int64_t(int node)>& bytes);
 //    %11 add %5 [%9(3*1 4*0)] table -, 3 planes, kept
 //
 // Here %5 is made in the group, [..] is in memory, `table` is in the trace, and - is not read.
-std::string Print(const pfss::Trace& t, const Plan& p);
+std::string Print(const pfss::Trace& t, const GroupPlan& p);
 
 }  // namespace suf::grouping

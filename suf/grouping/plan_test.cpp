@@ -7,7 +7,7 @@ namespace {
 
 using namespace pfss;  // NOLINT
 
-constexpr Limits kWide{.members = 1000,
+constexpr GroupLimits kWide{.members = 1000,
                        .bytes = int64_t{1} << 40,
                        .planes = 64,
                        .plane_rows = 1,
@@ -17,7 +17,7 @@ constexpr Limits kWide{.members = 1000,
                        .drawn = 64,
                        .run = 0};
 
-Plan PlanOf(const Schedule& s, Role role, const Limits& limits = kWide) {
+GroupPlan PlanOf(const Schedule& s, Role role, const GroupLimits& limits = kWide) {
   return PlanOf(s, role, Programs(s, role), limits);
 }
 
@@ -134,7 +134,7 @@ TEST(Plan, OfViews) {
   %37 add %35 %34
   %38 send %37, emits
 )");
-  Limits made = kWide;
+  GroupLimits made = kWide;
   made.run = 1000;
   EXPECT_EQ(Print(w.t, PlanOf(s, Role::kModel, made)), R"(program 0
 #0 %3 const
@@ -215,7 +215,7 @@ TEST(Plan, OfSumsOfRotations) {
   auto o = w.t.open(Sh{RotSum(unit.a, at), RotSum(unit.b, at)}, "counts");
   auto sum = Sum(o.hat);
   Schedule s = w.Close(-Sh(o.s) + sum);
-  const Plan plan = PlanOf(s, Role::kModel);
+  const GroupPlan plan = PlanOf(s, Role::kModel);
   EXPECT_EQ(Print(w.t, plan), R"(program 0
 #0 %3 const
 #1 group of 4 rows
@@ -237,9 +237,9 @@ TEST(Plan, OfSumsOfRotations) {
   %35 add %33 [%32(8*0)]
   %36 send %35, emits
 )");
-  Limits most = kWide;
+  GroupLimits most = kWide;
   most.drawn = 31;
-  const Plan whole = PlanOf(s, Role::kModel, most);
+  const GroupPlan whole = PlanOf(s, Role::kModel, most);
   EXPECT_NE(Print(w.t, whole).find("  %16 rand, kept\n#2 %19 is %16, after #1, dead %16\n"), std::string::npos);
   const auto elements = [&](int i) { return Size(w.t.node(i).shape); };
   EXPECT_EQ(Peak(plan, elements), 1 + 8 + 8);        // %3, %22 and %30

@@ -4,7 +4,7 @@
 
 namespace suf::grouping {
 
-std::string Print(const pfss::Trace& t, const Plan& p) {
+std::string Print(const pfss::Trace& t, const GroupPlan& p) {
   std::ostringstream out;
   auto list = [&](const char* what, const std::vector<int>& all, const char* sign) {
     if (!all.empty()) out << ", " << what;

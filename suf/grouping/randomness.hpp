@@ -7,13 +7,13 @@
 namespace suf::grouping {
 
 // The PRG streams of the parties whose keys the material has.
-class Streams : public pfss::Randomness {
+class PrgStreams : public pfss::Randomness {
  public:
-  explicit Streams(pfss::Material m, ring::Variant v = ring::Best());
-  std::unique_ptr<Section> Open(int party, int section) const override;
+  explicit PrgStreams(pfss::Material m, ring::Isa v = ring::Best());
+  std::unique_ptr<SectionReader> Open(int party, int section) const override;
   std::array<uint8_t, 16> TreeKey() const override;
   // Derives the keys of sections of a party's stream, for callers that expand them elsewhere.
-  Wiped<fss::Prg::Keys> KeysOf(int party, std::span<const uint32_t> sections) const;
+  WipedVector<fss::Prg::SectionKeys> KeysOf(int party, std::span<const uint32_t> sections) const;
 
  private:
   const fss::Prg& Of(int party) const;
@@ -21,8 +21,8 @@ class Streams : public pfss::Randomness {
   Hash rho_;
 };
 
-inline std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Variant v = ring::Best()) {
-  return std::make_unique<Streams>(std::move(material), v);
+inline std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Isa v = ring::Best()) {
+  return std::make_unique<PrgStreams>(std::move(material), v);
 }
 
 }  // namespace suf::grouping

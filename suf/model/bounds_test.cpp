@@ -9,15 +9,15 @@ namespace suf::model {
 namespace {
 
 // Returns the reaches of every node of one class, from the plan and the quantised weights alone.
-std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, const nn::Class& c) {
+std::vector<nn::RowBound> Reaches(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::Class& c) {
   nn::Measures measures(exec::Default());
   const nn::Options policy;
   nn::Class own = c;
-  std::vector<nn::Reach> reaches(plan.graph.size());
+  std::vector<nn::RowBound> reaches(plan.graph.size());
   for (auto& n : plan.graph.nodes()) {
     nn::Operator& op = *own.ops[size_t(n->index)];
     nn::Facts facts{policy, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, true, {}};
-    for (const nn::Slot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(plan, c, *n, s)));
+    for (const nn::WeightSlot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(plan, c, *n, s)));
     if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
     nn::Edges in = nn::EdgesOf(*n, own.ops);
     for (size_t k = 0; k < in.size(); ++k) in[k].reach = reaches[size_t(n->in[k]->index)];
@@ -37,8 +37,8 @@ class Prey {
   std::vector<double> Run(const Text& ids) {
     const nn::Class& c = c_.plan.For(int(ids.size()));
     std::vector<double> most(c_.plan.graph.size(), 0.0);
-    const nn::Simulation s = simulator_.Run(ids, [&](const nn::Node& n, const nn::IntArray& y) {
-      const nn::Reach& r = reaches_.at(c.max_n)[size_t(n.index)];
+    const nn::Simulation s = simulator_.Run(ids, [&](const nn::GraphNode& n, const nn::IntArray& y) {
+      const nn::RowBound& r = reaches_.at(c.max_n)[size_t(n.index)];
       double& top = most[size_t(n.index)];
       for (int64_t v : y.at) top = std::max(top, std::abs(double(v)));
       if (r.dim == 0 || c.ops[size_t(n.index)]->wrapped) return;
@@ -64,27 +64,27 @@ class Prey {
   double near(size_t node) const { return most_[node]; }
 
  private:
-  static void Left(const nn::Node& n, double value, double limit) {
+  static void Left(const nn::GraphNode& n, double value, double limit) {
     ADD_FAILURE() << nn::Graph::Where(n) << " reached " << value << ", its bound is " << limit;
   }
   Compiled c_;
-  nn::Simulator simulator_;
-  std::map<int, std::vector<nn::Reach>> reaches_;
+  nn::PlanSimulator simulator_;
+  std::map<int, std::vector<nn::RowBound>> reaches_;
   std::vector<double> most_;
 };
 
 const char* const kPresets[] = {"tiny", "tiny-gpt2", "tiny-llama"};
 
 // Returns a preset's model with the first `count` rows of its table.
-Model FewTokens(const char* preset, int64_t count) {
-  Model m = RandomModel(preset, 11);
-  const Folder folder;
+LoadedModel FewTokens(const char* preset, int64_t count) {
+  LoadedModel m = RandomModel(preset, 11);
+  const ModelFolder folder;
   folder.Write("config.json", Replaced(FindPreset(preset).config, "vocab_size", "128", std::to_string(count)));
   m.graph = ReadGraph(folder.path());
   const nn::Leaf table = m.graph.leaves().at(0);
-  nn::Weights::Tensor t = m.weights.Get(table.name);
+  nn::Checkpoint::CheckpointTensor t = m.weights.Get(table.name);
   t.shape = table.shape, t.values.resize(size_t(nn::Size(table.shape)));
-  nn::Weights few;
+  nn::Checkpoint few;
   for (auto& [name, tensor] : m.weights.tensors()) few.Set(name, name == table.name ? t : tensor);
   m.weights = few;
   return m;
@@ -146,7 +146,7 @@ TEST(Bounds, ABrokenBoundIsSeen) {
   for (int64_t& v : loud) v *= 64;
   table = nn::Tensor(table.shape(), loud);
   bool hard = false;
-  for (const nn::Outside& o : nn::Simulator(c.plan, c.q).Run(Text{1, 2, 3}).outside)
+  for (const nn::Outside& o : nn::PlanSimulator(c.plan, c.q).Run(Text{1, 2, 3}).outside)
     hard = hard || (o.hard && o.wire == "8/embed/z_embed");
   EXPECT_TRUE(hard);
 }
@@ -166,10 +166,10 @@ TEST(CheckWeights, RefusesAWeightTimes64AndNamesTheWire) {
     for (auto& n : c.plan.graph.nodes()) {
       const nn::Operator& op = *c.plan.classes[0].ops[size_t(n->index)];
       if (op.wrapped) continue;  // its bound need not fit
-      for (const nn::Slot& s : op.Slots()) {
+      for (const nn::WeightSlot& s : op.Slots()) {
         if (s.name != "full" && s.name != "table") continue;
         const std::string name = nn::SlotName(c.plan, c.plan.classes[0], *n, s);
-        nn::Quantised q = c.q;
+        nn::QuantisedWeights q = c.q;
         for (double f : {0.9, -1.0}) {
           if (f < 0 && s.name == "table") continue;  // its rows meet the positions with another sign
           q[name] = Scaled(c.q.at(name), f);

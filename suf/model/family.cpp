@@ -43,7 +43,7 @@ std::string Beyond(const std::string& name, int64_t* layer) {
 // Returns a tensor's name and those that exports may have instead.
 std::vector<std::string> NamesOf(const Family& family, const std::string& name) {
   std::vector<std::string> names{name};
-  for (const Renamed& r : family.renamed)
+  for (const TensorRename& r : family.renamed)
     if (name.ends_with(r.name)) names.push_back(name.substr(0, name.size() - r.name.size()) + std::string(r.older));
   for (size_t i = 0, n = *family.prefix ? names.size() : 0; i < n; ++i) names.push_back(family.prefix + names[i]);
   return names;
@@ -133,10 +133,10 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
 
 nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).graph; }
 
-Model Load(const std::filesystem::path& dir) {
+LoadedModel Load(const std::filesystem::path& dir) {
   Described d = Describe(dir);
   const std::filesystem::path& folder = d.modules.transformer;
-  Model m{std::move(d.graph), {}, d.family.min_tokens};
+  LoadedModel m{std::move(d.graph), {}, d.family.min_tokens};
   const int64_t words = m.graph.node(0).As<nn::Lookup>()->table.shape()[0];
   m.vocabulary = d.family.sentences ? FindVocabulary(dir) : PlainVocabulary(folder);
   // a table may be padded with rows that no entry has

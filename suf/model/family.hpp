@@ -19,7 +19,7 @@ struct Preset {
 };
 
 // The end of a tensor's name, and the one that older exports have instead.
-struct Renamed {
+struct TensorRename {
   std::string_view name, older;
 };
 
@@ -32,7 +32,7 @@ struct Renamed {
 struct Family {
   const char* name;
   const char* prefix;
-  std::span<const Renamed> renamed;
+  std::span<const TensorRename> renamed;
   int min_tokens;
   bool sentences;
   std::span<const Preset> presets;
@@ -41,9 +41,9 @@ struct Family {
 
 std::span<const Family* const> Families();
 
-struct Model {
+struct LoadedModel {
   nn::Graph graph;  // not folded
-  nn::Weights weights;
+  nn::Checkpoint weights;
   int min_tokens = 1;
   Vocabulary vocabulary = {};        // file "": the directory has none
   int64_t longest = 0;               // the most tokens of a text that the files allow; 0: any number
@@ -56,6 +56,6 @@ nn::Graph ReadGraph(const std::filesystem::path& dir);
 // Reads a model with every tensor that the graph names, all finite. Leaves out other tensors. Throws like ReadGraph.
 // Throws likewise for a tensor that is missing, of another shape or type, or of a layer beyond the configuration's.
 // Throws if the vocabulary has more entries than the configuration.
-Model Load(const std::filesystem::path& dir);
+LoadedModel Load(const std::filesystem::path& dir);
 
 }  // namespace suf::model

@@ -17,7 +17,7 @@ using Rows = std::vector<Row>;
 
 // A tiny preset's shapes and tensors.
 struct Plain {
-  const nn::Weights& w;
+  const nn::Checkpoint& w;
   int layers = 2, heads = 4, serving = 4;
   double eps = 1e-5;
 
@@ -111,7 +111,7 @@ Rows Each(Rows x, F f) {
 }
 
 // Returns the mean of the last rows over its length. (d)
-inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 4, 1e-12};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -140,7 +140,7 @@ inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
 }
 
 // Returns the logits of the last token. (vocabulary)
-inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
+inline Row PlainGpt2(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -165,7 +165,7 @@ inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
 }
 
 // Returns the logits of the last token. (vocabulary)
-inline Row PlainLlama(const nn::Weights& w, std::span<const int32_t> ids) {
+inline Row PlainLlama(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 2, 1e-5};
   Rows x;
   for (int32_t id : ids) x.push_back(p.RowOf("model.embed_tokens.weight", size_t(id)));

@@ -74,7 +74,7 @@ TEST(Protocol, AnyRoleOnAnyBackend) {
         }
       }
   ASSERT_EQ(want->result[1].size(), 32u);
-  const std::vector<int64_t> y = nn::Simulator(c.plan, c.q).Run(ids).y;
+  const std::vector<int64_t> y = nn::PlanSimulator(c.plan, c.q).Run(ids).y;
   for (size_t i = 0; i < y.size(); ++i)
     EXPECT_EQ(ring::Signed(want->result[1][i], c.plan.For(5).ops.back()->ring), y[i]);
 }
@@ -272,12 +272,12 @@ TEST(Protocol, WindowsEightTimesTooNarrow) {
 
 // Returns a decoder whose channel 3 of the stream is 60 times the others, like trained models. The norms' gains for it
 // are small.
-Model Loud(const char* preset) {
-  Model m = RandomModel(preset, 7);
+LoadedModel Loud(const char* preset) {
+  LoadedModel m = RandomModel(preset, 7);
   const bool llama = preset == std::string("tiny-llama");
-  nn::Weights all;
+  nn::Checkpoint all;
   for (auto& [name, tensor] : m.weights.tensors()) {
-    nn::Weights::Tensor t = tensor;
+    nn::Checkpoint::CheckpointTensor t = tensor;
     const auto ends = [&, of = name](const char* what) { return of.ends_with(what); };
     const size_t d = 32, out = t.values.size() / d;
     if (llama ? ends("o_proj.weight") || ends("down_proj.weight") : false)

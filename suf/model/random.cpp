@@ -89,8 +89,8 @@ std::vector<std::string> LargeVocabulary(size_t size) {
 std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
   std::map<std::string, nn::Shape> out;
   for (const auto& n : graph.nodes())
-    if (const auto* m = n->As<nn::Map>(); m && m->key == "query_key")
-      for (const nn::Map::Term& t : m->terms) t.weight.Leaves(&out);
+    if (const auto* m = n->As<nn::LinearMap>(); m && m->key == "query_key")
+      for (const nn::LinearMap::MapTerm& t : m->terms) t.weight.Leaves(&out);
   return out;
 }
 

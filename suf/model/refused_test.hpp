@@ -24,7 +24,7 @@ struct Case {
 
 // Expects a refusal of `good` with each case's field changed.
 inline void ExpectRefused(const nlohmann::json& good, const std::vector<Case>& cases) {
-  const Folder folder;
+  const ModelFolder folder;
   for (const Case& c : cases) {
     nlohmann::json config = good;
     config[c.field] = c.value;

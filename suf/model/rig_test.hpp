@@ -29,7 +29,7 @@ inline std::string Replaced(std::string config, const std::string& name, const s
 }
 
 // Returns a random model of a preset's configuration, or of `config` derived from it.
-inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
+inline LoadedModel RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
   Preset p = FindPreset(preset);
   if (!config.empty()) p.config = config.c_str();
   return Written(p, seed);
@@ -37,11 +37,11 @@ inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::strin
 
 // A model with its plan for `longest` tokens and its quantised weights.
 struct Compiled {
-  Model model;
+  LoadedModel model;
   nn::Plan plan;
-  nn::Quantised q;
+  nn::QuantisedWeights q;
 };
-inline Compiled CompileFor(Model m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
+inline Compiled CompileFor(LoadedModel m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
   Compiled c{std::move(m), {}, {}};
   c.plan = SmallPlan(c.model, longest, policy, std::move(texts));
   c.q = nn::Quantise(c.model.weights, c.plan);
@@ -62,7 +62,7 @@ inline void ExpectSound(const pfss::Schedule& s) {
 }
 
 // Sets the inputs of P0, P1 and the dealer by ForInputs.
-inline void SetInputs(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, std::mt19937_64& rng,
+inline void SetInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, std::mt19937_64& rng,
                       run::Inputs* in) {
   ForInputs(plan, q, ids, rng,
             [&](int role, const std::string& name, const std::vector<uint64_t>& words) { in[role].Set(name, words); });
@@ -87,7 +87,7 @@ inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pf
 }
 
 // Runs the protocol under a B and masks of `serial`.
-inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
+inline Outcome RunProtocol(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, pfss::Backend& backend,
                            uint8_t serial) {
   const int n = int(ids.size());
   pfss::Trace t;
@@ -104,12 +104,12 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
 }
 
 // Compares protocol and specification, with every backend in turn. Returns the specification's report of every text.
-inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::Quantised& q,
+inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::QuantisedWeights& q,
                                                    const std::vector<Text>& texts,
                                                    const std::function<int(int n)>& flights) {
   exec::Pool pool(2);
   const auto every = backends::Every(pool);
-  const nn::Simulator simulator(plan, q);
+  const nn::PlanSimulator simulator(plan, q);
   std::vector<nn::Simulation> out;
   for (const Text& ids : texts) {
     const uint8_t serial = uint8_t(out.size() + 1);

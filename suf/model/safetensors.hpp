@@ -18,7 +18,7 @@ using Shape = std::vector<int64_t>;
 class Safetensors {
  public:
   // The dtype as the header spells it, the shape, and bytes [begin, end) of the file's data.
-  struct Tensor {
+  struct TensorEntry {
     std::string dtype;
     Shape shape;
     uint64_t begin = 0, end = 0;
@@ -28,7 +28,7 @@ class Safetensors {
   // each range. The ranges must cover the data exactly, with no hole and no overlap.
   explicit Safetensors(std::filesystem::path file);
 
-  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
   bool Has(const std::string& name) const { return tensors_.contains(name); }
   // Returns an F32, F16 or BF16 tensor, widened exactly, row-major. Refuses one that is missing, not of that shape or
   // not finite.
@@ -37,13 +37,13 @@ class Safetensors {
   std::vector<int64_t> Integers(const std::string& name, const Shape& shape);
 
  private:
-  const Tensor& Find(const std::string& name, const Shape& shape) const;
-  void Read(const Tensor& tensor, void* out);
+  const TensorEntry& Find(const std::string& name, const Shape& shape) const;
+  void Read(const TensorEntry& tensor, void* out);
 
   std::filesystem::path file_;
   std::ifstream in_;
   uint64_t data_ = 0;  // offset of the tensors' bytes
-  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, TensorEntry> tensors_;
 };
 
 // A tensor for WriteSafetensors: F32 or I64, row-major, with as many values as the shape says.

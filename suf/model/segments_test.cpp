@@ -122,7 +122,7 @@ TEST(Shift, ThatFailsIsNamedAndStaysExact) {
   for (int segments : {1, 15}) {
     Compiled c = Segmented("tiny", segments);
     const std::string bias = "shift.0.attention.bias";
-    nn::Weights::Tensor t = c.model.weights.tensors().at(bias);
+    nn::Checkpoint::CheckpointTensor t = c.model.weights.tensors().at(bias);
     int64_t head_dim = 0;
     for (auto& op : c.plan.classes[0].ops)
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) head_dim = s->head_dim;
@@ -138,7 +138,7 @@ TEST(Shift, ThatFailsIsNamedAndStaysExact) {
     const std::vector<Text> texts = Texts(5, 2, 5, 12);
     const std::vector<nn::Simulation> runs = ExpectSameWords(c.plan, c.q, texts, flights);
     for (size_t i = 0; i < runs.size(); ++i) {
-      EXPECT_EQ(nn::Simulator(c.plan, c.q).Run(texts[i]).y, runs[i].y);
+      EXPECT_EQ(nn::PlanSimulator(c.plan, c.q).Run(texts[i]).y, runs[i].y);
       std::set<std::string> named;
       for (const nn::Outside& o : runs[i].outside) {
         EXPECT_FALSE(o.hard) << nn::Sentence(o);
@@ -177,7 +177,7 @@ TEST_P(Segments, SegmentWithEveryPairOfChoicesInside) {
       ++serial;
       if (!traces.insert(t.digest()).second) continue;  // no operator has this choice
       const Outcome got = RunProtocol(plan, c.q, ids, *every[serial / 2 % every.size()], serial);
-      EXPECT_EQ(got.y, nn::Simulator(plan, c.q).Run(ids).y);
+      EXPECT_EQ(got.y, nn::PlanSimulator(plan, c.q).Run(ids).y);
       flights.insert(got.flights);
     }
   }

@@ -43,7 +43,7 @@ class Sentences : public ::testing::Test {
                     kMean = R"({"word_embedding_dimension": 32, "pooling_mode_cls_token": false,
     "pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": false, "pooling_mode_mean_sqrt_len_tokens": false})";
   const std::vector<std::string> kThree = {kOld + "Transformer", kOld + "Pooling", kOld + "Normalize"};
-  Folder folder_;
+  ModelFolder folder_;
 };
 
 TEST_F(Sentences, TheOneOrderOfModulesIsReadInEverySpelling) {
@@ -72,7 +72,7 @@ TEST_F(Sentences, TheModelMayLieInAFolderOfItsOwn) {
   Write("modules.json", R"([{"path": "0_Transformer", "name": "a", "type": "sentence_transformers.models.Transformer"},
       {"path": "mean", "name": "b", "type": "sentence_transformers.models.Pooling"}, {"path": "", "name": "c", "type": "sentence_transformers.models.Normalize"}])");
   // the third module's settings would be read from a config.json here, which does not exist
-  const Model m = Load(folder_.path());
+  const LoadedModel m = Load(folder_.path());
   EXPECT_EQ(m.weights.tensors().size(), tensors);
   EXPECT_EQ(m.vocabulary.file, folder_.path() / "0_Transformer" / "vocab.txt");
 }
@@ -201,7 +201,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
 
 TEST_F(Sentences, TheLongestTextIsWhatTheFilesSay) {
   const auto longest = [&] {
-    const Model m = Load(folder_.path());
+    const LoadedModel m = Load(folder_.path());
     return std::pair{m.longest, m.longest_said_by};
   };
   EXPECT_EQ(longest(), std::pair(int64_t{0}, std::string()));
@@ -236,7 +236,7 @@ TEST_F(Sentences, ATableMayHaveMoreRowsThanTheVocabularyHasEntries) {
 }
 
 TEST_F(Sentences, OlderNamesOfTensorsAreRead) {
-  const Model plain = Load(folder_.path());
+  const LoadedModel plain = Load(folder_.path());
   const auto older = [](std::string& name, Shape&, std::vector<float>&) {
     for (const auto& [now, then] : {std::pair<std::string, std::string>{"LayerNorm.weight", "LayerNorm.gamma"},
                                     {"LayerNorm.bias", "LayerNorm.beta"}})
@@ -245,7 +245,7 @@ TEST_F(Sentences, OlderNamesOfTensorsAreRead) {
     return true;
   };
   Rewrite(folder_.path() / "model.safetensors", older);
-  const Model renamed = Load(folder_.path());
+  const LoadedModel renamed = Load(folder_.path());
   for (auto& [name, t] : plain.weights.tensors()) EXPECT_EQ(t.values, renamed.weights.Get(name).values) << name;
   Rewrite(
       folder_.path() / "model.safetensors", [](std::string&, Shape&, std::vector<float>&) { return true; },
@@ -289,7 +289,7 @@ TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
 }
 
 TEST(Decoders, ModulesOfSentencesAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny-gpt2"), 1);
   EXPECT_EQ(Load(folder.path()).vocabulary.file, folder.path() / "vocab.txt");
   std::filesystem::rename(folder.path() / "vocab.txt", folder.path() / "tokenizer.json");  // only its digest is used

@@ -13,7 +13,7 @@
 namespace suf::model {
 
 // A fresh folder, removed with its content.
-class Folder {
+class ModelFolder {
  public:
   std::filesystem::path path() const { return scratch_.path; }
   std::filesystem::path Write(const std::string& name, const std::string& text) const {

@@ -42,7 +42,7 @@ TEST(Tiles, TheSameWords) {
       nn::Options policy;
       policy.Set("softmax", softmax), policy.Set("scores", softmax);
       const std::string config = Replaced(FindPreset("tiny").config, "num_hidden_layers", "2", std::to_string(layers));
-      Model model = RandomModel("tiny", 3, config);
+      LoadedModel model = RandomModel("tiny", 3, config);
       if (softmax == 1) model = Shifted(std::move(model), true);
       const Compiled c = CompileFor(std::move(model), kLongest, policy);
       std::vector<Text> texts;
@@ -73,13 +73,13 @@ TEST(Tiles, ShortTextsOfALongClass) {
 // With a pool of the first row, the other tile's values behind the last keys are never emitted.
 TEST(Tiles, ARowOfOneTile) {
   const Compiled c = CompileFor(RandomModel("tiny", 5), kLongest);
-  for (nn::Pool::Kind kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
+  for (nn::PoolRows::Kind kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
     nn::Plan plan = c.plan;
     for (nn::Class& one : plan.classes)
       for (nn::OperatorPtr& op : one.ops)
-        if (auto* pool = dynamic_cast<nn::Pool*>(op.get())) pool->kind = kind;
+        if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
     for (auto& n : plan.graph.nodes())
-      if (auto* pool = n->As<nn::Pool>()) pool->kind = kind;
+      if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
     const auto keys = [&](int tiles) {
       pfss::Trace t;
       nn::Build(t, InTiles(plan, tiles), kLongest);
@@ -98,7 +98,7 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
   for (int softmax : {0, 1}) {
     nn::Options policy;
     policy.Set("softmax", softmax), policy.Set("scores", softmax);
-    Model model = RandomModel("tiny", 3);
+    LoadedModel model = RandomModel("tiny", 3);
     if (softmax == 1) model = Shifted(std::move(model), true);
     const Compiled c = CompileFor(std::move(model), kLongest, policy);
     pfss::Trace t;
@@ -109,7 +109,7 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
     for (const pfss::Frame& f : s.frames()) {
       if (f.tick < 0) continue;
       std::set<bool> first;
-      for (const pfss::Part& part : f.parts) first.insert(pfss::Size(t.node(part.node).shape) % kFirst == 0);
+      for (const pfss::FrameField& part : f.parts) first.insert(pfss::Size(t.node(part.node).shape) % kFirst == 0);
       EXPECT_EQ(first.size(), 1u) << "P" << f.sender << " at tick " << f.tick;
       of_both += ++senders[f.tick] == 2;
     }
@@ -127,7 +127,7 @@ struct Rendezvous {
     bool receives = false, sends = false;
   } end[2];
 };
-class RendezvousLink : public run::Link {
+class RendezvousLink : public run::FrameLink {
  public:
   RendezvousLink(Rendezvous& r, int party) : r_(r), own_(r.end[party]), other_(r.end[1 - party]) {}
   void Send(int index, View payload, size_t bytes) override {
@@ -199,7 +199,7 @@ TEST(Tiles, NoPartyWaitsForRoom) {
     RendezvousLink link(r, int(p));
     const auto randomness = stream({p});
     try {
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
       keys.FeedFrom(key[p]);
       result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], keys, link});
     } catch (const Error& e) {
@@ -211,7 +211,7 @@ TEST(Tiles, NoPartyWaitsForRoom) {
   other.join();
   nn::Ints got;
   for (uint64_t v : result[1]) got.push_back(ring::Signed(v, plan.For(kLongest).ops.back()->ring));
-  EXPECT_EQ(got, nn::Simulator(plan, c.q).Run(ids).y);
+  EXPECT_EQ(got, nn::PlanSimulator(plan, c.q).Run(ids).y);
 }
 
 // One tile's turns add up, because the parties wait for each other. Two tiles take each machine's own work.

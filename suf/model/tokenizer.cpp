@@ -59,7 +59,7 @@ size_t Tokenizer::size() const { return rules_->size; }
 Ids Tokenizer::Encode(std::string_view text) const {
   const std::u32string points = Decode(text, "the text");
   Ids ids = {rules_->begin};
-  for (const AddedTokens::Piece& piece : rules_->raw.Split(points)) {
+  for (const AddedTokens::TextPart& piece : rules_->raw.Split(points)) {
     if (piece.id)
       ids.push_back(*piece.id);
     else
@@ -72,7 +72,7 @@ Ids Tokenizer::Encode(std::string_view text) const {
 }
 
 void Tokenizer::Rules::EncodePlain(std::u32string_view normalised_text, Ids* ids) const {
-  for (const AddedTokens::Piece& piece : normalised.Split(normalised_text)) {
+  for (const AddedTokens::TextPart& piece : normalised.Split(normalised_text)) {
     if (piece.id) ids->push_back(*piece.id);
     for (const std::u32string& word : Words(piece.text)) EncodeWord(word, ids);
   }

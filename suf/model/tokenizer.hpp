@@ -13,7 +13,7 @@
 namespace suf::model {
 
 // The ids of a text's tokens, as secret as the text.
-using Ids = Wiped<int32_t>;
+using Ids = WipedVector<int32_t>;
 
 // A vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
 class Tokenizer {

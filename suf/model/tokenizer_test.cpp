@@ -132,7 +132,7 @@ TEST(Tokenizer, AddedTokensThatNormaliseToOneAreRefused) {
 }
 
 TEST(Tokenizer, APointerOrAPageIsNamed) {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 231508\n";
   ExpectSentence([&] { (void)Tokenizer::Load(folder.Write("vocab.txt", pointer)); },
                  "vocab.txt is a git-lfs pointer, not the file itself; fetch it with git lfs pull");
@@ -188,7 +188,7 @@ TEST(Tokenizer, LengthIsCheckedOrCut) {
 }
 
 TEST(Tokenizer, BadVocabulariesAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   const auto file = folder.path() / "vocab.txt";
   const std::string good = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   const std::pair<std::string, std::string> cases[] = {

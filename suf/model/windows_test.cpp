@@ -23,7 +23,7 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
   std::array<std::unique_ptr<store::KeySource>, 2> keys;
   for (int p : {0, 1})
     keys[size_t(p)] = std::make_unique<store::KeySource>(
-        std::make_shared<const store::Layout>(run::LayoutOf(job.schedule, p)), job.window);
+        std::make_shared<const store::BodyLayout>(run::LayoutOf(job.schedule, p)), job.window);
   std::array<std::vector<uint64_t>, 2> result;
   std::array<std::exception_ptr, 3> error;
   const auto dealer = [&] {
@@ -139,11 +139,11 @@ TEST(Windows, OfSectionsOfAnyLengthIsNotAByteMore) {
 TEST(Windows, OfFunctions) {
   gates::Rig g;
   auto z = g.Give(gates::Some(-(1 << 11), (1 << 11) - 1, 6000), 12);
-  const compiler::Compiled lines =
+  const compiler::CompiledFunction lines =
       compiler::Compile(func::Uniform("lines", 7, gates::Ints(8, 2), gates::Ints(8, 1), 64));
   using enum compiler::Kind;
   for (compiler::Kind kind : {kStepDcf, kWindowLut, kStepDcf, kWindowLut, kStepDcf}) {
-    const gates::Function gate{lines, {kind}, gates::SignedEntry(12, 2), 12};
+    const gates::FunctionGate gate{lines, {kind}, gates::SignedEntry(12, 2), 12};
     z = g.t.open(compiler::Settle(g.t, gate.Build(g.t, z)), "y");
   }
   (void)g.Run(-pfss::Sh(z.s) + z.hat);

@@ -185,7 +185,7 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
 }
 
 // Ends the session unless the frame, which is no refusal, is the next one and of one of these kinds.
-void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
+void Channel::CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b) {
   if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
     EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
                " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
@@ -194,7 +194,7 @@ void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
 std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   SUF_CHECK(posted_.empty());
   if (over_) Gone();
-  Frame f = Take(std::max(limit, sizeof(Refusal)));
+  ReceivedFrame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
   CheckDue(f, a, b);
@@ -215,10 +215,10 @@ std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
   return {kind, std::move(payload)};
 }
 
-std::optional<Channel::Frame> Channel::Fill(size_t) {
-  Posted& p = posted_.front();
+std::optional<Channel::ReceivedFrame> Channel::Fill(size_t) {
+  PostedFrame& p = posted_.front();
   if (p.whole) return std::nullopt;
-  Frame f = Take(std::max(p.room.size(), sizeof(Refusal)));
+  ReceivedFrame f = Take(std::max(p.room.size(), sizeof(Refusal)));
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());
   p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
@@ -228,15 +228,15 @@ std::optional<Channel::Frame> Channel::Fill(size_t) {
 void Channel::RecvUpTo(size_t bytes) {
   SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
   if (over_) Gone();
-  const Posted& p = posted_.front();
-  if (const std::optional<Frame> f = Fill(bytes)) {
+  const PostedFrame& p = posted_.front();
+  if (const std::optional<ReceivedFrame> f = Fill(bytes)) {
     ThrowIfRefusal(*f);
     CheckDue(*f, p.kind, p.kind);
     WrongLength(f->kind, f->payload.size(), p.room.size());
   }
   if (p.filled) CheckDue({p.kind, p.sequence, {}}, p.kind, p.kind);
   if (bytes < p.room.size()) return;
-  const Posted done = p;
+  const PostedFrame done = p;
   posted_.pop_front();
   CheckDue({done.kind, done.sequence, {}}, done.kind, done.kind);
   ++next_received_;
@@ -271,7 +271,7 @@ void Channel::Refuse(Refusal code) noexcept {
   timeout_ = before;
 }
 
-void Channel::ThrowIfRefusal(const Frame& f) {
+void Channel::ThrowIfRefusal(const ReceivedFrame& f) {
   if (f.kind != kRefuse) return;
   over_ = true;
   throw Refused(peer_.role, f.payload.size() == sizeof(uint16_t) ? Reader(f.payload, "a refusal").Get<uint16_t>() : 0,
@@ -301,7 +301,7 @@ class QueueChannel final : public Channel {
   struct Shared {
     std::mutex m;
     std::condition_variable changed;
-    std::deque<Frame> queue[2];        // queue[i] leads to end i
+    std::deque<ReceivedFrame> queue[2];        // queue[i] leads to end i
     std::atomic<size_t> waiting[2]{};  // frames in each queue, for polling
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
@@ -324,13 +324,13 @@ class QueueChannel final : public Channel {
  private:
   void Put(View header, View payload) override {
     Reader r(header, "a frame header");
-    Frame f;
+    ReceivedFrame f;
     (void)r.Get<uint32_t>();
     f.kind = r.Get<uint16_t>(), f.sequence = r.Get<uint16_t>();
     f.payload.assign(payload.begin(), payload.end());
     std::unique_lock lock(s_->m);
     if (!s_->open[1 - end_]) {
-      for (const Frame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
+      for (const ReceivedFrame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
       lock.unlock();
       Gone();
     }
@@ -339,7 +339,7 @@ class QueueChannel final : public Channel {
     s_->changed.notify_all();
   }
 
-  Frame Take(size_t) override {
+  ReceivedFrame Take(size_t) override {
     std::unique_lock lock(s_->m, std::defer_lock);
     auto& q = s_->queue[end_];
     const auto there = [&] { return s_->waiting[end_].load() > 0; };
@@ -352,7 +352,7 @@ class QueueChannel final : public Channel {
       Silent("hear from it");
     }
     if (q.empty()) Gone();
-    Frame f = std::move(q.front());
+    ReceivedFrame f = std::move(q.front());
     q.pop_front();
     s_->waiting[end_].fetch_sub(1);
     return f;

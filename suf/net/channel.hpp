@@ -183,32 +183,32 @@ class Channel {
     } book{waited_};
     return f();
   }
-  struct Frame {
+  struct ReceivedFrame {
     uint16_t kind = 0, sequence = 0;
     Bytes payload;
   };
   // Sends a whole frame, all of which is on its way on return.
   virtual void Put(View header, View payload) = 0;
   // Returns the next frame. If it is larger than `limit`, throws as early as possible.
-  virtual Frame Take(size_t limit) = 0;
+  virtual ReceivedFrame Take(size_t limit) = 0;
   // Sends payload bytes [from, to) of a frame; the header goes with the first. They are on their way when this returns,
   // or when Leave does. A transport that sends only whole frames sends it with the last bytes.
   virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
     if (to == payload.size()) Put(header, payload);
   }
   // A due frame and its buffer.
-  struct Posted {
+  struct PostedFrame {
     uint16_t kind = 0, sequence = 0;  // as due, until its header arrived
     std::span<uint8_t> room;
     size_t filled = 0;
     bool whole = false;
-    bool Is(const Frame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
+    bool Is(const ReceivedFrame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
   };
-  std::deque<Posted> posted_;
+  std::deque<PostedFrame> posted_;
   // Waits until `bytes` bytes of the oldest posted frame are in its buffer. Returns another frame if one is found in
   // its place. Sets the posted frame's sequence when its header arrives.
-  virtual std::optional<Frame> Fill(size_t bytes);
-  virtual void Posting(const Posted&) {}
+  virtual std::optional<ReceivedFrame> Fill(size_t bytes);
+  virtual void Posting(const PostedFrame&) {}
   // Waits until this memory, which was passed to PutUpTo, is no longer read. Memory passed later may still be on its
   // way. If the memory cannot be sent, the next call reports it.
   virtual void Leave(View /*memory*/) noexcept {}
@@ -216,12 +216,12 @@ class Channel {
   // discarded.
   virtual void Linger() noexcept {}
   // Whether this frame, the first one not yet received, means for PeerGone that the peer is gone.
-  static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
+  static bool GoneBy(const ReceivedFrame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
   // Protected operations of another channel, for a channel that wraps it.
   struct Under {
     Channel& ch;
     void Put(View header, View payload) { ch.Put(header, payload); }
-    Frame Take(size_t limit) { return ch.Take(limit); }
+    ReceivedFrame Take(size_t limit) { return ch.Take(limit); }
     void Linger() noexcept { ch.Linger(); }
   };
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
@@ -234,11 +234,11 @@ class Channel {
   // Replaces the exporter by one that binds other connections to this one.
   void Bind(const Hash& exporter) { exporter_ = exporter; }
   // Throws the error of a refusal if the frame is one.
-  void ThrowIfRefusal(const Frame& f);
+  void ThrowIfRefusal(const ReceivedFrame& f);
 
  private:
   std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
-  void CheckDue(const Frame& f, uint16_t a, uint16_t b);
+  void CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b);
   // Counts, records and hashes a frame. `stays` says that the payload stays in place until Release.
   void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 

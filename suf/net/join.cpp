@@ -61,14 +61,14 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
     std::vector<std::string> seats;
   } entry{*this, l, name, {}};
   for (int i = 1; i < streams; ++i) seats_.insert(entry.seats.emplace_back(SeatName(first, i)));
-  std::vector<Seat>& seats = waiting_.emplace(name, Waiting{&first, {}}).first->second.seats;
+  std::vector<JoinSeat>& seats = waiting_.emplace(name, WaitingPeer{&first, {}}).first->second.seats;
   seats.resize(size_t(streams - 1));
   changed_.notify_all();
   const auto missing = [&] {
-    return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
+    return std::count_if(seats.begin(), seats.end(), [](const JoinSeat& s) { return !s.side.pipe; });
   };
   // a peer that was promised all its seats continues on the first connection before we have the last pipe
-  const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; }); };
+  const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const JoinSeat& s) { return s.taken; }); };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
     l.unlock();
@@ -78,7 +78,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   }
   const auto left = missing();
   std::vector<TlsChannel::Side> sides;
-  for (Seat& s : seats) sides.push_back(std::move(s.side));
+  for (JoinSeat& s : seats) sides.push_back(std::move(s.side));
   l.unlock();
   if (left)
     EndSession(first, Refusal::kStream, Cause::kPeer, first.peer_title(), " opened ", streams - 1 - left, " of ",
@@ -98,7 +98,7 @@ size_t Lobby::missing() const {
   size_t sum = 0;
   for (const auto& [name, waiting] : waiting_)
     sum +=
-        size_t(std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const Seat& s) { return !s.side.pipe; }));
+        size_t(std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const JoinSeat& s) { return !s.side.pipe; }));
   return sum;
 }
 
@@ -111,7 +111,7 @@ void Lobby::TakeIn(TlsChannel& side) {
   std::unique_lock l(m_);
   // our end of the session's first handshake may still be running
   changed_.wait_for(l, kPatience, [&] { return waiting_.contains(name); });
-  const auto seat = [&]() -> Seat* {
+  const auto seat = [&]() -> JoinSeat* {
     const auto found = waiting_.find(name);
     if (found == waiting_.end() || index < 1 || index > found->second.seats.size()) return nullptr;
     return &found->second.seats[index - 1u];
@@ -130,11 +130,11 @@ void Lobby::TakeIn(TlsChannel& side) {
     taken.pipe = side.Hand();
   } catch (...) {
     l.lock();
-    if (Seat* s = seat()) s->taken = false;
+    if (JoinSeat* s = seat()) s->taken = false;
     throw;
   }
   l.lock();
-  if (Seat* s = seat()) s->side = std::move(taken);
+  if (JoinSeat* s = seat()) s->side = std::move(taken);
   changed_.notify_all();
 }
 

@@ -33,17 +33,17 @@ class Lobby {
   size_t missing() const;
 
  private:
-  struct Seat {
+  struct JoinSeat {
     bool taken = false;
     TlsChannel::Side side;  // has a pipe once it arrived
   };
-  struct Waiting {
+  struct WaitingPeer {
     const Channel* first;
-    std::vector<Seat> seats;
+    std::vector<JoinSeat> seats;
   };
   mutable std::mutex m_;
   std::condition_variable changed_;
-  std::map<Hash, Waiting> waiting_;
+  std::map<Hash, WaitingPeer> waiting_;
   std::set<std::string> seats_;  // names of seats that no greeting has used yet
 };
 

@@ -10,7 +10,7 @@ namespace suf::net {
 
 size_t Share::QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const {
   for (size_t room = kBurst; room && at < to && !*error;) {
-    const Piece p = At(at, payload.size());
+    const FrameSlice p = At(at, payload.size());
     const size_t n = std::min({p.bytes, to - at, room});
     pipe.Queue(payload.subspan(p.place, n), error);
     at += n, room -= n;
@@ -120,7 +120,7 @@ std::error_code Stream::failed() {
 }
 
 // Sends as much of our share as the socket takes now. Returns whether anything moved.
-bool Stream::Write(Outgoing& o, std::error_code* error) {
+bool Stream::Write(OutgoingFrame& o, std::error_code* error) {
   bool moved = false;
   while (!*error) {
     if (!pipe_->queued()) {
@@ -138,11 +138,11 @@ bool Stream::Write(Outgoing& o, std::error_code* error) {
 }
 
 // Reads the bytes of our share that have arrived, at most one burst. Returns whether anything moved.
-bool Stream::Read(Incoming& i, std::error_code* error) {
+bool Stream::Read(IncomingFrame& i, std::error_code* error) {
   const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
   while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {
     const bool heading = i.headed < kHeader;
-    const Share::Piece p = share_.At(i.at, i.room.size());
+    const Share::FrameSlice p = share_.At(i.at, i.room.size());
     const size_t n =
         pipe_->Read(heading ? std::span(i.header).subspan(i.headed) : i.room.subspan(p.place, p.bytes), error);
     if (!n) break;
@@ -157,9 +157,9 @@ void Stream::Loop() {
   while (!over_ && !error_) {
     // the oldest of each direction; others may be added behind it
     const uint64_t asked = asked_;
-    std::optional<Outgoing> o;
+    std::optional<OutgoingFrame> o;
     if (!out_.empty()) o = out_.front();
-    std::optional<Incoming> i;
+    std::optional<IncomingFrame> i;
     if (reading_ < in_.size()) i = in_[reading_];
     std::error_code error;
     busy_ = true;

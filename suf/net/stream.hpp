@@ -28,12 +28,12 @@ struct Share {
     return std::clamp((length + count * kGrain - 1) / (count * kGrain) * kGrain, kLeast, kBlock);
   }
   // A piece of this connection's share without gaps: its place in the frame, and its bytes.
-  struct Piece {
+  struct FrameSlice {
     size_t place, bytes;
   };
   // Returns the piece that begins at byte `at` of this connection's share. At the end of the share, its place is the
   // frame's length.
-  Piece At(size_t at, size_t length) const {
+  FrameSlice At(size_t at, size_t length) const {
     if (!count) return {length, 0};
     const size_t block = Block(length), place = (at / block * count + index) * block + at % block;
     if (place >= length) return {length, 0};
@@ -88,13 +88,13 @@ class Stream {
   static constexpr size_t kHeader = 8 + 4;
   using Header = std::array<uint8_t, kHeader>;
   Header HeaderOf(View frame) const;
-  struct Outgoing {
+  struct OutgoingFrame {
     Header header;
     View payload;
     size_t at, to;  // positions in our share
     bool begins;
   };
-  struct Incoming {
+  struct IncomingFrame {
     Header due, header;
     std::span<uint8_t> room;
     size_t headed = 0, at = 0;  // bytes that arrived: of the header, of our share
@@ -103,8 +103,8 @@ class Stream {
   void Begin();
   void Wake();
   void Loop();
-  bool Write(Outgoing& o, std::error_code* error);
-  bool Read(Incoming& i, std::error_code* error);
+  bool Write(OutgoingFrame& o, std::error_code* error);
+  bool Read(IncomingFrame& i, std::error_code* error);
   void Tell();
 
   const std::shared_ptr<Pipe> pipe_;
@@ -112,8 +112,8 @@ class Stream {
   Fd wake_;
   std::mutex m_;
   std::condition_variable changed_;
-  std::deque<Outgoing> out_;
-  std::deque<Incoming> in_;
+  std::deque<OutgoingFrame> out_;
+  std::deque<IncomingFrame> in_;
   // Index into in_: the frames before it have arrived.
   size_t reading_ = 0;
   // Published under the lock, read without it: the frames that leave. For the oldest incoming frame whose header

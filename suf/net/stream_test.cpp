@@ -25,7 +25,7 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
         for (size_t index = 0; index < count; ++index) {
           const Share share{index, count};
           size_t at = 0, before = 0;
-          for (Share::Piece p = share.At(at, length); p.bytes; p = share.At(at, length)) {
+          for (Share::FrameSlice p = share.At(at, length); p.bytes; p = share.At(at, length)) {
             ASSERT_GE(p.place, before);
             ASSERT_EQ(share.Bytes(p.place, length), at);
             for (size_t i = 0; i < p.bytes; ++i) ASSERT_FALSE(std::exchange(seen[p.place + i], 1));
@@ -40,11 +40,11 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
 }
 
 // A listener of the dealer whose sessions go over up to `streams` connections.
-struct Streams : Server {
+struct Streams : TestServer {
   Streams(int streams, std::function<void(Channel&)> session, Millis timeout = kAmple)
-      : Server(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
+      : TestServer(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
 };
-std::unique_ptr<Channel> Call(const Server& s, int streams, Millis timeout = kAmple) {
+std::unique_ptr<Channel> Call(const TestServer& s, int streams, Millis timeout = kAmple) {
   return Dial(Certs::Of(Role::kData), s.address(), Role::kDealer, timeout, {}, streams);
 }
 
@@ -265,7 +265,7 @@ TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
 }
 
 // Opens a connection that requests to become a stream, by arbitrary bytes.
-std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
+std::unique_ptr<Channel> Joining(const TestServer& s, Role role, View ask) {
   auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
   link->Join(std::string(32, '0'));
   auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");

@@ -29,7 +29,7 @@ bool TlsChannel::PeerGone(size_t due) {
 size_t TlsChannel::held() const {
   size_t sum = frame_.payload.capacity();
   for (const Bytes& b : blocks_) sum += b.capacity();
-  for (const Frame& f : inbox_) sum += f.payload.capacity() + kFrameCost;
+  for (const ReceivedFrame& f : inbox_) sum += f.payload.capacity() + kFrameCost;
   return sum;
 }
 
@@ -70,7 +70,7 @@ bool TlsChannel::Spreads(uint16_t kind, size_t bytes) const {
   return !streams_.empty() && bytes > kSpread && (kind == kChunk || kind >= kFirstRun);
 }
 
-void TlsChannel::Posting(const Posted& p) {
+void TlsChannel::Posting(const PostedFrame& p) {
   if (!Spreads(p.kind, p.room.size())) return;
   for (const auto& s : streams_) s->Expect(EncodeHeader(p.room.size(), p.kind, p.sequence), p.room);
 }
@@ -237,17 +237,17 @@ void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   }
 }
 
-Channel::Frame TlsChannel::Take(size_t limit) {
+Channel::ReceivedFrame TlsChannel::Take(size_t limit) {
   Await(One(limit), [&] { return !inbox_.empty(); });
-  Frame f = std::move(inbox_.front());
+  ReceivedFrame f = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= f.payload.size();
   return f;
 }
 
-std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
+std::optional<Channel::ReceivedFrame> TlsChannel::Fill(size_t bytes) {
   const Forgetting forgetting(*this);
-  Posted& p = posted_.front();
+  PostedFrame& p = posted_.front();
   const bool all = bytes == p.room.size();
   Await(One(std::max(p.room.size(), sizeof(Refusal))),
         [&] { return p.whole || (!all && p.filled >= bytes) || !inbox_.empty(); });
@@ -258,7 +258,7 @@ std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
       for (const auto& s : streams_) s->Took();
     return std::nullopt;
   }
-  Frame f = Take(0);  // it has arrived
+  ReceivedFrame f = Take(0);  // it has arrived
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it arrived before its buffer was posted
   p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
@@ -293,9 +293,9 @@ void TlsChannel::ThrowIfTls(const Ec& ec) {
 
 // Returns the posted frame that is due next. Returns null if none is posted, all have arrived, or another frame came
 // before.
-Channel::Posted* TlsChannel::NextPosted() {
+Channel::PostedFrame* TlsChannel::NextPosted() {
   if (!inbox_.empty()) return nullptr;
-  const auto next = std::find_if(posted_.begin(), posted_.end(), [](const Posted& p) { return !p.whole; });
+  const auto next = std::find_if(posted_.begin(), posted_.end(), [](const PostedFrame& p) { return !p.whole; });
   return next == posted_.end() ? nullptr : &*next;
 }
 
@@ -363,7 +363,7 @@ void TlsChannel::Parse(const Window& w) {
 // Whether the frame that is arriving is the posted one that is due. If so, its bytes go into that buffer.
 bool TlsChannel::Match() {
   if (target_) return true;
-  Posted* p = NextPosted();
+  PostedFrame* p = NextPosted();
   if (!p || p->kind != frame_.kind || p->room.size() != length_) return false;
   target_ = p, p->sequence = frame_.sequence;
   if (spread_) length_ = share_.Bytes(length_);
@@ -373,7 +373,7 @@ bool TlsChannel::Match() {
 // Returns the memory for the next bytes of the payload: in the posted buffer, or in a block.
 std::span<uint8_t> TlsChannel::Room() {
   if (target_ && spread_) {
-    const Share::Piece p = share_.At(filled_, target_->room.size());
+    const Share::FrameSlice p = share_.At(filled_, target_->room.size());
     return target_->room.subspan(p.place, p.bytes);
   }
   if (target_) return target_->room.subspan(filled_);
@@ -398,7 +398,7 @@ void TlsChannel::Filled(size_t bytes) {
 
 void TlsChannel::Finish() {
   have_header_ = false;
-  if (Posted* p = std::exchange(target_, nullptr)) return void(p->whole = true);
+  if (PostedFrame* p = std::exchange(target_, nullptr)) return void(p->whole = true);
   Bytes& b = frame_.payload;
   if (!blocks_.empty()) {
     blocks_.push_back(std::exchange(b, {}));

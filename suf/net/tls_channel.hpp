@@ -54,9 +54,9 @@ class TlsChannel final : public Channel {
   void Put(View header, View payload) override;
   void PutUpTo(View header, View payload, size_t from, size_t to) override;
   void PutWhole(View header, View payload, size_t from, size_t to, std::error_code* error);
-  Frame Take(size_t limit) override;
-  std::optional<Frame> Fill(size_t bytes) override;
-  void Posting(const Posted& p) override;
+  ReceivedFrame Take(size_t limit) override;
+  std::optional<ReceivedFrame> Fill(size_t bytes) override;
+  void Posting(const PostedFrame& p) override;
   void Leave(View memory) noexcept override;
   void Linger() noexcept override;
   std::error_code Flush();
@@ -74,7 +74,7 @@ class TlsChannel final : public Channel {
   class Forgetting;
   template <class F>
   void AwaitStreams(const char* doing, F&& done);
-  Posted* NextPosted();
+  PostedFrame* NextPosted();
   std::span<uint8_t> Room();
   void Await(const Window& w, const std::function<bool()>& here);
   void Filled(size_t bytes);
@@ -91,16 +91,16 @@ class TlsChannel final : public Channel {
   // Whether frame_ is arriving. It has length_ bytes, of which before_ are in blocks_ and filled_ in its payload or in
   // target_.
   bool have_header_ = false;
-  Posted* target_ = nullptr;  // the posted frame that is arriving
+  PostedFrame* target_ = nullptr;  // the posted frame that is arriving
   bool spread_ = false;       // it goes over all streams; without a target none of it is read
-  Frame frame_;
+  ReceivedFrame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
   size_t block_ = kStrangerBlock;
   uint64_t bytes_read_ = 0;
   std::error_code read_error_;
   bool lingers_ = false;
-  std::deque<Frame> inbox_;
+  std::deque<ReceivedFrame> inbox_;
   size_t inbox_bytes_ = 0;  // of the payloads
 };
 

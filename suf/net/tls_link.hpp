@@ -71,7 +71,7 @@ class TlsLink final : public Pipe {
   }
 
  private:
-  struct Free {
+  struct SslDeleter {
     void operator()(SSL* s) const { SSL_free(s); }
   };
   static BIO_METHOD* Method();
@@ -79,7 +79,7 @@ class TlsLink final : public Pipe {
 
   Credentials own_;
   Fd fd_;
-  std::unique_ptr<SSL, Free> ssl_;
+  std::unique_ptr<SSL, SslDeleter> ssl_;
   Bytes out_;  // encrypted records that have not left yet
   size_t sent_ = 0;
   int strays_ = 0;

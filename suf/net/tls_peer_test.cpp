@@ -31,7 +31,7 @@ TEST(Tls, NobodyThere) {
 }
 
 TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
-  Server server(Echo, kQuick);
+  TestServer server(Echo, kQuick);
   const Fd silent = Connected(server);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("served"));
@@ -54,21 +54,21 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
 }
 
 TEST(Tls, ASilentPeerIsNamedAfterTheTimeOut) {
-  Server server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
+  TestServer server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 1 s"));
 }
 
 TEST(Tls, APeerThatDoesNotReadAndOneThatLeavesMidFrameAreNamed) {
   std::promise<void> left;
-  Server server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
+  TestServer server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 1 s while we waited to send to it"));
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
 }
 
 TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
-  Server server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
+  TestServer server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer", [&] {
     ch->Send(kFirstRun, Bytes(100 << 20));
@@ -78,7 +78,7 @@ TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
 }
 
 TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
-  Server server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
+  TestServer server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] {
     for (int i = 0; i < 100; ++i) ch->Send(kFirstRun, Bytes(1 << 20));
@@ -98,7 +98,7 @@ bool Within(Millis patience, const std::function<bool()>& f) {
 TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   std::promise<bool> alive, gone;
   std::promise<void> go;
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     alive.set_value(ch.PeerGone());
     go.get_future().wait();
     gone.set_value(Within(kAmple, [&] { return ch.PeerGone(); }));
@@ -112,11 +112,11 @@ TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
 
 // A client of the role `data` that writes arbitrary bytes into its TLS connection and waits for nothing.
 struct Raw {
-  explicit Raw(const Server& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
+  explicit Raw(const TestServer& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
     std::error_code ec;
     EXPECT_TRUE(link->Handshake(false, std::chrono::steady_clock::now() + kAmple, &ec) && !ec) << ec.message();
   }
-  static Fd To(const Server& server) {
+  static Fd To(const TestServer& server) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in a{};
     a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -145,7 +145,7 @@ size_t HeldBy(Channel& ch) { return dynamic_cast<TlsChannel&>(ch).held(); }
 
 TEST(Tls, AHeaderTakesNoMemoryForWhatItAnnounces) {
   std::promise<size_t> held;
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     ch.set_timeout(kBrief);
     EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
     held.set_value(HeldBy(ch));
@@ -161,7 +161,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
   for (uint32_t length : {0u, 1u, 64u, 65u, 8192u, 1u << 20}) {
     std::promise<void> gone, over;
     std::promise<size_t> held;
-    Server server([&](Channel& ch) {
+    TestServer server([&](Channel& ch) {
       EXPECT_EQ(Within(length > 64 ? kAmple : kBrief, [&] { return ch.PeerGone(kControlFrame); }), length > 64)
           << length;
       EXPECT_TRUE(Within(kAmple, [&] { return ch.PeerGone(0); })) << length;
@@ -224,7 +224,7 @@ TEST(Tls, AStopFromAnotherThreadEndsDialingAndWaiting) {
     ASSERT_EQ(getsockname(deaf, reinterpret_cast<sockaddr*>(&at), &size), 0);
     std::stop_source stop;
     std::promise<void> there, leave;
-    Server server([&](Channel&) { leave.get_future().wait(); });
+    TestServer server([&](Channel&) { leave.get_future().wait(); });
     Address where = dialed ? server.address() : Address{"127.0.0.1", ntohs(at.sin_port)};
     auto waiting = std::async(std::launch::async, [&] {
       if (!dialed) there.set_value();

@@ -59,11 +59,11 @@ AnyWire Later(const AnyWire& w, int ticks) {
 }
 
 // Whether a wire has this ring and shape, in a form that serves readers of `form`.
-bool Lies(const AnyWire& w, Form form, int ring, const Shape& shape) {
+bool Lies(const AnyWire& w, OperandForm form, int ring, const Shape& shape) {
   if (const auto* s = std::get_if<Summands>(&w)) return s->ring == ring && s->shape == shape;
   const bool both = std::holds_alternative<SharedWire<kPub>>(w);
-  const bool serves = form == Form::kOpen  ? both || std::holds_alternative<Wire<kPub>>(w)
-                      : form == Form::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
+  const bool serves = form == OperandForm::kOpen  ? both || std::holds_alternative<Wire<kPub>>(w)
+                      : form == OperandForm::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
                                            : both;
   return serves && RingBits(w) == ring && ShapeOf(w) == shape;
 }
@@ -76,7 +76,7 @@ class Builder {
     if (parts_.size() > 1) FindNeeded();
   }
 
-  Tiles Node(const nn::Node& node, std::span<const Tiles* const> in) {
+  Tiles Node(const nn::GraphNode& node, std::span<const Tiles* const> in) {
     const Operator& op = OpOf(node);
     if (op.unused) return {};
     t_.scope(node.scope);
@@ -94,16 +94,16 @@ class Builder {
     int from, count;
   };
 
-  const Operator& OpOf(const nn::Node& n) const { return *c_.ops[size_t(n.index)]; }
-  bool Last(const nn::Node& n) const { return &n == plan_.graph.nodes().back().get(); }
+  const Operator& OpOf(const nn::GraphNode& n) const { return *c_.ops[size_t(n.index)]; }
+  bool Last(const nn::GraphNode& n) const { return &n == plan_.graph.nodes().back().get(); }
   // Returns the rows of an input that are read. The result is one wire.
-  TakenRows Takes(const nn::Node& n, size_t k) const {
+  TakenRows Takes(const nn::GraphNode& n, size_t k) const {
     const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
     return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
   }
   // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
-  bool Meets(const nn::Node& n) const {
-    return OpOf(n).Gives() == Layout::kPairs && OpOf(*n.in[0]).Gives() == Layout::kRows;
+  bool Meets(const nn::GraphNode& n) const {
+    return OpOf(n).Gives() == RowLayout::kPairs && OpOf(*n.in[0]).Gives() == RowLayout::kRows;
   }
 
   // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
@@ -111,7 +111,7 @@ class Builder {
     needed_.assign(plan_.graph.size(), {false, false});
     needed_.back() = {true, true};
     for (size_t i = plan_.graph.size(); i-- > 0;) {
-      const nn::Node& n = plan_.graph.node(i);
+      const nn::GraphNode& n = plan_.graph.node(i);
       if (OpOf(n).unused) continue;
       for (size_t k = 0; k < n.in.size(); ++k) {
         if (!OpOf(n).Uses(int(k))) continue;
@@ -125,7 +125,7 @@ class Builder {
   }
 
   // Builds a tile's rows, or (tile -1) all rows of a text or its one row.
-  AnyWire Build(const nn::Node& node, std::span<const Tiles* const> in, Rows rows, int tile) {
+  AnyWire Build(const nn::GraphNode& node, std::span<const Tiles* const> in, Rows rows, int tile) {
     const Operator& op = OpOf(node);
     std::vector<AnyWire> x, behind;
     for (size_t k = 0; k < in.size(); ++k) {
@@ -150,12 +150,12 @@ class Builder {
     Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, rows.from, rows.count};
     if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
     if (&c_ != &plan_.classes[0])
-      for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
+      for (const WeightSlot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return Built(node, e, x);
   }
   // Builds a node and checks the promises that Check made to its readers. A broken promise refuses the plan, because
   // another party may have written it.
-  AnyWire Built(const nn::Node& node, const Emission& e, std::span<const AnyWire> x) const {
+  AnyWire Built(const nn::GraphNode& node, const Emission& e, std::span<const AnyWire> x) const {
     const Operator& op = OpOf(node);
     const std::string where = Str("nodes[", node.index, "] (", Graph::Where(node), ")");
     try {
@@ -173,13 +173,13 @@ class Builder {
   // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
     const int64_t rows = op.one_row ? 1 : e.rows;
-    if (op.Gives() == Layout::kPairs || (op.Gives() == Layout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
-    if (op.Gives() == Layout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
+    if (op.Gives() == RowLayout::kPairs || (op.Gives() == RowLayout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
+    if (op.Gives() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
     if (op.heads) return {op.heads, rows, op.dim / op.heads};
     return {rows, op.dim};
   }
   // Joins both tiles of a node to one wire, once.
-  AnyWire Whole(const nn::Node& node, const Tiles& x) {
+  AnyWire Whole(const nn::GraphNode& node, const Tiles& x) {
     auto [at, fresh] = whole_.try_emplace(node.index);
     if (fresh) at->second = Joined(x);
     return at->second;
@@ -202,7 +202,7 @@ Unbuilt::Unbuilt(const std::string& where, const std::string& why)
 
 void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
   Builder b(t, plan, n, variant);
-  Forward<Tiles>(plan.graph, [&](const Node& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
+  Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
   t.close();
 }
 

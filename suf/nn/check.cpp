@@ -7,9 +7,9 @@
 
 namespace suf::nn {
 
-Edges EdgesOf(const Node& n, const Ops& ops) {
+Edges EdgesOf(const GraphNode& n, const Ops& ops) {
   Edges in;
-  for (const Node* x : n.in) {
+  for (const GraphNode* x : n.in) {
     const Operator& op = *ops[size_t(x->index)];
     in.push_back({op.scale, op.scale, op.built, op.dim, op.one_row, {}, op.heads, op.summands});
   }
@@ -20,21 +20,21 @@ namespace {
 
 // Derives forms and wrapping backward, from each reader to its inputs.
 void DeriveForms(const Graph& g, Ops& ops) {
-  std::vector<std::optional<Form>> form(g.size());
+  std::vector<std::optional<OperandForm>> form(g.size());
   for (const OperatorPtr& op : ops) op->wrapped = true, op->summand_ring = 0;
   for (size_t i = g.size(); i-- > 0;) {
-    const Node& n = g.node(i);
+    const GraphNode& n = g.node(i);
     Operator& op = *ops[i];
-    op.form = form[i].value_or(Form::kOpen), op.wrapped = form[i] && op.wrapped;
+    op.form = form[i].value_or(OperandForm::kOpen), op.wrapped = form[i] && op.wrapped;
     op.unused = !form[i] && i + 1 < g.size();
     for (size_t k = 0; k < n.in.size(); ++k) {
       if (op.unused || !op.Uses(int(k))) continue;
       const size_t at = size_t(n.in[k]->index);
       Operator& from = *ops[at];
-      const Form want = op.Transparent() ? op.form : op.Reads(int(k));
-      form[at] = form[at].value_or(want) == want ? want : Form::kProduct;
+      const OperandForm want = op.Transparent() ? op.form : op.Reads(int(k));
+      form[at] = form[at].value_or(want) == want ? want : OperandForm::kProduct;
       from.wrapped = from.wrapped && op.Wraps();
-      if (want == Form::kSummands)
+      if (want == OperandForm::kSummands)
         from.summand_ring = std::max(from.summand_ring, op.Transparent() ? op.summand_ring : op.SummandRing(int(k)));
     }
   }
@@ -52,13 +52,13 @@ void Derive(const Graph& g, Ops& ops) {
   for (auto& n : g.nodes()) {
     Operator& op = *ops[size_t(n->index)];
     const Edges in = EdgesOf(*n, ops);
-    op.summands = op.form == Form::kSummands && op.Summed(in), op.built = op.Built(in);
+    op.summands = op.form == OperandForm::kSummands && op.Summed(in), op.built = op.Built(in);
   }
 }
 
 namespace {
 
-std::string Place(const std::string& of, const Node& n) {
+std::string Place(const std::string& of, const GraphNode& n) {
   return Str(of, ".nodes[", n.index, "] (", Graph::Where(n), ")");
 }
 
@@ -104,7 +104,7 @@ void Check(const Plan& p) {
     Wanted(c.ops.size() == p.graph.size(), at, "there is not one operator a node");
     for (auto& n : p.graph.nodes()) c.ops[size_t(n->index)]->Verify(Place(at, *n));
     Derive(p.graph, c.ops);
-    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows && !c.ops.back()->heads, at,
+    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == RowLayout::kRows && !c.ops.back()->heads, at,
            "its result is a view, or no rows");
     if (c.tiles == 2 && c.max_n < kTiledTokens)
       Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but its texts have at most ", c.max_n,
@@ -126,7 +126,7 @@ void Check(const Plan& p) {
       }
       try {
         op.Check(in, c.max_n, where);
-        for (const Slot& s : op.Slots()) Wanted(s.scale >= 0, where, "a weight has a negative scale");
+        for (const WeightSlot& s : op.Slots()) Wanted(s.scale >= 0, where, "a weight has a negative scale");
       } catch (const Error& e) {  // of a function or a weight's expression, which do not know the node
         if (std::string_view(e.what()).find(where) != std::string_view::npos) throw;
         Wanted(false, where, e.what());

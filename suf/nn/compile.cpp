@@ -16,25 +16,25 @@ namespace {
 
 constexpr int kWidest = 64;
 
-int BitsOf(const Reach& r) { return BitLength(r.most()); }
+int BitsOf(const RowBound& r) { return BitLength(r.most()); }
 
 // A forward pass over one class, with the edges and their reaches by node.
 class Walk {
  public:
   Walk(const Graph& g, Ops& ops) : ops_(ops), edges_(g.size()), rows_(g.size(), false) {
     for (size_t i = g.size(); i-- > 0;)
-      for (const Node* r : g.Readers(&g.node(i)))
+      for (const GraphNode* r : g.Readers(&g.node(i)))
         rows_[i] = rows_[i] || ops[size_t(r->index)]->ReadsRows(rows_[size_t(r->index)]);
   }
   // Whether a reader of the node uses the length of its rows.
-  bool Rows(const Node& n) const { return rows_[size_t(n.index)]; }
-  Edges In(const Node& n) const {
+  bool Rows(const GraphNode& n) const { return rows_[size_t(n.index)]; }
+  Edges In(const GraphNode& n) const {
     Edges in;
-    for (const Node* x : n.in) in.push_back(edges_[size_t(x->index)]);
+    for (const GraphNode* x : n.in) in.push_back(edges_[size_t(x->index)]);
     return in;
   }
   // Returns the node's widths and keeps the edge of its result.
-  std::vector<Width> Bound(const Node& n, const Facts& c) {
+  std::vector<Width> Bound(const GraphNode& n, const Facts& c) {
     Operator& op = *ops_[size_t(n.index)];
     const Edges in = In(n);
     std::vector<Width> widths;
@@ -44,7 +44,7 @@ class Walk {
     e.scale = op.scale, e.nominal = op.Nominal(c.options), e.ring = op.ring;
     return widths;
   }
-  Edge& edge(const Node& n) { return edges_[size_t(n.index)]; }
+  Edge& edge(const GraphNode& n) { return edges_[size_t(n.index)]; }
 
  private:
   Ops& ops_;
@@ -54,7 +54,7 @@ class Walk {
 
 class Compiler {
  public:
-  Compiler(const Graph& g, const Weights& w, const CompileOptions& o, exec::Pool& pool, Shifts* shifts)
+  Compiler(const Graph& g, const Checkpoint& w, const CompileOptions& o, exec::Pool& pool, Shifts* shifts)
       : weights_(&w), o_(o), pool_(pool), measures_(pool), shifts_(shifts) {
     plan_.graph = Fold(g);
     plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
@@ -67,16 +67,16 @@ class Compiler {
   void Tell(const std::string& stage, double done) const {
     if (o_.progress) o_.progress(stage, done);
   }
-  std::string Where(const Node& n) const { return Str(class_, "/", Graph::Where(n)); }
-  Facts FactsOf(const Node& n, Walk* walk);
-  int RingAhead(const Node& n, const Edge& mine, Walk* walk);
-  void Choose(const Node& n, Walk* walk);
+  std::string Where(const GraphNode& n) const { return Str(class_, "/", Graph::Where(n)); }
+  Facts FactsOf(const GraphNode& n, Walk* walk);
+  int RingAhead(const GraphNode& n, const Edge& mine, Walk* walk);
+  void Choose(const GraphNode& n, Walk* walk);
   void Rings(Walk* walk);
   void Certify(Walk* walk);
   void Shift(std::span<const std::vector<int32_t>> texts);
   Class MakeClass(const Options& policy, int least, int n);
 
-  Weights weights_;  // the model's and the fitted ones
+  Checkpoint weights_;  // the model's and the fitted ones
   const CompileOptions& o_;
   exec::Pool& pool_;
   Measures measures_;
@@ -89,7 +89,7 @@ class Compiler {
   std::vector<std::vector<Certificate>> certificates_;
 };
 
-Facts Compiler::FactsOf(const Node& n, Walk* walk) {
+Facts Compiler::FactsOf(const GraphNode& n, Walk* walk) {
   Facts c{policy_, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
   c.ring_ahead = [this, &n, walk](const Edge& mine) { return RingAhead(n, mine, walk); };
   return c;
@@ -97,11 +97,11 @@ Facts Compiler::FactsOf(const Node& n, Walk* walk) {
 
 // Returns the ring that the wire behind n would need if n's result had this edge. Its one reader and the reader of that
 // one are chosen on copies.
-int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
-  const std::vector<Node*> readers = plan_.graph.Readers(&n);
+int Compiler::RingAhead(const GraphNode& n, const Edge& mine, Walk* walk) {
+  const std::vector<GraphNode*> readers = plan_.graph.Readers(&n);
   if (readers.size() != 1) return kWidest + 1;
-  const Node& reader = *readers[0];
-  const std::vector<Node*> behind = plan_.graph.Readers(&reader);
+  const GraphNode& reader = *readers[0];
+  const std::vector<GraphNode*> behind = plan_.graph.Readers(&reader);
   if (behind.size() != 1 || behind[0]->in.size() != 1) return kWidest + 1;
   OperatorPtr op = (*ops_)[size_t(reader.index)]->Clone(), next = (*ops_)[size_t(behind[0]->index)]->Clone();
   Edges in = walk->In(reader);
@@ -111,7 +111,7 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
   try {
     Facts c = FactsOf(reader, walk);
     op->Choose(c, in);
-    for (const Slot& s : op->Slots()) measures_.Set(reader, s, weights_);
+    for (const WeightSlot& s : op->Slots()) measures_.Set(reader, s, weights_);
     c.weights = &measures_.Of(reader);
     std::vector<Width> widths;
     e = {op->scale, op->Nominal(policy_), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
@@ -126,7 +126,7 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
   return next->Need(0, {e});
 }
 
-void Compiler::Choose(const Node& n, Walk* walk) {
+void Compiler::Choose(const GraphNode& n, Walk* walk) {
   Operator& op = *(*ops_)[size_t(n.index)];
   Facts c = FactsOf(n, walk);
   try {
@@ -134,8 +134,8 @@ void Compiler::Choose(const Node& n, Walk* walk) {
   } catch (const Error& e) {
     throw Error(e.cause(), Str("wire ", Where(n), ": ", e.what()));
   }
-  const std::vector<Slot> slots = op.Slots();
-  for (const Slot& s : slots) measures_.Set(n, s, weights_);
+  const std::vector<WeightSlot> slots = op.Slots();
+  for (const WeightSlot& s : slots) measures_.Set(n, s, weights_);
   if (!slots.empty()) c.weights = &measures_.Of(n);
   for (const Width& w : walk->Bound(n, c)) {
     if (w.bits > w.limit)
@@ -150,10 +150,10 @@ void Compiler::Choose(const Node& n, Walk* walk) {
 void Compiler::Rings(Walk* walk) {
   const Graph& g = plan_.graph;
   for (size_t i = g.size(); i-- > 0;) {
-    const Node& n = g.node(i);
+    const GraphNode& n = g.node(i);
     Operator& op = *(*ops_)[i];
     int ring = op.ring;
-    for (const Node* r : g.Readers(&n)) {
+    for (const GraphNode* r : g.Readers(&n)) {
       const Edges in = walk->In(*r);
       const Operator& reader = *(*ops_)[size_t(r->index)];
       for (size_t k = 0; k < r->in.size(); ++k)
@@ -172,7 +172,7 @@ void Compiler::Rings(Walk* walk) {
 
 void Compiler::Certify(Walk* walk) {
   for (auto& n : plan_.graph.nodes()) {
-    const Reach& r = walk->edge(*n).reach;
+    const RowBound& r = walk->edge(*n).reach;
     const Operator& op = *(*ops_)[size_t(n->index)];
     if (op.unused) certificates_[size_t(n->index)].clear();
     if (r.dim == 0 || op.wrapped || op.unused) continue;
@@ -259,8 +259,8 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   }
   for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
   Check(plan_);
-  const Quantised q = Quantise(weights_, plan_, pool_);
-  Simulator simulator(plan_, q, pool_);
+  const QuantisedWeights q = Quantise(weights_, plan_, pool_);
+  PlanSimulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
     for (int v = 0; v < int(plan_.variants.size()); ++v)
       for (const Outside& out : simulator.Run(cut[i], {}, v).outside)
@@ -291,7 +291,7 @@ void CheckVariants(const std::vector<Variant>& variants) {
   }
 }
 
-Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
+Plan Compile(const Graph& graph, const Checkpoint& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool, Shifts* shifts) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
@@ -300,13 +300,13 @@ Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::ve
   return Compiler(graph, weights, options, pool, shifts).Run(texts);
 }
 
-void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
+void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool& pool,
                   const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
   for (const Class& c : plan.classes) {
     for (auto& n : plan.graph.nodes())
-      for (const Slot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
+      for (const WeightSlot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
     Class own = c;  // widths of Bound may point into its operators
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
@@ -321,7 +321,7 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
         Within(Str(c.max_n, "/", Graph::Where(*n->in[k])), op.Need(int(k), in), in[k].ring);
       }
       std::vector<Width> widths = walk.Bound(*n, facts);
-      const Reach& r = walk.edge(*n).reach;
+      const RowBound& r = walk.edge(*n).reach;
       if (r.dim > 0 && !op.wrapped) widths.push_back({"", BitsOf(r)});
       for (const Width& w : widths) {
         if (w.calibrated) continue;

@@ -29,7 +29,7 @@ struct CompileOptions {
 //
 // `shifts` receives the fits of softmaxes without a maximum: weights of P0 that the plan's graph reads beside the
 // model's. If it is null, every softmax keeps its maximum.
-Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
+Plan Compile(const Graph& graph, const Checkpoint& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool = exec::Default(), Shifts* shifts = nullptr);
 
 // Checks the variants of CompileOptions before the long work. Throws Cause::kInput unless there are 1 to kMostVariants,
@@ -38,7 +38,7 @@ void CheckVariants(const std::vector<Variant>& variants);
 
 // Throws Cause::kRefused if these weights can take a hard wire of any class beyond its ring or its certificate. The
 // message names the wire. A plan that Compile made from the same weights always passes. Takes seconds for a real model.
-void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default(),
+void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool& pool = exec::Default(),
                   const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn

@@ -20,9 +20,9 @@ T& Of(const Plan& plan, int n, const std::string& label) {
 }
 
 // Puts a tensor's rows (axis 0) or columns (axis 1) into another order.
-void Permute(Weights& w, const std::string& name, int axis, const std::vector<size_t>& order) {
-  const Weights::Tensor was = w.Get(name);
-  Weights::Tensor now = was;
+void Permute(Checkpoint& w, const std::string& name, int axis, const std::vector<size_t>& order) {
+  const Checkpoint::CheckpointTensor was = w.Get(name);
+  Checkpoint::CheckpointTensor now = was;
   const size_t cols = size_t(was.shape.back());
   for (size_t i = 0; i < was.values.size(); ++i) {
     const size_t row = i / cols, col = i % cols;
@@ -43,8 +43,8 @@ std::vector<size_t> Shuffled(size_t count, size_t block, uint64_t seed) {
 
 TEST(Compile, HiddenUnitsMayBePermuted) {
   const Graph g = After();
-  const Weights w = RandomWeights(g, 1);
-  Weights v = w;
+  const Checkpoint w = RandomWeights(g, 1);
+  Checkpoint v = w;
   const auto hidden = Shuffled(size_t(kHidden), size_t(kHidden), 3);
   Permute(v, "w1", 1, hidden), Permute(v, "w1.bias", 1, hidden), Permute(v, "w2", 0, hidden);
   const size_t d = size_t(kWidth), of = d / kHeads;
@@ -57,7 +57,7 @@ TEST(Compile, HiddenUnitsMayBePermuted) {
 
 TEST(Compile, ThreadsMakeNoDifference) {
   const Graph g = Before();
-  const Weights w = RandomWeights(g, 1);
+  const Checkpoint w = RandomWeights(g, 1);
   exec::Pool one(1), three(3);
   const auto texts = SmallTexts(2, 10, 16);
   EXPECT_EQ(Serialize(Compile(g, w, texts, SmallOptions(), one)),
@@ -104,8 +104,8 @@ Graph Wide() {
   g.Scope("embed");
   Lookup l;
   l.table = g.Tensor("table", {kWords, kDim}, Leaf::kTable);
-  Node* x = g.Add(std::move(l), {}, "z_embed");
-  auto norm = [&](Node* in, const std::string& name) {
+  GraphNode* x = g.Add(std::move(l), {}, "z_embed");
+  auto norm = [&](GraphNode* in, const std::string& name) {
     Norm n;
     n.dim = kDim, n.centre = true, n.eps = 1e-5, n.gamma = g.Tensor(name + ".gamma", {kDim}, Leaf::kGamma);
     n.beta = g.Tensor(name + ".beta", {kDim}, Leaf::kBias);
@@ -115,13 +115,13 @@ Graph Wide() {
   g.Scope("0/inner");
   Activation a;
   a.function = "gelu";
-  Node* h = g.Add(std::move(a), {FullMap(g, x, "w1", kDim, kInner, true, "linear", "z_1")}, "gelu");
+  GraphNode* h = g.Add(std::move(a), {FullMap(g, x, "w1", kDim, kInner, true, "linear", "z_1")}, "gelu");
   g.Scope("0/outer");
   x = norm(g.Add(Add{}, {FullMap(g, h, "w2", kInner, kDim, true, "linear", "z_2"), x}, "stream"), "n1");
   g.Scope("pool");
   Norm unit;
   unit.dim = kDim, unit.unit = unit.by_length = true, unit.key = "unit";
-  g.Add(std::move(unit), {g.Add(Pool{}, {x}, "pooled")}, "unit");
+  g.Add(std::move(unit), {g.Add(PoolRows{}, {x}, "pooled")}, "unit");
   g.Number();
   return g;
 }
@@ -145,7 +145,7 @@ TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
 // Each profile gives one variant over the same graph, equal to the plan for that profile alone.
 TEST(Compile, MakesAVariantForEachProfile) {
   const Graph g = Before();
-  const Weights w = RandomWeights(g, 1);
+  const Checkpoint w = RandomWeights(g, 1);
   const auto texts = SmallTexts(2, 10, 16);
   CompileOptions o = SmallOptions();
   o.variants = {{"close", "cpu,keys=now"}, {"wan", "wan"}};
@@ -199,7 +199,7 @@ TEST(Compile, ReportsProgress) {
 // Longer texts lose ids before the last one.
 TEST(Compile, CutsLongTexts) {
   const Graph g = Before();
-  const Weights w = RandomWeights(g, 1);
+  const Checkpoint w = RandomWeights(g, 1);
   CompileOptions o = SmallOptions();
   o.max_tokens = 6;
   const std::vector<std::vector<int32_t>> whole{{0, 1, 2, 3, 4, 5, 6, 7}, {3, 2, 1}},
@@ -209,7 +209,7 @@ TEST(Compile, CutsLongTexts) {
 
 TEST(Compile, ClassesDoubleUpToTheLimit) {
   const Graph g = Before();
-  const Weights w = RandomWeights(g, 1);
+  const Checkpoint w = RandomWeights(g, 1);
   const auto classes = [&](int least, int most) {
     CompileOptions o;
     o.min_tokens = least, o.max_tokens = most;
@@ -230,7 +230,7 @@ TEST(Compile, ClassesDoubleUpToTheLimit) {
 // The sum of a text's rows is as short as the least length makes it. Fine tables reach further down for shorter texts.
 TEST(Compile, LeastLengthsReachTheFloorOfASum) {
   const Graph g = After();
-  const Weights w = RandomWeights(g, 1);
+  const Checkpoint w = RandomWeights(g, 1);
   const auto floor = [&](int least, int n) {
     CompileOptions o = SmallOptions();
     o.min_tokens = least;
@@ -254,10 +254,10 @@ TEST(Compile, ShortTextsSkipAnOptionalRescale) {
 }
 
 // Returns weights for the graph Before, with the output maps of its branches times f.
-Weights Loud(const Graph& g, float f) {
-  Weights w = RandomWeights(g, 1);
+Checkpoint Loud(const Graph& g, float f) {
+  Checkpoint w = RandomWeights(g, 1);
   for (const char* name : {"o", "w2"}) {
-    Weights::Tensor t = w.Get(name);
+    Checkpoint::CheckpointTensor t = w.Get(name);
     for (float& x : t.values) x *= f;
     w.Set(name, t);
   }
@@ -284,11 +284,11 @@ TEST(Compile, AStreamThatNoHardBoundHoldsIsClamped) {
 
 struct Changed {
   Graph graph = After();
-  Weights weights = RandomWeights(graph, 1);
+  Checkpoint weights = RandomWeights(graph, 1);
   CompileOptions options = SmallOptions();
   std::vector<std::vector<int32_t>> texts = SmallTexts(2, 10, 16);
   void Scale(const std::string& name, float f) {
-    Weights::Tensor t = weights.Get(name);
+    Checkpoint::CheckpointTensor t = weights.Get(name);
     for (float& x : t.values) x *= f;
     weights.Set(name, t);
   }
@@ -343,7 +343,7 @@ TEST(Compile, RefusesWithASentence) {
               }),
               testing::HasSubstr("leaves no precision; raise `norm."));
   EXPECT_EQ(Refused([](Changed& c) {
-              Weights::Tensor t = c.weights.Get("w1.bias");
+              Checkpoint::CheckpointTensor t = c.weights.Get("w1.bias");
               t.values[3] = 1e12f, c.weights.Set("w1.bias", t);
             }).find("(no refusal)"),
             std::string::npos);
@@ -356,7 +356,7 @@ TEST(Compile, RefusesWithASentence) {
 TEST(Compile, RefusesWeightsOfAnotherModel) {
   EXPECT_THAT(Refused(
                   [](Changed& c) {
-                    Weights other;
+                    Checkpoint other;
                     for (auto& [name, t] : c.weights.tensors())
                       if (name != "w1") other.Set(name, t);
                     c.weights = other;
@@ -380,7 +380,7 @@ TEST(CheckWeights, LooksAtTheRingsOfEveryClass) {
       for (auto& node : c.certificates)
         for (Certificate& x : node) x.bits = 64;
     EXPECT_NO_THROW(CheckWeights(plan, m.q));
-    Of<Map>(plan, plan.classes[i].max_n, "z_v").ring -= 2;
+    Of<LinearMap>(plan, plan.classes[i].max_n, "z_v").ring -= 2;
     EXPECT_THAT(Refusal([&] { CheckWeights(plan, m.q); }),
                 testing::StartsWith(Str("wire ", plan.classes[i].max_n, "/0/attention/z_v can")));
   }
@@ -389,7 +389,7 @@ TEST(CheckWeights, LooksAtTheRingsOfEveryClass) {
 // Only the second class reads the later positions.
 TEST(CheckWeights, LooksAtTheRowsThatAClassReads) {
   Small m(After());
-  Weights::Tensor t = m.weights.Get("positions");
+  Checkpoint::CheckpointTensor t = m.weights.Get("positions");
   for (size_t i = size_t(12 * kWidth); i < t.values.size(); ++i) t.values[i] *= 32;
   m.weights.Set("positions", t);
   EXPECT_THAT(Refusal([&] { CheckWeights(m.plan, Quantise(m.weights, m.plan)); }),

@@ -223,12 +223,12 @@ void Expr::Leaves(std::map<std::string, Shape>* out) const {
   for (const Expr& a : node_->args) a.Leaves(out);
 }
 
-void Weights::Set(const std::string& name, Tensor t) {
+void Checkpoint::Set(const std::string& name, CheckpointTensor t) {
   SUF_CHECK(Size(t.shape) == int64_t(t.values.size()));
   tensors_[name] = std::move(t);
 }
 
-const Weights::Tensor& Weights::Get(const std::string& name) const {
+const Checkpoint::CheckpointTensor& Checkpoint::Get(const std::string& name) const {
   auto it = tensors_.find(name);
   if (it == tensors_.end() && base_) return base_->Get(name);
   if (it == tensors_.end())
@@ -236,12 +236,12 @@ const Weights::Tensor& Weights::Get(const std::string& name) const {
   return it->second;
 }
 
-Reals Weights::Value(const Expr& e) const {
+Reals Checkpoint::Value(const Expr& e) const {
   SUF_CHECK(e);
   const Expr::Node& n = *e.node_;
   const int64_t cols = n.shape.back();
   if (n.op == "leaf") {
-    const Tensor& t = Get(n.name);
+    const CheckpointTensor& t = Get(n.name);
     if (t.shape != n.shape)
       Fail(Cause::kInput, "the model's tensor ", n.name,
            " has another shape than the plan's; use the model that the plan was made from");

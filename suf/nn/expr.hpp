@@ -12,7 +12,7 @@
 
 namespace suf::nn {
 
-class Weights;
+class Checkpoint;
 
 // A tree of operations, which its copies share. An empty one stands for "no such weight".
 class Expr {
@@ -51,7 +51,7 @@ class Expr {
   static constexpr int kMostTerms = 64;
 
  private:
-  friend class Weights;
+  friend class Checkpoint;
   struct Node;
   explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   static Expr Make(std::string_view op, std::vector<Expr> args, std::vector<double> numbers);
@@ -59,24 +59,24 @@ class Expr {
 };
 
 // The tensors of a checkpoint by name, row-major, and the values of expressions of them.
-class Weights {
+class Checkpoint {
  public:
-  struct Tensor {
+  struct CheckpointTensor {
     Shape shape;
     std::vector<float> values;
   };
-  Weights() = default;
+  Checkpoint() = default;
   // Starts without tensors of its own. Names that are not set here are read from `base`, which must outlive it.
-  explicit Weights(const Weights* base) : base_(base) {}
-  void Set(const std::string& name, Tensor t);
-  const Tensor& Get(const std::string& name) const;
-  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  explicit Checkpoint(const Checkpoint* base) : base_(base) {}
+  void Set(const std::string& name, CheckpointTensor t);
+  const CheckpointTensor& Get(const std::string& name) const;
+  const std::map<std::string, CheckpointTensor>& tensors() const { return tensors_; }
   // Returns the value of an expression. Throws Cause::kInput if a tensor is missing or has another shape.
   Reals Value(const Expr& e) const;
 
  private:
-  const Weights* base_ = nullptr;
-  std::map<std::string, Tensor> tensors_;
+  const Checkpoint* base_ = nullptr;
+  std::map<std::string, CheckpointTensor> tensors_;
 };
 
 }  // namespace suf::nn

@@ -8,8 +8,8 @@ namespace {
 Expr L(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
 
 // Returns the tensors "w" (2, 3), "g" (2), "b" (3) and "t" (3, 2).
-Weights Some() {
-  Weights w;
+Checkpoint Some() {
+  Checkpoint w;
   w.Set("w", {{2, 3}, {1, 2, 3, 4, 5, 9}});
   w.Set("g", {{2}, {10, -1}});
   w.Set("b", {{3}, {0.5, 1, 2}});
@@ -48,7 +48,7 @@ TEST(Expr, Operations) {
        "relative(t[3,2], 3)",
        {2, 3, 3},
        {3, 5, 5, 1, 3, 5, 1, 1, 3, 4, 6, 6, 2, 4, 6, 2, 2, 4}}};
-  const Weights w = Some();
+  const Checkpoint w = Some();
   for (const Case& c : cases) {
     EXPECT_EQ(c.e.Text(), c.text);
     EXPECT_EQ(c.e.shape(), c.shape) << c.text;
@@ -61,7 +61,7 @@ TEST(Expr, Operations) {
     EXPECT_EQ(w.Value(back), value);
   }
   // an even number of buckets: -2, -1, 0, 1
-  Weights even;
+  Checkpoint even;
   even.Set("t", {{4, 1}, {1, 2, 3, 4}});
   EXPECT_EQ(even.Value(Expr::Relative(L("t", {4, 1}), 3)), (Reals{3, 4, 4, 2, 3, 4, 1, 2, 3}));
 }
@@ -167,7 +167,7 @@ TEST(Expr, Leaves) {
 }
 
 TEST(Expr, ValueRefusals) {
-  const Weights w = Some();
+  const Checkpoint w = Some();
   ExpectRefused([&] { w.Value(L("q", {2})); }, "the model has no tensor q; use the model that the plan was made from",
                 Cause::kInput);
   ExpectRefused(
@@ -177,7 +177,7 @@ TEST(Expr, ValueRefusals) {
       "the model's tensor w has another shape than the plan's; use the model that the plan was made from",
       Cause::kInput);
   EXPECT_THROW((void)w.Value(Expr()), Bug);
-  Weights bad;
+  Checkpoint bad;
   EXPECT_THROW(bad.Set("w", {{2, 2}, {1, 2, 3}}), Bug);
 }
 

@@ -17,7 +17,7 @@ int BitsFor(size_t n) {
   return bits;
 }
 
-std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
+std::vector<func::Octave> GroupsOf(const char* name, const func::Suf& f) {
   try {
     return func::ToGroups(f);
   } catch (const Error& e) {
@@ -60,7 +60,7 @@ void Visitor::Lowering(const char* name, compiler::Lowering* lowering) {
   *lowering = *found;
 }
 
-void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
+void Visitor::Octaves(const char* name, std::vector<func::Octave>* groups, int n) {
   func::Suf f;
   const int bits = std::min(n, 62);
   if (sees()) f = func::FromGroups("octaves", *groups, bits, kRingBits);
@@ -78,7 +78,7 @@ void Visitor::Table(const char* name, Ints* entries) {
     const size_t across = Across(entries->size());
     Ints first;  // the first entry of each piece
     for (size_t i = 0; i < entries->size(); i += across) first.push_back((*entries)[i]);
-    const func::Group all{0, 0, int64_t(first.size()), first};
+    const func::Octave all{0, 0, int64_t(first.size()), first};
     f = func::FromGroups("table", {&all, 1}, BitsFor(first.size()), kRingBits);
     f.outputs = int(across);
     for (size_t i = 0; i < entries->size(); ++i)
@@ -92,7 +92,7 @@ void Visitor::Table(const char* name, Ints* entries) {
       for (const auto& c : p.poly) entries->push_back(int64_t(c[0]));
     return;
   }
-  std::vector<func::Group> groups = GroupsOf(name, f);
+  std::vector<func::Octave> groups = GroupsOf(name, f);
   if (groups.size() != 1 || groups[0].w != 0)
     Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
   *entries = std::move(groups[0].values);

@@ -52,7 +52,7 @@ class Visitor {
   // Visits the way in which a function's numbers are made, by name.
   void Lowering(const char* name, compiler::Lowering* lowering);
   // Visits constant pieces on octaves below 2^n.
-  void Octaves(const char* name, std::vector<func::Group>* groups, int n);
+  void Octaves(const char* name, std::vector<func::Octave>* groups, int n);
   // Visits a table as a function of constants.
   void Table(const char* name, Ints* entries);
   // Visits lines as a function.

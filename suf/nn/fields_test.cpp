@@ -8,7 +8,7 @@ namespace {
 
 TEST(Fields, Octaves) {
   for (int n : {5, 61, 62}) {
-    std::vector<func::Group> groups{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}, {3, 1, int64_t{1} << 2, {3, 2, 1}}},
+    std::vector<func::Octave> groups{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}, {3, 1, int64_t{1} << 2, {3, 2, 1}}},
         back;
     Recorder r;
     r.Octaves("f", &groups, n);
@@ -31,7 +31,7 @@ TEST(Fields, Table) {
     r.Table("t", &back);
     EXPECT_EQ(back, table);
   }
-  std::vector<func::Group> wide{{1, 0, 4, {9, 8, 7, 6}}};
+  std::vector<func::Octave> wide{{1, 0, 4, {9, 8, 7, 6}}};
   Recorder r;
   r.Octaves("t", &wide, 3);
   r.reading = true;
@@ -49,7 +49,7 @@ TEST(Fields, Lines) {
   EXPECT_TRUE(back.a == 3 && back.scale == 5 && back.slope == 4);
   EXPECT_EQ(back.offset, lines.offset);
   EXPECT_EQ(back.rise, lines.rise);
-  std::vector<func::Group> octaves{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}};
+  std::vector<func::Octave> octaves{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}};
   Recorder other;
   other.Octaves("l", &octaves, 3);
   other.reading = true;
@@ -59,7 +59,7 @@ TEST(Fields, Lines) {
 
 // Constants are lines without a slope.
 TEST(Fields, LinesOfConstants) {
-  std::vector<func::Group> constants{{2, 0, 4, {9, 8, 7, 6}}};
+  std::vector<func::Octave> constants{{2, 0, 4, {9, 8, 7, 6}}};
   Recorder r;
   r.Octaves("l", &constants, 4);
   int zero = 0;

@@ -10,17 +10,17 @@ namespace suf::nn {
 namespace {
 
 template <class T>
-std::vector<Node*> Of(const Graph& g) {
-  std::vector<Node*> out;
+std::vector<GraphNode*> Of(const Graph& g) {
+  std::vector<GraphNode*> out;
   for (auto& n : g.nodes())
     if (n->As<T>()) out.push_back(n.get());
   return out;
 }
 
 // Removes the mean from a value that only norms read, directly or through sums, where the value is written.
-void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
+void Unmean(const Graph& g, GraphNode* n, std::set<GraphNode*>* done) {
   if (!done->insert(n).second) return;
-  if (Pool* pool = n->As<Pool>(); pool || n->As<Add>()) {
+  if (PoolRows* pool = n->As<PoolRows>(); pool || n->As<Add>()) {
     for (size_t i = 0; i < n->in.size(); ++i) {
       const bool as_it_is =
           n->in[i]->As<Norm>() != nullptr;  // other nodes read this one, so it is centred as it enters the sum
@@ -29,15 +29,15 @@ void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
     }
     return;
   }
-  for (Node* r : g.Readers(n))
-    if (!r->As<Add>() && !r->As<Norm>() && !r->As<Pool>())
+  for (GraphNode* r : g.Readers(n))
+    if (!r->As<Add>() && !r->As<Norm>() && !r->As<PoolRows>())
       Fail(Cause::kRefused, "the operator ", Graph::Where(*r), " reads the mean that the norm behind ",
            Graph::Where(*n), " removes; this graph cannot be folded");
   if (Lookup* l = n->As<Lookup>()) {
     l->table = l->table.Centred();
     if (l->positions) l->positions = l->positions.Centred();
-  } else if (Map* m = n->As<Map>()) {
-    for (Map::Term& t : m->terms) t.weight = t.weight.Centred();
+  } else if (LinearMap* m = n->As<LinearMap>()) {
+    for (LinearMap::MapTerm& t : m->terms) t.weight = t.weight.Centred();
     if (m->bias) m->bias = m->bias.Centred();
   } else {
     Fail(Cause::kRefused, "the operator ", Graph::Where(*n),
@@ -46,8 +46,8 @@ void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
 }
 
 void Centre(Graph& g) {
-  std::set<Node*> done;
-  for (Node* n : Of<Norm>(g)) {
+  std::set<GraphNode*> done;
+  for (GraphNode* n : Of<Norm>(g)) {
     Norm& norm = *n->As<Norm>();
     if (!norm.centre) continue;
     Unmean(g, n->in[0], &done);
@@ -56,32 +56,32 @@ void Centre(Graph& g) {
 }
 
 void ResidualIntoMap(Graph& g) {
-  for (Node* n : Of<Add>(g)) {
+  for (GraphNode* n : Of<Add>(g)) {
     const int at = n->in[0]->As<Norm>() ? 0 : 1;
-    Node *x = n->in[size_t(at)], *m = n->in[size_t(1 - at)];
-    if (!x->As<Norm>() || !m->As<Map>() || g.Readers(m).size() != 1) continue;
-    m->As<Map>()->terms.push_back({n->As<Add>()->centred[at] ? Map::kCentred : Map::kOne, int(m->in.size()), {}});
+    GraphNode *x = n->in[size_t(at)], *m = n->in[size_t(1 - at)];
+    if (!x->As<Norm>() || !m->As<LinearMap>() || g.Readers(m).size() != 1) continue;
+    m->As<LinearMap>()->terms.push_back({n->As<Add>()->centred[at] ? LinearMap::kCentred : LinearMap::kOne, int(m->in.size()), {}});
     m->in.push_back(x);
     g.Replace(n, m), g.Remove(n);
   }
 }
 
 // Moves gamma and beta of a norm into a map that reads it, directly or through a pool.
-void Absorb(Node* reader, const Node* via, const Norm& norm, bool summed) {
-  Map& m = *reader->As<Map>();
-  std::vector<Map::Term> terms;
+void Absorb(GraphNode* reader, const GraphNode* via, const Norm& norm, bool summed) {
+  LinearMap& m = *reader->As<LinearMap>();
+  std::vector<LinearMap::MapTerm> terms;
   Expr extra;
-  for (const Map::Term& t : m.terms) {
+  for (const LinearMap::MapTerm& t : m.terms) {
     if (reader->in[size_t(t.input)] != via) {
       terms.push_back(t);
-    } else if (t.kind == Map::kFull) {
+    } else if (t.kind == LinearMap::kFull) {
       terms.push_back({t.kind, t.input, t.weight.Rows(norm.gamma)});
       if (norm.beta) extra = t.weight.Folded(norm.beta).Plus(extra);
       SUF_CHECK(!summed);
     } else {
-      terms.push_back({Map::kDiag, t.input, norm.gamma});
-      const bool centred = t.kind == Map::kCentred;
-      if (centred) terms.push_back({Map::kMean, t.input, norm.gamma.Over(double(norm.dim))});
+      terms.push_back({LinearMap::kDiag, t.input, norm.gamma});
+      const bool centred = t.kind == LinearMap::kCentred;
+      if (centred) terms.push_back({LinearMap::kMean, t.input, norm.gamma.Over(double(norm.dim))});
       if (norm.beta) extra = (centred ? norm.beta.Centred() : norm.beta).Plus(extra);
     }
   }
@@ -90,25 +90,25 @@ void Absorb(Node* reader, const Node* via, const Norm& norm, bool summed) {
 }
 
 void GammaIntoReaders(Graph& g) {
-  for (Node* n : Of<Norm>(g)) {
+  for (GraphNode* n : Of<Norm>(g)) {
     Norm& norm = *n->As<Norm>();
     if (!norm.gamma) continue;
     struct Place {
-      Node *reader, *via;
+      GraphNode *reader, *via;
       bool summed;
     };
     std::vector<Place> todo;
-    for (Node* r : g.Readers(n)) todo.push_back({r, n, false});
+    for (GraphNode* r : g.Readers(n)) todo.push_back({r, n, false});
     for (size_t i = 0; i < todo.size(); ++i) {
       const Place at = todo[i];
-      if (Pool* pool = at.reader->As<Pool>()) {  // row-wise, so both pass through it
-        for (Node* r : g.Readers(at.reader)) todo.push_back({r, at.reader, pool->kind == Pool::kSum});
-      } else if (at.reader->As<Map>()) {
+      if (PoolRows* pool = at.reader->As<PoolRows>()) {  // row-wise, so both pass through it
+        for (GraphNode* r : g.Readers(at.reader)) todo.push_back({r, at.reader, pool->kind == PoolRows::kSum});
+      } else if (at.reader->As<LinearMap>()) {
         Absorb(at.reader, at.via, norm, at.summed);
       } else {  // a diagonal map of its own goes between
-        Map m;
-        m.terms = {{Map::kDiag, 0, norm.gamma}}, m.bias = norm.beta, m.by_length = at.summed, m.key = "linear";
-        Node* map = g.After(at.via, std::make_unique<Map>(std::move(m)), {}, "z_pool");
+        LinearMap m;
+        m.terms = {{LinearMap::kDiag, 0, norm.gamma}}, m.bias = norm.beta, m.by_length = at.summed, m.key = "linear";
+        GraphNode* map = g.After(at.via, std::make_unique<LinearMap>(std::move(m)), {}, "z_pool");
         g.Replace(at.via, map);
         map->in = {at.via};
       }
@@ -118,23 +118,23 @@ void GammaIntoReaders(Graph& g) {
 }
 
 void BiasThroughAttention(Graph& g) {
-  for (Node* n : Of<WeightedSum>(g)) {  // a row of the softmax sums to 1, so the value bias moves behind the output map
+  for (GraphNode* n : Of<WeightedSum>(g)) {  // a row of the softmax sums to 1, so the value bias moves behind the output map
     const WeightedSum& sum = *n->As<WeightedSum>();
-    Map* v = n->in[1]->As<Map>();
-    std::vector<Node*> readers = g.Readers(n);
-    if (!v || !v->bias || sum.heads != sum.serving || readers.size() != 1 || !readers[0]->As<Map>()) continue;
-    Map& o = *readers[0]->As<Map>();
-    for (const Map::Term& t : o.terms)
+    LinearMap* v = n->in[1]->As<LinearMap>();
+    std::vector<GraphNode*> readers = g.Readers(n);
+    if (!v || !v->bias || sum.heads != sum.serving || readers.size() != 1 || !readers[0]->As<LinearMap>()) continue;
+    LinearMap& o = *readers[0]->As<LinearMap>();
+    for (const LinearMap::MapTerm& t : o.terms)
       if (readers[0]->in[size_t(t.input)] == n) o.bias = t.weight.Folded(v->bias).Plus(o.bias);
     v->bias = {};
   }
-  for (Node* n : Of<Scores>(g))  // a key bias adds the same to a whole row, unless it is rotated
-    if (Map* k = n->in.back()->As<Map>(); k && n->in.size() == 2) k->bias = {};
+  for (GraphNode* n : Of<Scores>(g))  // a key bias adds the same to a whole row, unless it is rotated
+    if (LinearMap* k = n->in.back()->As<LinearMap>(); k && n->in.size() == 2) k->bias = {};
 }
 
 void RotateInMap(Graph& g) {
-  for (Node* n : Of<Rotary>(g)) {
-    Map* m = n->in[0]->As<Map>();
+  for (GraphNode* n : Of<Rotary>(g)) {
+    LinearMap* m = n->in[0]->As<LinearMap>();
     if (!m || g.Readers(n->in[0]).size() != 1)
       Fail(Cause::kRefused, "the rotation ", Graph::Where(*n), " reads no map of its own; this graph cannot be folded");
     m->rotary = n->As<Rotary>()->heads, m->base = n->As<Rotary>()->base;
@@ -143,10 +143,10 @@ void RotateInMap(Graph& g) {
 }
 
 void MergeQueryKey(Graph& g) {
-  for (Node* n : Of<Scores>(g)) {
+  for (GraphNode* n : Of<Scores>(g)) {
     if (n->in.size() != 2) continue;
-    Node *qn = n->in[0], *kn = n->in[1];
-    Map *q = qn->As<Map>(), *k = kn->As<Map>();
+    GraphNode *qn = n->in[0], *kn = n->in[1];
+    LinearMap *q = qn->As<LinearMap>(), *k = kn->As<LinearMap>();
     const bool same = q && k && qn->in == kn->in && q->terms.size() == 1 && k->terms.size() == 1 &&
                       q->base == k->base && (q->rotary > 0) == (k->rotary > 0);
     if (!same) continue;
@@ -168,41 +168,41 @@ Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = comp
 
 // Inserts rescales: a product reads narrow wires, and a branch becomes as wide as the stream that it enters.
 void InsertRescales(Graph& g) {
-  std::vector<Node*> all;
+  std::vector<GraphNode*> all;
   for (auto& n : g.nodes()) all.push_back(n.get());
-  auto insert = [&](Node* x, Rescale r, std::string label, auto reads) {
-    Node* fresh = g.After(x, std::make_unique<Rescale>(std::move(r)), {}, std::move(label));
-    for (Node* reader : g.Readers(x))
+  auto insert = [&](GraphNode* x, Rescale r, std::string label, auto reads) {
+    GraphNode* fresh = g.After(x, std::make_unique<Rescale>(std::move(r)), {}, std::move(label));
+    for (GraphNode* reader : g.Readers(x))
       if (reads(reader)) std::replace(reader->in.begin(), reader->in.end(), x, fresh);
     fresh->in = {x};
   };
-  for (Node* x : all) {
-    const std::vector<Node*> readers = g.Readers(x);
+  for (GraphNode* x : all) {
+    const std::vector<GraphNode*> readers = g.Readers(x);
     auto any = [&](auto is) { return std::any_of(readers.begin(), readers.end(), is); };
-    auto multiplies = [](Node* r) { return r->As<Scores>() || r->As<WeightedSum>() || r->As<Product>(); };
-    auto adds = [](Node* r) { return r->As<Add>() != nullptr; };
-    auto norms = [](Node* r) { return r->As<Norm>() != nullptr; };
-    if (Map* m = x->As<Map>(); m && any(multiplies)) {
+    auto multiplies = [](GraphNode* r) { return r->As<Scores>() || r->As<WeightedSum>() || r->As<WireProduct>(); };
+    auto adds = [](GraphNode* r) { return r->As<Add>() != nullptr; };
+    auto norms = [](GraphNode* r) { return r->As<Norm>() != nullptr; };
+    if (LinearMap* m = x->As<LinearMap>(); m && any(multiplies)) {
       // a gated product waits for its activation, so a rescale in two stages costs no flight
-      const bool waits = any([](Node* r) { return r->As<Product>() != nullptr; });
+      const bool waits = any([](GraphNode* r) { return r->As<WireProduct>() != nullptr; });
       const auto stages = waits ? compiler::kBeside : compiler::kOnPath;
       const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
       insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
       // it may go un-truncated into the output map if a norm reads that map
       bool norm_behind = true;
-      for (Node* r : readers)
-        for (Node* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);
-      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended"), "o", [](Node*) { return true; });
+      for (GraphNode* r : readers)
+        for (GraphNode* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);
+      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended"), "o", [](GraphNode*) { return true; });
     } else if (x->As<Lookup>() && any(adds)) {
-      insert(x, Make(Rescale::kExtend, ""), "stream", [](Node*) { return true; });
+      insert(x, Make(Rescale::kExtend, ""), "stream", [](GraphNode*) { return true; });
     }
   }
-  for (Node* x : Of<Add>(g))  // a stream may be read by a wrapping slice
-    for (Node* r : g.Readers(x))
-      if (r->As<Norm>() || r->As<Pool>()) {
+  for (GraphNode* x : Of<Add>(g))  // a stream may be read by a wrapping slice
+    for (GraphNode* r : g.Readers(x))
+      if (r->As<Norm>() || r->As<PoolRows>()) {
         insert(x, Make(Rescale::kClamp, "", compiler::kBeside), "clamp",
-               [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
+               [&](GraphNode* reader) { return reader->As<Norm>() || reader->As<PoolRows>(); });
         break;
       }
 }

@@ -10,7 +10,7 @@
 namespace suf::nn {
 namespace {
 
-double Difference(const Graph& a, const Graph& b, const Weights& w, std::span<const int32_t> ids) {
+double Difference(const Graph& a, const Graph& b, const Checkpoint& w, std::span<const int32_t> ids) {
   const RealArray x = RealModel(a, w).Run(ids), y = RealModel(b, w).Run(ids);
   EXPECT_EQ(x.shape, y.shape);
   double most = 0;
@@ -20,22 +20,22 @@ double Difference(const Graph& a, const Graph& b, const Weights& w, std::span<co
 
 // Returns the folded graph, and expects the same function after every pass.
 Graph Folded(const Graph& g, uint64_t seed = 1) {
-  const Weights w = RandomWeights(g, seed);
+  const Checkpoint w = RandomWeights(g, seed);
   const std::vector<int32_t> ids{3, 1, 4, 1, 5};
   return Fold(g, [&](const Pass& p, const Graph& now) { EXPECT_LT(Difference(g, now, w, ids), 1e-9) << p.name; });
 }
 
 // Returns the node with a label.
-const Node& Find(const Graph& g, const std::string& label) {
+const GraphNode& Find(const Graph& g, const std::string& label) {
   for (auto& n : g.nodes())
     if (n->label == label) return *n;
   throw Bug("there is no node " + label);
 }
 std::string Weight(const Graph& g, const std::string& label, size_t term = 0) {
-  return Find(g, label).As<Map>()->terms.at(term).weight.Text();
+  return Find(g, label).As<LinearMap>()->terms.at(term).weight.Text();
 }
 std::string Bias(const Graph& g, const std::string& label) {
-  const Expr& b = Find(g, label).As<Map>()->bias;
+  const Expr& b = Find(g, label).As<LinearMap>()->bias;
   return b ? b.Text() : "";
 }
 
@@ -74,12 +74,12 @@ TEST(Fold, NormsAfterSums) {
   EXPECT_EQ(Weight(g, "z_qk"), "beside(rows(n0.gamma[16], q[16,16]), rows(n0.gamma[16], k[16,16]))");
   EXPECT_EQ(Find(g, "o").As<Rescale>()->kind, Rescale::kOptional);
   EXPECT_EQ(Find(g, "v").As<Rescale>()->kind, Rescale::kExact);
-  const Map& proj = *Find(g, "z_proj").As<Map>();
+  const LinearMap& proj = *Find(g, "z_proj").As<LinearMap>();
   ASSERT_EQ(proj.terms.size(), 3u);
-  EXPECT_EQ(proj.terms[1].kind, Map::kDiag);
-  EXPECT_EQ(proj.terms[2].kind, Map::kMean);
+  EXPECT_EQ(proj.terms[1].kind, LinearMap::kDiag);
+  EXPECT_EQ(proj.terms[2].kind, LinearMap::kMean);
   EXPECT_EQ(proj.terms[1].weight.Text(), "n0.gamma[16]");
-  EXPECT_TRUE(Find(g, "z_pool").As<Map>()->by_length);
+  EXPECT_TRUE(Find(g, "z_pool").As<LinearMap>()->by_length);
   EXPECT_EQ(Bias(g, "z_pool"), "n2.beta[16]");
   EXPECT_EQ(Bias(g, "z_v"), "");  // behind the output map
 }
@@ -114,8 +114,8 @@ TEST(Fold, NormsBeforeBranches) {
             "  24  norm         head/normalised         <- 23\n"
             "  25  map          head/z_head             <- 24\n"
             "  26  result       head/logits             <- 25\n");
-  EXPECT_EQ(Find(g, "z_qk").As<Map>()->rotary, 3);  // two heads of q, one of k
-  EXPECT_EQ(Find(g, "z_qk").As<Map>()->base, 100);
+  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->rotary, 3);  // two heads of q, one of k
+  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->base, 100);
   EXPECT_EQ(Find(g, "o").As<Rescale>()->kind, Rescale::kExact);
   EXPECT_EQ(Find(g, "clamp").As<Rescale>()->kind, Rescale::kClamp);
   EXPECT_EQ(Weight(g, "z_head"), "rows(n3.gamma[16], head[16,8])");
@@ -129,35 +129,35 @@ TEST(Fold, RelativePositionsStay) {
 // A row of the softmax serves several grouped heads, so the value bias stays at its map.
 TEST(Fold, AValueBiasOfGroupedHeadsStays) {
   Graph g = Before();
-  Node& v = g.node(6);
+  GraphNode& v = g.node(6);
   ASSERT_EQ(v.label, "z_v");
-  v.As<Map>()->bias = g.Tensor("v.bias", {kWidth / kHeads}, Leaf::kBias);
+  v.As<LinearMap>()->bias = g.Tensor("v.bias", {kWidth / kHeads}, Leaf::kBias);
   EXPECT_EQ(Bias(Folded(g), "z_v"), "v.bias[8]");
 }
 
 // A rotated key bias is not the same for a whole row, so it stays.
 TEST(Fold, ARotatedKeyBiasStays) {
   Graph g = Before();
-  Node& k = g.node(4);
+  GraphNode& k = g.node(4);
   ASSERT_EQ(k.label, "z_k");
-  k.As<Map>()->bias = g.Tensor("k.bias", {kWidth / kHeads}, Leaf::kBias);
+  k.As<LinearMap>()->bias = g.Tensor("k.bias", {kWidth / kHeads}, Leaf::kBias);
   EXPECT_EQ(Bias(Folded(g), "z_qk"), "beside(zeros(16), k.bias[8])");
 }
 
 // A reader of a norm that is no map gets a diagonal map.
 TEST(Fold, ANormWithAReaderThatIsNoMapGetsAMapOfItsOwn) {
   Graph g;
-  Node* x = NormOf(g, Embedding(g, true), "n0", true);
-  Pool first;
-  first.kind = Pool::kFirst;
-  Node* pooled = g.Add(std::move(first), {x}, "first");
+  GraphNode* x = NormOf(g, Embedding(g, true), "n0", true);
+  PoolRows first;
+  first.kind = PoolRows::kFirst;
+  GraphNode* pooled = g.Add(std::move(first), {x}, "first");
   Norm unit;
   unit.dim = kWidth, unit.unit = true, unit.key = "unit";
   g.Add(std::move(unit), {pooled}, "unit");
   g.Number();
   const Graph f = Folded(g);
-  const Map& map = *Find(f, "z_pool").As<Map>();
-  EXPECT_EQ(map.terms.at(0).kind, Map::kDiag);
+  const LinearMap& map = *Find(f, "z_pool").As<LinearMap>();
+  EXPECT_EQ(map.terms.at(0).kind, LinearMap::kDiag);
   EXPECT_FALSE(map.by_length);  // one row, not a sum of rows
   EXPECT_EQ(map.bias.Text(), "n0.beta[16]");
 }
@@ -165,7 +165,7 @@ TEST(Fold, ANormWithAReaderThatIsNoMapGetsAMapOfItsOwn) {
 TEST(Fold, WhatCannotBeFoldedIsRefused) {
   {  // a map reads the sum whose mean the norm removes
     Graph g;
-    Node* x = Embedding(g, true);
+    GraphNode* x = Embedding(g, true);
     NormOf(g, x, "n0", true);
     FullMap(g, x, "a", kWidth, kWidth, false, "linear", "reader");
     g.Number();
@@ -184,10 +184,10 @@ TEST(Fold, WhatCannotBeFoldedIsRefused) {
   }
   {  // a rotation of a node that two nodes read
     Graph g;
-    Node* m = FullMap(g, Embedding(g, true), "a", kWidth, kWidth, false, "linear", "a");
+    GraphNode* m = FullMap(g, Embedding(g, true), "a", kWidth, kWidth, false, "linear", "a");
     Rotary r;
     r.heads = 2, r.base = 100;
-    Node* turned = g.Add(std::move(r), {m}, "turned");
+    GraphNode* turned = g.Add(std::move(r), {m}, "turned");
     g.Add(Add{}, {turned, m}, "sum");
     g.Number();
     EXPECT_EQ(Refusal([&] { Fold(g); }),

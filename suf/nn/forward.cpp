@@ -8,16 +8,16 @@ namespace suf::nn {
 
 struct RealModel::State {
   const Graph& graph;
-  const Weights& weights;
+  const Checkpoint& weights;
   exec::Pool& pool;
   std::map<std::string, Reals> values;  // by the text of an expression
 };
 
-RealModel::RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool)
+RealModel::RealModel(const Graph& graph, const Checkpoint& weights, exec::Pool& pool)
     : s_(new State{graph, weights, pool, {}}) {}
 RealModel::~RealModel() = default;
 
-RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, const Each& each) const {
+RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, const RealVisitor& each) const {
   SUF_CHECK(!ids.empty());
   if (see) see->resize(s_->graph.size());
   RealCall call{int(ids.size()), ids, s_->pool, [this](const Expr& e) -> const Reals& {
@@ -25,7 +25,7 @@ RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, c
                   if (fresh) at->second = s_->weights.Value(e);
                   return at->second;
                 }};
-  return Forward<RealArray>(s_->graph, [&](const Node& n, std::span<const RealArray* const> x) {
+  return Forward<RealArray>(s_->graph, [&](const GraphNode& n, std::span<const RealArray* const> x) {
     if (see) n.op->See(call, x, &(*see)[size_t(n.index)]);
     RealArray y = n.op->Float(call, x);
     if (each) each(n, y);

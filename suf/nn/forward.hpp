@@ -12,14 +12,14 @@ namespace suf::nn {
 class RealModel {
  public:
   // Keeps references: `graph` and `weights` must outlive it.
-  RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool = exec::Default());
+  RealModel(const Graph& graph, const Checkpoint& weights, exec::Pool& pool = exec::Default());
   ~RealModel();
   RealModel(const RealModel&) = delete;
   RealModel& operator=(const RealModel&) = delete;
-  using Each = std::function<void(const Node&, const RealArray&)>;
+  using RealVisitor = std::function<void(const GraphNode&, const RealArray&)>;
   // Returns the last node's rows. Each id must be below the vocabulary. `see` receives, by node, the ranges that
   // operators record of their inputs. `each` receives every node's value.
-  RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr, const Each& each = {}) const;
+  RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr, const RealVisitor& each = {}) const;
 
  private:
   struct State;

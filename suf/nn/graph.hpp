@@ -10,9 +10,9 @@
 namespace suf::nn {
 
 // An operator and the nodes that it reads. `scope` is its place in the model, for costs; `label` names its wire.
-struct Node {
+struct GraphNode {
   OperatorPtr op;
-  std::vector<Node*> in;
+  std::vector<GraphNode*> in;
   std::string scope, label;
   int index = 0;  // in the graph; set by Graph::Number
   template <class T>
@@ -42,25 +42,25 @@ class Graph {
   // ---- building
   void Scope(std::string scope) { scope_ = std::move(scope); }
   template <class T>
-  Node* Add(T op, std::vector<Node*> in, std::string label = "") {
+  GraphNode* Add(T op, std::vector<GraphNode*> in, std::string label = "") {
     return AddNode(std::make_unique<T>(std::move(op)), std::move(in), std::move(label));
   }
-  Node* AddNode(OperatorPtr op, std::vector<Node*> in, std::string label);
+  GraphNode* AddNode(OperatorPtr op, std::vector<GraphNode*> in, std::string label);
   Expr Tensor(std::string name, Shape shape, Leaf::Kind kind);
 
   // ---- rewriting
-  std::vector<Node*> Readers(const Node* n) const;
+  std::vector<GraphNode*> Readers(const GraphNode* n) const;
   // Adds a node behind `at` in emission order, in the scope of `at`.
-  Node* After(const Node* at, OperatorPtr op, std::vector<Node*> in, std::string label);
+  GraphNode* After(const GraphNode* at, OperatorPtr op, std::vector<GraphNode*> in, std::string label);
   // Makes all readers of `was`, except `with` itself, read `with`.
-  void Replace(const Node* was, Node* with);
-  void Remove(const Node* n);
+  void Replace(const GraphNode* was, GraphNode* with);
+  void Remove(const GraphNode* n);
   // Removes the nodes that no node reads, except the last one.
   void Prune();
 
   // ---- reading
-  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
-  Node& node(size_t i) const { return *nodes_[i]; }
+  const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
+  GraphNode& node(size_t i) const { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
   const std::vector<Leaf>& leaves() const { return leaves_; }
   // Gives each node its index. Throws Cause::kRefused, naming the node, if it reads a later one or takes another number
@@ -69,10 +69,10 @@ class Graph {
   // Returns one line for each node.
   std::string Text() const;
   // Returns a node's place, such as "0/attention/z_qk".
-  static std::string Where(const Node& n);
+  static std::string Where(const GraphNode& n);
 
  private:
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<GraphNode>> nodes_;
   std::vector<Leaf> leaves_;
   std::string scope_;
 };
@@ -87,12 +87,12 @@ T Forward(const Graph& g, F f) {
   std::vector<T> value(g.size());
   std::vector<int> readers(g.size(), 0);
   for (auto& n : g.nodes())
-    for (const Node* x : n->in) ++readers[size_t(x->index)];
+    for (const GraphNode* x : n->in) ++readers[size_t(x->index)];
   for (auto& n : g.nodes()) {
     std::vector<const T*> in;
-    for (const Node* x : n->in) in.push_back(&value[size_t(x->index)]);
+    for (const GraphNode* x : n->in) in.push_back(&value[size_t(x->index)]);
     value[size_t(n->index)] = f(*n, std::span<const T* const>(in));
-    for (const Node* x : n->in)
+    for (const GraphNode* x : n->in)
       if (--readers[size_t(x->index)] == 0) value[size_t(x->index)] = T{};
   }
   return std::move(value.back());

@@ -45,33 +45,33 @@ TEST(Graph, ACopyIsItsOwn) {
   for (size_t i = 0; i < g.size(); ++i) {
     EXPECT_NE(&copy.node(i), &g.node(i));
     EXPECT_NE(copy.node(i).op, g.node(i).op);
-    for (const Node* x : copy.node(i).in) EXPECT_EQ(x, &copy.node(size_t(x->index)));
+    for (const GraphNode* x : copy.node(i).in) EXPECT_EQ(x, &copy.node(size_t(x->index)));
   }
   copy.node(1).As<Norm>()->gamma = {};
   EXPECT_TRUE(g.node(1).As<Norm>()->gamma);
-  EXPECT_EQ(g.node(1).As<Map>(), nullptr);
+  EXPECT_EQ(g.node(1).As<LinearMap>(), nullptr);
 }
 
 TEST(Graph, ReadersAreInOrderAndOnce) {
   Graph g;
-  Node* x = Embedding(g, false);
-  Node* twice = g.Add(Product{}, {x, x});
-  Node* pool = g.Add(Pool{}, {x}, "p");
+  GraphNode* x = Embedding(g, false);
+  GraphNode* twice = g.Add(WireProduct{}, {x, x});
+  GraphNode* pool = g.Add(PoolRows{}, {x}, "p");
   EXPECT_THAT(g.Readers(x), testing::ElementsAre(twice, pool));
   EXPECT_TRUE(g.Readers(pool).empty());
   EXPECT_EQ(Graph::Where(*twice), "embed/product");  // without a label: the operator's name
   EXPECT_EQ(Graph::Where(*pool), "embed/p");
   g.Scope("");
-  EXPECT_EQ(Graph::Where(*g.Add(Pool{}, {x})), "pool");
+  EXPECT_EQ(Graph::Where(*g.Add(PoolRows{}, {x})), "pool");
 }
 
 TEST(Graph, RewritingKeepsOrderAndReaders) {
   Graph g;
-  Node* x = Embedding(g, false);
-  Node* a = FullMap(g, x, "a", kWidth, kWidth, false, "linear", "a");
-  Node* b = FullMap(g, x, "b", kWidth, kWidth, false, "linear", "b");
-  Node* sum = g.Add(Add{}, {a, b}, "sum");
-  Node* fresh = g.After(x, std::make_unique<Rescale>(), {}, "fresh");
+  GraphNode* x = Embedding(g, false);
+  GraphNode* a = FullMap(g, x, "a", kWidth, kWidth, false, "linear", "a");
+  GraphNode* b = FullMap(g, x, "b", kWidth, kWidth, false, "linear", "b");
+  GraphNode* sum = g.Add(Add{}, {a, b}, "sum");
+  GraphNode* fresh = g.After(x, std::make_unique<Rescale>(), {}, "fresh");
   EXPECT_EQ(g.nodes()[1].get(), fresh);
   EXPECT_EQ(fresh->scope, "embed");
   fresh->in = {x};
@@ -94,10 +94,10 @@ TEST(Graph, RewritingKeepsOrderAndReaders) {
 // Prune removes a whole chain that no node reads.
 TEST(Graph, PruneTakesChains) {
   Graph g;
-  Node* x = Embedding(g, false);
-  Node* y = FullMap(g, x, "a", kWidth, kWidth, false, "linear", "a");
+  GraphNode* x = Embedding(g, false);
+  GraphNode* y = FullMap(g, x, "a", kWidth, kWidth, false, "linear", "a");
   FullMap(g, y, "b", kWidth, kWidth, false, "linear", "b");
-  g.Add(Pool{}, {x}, "p");
+  g.Add(PoolRows{}, {x}, "p");
   g.Prune();
   g.Number();
   EXPECT_EQ(g.size(), 2u);
@@ -105,10 +105,10 @@ TEST(Graph, PruneTakesChains) {
 
 TEST(Graph, NumberRefusesWhatCannotBeRead) {
   Graph g;
-  Node* x = Embedding(g, false);
-  Node* sum = g.Add(Add{}, {x}, "sum");
+  GraphNode* x = Embedding(g, false);
+  GraphNode* sum = g.Add(Add{}, {x}, "sum");
   EXPECT_EQ(Refusal([&] { g.Number(); }), "the operator embed/sum reads 1 nodes, it takes 2 to 2; mend the graph");
-  Node* y = g.Add(Pool{}, {x}, "later");
+  GraphNode* y = g.Add(PoolRows{}, {x}, "later");
   sum->in = {x, y};
   EXPECT_EQ(Refusal([&] { g.Number(); }), "the operator embed/sum reads a later one; mend the graph");
   sum->in = {x, sum};
@@ -148,7 +148,7 @@ TEST(Graph, ForwardFreesValues) {
     int* count = nullptr;
   };
   int alive = 0, most = 0, visited = 0;
-  const Counted last = Forward<Counted>(g, [&](const Node& n, std::span<const Counted* const> in) {
+  const Counted last = Forward<Counted>(g, [&](const GraphNode& n, std::span<const Counted* const> in) {
     EXPECT_EQ(n.index, visited++);
     EXPECT_EQ(in.size(), n.in.size());
     for (const Counted* x : in) EXPECT_TRUE(x->count) << Graph::Where(n) << " reads a freed value";

@@ -36,12 +36,12 @@ class Measures::One : public NodeWeights {
     return at->second;
   }
 
-  bool Has(const Slot& s) const {
+  bool Has(const WeightSlot& s) const {
     const auto at = slots_.find(s.name);
     return at != slots_.end() && at->second.scale == s.scale;
   }
   // Sets a weight. Returns true if earlier measures of this node, and of paths through it, are of other values.
-  bool Set(const Slot& s, const Tensor& values) {
+  bool Set(const WeightSlot& s, const Tensor& values) {
     slots_[s.name] = {values, s.scale};
     if (s.name != "full") return false;
     columns_.clear(), magnitudes_.clear(), largest_.clear();
@@ -65,14 +65,14 @@ class Measures::One : public NodeWeights {
   mutable std::map<std::tuple<int, int64_t, int64_t, int64_t>, Path> paths_;
 };
 
-const NodeWeights& Measures::Of(const Node& n) const { return *nodes_.at(n.index); }
+const NodeWeights& Measures::Of(const GraphNode& n) const { return *nodes_.at(n.index); }
 
-void Measures::Set(const Node& n, const Slot& s, const Weights& weights) {
+void Measures::Set(const GraphNode& n, const WeightSlot& s, const Checkpoint& weights) {
   if (const auto at = nodes_.find(n.index); at != nodes_.end() && at->second->Has(s)) return;
   Set(n, s, Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale));
 }
 
-void Measures::Set(const Node& n, const Slot& s, const Tensor& values) {
+void Measures::Set(const GraphNode& n, const WeightSlot& s, const Tensor& values) {
   auto& one = nodes_[n.index];
   if (!one) one = std::make_shared<One>(*this);
   if (one->Has(s)) return;

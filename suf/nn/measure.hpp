@@ -12,10 +12,10 @@ class Measures {
  public:
   explicit Measures(exec::Pool& pool) : pool_(pool) {}
   // Evaluates and sets a weight of a node, unless it has one at this scale. A length class may choose another scale.
-  void Set(const Node& n, const Slot& s, const Weights& weights);
+  void Set(const GraphNode& n, const WeightSlot& s, const Checkpoint& weights);
   // Sets a weight of a node to these values, unless it has one at this scale.
-  void Set(const Node& n, const Slot& s, const Tensor& values);
-  const NodeWeights& Of(const Node& n) const;
+  void Set(const GraphNode& n, const WeightSlot& s, const Tensor& values);
+  const NodeWeights& Of(const GraphNode& n) const;
 
  private:
   class One;

@@ -18,7 +18,7 @@ Makers MakersOf() {
 
 Makers& Known() {
   static Makers all =
-      MakersOf<Lookup, nn::Map, Norm, Rescale, Scores, Softmax, WeightedSum, Activation, Product, Add, Pool, Result>();
+      MakersOf<Lookup, nn::LinearMap, Norm, Rescale, Scores, Softmax, WeightedSum, Activation, WireProduct, Add, PoolRows, RevealResult>();
   return all;
 }
 
@@ -100,12 +100,12 @@ bool Emission::Packed(bool causal) const {
   return causal && rows == n;
 }
 
-std::string Emission::NameOf(const Slot& s) const {
+std::string Emission::NameOf(const WeightSlot& s) const {
   const auto other = others.find(s.name);
   return other == others.end() ? name + "." + s.name : other->second;
 }
 
-Private Emission::Masked(const Slot& s, const Shape& shape) const {
+Private Emission::Masked(const WeightSlot& s, const Shape& shape) const {
   const std::string of = NameOf(s);
   pfss::Own<0> w = t.input<kP0>("W." + of, shape);
   pfss::Own<1> masked = t.input<pfss::kP1>("Wh." + of, shape);
@@ -113,12 +113,12 @@ Private Emission::Masked(const Slot& s, const Shape& shape) const {
   return {w, masked, b};
 }
 
-pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const { return t.input<kP0>("W." + NameOf(s), shape); }
+pfss::Own<0> Emission::Plain(const WeightSlot& s, const Shape& shape) const { return t.input<kP0>("W." + NameOf(s), shape); }
 
-AnyWire Emission::Open(const compiler::Owing& y) const {
+AnyWire Emission::Open(const compiler::OwedWord& y) const {
   if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};
-  if (form == Form::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
-  if (form == Form::kProduct || form == Form::kSummands) return compiler::OpenShared(t, y, label.c_str());
+  if (form == OperandForm::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
+  if (form == OperandForm::kProduct || form == OperandForm::kSummands) return compiler::OpenShared(t, y, label.c_str());
   return compiler::OpenDefined(t, y, label.c_str());
 }
 

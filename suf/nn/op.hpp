@@ -25,12 +25,12 @@ using pfss::Wire;
 // * kProduct: both parties see x_hat, and the mask is shared (a product of wires).
 // * kSummands: the wire is not opened. It is public coefficients of the dealer's words if the operator can give them,
 //   otherwise kProduct.
-enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
+enum class OperandForm : uint8_t { kOpen, kMap, kProduct, kSummands };
 // The order of a node's numbers.
 // * kRows: (rows, dim).
 // * kPairs: scores of all pairs, (heads, n, n).
 // * kPacked: scores of the pairs j <= i, packed.
-enum class Layout : uint8_t { kRows, kPairs, kPacked };
+enum class RowLayout : uint8_t { kRows, kPairs, kPacked };
 // The rows of an input that are read for rows of the result.
 // * kOwn: the same rows.
 // * kAll: all rows of the text.
@@ -61,7 +61,7 @@ Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages lea
 Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
 // A weight as the plan fixes it.
-struct Slot {
+struct WeightSlot {
   // The part of a weight that a text of n tokens reads.
   // * kFixed: all of it.
   // * kRows: the first n rows.
@@ -77,12 +77,12 @@ struct Slot {
 };
 
 // The least and the greatest value seen.
-struct Range {
+struct SeenRange {
   double low = 1e300, high = -1e300;
   void See(double x) { low = x < low ? x : low, high = x > high ? x : high; }
 };
 // Ranges seen in calibration, by name. The operator defines their entries.
-using Seen = std::map<std::string, std::vector<Range>>;
+using Seen = std::map<std::string, std::vector<SeenRange>>;
 
 // The float model at one node. `value` evaluates a weight and keeps it for the next text.
 struct RealCall {
@@ -139,9 +139,9 @@ struct Certificate {
 };
 
 // An observer of the values that the specification computes inside a node.
-class Watch {
+class RangeObserver {
  public:
-  virtual ~Watch() = default;
+  virtual ~RangeObserver() = default;
   virtual void See(const char* width, std::span<const int64_t> values) = 0;
   // Reports a value below or above the range for which the tables are fine.
   virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
@@ -152,7 +152,7 @@ struct IntCall {
   int n = 0;
   std::span<const int32_t> ids;
   exec::Pool& pool;
-  Watch& watch;
+  RangeObserver& watch;
   std::function<const Tensor&(const char* slot)> weight;
   // Returns x W for x (rows, in) and the weight W of `slot`, modulo a power of two above 2^ring.
   std::function<Ints(const Ints& x, const char* slot, int ring)> times;
@@ -171,7 +171,7 @@ struct Emission {
   pfss::Trace& t;
   int n = 0;
   bool result = false;  // this is the graph's last node: P1 learns it
-  Form form = Form::kOpen;
+  OperandForm form = OperandForm::kOpen;
   std::string name;   // name of the node's weights
   std::string label;  // name of the wire
   int from = 0, rows = n;
@@ -181,11 +181,11 @@ struct Emission {
   bool Packed(bool causal) const;
   // Names, by slot, of weights that differ from the first class's (SlotName).
   std::map<std::string, std::string> others = {};
-  std::string NameOf(const Slot& s) const;
-  Private Masked(const Slot& s, const Shape& shape) const;
-  pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
+  std::string NameOf(const WeightSlot& s) const;
+  Private Masked(const WeightSlot& s, const Shape& shape) const;
+  pfss::Own<0> Plain(const WeightSlot& s, const Shape& shape) const;
   // Opens the node's wire in the form that its readers want. The result is revealed to P1.
-  AnyWire Open(const compiler::Owing& y) const;
+  AnyWire Open(const compiler::OwedWord& y) const;
 };
 
 class Operator {
@@ -206,7 +206,7 @@ class Operator {
   // Chooses scale and parameters from the policy and the inputs' edges. Throws Cause::kRefused with the remedy.
   virtual void Choose(const Facts&, const Edges& in) { scale = in.at(0).scale; }
   // Bounds the result and adds the widths needed inside. Compile takes the widths, CheckWeights compares them.
-  virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
+  virtual RowBound Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
   // Returns the result's nominal scale (Edge::nominal).
   virtual int Nominal(const Options&) const { return scale; }
   // Returns the ring that input i must have for the chosen `ring`.
@@ -220,7 +220,7 @@ class Operator {
   // Whether input i is read with these parameters. A node without readers in a class is left out of it.
   virtual bool Uses(int /*input*/) const { return true; }
   // Returns the form in which input i is read.
-  virtual Form Reads(int /*input*/) const { return Form::kOpen; }
+  virtual OperandForm Reads(int /*input*/) const { return OperandForm::kOpen; }
   // Returns the ring in which input i is read as summands.
   virtual int SummandRing(int /*input*/) const { return ring; }
   // Whether it is a view, which passes on the form that its own readers want.
@@ -241,9 +241,9 @@ class Operator {
   // Whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual bool Tiles() const { return true; }
   // Returns the order of the result's numbers.
-  virtual Layout Gives() const { return Layout::kRows; }
+  virtual RowLayout Gives() const { return RowLayout::kRows; }
   // Returns the order that the numbers of input i must have.
-  virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
+  virtual RowLayout Wants(int /*input*/) const { return RowLayout::kRows; }
   // Returns the ring of the wire that Build makes of these inputs in `form`.
   virtual int Built(const Edges& /*in*/) const { return ring; }
   // Returns the heads of a wire that lies by heads, otherwise 0.
@@ -259,7 +259,7 @@ class Operator {
   // Checks the parameters on which Build and Spec rely. Throws Cause::kRefused with an error message that names
   // `where`.
   virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
-  virtual std::vector<Slot> Slots() const { return {}; }
+  virtual std::vector<WeightSlot> Slots() const { return {}; }
   // Returns the settings that may be chosen by cost, after shifts and tables. A step that is left out has none.
   virtual std::vector<Knob> Knobs() { return {}; }
 
@@ -270,7 +270,7 @@ class Operator {
   // The result's scale and the ring of its wire, which every node of a plan has.
   int scale = 0, ring = 0;
   // The form that the readers want. Derive (plan.hpp) computes this field and those below from the graph.
-  Form form = Form::kOpen;
+  OperandForm form = OperandForm::kOpen;
   // The ring of summands that the reader wants.
   int summand_ring = 0;
   // Whether all readers wrap it, whether no reader uses it in this class, and whether it has one row.

@@ -192,14 +192,14 @@ void VisitGraph(Visitor& v, Graph& g) {
         std::string name, scope, label;
         Ints in;
         if (!w.fills()) {
-          const Node& n = g.node(i);
+          const GraphNode& n = g.node(i);
           name = n.op->Name(), scope = n.scope, label = n.label;
-          for (const Node* x : n.in) in.push_back(x->index);
+          for (const GraphNode* x : n.in) in.push_back(x->index);
         }
         w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
             w.Text("label", &label, 40);
         if (w.fills()) {
-          std::vector<Node*> nodes;
+          std::vector<GraphNode*> nodes;
           for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
           g.Scope(scope);
           g.AddNode(MakeOperator(name), nodes, label);

@@ -75,7 +75,7 @@ int TilesOf(const Class& c, int n);
 
 // Returns a node's inputs, from the operators of one class after Derive, without reaches. An edge's ring is that of the
 // wire that Build makes.
-Edges EdgesOf(const Node& n, const Ops& ops);
+Edges EdgesOf(const GraphNode& n, const Ops& ops);
 // Sets the fields that follow from the graph. Widths and rows go forward, forms and wrapping backward. Then come the
 // rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all of them.
 void Derive(const Graph& g, Ops& ops);

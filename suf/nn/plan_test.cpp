@@ -51,14 +51,14 @@ TEST(Plan, GoldenText) {
   g.Scope("embed");
   Lookup l;
   l.table = g.Tensor("table", {3, 2}, Leaf::kTable);
-  Node* x = g.Add(std::move(l), {}, "z_embed");
+  GraphNode* x = g.Add(std::move(l), {}, "z_embed");
   g.Scope("head");
   Norm n;
   n.dim = 2, n.eps = 0.5;
   x = g.Add(std::move(n), {x}, "normalised");
-  g.Add(Result{}, {FullMap(g, x, "w", 2, 1, true, "head", "z_head")}, "logits");
+  g.Add(RevealResult{}, {FullMap(g, x, "w", 2, 1, true, "head", "z_head")}, "logits");
   g.Number();
-  Weights w;
+  Checkpoint w;
   w.Set("table", {{3, 2}, {0.5f, -1, 1, 0.25f, -0.75f, 1}}), w.Set("w", {{2, 1}, {1, 0.5f}}),
       w.Set("w.bias", {{1}, {0.125f}});
   CompileOptions o;
@@ -444,18 +444,18 @@ TEST(Plan, EveryRewiredEdgeIsRefusedOrBuilt) {
 // bits that the shift leaves. At 5973ede the edge said 30.
 TEST(Plan, EdgesCarryTheRingThatIsBuilt) {
   Graph g;
-  Node* z = FullMap(g, Embedding(g, false), "w", kWidth, kWidth, false, "value", "z");
+  GraphNode* z = FullMap(g, Embedding(g, false), "w", kWidth, kWidth, false, "value", "z");
   Rescale r;
   r.shift = 4, r.ring = 30;
-  Node* x = g.Add(std::move(r), {z}, "x");
-  Node* n = NormOf(g, x, "n", false);
+  GraphNode* x = g.Add(std::move(r), {z}, "x");
+  GraphNode* n = NormOf(g, x, "n", false);
   g.Number();
   Ops ops;
   for (auto& node : g.nodes()) ops.push_back(node->op->Clone());
   ops[size_t(z->index)]->ring = 20;
   Derive(g, ops);
   EXPECT_EQ(EdgesOf(*x, ops)[0].ring, 20);
-  EXPECT_EQ(ops[size_t(x->index)]->form, Form::kOpen);
+  EXPECT_EQ(ops[size_t(x->index)]->form, OperandForm::kOpen);
   EXPECT_EQ(EdgesOf(*n, ops)[0].ring, 16);
 }
 
@@ -508,7 +508,7 @@ TEST(Plan, SaysWhatItsResultIs) {
 }
 
 // An operator of a program.
-struct Mine : Pool {
+struct Mine : PoolRows {
   static constexpr const char* kName = "mine";
   std::string_view Name() const override { return kName; }
   OperatorPtr Clone() const override { return std::make_unique<Mine>(*this); }
@@ -520,7 +520,7 @@ TEST(Plan, AnOperatorIsRegisteredOnceByName) {
   Register<Mine>();
   EXPECT_EQ(MakeOperator("mine")->Name(), "mine");
   EXPECT_THROW(Register<Mine>(), Bug);
-  EXPECT_THROW(Register<Pool>(), Bug);
+  EXPECT_THROW(Register<PoolRows>(), Bug);
 }
 
 }  // namespace

@@ -5,14 +5,14 @@
 
 namespace suf::nn {
 
-double Reach::most() const {
+double RowBound::most() const {
   return each.empty() ? length : std::min(length, *std::max_element(each.begin(), each.end()));
 }
 
-Reals Reach::Box() const { return each.empty() ? Reals(size_t(dim), length) : each; }
+Reals RowBound::Box() const { return each.empty() ? Reals(size_t(dim), length) : each; }
 
-Reach Reach::Scaled(double f, double eps) const {
-  Reach r = *this;
+RowBound RowBound::Scaled(double f, double eps) const {
+  RowBound r = *this;
   r.length = length * f + eps * std::sqrt(double(dim));
   for (double& x : r.each) x = x * f + eps;
   for (Image& x : r.images) x.radius *= f;

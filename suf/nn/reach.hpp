@@ -21,7 +21,7 @@ struct Noise {
 };
 
 // The bounds of one row, in integers at the wire's scale.
-struct Reach {
+struct RowBound {
   int64_t dim = 0;
   double length = 0;  // Euclidean length
   Reals each;         // |x_j|; empty: `length` bounds every coordinate
@@ -32,7 +32,7 @@ struct Reach {
 
   double most() const;  // the largest |x_j|
   // Returns the bounds with every number times f, then rounded by at most `eps` a coordinate.
-  Reach Scaled(double f, double eps = 0) const;
+  RowBound Scaled(double f, double eps = 0) const;
   // Returns |x_j| for every j, even if only the length is known.
   Reals Box() const;
 };
@@ -44,7 +44,7 @@ struct Edge {
   int ring = 0;     // of the wire; 0 until it is chosen. In a plan: of the wire that Build makes (EdgesOf)
   int64_t dim = 0;  // columns of a row; heads of scores
   bool one_row = false;
-  Reach reach;
+  RowBound reach;
   int64_t heads = 0;      // of a wire that lies as (heads, rows, dim / heads); 0: it lies as (rows, dim)
   bool summands = false;  // not opened: public coefficients of the dealer's words
 };

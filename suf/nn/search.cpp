@@ -49,9 +49,9 @@ std::string WithoutNumbers(std::string name) {
 
 // Sets a group to its earlier option, or to that of the first group of its kind. A group with another name belongs to
 // another value, so it stays fresh.
-void Begin(Group* g, const std::vector<Held>& knobs) {
+void Begin(Group* g, const std::vector<SearchState>& knobs) {
   for (const bool exact : {true, false})
-    for (const Held& h : knobs) {
+    for (const SearchState& h : knobs) {
       if (exact ? h.name != g->name : WithoutNumbers(h.name) != WithoutNumbers(g->name)) continue;
       if (h.options != g->options) continue;
       return g->fresh = !exact, g->Set(h.at);
@@ -63,7 +63,7 @@ constexpr double kNearBest = 1.03;
 
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, From* from, const EmitPlan& emit)
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, SearchStart* from, const EmitPlan& emit)
       : plan_(*plan),
         class_(plan->classes[which]),
         prices_(WithSteps(prices)),
@@ -107,7 +107,7 @@ class Descent {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
     Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
-    const compiler::Priced priced = compiler::PriceOf(
+    const compiler::TraceBill priced = compiler::PriceOf(
         prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
     if (!priced.why_not.empty()) return it->second;
     return it->second = priced.seconds;
@@ -183,7 +183,7 @@ class Descent {
   const compiler::Prices prices_;
   const EmitPlan& emit_;
   std::vector<Group> groups_;
-  From& from_;
+  SearchStart& from_;
   PricedStates& known_;
   double best_ = 0;
 };
@@ -202,9 +202,9 @@ compiler::Prices WithSteps(compiler::Prices p) {
   return p;
 }
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, From* from,
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, SearchStart* from,
               const EmitPlan& emit) {
-  From fresh;
+  SearchStart fresh;
   const double seconds = Descent(plan, which, prices, from ? from : &fresh, emit).Run(effort);
   Derive(plan->graph, plan->classes[which].ops);  // the last trial is not the choice
   return seconds;

@@ -21,7 +21,7 @@ using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 //   It goes over none if the start costs far more.
 enum class Effort : uint8_t { kFull, kNear, kCompare };
 // A knob as a search left it.
-struct Held {
+struct SearchState {
   std::string name;
   std::vector<std::string> options;
   size_t at = 0;
@@ -29,10 +29,10 @@ struct Held {
 // Seconds by state of the knobs.
 using PricedStates = std::map<std::vector<size_t>, double>;
 // The start of a search, and the state that it leaves for the next one.
-struct From {
+struct SearchStart {
   // Settings of knobs. They apply to a knob with the same options and the same name, up to the numbers in it. Any other
   // knob stays as its operator was made.
-  std::vector<Held> knobs;
+  std::vector<SearchState> knobs;
   // Seconds of the cheapest candidate. A start that costs more than `hopeless` times as much is not searched.
   double best = INFINITY, hopeless = 1;
   // Priced states of earlier searches of the same class.
@@ -42,7 +42,7 @@ struct From {
 // classes of operators and over pairs, with at most kMostTraces traces. Deterministic. Returns the seconds of the best.
 // `emit` makes the trace that is priced; null stands for the class's longest text.
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
-              From* from = nullptr, const EmitPlan& emit = {});
+              SearchStart* from = nullptr, const EmitPlan& emit = {});
 
 // Returns prices in which a turn also ends one program and begins another. The search counts turns by them. A
 // comparison of its plans must do the same.
@@ -60,7 +60,7 @@ std::span<const Segment> Segments();
 // The start of a search over segments. The search sets it to its choices.
 struct Start {
   std::vector<int> segments;  // values, by Segments
-  std::vector<Held> knobs;
+  std::vector<SearchState> knobs;
 };
 using MakeClass = std::function<Class(const Options&)>;
 // Makes class `which` again for options that `policy` leaves to cost (Options::kByCost), alone and in pairs. Searches

@@ -18,8 +18,8 @@ Plan Made(int pieces) {
   return Compile(After(), RandomWeights(After(), 1), SmallTexts(2, 10, 8), o);
 }
 
-const Held& Of(const std::vector<Held>& knobs, const std::string& name) {
-  for (const Held& h : knobs)
+const SearchState& Of(const std::vector<SearchState>& knobs, const std::string& name) {
+  for (const SearchState& h : knobs)
     if (h.name == name) return h;
   throw Bug("there is no knob " + name);
 }
@@ -35,10 +35,10 @@ TEST(Search, BeginsWhereAKnobMeansTheSame) {
   const std::string name = "gelu, lowering";
   for (int pieces : {0, 1}) {
     Plan plan = Made(pieces);
-    From from;
+    SearchStart from;
     from.best = 1e-9;  // every start is hopeless beside this
     const double start = Search(&plan, 0, Far(), Effort::kCompare, &from);
-    const Held made = Of(from.knobs, name);
+    const SearchState made = Of(from.knobs, name);
     for (size_t at = 0; at < made.options.size(); ++at) {
       from.knobs = {{name, made.options, at}};
       Search(&plan, 0, Far(), Effort::kCompare, &from);
@@ -66,7 +66,7 @@ TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
     return pfss::Schedule(t).flights();
   };
   Plan slices = made[0];
-  From longer;
+  SearchStart longer;
   Search(&slices, 0, Far(), Effort::kFull, &longer);
   const size_t slice = Of(longer.knobs, "gelu, lowering").at;
   EXPECT_EQ(Of(longer.knobs, "gelu, lowering").options[slice], "WindowLut/1");

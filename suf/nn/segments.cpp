@@ -63,7 +63,7 @@ class Choosing {
   struct Known {
     double seconds = INFINITY;
     Class made;
-    From from;
+    SearchStart from;
   };
 
   size_t Index(size_t i) const { return size_t(open_[i] - kSegments); }
@@ -85,7 +85,7 @@ class Choosing {
       if (e.cause() != Cause::kRefused) throw;
       return INFINITY;
     }
-    const std::vector<Held>& nearest = known_.at(at_).from.knobs;
+    const std::vector<SearchState>& nearest = known_.at(at_).from.knobs;
     it->second.from = {nearest.empty() ? start_ : nearest, best_, hopeless_, {}};
     it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
     best_ = std::min(best_, it->second.seconds);
@@ -133,7 +133,7 @@ class Choosing {
   std::vector<const Segment*> open_;
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
-  std::vector<Held> start_;  // knobs of the class before
+  std::vector<SearchState> start_;  // knobs of the class before
   double hopeless_ = kHopelessFirst;
   double best_ = INFINITY;  // seconds of the best candidate; in the end, of the class
 };
@@ -160,7 +160,7 @@ void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const
   double seconds[3] = {};
   for (int tiles : {1, 2}) {
     c.tiles = tiles;
-    const compiler::Priced priced =
+    const compiler::TraceBill priced =
         compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
     seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
   }

@@ -19,13 +19,13 @@ constexpr int kFolds = 5, kOwn = 2;
 constexpr double kSixteenth = 16;
 
 // Returns the map of q and k that a softmax's scores read, behind its rescale; null if there is none.
-Node* Queries(const Node& softmax) {
-  const Node* scores = softmax.in[0];
+GraphNode* Queries(const GraphNode& softmax) {
+  const GraphNode* scores = softmax.in[0];
   if (!scores->As<Scores>() || scores->in.size() != 1) return nullptr;
-  Node* x = scores->in[0];
+  GraphNode* x = scores->in[0];
   while (x->As<Rescale>()) x = x->in[0];
-  const Map* m = x->As<Map>();
-  return m && m->terms.size() == 1 && m->terms[0].kind == Map::kFull ? x : nullptr;
+  const LinearMap* m = x->As<LinearMap>();
+  return m && m->terms.size() == 1 && m->terms[0].kind == LinearMap::kFull ? x : nullptr;
 }
 
 // The rows of one softmax's fit: x (rows, d), the log-sum-exp y (rows, heads), own (rows, 2 heads), all in nats.
@@ -142,19 +142,19 @@ std::vector<Head> FitHeads(const Rows& r) {
   return out;
 }
 
-std::string LeafName(const Node& softmax) {
+std::string LeafName(const GraphNode& softmax) {
   std::string scope = softmax.scope;
   std::replace(scope.begin(), scope.end(), '/', '.');
   return "shift." + scope;
 }
 
 // Stores the predictor as leaves of the shift's map and as the softmax's own coefficients.
-void Keep(const std::vector<Head>& heads, const Node& softmax, int64_t d, Weights* weights) {
+void Keep(const std::vector<Head>& heads, const GraphNode& softmax, int64_t d, Checkpoint* weights) {
   Softmax& op = *softmax.As<Softmax>();
   op.by = Softmax::kShift;  // calibration sees the row sums of this form
   const double unit = std::sqrt(double(op.head_dim));
   const int64_t count = int64_t(heads.size());
-  Weights::Tensor w{{d, count}, std::vector<float>(size_t(d * count))}, b{{count}, std::vector<float>(size_t(count))};
+  Checkpoint::CheckpointTensor w{{d, count}, std::vector<float>(size_t(d * count))}, b{{count}, std::vector<float>(size_t(count))};
   op.own.assign(size_t(kOwn * count), 0);
   for (int64_t h = 0; h < count; ++h) {
     const Head& head = heads[size_t(h)];
@@ -169,19 +169,19 @@ void Keep(const std::vector<Head>& heads, const Node& softmax, int64_t d, Weight
 }  // namespace
 
 int AddShifts(Graph* g) {
-  std::vector<Node*> all;
+  std::vector<GraphNode*> all;
   for (auto& n : g->nodes())
     if (n->As<Softmax>() && n->in.size() == 1) all.push_back(n.get());
   int added = 0;
-  for (Node* n : all) {
-    Node* queries = Queries(*n);
+  for (GraphNode* n : all) {
+    GraphNode* queries = Queries(*n);
     if (!queries) continue;
-    const int64_t d = queries->As<Map>()->terms[0].weight.shape()[0], heads = n->in[0]->As<Scores>()->heads;
-    Map m;
-    m.terms = {{Map::kFull, 0, Expr::Leaf(LeafName(*n), {d, heads})}};
+    const int64_t d = queries->As<LinearMap>()->terms[0].weight.shape()[0], heads = n->in[0]->As<Scores>()->heads;
+    LinearMap m;
+    m.terms = {{LinearMap::kFull, 0, Expr::Leaf(LeafName(*n), {d, heads})}};
     m.bias = Expr::Leaf(LeafName(*n) + ".bias", {heads}), m.key = "shift";
-    Node* row = queries->in[size_t(queries->As<Map>()->terms[0].input)];
-    n->in.push_back(g->After(queries, std::make_unique<Map>(std::move(m)), {row}, "shift"));
+    GraphNode* row = queries->in[size_t(queries->As<LinearMap>()->terms[0].input)];
+    n->in.push_back(g->After(queries, std::make_unique<LinearMap>(std::move(m)), {row}, "shift"));
     ++added;
   }
   g->Number();
@@ -192,7 +192,7 @@ std::map<std::string, Shape> ShiftLeaves(const Graph& g) {
   std::map<std::string, Shape> out;
   for (auto& n : g.nodes()) {
     if (!n->As<Softmax>() || n->in.size() != 2) continue;
-    const Map& m = *n->in[1]->As<Map>();
+    const LinearMap& m = *n->in[1]->As<LinearMap>();
     m.terms[0].weight.Leaves(&out), m.bias.Leaves(&out);
   }
   return out;
@@ -205,7 +205,7 @@ Graph RemoveShifts(Graph g) {
   return g;
 }
 
-Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
+Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
                  const std::function<void(double)>& progress) {
   Shifts out;
   size_t tokens = 0;
@@ -223,12 +223,12 @@ Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<i
   std::map<std::string, Rows> rows;  // by the softmax's place
   for (size_t i = 0; i < texts.size(); ++i) {
     std::map<int, RealArray> kept;  // the queries' inputs, by node
-    model.Run(texts[i], nullptr, [&](const Node& n, const RealArray& y) {
+    model.Run(texts[i], nullptr, [&](const GraphNode& n, const RealArray& y) {
       for (auto& s : plain.nodes()) {
         if (!s->As<Softmax>()) continue;
-        const Node* queries = Queries(*s);
+        const GraphNode* queries = Queries(*s);
         if (!queries) continue;
-        const Node* row = queries->in[size_t(queries->As<Map>()->terms[0].input)];
+        const GraphNode* row = queries->in[size_t(queries->As<LinearMap>()->terms[0].input)];
         if (&n == row) kept[row->index] = y;
         if (&n == s->in[0]) Take(kept.at(row->index), y, *s->As<Softmax>(), &rows[Graph::Where(*s)]);
       }

@@ -33,7 +33,7 @@ struct ShiftFit {
 };
 // The fits of all softmaxes of a graph.
 struct Shifts {
-  Weights weights;  // of P0: the leaves of AddShifts
+  Checkpoint weights;  // of P0: the leaves of AddShifts
   std::vector<ShiftFit> fits;
   // Set if the texts are too few for any fit: how many there are, and how many a fit needs.
   std::string why_not;
@@ -53,7 +53,7 @@ inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kRoomBel
 
 // Fits every second input of a softmax of the folded graph by ridge regression. Sets `own` of those that fit and
 // removes the others from the graph. Removes all if the texts are too few. Deterministic.
-Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
+Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
                  const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn

@@ -38,7 +38,7 @@ TEST(Shifts, AreAddedBehindTheFoldAndRemoved) {
 
 TEST(Shifts, NeedTexts) {
   Graph g = Fold(After());
-  const Weights w = RandomWeights(After(), 1);
+  const Checkpoint w = RandomWeights(After(), 1);
   const std::string folded = g.Text();
   for (auto& [texts, why] : {std::pair{SmallTexts(2, 19, 16), "there are 19 texts"},
                              std::pair{SmallTexts(2, 40, 16), "a fit needs 20 texts and 1000 rows, there are 40"}}) {
@@ -63,14 +63,14 @@ TEST(Shifts, NeedTexts) {
 struct Predicted {
   std::vector<double> is, said;
 };
-Predicted Predict(const Graph& fitted, const Weights& weights, const std::vector<std::vector<int32_t>>& texts) {
+Predicted Predict(const Graph& fitted, const Checkpoint& weights, const std::vector<std::vector<int32_t>>& texts) {
   const Softmax& softmax = *Softmaxes(fitted).at(0);
   const double unit = std::sqrt(double(softmax.head_dim));
   const RealModel model(fitted, weights);
   Predicted out;
   for (auto& text : texts) {
     RealArray scores, shift;
-    model.Run(text, nullptr, [&](const Node& n, const RealArray& y) {
+    model.Run(text, nullptr, [&](const GraphNode& n, const RealArray& y) {
       if (n.As<Scores>()) scores = y;
       if (n.label == "shift") shift = y;
     });
@@ -92,7 +92,7 @@ Predicted Predict(const Graph& fitted, const Weights& weights, const std::vector
 
 TEST(Shifts, PredictRowsOfOtherTexts) {
   for (const Graph& g : {After(), Before()}) {
-    const Weights model = RandomWeights(g, 1);
+    const Checkpoint model = RandomWeights(g, 1);
     const auto texts = SmallTexts(2, 160, 16);
     std::vector<std::string> fits;
     while (fits.size() < 2) {  // two equal fits
@@ -103,7 +103,7 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
       ASSERT_EQ(shifts.fits.size(), 1u);
       EXPECT_TRUE(shifts.fits[0].fits);
       EXPECT_EQ(shifts.fits[0].where, "0/attention/e");
-      Weights all(&model);
+      Checkpoint all(&model);
       for (auto& [name, t] : shifts.weights.tensors()) all.Set(name, t);
       const Predicted p = Predict(fitted, all, SmallTexts(7, 60, 16));
       double mean = 0, left = 0, plain = 0;
@@ -115,7 +115,7 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
       }
       EXPECT_LT(left, 0.95 * plain);  // it predicts rows of new texts, for a model of random weights
       EXPECT_LT(mean, 0);             // and lies above all but one row in a thousand
-      const Weights::Tensor& w = shifts.weights.tensors().begin()->second;
+      const Checkpoint::CheckpointTensor& w = shifts.weights.tensors().begin()->second;
       fits.push_back(std::string(reinterpret_cast<const char*>(w.values.data()), 4 * w.values.size()));
     }
     EXPECT_EQ(fits[0], fits[1]);

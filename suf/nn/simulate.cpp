@@ -13,7 +13,7 @@ namespace {
 // A right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate shows.
 struct Matrix {
   int bits = 0;
-  std::variant<ring::Prepared<uint32_t>, ring::Prepared<uint64_t>> map;
+  std::variant<ring::PackedOperand<uint32_t>, ring::PackedOperand<uint64_t>> map;
 };
 
 int BitsFor(int ring) { return ring + 2 <= 32 ? 32 : ring + 2 <= 52 ? 52 : 64; }
@@ -35,7 +35,7 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
   Ints y;
   std::visit(
       [&](const auto& map) {
-        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::Prepared<uint32_t>>, uint32_t,
+        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::PackedOperand<uint32_t>>, uint32_t,
                                      uint64_t>;
         const size_t in = map.depth(), out = map.columns(), n = x.size() / in;
         std::vector<T> a(x.begin(), x.end()), c(n * out);
@@ -48,7 +48,7 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
 }
 
 // The values of a node's wires, compared with its certificates.
-class NodeWatch : public Watch {
+class NodeWatch : public RangeObserver {
  public:
   explicit NodeWatch(std::string wire) : wire_(std::move(wire)) {}
   void See(const char* width, std::span<const int64_t> v) override {
@@ -88,9 +88,9 @@ std::string Sentence(const Outside& o) {
                     : "; the result may be less accurate, calibrate with texts like this one");
 }
 
-struct Simulator::State {
+struct PlanSimulator::State {
   const Plan& plan;
-  const Quantised& weights;
+  const QuantisedWeights& weights;
   exec::Pool& pool;
   std::map<std::pair<std::string, int>, Matrix> matrices;
 
@@ -102,19 +102,19 @@ struct Simulator::State {
   }
 };
 
-Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool)
+PlanSimulator::PlanSimulator(const Plan& plan, const QuantisedWeights& weights, exec::Pool& pool)
     : s_(new State{plan, weights, pool, {}}) {}
-Simulator::~Simulator() = default;
+PlanSimulator::~PlanSimulator() = default;
 
-Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each, int variant) const {
+Simulation PlanSimulator::Run(std::span<const int32_t> ids, const IntVisitor& each, int variant) const {
   const Plan& plan = s_->plan;
   const Class& c = plan.For(int(ids.size()), variant);
   Simulation out;
-  out.y = Forward<IntArray>(plan.graph, [&](const Node& n, std::span<const IntArray* const> x) {
+  out.y = Forward<IntArray>(plan.graph, [&](const GraphNode& n, std::span<const IntArray* const> x) {
             if (c.ops[size_t(n.index)]->unused) return IntArray();
             NodeWatch watch(Str(c.max_n, "/", Graph::Where(n)));
             std::map<std::string, std::string> names;
-            for (const Slot& s : c.ops[size_t(n.index)]->Slots()) names[s.name] = SlotName(plan, c, n, s);
+            for (const WeightSlot& s : c.ops[size_t(n.index)]->Slots()) names[s.name] = SlotName(plan, c, n, s);
             IntCall call{int(ids.size()),
                          ids,
                          s_->pool,

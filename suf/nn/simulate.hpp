@@ -34,17 +34,17 @@ struct Simulation {
 std::string Sentence(const Outside& o);
 
 // A plan with its weights prepared once. Run may be called repeatedly, from one thread at a time.
-class Simulator {
+class PlanSimulator {
  public:
   // `weights` is Quantise(.., plan). Both must outlive the simulator.
-  Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default());
-  ~Simulator();
-  Simulator(const Simulator&) = delete;
-  Simulator& operator=(const Simulator&) = delete;
-  using Each = std::function<void(const Node&, const IntArray&)>;
+  PlanSimulator(const Plan& plan, const QuantisedWeights& weights, exec::Pool& pool = exec::Default());
+  ~PlanSimulator();
+  PlanSimulator(const PlanSimulator&) = delete;
+  PlanSimulator& operator=(const PlanSimulator&) = delete;
+  using IntVisitor = std::function<void(const GraphNode&, const IntArray&)>;
   // Runs a variant. Throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. `each`
   // receives every node's value.
-  Simulation Run(std::span<const int32_t> ids, const Each& each = {}, int variant = 0) const;
+  Simulation Run(std::span<const int32_t> ids, const IntVisitor& each = {}, int variant = 0) const;
 
  private:
   struct State;

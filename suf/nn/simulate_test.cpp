@@ -22,15 +22,15 @@ Wide Floor(Wide x, Wide by) { return x >= 0 ? x / by : -((by - 1 - x) / by); }
 Wide Round(Wide x, int s) { return s ? Floor(x + (Wide{1} << (s - 1)), Wide{1} << s) : x; }
 Wide Mod(Wide x, int bits) { return x - Floor(x, Wide{1} << bits) * (Wide{1} << bits); }
 
-Wide Piece(const std::vector<func::Group>& table, Wide x) {
-  for (const func::Group& g : table)
+Wide Piece(const std::vector<func::Octave>& table, Wide x) {
+  for (const func::Octave& g : table)
     if (x >= Wide(g.lo) << g.w && x < Wide(g.hi) << g.w) return g.values[size_t((x >> g.w) - g.lo)];
   return 0;
 }
 
 struct Naive {
   const Plan& p;
-  const Quantised& q;
+  const QuantisedWeights& q;
   const Class& c;
   size_t n;
 
@@ -59,7 +59,7 @@ struct Naive {
   }
   // Returns x W + b, with every head turned if the map is rotated. `residual` adds its diagonal and mean terms.
   Rows Mapped(int node, const Rows& x, bool bias, const Rows* residual = nullptr) const {
-    const Map& m = Op<Map>(node);
+    const LinearMap& m = Op<LinearMap>(node);
     const size_t cols = size_t(q.at(std::to_string(node) + ".full").cols());
     Rows y(x.size(), Row(cols, 0));
     for (size_t i = 0; i < x.size(); ++i) {
@@ -73,13 +73,13 @@ struct Naive {
     return y;
   }
   void AddResidual(Row& z, int node, const Row& x) const {
-    const Map& m = Op<Map>(node);
+    const LinearMap& m = Op<LinearMap>(node);
     Wide s = 0;
     for (size_t i = 0; i < x.size(); ++i) s += x[i] * At(node, "mean", i);
     for (size_t i = 0; i < x.size(); ++i)
       z[i] += x[i] * At(node, "diag", i) * (Wide{1} << m.diag) - s * (Wide{1} << (m.diag - m.mean));
   }
-  static void Turn(Row& z, const Map& m, size_t i) {
+  static void Turn(Row& z, const LinearMap& m, size_t i) {
     const size_t of = z.size() / size_t(m.rotary), half = of / 2;
     const Row was = z;
     for (size_t h = 0; h < z.size(); h += of)
@@ -148,7 +148,7 @@ struct Naive {
   static Ints Words(const Row& y) { return Ints(y.begin(), y.end()); }
 };
 
-Ints NaiveAfter(const Plan& p, const Quantised& q, const std::vector<int32_t>& ids) {
+Ints NaiveAfter(const Plan& p, const QuantisedWeights& q, const std::vector<int32_t>& ids) {
   const Naive a{p, q, p.For(int(ids.size())), ids.size()};
   Rows x = a.Normed(1, a.Embedded(ids, true));
   const bool relative = bool(a.Op<Scores>(6).relative);
@@ -164,7 +164,7 @@ Ints NaiveAfter(const Plan& p, const Quantised& q, const std::vector<int32_t>& i
   return Naive::Words(a.Normed(18, {z})[0]);
 }
 
-Ints NaiveBefore(const Plan& p, const Quantised& q, const std::vector<int32_t>& ids) {
+Ints NaiveBefore(const Plan& p, const QuantisedWeights& q, const std::vector<int32_t>& ids) {
   const Naive a{p, q, p.For(int(ids.size())), ids.size()};
   Rows stream = a.Embedded(ids, false);
   Rows x = a.Normed(2, stream);
@@ -177,14 +177,14 @@ Ints NaiveBefore(const Plan& p, const Quantised& q, const std::vector<int32_t>& 
     for (size_t j = 0; j < h[i].size(); ++j) h[i][j] *= up[i][j];
   stream = a.Added(21, stream, a.Mapped(20, h, false));
   Row y = a.Mapped(25, a.Normed(24, {a.Rescaled(22, stream).back()}), false)[0];
-  for (Wide& e : y) e = Round(e, a.Op<Result>(26).shift);
+  for (Wide& e : y) e = Round(e, a.Op<RevealResult>(26).shift);
   return Naive::Words(y);
 }
 
 struct Case {
   const char* name;
   Graph graph;
-  Ints (*naive)(const Plan&, const Quantised&, const std::vector<int32_t>&);
+  Ints (*naive)(const Plan&, const QuantisedWeights&, const std::vector<int32_t>&);
   CompileOptions options;
 };
 std::vector<Case> Cases() {
@@ -203,7 +203,7 @@ TEST(Simulate, EqualsANaiveEvaluation) {
   for (const Case& c : Cases())
     for (uint64_t seed : {1, 2}) {
       const Small m(c.graph, seed, c.options);
-      const Simulator s(m.plan, m.q);
+      const PlanSimulator s(m.plan, m.q);
       for (const auto& ids : SmallTexts(seed + 200, 12, 16))
         EXPECT_EQ(s.Run(ids).y, c.naive(m.plan, m.q, ids)) << c.name << ", seed " << seed;
     }
@@ -214,7 +214,7 @@ TEST(Simulate, IsCloseToTheFloatModel) {
     CompileOptions o = c.options;
     o.policy.norm["layer"] = 14;  // the default is for rows of size one; the stream begins with a table's small numbers
     const Small m(c.graph, 4, o);
-    const Simulator s(m.plan, m.q);
+    const PlanSimulator s(m.plan, m.q);
     const RealModel real(m.graph, m.weights);
     for (const auto& ids : SmallTexts(5, 20, 16)) {
       const Simulation r = s.Run(ids);
@@ -233,7 +233,7 @@ TEST(Simulate, IsCloseToTheFloatModel) {
 TEST(Simulate, HardCertificatesHoldForEveryShortText) {
   for (const Graph& g : {After(), Before()}) {
     const Small m(g, 6);
-    const Simulator s(m.plan, m.q);
+    const PlanSimulator s(m.plan, m.q);
     auto run = [&](const std::vector<int32_t>& ids) {
       const Simulation r = s.Run(ids);
       for (const Outside& o : r.outside) EXPECT_FALSE(o.hard) << Sentence(o);
@@ -275,7 +275,7 @@ TEST(Simulate, WrapsOutsideCalibratedWindows) {
     Small m(c.graph, 8, o);
     Narrow(m.plan);
     Check(m.plan);
-    const Simulator s(m.plan, m.q);
+    const PlanSimulator s(m.plan, m.q);
     std::set<std::string> named;
     for (const auto& ids : SmallTexts(9, 10, 16)) {
       const Simulation r = s.Run(ids);
@@ -293,10 +293,10 @@ TEST(Simulate, WrapsOutsideCalibratedWindows) {
 TEST(Simulate, KnownAnswer) {
   const std::vector<int32_t> ids = {0, 3, 5, 2, 7, 1};
   const Small after(After()), before(Before());
-  EXPECT_THAT(Simulator(after.plan, after.q).Run(ids).y,
+  EXPECT_THAT(PlanSimulator(after.plan, after.q).Run(ids).y,
               testing::ElementsAre(-20622, 13599, -36710, 20362, 11537, 8955, 7041, -9493, -2415, 18764, -13042, 2564,
                                    -8527, -14565, -19024, 19637));
-  EXPECT_THAT(Simulator(before.plan, before.q).Run(ids).y,
+  EXPECT_THAT(PlanSimulator(before.plan, before.q).Run(ids).y,
               testing::ElementsAre(515, -702, 464, -1390, -2257, 1247, -1319, 996));
 }
 
@@ -305,7 +305,7 @@ TEST(Simulate, ShowsEveryNodeInOrder) {
   int next = 0;
   Ints last;
   const std::vector<int32_t> ids{1, 2, 3, 4};
-  const Simulation r = Simulator(m.plan, m.q).Run(ids, [&](const Node& n, const IntArray& y) {
+  const Simulation r = PlanSimulator(m.plan, m.q).Run(ids, [&](const GraphNode& n, const IntArray& y) {
     EXPECT_EQ(n.index, next++);
     EXPECT_EQ(int64_t(y.at.size()), pfss::Size(y.shape)) << Graph::Where(n);
     last = y.at;
@@ -328,7 +328,7 @@ TEST(Simulate, TellsOfABrokenCertificate) {
   Small m(After());
   for (Certificate& c : m.plan.classes[0].certificates[2]) c.bits = 3;
   std::set<std::string> said;
-  for (const Outside& o : Simulator(m.plan, m.q).Run(std::vector<int32_t>{1, 2, 3}).outside) {
+  for (const Outside& o : PlanSimulator(m.plan, m.q).Run(std::vector<int32_t>{1, 2, 3}).outside) {
     EXPECT_TRUE(o.hard);
     EXPECT_EQ(std::abs(o.limit), 8);
     EXPECT_EQ(o.value < 0, o.limit < 0);
@@ -339,7 +339,7 @@ TEST(Simulate, TellsOfABrokenCertificate) {
 
 TEST(Simulate, RefusesTokensOutsideTheVocabulary) {
   const Small m(After());
-  const Simulator s(m.plan, m.q);
+  const PlanSimulator s(m.plan, m.q);
   const std::vector<int32_t> above = {0, 8, 1}, below = {0, -1, 1}, two = {0, 1};
   EXPECT_EQ(Refusal([&] { s.Run(above); }, Cause::kInput),
             "token 2 has the id 8, and the vocabulary has the ids 0 to 7; use the tokenizer of the plan's model");

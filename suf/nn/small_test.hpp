@@ -36,22 +36,22 @@ class Draws {
 inline constexpr int64_t kWidth = 16, kHidden = 32, kWords = 8, kPositions = 16;
 inline constexpr int kHeads = 2;
 
-inline Node* FullMap(Graph& g, Node* x, const std::string& name, int64_t in, int64_t out, bool bias, const char* key,
+inline GraphNode* FullMap(Graph& g, GraphNode* x, const std::string& name, int64_t in, int64_t out, bool bias, const char* key,
                      const char* label) {
-  Map m;
-  m.terms = {{Map::kFull, 0, g.Tensor(name, {in, out}, Leaf::kProjection)}}, m.key = key;
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, g.Tensor(name, {in, out}, Leaf::kProjection)}}, m.key = key;
   if (bias) m.bias = g.Tensor(name + ".bias", {out}, Leaf::kBias);
   return g.Add(std::move(m), {x}, label);
 }
 
-inline Node* NormOf(Graph& g, Node* x, const std::string& name, bool centre) {
+inline GraphNode* NormOf(Graph& g, GraphNode* x, const std::string& name, bool centre) {
   Norm n;
   n.dim = kWidth, n.centre = centre, n.eps = 1e-5, n.gamma = g.Tensor(name + ".gamma", {kWidth}, Leaf::kGamma);
   if (centre) n.beta = g.Tensor(name + ".beta", {kWidth}, Leaf::kBias);
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline Node* Attend(Graph& g, Node* q, Node* k, Node* v, int serving, bool causal, Expr relative = {}) {
+inline GraphNode* Attend(Graph& g, GraphNode* q, GraphNode* k, GraphNode* v, int serving, bool causal, Expr relative = {}) {
   Scores s;
   s.heads = kHeads, s.serving = serving, s.head_dim = kWidth / kHeads, s.causal = causal,
   s.relative = std::move(relative);
@@ -59,12 +59,12 @@ inline Node* Attend(Graph& g, Node* q, Node* k, Node* v, int serving, bool causa
   e.head_dim = s.head_dim, e.causal = causal;
   WeightedSum w;
   w.heads = kHeads, w.serving = serving, w.head_dim = s.head_dim;
-  Node* scores = g.Add(std::move(s), {q, k}, "scores");
-  Node* softmax = g.Add(std::move(e), {scores}, "e");
+  GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
+  GraphNode* softmax = g.Add(std::move(e), {scores}, "e");
   return g.Add(std::move(w), {softmax, v}, "mixed");
 }
 
-inline Node* Embedding(Graph& g, bool positions) {
+inline GraphNode* Embedding(Graph& g, bool positions) {
   g.Scope("embed");
   Lookup l;
   l.table = g.Tensor("table", {kWords, kWidth}, Leaf::kTable);
@@ -76,26 +76,26 @@ inline Node* Embedding(Graph& g, bool positions) {
 // table of relative positions.
 inline Graph After(bool relative = false) {
   Graph g;
-  Node* x = NormOf(g, Embedding(g, true), "n0", true);
+  GraphNode* x = NormOf(g, Embedding(g, true), "n0", true);
   g.Scope("0/attention");
-  Node* q = FullMap(g, x, "q", kWidth, kWidth, true, "query_key", "z_q");
-  Node* k = FullMap(g, x, "k", kWidth, kWidth, true, "query_key", "z_k");
-  Node* v = FullMap(g, x, "v", kWidth, kWidth, true, "value", "z_v");
+  GraphNode* q = FullMap(g, x, "q", kWidth, kWidth, true, "query_key", "z_q");
+  GraphNode* k = FullMap(g, x, "k", kWidth, kWidth, true, "query_key", "z_k");
+  GraphNode* v = FullMap(g, x, "v", kWidth, kWidth, true, "value", "z_v");
   Expr buckets = relative ? Expr::Relative(g.Tensor("relative", {6, kHeads}, Leaf::kTable), kPositions) : Expr();
-  Node* o = Attend(g, q, k, v, kHeads, false, std::move(buckets));
+  GraphNode* o = Attend(g, q, k, v, kHeads, false, std::move(buckets));
   g.Scope("0/proj");
   o = g.Add(Add{}, {FullMap(g, o, "o", kWidth, kWidth, true, "attended", "z_proj"), x}, "stream");
   x = NormOf(g, o, "n1", true);
   g.Scope("0/inner");
   Activation a;
   a.function = "gelu";
-  Node* h = g.Add(std::move(a), {FullMap(g, x, "w1", kWidth, kHidden, true, "linear", "z_1")}, "gelu");
+  GraphNode* h = g.Add(std::move(a), {FullMap(g, x, "w1", kWidth, kHidden, true, "linear", "z_1")}, "gelu");
   g.Scope("0/outer");
   x = NormOf(g, g.Add(Add{}, {FullMap(g, h, "w2", kHidden, kWidth, true, "linear", "z_2"), x}, "stream"), "n2", true);
   g.Scope("pool");
   Norm unit;
   unit.dim = kWidth, unit.unit = unit.by_length = true, unit.key = "unit";
-  g.Add(std::move(unit), {g.Add(Pool{}, {x}, "pooled")}, "unit");
+  g.Add(std::move(unit), {g.Add(PoolRows{}, {x}, "pooled")}, "unit");
   g.Number();
   return g;
 }
@@ -104,48 +104,48 @@ inline Graph After(bool relative = false) {
 // the last row. Its attention is causal, with one head of keys and values.
 inline Graph Before() {
   Graph g;
-  Node* x = Embedding(g, false);
+  GraphNode* x = Embedding(g, false);
   const int64_t of = kWidth / kHeads;
-  auto rotated = [&](Node* m, int heads) {
+  auto rotated = [&](GraphNode* m, int heads) {
     Rotary r;
     r.heads = heads, r.base = 100;
     return g.Add(std::move(r), {m}, "rotated");
   };
   g.Scope("0/attention");
-  Node* n = NormOf(g, x, "n1", false);
-  Node* q = rotated(FullMap(g, n, "q", kWidth, kWidth, false, "query_key", "z_q"), kHeads);
-  Node* k = rotated(FullMap(g, n, "k", kWidth, of, false, "query_key", "z_k"), 1);
-  Node* v = FullMap(g, n, "v", kWidth, of, false, "value", "z_v");
-  Node* o = Attend(g, q, k, v, 1, true);
+  GraphNode* n = NormOf(g, x, "n1", false);
+  GraphNode* q = rotated(FullMap(g, n, "q", kWidth, kWidth, false, "query_key", "z_q"), kHeads);
+  GraphNode* k = rotated(FullMap(g, n, "k", kWidth, of, false, "query_key", "z_k"), 1);
+  GraphNode* v = FullMap(g, n, "v", kWidth, of, false, "value", "z_v");
+  GraphNode* o = Attend(g, q, k, v, 1, true);
   g.Scope("0/proj");
   x = g.Add(Add{}, {x, FullMap(g, o, "o", kWidth, kWidth, false, "attended", "z_proj")}, "stream");
   g.Scope("0/inner");
   n = NormOf(g, x, "n2", false);
   Activation a;
   a.function = "silu", a.lowering.stages = compiler::Stages::kTwo;
-  Node* gate = g.Add(std::move(a), {FullMap(g, n, "w1", kWidth, kHidden, false, "linear", "z_gate")}, "silu");
-  Node* h = g.Add(Product{}, {gate, FullMap(g, n, "w3", kWidth, kHidden, false, "linear", "z_up")}, "product");
+  GraphNode* gate = g.Add(std::move(a), {FullMap(g, n, "w1", kWidth, kHidden, false, "linear", "z_gate")}, "silu");
+  GraphNode* h = g.Add(WireProduct{}, {gate, FullMap(g, n, "w3", kWidth, kHidden, false, "linear", "z_up")}, "product");
   g.Scope("0/outer");
   x = g.Add(Add{}, {x, FullMap(g, h, "w2", kHidden, kWidth, false, "linear", "z_2")}, "stream");
   g.Scope("head");
-  Pool last;
-  last.kind = Pool::kLast;
+  PoolRows last;
+  last.kind = PoolRows::kLast;
   x = NormOf(g, g.Add(std::move(last), {x}, "last"), "n3", false);
-  g.Add(Result{}, {FullMap(g, x, "head", kWidth, kWords, false, "head", "z_head")}, "logits");
+  g.Add(RevealResult{}, {FullMap(g, x, "head", kWidth, kWords, false, "head", "z_head")}, "logits");
   g.Number();
   return g;
 }
 
-inline Weights RandomWeights(const Graph& g, uint64_t seed) {
+inline Checkpoint RandomWeights(const Graph& g, uint64_t seed) {
   Draws r(seed);
-  Weights w;
+  Checkpoint w;
   for (const Leaf& leaf : g.leaves()) {
     const double rows = leaf.shape.size() == 2 ? double(leaf.shape[0]) : 1;
     const double spread = leaf.kind == Leaf::kTable        ? 0.05
                           : leaf.kind == Leaf::kProjection ? 1.1 / std::sqrt(rows)
                           : leaf.kind == Leaf::kGamma      ? 0.2
                                                            : 0.1;
-    Weights::Tensor t{leaf.shape, {}};
+    Checkpoint::CheckpointTensor t{leaf.shape, {}};
     for (int64_t i = 0; i < pfss::Size(leaf.shape); ++i)
       t.values.push_back(r.Normal(leaf.kind == Leaf::kGamma, spread));
     w.Set(leaf.name, std::move(t));
@@ -173,9 +173,9 @@ inline CompileOptions SmallOptions() {
 // A graph compiled with the weights of a seed.
 struct Small {
   Graph graph;
-  Weights weights;
+  Checkpoint weights;
   Plan plan;
-  Quantised q;
+  QuantisedWeights q;
   explicit Small(Graph g, uint64_t seed = 1, const CompileOptions& options = SmallOptions())
       : graph(std::move(g)),
         weights(RandomWeights(graph, seed)),

@@ -40,13 +40,13 @@ int64_t MostOf(const std::vector<int64_t>& t) {
   return most;
 }
 
-std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
+std::vector<func::Octave> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
   constexpr int kCoarsePieces = 1, kCoarseSpan = 8;
-  std::vector<func::Group> t = func::FitOctaves(f, floor, top, pieces, span, func::Measure::kNone).f;
+  std::vector<func::Octave> t = func::FitOctaves(f, floor, top, pieces, span, func::Measure::kNone).f;
   if (top == hard) return t;
-  std::vector<func::Group> coarse =
+  std::vector<func::Octave> coarse =
       func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan, func::Measure::kNone).f;
-  func::Group& first = coarse.front();  // starts at 0; the fine part has everything below 2^top
+  func::Octave& first = coarse.front();  // starts at 0; the fine part has everything below 2^top
   first.lo = int64_t{1} << (top - first.w);
   first.values.erase(first.values.begin(), first.values.begin() + first.lo);
   t.insert(t.end(), coarse.begin(), coarse.end());
@@ -55,7 +55,7 @@ std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int ha
 
 // Each piece adds the square of its relative width, weighted by its part of the seen values. The piece that adds most
 // is halved. A part of the weight is spread over all octaves, for texts unlike those that were seen.
-std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen) {
+std::vector<func::Octave> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen) {
   constexpr int kLeast = 3;
   constexpr double kSpread = 0.25;
   SUF_CHECK(0 < floor && floor < top && top <= hard && hard <= 62);
@@ -89,7 +89,7 @@ std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard
   }
   ready.insert(ready.end(), heap.begin(), heap.end());
   std::sort(ready.begin(), ready.end(), [](const Piece& x, const Piece& y) { return x.begin < y.begin; });
-  std::vector<func::Group> out;
+  std::vector<func::Octave> out;
   auto add = [&](int64_t begin, int w, int64_t value) {
     if (out.empty() || out.back().w != w) out.push_back({w, begin >> w, begin >> w, {}});
     ++out.back().hi, out.back().values.push_back(value);
@@ -106,9 +106,9 @@ std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard
   return out;
 }
 
-double Excess(const std::vector<func::Group>& table, const func::Real& f) {
+double Excess(const std::vector<func::Octave>& table, const func::Real& f) {
   double most = 0;
-  for (const func::Group& g : table)
+  for (const func::Octave& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       double last = std::ldexp(double(v + 1), g.w) - 1;  // f falls, so the excess is largest at a piece's end
       most = std::max(most, double(g.values[size_t(v - g.lo)]) / f(last) - 1);

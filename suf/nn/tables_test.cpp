@@ -106,7 +106,7 @@ TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
   const double excess = Excess(table, f);
   int64_t end = 0;
   double most = 0;
-  for (const func::Group& g : table) {
+  for (const func::Octave& g : table) {
     ASSERT_EQ(g.lo << g.w, end);
     end = g.hi << g.w;
     for (int64_t x = std::max<int64_t>(1, g.lo << g.w); x < end; ++x) {
@@ -130,7 +130,7 @@ TEST(Tables, StepsAreNarrowWhereArgumentsWere) {
   int64_t end = 0;
   int pieces = 0;
   double at_seen = 0, most = 0;
-  for (const func::Group& g : table) {
+  for (const func::Octave& g : table) {
     ASSERT_EQ(g.lo << g.w, end);
     end = g.hi << g.w;
     for (int64_t x = std::max<int64_t>(1, g.lo << g.w); x < end; ++x) {

@@ -8,15 +8,15 @@
 namespace suf::nn {
 
 // Weights as whole numbers by name, "<node>.<slot>" as in the trace's inputs.
-using Quantised = std::map<std::string, Tensor>;
+using QuantisedWeights = std::map<std::string, Tensor>;
 
 // Evaluates every weight's expression at its scale, one weight a thread. Throws Cause::kInput if a tensor is missing or
 // of another shape. Throws Cause::kRefused, naming the weight, if a value leaves 2^50.
-Quantised Quantise(const Weights& weights, const Plan& plan, exec::Pool& pool = exec::Default());
+QuantisedWeights Quantise(const Checkpoint& weights, const Plan& plan, exec::Pool& pool = exec::Default());
 // Returns the name of a node's weight as a class of the plan reads it. It is "<node>.<slot>" if the first class has the
 // same values. Otherwise "@" and the number of the first class that does follow. All are quantised, masked and given to
 // P1.
-std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot& s);
+std::string SlotName(const Plan& plan, const Class& c, const GraphNode& n, const WeightSlot& s);
 
 // A weight that P0 gives P1 as W - B modulo 2^bits. `bits` is the widest ring in which any class of any variant reads
 // it.
@@ -37,8 +37,8 @@ std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
 // Receives an input of P0: "W.<name>" and its tensor.
 using SetInput = std::function<void(const std::string& name, const Tensor& values)>;
 // Sets P0's inputs of a trace that do not depend on the length.
-void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set);
+void ModelInputs(const Plan& plan, const QuantisedWeights& q, const SetInput& set);
 // Sets P0's inputs of a trace that depend on the length, for n tokens.
-void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set);
+void LengthInputs(const Plan& plan, const QuantisedWeights& q, int n, const SetInput& set);
 
 }  // namespace suf::nn

@@ -62,11 +62,11 @@ TEST(Quantise, FoldsExactly) {
 
 TEST(Quantise, RefusesWhatDoesNotFit) {
   const Small m(After());
-  Weights w = m.weights;
-  Weights::Tensor t = w.Get("w1");
+  Checkpoint w = m.weights;
+  Checkpoint::CheckpointTensor t = w.Get("w1");
   t.values[3] = 1e12f, w.Set("w1", t);
   EXPECT_THAT(Refusal([&] { Quantise(w, m.plan); }), testing::HasSubstr("0/inner/z_1 (full)"));
-  EXPECT_THAT(Refusal([&] { Quantise(Weights(), m.plan); }, Cause::kInput),
+  EXPECT_THAT(Refusal([&] { Quantise(Checkpoint(), m.plan); }, Cause::kInput),
               testing::HasSubstr("the model has no tensor table"));
 }
 
@@ -129,7 +129,7 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
   const Small far(After(true), 1, o);
   const Plan plan = Joined(near.plan, far.plan);
   Check(plan);
-  const Quantised q = Quantise(near.weights, plan);
+  const QuantisedWeights q = Quantise(near.weights, plan);
   std::vector<std::string> names, own;
   for (const MaskedWeight& w : MaskedWeights(plan)) {
     names.push_back(w.name);
@@ -139,10 +139,10 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
   EXPECT_EQ(names.size(), one.size() + 1);
   EXPECT_EQ(q.at("2.full@2")[0], far.q.at("2.full")[0]);
   EXPECT_NO_THROW(CheckWeights(plan, q));
-  Simulator simulator(plan, q);
+  PlanSimulator simulator(plan, q);
   for (const auto& ids : SmallTexts(5, 4, 16)) {
-    EXPECT_EQ(simulator.Run(ids, {}, 0).y, Simulator(near.plan, near.q).Run(ids).y);
-    EXPECT_EQ(simulator.Run(ids, {}, 1).y, Simulator(far.plan, far.q).Run(ids).y);
+    EXPECT_EQ(simulator.Run(ids, {}, 0).y, PlanSimulator(near.plan, near.q).Run(ids).y);
+    EXPECT_EQ(simulator.Run(ids, {}, 1).y, PlanSimulator(far.plan, far.q).Run(ids).y);
   }
   for (int v : {0, 1}) {  // a trace reads the weights of its own variant, and each of them is set
     pfss::Trace t;

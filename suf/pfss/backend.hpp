@@ -50,15 +50,15 @@ class Randomness {
  public:
   virtual ~Randomness() = default;
   // The bytes of one kRand node. Element i of the tensor begins at byte i fss::ElementBytes(bits).
-  class Section {
+  class SectionReader {
    public:
-    virtual ~Section() = default;
+    virtual ~SectionReader() = default;
     // Writes bytes [offset, offset + out.size()) of the section; offset is a multiple of 16. Thread-safe.
     virtual void Fill(uint64_t offset, std::span<uint8_t> out) const = 0;
   };
   // Returns a section of `party`'s stream, by the attributes [p, section] of its kRand node. The section must not
   // outlive the Randomness. Thread-safe.
-  virtual std::unique_ptr<Section> Open(int party, int section) const = 0;
+  virtual std::unique_ptr<SectionReader> Open(int party, int section) const = 0;
   // Returns the public AES key from which DPFs and DCFs derive the keys of their tiles (Batch::tree_key).
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
@@ -176,7 +176,7 @@ class Executor {
 };
 
 // The keys of one kDpfGen or kDcfGen node, as a kernel sees them.
-struct Batch {
+struct KeyBatch {
   std::array<uint8_t, 16> tree_key;  // Randomness::TreeKey
   uint32_t program;                  // number of the node's keys in the trace; tile keys derive from it
   int n;                             // bits of alpha and x
@@ -198,26 +198,26 @@ class Kernels {
   virtual ~Kernels() = default;
   using Roots = std::array<const uint8_t*, 2>;  // roots of P0 and of P1
   // Makes the correction words of 1-bit DPFs at alpha, the same for both parties. 8 <= n <= 64.
-  virtual void DpfGen(const Batch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const;
+  virtual void DpfGen(const KeyBatch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const;
   // Writes a string of m bits for each key. Bit j is the party's XOR share of 1[v = alpha >> level] at v = lo + j,
   // modulo 2^(n - level). If m = 1, it is branch-free in lo, because the dealer reads at secret places. Otherwise lo
   // is public.
-  virtual void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level,
+  virtual void DpfWindow(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level,
                          const uint64_t* lo, int m, uint64_t* out) const;
   // Writes a string of m bits for each key. Bit j of key i is the party's XOR share of 1[x < alpha] at x[i m + j].
-  virtual void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+  virtual void DpfParity(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
                          uint64_t* out) const;
   // Writes for each key one word, the party's XOR share of table[(x - alpha) mod 2^n]. The table has 2^n words and
   // serves all keys; n <= 16. Bits above the node's ring are ignored.
-  virtual void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+  virtual void DpfDense(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
                         const uint64_t* table, uint64_t* out) const;
   // Makes DCF keys at alpha, the same for both parties. Word k of the payload of key i is beta[k count + i], of which
   // the low `bits` bits count. 1 <= n <= 128.
-  virtual void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+  virtual void DcfGen(const KeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
                       uint8_t* key) const;
   // Writes the party's additive shares, modulo 2^bits, of beta 1[x < alpha] at m places x[i m + j] of key i. Word k of
   // the payload goes to out[(k m + j) count + i].
-  virtual void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+  virtual void DcfEval(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
                        uint64_t* out) const;
 };
 

@@ -23,13 +23,13 @@ int64_t AesBlocks(const Trace& t, int i) {
     case Op::kDpfDense:
       return size * fss::DpfDomainBlocks(int(a[1]));
     case Op::kDcfGen: {
-      const Form f = FormOf(a[1]);
+      const DcfForm f = FormOf(a[1]);
       const Node &alpha = t.node(n.args[0]), &beta = t.node(n.args[1]);
       const int bits = alpha.shape.size() == beta.shape.size() ? 2 * alpha.ring.bits : alpha.ring.bits;
       return size * fss::DcfGenBlocks(bits, int(beta.shape[0]), f.bits, f.scheme);
     }
     case Op::kDcfEval: {  // one evaluation returns all words of an element and threshold
-      const Form f = FormOf(a[3]);
+      const DcfForm f = FormOf(a[3]);
       return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), f.bits, f.scheme);
     }
     default:

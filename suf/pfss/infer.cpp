@@ -265,7 +265,7 @@ void TreeDense(Args a, Node& n) {
             a[3]->shape[0] == int64_t{1} << n.attrs[1] && n.attrs[3] >= 1 && n.attrs[3] <= 64);
   Like(*a[0], Xor(int(n.attrs[3])), n);
 }
-void CheckForm(Form f) {
+void CheckForm(DcfForm f) {
   SUF_CHECK(f.bits >= 1 && f.bits <= 64 && (f.scheme == fss::DcfScheme::kSuf || f.scheme == fss::DcfScheme::kMyl7));
 }
 // Returns the bits of a comparison's number x, which is one word or two halves (2, ..).
@@ -279,7 +279,7 @@ void ComparisonKey(Args a, Node& n) {
   const Shape shape = Without(a[1]->shape, 0);
   const int bits = NumberBits(*a[0], shape);
   const int words = int(a[1]->shape[0]);
-  const Form f = FormOf(n.attrs[1]);
+  const DcfForm f = FormOf(n.attrs[1]);
   CheckForm(f);
   SUF_CHECK(f.bits <= a[1]->ring.bits);
   for (size_t p : {2, 3}) SUF_CHECK(a[p]->ring == Xor(fss::DcfRootBits(words, f.scheme)) && a[p]->shape == shape);
@@ -289,7 +289,7 @@ void PayloadShares(Args a, Node& n) {
   const int64_t bits = n.attrs[1], c = n.attrs[2], number = a[2]->shape == a[0]->shape ? 1 : 2;
   const int64_t m = (int64_t(n.attrs.size()) - 5) / number;
   SUF_CHECK(m >= 1 && m <= kMostBits && int64_t(n.attrs.size()) == 5 + m * number);
-  const Form f = FormOf(n.attrs[3]);
+  const DcfForm f = FormOf(n.attrs[3]);
   CheckForm(f);
   SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && Adds(*a[2]) &&
             NumberBits(*a[2], a[0]->shape) == bits &&

@@ -76,14 +76,14 @@ enum class Op : uint8_t {
 };
 
 // The form of a DCF: the ring of the payload's words and the scheme.
-struct Form {
+struct DcfForm {
   int bits;
   fss::DcfScheme scheme;
 };
 // Returns the form as one attribute: `bits` in the low 8 bits, the scheme above. The scheme of suf is 0, so its traces
 // keep the digests that they had before there were other schemes.
-constexpr int64_t AttributeOf(Form f) { return f.bits | int64_t(f.scheme) << 8; }
-constexpr Form FormOf(int64_t attribute) { return {int(attribute & 255), fss::DcfScheme(attribute >> 8)}; }
+constexpr int64_t AttributeOf(DcfForm f) { return f.bits | int64_t(f.scheme) << 8; }
+constexpr DcfForm FormOf(int64_t attribute) { return {int(attribute & 255), fss::DcfScheme(attribute >> 8)}; }
 
 // The order in which an operation reads its operands.
 enum class OpClass : uint8_t {

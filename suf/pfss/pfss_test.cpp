@@ -380,7 +380,7 @@ TEST(Print, ShowsTheFirstValuesOfAConstant) {
 TEST(Kernels, ThoseThatAreNotThereAreNeverAsked) {
   const struct : Kernels {
   } none;
-  const Batch b{{}, 0, 8, 0};
+  const KeyBatch b{{}, 0, 8, 0};
   EXPECT_THROW(none.DpfGen(b, nullptr, {}, nullptr), Bug);
   EXPECT_THROW(none.DpfWindow(b, 0, nullptr, nullptr, 0, nullptr, 1, nullptr), Bug);
   EXPECT_THROW(none.DpfParity(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);

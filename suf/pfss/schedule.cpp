@@ -266,8 +266,8 @@ std::string Print(const Trace& t) {
 std::string Print(const Schedule& s) {
   const Trace& t = s.trace();
   std::ostringstream out;
-  auto parts = [&](const std::vector<Part>& list) {
-    for (const Part& part : list) {
+  auto parts = [&](const std::vector<FrameField>& list) {
+    for (const FrameField& part : list) {
       const Node& n = t.node(part.node);
       out << "  %" << part.node;
       if (n.label) out << " \"" << t.name(n.label) << "\"";

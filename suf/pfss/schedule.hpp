@@ -21,7 +21,7 @@ int64_t PackedBytes(const Node& n);
 std::vector<int> Live(const Trace& t, Role role);
 
 // One tensor in a frame or a bundle.
-struct Part {
+struct FrameField {
   int node;
   int64_t at, bytes;
 };
@@ -29,7 +29,7 @@ struct Part {
 // The messages that one party sends at one tick. Tick -1 is before the inference.
 struct Frame {
   int tick, sender;
-  std::vector<Part> parts;
+  std::vector<FrameField> parts;
   int64_t bytes = 0, bits = 0;
 };
 
@@ -52,7 +52,7 @@ class Schedule {
   int flights() const { return flights_; }
   const std::vector<Frame>& frames() const { return frames_; }
   // Returns the sections of party p's bundle in schedule order.
-  const std::vector<Part>& key(int p) const { return key_[p]; }
+  const std::vector<FrameField>& key(int p) const { return key_[p]; }
   int64_t key_bytes(int p) const { return key_bytes_[p]; }
   int64_t key_bits(int p) const { return key_bits_[p]; }
   // Returns the nodes that a role computes, in emission order (Live).
@@ -80,7 +80,7 @@ class Schedule {
   std::vector<std::array<int, 2>> at_;
   std::vector<int> width_;
   std::vector<Frame> frames_;
-  std::array<std::vector<Part>, 2> key_;
+  std::array<std::vector<FrameField>, 2> key_;
   std::array<std::vector<Step>, 2> steps_;
   std::vector<int> dealing_;
   std::array<int64_t, 2> key_bytes_{}, key_bits_{};

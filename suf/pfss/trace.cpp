@@ -237,7 +237,7 @@ Dealt Trace::deal(Sec v, int k) {
   return {{this, a}, {this, b}};
 }
 
-Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec* owed) {
+Trace::OpenedNodes Trace::Open(const Sh& y, unsigned to, const char* label, const Sec* owed) {
   SUF_CHECK(to == kPub || to == kP0 || to == kP1);
   Ring ring = y.ring();
   Shape shape = internal::Elementwise(y.a.shape(), y.b.shape());
@@ -247,7 +247,7 @@ Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec
   for (int p : {0, 1}) part[p] = fn(Op::kAdd, {p == 0 ? y.a.id() : y.b.id(), pad[p]});
   for (int p : {0, 1})
     if (to & Party(1 - p)) part[p] = Send(part[p], p, label);
-  Opened o{};
+  OpenedNodes o{};
   o.hat = fn(Op::kAdd, {part[0], part[1]});
   o.r = fn(Op::kAdd, {pad[0], pad[1]});
   if (owed) o.r = fn(Op::kSub, {o.r, owed->id()});
@@ -256,11 +256,11 @@ Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec
   return o;
 }
 
-Trace::Opened Trace::Give(const Any& v, int party, int k, const char* label) {
+Trace::OpenedNodes Trace::Give(const Any& v, int party, int k, const char* label) {
   int pad = Rand(party, Add(k), v.shape());
   int masked = fn(Op::kAdd, {v.id(), pad});
   int zero = fn(Op::kBroadcast, {constant(0).id()}, v.shape());
-  Opened o{Send(masked, party, label), pad, {}};
+  OpenedNodes o{Send(masked, party, label), pad, {}};
   o.s[party] = pad, o.s[1 - party] = zero;
   free_[pad] = {o.s[0], o.s[1]};
   return o;
@@ -282,10 +282,10 @@ void Trace::keep(const Sh& y) {
   results_[1].push_back({share.b.id(), true});
 }
 
-Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
+Trace::RootedKey Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
   Shape shape = nodes_[args.back()].shape;  // alpha's, or a payload's
   if (gen == Op::kDcfGen) shape.erase(shape.begin());
-  Rooted out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
+  RootedKey out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
   out.root[1] = Rand(1, Xor(root_bits), shape);
   args.push_back(out.root[0]), args.push_back(out.root[1]);
   attrs.insert(attrs.begin(), out.program);
@@ -298,7 +298,7 @@ Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> att
 
 Trace::Tree Trace::tree(Sec alpha) {
   if (auto it = trees_.find(alpha.id()); it != trees_.end()) return it->second;
-  Rooted k = Key(Op::kDpfGen, {alpha.id()}, {}, 128);
+  RootedKey k = Key(Op::kDpfGen, {alpha.id()}, {}, 128);
   Tree t{{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), k.program};
   return trees_.emplace(alpha.id(), t).first->second;
 }
@@ -338,8 +338,8 @@ Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
   auto [it, fresh] = comparisons_.try_emplace({alpha.id(), beta.id(), w});
   if (!fresh) return it->second;
   const int words = int(beta.shape()[0]);
-  const Form form{w, scheme()};
-  Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
+  const DcfForm form{w, scheme()};
+  RootedKey k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
   const int n = alpha.shape().size() == beta.shape().size() ? 2 * alpha.bits() : alpha.bits();  // halves or a number
   return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, n, words, form, k.program};
 }

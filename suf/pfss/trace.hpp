@@ -109,7 +109,7 @@ class Trace {
     Rnd<1> root1;
     Const key;
     int n, words;
-    Form form;
+    DcfForm form;
     int program;
   };
   // Makes the keys at alpha with payload beta (c, ..) in Add(w). The number alpha is in Add(n), or it is two halves
@@ -156,7 +156,7 @@ class Trace {
   struct Raw;
 
  private:
-  struct Opened {
+  struct OpenedNodes {
     int hat, r, s[2];
   };
   // The nodes of a dealt value. `party` receives the correction, and the other party's share is PRG output.
@@ -169,15 +169,15 @@ class Trace {
   int Rand(int party, Ring ring, const Shape& shape);
   int Tell(int v, unsigned to, int pad);
   int Send(int v, int party, const char* label);
-  Opened Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
-  Opened Give(const Any& v, int party, int k, const char* label);
+  OpenedNodes Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
+  OpenedNodes Give(const Any& v, int party, int k, const char* label);
   int Reveal(const Sh& y, int party);
   // The nodes of a tree's key.
-  struct Rooted {
+  struct RootedKey {
     int root[2], told, program;
   };
   // Emits a tree's key under fresh roots; both parties receive it.
-  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits);
+  RootedKey Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits);
   template <class Keys>
   Sh ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);

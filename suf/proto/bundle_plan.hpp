@@ -19,21 +19,21 @@ struct Task {
 };
 
 // Words for the unit that `tokens` of a job counts, used in error messages.
-struct Unit {
+struct JobUnit {
   const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan", *job = "text";
 };
 
 // The network between the two parties: microseconds of a round trip, and bits per second in one direction.
-struct Link {
+struct Network {
   uint64_t trip_us = 0, rate = 0;
-  bool operator==(const Link&) const = default;
+  bool operator==(const Network&) const = default;
 };
 
 struct BundlePlan {
   uint32_t version = 1;  // version of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
   uint32_t max_tokens = 0;
-  Unit unit = {};
+  JobUnit unit = {};
   uint64_t setup_bytes = 0;                    // size of W_hat, for all variants
   std::vector<std::string> variants{"plain"};  // names by number; at most 32
   Hash hash{};
@@ -46,7 +46,7 @@ struct BundlePlan {
   std::function<Task(const store::Job&)> task;
   // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several
   // variants. Called like `task`.
-  std::function<uint64_t(const store::Job&, const Link&)> price = {};
+  std::function<uint64_t(const store::Job&, const Network&)> price = {};
   // Checks that this role has memory for a job. Throws Cause::kResource, saying what would fit.
   std::function<void(const store::Job&)> reserve = {};
 };

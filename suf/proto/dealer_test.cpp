@@ -85,7 +85,7 @@ TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   w.state.reset();
   std::filesystem::remove(w.dir / "dealer/serial");
   w.state.emplace(w.dir / "dealer");
-  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  w.dealer.emplace(w.plan, *w.state, BundleDealer::Options{}, TestGenerate);
   auto again = FetchBoth(w, Args(0), Args(1));
   EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
 }
@@ -96,7 +96,7 @@ TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
   w.dealer.reset();
   w.state.reset();
   w.state.emplace(w.dir / "dealer");
-  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  w.dealer.emplace(w.plan, *w.state, BundleDealer::Options{}, TestGenerate);
   EXPECT_EQ(FetchBoth(w, Args(0), Args(1)).serials[1], (std::vector<uint64_t>{2}));
 }
 

@@ -66,8 +66,8 @@ class Watched final : public net::Channel {
     Note(true, kind, payload.size(), secret ? View() : payload);
     under_.Put(header, payload);
   }
-  Frame Take(size_t limit) override {
-    Frame f = under_.Take(limit);
+  ReceivedFrame Take(size_t limit) override {
+    ReceivedFrame f = under_.Take(limit);
     Note(false, f.kind, f.payload.size(), {});
     return f;
   }

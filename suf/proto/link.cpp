@@ -27,7 +27,7 @@ struct Seen {
     else
       trip = std::min(trip, us);
   }
-  Link link() const {
+  Network link() const {
     const uint64_t us = large > trip ? large - trip : 1;  // the time of the frame without the round trip
     return {std::max<uint64_t>(trip, 1),
             std::clamp<uint64_t>(uint64_t{8} * kLargeProbe * 1'000'000 / us, kLowestRate, kHighestRate)};
@@ -59,8 +59,8 @@ Seen Watch(net::Channel& ch) {
 
 }  // namespace
 
-Link MeasureLink(net::Channel& ch) {
-  const Link own = Watch(ch).link();
+Network MeasureLink(net::Channel& ch) {
+  const Network own = Watch(ch).link();
   Writer w;
   w.Put(own.trip_us), w.Put(own.rate);
   const bool begins = ch.self().role == Role::kData;
@@ -68,7 +68,7 @@ Link MeasureLink(net::Channel& ch) {
   const Bytes said = ch.RecvExact(net::kLink, 16);
   if (!begins) ch.Send(net::kLink, w.bytes());
   Reader r(said, "a link's figures");
-  Link link;
+  Network link;
   link.trip_us = r.Get<uint64_t>(), link.rate = r.Get<uint64_t>();
   if (link.trip_us < 1 || link.trip_us > kLongestTrip || link.rate < kLowestRate || link.rate > kHighestRate)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " measured a round trip of ",

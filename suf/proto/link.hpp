@@ -17,12 +17,12 @@ inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighe
 // window. This takes 8 round trips and 4 large frames, each frame within the channel's time-out. Both sides exchange
 // their figures and take the longer round trip and the lower rate. Ends the session (Cause::kPeer) if the peer's
 // figures are beyond the limits.
-Link MeasureLink(net::Channel& ch);
+Network MeasureLink(net::Channel& ch);
 
 // The variants that both parties of a session allow, as bits. The link is set if there are several.
 struct Common {
   uint32_t variants = 1;
-  std::optional<Link> link = {};
+  std::optional<Network> link = {};
 };
 // Returns all variants of the plan, as bits.
 uint32_t AllVariants(const BundlePlan& plan);

@@ -16,7 +16,7 @@ BundlePlan Two() {
   p.task = [](const store::Job& j) {
     return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
   };
-  p.price = [](const store::Job& j, const Link& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
+  p.price = [](const store::Job& j, const Network& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
   return p;
 }
 
@@ -31,9 +31,9 @@ struct TwoWorld : World {
 
 TEST(Link, BothSidesEndWithOneAnswer) {
   auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
-  Link theirs;
+  Network theirs;
   std::thread t([&] { theirs = MeasureLink(*a); });
-  const Link ours = MeasureLink(*b);
+  const Network ours = MeasureLink(*b);
   t.join();
   EXPECT_EQ(ours, theirs);
   EXPECT_GE(ours.trip_us, 1u);
@@ -46,7 +46,7 @@ TEST(Link, BothSidesEndWithOneAnswer) {
 }
 
 TEST(Link, FiguresBeyondTheLimitsAreRefused) {
-  for (const Link said : {Link{0, 1000}, Link{kLongestTrip + 1, 1000}, Link{5, 999}, Link{5, kHighestRate + 1}}) {
+  for (const Network said : {Network{0, 1000}, Network{kLongestTrip + 1, 1000}, Network{5, 999}, Network{5, kHighestRate + 1}}) {
     auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
     std::thread t([&, ch = std::move(a)] {
       const Bytes zeros(kLargeProbe);
@@ -66,7 +66,7 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
 }
 
 // Plays one end of a measurement in that role: answers at once and reports any figures.
-void Lie(net::Channel& ch, Link said) {
+void Lie(net::Channel& ch, Network said) {
   const Bytes zeros(kLargeProbe);
   const bool begins = ch.self().role == Role::kData;
   for (int i = 0; i < 8; ++i) {
@@ -86,12 +86,12 @@ void Lie(net::Channel& ch, Link said) {
 // measured.
 TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
   for (int liar : {0, 1})
-    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kHighestRate}, Link{1, kLowestRate},
-                           Link{kLongestTrip, kLowestRate}}) {
+    for (const Network lie : {Network{1, kHighestRate}, Network{kLongestTrip, kHighestRate}, Network{1, kLowestRate},
+                           Network{kLongestTrip, kLowestRate}}) {
       auto pair = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
       net::Channel &lies = *(liar ? pair.second : pair.first), &honest = *(liar ? pair.first : pair.second);
       std::thread t([&] { Lie(lies, lie); });
-      const Link seen = MeasureLink(honest);
+      const Network seen = MeasureLink(honest);
       t.join();
       EXPECT_GE(seen.trip_us, lie.trip_us);
       EXPECT_LE(seen.rate, lie.rate);
@@ -104,7 +104,7 @@ TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
 // not allow. A variant that does not follow from the reported figures is refused.
 TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
   for (const uint32_t allowed : {1u, 3u})
-    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kLowestRate}})
+    for (const Network lie : {Network{1, kHighestRate}, Network{kLongestTrip, kLowestRate}})
       for (const uint32_t announced : {0u, 1u}) {
         const bool far = lie.trip_us == kLongestTrip && allowed == 3;
         TwoWorld w;
@@ -134,9 +134,9 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
 
 TEST(Link, TheLongerTripAndTheLowerRateChoose) {
   const BundlePlan plan = Two();
-  EXPECT_EQ(JobFor(plan, {3, Link{1'000, 9'000}}, 4), store::JobOf(4, 0));
-  EXPECT_EQ(JobFor(plan, {3, Link{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
-  EXPECT_EQ(JobFor(plan, {3, Link{500'000, 9'000}}, 8), store::JobOf(8, 0));  // the length matters
+  EXPECT_EQ(JobFor(plan, {3, Network{1'000, 9'000}}, 4), store::JobOf(4, 0));
+  EXPECT_EQ(JobFor(plan, {3, Network{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
+  EXPECT_EQ(JobFor(plan, {3, Network{500'000, 9'000}}, 8), store::JobOf(8, 0));  // the length matters
   EXPECT_EQ(JobFor(plan, {2, {}}, 4), store::JobOf(4, 1));
   EXPECT_EQ(JobFor(plan, {1, {}}, 4), store::JobOf(4, 0));
 }

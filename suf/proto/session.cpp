@@ -66,7 +66,7 @@ bool IsPartnerGone(const std::exception_ptr& error) {
 }
 
 // Waits for the delivery of an announced job; returns the serial of its bundle.
-uint64_t Arrive(net::Channel& ch, Agreed& what) {
+uint64_t Arrive(net::Channel& ch, PendingJob& what) {
   while (!what.delivery->Ready(kLook))
     // the cause that ended the peer may be about to end our delivery as well, and that error says more
     if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws the reason
@@ -80,25 +80,25 @@ uint64_t Arrive(net::Channel& ch, Agreed& what) {
 
 // Books the traffic of a delivery whose bundle is used; returns the dealer's milliseconds. Nothing depends on its end
 // any more, so this waits no longer than the dealer's goodbye may take.
-double Depart(const Agreed& what, net::Traffic* traffic) {
+double Depart(const PendingJob& what, net::Traffic* traffic) {
   if (!what.delivery->Over(kGrace)) return 0;
   if (traffic) *traffic += what.delivery->traffic();
   return what.delivery->dealt_ms();
 }
 
 // Returns the window for the keys of a bundle.
-uint64_t Window(const Keys& keys, bool whole) {
+uint64_t Window(const KeyPolicy& keys, bool whole) {
   return whole || keys.ahead > 1 ? store::KeySource::kWhole : keys.window;
 }
 
-uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
+uint32_t CountOf(const KeyPolicy& keys) { return std::max(keys.ahead, 1u); }
 
 // Returns the announcement of a job of 0 tokens. During a run or an audit it means that the next job is not known yet.
 // Between jobs it means the end of the session.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
 // Reads the next job's bundle ahead if it is in the store, while memory of the previous run is released.
-void ReadAhead(store::Store& store, const std::optional<Agreed>& next, int party, const Keys& keys) {
+void ReadAhead(store::Store& store, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys) {
   if (next && next->serial && next->serial != kNoMemory)
     store.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
@@ -111,7 +111,7 @@ struct Closing {
 
 // Returns why a step after a claim failed, from the exception that is being handled. If the keys failed, or are about
 // to, one cause took both and the keys' error says why. A party with altered keys notifies the peer.
-std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
+std::exception_ptr Reason(net::Channel& ch, const PendingJob& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
   if (!error || IsPartnerGone(error)) return std::current_exception();
@@ -127,7 +127,7 @@ std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::Key
 // Runs f and burns the claimed serial if it throws. The peer may end the session for an error that our keys have not
 // met yet; see Reason.
 template <class F>
-void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const store::KeySource& keys, F&& f) {
+void Burning(net::Channel& ch, const PendingJob& what, store::Store& store, const store::KeySource& keys, F&& f) {
   try {
     f();
   } catch (...) {
@@ -139,7 +139,7 @@ void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const st
 
 }  // namespace
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys,
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, KeyPolicy keys,
                          uint32_t variants)
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
@@ -222,7 +222,7 @@ double DataSession::Infer(const store::Job& job, const RunHook& run, const store
 void DataSession::Audit(const store::Job& job, const store::Job& next) {
   net::Guarded(ch_, [&] {
     SUF_CHECK(keys_.whole);
-    Agreed what = Due(job, next);
+    PendingJob what = Due(job, next);
     (void)Depart(what, &dealer_traffic_);
     OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
                {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
@@ -230,13 +230,13 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
 }
 
 // Returns the job that is due, announced before or here, with its bundle in the store.
-Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
+PendingJob DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
   if (next.tokens) Reserve(ch_, plan_, next);
   Reserve(ch_, plan_, job);
-  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
   if (what.serial == kNoMemory) {
     (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
@@ -251,7 +251,7 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   return what;
 }
 
-void DataSession::CheckChoice(const Agreed& what) {
+void DataSession::CheckChoice(const PendingJob& what) {
   if (!Fits(store_.Header(what.serial), what.job, what.task, plan_, weights_, ch_))
     net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
@@ -265,9 +265,9 @@ void DataSession::AnnounceNext(const store::Job& next) {
 }
 
 // Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
-Agreed DataSession::Announce(const store::Job& job) {
+PendingJob DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
-  Agreed what{job, plan_.task(job), 0, keys_.whole, nullptr};
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
   Writer w;
   store::Put(w, job), w.Raw(what.task.trace), w.Put(uint8_t(what.whole));
   size_t offers = 0;
@@ -287,7 +287,7 @@ Agreed DataSession::Announce(const store::Job& job) {
   return what;
 }
 
-double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
+double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
   store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed, what.task, keys_.window);
   const Closing closing{bundle.keys};
   Burning(ch_, what, store_, *closing.keys, [&] {
@@ -375,7 +375,7 @@ class ModelSession {
  private:
   // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `next`: another job runs
   // meanwhile, and must not be burnt if there is no memory for this one.
-  std::optional<Agreed> Announced(bool next = false) {
+  std::optional<PendingJob> Announced(bool next = false) {
     ch_.set_phase(net::Phase::kControl);
     Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
@@ -384,7 +384,7 @@ class ModelSession {
     const bool whole = r.Get<uint8_t>() != 0;
     if (!job.tokens && announce == NothingFollows()) return std::nullopt;
     CheckPeersJob(ch_, host_.plan, job, "announced");
-    Agreed what{job, host_.plan.task(job), 0, whole, nullptr};
+    PendingJob what{job, host_.plan.task(job), 0, whole, nullptr};
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
@@ -406,7 +406,7 @@ class ModelSession {
 
   // Refuses an audit that needs too much memory, before anything is fetched or spent. If another job runs, that one
   // ends normally.
-  void CheckAuditMemory(Agreed& what, bool next) {
+  void CheckAuditMemory(PendingJob& what, bool next) {
     const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
     if (what.lack || bytes <= host_.audit_memory) return;
     const Error lack(Cause::kResource,
@@ -417,7 +417,7 @@ class ModelSession {
     what.lack = std::make_exception_ptr(lack), what.refusal = net::Refusal::kAuditMemory;
   }
 
-  void Lacks(Agreed& what) const {
+  void Lacks(PendingJob& what) const {
     try {
       if (host_.plan.reserve) host_.plan.reserve(what.job);
     } catch (const Error& e) {
@@ -427,7 +427,7 @@ class ModelSession {
   }
 
   // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
-  void Choose(Agreed& what, Reader& offers) {
+  void Choose(PendingJob& what, Reader& offers) {
     if (what.lack) {
       Writer w;
       w.Put(kNoMemory);
@@ -455,7 +455,7 @@ class ModelSession {
                                                host_.keys.witness_always, last_);
   }
 
-  void RunOne(Agreed what) {
+  void RunOne(PendingJob what) {
     if (what.lack) {
       ch_.Refuse(what.refusal);
       std::rethrow_exception(what.lack);
@@ -501,7 +501,7 @@ class ModelSession {
   const ModelHost& host_;
   Common common_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last
-  std::optional<Agreed> next_;
+  std::optional<PendingJob> next_;
 };
 
 void ServeSession(net::Channel& p1, const ModelHost& host) {

@@ -43,7 +43,7 @@ class Inference {
 using RunHook = std::function<void(Inference&)>;
 
 // Options for a party's keys.
-struct Keys {
+struct KeyPolicy {
   // Bundles per request; all but the first go to disk. 0: one, in memory.
   uint32_t ahead = 0;
   // Whether the dealer is also notified of bundles in memory.
@@ -66,7 +66,7 @@ inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 inline constexpr uint64_t kNoMemory = ~uint64_t{0};
 
 // An inference or audit that was announced. Its bundle is in both stores or on its way to both.
-struct Agreed {
+struct PendingJob {
   store::Job job;
   Task task;
   uint64_t serial = 0;                           // 0: on its way
@@ -83,14 +83,14 @@ class DataSession {
   // that one. A fetched W_hat stays out of the store until P0's first MAC, which covers the hash, is verified.
   // `variants` are those that P1 allows, as bits. The session ends if P0 allows none of them. If both allow several,
   // the link is measured.
-  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {},
+  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, KeyPolicy keys = {},
               uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // Returns a job of `tokens` tokens in the fastest variant of this session. Every job must be one of these.
   store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
   // The link that both parties agreed on; none if only one variant is common.
-  const std::optional<Link>& link() const { return common_.link; }
+  const std::optional<Network>& link() const { return common_.link; }
   // The number of tokens (Unit) of every job, if P0 brings data of its own; 0 if P1 decides.
   uint32_t brought() const { return brought_; }
   // Returns W_hat, plan.setup_bytes bytes; can be called once.
@@ -118,34 +118,34 @@ class DataSession {
 
  private:
   // A received W_hat, before P0's first MAC is verified.
-  struct Unverified {
+  struct UnverifiedWeights {
     store::Store& store;
     store::ChunkFile file;
-    ~Unverified() { store.DropSetup(); }
+    ~UnverifiedWeights() { store.DropSetup(); }
   };
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  Agreed Announce(const store::Job& job);
+  PendingJob Announce(const store::Job& job);
   void AnnounceNext(const store::Job& next);
-  Agreed Due(const store::Job& job, const store::Job& next);
-  void CheckChoice(const Agreed& what);
-  double RunOne(Agreed what, const RunHook& run, const store::Job& next);
+  PendingJob Due(const store::Job& job, const store::Job& next);
+  void CheckChoice(const PendingJob& what);
+  double RunOne(PendingJob what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;
   const BundlePlan& plan_;
   store::Store& store_;
   DialDealer dealer_;
-  Keys keys_;
+  KeyPolicy keys_;
   Hash weights_{}, setup_hash_{};
   uint32_t brought_ = 0;
   Common common_;
   Bytes setup_;  // W_hat, until Setup hands it over
-  std::optional<Unverified> unverified_;
+  std::optional<UnverifiedWeights> unverified_;
   std::vector<std::string> notices_;
   net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last; the next one begins after it
-  std::optional<Agreed> next_;
+  std::optional<PendingJob> next_;
 };
 
 // P0's data and callbacks for its sessions.
@@ -165,7 +165,7 @@ struct ModelHost {
   // be visible to P1.
   std::function<void()> finished = {};
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
-  Keys keys = {};
+  KeyPolicy keys = {};
   uint32_t variants = ~0u;  // those that P0 allows, as bits
   // The limit for bytes of whole bundles. P1 decides whether bundles arrive whole, so P0 refuses audits above this
   // limit.

@@ -32,7 +32,7 @@ store::PairId PairOf(const net::Identity& one, const Hash& partner) {
   return id;
 }
 
-void Dealer::Handle(net::Channel& ch) {
+void BundleDealer::Handle(net::Channel& ch) {
   ch.set_transcript(false);
   const int party = PartyOf(ch.peer().role);
   net::Guarded(ch, [&] {
@@ -49,7 +49,7 @@ void Dealer::Handle(net::Channel& ch) {
 }
 
 // Records the serial that a party is about to use; answers with the last one that it used.
-void Dealer::Witness(net::Channel& ch, int party, View told) {
+void BundleDealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
   CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
@@ -68,7 +68,7 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
 
 // Deals bundles for one party and its partner. Returns the generator's microseconds, or nothing if the partner's thread
 // reports the error.
-std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request request) {
+std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
@@ -79,7 +79,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
     taken_[party] = true;
   }
   struct Leave {
-    Dealer* d;
+    BundleDealer* d;
     int party;
     ~Leave() {
       std::lock_guard lock(d->m_);
@@ -87,7 +87,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
       d->changed_.notify_all();
     }
   } leave{this, party};
-  Seat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
+  DeliverySeat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
   if (!Meet(party, seat)) return std::nullopt;
   // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
@@ -95,7 +95,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
   return seat.work_us;
 }
 
-Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
+BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
   q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
@@ -111,20 +111,20 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
 // Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
 // if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
 // again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
-bool Dealer::Await(int party, Seat& mine) {
+bool BundleDealer::Await(int party, DeliverySeat& mine) {
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
-  Seat* const& other = waiting_[1 - party];
+  DeliverySeat* const& other = waiting_[1 - party];
   waiting_[party] = &mine;
   changed_.notify_all();
-  while (mine.progress == Progress::kWaiting) {
-    const Seat* seen = other;
+  while (mine.progress == DeliveryState::kWaiting) {
+    const DeliverySeat* seen = other;
     if (!seen && taken_[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
     const bool late = std::chrono::steady_clock::now() >= limit;
     lock.unlock();
     const bool gone = mine.channel->PeerGone();
     lock.lock();
-    if (mine.progress != Progress::kWaiting) break;
+    if (mine.progress != DeliveryState::kWaiting) break;
     if (gone || (late && !other)) {
       waiting_[party] = nullptr;
       lock.unlock();
@@ -136,21 +136,21 @@ bool Dealer::Await(int party, Seat& mine) {
     }
     if (std::exchange(mine.ready, seen) != seen) changed_.notify_all();
     if (other && mine.ready == other && other->ready == &mine) {
-      mine.progress = other->progress = Progress::kTaken;
+      mine.progress = other->progress = DeliveryState::kTaken;
       return true;
     }
     if (mine.ready == other) changed_.wait_for(lock, kPeerPoll);
   }
-  changed_.wait(lock, [&] { return mine.progress != Progress::kTaken; });
+  changed_.wait(lock, [&] { return mine.progress != DeliveryState::kTaken; });
   return false;
 }
 
 // Deals for both parties in one of the two threads, while the other one waits. Returns false if it failed; the thread
 // that dealt reports the error.
-bool Dealer::Meet(int party, Seat& mine) {
-  if (!Await(party, mine)) return mine.progress == Progress::kDone;
-  Seat& other = *waiting_[1 - party];
-  auto settle = [&](Progress p) {
+bool BundleDealer::Meet(int party, DeliverySeat& mine) {
+  if (!Await(party, mine)) return mine.progress == DeliveryState::kDone;
+  DeliverySeat& other = *waiting_[1 - party];
+  auto settle = [&](DeliveryState p) {
     std::lock_guard lock(m_);
     waiting_[0] = waiting_[1] = nullptr;
     other.progress = mine.progress = p;
@@ -161,15 +161,15 @@ bool Dealer::Meet(int party, Seat& mine) {
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
-    for (Seat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
-    settle(Progress::kFailed);
+    for (DeliverySeat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
+    settle(DeliveryState::kFailed);
     throw;
   }
-  settle(Progress::kDone);
+  settle(DeliveryState::kDone);
   return true;
 }
 
-void Dealer::Deal(Seat& model, Seat& data) {
+void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
@@ -194,12 +194,12 @@ void Dealer::Deal(Seat& model, Seat& data) {
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
-  Seat* seats[2] = {&model, &data};
-  for (Seat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
+  DeliverySeat* seats[2] = {&model, &data};
+  for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
   for (uint32_t i = 0; i < count; ++i) Emit(seats, task, first + i);
 }
 
-void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
+void BundleDealer::Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
   h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
@@ -263,7 +263,7 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   RecvHello(dealer, plan);
 }
 
-Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
               const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
@@ -277,7 +277,7 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     if (count < 1 || count > args.count)
       net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
                       " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
-    Fetched got;
+    FetchResult got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
       const bool first = i == 0;  // used at once
@@ -347,7 +347,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
               ready(serial);
             };
             auto dealer = dial(stop);
-            const Fetched got =
+            const FetchResult got =
                 Fetch(*dealer, plan, store, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
             traffic_ += dealer->traffic(net::Phase::kOffline);
             dealt_ms_ = double(got.dealt_us) / 1e3;

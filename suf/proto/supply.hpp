@@ -31,7 +31,7 @@ store::PairId PairOf(const net::Identity& one, const Hash& partner);
 // with sections in schedule order.
 using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to_p1)>;
 
-class Dealer {
+class BundleDealer {
  public:
   struct Options {
     store::Job ahead;                  // several bundles of this job are dealt per request,
@@ -41,7 +41,7 @@ class Dealer {
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // their requests, if we offered more
     uint64_t window = store::kKeyWindow;  // bytes of keys that wait here for the slower party
   };
-  Dealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
+  BundleDealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
   // Serves one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
@@ -56,22 +56,22 @@ class Dealer {
     Secret seed;
     SharedSecret b_seed;
   };
-  enum class Progress { kWaiting, kTaken, kDone, kFailed };
-  struct Seat {
+  enum class DeliveryState { kWaiting, kTaken, kDone, kFailed };
+  struct DeliverySeat {
     net::Channel* channel = nullptr;
     Request request;
-    Progress progress = Progress::kWaiting;
-    const Seat* ready = nullptr;        // the partner's seat, once our client was still there after it came
+    DeliveryState progress = DeliveryState::kWaiting;
+    const DeliverySeat* ready = nullptr;        // the partner's seat, once our client was still there after it came
     uint64_t work_us = 0;               // microseconds of the generator, without sending
     std::unique_ptr<store::Sink> sink;  // of the last bundle, which is dealt but may still be on its way
   };
   Request ReadRequest(net::Channel& ch, Bytes request);
   void Witness(net::Channel& ch, int party, View told);
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
-  bool Meet(int party, Seat& mine);
-  bool Await(int party, Seat& mine);
-  void Deal(Seat& model, Seat& data);
-  void Emit(Seat* seat[2], const Task& task, uint64_t serial);
+  bool Meet(int party, DeliverySeat& mine);
+  bool Await(int party, DeliverySeat& mine);
+  void Deal(DeliverySeat& model, DeliverySeat& data);
+  void Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 
   BundlePlan plan_;
   store::DealerState& state_;
@@ -80,7 +80,7 @@ class Dealer {
   std::mutex m_;
   std::condition_variable changed_;
   bool taken_[2] = {};
-  Seat* waiting_[2] = {};
+  DeliverySeat* waiting_[2] = {};
 };
 
 // A party's request for bundles.
@@ -95,14 +95,14 @@ struct FetchArgs {
 };
 
 // The result of a Fetch.
-struct Fetched {
+struct FetchResult {
   std::vector<uint64_t> serials;  // in order
   uint64_t dealt_us = 0;          // microseconds of the dealer's own work on them, without sending
 };
 // Draws a session seed, sends the request, and receives bundles into the store. The first is in memory, others on disk.
 // Bundles that were complete before a failure stay. `here`, if set, receives the serial of the first bundle when its
 // header has arrived. That bundle may then be claimed while its keys still arrive.
-Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
               const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this

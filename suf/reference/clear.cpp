@@ -33,8 +33,8 @@ int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
 
 }  // namespace
 
-Words Constant(const Node& n) {
-  if (n.data->size() == 1) return Words(size_t(Size(n.shape)), n.data->at(0));
+WordVector Constant(const Node& n) {
+  if (n.data->size() == 1) return WordVector(size_t(Size(n.shape)), n.data->at(0));
   return {n.data->begin(), n.data->end()};
 }
 
@@ -58,16 +58,16 @@ void ClearExecutor::Run(const Program& program, const Randomness& randomness, Io
   }
 }
 
-Words ClearExecutor::Unpack(const Node& n, View packed) const {
+WordVector ClearExecutor::Unpack(const Node& n, View packed) const {
   int64_t size = Size(n.shape), w = WordsOf(n.ring), k = n.ring.bits;
-  Words out(size_t(size * w));
+  WordVector out(size_t(size * w));
   for (int64_t i = 0; i < size; ++i)
     for (int64_t b = 0; b < k; ++b)
       Set(&out[size_t(i * w)], b, packed[size_t((i * k + b) / 8)] >> ((i * k + b) % 8) & 1);
   return out;
 }
 
-void ClearExecutor::Pack(const Node& n, const Words& v, std::span<uint8_t> out) const {
+void ClearExecutor::Pack(const Node& n, const WordVector& v, std::span<uint8_t> out) const {
   int64_t size = Size(n.shape), w = WordsOf(Arg(n, 0).ring), k = n.ring.bits;
   std::fill(out.begin(), out.end(), uint8_t{0});
   for (int64_t i = 0; i < size; ++i)
@@ -75,9 +75,9 @@ void ClearExecutor::Pack(const Node& n, const Words& v, std::span<uint8_t> out) 
       out[size_t((i * k + b) / 8)] |= uint8_t(Bit(&v[size_t(i * w)], b) << ((i * k + b) % 8));
 }
 
-Words ClearExecutor::Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const {
+WordVector ClearExecutor::Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const {
   int64_t size = Size(n.shape), w = WordsOf(n.ring);
-  Words out(size_t(size * w));
+  WordVector out(size_t(size * w));
   for (int64_t i = 0; i < size; ++i)
     for (int64_t k = 0; k < w; ++k) {
       int64_t a = Broadcasted(n.shape, Arg(n, 0).shape, i),
@@ -87,14 +87,14 @@ Words ClearExecutor::Elementwise(const Node& n, const std::function<uint64_t(uin
   return out;
 }
 
-Words ClearExecutor::Compute(int i, Io& io) {
+WordVector ClearExecutor::Compute(int i, Io& io) {
   const Node& n = t_.node(i);
   switch (n.op) {
     case Op::kConst:
       return Constant(n);
     case Op::kInput: {
       const Io::Data data = io.Input(i);
-      Words v(size_t(Size(n.shape)));
+      WordVector v(size_t(Size(n.shape)));
       for (size_t k = 0; k < v.size(); ++k) v[k] = WordOf(data, k);
       return v;
     }
@@ -102,7 +102,7 @@ Words ClearExecutor::Compute(int i, Io& io) {
       size_t bytes = fss::ElementBytes(n.ring.bits), size = size_t(Size(n.shape)), w = size_t(WordsOf(n.ring));
       Bytes raw(bytes * size);
       randomness_->Open(int(n.attrs[0]), int(n.attrs[1]))->Fill(0, raw);
-      Words out(size * w);
+      WordVector out(size * w);
       for (size_t e = 0; e < size; ++e) {
         std::memcpy(&out[e * w], &raw[e * bytes], bytes);
         if (n.ring.kind == Ring::kXor) out[e * w + w - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
@@ -144,11 +144,11 @@ Words ClearExecutor::Compute(int i, Io& io) {
   }
 }
 
-Words ClearExecutor::Structure(const Node& n) const {
+WordVector ClearExecutor::Structure(const Node& n) const {
   const Node& a = Arg(n, 0);
-  const Words& x = In(n, 0);
+  const WordVector& x = In(n, 0);
   int64_t size = Size(n.shape), w = WordsOf(n.ring);
-  Words out(size_t(size * w));
+  WordVector out(size_t(size * w));
   switch (n.op) {
     case Op::kMatmul: {
       int64_t m = n.shape[n.shape.size() - 2], cols = n.shape.back(), k = a.shape.back(), batch = size / (m * cols);
@@ -251,27 +251,27 @@ Words ClearExecutor::Structure(const Node& n) const {
   }
 }
 
-Words ClearExecutor::Tree(const Node& n) {
-  const Words& x = In(n, 0);
+WordVector ClearExecutor::Tree(const Node& n) {
+  const WordVector& x = In(n, 0);
   auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
   const bool gen = n.op == Op::kDpfGen || n.op == Op::kDcfGen;
-  Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
+  WordVector out(size_t(Size(n.shape) * WordsOf(n.ring)));
   auto key = reinterpret_cast<uint8_t*>(out.data());
   auto batch = [&](int64_t program) {
-    return Batch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
+    return KeyBatch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
                  size_t(Size(gen ? n.shape : Arg(n, 0).shape))};
   };
   // Returns whether a DCF's number is two halves (2, ..).
-  auto halves = [&](const Node& number, const Batch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
+  auto halves = [&](const Node& number, const KeyBatch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
   auto dcf = [&](int64_t program, int64_t words, int64_t form) {
-    Batch b = batch(program);
+    KeyBatch b = batch(program);
     b.words = int(words), b.bits = FormOf(form).bits;
     if (gen && halves(Arg(n, 0), b)) b.n *= 2;
     return b;
   };
   // Returns x less each threshold, for every row.
   auto points = [&](size_t first) {
-    Words all;
+    WordVector all;
     for (uint64_t v : In(n, 2))
       for (size_t j = first; j < n.attrs.size(); ++j)
         all.push_back((v - uint64_t(n.attrs[j])) & ring::Mask(int(n.attrs[1])));
@@ -295,17 +295,17 @@ Words ClearExecutor::Tree(const Node& n) {
       for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
       return out;
     case Op::kDcfGen: {
-      const Batch b = dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]);
+      const KeyBatch b = dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]);
       const int64_t none[2] = {};
-      const Wiped<uint64_t> alpha = halves(Arg(n, 0), b)
+      const WipedVector<uint64_t> alpha = halves(Arg(n, 0), b)
                                         ? grouping::HalvesLess(x.data(), x.data() + b.count, b.count, b.n / 2, none)
-                                        : Wiped<uint64_t>(x.begin(), x.end());
+                                        : WipedVector<uint64_t>(x.begin(), x.end());
       kernels_.DcfGen(b, alpha.data(), In(n, 1).data(), {bytes(2), bytes(3)}, key);
       return out;
     }
     default: {
       SUF_CHECK(n.op == Op::kDcfEval);
-      const Batch b = dcf(n.attrs[4], n.attrs[2], n.attrs[3]);
+      const KeyBatch b = dcf(n.attrs[4], n.attrs[2], n.attrs[3]);
       const std::span<const int64_t> thresholds(n.attrs.begin() + 5, n.attrs.end());
       const uint64_t* at = In(n, 2).data();
       if (halves(Arg(n, 2), b))

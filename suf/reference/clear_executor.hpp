@@ -7,7 +7,7 @@
 
 namespace suf::reference {
 
-using Words = Wiped<uint64_t>;
+using WordVector = WipedVector<uint64_t>;
 
 // Returns bit i of an element of several words.
 inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
@@ -15,7 +15,7 @@ inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64)
 inline void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
 
 // Returns all words of a constant.
-Words Constant(const pfss::Node& n);
+WordVector Constant(const pfss::Node& n);
 
 inline int WordsOf(pfss::Ring r) { return r.kind == pfss::Ring::kAdd ? 1 : (r.bits + 63) / 64; }
 
@@ -24,7 +24,7 @@ class ClearExecutor : public pfss::Executor {
   ClearExecutor(const pfss::Schedule& s, Role role, const pfss::Kernels& kernels);
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override {
-    const Words& v = values_[size_t(node)];
+    const WordVector& v = values_[size_t(node)];
     return {v.begin(), v.end()};
   }
 
@@ -32,29 +32,29 @@ class ClearExecutor : public pfss::Executor {
   using Node = pfss::Node;
 
   const Node& Arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
-  const Words& In(const Node& n, size_t i) const { return values_[n.args[i]]; }
+  const WordVector& In(const Node& n, size_t i) const { return values_[n.args[i]]; }
 
-  Words Unpack(const Node& n, View packed) const;
-  void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const;
+  WordVector Unpack(const Node& n, View packed) const;
+  void Pack(const Node& n, const WordVector& v, std::span<uint8_t> out) const;
 
   // Applies f to one or two operands, which are broadcast.
-  Words Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const;
-  Words Compute(int i, pfss::Io& io);
+  WordVector Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const;
+  WordVector Compute(int i, pfss::Io& io);
   // Moves or sums elements along axes.
-  Words Structure(const Node& n) const;
+  WordVector Structure(const Node& n) const;
   // Makes the keys of DPFs and DCFs and reads them, all keys in one call.
-  Words Tree(const Node& n);
+  WordVector Tree(const Node& n);
 
   // ---- clear_tables.cpp
   // Makes one-hot strings and reads them.
-  Words Table(const Node& n) const;
+  WordVector Table(const Node& n) const;
   // Computes digits, the monomials of the borrow polynomial and its values.
-  Words Borrow(const Node& n) const;
+  WordVector Borrow(const Node& n) const;
 
   const pfss::Trace& t_;
   const pfss::Kernels& kernels_;
   Role role_;
-  std::vector<Words> values_;
+  std::vector<WordVector> values_;
   std::vector<int> last_;
   const pfss::Randomness* randomness_ = nullptr;
   int at_ = 0;

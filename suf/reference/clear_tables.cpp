@@ -35,11 +35,11 @@ std::vector<uint64_t> Coefficients(int j, uint64_t h) {
 
 }  // namespace
 
-Words ClearExecutor::Table(const Node& n) const {
+WordVector ClearExecutor::Table(const Node& n) const {
   const Node& a = Arg(n, 0);
-  const Words& x = In(n, 0);
+  const WordVector& x = In(n, 0);
   int64_t size = Size(n.shape), w = WordsOf(n.ring), aw = WordsOf(a.ring), rows = Size(a.shape);
-  Words out(size_t(size * w));
+  WordVector out(size_t(size * w));
   auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
   switch (n.op) {
     case Op::kUnit: {
@@ -114,10 +114,10 @@ Words ClearExecutor::Table(const Node& n) const {
   }
 }
 
-Words ClearExecutor::Borrow(const Node& n) const {
-  const Words& x = In(n, 0);
+WordVector ClearExecutor::Borrow(const Node& n) const {
+  const WordVector& x = In(n, 0);
   int64_t size = Size(n.shape), w = WordsOf(n.ring), rows = Size(Arg(n, 0).shape);
-  Words out(size_t(size * w));
+  WordVector out(size_t(size * w));
   auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
   switch (n.op) {
     case Op::kDigits:

@@ -6,8 +6,8 @@
 namespace suf::reference {
 namespace {
 
-fss::DpfContext Dpf(const pfss::Batch& b) { return {b.tree_key, b.program, b.n}; }
-fss::DcfContext Dcf(const pfss::Batch& b) { return {b.tree_key, b.program, b.n, b.words, b.bits}; }
+fss::DpfContext Dpf(const pfss::KeyBatch& b) { return {b.tree_key, b.program, b.n}; }
+fss::DcfContext Dcf(const pfss::KeyBatch& b) { return {b.tree_key, b.program, b.n, b.words, b.bits}; }
 
 }  // namespace
 

@@ -6,7 +6,7 @@ namespace suf::reference {
 
 class FssKernels : public pfss::Kernels {
  public:
-  using Batch = pfss::Batch;
+  using Batch = pfss::KeyBatch;
   void DpfGen(const Batch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const override;
   void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, const uint64_t* lo,
                  int m, uint64_t* out) const override;

@@ -85,7 +85,7 @@ std::array<double, 2> Best(F ours, G theirs) {
 }
 
 template <class Prg, class Gen, class Eval>
-void Print(const char* what, ring::Variant v, size_t bytes, Foreign<Prg>& theirs, Gen gen, Eval eval) {
+void Print(const char* what, ring::Isa v, size_t bytes, Foreign<Prg>& theirs, Gen gen, Eval eval) {
   const auto make = Best(gen, [&] { theirs.Gen(); });
   const auto read = Best(eval, [&] { theirs.Eval(0); });
   auto rate = [](double seconds) { return 1e-6 * kCount / seconds; };
@@ -98,7 +98,7 @@ void Print(const char* what, ring::Variant v, size_t bytes, Foreign<Prg>& theirs
       rate(make[1]), make[1] / make[0], bytes, kTheirBytes, double(bytes) / double(kTheirBytes));
 }
 
-void Run(ring::Variant v) {
+void Run(ring::Isa v) {
   std::mt19937_64 rng(1);
   const Inputs in(rng);
   uint8_t keys[4][16];
@@ -140,5 +140,5 @@ void Run(ring::Variant v) {
 
 int main(int argc, char** argv) {
   using namespace suf;
-  reference::Run(argc > 1 ? ring::VariantNamed(argv[1]) : ring::Variant::kAvx2);
+  reference::Run(argc > 1 ? ring::VariantNamed(argv[1]) : ring::Isa::kAvx2);
 }

@@ -29,7 +29,7 @@ int4 Value(uint64_t v) { return {int(uint32_t(v)), int(uint32_t(v >> 32)), 0, 0}
 uint64_t Value(const int4& v) { return uint32_t(v.x) | uint64_t(uint32_t(v.y)) << 32; }
 
 // Makes their PRG. The trace's public key and the node's program determine its four AES keys.
-Prg PrgOf(const pfss::Batch& b) {
+Prg PrgOf(const pfss::KeyBatch& b) {
   uint8_t keys[4][16];
   for (uint8_t j = 0; j < 4; ++j) {
     uint8_t name[5] = {j};
@@ -66,7 +66,7 @@ constexpr std::array<Methods, 64> kMethods = Table(std::make_integer_sequence<in
 // ---- A key as bits
 
 struct Layout {
-  explicit Layout(const pfss::Batch& b) : n(size_t(b.n)), words(size_t(b.words)) {
+  explicit Layout(const pfss::KeyBatch& b) : n(size_t(b.n)), words(size_t(b.words)) {
     SUF_CHECK(b.n >= 1 && b.n <= 64 && b.words >= 1);
     key = fss::ElementBytes(int(fss::DcfKeyBits(b.n, b.words, b.bits, fss::DcfScheme::kMyl7)));
     root = fss::ElementBytes(fss::DcfRootBits(b.words, fss::DcfScheme::kMyl7));
@@ -102,7 +102,7 @@ void Read(const Layout& l, size_t k, const uint8_t* key, Cw* cws) {
 
 }  // namespace
 
-void Myl7Kernels::DcfGen(const pfss::Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+void Myl7Kernels::DcfGen(const pfss::KeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
                          uint8_t* key) const {
   const Layout l(b);
   const Prg prg = PrgOf(b);
@@ -118,7 +118,7 @@ void Myl7Kernels::DcfGen(const pfss::Batch& b, const uint64_t* alpha, const uint
     }
 }
 
-void Myl7Kernels::DcfEval(const pfss::Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+void Myl7Kernels::DcfEval(const pfss::KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
                           int m, uint64_t* out) const {
   const Layout l(b);
   const Prg prg = PrgOf(b);

@@ -8,9 +8,9 @@ namespace suf::reference {
 
 class Myl7Kernels : public pfss::Kernels {
  public:
-  void DcfGen(const pfss::Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+  void DcfGen(const pfss::KeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
               uint8_t* key) const override;
-  void DcfEval(const pfss::Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+  void DcfEval(const pfss::KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
                uint64_t* out) const override;
 };
 

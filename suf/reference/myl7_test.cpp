@@ -23,7 +23,7 @@ const Myl7Kernels kKernels;
 
 TEST(Myl7, KnownAnswers) {
   for (KnownAnswer& r : KnownAnswers("suf/reference/testdata/myl7.txt")) {
-    const Batch b{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), 1, int(r.Number("words"))};
+    const KeyBatch b{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), 1, int(r.Number("words"))};
     const uint64_t alpha = r.Number("alpha"), x = r.Number("x");
     const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("key"), beta = r.Hex("beta"),
                 share[2] = {r.Hex("share0"), r.Hex("share1")};
@@ -43,7 +43,7 @@ TEST(Myl7, KnownAnswers) {
 // Expects that both parties' shares at m places per key add up to beta if x < alpha, otherwise to zero.
 void Expect(int n, int words, int bits, const std::vector<uint64_t>& alpha, const std::vector<uint64_t>& x, int m,
             std::mt19937_64& rng) {
-  Batch b{{}, uint32_t(rng()), n, alpha.size(), words, bits};
+  KeyBatch b{{}, uint32_t(rng()), n, alpha.size(), words, bits};
   for (uint8_t& v : b.tree_key) v = uint8_t(rng());
   std::vector<uint64_t> beta(size_t(words) * b.count);
   for (uint64_t& v : beta) v = rng();

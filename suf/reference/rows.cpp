@@ -22,7 +22,7 @@ using grouping::row::Word;
 // Part of a PRG section of `end` bytes. Rows that share a block or follow one another draw it once.
 class Window {
  public:
-  void operator()(const Randomness::Section& section, uint64_t end, uint64_t block, uint8_t* to) {
+  void operator()(const Randomness::SectionReader& section, uint64_t end, uint64_t block, uint8_t* to) {
     if (bytes_.empty() || block / kBlocks != at_) {
       bytes_.resize(16 * kBlocks);
       at_ = block / kBlocks;
@@ -40,7 +40,7 @@ class Window {
 
 // Registers of a row are short for every group. Bits of a string of any length are planes, and a plane may begin within
 // a byte.
-constexpr grouping::Limits kLimits{.members = 1024,
+constexpr grouping::GroupLimits kLimits{.members = 1024,
                                 .bytes = int64_t{4} << 20,
                                 .planes = 1 << 16,
                                 .plane_rows = 1,
@@ -67,8 +67,8 @@ struct Step {
   Word* out;     // its register: the elements of its planes
   std::vector<const Word*> in;
   std::vector<Load> loads;
-  std::vector<Words> tables;
-  std::unique_ptr<Randomness::Section> section;
+  std::vector<WordVector> tables;
+  std::unique_ptr<Randomness::SectionReader> section;
   std::vector<Window> windows;  // one per plane
   View received;
   std::span<uint8_t> emitted;
@@ -105,7 +105,7 @@ class RowsExecutor : public ClearExecutor {
  private:
   void Bulk(const grouping::Instruction& ins, Io& io) {
     const Node& n = t_.node(ins.node);
-    Words& v = values_[size_t(ins.node)];
+    WordVector& v = values_[size_t(ins.node)];
     if (!ins.members.empty()) {  // this backend draws such an operand as a whole
       grouping::Instruction drawn = ins;
       drawn.members.back().kept = true;
@@ -118,9 +118,9 @@ class RowsExecutor : public ClearExecutor {
   static Word MaskOf(Ring r) { return r.kind == Ring::kAdd ? ring::Mask(r.bits) : ~Word{0}; }
 
   // Rotates each table by its secret r. Masks choose a stage for each bit of r, so no address depends on r.
-  Words Turn(const Node& n) const {
+  WordVector Turn(const Node& n) const {
     const size_t size = size_t(n.shape.back());
-    Words out = In(n, 1), moved(size);
+    WordVector out = In(n, 1), moved(size);
     for (size_t i = 0; i < out.size() / size; ++i) {
       Word* const table = &out[i * size];
       for (size_t bit = 0; size_t{1} << bit < size; ++bit) {
@@ -134,7 +134,7 @@ class RowsExecutor : public ClearExecutor {
   }
 
   void Group(const grouping::Instruction& ins, Io& io) {
-    Words frame(FrameWords(ins));
+    WordVector frame(FrameWords(ins));
     Word* free = frame.data();
     auto room = [&](size_t words) { return std::exchange(free, free + words); };
     std::vector<Step> steps;
@@ -157,7 +157,7 @@ class RowsExecutor : public ClearExecutor {
         s.loads.push_back({&o, s.in[k], words, mask, room(size_t(o.planes) * words)});
         s.in[k] = s.loads.back().to;
       }
-      if (m.kept) values_[size_t(m.node)] = Words(size_t(Size(n.shape)) * s.words);
+      if (m.kept) values_[size_t(m.node)] = WordVector(size_t(Size(n.shape)) * s.words);
       Open(&s, io);
     }
     for (size_t at = 0; at < ins.rows; ++at)
@@ -217,7 +217,7 @@ class RowsExecutor : public ClearExecutor {
   void Row(Step& s, size_t rows, size_t at, Io& io) const;
   void Message(Step& s, size_t rows, size_t at, Io& io) const;
 
-  const grouping::Plan plan_;
+  const grouping::GroupPlan plan_;
   size_t next_ = 0;  // program
 };
 

@@ -12,24 +12,24 @@
 
 namespace suf::ring {
 
-enum class Variant { kPortable, kAvx2, kAvx512 };
+enum class Isa { kPortable, kAvx2, kAvx512 };
 
-const char* Name(Variant v);
-bool Supports(Variant v);
+const char* Name(Isa v);
+bool Supports(Isa v);
 // Returns the fastest supported variant, or the one that this process chose.
-Variant Best();
+Isa Best();
 // Sets the result of Best. Called at most once and before Best, so that all kernels of a process agree. Only the
 // program calls it (--kernels); tests name variants.
-void Choose(Variant v);
+void Choose(Isa v);
 // Returns every variant that this processor runs, portable first.
-std::vector<Variant> Supported();
+std::vector<Isa> Supported();
 // Returns the variant with this name, any of the list above. Throws Cause::kInput for another name, Cause::kResource if
 // the processor does not run the variant.
-Variant VariantNamed(std::string_view name);
+Isa VariantNamed(std::string_view name);
 
 // Returns entry v of a table with one kernel per variant.
 template <class F>
-F Pick(F const (&table)[3], Variant v) {
+F Pick(F const (&table)[3], Isa v) {
   SUF_CHECK(Supports(v));
   return table[int(v)];
 }

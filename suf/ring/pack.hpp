@@ -14,10 +14,10 @@ constexpr size_t PackedBytes(size_t n, int k) { return n / 8 * size_t(k) + (n % 
 // Packs the k low bits of each of n elements into PackedBytes(n, k) bytes, and writes no byte beyond. Unused high bits
 // of the last byte are zero. T is uint8_t, uint16_t, uint32_t or uint64_t; 0 <= k <= 8 sizeof(T).
 template <class T>
-void Pack(const T* x, size_t n, int k, uint8_t* out, Variant v = Best());
+void Pack(const T* x, size_t n, int k, uint8_t* out, Isa v = Best());
 
 // Unpacks n elements. Reads PackedBytes(n, k) bytes.
 template <class T>
-void Unpack(const uint8_t* in, size_t n, int k, T* x, Variant v = Best());
+void Unpack(const uint8_t* in, size_t n, int k, T* x, Isa v = Best());
 
 }  // namespace suf::ring

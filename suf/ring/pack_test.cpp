@@ -22,7 +22,7 @@ TYPED_TEST_SUITE(PackTest, PackWords);
 TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
   using T = TypeParam;
   std::mt19937_64 rng(1);
-  for (Variant v : Supported()) {
+  for (Isa v : Supported()) {
     for (int k = 0; k <= int(8 * sizeof(T)); ++k) {
       for (size_t n = 0; n <= 150 || n == 1031; n = n == 150 ? 1031 : n + 1) {
         std::vector<T> x(n);

@@ -34,17 +34,17 @@ TEST(Words, RoundShiftRoundsHalfUp) {
 }
 
 TEST(Cpu, VariantsHaveNames) {
-  for (Variant v : Supported()) EXPECT_EQ(VariantNamed(Name(v)), v);
-  EXPECT_TRUE(Supports(Variant::kPortable));
+  for (Isa v : Supported()) EXPECT_EQ(VariantNamed(Name(v)), v);
+  EXPECT_TRUE(Supports(Isa::kPortable));
   EXPECT_TRUE(Supports(Best()));
-  EXPECT_EQ(VariantNamed("portable"), Variant::kPortable);
+  EXPECT_EQ(VariantNamed("portable"), Isa::kPortable);
   EXPECT_THROW((void)VariantNamed("sse9"), Error);
 }
 
 // In processes of their own, because Choose works once per process.
 TEST(CpuDeathTest, ChooseIsBeforeAnybodyAsksAndOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  auto refused = [](Variant v) {
+  auto refused = [](Isa v) {
     try {
       Choose(v);
     } catch (const Bug&) {
@@ -52,10 +52,10 @@ TEST(CpuDeathTest, ChooseIsBeforeAnybodyAsksAndOnce) {
     }
     return false;
   };
-  for (Variant v : Supported())
+  for (Isa v : Supported())
     EXPECT_EXIT((Choose(v), std::exit(Best() != v || !refused(v))), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT((Choose(Variant::kPortable), std::exit(!refused(Variant::kPortable))), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(((void)Best(), std::exit(!refused(Variant::kPortable))), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT((Choose(Isa::kPortable), std::exit(!refused(Isa::kPortable))), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(((void)Best(), std::exit(!refused(Isa::kPortable))), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
 // The bundles of jobs and audits in their order.
 class Due {
  public:
-  Due(const proto::DataSession& session, const std::vector<Ask>& asks, int audits, bool one_by_one)
+  Due(const proto::DataSession& session, const std::vector<JobRequest>& asks, int audits, bool one_by_one)
       : places(PlaceAudits(asks.size(), size_t(audits))), one_by_one_(one_by_one) {
     for (size_t i = 0; i < asks.size(); ++i)
       jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(asks[i].count));
@@ -95,11 +95,11 @@ struct Client::Session::State {
   }
 
   // Runs one job. Nothing here depends on the result, and the time until the next frame is the same for every result.
-  Ran One(size_t index, Ask ask, const store::Job& job, std::shared_ptr<const Work> work, Due& due) {
+  JobResult One(size_t index, JobRequest ask, const store::Job& job, std::shared_ptr<const CompiledJob> work, Due& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
-    Ran e{.work = std::move(work), .count = ask.count, .variant = job.variant};
+    JobResult e{.work = std::move(work), .count = ask.count, .variant = job.variant};
     if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
     const Booked before(ch);
     double wall = 0;
@@ -140,9 +140,9 @@ const std::vector<std::string>& Client::Session::notices() const { return s_->se
 
 uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
-const std::optional<proto::Link>& Client::Session::link() const { return s_->session.link(); }
+const std::optional<proto::Network>& Client::Session::link() const { return s_->session.link(); }
 
-size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
+size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done) {
   if (jobs.empty()) return 0;
   State& s = *s_;
   Due due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
@@ -153,7 +153,7 @@ size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size
                                     int(job.variant));  // a faulty trace ends the call before an audit
     if (!s.client.options_.semi_honest) RefuseSteering(*work);
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) return s.session.Leave(), i;
-    Ran ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
+    JobResult ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
     const bool goes_on = s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
     if (!goes_on) return s.session.Leave(), i + 1;

@@ -13,15 +13,15 @@ namespace suf::roles {
 
 // A request for one job of `count` tokens or values. `data` is P1's own input, under the name by which the trace reads
 // it. The name is empty if P1 brings nothing.
-struct Ask {
+struct JobRequest {
   uint32_t count = 0;
   std::string name;
-  run::Inputs::Any data;
+  run::Inputs::AnyArray data;
 };
 
 // The result of a job at P1. It is made in the same way whatever its words are; only its reader may inspect them.
-struct Ran {
-  std::shared_ptr<const Work> work;
+struct JobResult {
+  std::shared_ptr<const CompiledJob> work;
   uint32_t count = 0;           // tokens or values
   uint32_t variant = 0;         // number of the plan's variant
   uint64_t serial = 0;          // serial of the bundle
@@ -41,7 +41,7 @@ struct Ran {
 
 // The options of a client.
 struct ClientOptions {
-  proto::Keys keys = {};
+  proto::KeyPolicy keys = {};
   // Variants of the plan that the client allows, as bits (Engine::Allowed).
   uint32_t variants = ~0u;
   // Whether the keys of a job are requested only when it is due, not while the previous job runs. A single job then
@@ -84,13 +84,13 @@ class Client {
     // Returns the number of values of every job, if the server brings data of its own; 0 if the client decides.
     uint32_t brought() const;
     // Returns the link that both parties measured if both allow several variants. Jobs take the fastest one for it.
-    const std::optional<proto::Link>& link() const;
+    const std::optional<proto::Network>& link() const;
     // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
     // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),
     // before anything is spent. Also throws the errors of proto::DataSession. Returns how many jobs are done: all,
     // unless ClientOptions::stop ended the session.
-    size_t Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
+    size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done);
     // Ends the session: notifies the server that no job follows.
     void End();
 

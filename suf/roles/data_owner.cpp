@@ -44,12 +44,12 @@ void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
 
 size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
   CheckTexts(texts, plan_);
-  std::vector<Ask> jobs;
+  std::vector<JobRequest> jobs;
   for (model::Ids& ids : texts) {
     const auto n = uint32_t(ids.size());
     jobs.push_back({n, "tokens", std::make_shared<const model::Ids>(std::move(ids))});
   }
-  return session_.Run(std::move(jobs), [&](size_t i, Ran ran) {
+  return session_.Run(std::move(jobs), [&](size_t i, JobResult ran) {
     const int scale = plan_.scale(int(ran.variant));
     done(i, Embedding{{std::move(ran)}, scale});
   });

@@ -12,7 +12,7 @@ namespace suf::roles {
 model::Ids Encode(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 
 // The embedding of one text, with the facts about its job.
-struct Embedding : Ran {
+struct Embedding : JobResult {
   int scale = 0;
   // Returns the result as integers, ResultWidth of them. A value v means v / 2^scale.
   std::vector<int64_t> Integers() const;
@@ -33,7 +33,7 @@ class DataOwner {
    public:
     Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
-    const std::optional<proto::Link>& link() const { return session_.link(); }
+    const std::optional<proto::Network>& link() const { return session_.link(); }
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
     // for an id outside the vocabulary, or a length that the plan does not cover. Then nothing was announced or spent,
     // and the session goes on.

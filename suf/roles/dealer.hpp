@@ -11,7 +11,7 @@ namespace suf::roles {
 
 // The options of a dealer.
 struct DealerOptions {
-  proto::Dealer::Options service = {};
+  proto::BundleDealer::Options service = {};
   // Receives the times of a bundle pair, in the thread of the link that dealt it.
   std::function<void(uint64_t serial, const run::Times&)> timed = {};
 };

@@ -23,7 +23,7 @@ namespace suf::roles {
 using Progress = std::function<void(double done, const std::string& what)>;
 
 // The trace of exactly n tokens or values, with its schedule. Only Engine::At makes one.
-struct Work {
+struct CompiledJob {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
   proto::Task task;
@@ -33,17 +33,17 @@ struct Work {
 
  private:
   friend class Engine;
-  Work() = default;
+  CompiledJob() = default;
 };
 
 // Throws Cause::kRefused if the work has a steering. P1 checks this before anything is sent.
-void RefuseSteering(const Work& work);
+void RefuseSteering(const CompiledJob& work);
 
 // The part of a plan that an engine needs.
-struct Subject {
+struct ProtocolSpec {
   Hash hash{};
   uint32_t most = 0;  // tokens or values of the largest job
-  proto::Unit unit;
+  proto::JobUnit unit;
   pfss::Ending ending;  // which results each party learns or keeps
   // Writes a variant's trace of n tokens or values, and closes it. Refuses an n that the plan does not cover.
   std::function<void(pfss::Trace&, int n, int variant)> emit;
@@ -56,10 +56,10 @@ struct Subject {
 class Engine {
  public:
   // The backend must outlive the engine.
-  Engine(Subject subject, pfss::Backend& backend);
+  Engine(ProtocolSpec subject, pfss::Backend& backend);
   virtual ~Engine() = default;
   const Hash& hash() const { return subject_.hash; }
-  const proto::Unit& unit() const { return subject_.unit; }
+  const proto::JobUnit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
   // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
   // because two parties must not share a pool of threads then. Call it before anything runs.
@@ -72,12 +72,12 @@ class Engine {
   // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
   // Traces are kept for later calls. Throws Cause::kInput if the plan does not cover n, and Cause::kRefused if there is
   // a fault.
-  std::shared_ptr<const Work> At(int n, int variant = 0);
+  std::shared_ptr<const CompiledJob> At(int n, int variant = 0);
   // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
   // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
   // the machine of the profile cpu. Both parties get the same number, whatever their machines are.
-  uint64_t Price(const store::Job& job, const proto::Link& link);
+  uint64_t Price(const store::Job& job, const proto::Network& link);
   // Returns the bytes of a word of an input matrix, as a party keeps it; negative if words are signed.
   int InputBytes(const std::string& name) const;
   // Checks that the backend has memory for a job in a role, weights included. Throws Cause::kResource with the needed
@@ -95,11 +95,11 @@ class Engine {
   uint32_t Allowed(const std::string& names) const;
 
  private:
-  const Subject subject_;
+  const ProtocolSpec subject_;
   pfss::Backend& backend_;
   bool parts_ = false, timed_ = false;
   std::mutex m_;
-  std::map<std::pair<int, int>, std::shared_ptr<const Work>> works_;  // by variant and n
+  std::map<std::pair<int, int>, std::shared_ptr<const CompiledJob>> works_;  // by variant and n
   std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 

@@ -11,7 +11,7 @@ namespace suf::roles {
 // The memory in bytes that a role needs at least while it runs a text, by plan and schedule. The program, the trace and
 // the cipher's buffers are not included. Neither is the backend's own data (packed weights, blocks for the next
 // tensors).
-struct Memory {
+struct MemoryNeeds {
   int64_t weights = 0;  // of P1 masked, of the dealer masks, of P0 quantised and as the trace reads them
   int64_t keys = 0;     // the window (at the dealer one per party), or all keys if they are fewer
   int64_t frames = 0;   // buffers for frames in flight
@@ -42,7 +42,7 @@ struct Estimate {
   int64_t sent[2];               // bytes of online payload that P0 and P1 send
   int64_t offline;               // bytes of payload that P1 sends before it needs the text
   int64_t setup;                 // bytes of masked weights, once per model and data owner
-  std::array<Memory, 3> memory;  // by Role
+  std::array<MemoryNeeds, 3> memory;  // by Role
   int hard = 0, calibrated = 0;  // number of certificates
   pfss::Cost cost;               // by operator
   compiler::Bill bill;           // amounts that prices apply to

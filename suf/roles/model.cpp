@@ -18,10 +18,10 @@
 namespace suf::roles {
 
 struct Model::State {
-  explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
-  model::Model of;
+  explicit State(model::LoadedModel m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
+  model::LoadedModel of;
   nn::RealModel floats;
-  nn::Weights all;  // the model's weights, and shifts
+  nn::Checkpoint all;  // the model's weights, and shifts
 };
 
 Model::Model(const std::filesystem::path& folder) : folder_(folder), state_(new State(model::Load(folder))) {}
@@ -29,14 +29,14 @@ Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-nn::Quantised Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
+nn::QuantisedWeights Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
   if (nn::Fold(state_->of.graph).Text() != nn::RemoveShifts(plan.graph).Text())
     Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
   auto tell = [&](double done, const char* what) {
     if (progress) progress(done, what);
   };
   tell(0, "quantising the weights");
-  nn::Quantised weights = nn::Quantise(state_->all, plan);
+  nn::QuantisedWeights weights = nn::Quantise(state_->all, plan);
   auto check = [&](double done) { tell(0.1 + 0.9 * done, "checking the certificates for these weights"); };
   check(0);
   nn::CheckWeights(plan, weights, exec::Default(), check);
@@ -113,8 +113,8 @@ std::string ShapeOf(const nn::Plan& plan) {
              ", result of ", plan.width(), " numbers");
 }
 
-Certified CertifiedOf(const nn::Plan& plan) {
-  Certified out;
+CertificateCounts CertifiedOf(const nn::Plan& plan) {
+  CertificateCounts out;
   for (auto& c : plan.classes)
     for (auto& node : c.certificates)
       for (auto& x : node) (x.hard ? out.hard : out.calibrated)++;
@@ -154,17 +154,17 @@ namespace {
 void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    inputs.Set(name, Wiped<T>(data, data + t.size()));
+    inputs.Set(name, WipedVector<T>(data, data + t.size()));
   });
 }
 
 }  // namespace
 
-void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs) {
+void ModelInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, run::Inputs& inputs) {
   nn::ModelInputs(plan, weights, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
-void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs) {
+void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int n, run::Inputs& inputs) {
   nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 

@@ -27,7 +27,7 @@ class Model {
   // Returns the integers that P0 computes with, checked against the plan's hard certificates. Throws Cause::kRefused if
   // the plan is for another shape. Throws the same if it was made for so much smaller weights that a certificate does
   // not hold for these. Takes seconds.
-  nn::Quantised Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
+  nn::QuantisedWeights Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
   // Takes the shifts of Compiler::shifts. They are weights of P0 beside the model's, which the compiler fitted with a
   // plan whose softmaxes have no maximum.
   void UseShifts(const nn::Shifts& shifts);
@@ -70,11 +70,11 @@ int64_t VocabularySize(const nn::Plan& plan);
 std::string ShapeOf(const nn::Plan& plan);
 // The numbers of wires, over all length classes, by kind of certificate. Hard ones hold for every text, calibrated ones
 // for texts like those of the calibration.
-struct Certified {
+struct CertificateCounts {
   int hard = 0, calibrated = 0;
 };
 // Counts the wires of a plan.
-Certified CertifiedOf(const nn::Plan& plan);
+CertificateCounts CertifiedOf(const nn::Plan& plan);
 // Returns a table of the ring width, in bits, of each wire in each length class. The first row is the header.
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
 

@@ -339,7 +339,7 @@ TEST(Estimate, TellsWhatEachRoleHasInMemory) {
   int64_t masked = 0;
   for (auto& m : engine.masked()) masked += m.bytes();
   for (const Role r : {Role::kModel, Role::kData, Role::kDealer}) {
-    const Memory &a = shorter.memory[size_t(r)], &b = longer.memory[size_t(r)];
+    const MemoryNeeds &a = shorter.memory[size_t(r)], &b = longer.memory[size_t(r)];
     EXPECT_GT(a.weights, 0);
     EXPECT_EQ(a.weights, b.weights) << "whatever the length is";
     EXPECT_GT(a.values, 0);
@@ -350,7 +350,7 @@ TEST(Estimate, TellsWhatEachRoleHasInMemory) {
   }
   EXPECT_GE(shorter.memory[size_t(Role::kData)].weights, masked);
   for (const int p : {0, 1}) {
-    const Memory &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
+    const MemoryNeeds &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
     EXPECT_GT(a.frames, 0);
     EXPECT_LT(a.frames, b.frames);
     EXPECT_LT(b.frames, longer.sent[0] + longer.sent[1]) << "rooms serve one frame after another";

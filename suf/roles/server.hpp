@@ -12,19 +12,19 @@ namespace suf::roles {
 
 // P0's own data, and the callback for its results.
 struct ServerPart {
-  nn::Quantised weights = {};  // the weights of Engine::masked
+  nn::QuantisedWeights weights = {};  // the weights of Engine::masked
   uint32_t brings = 0;         // see DataSession::brought
   // Sets P0's own inputs that are the same for every job.
-  std::function<void(const nn::Quantised& weights, run::Inputs&)> inputs = {};
+  std::function<void(const nn::QuantisedWeights& weights, run::Inputs&)> inputs = {};
   // Sets P0's own inputs for a job of n tokens or values.
-  std::function<void(const nn::Quantised& weights, uint32_t n, run::Inputs&)> inputs_of = {};
+  std::function<void(const nn::QuantisedWeights& weights, uint32_t n, run::Inputs&)> inputs_of = {};
   // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it.
   std::function<void(uint32_t n, std::vector<uint64_t> words)> learned = {};
 };
 
 // The options of a server. Callbacks run in the thread of the session. Their actions must not depend on how a job went.
 struct ServerOptions {
-  proto::Keys keys = {};
+  proto::KeyPolicy keys = {};
   // Variants of the plan that the server allows, as bits (Engine::Allowed).
   uint32_t variants = ~0u;
   // The most bytes of whole bundles for a client's audits.

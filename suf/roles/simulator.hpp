@@ -19,8 +19,8 @@ class Simulator {
 
  private:
   nn::Plan plan_;
-  nn::Quantised weights_;
-  nn::Simulator simulator_;
+  nn::QuantisedWeights weights_;
+  nn::PlanSimulator simulator_;
 };
 
 }  // namespace suf::roles

@@ -30,7 +30,7 @@ class DealerIo : public pfss::Io {
     return {};
   }
   std::span<uint8_t> Out(int node) override {
-    const auto begin = Meter::Clock::now();
+    const auto begin = Meter::SteadyClock::now();
     const auto [own, other] = section_[size_t(node)];
     // both buffers are requested before either is filled, so that waiting for one delays no chunk that was begun
     for (int p : {0, 1})
@@ -44,7 +44,7 @@ class DealerIo : public pfss::Io {
     return inputs_.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
   }
   void Done(std::span<const int> nodes) override {
-    const auto begin = Meter::Clock::now();
+    const auto begin = Meter::SteadyClock::now();
     for (int node : nodes) {
       const auto [own, other] = section_[size_t(node)];
       const auto& [from, to] = room_[size_t(node)];
@@ -70,10 +70,10 @@ class DealerIo : public pfss::Io {
 
 }  // namespace
 
-store::Layout LayoutOf(const pfss::Schedule& schedule, int p) {
+store::BodyLayout LayoutOf(const pfss::Schedule& schedule, int p) {
   std::vector<uint64_t> sections;
-  for (const pfss::Part& part : schedule.key(p)) sections.push_back(uint64_t(part.bytes));
-  return store::Layout(sections);
+  for (const pfss::FrameField& part : schedule.key(p)) sections.push_back(uint64_t(part.bytes));
+  return store::BodyLayout(sections);
 }
 
 uint64_t WindowOf(const pfss::Schedule& s) {
@@ -90,9 +90,9 @@ uint64_t WindowOf(const pfss::Schedule& s) {
   // by tick: bytes that a party has requested when all its earlier steps are over
   std::array<std::map<int, uint64_t>, 2> asked;
   for (size_t p : {0, 1}) {
-    const store::Layout layout = LayoutOf(s, int(p));
+    const store::BodyLayout layout = LayoutOf(s, int(p));
     uint64_t end = 0, most = 0;
-    for (const store::Layout::Chunk& c : layout.chunks()) chunks[p].push_back({end += c.bytes, c.sections});
+    for (const store::BodyLayout::Chunk& c : layout.chunks()) chunks[p].push_back({end += c.bytes, c.sections});
     for (size_t i = 0; i < layout.sections().size(); ++i)
       if (const auto& section = layout.sections()[i]; section.bytes)
         of[p][size_t(s.key(int(p))[i].node)] = &chunks[p][section.chunk];
@@ -122,7 +122,7 @@ uint64_t WindowOf(const pfss::Schedule& s) {
 
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times, bool timed) {
-  auto begin = Meter::Clock::now();
+  auto begin = Meter::SteadyClock::now();
   if (times) times->deal.begin = Stamp();
   DealerIo io(schedule, inputs, &to_p0, &to_p1, timed);
   auto executor = backend.Start(schedule, Role::kDealer);
@@ -139,7 +139,7 @@ std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& b
   const auto sink = [&](int p) {
     body[size_t(p)].reserve(size_t(schedule.key_bytes(p)));
     return std::make_unique<store::Sink>(
-        Hash{}, std::make_shared<const store::Layout>(LayoutOf(schedule, p)),
+        Hash{}, std::make_shared<const store::BodyLayout>(LayoutOf(schedule, p)),
         [out = &body[size_t(p)]](View chunk) { Append(out, chunk.subspan(net::ChunkTags::kBytes)); });
   };
   const auto to_p0 = sink(0), to_p1 = sink(1);

@@ -9,7 +9,7 @@
 namespace suf::run {
 
 // Returns the layout of party p's body: its sections in schedule order.
-store::Layout LayoutOf(const pfss::Schedule& schedule, int p);
+store::BodyLayout LayoutOf(const pfss::Schedule& schedule, int p);
 
 // Returns the bytes of keys that each party must be able to hold ahead of its run. With less, dealer and parties could
 // wait for each other in a ring. One party waits for a section. The other one waits for a message of the first and

@@ -41,7 +41,7 @@ struct Queue {
   }
 };
 
-class QueueLink : public Link {
+class QueueLink : public FrameLink {
  public:
   QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds)
       : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
@@ -116,9 +116,9 @@ class QueueLink : public Link {
 
 // A link that counts and keeps the frames of one party. `chain` has the length of the longest chain that ends in each
 // frame. It is written before the frame leaves, and is 0 for frames before the inference.
-class Counted : public Link {
+class Counted : public FrameLink {
  public:
-  Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
+  Counted(std::unique_ptr<FrameLink> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
       : link_(std::move(link)), s_(s), run_(run), chain_(*chain), party_(party) {}
   void Send(int index, View payload, size_t bytes) override {
     if (bytes == payload.size()) {
@@ -140,7 +140,7 @@ class Counted : public Link {
   double waited() const override { return link_->waited(); }
 
  private:
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<FrameLink> link_;
   const pfss::Schedule& s_;
   PairRun* run_;
   std::vector<int>& chain_;
@@ -149,7 +149,7 @@ class Counted : public Link {
 
 }  // namespace
 
-std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds) {
+std::array<std::unique_ptr<FrameLink>, 2> MakeLinks(double seconds) {
   auto a = std::make_shared<Queue>(), b = std::make_shared<Queue>();
   return {std::make_unique<QueueLink>(a, b, seconds), std::make_unique<QueueLink>(b, a, seconds)};
 }
@@ -172,7 +172,7 @@ PairRun RunPair(const PairJob& job) {
     try {
       Counted link(std::move(links[size_t(p)]), job.schedule, &run, &chain, p);
       auto randomness = streams(Role(p));
-      store::KeySource keys(std::make_shared<const store::Layout>(LayoutOf(job.schedule, p)), job.window);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(LayoutOf(job.schedule, p)), job.window);
       keys.FeedFrom(run.key[size_t(p)]);
       run.result[size_t(p)] =
           RunParty({job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], keys, link});

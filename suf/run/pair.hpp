@@ -10,7 +10,7 @@ namespace suf::run {
 
 // Returns two connected ends; each receives the frames of the other in order. A wait of more than `seconds` throws
 // Cause::kPeer.
-std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds = 60);
+std::array<std::unique_ptr<FrameLink>, 2> MakeLinks(double seconds = 60);
 
 // The observations of a whole run in one process.
 struct PairRun {

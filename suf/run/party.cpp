@@ -11,7 +11,7 @@
 namespace suf::run {
 namespace {
 
-using Clock = Meter::Clock;
+using Clock = Meter::SteadyClock;
 
 constexpr size_t kPosted = 4;  // frames that may arrive before they are due
 // Slots of a direction. A frame may still be read for its tag while kPosted other ones are posted.
@@ -69,10 +69,10 @@ class PartyIo : public pfss::Io {
     // gives back sections for both parties that only the other one reads
     std::vector<char> live(t_.nodes().size());
     for (int i : s_.live(Role(job.party))) live[size_t(i)] = 1;
-    for (const pfss::Part& part : s_.key(job.party))
+    for (const pfss::FrameField& part : s_.key(job.party))
       if (!live[size_t(part.node)]) Read(part.node);
     for (const pfss::Frame& f : s_.frames())
-      for (const pfss::Part& part : f.parts) part_[size_t(part.node)] = &part;
+      for (const pfss::FrameField& part : f.parts) part_[size_t(part.node)] = &part;
   }
   // frames that still move must not outlive their buffers
   ~PartyIo() override {
@@ -117,7 +117,7 @@ class PartyIo : public pfss::Io {
       if (const double waited = job_.keys.waited() - before; waited > 0) Book(0, waited);
       return v;
     }
-    const pfss::Part& part = *part_[size_t(node)];
+    const pfss::FrameField& part = *part_[size_t(node)];
     Await(size_t(part.at + part.bytes));
     return View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
   }
@@ -129,7 +129,7 @@ class PartyIo : public pfss::Io {
     if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
   }
   std::span<uint8_t> Out(int node) override {
-    const pfss::Part& part = *part_[size_t(node)];
+    const pfss::FrameField& part = *part_[size_t(node)];
     return outgoing_.subspan(size_t(part.at), size_t(part.bytes));
   }
   View Received() override { return incoming_; }
@@ -200,7 +200,7 @@ class PartyIo : public pfss::Io {
   const pfss::Schedule& s_;
   const pfss::Trace& t_;
   std::vector<int> section_;             // section of the body by node; -1: none
-  std::vector<const pfss::Part*> part_;  // part of a frame by node
+  std::vector<const pfss::FrameField*> part_;  // part of a frame by node
   Slots in_, out_;
   std::array<exec::HostBuffer, 2> before_;  // frames before the inference, received and sent
   size_t posted_ = 0, taken_ = 0, sent_ = 0;

@@ -13,9 +13,9 @@
 namespace suf::run {
 
 // The link for the frames of one inference, which are named by index of Schedule::frames. One call at a time.
-class Link {
+class FrameLink {
  public:
-  virtual ~Link() = default;
+  virtual ~FrameLink() = default;
   // Sends bytes [0, bytes) of a frame, which are final. The frame is sent when all bytes are. The payload stays where
   // it is until Release.
   virtual void Send(int index, View payload, size_t bytes) = 0;
@@ -34,7 +34,7 @@ class Link {
 };
 
 // A link over a session's channel. Frame `index` has the kind kFirstRun + index.
-class ChannelLink : public Link {
+class ChannelLink : public FrameLink {
  public:
   explicit ChannelLink(net::Channel& ch) : ch_(ch) {}
   void Send(int index, View payload, size_t bytes) override { ch_.SendUpTo(Kind(index), payload, bytes); }
@@ -56,7 +56,7 @@ struct PartyJob {
   const pfss::Randomness& randomness;
   Inputs& inputs;
   store::KeySource& keys;  // of the party's bundle, laid out by LayoutOf
-  Link& link;
+  FrameLink& link;
   std::function<void(int step, int steps, const std::string& scope)> progress = {};
   // Called when all frames before the inference have arrived or left.
   std::function<void()> online = {};

@@ -36,9 +36,9 @@ struct Times {
 // A meter that books the time of an executor by scope, without the time that its host kept it waiting.
 class Meter {
  public:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   explicit Meter(const pfss::Trace& t) : t_(t) {}
-  static double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+  static double Since(SteadyClock::time_point t) { return std::chrono::duration<double>(SteadyClock::now() - t).count(); }
   // Forgets all booked time.
   void Reset() { spent_.clear(); }
   // Books time of the host that the next call of Took includes.

@@ -92,10 +92,10 @@ void Sink::Close(bool drop) {
 
 // A chunk that was begun may always be finished, because only finished chunks go out and free capacity.
 std::span<uint8_t> Sink::Room(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return {};
   std::unique_lock lock(m_);
-  Chunk& c = chunks_[s.chunk];
+  SinkChunk& c = chunks_[s.chunk];
   if (c.room.empty()) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
@@ -107,7 +107,7 @@ std::span<uint8_t> Sink::Room(size_t i) {
 }
 
 void Sink::Done(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
   {
     std::lock_guard lock(m_);

@@ -93,7 +93,7 @@ class Sink {
 
  private:
   Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window);
-  struct Chunk {
+  struct SinkChunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that are not Done
     bool tagged = false;
@@ -116,7 +116,7 @@ class Sink {
   uint64_t written_ = 0;  // bytes of it that are written
   std::mutex m_;
   std::condition_variable changed_;
-  std::vector<Chunk> chunks_;
+  std::vector<SinkChunk> chunks_;
   IdleRooms idle_;
   std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // used by the pump alone.
   // Chunks that are out, chunks that are tagged or being tagged, and leading chunks that are Done.

@@ -116,7 +116,7 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
 TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
   std::vector<uint64_t> lengths;
   for (uint64_t i = 0; i < 60; ++i) lengths.push_back(i % 7 ? i * 9001 % 300'001 : i * kChunkBytes / 14);
-  const auto layout = std::make_shared<const Layout>(std::span<const uint64_t>(lengths));
+  const auto layout = std::make_shared<const BodyLayout>(std::span<const uint64_t>(lengths));
   ASSERT_GT(layout->largest(), 3 * kChunkBytes);
   Bytes data(layout->bytes()), got;
   RandomBytes(data);

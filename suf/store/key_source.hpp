@@ -28,7 +28,7 @@ class KeySource {
   ~KeySource();
   KeySource(const KeySource&) = delete;
   KeySource& operator=(const KeySource&) = delete;
-  const Layout& layout() const { return *layout_; }
+  const BodyLayout& layout() const { return *layout_; }
   const SharedLayout& SharedBody() const { return layout_; }
   uint64_t window() const { return window_; }
 
@@ -49,9 +49,9 @@ class KeySource {
   std::exception_ptr failed() const;
   // Returns how many seconds the reader has waited so far.
   double waited() const;
-  using Clock = std::chrono::system_clock;
+  using SystemClock = std::chrono::system_clock;
   // Returns when the first chunk and the latest chunk arrived; nothing before the first one.
-  std::optional<std::pair<Clock::time_point, Clock::time_point>> came() const;
+  std::optional<std::pair<SystemClock::time_point, SystemClock::time_point>> came() const;
 
   // Returns buffers for the next chunks, at most `most` and as many as the window allows. In each the tag comes before
   // the data. Waits for the first. Returns none if all chunks arrived or the reader has closed.
@@ -71,7 +71,7 @@ class KeySource {
   void FeedFrom(View body);
 
  private:
-  struct Chunk {
+  struct SourceChunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that were not given back
   };
@@ -83,14 +83,14 @@ class KeySource {
   const uint64_t window_;
   mutable std::mutex m_;
   std::condition_variable changed_;
-  std::vector<Chunk> chunks_;
+  std::vector<SourceChunk> chunks_;
   IdleRooms idle_;
   size_t came_ = 0, asked_ = 0;  // chunks that arrived; chunks up to the furthest requested one
   uint64_t ahead_ = 0;           // bytes of chunks that arrived and were not requested
   bool closed_ = false;
   std::exception_ptr error_;
   double waited_ = 0;
-  Clock::time_point first_, latest_;  // arrival times
+  SystemClock::time_point first_, latest_;  // arrival times
   std::thread feeder_;
 };
 

@@ -20,7 +20,7 @@ const SharedLayout& OddBody() {
     std::vector<uint64_t> lengths{0, 1, 70'001, 0, kChunkBytes + 12'345, 17};
     for (uint64_t i = 0; i < 200; ++i) lengths.push_back(37 * i % 4999);
     lengths.insert(lengths.end(), {kChunkBytes, 0, 999'999, 48'576, 1, 0});
-    return std::make_shared<const Layout>(lengths);
+    return std::make_shared<const BodyLayout>(lengths);
   }();
   return layout;
 }
@@ -60,7 +60,7 @@ const Sent& Old() {  // as a disk or a malicious dealer may still have it
 int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
   int read = 0;
   for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
-    const Layout::Section& s = OddBody()->sections()[i];
+    const BodyLayout::SectionPlace& s = OddBody()->sections()[i];
     if (!s.bytes || s.chunk != chunk) continue;
     EXPECT_TRUE(Equal(keys.Section(i), sent.Section(i))) << "section " << i;
     keys.Give(i), ++read;
@@ -141,7 +141,7 @@ struct Delivered {
     in.Close(), far.reset();
     feeder.join();
   }
-  Store::Incoming in;
+  Store::IncomingBundle in;
   std::unique_ptr<net::Channel> near, far;
   std::thread feeder;
   std::shared_ptr<KeySource> keys;
@@ -343,7 +343,7 @@ TEST(KeySource, AFailureAfterTheLastChunkIsNone) {
 
 TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
   for (const std::vector<uint64_t>& lengths : {std::vector<uint64_t>{}, std::vector<uint64_t>{0, 0}}) {
-    KeySource keys(std::make_shared<const Layout>(lengths), 1);
+    KeySource keys(std::make_shared<const BodyLayout>(lengths), 1);
     for (size_t i = 0; i < lengths.size(); ++i) EXPECT_TRUE(keys.Section(i).empty()), keys.Give(i);
     keys.Whole();
     EXPECT_TRUE(keys.Room().empty());
@@ -356,7 +356,7 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
   constexpr size_t kMany = 24;
   std::vector<uint64_t> lengths;
   for (size_t i = 0; i < kMany; ++i) lengths.push_back(kChunkBytes - i % 3 * 100'000);
-  const auto layout = std::make_shared<const Layout>(lengths);
+  const auto layout = std::make_shared<const BodyLayout>(lengths);
   for (const auto& [window, at_once] : std::vector<std::pair<uint64_t, size_t>>{{0, 1},
                                                                                 {0, 3},
                                                                                 {1, 1},
@@ -413,7 +413,7 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
 TEST(KeySource, WhatIsGivenBackWhileItComesStaysUntilItHasCome) {
   for (uint64_t bytes : {uint64_t{100'000}, uint64_t{3} << 20}) {
     const std::vector<uint64_t> lengths{bytes, bytes, bytes};
-    const auto layout = std::make_shared<const Layout>(lengths);
+    const auto layout = std::make_shared<const BodyLayout>(lengths);
     KeySource keys(layout, KeySource::kWhole);
     for (size_t c = 0; c < layout->chunks().size(); ++c) {
       const std::span<uint8_t> room = keys.Room();

@@ -11,20 +11,20 @@ namespace suf::store {
 
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
-class Layout {
+class BodyLayout {
  public:
   // Lays out sections of these lengths in order, as many per chunk as kChunkBytes hold. A longer one has a chunk of its
   // own.
-  explicit Layout(std::span<const uint64_t> sections);
+  explicit BodyLayout(std::span<const uint64_t> sections);
   // Returns the layout of a body without sections. Each chunk of kChunkBytes, and a shorter last one, is one section.
-  static Layout Even(uint64_t bytes);
+  static BodyLayout Even(uint64_t bytes);
 
   // The place of a section in its chunk's data. A section of 0 bytes lies in no chunk.
-  struct Section {
+  struct SectionPlace {
     size_t chunk;
     uint64_t at, bytes;
   };
-  const std::vector<Section>& sections() const { return sections_; }
+  const std::vector<SectionPlace>& sections() const { return sections_; }
   // Bytes of a chunk's data, and the number of sections in it.
   struct Chunk {
     uint64_t bytes;
@@ -35,12 +35,12 @@ class Layout {
   uint64_t largest() const { return largest_; }  // bytes of the largest chunk's data
 
  private:
-  std::vector<Section> sections_;
+  std::vector<SectionPlace> sections_;
   std::vector<Chunk> chunks_;
   uint64_t bytes_ = 0, largest_ = 0;
 };
 
-using SharedLayout = std::shared_ptr<const Layout>;
-inline SharedLayout EvenBody(uint64_t bytes) { return std::make_shared<const Layout>(Layout::Even(bytes)); }
+using SharedLayout = std::shared_ptr<const BodyLayout>;
+inline SharedLayout EvenBody(uint64_t bytes) { return std::make_shared<const BodyLayout>(BodyLayout::Even(bytes)); }
 
 }  // namespace suf::store

@@ -106,7 +106,7 @@ void ChunkFile::Commit(const std::string& path) {
   SyncDir(path.substr(0, path.rfind('/')));
 }
 
-uint64_t BundleFileBytes(const Layout& body) {
+uint64_t BundleFileBytes(const BodyLayout& body) {
   return kBundlePreamble + body.chunks().size() * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body.bytes();
 }
 
@@ -119,7 +119,7 @@ Store::Store(const std::string& dir)
 
 // Keeps the bundles that the ledger knows; wipes the others and reports them.
 void Store::Recover() {
-  Found found;
+  StoreScan found;
   for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
   SyncDir(bundles_);
   if (found.strange)
@@ -131,7 +131,7 @@ void Store::Recover() {
   notices_.insert(notices_.begin(), ledger_.notices().begin(), ledger_.notices().end());
 }
 
-void Store::RecoverFile(const std::string& name, Found* found) {
+void Store::RecoverFile(const std::string& name, StoreScan* found) {
   std::string path = bundles_ + "/" + name;
   const auto id = Identify(OpenFile(path, O_RDONLY).get());
   const auto& bound = ledger_.files();
@@ -180,7 +180,7 @@ std::string Store::PathOf(const BundleHeader& h) const {
              "-", j.past, ".bundle");
 }
 
-Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window)
+Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window)
     : store_(s), header_(h), chain_(ChunkKey(h), body) {
   SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);
@@ -203,17 +203,17 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLay
 }
 
 // An incomplete bundle cannot be claimed any more. An earlier claim gets the error when it reads, a later one at once.
-Store::Incoming::~Incoming() {
+Store::IncomingBundle::~IncomingBundle() {
   if (!keys_ || committed_) return;
   Failed(std::make_exception_ptr(
       Error(Cause::kPeer, Str("bundle ", header_.serial, " did not come whole; it is burnt, start again"))));
 }
 
-void Store::Incoming::Failed(std::exception_ptr error) noexcept {
+void Store::IncomingBundle::Failed(std::exception_ptr error) noexcept {
   if (keys_) keys_->Fail(std::move(error));
 }
 
-std::vector<std::span<uint8_t>> Store::Incoming::Rooms(size_t most) {
+std::vector<std::span<uint8_t>> Store::IncomingBundle::Rooms(size_t most) {
   most = std::min({most, kAhead, chain_.chunks()});
   std::vector<std::span<uint8_t>> rooms;
   if (keys_ && most) rooms = keys_->Rooms(most);
@@ -226,7 +226,7 @@ std::vector<std::span<uint8_t>> Store::Incoming::Rooms(size_t most) {
   return rooms;
 }
 
-void Store::Incoming::Came() {
+void Store::IncomingBundle::Came() {
   (void)chain_.Next(room_, Str("bundle ", header_.serial));
   if (keys_)
     keys_->Came();
@@ -234,7 +234,7 @@ void Store::Incoming::Came() {
     file_->Add(room_);
 }
 
-void Store::Incoming::Commit() {
+void Store::IncomingBundle::Commit() {
   if (chain_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
   committed_ = true;
   if (keys_) return;
@@ -269,7 +269,7 @@ std::vector<BundleHeader> Store::Bundles(const Job& job) const {
   return all;
 }
 
-const Store::Slot& Store::Find(uint64_t serial) const {
+const Store::StoreSlot& Store::Find(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
     Fail(Cause::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
@@ -301,7 +301,7 @@ void Store::Forget() noexcept {
 
 void Store::Tell(uint64_t serial, const PairId& pair) {
   std::lock_guard l(m_);
-  Slot& slot = Find(serial);
+  StoreSlot& slot = Find(serial);
   SUF_CHECK(serial > ledger_.floor());
   slot.told = pair;
   ledger_.Append(serial, Fate::kTold);
@@ -309,7 +309,7 @@ void Store::Tell(uint64_t serial, const PairId& pair) {
 
 void Store::Answer(uint64_t serial, uint64_t known) {
   std::lock_guard l(m_);
-  Slot& slot = Find(serial);
+  StoreSlot& slot = Find(serial);
   SUF_CHECK(slot.told && !slot.witnessed);
   const uint64_t before = ledger_.answer(*slot.told);
   if (known >= serial) {
@@ -360,7 +360,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
     std::rethrow_exception(error);
   }
   // from here the serial is spent, whatever fails
-  Slot slot = std::move(slots_[serial]);
+  StoreSlot slot = std::move(slots_[serial]);
   std::exception_ptr failed;
   Bundle b;
   try {

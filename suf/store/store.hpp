@@ -33,7 +33,7 @@ class ChunkFile {
 };
 
 // Returns the bytes of a bundle's file.
-uint64_t BundleFileBytes(const Layout& body);
+uint64_t BundleFileBytes(const BodyLayout& body);
 
 class Store {
  public:
@@ -44,11 +44,11 @@ class Store {
 
   // A bundle that is being received. In memory it may be claimed from now on, and is read as it arrives. It is dropped
   // unless Commit is reached.
-  class Incoming {
+  class IncomingBundle {
    public:
-    ~Incoming();
-    Incoming(const Incoming&) = delete;
-    Incoming& operator=(const Incoming&) = delete;
+    ~IncomingBundle();
+    IncomingBundle(const IncomingBundle&) = delete;
+    IncomingBundle& operator=(const IncomingBundle&) = delete;
     // Most buffers that Rooms returns.
     static constexpr size_t kAhead = 4;
     // Returns buffers for the next chunks of a Sink, at most `most`. Buffers that were returned before and not filled
@@ -72,7 +72,7 @@ class Store {
 
    private:
     friend class Store;
-    Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
+    IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
     Store& store_;
     const BundleHeader header_;
     Chain chain_;
@@ -86,7 +86,7 @@ class Store {
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
   // Begins to receive a bundle. `body` is the plan's layout for the header's job, `window` as in KeySource. Throws
   // Cause::kRefused if the serial is spent, already there or too far above the others.
-  Incoming Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+  IncomingBundle Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
                    uint64_t window = KeySource::kWhole) {
     return {*this, h, std::move(key), std::move(body), to_disk, window};
   }
@@ -148,7 +148,7 @@ class Store {
   bool Pin(const net::Identity& peer);
 
  private:
-  struct Slot {
+  struct StoreSlot {
     BundleHeader header;
     Bundle memory;  // empty if on disk and not read ahead
     bool on_disk = false;
@@ -157,17 +157,17 @@ class Store {
     // Returns why the bundle will never be complete, for the caller that claims it.
     std::exception_ptr Broken() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
   };
-  const Slot& Find(uint64_t serial) const;
-  Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
+  const StoreSlot& Find(uint64_t serial) const;
+  StoreSlot& Find(uint64_t serial) { return const_cast<StoreSlot&>(std::as_const(*this).Find(serial)); }
   Bundle Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window);
   Bundle Load(const BundleHeader& known, SharedLayout body, uint64_t window);
   void Recover();
   // Files found at a start: bundles to keep, how many the ledger knows, and how many may be used ones.
-  struct Found {
+  struct StoreScan {
     std::map<uint64_t, FileId> files;
     size_t known = 0, strange = 0;
   };
-  void RecoverFile(const std::string& name, Found* found);
+  void RecoverFile(const std::string& name, StoreScan* found);
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnHere();
@@ -178,7 +178,7 @@ class Store {
   Fd lock_;
   mutable std::mutex m_;  // guards ledger_ and slots_
   Ledger ledger_;
-  std::map<uint64_t, Slot> slots_;
+  std::map<uint64_t, StoreSlot> slots_;
   std::vector<std::string> notices_;
 };
 

@@ -221,7 +221,7 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
       size_t filled = 0, most = 0;
       for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
         most = std::max(most, rooms.size());
-        EXPECT_LE(rooms.size(), Store::Incoming::kAhead);
+        EXPECT_LE(rooms.size(), Store::IncomingBundle::kAhead);
         for (size_t i = 0; i < rooms.size(); ++i) EXPECT_EQ(rooms[i].size(), chunks[filled + i].size());
         // the last one first, because nothing is verified before it is the first
         for (size_t i = rooms.size(); i-- > 0;)

@@ -16,7 +16,7 @@ inline Store& Told(Store& s, uint64_t serial) {
 }
 
 // Adds a chunk as it arrives.
-inline void Add(Store::Incoming& in, View chunk) {
+inline void Add(Store::IncomingBundle& in, View chunk) {
   const std::span<uint8_t> room = in.Room();
   ASSERT_EQ(room.size(), chunk.size());
   std::copy(chunk.begin(), chunk.end(), room.begin());

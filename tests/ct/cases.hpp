@@ -42,6 +42,6 @@ struct Case {
 };
 
 // All cases of one variant; public inputs are the same in each call. (kernels.cpp)
-std::vector<Case> Cases(ring::Variant v);
+std::vector<Case> Cases(ring::Isa v);
 
 }  // namespace suf::ct

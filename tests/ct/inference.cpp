@@ -77,17 +77,17 @@ void SetSecret(run::Inputs& in, const std::string& name, std::vector<T> words) {
 }  // namespace
 
 void Inference(const std::string& backend, bool far, bool blind) {
-  model::Model model = model::SmallModel(1, kSmall);
+  model::LoadedModel model = model::SmallModel(1, kSmall);
   if (far) model = model::Shifted(std::move(model), true);
   const int longest = int(kSmall.positions);
   const nn::Plan plan = far ? model::FarPlan(model, longest) : model::SmallPlan(model, longest);
-  const nn::Quantised q = nn::Quantise(model.weights, plan);
+  const nn::QuantisedWeights q = nn::Quantise(model.weights, plan);
   const std::vector<int32_t> ids{1, 2, 3};
   pfss::Trace t;
   nn::Build(t, plan, int(ids.size()));
   const pfss::Schedule s(t);
   exec::Pool pool(1);
-  const nn::Simulation want = nn::Simulator(plan, q, pool).Run(ids);
+  const nn::Simulation want = nn::PlanSimulator(plan, q, pool).Run(ids);
 
   std::array<run::Inputs, 3> in;
   std::mt19937_64 rng(7);

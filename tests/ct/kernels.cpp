@@ -15,7 +15,7 @@ namespace {
 
 class Maker {
  public:
-  explicit Maker(ring::Variant v) : v_(v) {}
+  explicit Maker(ring::Isa v) : v_(v) {}
   void Streams();
   void Trees();
   void Comparisons();
@@ -37,7 +37,7 @@ class Maker {
   void Lookups(int w, size_t tables, const std::vector<uint16_t>& at);
   void Add(Case c, std::function<void()> run) { c.run = std::move(run), cases_.push_back(std::move(c)); }
 
-  ring::Variant v_;
+  ring::Isa v_;
   std::mt19937_64 rng_{1};
   std::vector<Case> cases_;
 };
@@ -233,12 +233,12 @@ void Maker::Products(std::initializer_list<int> rings) {
   constexpr uint8_t kLarge = 0xa5;
   auto pool = std::make_shared<exec::Pool>(1);
   for (int bits : rings) {
-    for (auto layout : {ring::Layout::kPlain, ring::Layout::kTransposed}) {
-      Case c{Str("gemm u", 8 * sizeof(T), ", ", bits, layout == ring::Layout::kPlain ? "" : ", transposed")};
+    for (auto layout : {ring::MatrixOrder::kPlain, ring::MatrixOrder::kTransposed}) {
+      Case c{Str("gemm u", 8 * sizeof(T), ", ", bits, layout == ring::MatrixOrder::kPlain ? "" : ", transposed")};
       c.fixed = kLarge;
       auto a = c.Secret<T>(kM * kK), b = c.Secret<T>(kK * kN), out = c.Out<T>(kM * kN);
       Add(c, [=, v = v_] {
-        ring::Gemm<T>(kM, kN, kK, a->data(), kK, b->data(), layout == ring::Layout::kPlain ? kN : kK, layout,
+        ring::Gemm<T>(kM, kN, kK, a->data(), kK, b->data(), layout == ring::MatrixOrder::kPlain ? kN : kK, layout,
                       out->data(), kN, false, *pool, bits, v);
       });
     }
@@ -254,7 +254,7 @@ void Maker::Products(std::initializer_list<int> rings) {
 
 }  // namespace
 
-std::vector<Case> Cases(ring::Variant v) {
+std::vector<Case> Cases(ring::Isa v) {
   Maker m(v);
   m.Streams(), m.Trees(), m.Comparisons(), m.Tables();
   m.Words<uint8_t>(), m.Words<uint16_t>(), m.Words<uint32_t>(), m.Words<uint64_t>();

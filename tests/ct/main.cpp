@@ -30,7 +30,7 @@ int Planted(const std::string& what) {
 }
 
 // Runs every kernel in one variant.
-void Kernels(ring::Variant v) {
+void Kernels(ring::Isa v) {
   std::mt19937_64 rng(1);
   for (Case& c : Cases(v)) {
     for (auto& s : c.secrets) {
@@ -58,7 +58,7 @@ int Main(int argc, char** argv) {
     std::printf("%s, %s: %d reports\n", what, on.c_str(), reports);
     std::fflush(stdout);
   };
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2})
+  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2})
     check("kernels", ring::Name(v), [&] { Kernels(v); });
   // The backend clear is left out, because its addresses depend on secrets.
   for (const std::string backend : {"packed/portable", "packed/avx2", "rows"}) {

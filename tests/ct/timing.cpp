@@ -112,7 +112,7 @@ std::vector<Case> Planted() {
 }
 
 // Whether a case also stands out in a process of its own.
-bool Alone(const Case& c, ring::Variant v, size_t calls) {
+bool Alone(const Case& c, ring::Isa v, size_t calls) {
   std::printf("alone: ");
   std::fflush(stdout);
   const pid_t child = fork();
@@ -138,7 +138,7 @@ int Main(int argc, char** argv) {
     std::printf("%s: |t| %.1f, %s\n", c.name.c_str(), t, t > kLimit ? "reported" : "NOT REPORTED");
     found += t <= kLimit;
   }
-  for (ring::Variant v : argc > 2 ? std::vector<ring::Variant>{ring::VariantNamed(argv[2])} : ring::Supported()) {
+  for (ring::Isa v : argc > 2 ? std::vector<ring::Isa>{ring::VariantNamed(argv[2])} : ring::Supported()) {
     double most = 0;
     int again = 0, above = 0;
     std::string worst;

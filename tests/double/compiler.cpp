@@ -61,7 +61,7 @@ Kernel KernelOf(const std::string& text) {
 
 Module::Module(View code, const char*) : module_(new CUmod_st{{code.begin(), code.end()}}) {}
 Module::~Module() { delete module_; }
-void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) const {
+void Module::Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const {
   ++printed;
   Do(s, [kernel = KernelOf(module_->text), p = Bytes(params.begin(), params.end()), blocks, threads] {
     static std::mutex one;  // one kernel uses the lanes at a time

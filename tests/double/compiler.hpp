@@ -8,7 +8,7 @@
 namespace suf::exec::cuda {
 
 // Runs f now, or when the graph that the stream captures runs.
-void Do(Stream s, std::function<void()> f);
+void Do(StreamHandle s, std::function<void()> f);
 
 extern std::atomic<int> compiled;   // compiler calls
 extern std::atomic<int> printed;    // launches of kernels that were compiled from text

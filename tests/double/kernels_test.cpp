@@ -47,7 +47,7 @@ size_t There(const std::vector<const exec::cuda::Module*>& all) {
 TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
   const std::vector<std::string> texts{"a", "b", "a", kBadText};
   for (int run : {0, 1}) {
-    Kernels kernels(Codes(folder_, "sm_90"), 0, true);
+    KernelCache kernels(Codes(folder_, "sm_90"), 0, true);
     for (int again : {0, 1}) {
       (void)again;
       const auto got = kernels.Load(texts);
@@ -59,14 +59,14 @@ TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
     EXPECT_EQ(compiled, run ? 6 : 4);
   }
   // Another architecture has other code.
-  Kernels other(Codes(folder_, "sm_80"), 0, true);
+  KernelCache other(Codes(folder_, "sm_80"), 0, true);
   EXPECT_EQ(There(other.Load({"a", "b"})), 2u);
   EXPECT_EQ(compiled, 8);
 }
 
 TEST_F(KernelsTest, ComeBehindTheRuns) {
   const std::vector<std::string> texts{"a", "b", kBadText};
-  Kernels kernels(Codes(folder_, "sm_90"), 0, false);
+  KernelCache kernels(Codes(folder_, "sm_90"), 0, false);
   EXPECT_EQ(There(kernels.Load(texts)), 0u);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
@@ -99,7 +99,7 @@ TEST_F(KernelsTest, AnAlteredFileIsMadeAgain) {
 TEST_F(KernelsTest, ThatWillNeverComeAreTold) {
   const std::vector<std::string> texts{"a", "b", kBadText};
   for (bool waits : {true, false}) {
-    Kernels kernels(Codes(folder_, waits ? "sm_90" : "sm_80"), 0, waits);
+    KernelCache kernels(Codes(folder_, waits ? "sm_90" : "sm_80"), 0, waits);
     (void)kernels.Load(texts);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!waits && !kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
@@ -110,7 +110,7 @@ TEST_F(KernelsTest, ThatWillNeverComeAreTold) {
     EXPECT_EQ(kernels.Lacks({"a", "b"}), "");
   }
   compiles = false;
-  Kernels none(Codes(folder_, "sm_70"), 0, false);
+  KernelCache none(Codes(folder_, "sm_70"), 0, false);
   (void)none.Load(texts);
   EXPECT_EQ(none.Lacks(texts),
             "the interpreter runs 3 of 3 kernels of this run: this machine has no libnvrtc.so.12 or 13; for full speed "

@@ -41,7 +41,7 @@ TEST(DeviceFrames, LeaveBeforeTheStepIsToldOf) {
     const auto clear = reference::MakeClear(), cuda = gpu::MakeCuda();
     const auto want = RunOn(f, s, *clear, *clear, *clear);
     Counts counts[2];
-    pfss::Watched party(
+    pfss::WatchedBackend party(
         *cuda, [&](Role role, size_t, pfss::Io& host) { return std::make_unique<Told>(host, &counts[size_t(role)]); });
     const auto got = RunOn(f, s, party, party, *clear);
     EXPECT_EQ(got.result, want.result);

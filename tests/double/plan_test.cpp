@@ -93,7 +93,7 @@ TEST(DevicePlan, SectionsOutliveTheirBatch) {
         return l.node == of && l.room.at == at && l.first == int(b) && l.last == int(b) + 1;
       });
   size_t made = 0;
-  for (const Batch& b : p.batches) made += b.made.size();
+  for (const LaunchBatch& b : p.batches) made += b.made.size();
   EXPECT_EQ(told, made);
 }
 
@@ -188,7 +188,7 @@ TEST(DeviceCost, IsWhatRuns) {
   for (bool timed : {false, true, false, true}) {  // the second run without measuring uses graphs
     const auto randomness = backend->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
     const auto sink = [&](int p) {
-      return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::Layout>(run::LayoutOf(s, p)),
+      return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::BodyLayout>(run::LayoutOf(s, p)),
                                            [](View) {});
     };
     const auto p0 = sink(0), p1 = sink(1);

@@ -127,8 +127,8 @@ class Faulty final : public Channel {
     return *found;
   }
 
-  Frame Take(size_t limit) override {
-    Frame f = Await(limit);
+  ReceivedFrame Take(size_t limit) override {
+    ReceivedFrame f = Await(limit);
     if (f.kind != kRefuse && fault().what == What::kReceiverDies && fault().from == peer().role &&
         fault().to == self().role && received_++ == fault().index && watch_.board.armed.exchange(false)) {
       watch_.board.fired = Now();
@@ -137,7 +137,7 @@ class Faulty final : public Channel {
     return f;
   }
   // Takes a frame. The fault may shorten the wait.
-  Frame Await(size_t limit) {
+  ReceivedFrame Await(size_t limit) {
     for (double begun = Now();;) {
       double slice = Now();
       below_.set_timeout(Millis{100});

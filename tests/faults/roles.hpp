@@ -17,7 +17,7 @@ struct Setting {
   const std::string name;
   std::unique_ptr<pfss::Backend> backend;
   std::unique_ptr<roles::ModelEngine> engine;
-  nn::Quantised weights;
+  nn::QuantisedWeights weights;
   std::vector<int32_t> ids;
   std::vector<int64_t> y;  // results for ids, by the simulator
   proto::BundlePlan plan;

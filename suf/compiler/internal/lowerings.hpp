@@ -7,25 +7,25 @@
 namespace suf::compiler::internal {
 
 // Returns the coefficients of a piece in x itself.
-std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output);
+std::span<const uint64_t> Coefficients(const CompiledFunction& c, size_t piece, int output);
 // Returns whether powers of x need 1[x_hat < r].
-bool NeedsWrap(const Compiled& c, int ring);
+bool NeedsWrap(const CompiledFunction& c, int ring);
 
 // Returns the bits of the piece's number.
-std::vector<Bit> PieceNumber(const Compiled& c);
+std::vector<Bit> PieceNumber(const CompiledFunction& c);
 
 // ---- dcf.cpp
-std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
+std::vector<OwedWord> StepDcf(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring);
 // Reads constants at x >> shift, by a DCF on all bits of x.
-Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring);
+OwedWord StepDcfOfWide(Trace& t, const CompiledFunction& c, const WideWire& x, int shift, int ring);
 // Returns the key bits of StepDcfOfWide on a wire of k bits, for an element.
 int64_t WideDcfKeyBits(int k, int ring);
 // ---- dense.cpp
-std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
-Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);
+std::vector<OwedWord> DenseNumbers(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring);
+Sh DenseBits(Trace& t, const CompiledFunction& c, const Wire<kPub>& x);
 // ---- window.cpp
 // Tables of 2^p pieces of width 2^a, and the rings in which the reads are opened.
-struct Grid {
+struct PieceGrid {
   // `width` is the number of powers of the place in a piece; 1 if a piece has a single place.
   int a = 0, p = 0, width = 1;
   std::vector<std::vector<uint64_t>> tables;  // (outputs x width), 2^p numbers in two's complement
@@ -38,21 +38,21 @@ struct Grid {
     return cuts;
   }
 };
-Grid GridOf(const Compiled& c, int ring);
+PieceGrid GridOf(const CompiledFunction& c, int ring);
 // Returns whether a lowering reads a function behind a shift from z's own digits, without a wire for x.
-bool CutsItself(const Compiled& c, const Lowering& l);
-std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+bool CutsItself(const CompiledFunction& c, const Lowering& l);
+std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring);
+std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring,
                               Openings openings);
 // Returns how many words of the dealer WindowBoth's borrow multiplies: one for each power and each output.
-inline int BothReadings(const Compiled& c, const Grid& g) { return g.width + c.f.outputs; }
+inline int BothReadings(const CompiledFunction& c, const PieceGrid& g) { return g.width + c.f.outputs; }
 // The bits of the rings in which a read and the step to its neighbour are opened. Either |read| < 2^(here - 2) and
 // |step| < 2^(step - 2), or the ring is that of the result.
 struct ReadRings {
   int here, step;
 };
 // Returns the rings of WindowBoth's read of the n-th Taylor coefficient of output o.
-inline ReadRings ReadRingsOf(const Grid& g, int o, int n, int ring, Openings openings) {
+inline ReadRings ReadRingsOf(const PieceGrid& g, int o, int n, int ring, Openings openings) {
   if (openings == Openings::kWide) return {ring, ring};
   const int here = std::min(ring, g.bits[size_t(o * g.width + n)]);
   return {here, std::min(ring, here + 1)};
@@ -67,10 +67,10 @@ struct BothReads {
   std::vector<Sec> power;   // the sign e of the place times powers of r's place
 };
 // Reads WindowBoth's tables at a wire with its offset, cut at bit `cut`.
-BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
+BothReads ReadBoth(Trace& t, const CompiledFunction& c, const PieceGrid& g, const Wire<kPub>& x, int cut, int ring,
                    Openings openings);
 // Returns the rings of RowLut's read of a group on n bits.
-ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings);
+ReadRings ReadRingsOf(const func::Octave& g, int n, int ring, Openings openings);
 // Cuts of a row function that share digits.
 struct RowRun {
   std::vector<Cut> cuts;
@@ -78,9 +78,9 @@ struct RowRun {
 };
 // Returns one run of all cuts if they fit one plan, otherwise the runs with the fewest key bits. Behind a shift digits
 // may be trees, and all runs share the lowest tree.
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages);
+std::vector<RowRun> RowRuns(std::span<const func::Octave> groups, int shift, int ring, Stages stages);
 // Reads constants on octaves at x >> shift. If l.steps is kParity, a tree at the finest place serves all widths, with
 // less key and more AES blocks. Otherwise each width has its own table or tree.
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l);
+OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring, const Lowering& l);
 
 }  // namespace suf::compiler::internal

@@ -113,7 +113,7 @@ Module::~Module() {
   if (module_) (void)Cuda().unload(module_);
 }
 
-void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) const {
+void Module::Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const {
   size_t bytes = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<uint8_t*>(params.data()), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};

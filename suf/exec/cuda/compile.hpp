@@ -33,7 +33,7 @@ class Module {
     return *this;
   }
   // Launches the kernel. `params` is its one parameter, which is copied.
-  void Launch(View params, unsigned blocks, unsigned threads, Stream s) const;
+  void Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const;
 
  private:
   CUmod_st* module_ = nullptr;

@@ -42,45 +42,45 @@ void Launched();
 // Returns how many kernels this thread has counted so far.
 int64_t Launches();
 
-using Stream = CUstream_st*;
+using StreamHandle = CUstream_st*;
 // Waits until all work of a stream is done. Throws the error of failed work.
-void Finish(Stream s);
+void Finish(StreamHandle s);
 
 // A stream of its own, of the device that is current when it is made. Moved, never copied.
-class Queue {
+class DeviceStream {
  public:
   // Work of an urgent stream goes before that of others.
-  explicit Queue(bool urgent = false);
-  ~Queue();
-  Queue(Queue&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
-  Queue& operator=(Queue&& o) noexcept {
+  explicit DeviceStream(bool urgent = false);
+  ~DeviceStream();
+  DeviceStream(DeviceStream&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
+  DeviceStream& operator=(DeviceStream&& o) noexcept {
     std::swap(stream_, o.stream_);
     return *this;
   }
-  Stream stream() const { return stream_; }
+  StreamHandle stream() const { return stream_; }
   void Wait() const { Finish(stream_); }
 
  private:
-  Stream stream_ = nullptr;
+  StreamHandle stream_ = nullptr;
 };
 
 // An event: a point in a stream for which another stream, or the host, waits.
-class Mark {
+class Event {
  public:
   // `timed` allows a call of Between.
-  explicit Mark(bool timed = false);
-  ~Mark();
-  Mark(Mark&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
-  Mark& operator=(Mark&& o) noexcept {
+  explicit Event(bool timed = false);
+  ~Event();
+  Event(Event&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
+  Event& operator=(Event&& o) noexcept {
     std::swap(event_, o.event_);
     return *this;
   }
-  void Record(Stream s) const;
-  void Await(Stream s) const;  // later work of s waits for the event
+  void Record(StreamHandle s) const;
+  void Await(StreamHandle s) const;  // later work of s waits for the event
   void Wait() const;           // the host waits for the event
   bool Passed() const;         // whether a wait would return at once
   // Returns the seconds from one timed event to another. Both have passed.
-  static double Between(const Mark& from, const Mark& to);
+  static double Between(const Event& from, const Event& to);
 
  private:
   CUevent_st* event_ = nullptr;
@@ -88,13 +88,13 @@ class Mark {
 
 // Memory on the device, aligned to 256 bytes, not initialised, wiped when freed. Throws Cause::kResource with the
 // needed and the free bytes.
-class Memory {
+class DeviceMemory {
  public:
-  Memory() = default;
-  explicit Memory(size_t bytes);
-  ~Memory();
-  Memory(Memory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Memory& operator=(Memory&& o) noexcept {
+  DeviceMemory() = default;
+  explicit DeviceMemory(size_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&& o) noexcept {
     std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
     return *this;
   }
@@ -107,13 +107,13 @@ class Memory {
 };
 
 // Pages of the host that the device reads and writes directly. Wiped when freed.
-class Pinned {
+class PinnedMemory {
  public:
-  Pinned() = default;
-  explicit Pinned(size_t bytes);
-  ~Pinned();
-  Pinned(Pinned&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Pinned& operator=(Pinned&& o) noexcept {
+  PinnedMemory() = default;
+  explicit PinnedMemory(size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(PinnedMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  PinnedMemory& operator=(PinnedMemory&& o) noexcept {
     std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
     return *this;
   }
@@ -128,14 +128,14 @@ class Pinned {
 
 // A fence in a stream. Work submitted between Begin and End waits for End, 2 ms at most. So it runs as one piece,
 // however long its submission took.
-class Hold {
+class Fence {
  public:
-  Hold();
-  void Begin(Stream s);
+  Fence();
+  void Begin(StreamHandle s);
   void End();
 
  private:
-  Pinned turn_;
+  PinnedMemory turn_;
   uint32_t count_ = 0;
 };
 
@@ -145,24 +145,24 @@ void PinHostBuffers();
 bool Reached(const void* p, size_t bytes);
 
 // Copies to the device in the stream's order, by a copy engine. The host's memory must stay until then.
-void Upload(void* to, const void* from, size_t bytes, Stream s);
+void Upload(void* to, const void* from, size_t bytes, StreamHandle s);
 // Copies to the host in the stream's order, by a copy engine. The host's memory must stay until then.
-void Download(void* to, const void* from, size_t bytes, Stream s);
+void Download(void* to, const void* from, size_t bytes, StreamHandle s);
 // Copies data to the device that a kernel waits for. A kernel copies up to 128 KiB if both places are aligned to 16
 // bytes and the host's is pinned. Otherwise Upload copies.
-void UploadNow(void* to, const void* from, size_t bytes, Stream s);
+void UploadNow(void* to, const void* from, size_t bytes, StreamHandle s);
 // Copies data to the host that the host waits for, as UploadNow does.
-void DownloadNow(void* to, const void* from, size_t bytes, Stream s);
+void DownloadNow(void* to, const void* from, size_t bytes, StreamHandle s);
 // Sets bytes to one value, in the stream's order.
-void Set(void* to, uint8_t value, size_t bytes, Stream s);
+void Set(void* to, uint8_t value, size_t bytes, StreamHandle s);
 
 // Work that is described once and launched often.
-class Graph {
+class LaunchGraph {
  public:
-  Graph();
-  ~Graph();
-  Graph(Graph&& o) noexcept;
-  Graph& operator=(Graph&&) = delete;
+  LaunchGraph();
+  ~LaunchGraph();
+  LaunchGraph(LaunchGraph&& o) noexcept;
+  LaunchGraph& operator=(LaunchGraph&&) = delete;
   // Adds a piece: all work that `f` submits to its stream. It follows the pieces with the numbers `after`. Returns the
   // number of the piece.
   template <class F>
@@ -174,12 +174,12 @@ class Graph {
   // Ends the description.
   void Ready();
   // Runs the graph after all earlier work of the stream.
-  void Launch(Stream s) const;
+  void Launch(StreamHandle s) const;
 
  private:
   void Begin(std::span<const int> after);
   int End();
-  Queue capture_;
+  DeviceStream capture_;
   CUgraph_st* graph_ = nullptr;
   CUgraphExec_st* exec_ = nullptr;
   std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, the nodes that must finish before the pieces after it

@@ -20,13 +20,13 @@ __global__ void WaitFor(const volatile uint32_t* turn, uint32_t until) {
 
 }  // namespace
 
-Hold::Hold() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
+Fence::Hold() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
 
-void Hold::Begin(Stream s) {
+void Fence::Begin(StreamHandle s) {
   WaitFor<<<1, 1, 0, s>>>(reinterpret_cast<const uint32_t*>(turn_.data()), ++count_);
   SUF_CUDA_CHECK(cudaGetLastError());
 }
 
-void Hold::End() { __atomic_store_n(reinterpret_cast<uint32_t*>(turn_.data()), count_, __ATOMIC_RELEASE); }
+void Fence::End() { __atomic_store_n(reinterpret_cast<uint32_t*>(turn_.data()), count_, __ATOMIC_RELEASE); }
 
 }  // namespace suf::exec::cuda

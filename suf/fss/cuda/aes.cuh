@@ -163,8 +163,8 @@ __device__ __forceinline__ uint64_t Warps() { return uint64_t(blockDim.x / 32) *
 // Launches one of a kernel's two variants, in blocks of `threads`.
 template <class... Parameters, class... Arguments>
 void Launch(const char* name, void (*four)(Parameters...), void (*two)(Parameters...), int threads, uint64_t warps,
-            Stream s, Arguments... arguments) {
-  const Grid grid(warps);
+            StreamHandle s, Arguments... arguments) {
+  const LaunchGrid grid(warps);
   const auto kernel = grid.tables == 4 ? four : two;
   exec::cuda::AllowShared(kernel, TableBytes(grid.tables));
   kernel<<<grid.blocks, threads, TableBytes(grid.tables), s>>>(arguments...);

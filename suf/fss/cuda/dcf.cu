@@ -16,7 +16,7 @@ struct Shape {
   int n, words, bits, slots, blocks, chunks;
   bool narrow, shared;
   uint64_t key_words;
-  explicit Shape(const Batch& b)
+  explicit Shape(const DeviceKeyBatch& b)
       : n(b.n),
         words(b.words),
         bits(b.bits),
@@ -140,7 +140,7 @@ __device__ __forceinline__ Quad Tweaked(Quad s, uint32_t tweak) { return {(s.x &
 
 template <int kTables>
 __global__ void __launch_bounds__(kGenThreads, 1)
-    DcfGenKernel(Batch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0, const uint4* root1,
+    DcfGenKernel(DeviceKeyBatch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0, const uint4* root1,
                  uint64_t* keys) {
   Aes<kTables> aes;
   const uint32_t wide = f.narrow ? 0 : 1;
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(kGenThreads, 1)
 
 template <int kTables>
 __global__ void __launch_bounds__(kEvalThreads, 1)
-    DcfEvalKernel(Batch b, Shape f, int party, const uint4* roots, const uint64_t* keys, const uint64_t* x,
+    DcfEvalKernel(DeviceKeyBatch b, Shape f, int party, const uint4* roots, const uint64_t* keys, const uint64_t* x,
                   const uint64_t* thresholds, int m, uint64_t* out) {
   Aes<kTables> aes;
   const uint32_t wide = f.narrow ? 0 : 1;
@@ -283,15 +283,15 @@ __global__ void __launch_bounds__(kEvalThreads, 1)
   }
 }
 
-void Check(const Batch& b, const void* key, const void* root0, const void* root1) {
+void Check(const DeviceKeyBatch& b, const void* key, const void* root0, const void* root1) {
   SUF_CHECK(b.n >= 1 && b.n <= 128 && b.words >= 1 && b.bits >= 1 && b.bits <= 64);
   SUF_CHECK(Aligned(key, 8) && Aligned(root0, 16) && Aligned(root1, 16) && Aligned(b.tree_key, 4));
 }
 
 }  // namespace
 
-void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, Stream s) {
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
+            uint8_t* key, StreamHandle s) {
   Check(b, key, root0, root1);
   if (b.count == 0) return;
   Launch("DcfGenKernel", DcfGenKernel<4>, DcfGenKernel<2>, kGenThreads, (b.count + 31) / 32, s, b, Shape(b), alpha,
@@ -299,8 +299,8 @@ void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const u
          reinterpret_cast<uint64_t*>(key));
 }
 
-void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-             const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+void DcfEval(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+             const uint64_t* thresholds, int m, uint64_t* out, StreamHandle s) {
   Check(b, key, root, root);
   SUF_CHECK((party == 0 || party == 1) && m >= 1);
   if (b.count == 0) return;

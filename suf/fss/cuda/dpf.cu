@@ -13,7 +13,7 @@ __device__ __forceinline__ uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t
 struct Key {
   const uint4* first;
   uint32_t stride;
-  __device__ __forceinline__ Key(const Batch& b, const uint8_t* keys, uint64_t i) {
+  __device__ __forceinline__ Key(const DeviceKeyBatch& b, const uint8_t* keys, uint64_t i) {
     const uint64_t tile = i / kTile * kTile, rest = b.count - tile;
     first = reinterpret_cast<const uint4*>(keys) + tile * uint64_t(b.n - 6) + (i - tile);
     stride = uint32_t(rest < kTile ? rest : kTile);
@@ -21,7 +21,7 @@ struct Key {
   __device__ __forceinline__ Quad Word(int d) const { return Load(first + uint32_t(d) * stride); }
 };
 
-__device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
+__device__ __forceinline__ uint64_t NumberAt(const DeviceNumbers& x, uint64_t i) {
   const auto at = [&](auto one) { return uint64_t(static_cast<const decltype(one)*>(x.data)[i]); };
   const uint64_t whole = x.bytes == 8   ? at(uint64_t{})
                          : x.bytes == 4 ? at(uint32_t{})
@@ -30,7 +30,7 @@ __device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
   return whole & LowOnes(x.bits);
 }
 // Writes word i of the results; a result that is a single word may be narrower.
-__device__ __forceinline__ void Give(const Results& out, uint64_t i, uint64_t word) {
+__device__ __forceinline__ void Give(const DeviceResults& out, uint64_t i, uint64_t word) {
   const auto at = [&](auto one) { static_cast<decltype(one)*>(out.data)[i] = decltype(one)(word); };
   out.bytes == 8 ? at(uint64_t{}) : out.bytes == 4 ? at(uint32_t{}) : out.bytes == 2 ? at(uint16_t{}) : at(uint8_t{});
 }
@@ -42,7 +42,7 @@ __device__ __forceinline__ Quad Root(const uint4* roots, uint64_t i, int party) 
 }
 
 template <int kTables>
-__device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const Batch& b, uint64_t i) {
+__device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const DeviceKeyBatch& b, uint64_t i) {
   aes.SetTileKey(b.tree_key, b.program, kDpf, b.first_tile + i / kTile);
 }
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const Batch& b, ui
 
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfGenKernel(Batch b, Numbers alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
+    DpfGenKernel(DeviceKeyBatch b, DeviceNumbers alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
   Aes<kTables> aes;
   const int depth = b.n - 8;
   for (uint64_t i = ThisWarp() * 32 + threadIdx.x % 32; i < b.count; i += Warps() * 32) {
@@ -94,8 +94,8 @@ __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
 // Gives each lane a key or, if `across` is set, a threshold.
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfParityKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* thresholds,
-                    int m, bool across, Results out) {
+    DpfParityKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x, const uint64_t* thresholds,
+                    int m, bool across, DeviceResults out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const int depth = b.n - 8;
@@ -206,7 +206,7 @@ class Walker {
 
 // Packs appended bits into words of the results; an append has `len` <= `left` bits.
 struct Sink {
-  Results out;
+  DeviceResults out;
   uint64_t to;  // the next word
   uint32_t left;
   uint64_t word = 0;
@@ -237,7 +237,7 @@ __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
 // Returns the words of a window per thread. Many keys are walked with the fewest hashes. Their short trees are cut into
 // smaller slices, because the path to a node is short. Few keys are cut until every multiprocessor has walks, because a
 // long walk delays the whole launch.
-int SliceWords(const Batch& b, int level, int m) {
+int SliceWords(const DeviceKeyBatch& b, int level, int m) {
   constexpr uint64_t kWalks = uint64_t{1} << 15;
   const int many = (b.n <= 24 ? 32 : 128) >> std::min(level, 8), few = level ? 1 : 2;
   const uint64_t fair = uint64_t((m + 63) / 64) * b.count / kWalks;
@@ -246,8 +246,8 @@ int SliceWords(const Batch& b, int level, int m) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfWindowKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, int level, Numbers lo, int m,
-                    int slice_words, Results out) {
+    DpfWindowKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, int level, DeviceNumbers lo, int m,
+                    int slice_words, DeviceResults out) {
   Aes<kTables> aes;
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
   const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node or a leaf block
@@ -290,7 +290,7 @@ constexpr uint32_t DenseLanes(int n) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfDenseKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* table,
+    DpfDenseKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x, const uint64_t* table,
                    uint64_t* out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
@@ -329,21 +329,21 @@ const uint4* Blocks(const uint8_t* p) {
   return reinterpret_cast<const uint4*>(p);
 }
 
-void Check(const Batch& b, const uint8_t* key) {
+void Check(const DeviceKeyBatch& b, const uint8_t* key) {
   SUF_CHECK(b.n >= 8 && b.n <= 64 && Aligned(key, 16) && Aligned(b.tree_key, 4));
 }
 
 }  // namespace
 
-void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, StreamHandle s) {
   Check(b, key);
   if (b.count == 0) return;
   Launch("DpfGenKernel", DpfGenKernel<4>, DpfGenKernel<2>, kThreads, (b.count + 31) / 32, s, b, alpha, Blocks(root0),
          Blocks(root1), key);
 }
 
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
-               Results out, Stream s) {
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo, int m,
+               DeviceResults out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && level >= 0 && level <= b.n && m >= 1 && m <= 1 << std::min(b.n - level, 20));
   if (b.count == 0) return;
@@ -353,8 +353,8 @@ void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* ke
          party, Blocks(root), key, level, lo, m, slice, out);
 }
 
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
-               const uint64_t* thresholds, int m, Results out, Stream s) {
+void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+               const uint64_t* thresholds, int m, DeviceResults out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && m >= 1);
   if (b.count == 0) return;
@@ -364,8 +364,8 @@ void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* ke
          thresholds, m, across, out);
 }
 
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
-              uint64_t* out, Stream s) {
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x, const uint64_t* table,
+              uint64_t* out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && b.n <= kDpfDomainBits);
   if (b.count == 0) return;

@@ -11,7 +11,7 @@ constexpr uint32_t kPart = 512;
 constexpr uint32_t kParts = kPieceBlocks / kPart;
 
 template <int kTables>
-__global__ void __launch_bounds__(kThreads, 1) ExpandKernel(const Piece* pieces, uint64_t tickets) {
+__global__ void __launch_bounds__(kThreads, 1) ExpandKernel(const PrgSpan* pieces, uint64_t tickets) {
   __shared__ unsigned next;  // the block's next ticket: its warps draw tickets in turn
   if (threadIdx.x == 0) next = 0;
   Aes<kTables> aes;
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads, 1) ExpandKernel(const Piece* pieces,
     // Only the first share of a small piece has blocks. The order is rotated from piece to piece to balance the load.
     const uint64_t number = ticket / kParts;
     const uint32_t part = uint32_t(ticket + number) % kParts * kPart;
-    const Piece piece = pieces[number];
+    const PrgSpan piece = pieces[number];
     if (part >= piece.blocks) continue;
     aes.TakeRoundKeys(reinterpret_cast<const uint32_t*>(piece.keys->round_keys.data()));
     const uint32_t* const nonce = reinterpret_cast<const uint32_t*>(piece.keys->nonce.data());
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads, 1) ExpandKernel(const Piece* pieces,
 
 }  // namespace
 
-void Expand(const Piece* pieces, size_t count, Stream s) {
+void Expand(const PrgSpan* pieces, size_t count, StreamHandle s) {
   if (count == 0) return;
   const uint64_t tickets = uint64_t(count) * kParts;
   Launch("ExpandKernel", ExpandKernel<4>, ExpandKernel<2>, kThreads, tickets, s, pieces, tickets);

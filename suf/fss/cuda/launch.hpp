@@ -19,10 +19,10 @@ inline std::atomic<int> most_tables{4};
 constexpr size_t TableBytes(int tables) { return size_t(tables) << 15; }
 
 // A grid that keeps `warps` warps busy. Warps are spread over all multiprocessors before two share one.
-struct Grid {
+struct LaunchGrid {
   int tables;
   unsigned blocks;
-  explicit Grid(uint64_t warps) {
+  explicit LaunchGrid(uint64_t warps) {
     int device = 0;
     exec::cuda::Check(int(cudaGetDevice(&device)), "cudaGetDevice(&device)");
     const exec::cuda::Gpu gpu = exec::cuda::Find(device);

@@ -15,10 +15,10 @@ namespace suf::fss::bench {
 // rounds. A round is the best of a few dozen slices, which are shorter than a time slice of the scheduler.
 struct Beside {
   double kernel = 1e300, block = 1e300, other = 1e300;
-  Beside(ring::Variant v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
+  Beside(ring::Isa v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
     const internal::AesKernels* const table[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
     const auto& aes = *ring::Pick(table, v);
-    const uint64_t blocks = v == ring::Variant::kPortable ? 2000 : 320000;
+    const uint64_t blocks = v == ring::Isa::kPortable ? 2000 : 320000;
     volatile uint64_t sink = 0;
     auto slice = [](double& best, double many, auto g) {
       const double t = suf::bench::Now();

@@ -5,10 +5,10 @@ namespace {
 
 // The correction words of kGroup consecutive keys of a tile. A short group is copied, because its unused lanes are read
 // as well.
-class Group {
+class KeyTile {
  public:
   // Takes `levels` words of each of `count` <= kGroup keys, from key k0 of a tile of `keys` keys.
-  Group(const uint8_t* cw, size_t keys, size_t k0, size_t count, int levels) {
+  KeyTile(const uint8_t* cw, size_t keys, size_t k0, size_t count, int levels) {
     if (count == kGroup) {
       at_ = cw + 16 * k0, stride_ = 16 * keys, next_tile_ = stride_ * size_t(levels);
       return;
@@ -20,8 +20,8 @@ class Group {
     }
     at_ = copy_, stride_ = 16 * kGroup;
   }
-  Group(const Group&) = delete;
-  ~Group() { Wipe(copy_, copied_); }
+  KeyTile(const KeyTile&) = delete;
+  ~KeyTile() { Wipe(copy_, copied_); }
   Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
   // Prefetches the same words of the next tile into the second-level cache. Two tiles exceed the first-level cache.
   void Fetch(int level) const {
@@ -38,7 +38,7 @@ class Group {
 // Moves each seed `levels` levels down along its path. Bit top - d of `path` is the step at level d. With kBits, the
 // control bits on the way are shifted into `bits` from below, except those of the last nodes.
 template <bool kBits, class Path>
-inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top, const Path& path, Vec (&seeds)[kWide],
+inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int top, const Path& path, Vec (&seeds)[kWide],
                  Vec (&bits)[kWide]) {
   Vec s[kWide], way[kWide];  // copies that stay in registers
 #pragma GCC unroll 16
@@ -71,7 +71,7 @@ inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top,
 // Computes the leaf block on each path, in the half that bit 7 of the point selects.
 // The tweaks are w_0 = 0 and w_1 = 2; they keep the low bit, which is the control bit.
 template <class Bits>
-inline void Leaf(const RoundKeys& keys, const Group& group, int depth, const Bits& path, const Vec (&s)[kWide],
+inline void Leaf(const RoundKeys& keys, const KeyTile& group, int depth, const Bits& path, const Vec (&s)[kWide],
                  Vec (&leaf)[kWide]) {
   group.Fetch(depth), group.Fetch(depth + 1);
   for (int part = 0; part < kWide; part += kStep) {
@@ -129,7 +129,7 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
   const int depth = t.n - (level < 8 ? 8 : level), shift = level < 8 ? level : 0;
   for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
     const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
-    const Group group(t.cw, t.keys, k0, count, t.n - 6);
+    const KeyTile group(t.cw, t.keys, k0, count, t.n - 6);
     Points points, groups;
     for (size_t i = 0; i < count; ++i) {
       points.x[i] = x[k0 + i] << shift, groups.x[i] = GroupIn64(points.x[i], shift), out[k0 + i] = 0;
@@ -157,7 +157,7 @@ void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const ui
   for (size_t i = 0; i < t.keys * words; ++i) out[i] = 0;
   for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
     const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
-    const Group group(t.cw, t.keys, k0, count, t.n - 6);
+    const KeyTile group(t.cw, t.keys, k0, count, t.n - 6);
     Vec root[kWide], s[kWide], bits[kWide], leaf[kWide];
     Roots(t.root + 16 * k0, count, t.party, root);
     for (size_t j = 0; j < size_t(m); ++j) {

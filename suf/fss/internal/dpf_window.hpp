@@ -29,7 +29,7 @@ inline void HashSeeds(const uint8_t* tile_key, const Seed* in, Seed* out, size_t
 
 // The nodes of one key's window at each level. Positions are not reduced mod 2^n, so a window is one range of nodes at
 // every level. If it wraps around, level 0 holds the root twice.
-struct Range {
+struct NodeRange {
   uint64_t first, last;  // of the lowest level of nodes
   uint64_t block;        // the first leaf block of 128 bits
   uint64_t First(int above) const { return first >> above; }
@@ -42,7 +42,7 @@ inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t
   const RoundKeys keys(tile_key);
   for (size_t i = 0; i < count; i += kGroup) {
     const size_t now = count - i < kGroup ? count - i : kGroup;
-    const Group group(t.cw, t.keys, k0 + i, now, t.n - 6);
+    const KeyTile group(t.cw, t.keys, k0 + i, now, t.n - 6);
     Points points;
     for (size_t j = 0; j < now; ++j) points.x[j] = path[i + j];
     const PublicBits bits(points.x);
@@ -89,13 +89,13 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
   const size_t blocks = inner ? 0 : internal::LeafBlocks(m << level);
   const size_t room = count * ((inner ? m : blocks) + 2);
   Seed *node = scratch, *next = scratch + room, *h = scratch + 2 * room;
-  Range range[kDpfTile];
+  NodeRange range[kDpfTile];
   uint64_t path[kDpfTile];
   size_t nodes = 0;
   int straight = depth;  // the levels at which each key has one node
   for (size_t i = 0; i < count; ++i) {
     const uint64_t at = lo[i] & LowBits(t.n - level), block = inner ? 0 : at << level >> 7;
-    range[i] = inner ? Range{at, at + m - 1, 0} : Range{block >> 1, (block + blocks - 1) >> 1, block};
+    range[i] = inner ? NodeRange{at, at + m - 1, 0} : NodeRange{block >> 1, (block + blocks - 1) >> 1, block};
     while (straight > 0 && range[i].Count(depth - straight) > 1) --straight;
     for (size_t j = range[i].Count(depth); j; --j) node[nodes++] = Root(t.root + 16 * (k0 + i), t.party);
   }

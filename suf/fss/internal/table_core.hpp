@@ -224,15 +224,15 @@ void SelectX(int w, const uint8_t* t, const uint16_t* idx, const T* const* colum
 
 // Rows of tables of one word each, for loops that compilers vectorize; zeros after the last table.
 constexpr size_t kRows = 64;
-struct Rows {
+struct TableRows {
   uint64_t t[kRows] = {}, x[kRows] = {};
-  Rows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
+  TableRows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
     for (size_t i = 0; i < some; ++i) x[i] = at[first + i] & LowBits(w);
     WithWord(w, [&]<class E>(E) {
       for (size_t i = 0; i < some; ++i) t[i] = Load<E>(tables, first + i) & UsedBits(w);
     });
   }
-  ~Rows() { Wipe(t, sizeof t); }
+  ~TableRows() { Wipe(t, sizeof t); }
 };
 
 void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
@@ -240,7 +240,7 @@ void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, si
   const size_t count = (m + 63) / 64;
   for (size_t lo = 0; lo < n; lo += kRows) {
     const size_t some = n - lo < kRows ? n - lo : kRows;
-    Rows rows(w, t, x, lo, some);
+    TableRows rows(w, t, x, lo, some);
     for (uint64_t& y : rows.t) {  // bit v: parity of the bits above v
       y ^= y >> 1, y ^= y >> 2, y ^= y >> 4, y ^= y >> 8, y ^= y >> 16, y ^= y >> 32;
       y >>= 1;
@@ -259,7 +259,7 @@ void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, si
 void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
   for (size_t lo = 0; lo < n; lo += kRows) {
     const size_t some = n - lo < kRows ? n - lo : kRows;
-    Rows rows(w, t, x, lo, some);
+    TableRows rows(w, t, x, lo, some);
     uint64_t all[kRows] = {};
     for (int c = 0; c < bits; ++c) {
       const uint64_t column = columns[c];

@@ -43,9 +43,9 @@ class Text {
 inline bool Blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // The words of one line, read in turn.
-class Line {
+class LineReader {
  public:
-  Line(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
+  LineReader(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
   // Throws Cause::kInput: the line lacks `wanted`.
   template <class... T>
   [[noreturn]] void Bad(const T&... wanted) const {
@@ -124,7 +124,7 @@ int ReadLines(std::string_view text, F&& item) {
   int number = 0;
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
-    Line line(text.substr(0, end), ++number);
+    LineReader line(text.substr(0, end), ++number);
     if (line.More()) {
       item(line);
       if (line.More()) line.Bad("an end: words are left over");

@@ -13,7 +13,7 @@ namespace suf::func::internal {
 inline constexpr int kMostFitted = 3;
 
 // The shape of a fit.
-struct Shape {
+struct FitShape {
   Knots knots = Knots::kFree;
   int degree = 1;
   int ring = 32;
@@ -21,7 +21,7 @@ struct Shape {
   int slope = 0;                             // the largest of these
 };
 // Returns the shape with all coefficients finer by `slope` bits.
-Shape WithSlope(Shape s, int slope);
+FitShape WithSlope(FitShape s, int slope);
 
 // A piece [begin, end) with its error.
 struct Local {
@@ -35,9 +35,9 @@ struct Local {
 // impossible.
 class Pieces {
  public:
-  using Found = std::optional<std::vector<Local>>;
+  using FoundPieces = std::optional<std::vector<Local>>;
   // `progress` receives the part of the domain that has pieces, 0 to 1.
-  Pieces(const FitRequest& q, const Target& f, const Shape& s, std::function<void(double)> progress = {})
+  Pieces(const FitRequest& q, const TargetFunction& f, const FitShape& s, std::function<void(double)> progress = {})
       : q_(q),
         f_(f),
         s_(s),
@@ -45,14 +45,14 @@ class Pieces {
         room_(std::ldexp(1, s.ring - 1)),
         progress_(std::move(progress)) {}
   // Fits pieces of width 2^w.
-  Found Uniform(int w, double bound, size_t most) const;
+  FoundPieces Uniform(int w, double bound, size_t most) const;
   // Fits octaves on both sides of 0 with 2^p pieces each, and single points below 2^p.
-  Found Octaves(int p, double bound, size_t most) const;
+  FoundPieces Octaves(int p, double bound, size_t most) const;
   // Fits pieces at the cuts of the request.
-  Found Cuts(double bound, size_t most) const;
+  FoundPieces Cuts(double bound, size_t most) const;
   // Fits pieces that are as long as the bound allows, first by samples. If samples miss a larger error, all points
   // decide.
-  Found Free(double bound, size_t most) const;
+  FoundPieces Free(double bound, size_t most) const;
 
  private:
   // Fits the piece [a, b). Its error is infinite if it exceeds `bound` or leaves the ring. If `quick`, a wide piece is
@@ -60,18 +60,18 @@ class Pieces {
   Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const;
   // Fits pieces in the order of the domain. The piece at x ends at next(x, last), which is at most `last`.
   template <class F>
-  Found Along(double bound, size_t most, const F& next) const;
+  FoundPieces Along(double bound, size_t most, const F& next) const;
   // Returns the width of the widest piece from x on, up to `last` and at least 1. The search begins at `guess`.
   int64_t Width(int64_t x, int64_t last, int64_t guess, double bound) const;
   // Returns whether half of the domain takes far more than `most` free pieces, by eight pieces at each of 32 places.
   bool Hopeless(double bound, size_t most) const;
   // Fits as Along, for knots that do not depend on the function. It first counts whether they are too many.
   template <class F>
-  Found Given(double bound, size_t most, const F& next) const;
+  FoundPieces Given(double bound, size_t most, const F& next) const;
 
   const FitRequest& q_;
-  const Target& f_;
-  Shape s_;
+  const TargetFunction& f_;
+  FitShape s_;
   double unit_, room_;
   std::function<void(double)> progress_;
 };

@@ -13,9 +13,9 @@
 namespace suf::func::internal {
 
 // The function at the integers x of the domain, lo <= x < hi. If every point is measured, values are stored.
-class Target {
+class TargetFunction {
  public:
-  explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
+  explicit TargetFunction(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
     hi_ = lo_ + (int64_t{1} << n_);
     if (auto* text = std::get_if<std::string>(&q.what)) f_ = RealOf(*text);
     if (auto* f = std::get_if<Real>(&q.what)) f_ = *f;
@@ -45,13 +45,13 @@ class Target {
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
   // The least and the largest value, and their places.
-  struct Reach {
+  struct ValueRange {
     double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
     double size() const { return std::max(most, -least); }
   };
   // Returns the extremes of the ends of the tails and of all points between the tails, or of 1,025 of them.
-  Reach reach() const {
-    Reach out;
+  ValueRange reach() const {
+    ValueRange out;
     auto see = [&](double x, double y) {
       if (y < out.least) out.least = y, out.least_at = x;
       if (y > out.most) out.most = y, out.most_at = x;
@@ -95,7 +95,7 @@ class Target {
 
 // Throws Cause::kRefused if no fit within the request's error stays in the ring of the result. The error message has
 // the bits or the scale that would suffice.
-void WantRoom(const FitRequest& q, const Target::Reach& reach);
+void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach);
 
 // Throws Cause::kRefused: the caller cannot use any fit.
 [[noreturn]] void Useless(const FitRequest& q, const std::string& why);
@@ -104,6 +104,6 @@ void WantRoom(const FitRequest& q, const Target::Reach& reach);
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
 // Fits a Split to a checked request with Form::kBipartite.
-Fitted<Function> FitBipartite(const FitRequest& q);
+FitResult<Function> FitBipartite(const FitRequest& q);
 
 }  // namespace suf::func::internal

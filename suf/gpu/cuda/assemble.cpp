@@ -23,18 +23,18 @@ class Assembler {
   Assembler(const Schedule& s, Role role, const DevicePlan& plan, const Base& base)
       : s_(s), t_(s.trace()), role_(role), plan_(plan), base_(base) {
     for (const pfss::Frame& f : s_.frames())
-      for (const pfss::Part& part : f.parts) part_[part.node] = &part;
+      for (const pfss::FrameField& part : f.parts) part_[part.node] = &part;
     const auto sections = Sections(t_, plan_);
     for (size_t i = 0; i < sections.size(); ++i) key_[sections[i]] = i;
   }
 
-  Assembled Run() {
+  GroupCodes Run() {
     const std::vector<Instruction>& all = plan_.plan.instructions;
     out_.groups.resize(all.size()), out_.tables.resize(all.size());
     for (const Chapter& c : plan_.chapters) Pieces(c);
     for (size_t p = 0; p < plan_.programs.size(); ++p)
       for (size_t b = plan_.programs[p].begin; b < plan_.programs[p].end; ++b) {
-        const Batch& batch = plan_.batches[b];
+        const LaunchBatch& batch = plan_.batches[b];
         for (size_t k = batch.begin; k < batch.end; ++k) {
           const Instruction& ins = all[k];
           if (plan_.Idle(t_, k) && ins.group) continue;
@@ -69,11 +69,11 @@ class Assembler {
 
   // Makes the pieces of a chapter's PRG words, short enough that all multiprocessors have some.
   void Pieces(const Chapter& chapter) {
-    std::vector<fss::cuda::Piece> pieces;
+    std::vector<fss::cuda::PrgSpan> pieces;
     for (const auto& [i, room] : chapter.drawn) {
       const Node& n = node(i);
       const auto* keys =
-          reinterpret_cast<const fss::Prg::Keys*>(base_.keys) + key_.at({uint32_t(n.attrs[0]), uint32_t(n.attrs[1])});
+          reinterpret_cast<const fss::Prg::SectionKeys*>(base_.keys) + key_.at({uint32_t(n.attrs[0]), uint32_t(n.attrs[1])});
       const uint64_t blocks = (room.bytes + 15) / 16;
       for (uint64_t first = 0; first < blocks; first += fss::cuda::kPieceBlocks)
         pieces.push_back({keys, In(room) + 16 * first, uint32_t(first),
@@ -116,9 +116,9 @@ class Assembler {
     }
   }
 
-  MapCode Map(const grouping::Map& m) {
+  MapCode Map(const grouping::IndexMap& m) {
     std::vector<PieceCode> pieces;
-    for (const grouping::Piece& p : m.pieces) {
+    for (const grouping::AxisPart& p : m.pieces) {
       std::vector<AxisCode> axes;
       for (const grouping::Axis& a : p.at.axes) axes.push_back({a.extent, a.stride});
       pieces.push_back({ArrayOf(s_, plan_, base_, out_, p.node), p.end, p.at.offset, Put(axes), int32_t(axes.size())});
@@ -127,7 +127,7 @@ class Assembler {
     return {to, int32_t(pieces.size()), m.inner, m.pieces.back().end};
   }
 
-  const GroupCode* Group(const Instruction& ins, const Frame& frame, const Batch& batch, const Part& part) {
+  const GroupCode* Group(const Instruction& ins, const RegisterFrame& frame, const LaunchBatch& batch, const DeviceStep& part) {
     std::vector<MemberCode> members;
     for (size_t k = 0; k < ins.members.size(); ++k) {
       const Member& m = ins.members[k];
@@ -188,8 +188,8 @@ class Assembler {
   Role role_;
   const DevicePlan& plan_;
   const Base& base_;
-  Assembled out_;
-  std::map<int, const pfss::Part*> part_;  // of frames, by node
+  GroupCodes out_;
+  std::map<int, const pfss::FrameField*> part_;  // of frames, by node
   std::map<std::array<uint32_t, 2>, size_t> key_;
   std::map<int, const Word*> words_;  // tables, by node
 };
@@ -212,7 +212,7 @@ std::vector<int> Inputs(const Trace& t, const DevicePlan& plan) {
   return out;
 }
 
-Array ArrayOf(const Schedule& s, const DevicePlan& plan, const Base& base, const Assembled& codes, int node) {
+MemoryArray ArrayOf(const Schedule& s, const DevicePlan& plan, const Base& base, const GroupCodes& codes, int node) {
   const int root = plan.Root(node);
   const Op op = s.trace().node(root).op;
   if (op == Op::kConst) return codes.constants.at(root);
@@ -227,7 +227,7 @@ Array ArrayOf(const Schedule& s, const DevicePlan& plan, const Base& base, const
   return {base.slab + plan.values.at(root).at, uint32_t(grouping::Element(s, root))};
 }
 
-Assembled Assemble(const Schedule& s, Role role, const DevicePlan& plan, const Base& base) {
+GroupCodes Assemble(const Schedule& s, Role role, const DevicePlan& plan, const Base& base) {
   return Assembler(s, role, plan, base).Run();
 }
 

@@ -28,19 +28,19 @@ struct Base {
   std::map<int, InputForm> forms;  // by input node
 };
 
-struct Assembled {
+struct GroupCodes {
   std::vector<uint8_t> bytes;
   std::vector<const GroupCode*> groups;         // by instruction; null for operations
   std::vector<const Word*> tables;              // by instruction: thresholds of tree reads; words of sums by bits
-  std::map<int, Array> constants;               // by node
-  std::vector<const fss::cuda::Piece*> pieces;  // by chapter: those of its PRG words
+  std::map<int, MemoryArray> constants;               // by node
+  std::vector<const fss::cuda::PrgSpan*> pieces;  // by chapter: those of its PRG words
   std::vector<size_t> many;
 };
 // Makes the codes. Their size does not depend on the addresses.
-Assembled Assemble(const pfss::Schedule& s, Role role, const DevicePlan& plan, const Base& base);
+GroupCodes Assemble(const pfss::Schedule& s, Role role, const DevicePlan& plan, const Base& base);
 
 // Returns the place of a value in memory.
-Array ArrayOf(const pfss::Schedule& s, const DevicePlan& plan, const Base& base, const Assembled& codes, int node);
+MemoryArray ArrayOf(const pfss::Schedule& s, const DevicePlan& plan, const Base& base, const GroupCodes& codes, int node);
 // Returns a plan's input nodes, in order.
 std::vector<int> Inputs(const pfss::Trace& t, const DevicePlan& plan);
 

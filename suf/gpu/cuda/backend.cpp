@@ -135,8 +135,8 @@ class Cuda : public Backend {
   const Capabilities can_;
   const exec::cuda::Gpu gpu_;
   const Groups groups_;
-  Kernels kernels_;
-  Weights weights_;
+  KernelCache kernels_;
+  DeviceWeightCache weights_;
   std::mutex m_;
   std::map<Key, Kept> kept_;
 };
@@ -161,11 +161,11 @@ KernelsMade MakeKernels(const Schedule& s, Role role, const std::string& archite
   const DevicePlan plan = PlanOf(s, role, SpareOf);
   Base base;
   for (int i : Inputs(s.trace(), plan)) base.forms[i] = FirstForm(s.trace(), i);
-  const Assembled codes = Assemble(s, role, plan, base);
+  const GroupCodes codes = Assemble(s, role, plan, base);
   std::set<std::string> texts;
   for (size_t k = 0; k < plan.plan.instructions.size(); ++k)
     if (plan.plan.instructions[k].group && !plan.Idle(s.trace(), k))
-      if (Printed p = Print(codes, base, k); p.params.size() <= kMostParams) texts.insert(std::move(p.text));
+      if (PrintedKernel p = Print(codes, base, k); p.params.size() <= kMostParams) texts.insert(std::move(p.text));
   const std::vector<std::string> all(texts.begin(), texts.end());
   const Codes kept(folder.empty() ? FindKernelFolder().path : folder, architecture);
   std::atomic<size_t> through{0}, there{0};

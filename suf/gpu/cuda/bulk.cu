@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads) RunEach(uint64_t n, const F f) {
 }
 
 template <class F>
-void Each(uint64_t n, const F& f, Stream s) {
+void Each(uint64_t n, const F& f, StreamHandle s) {
   if (!n) return;
   RunEach<<<exec::cuda::Blocks(n, kThreads), kThreads, 0, s>>>(n, f);
   exec::cuda::Launched("the kernel of an operation");
@@ -50,7 +50,7 @@ __device__ inline Word BlockSum(Word x) {
 
 // Sums `len` terms per row by kTeam threads, which are a warp or a block.
 template <int kTeam, class Term>
-__global__ void __launch_bounds__(kThreads) RunTerms(uint64_t rows, uint64_t len, const Term term, const Target out) {
+__global__ void __launch_bounds__(kThreads) RunTerms(uint64_t rows, uint64_t len, const Term term, const WordTarget out) {
   const uint64_t row = (uint64_t(blockIdx.x) * kThreads + threadIdx.x) / kTeam;
   if (row >= rows) return;
   Word sum = 0;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads) RunTerms(uint64_t rows, uint64_t len
   if (threadIdx.x % kTeam == 0) PutTarget(out, row, sum);
 }
 template <class Term>
-void Terms(uint64_t rows, uint64_t len, const Term& term, const Target& out, Stream s, const char* what) {
+void Terms(uint64_t rows, uint64_t len, const Term& term, const WordTarget& out, StreamHandle s, const char* what) {
   if (!rows) return;
   if (rows < kTeamed && len > 32)
     RunTerms<kThreads><<<unsigned(rows), kThreads, 0, s>>>(rows, len, term, out);
@@ -71,18 +71,18 @@ void Terms(uint64_t rows, uint64_t len, const Term& term, const Target& out, Str
 }
 
 struct SumTerm {
-  Array x;
+  MemoryArray x;
   uint64_t len;
   __device__ Word operator()(uint64_t row, uint64_t j) const { return WordAt(x, DataOf(x), row * len + j, 0); }
 };
 struct DotRowTerm {
-  Array x;
+  MemoryArray x;
   uint64_t first;
   const Word* table;
   __device__ Word operator()(uint64_t row, uint64_t j) const { return DotTerm(x, DataOf(x), row, first, table, j); }
 };
 struct ThinTerm {
-  Array x, y;
+  MemoryArray x, y;
   ThinShape shape;
   __device__ Word operator()(uint64_t row, uint64_t d) const {
     return WordAt(x, DataOf(x), LeftOf(shape, row, d), 0) * WordAt(y, DataOf(y), RightOf(shape, row, d), 0);
@@ -90,7 +90,7 @@ struct ThinTerm {
 };
 
 __global__ void __launch_bounds__(kThreads)
-    RunSuffixRows(const Array x, uint64_t rows, uint64_t len, const Target out) {
+    RunSuffixRows(const MemoryArray x, uint64_t rows, uint64_t len, const WordTarget out) {
   const uint64_t row = (uint64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
   const uint32_t lane = threadIdx.x % 32;
   if (row >= rows) return;
@@ -115,7 +115,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) RunRotSumRows(const RotSumOf f) {
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, m = uint32_t(f.m);
   const uint64_t i = uint64_t(blockIdx.x) * 32 + lane;
-  const RotSumOf::Range range = f.RangeOf(i / m);
+  const RotSumOf::RowRange range = f.RangeOf(i / m);
   const uint32_t v = uint32_t(i % m);
   const T* const u = reinterpret_cast<const T*>(DataOf(f.x));
   const uint8_t* const places = DataOf(f.at);
@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kThreads) RunRotSumRows(const RotSumOf f) {
 
 }  // namespace
 
-void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-                Target out, Stream s) {
+void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
+                WordTarget out, StreamHandle s) {
   if (!rows) return;
   const RotSumOf f{x, at, mask, m, len, packed, out};
   const auto run = [&](auto kernel) {
@@ -162,18 +162,18 @@ void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint6
       return run(RunRotSumRows<uint64_t>);
   }
 }
-void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+void SumRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   Terms(rows, len, SumTerm{x, len}, out, s, "the kernel of sums");
 }
-void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+void SuffixRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   if (!rows) return;
   RunSuffixRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, len, out);
   exec::cuda::Launched("the kernel of suffix sums");
 }
-void DotRows(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out, StreamHandle s) {
   Terms(rows, m, DotRowTerm{x, first, table}, out, s, "the kernel of sums by bits");
 }
-void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
+void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out, StreamHandle s) {
   Terms(count, shape.depth, ThinTerm{x, y, shape}, out, s, "the kernel of a thin product");
 }
 

@@ -5,27 +5,27 @@
 
 namespace suf::gpu::cuda {
 
-SUF_ROW void PutTarget(const Target& r, uint64_t i, Word x) { PutWord(r.data, r.bytes, i, 0, x); }
+SUF_ROW void PutTarget(const WordTarget& r, uint64_t i, Word x) { PutWord(r.data, r.bytes, i, 0, x); }
 
 struct WordsOf {
-  Array x;
+  MemoryArray x;
   Word mask;
   Word* out;
   SUF_ROW void operator()(uint64_t i) const { out[i] = WordAt(x, i) & mask; }
 };
-void Words(const Array& x, uint64_t count, Word mask, Word* out, Stream s) { Each(count, WordsOf{x, mask, out}, s); }
+void Words(const MemoryArray& x, uint64_t count, Word mask, Word* out, StreamHandle s) { Each(count, WordsOf{x, mask, out}, s); }
 
 struct PutOf {
   const Word* x;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const { PutTarget(out, i, x[i]); }
 };
-void Put(const Word* x, uint64_t count, Target out, Stream s) { Each(count, PutOf{x, out}, s); }
+void Put(const Word* x, uint64_t count, WordTarget out, StreamHandle s) { Each(count, PutOf{x, out}, s); }
 
 struct SumOf {
-  Array x;
+  MemoryArray x;
   uint64_t len, inner;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     const uint8_t* const data = DataOf(x);
     const uint64_t first = i / inner * len * inner + i % inner;
@@ -34,42 +34,42 @@ struct SumOf {
     PutTarget(out, i, sum);
   }
 };
-void Sum(const Array& x, uint64_t count, uint64_t len, uint64_t inner, Target out, Stream s) {
+void Sum(const MemoryArray& x, uint64_t count, uint64_t len, uint64_t inner, WordTarget out, StreamHandle s) {
   if (inner == 1 && len >= kLongRow) return SumRows(x, count, len, out, s);
   Each(count, SumOf{x, len, inner, out}, s);
 }
 
 struct SuffixOf {
-  Array x;
+  MemoryArray x;
   uint64_t len;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t r) const {
     const uint8_t* const data = DataOf(x);
     Word sum = 0;
     for (uint64_t j = len; j-- > 0;) PutTarget(out, r * len + j, sum += WordAt(x, data, r * len + j, 0));
   }
 };
-void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+void Suffix(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   if (len >= kLongRow) return SuffixRows(x, rows, len, out, s);
   Each(rows, SuffixOf{x, len, out}, s);
 }
 
 // Returns table_j if bit first + j of row i is set, otherwise 0.
-SUF_ROW Word DotTerm(const Array& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
+SUF_ROW Word DotTerm(const MemoryArray& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
   return row::Mask(WordAt(x, data, i, int((first + j) / 64)) >> ((first + j) % 64)) & table[j];
 }
 struct DotOf {
-  Array x;
+  MemoryArray x;
   uint64_t first, m;
   const Word* table;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     Word sum = 0;
     for (uint64_t j = 0; j < m; ++j) sum += DotTerm(x, DataOf(x), i, first, table, j);
     PutTarget(out, i, sum);
   }
 };
-void Dot(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+void Dot(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out, StreamHandle s) {
   if (m >= kLongRow) return DotRows(x, rows, first, table, m, out, s);
   Each(rows, DotOf{x, first, m, table, out}, s);
 }
@@ -82,9 +82,9 @@ SUF_ROW uint64_t RightOf(const ThinShape& t, uint64_t i, uint64_t d) {
   return b * t.columns * t.depth + (t.transposed ? c * t.depth + d : d * t.columns + c);
 }
 struct ThinOf {
-  Array x, y;
+  MemoryArray x, y;
   ThinShape shape;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     const uint8_t *const a = DataOf(x), *const b = DataOf(y);
     Word sum = 0;
@@ -93,41 +93,41 @@ struct ThinOf {
     PutTarget(out, i, sum);
   }
 };
-void Thin(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
+void Thin(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out, StreamHandle s) {
   if (shape.depth >= kLongRow) return ThinRows(x, y, count, shape, out, s);
   Each(count, ThinOf{x, y, shape, out}, s);
 }
 
 struct TakeOf {
-  Array x, at;
+  MemoryArray x, at;
   Word mask;
   uint64_t m;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     const uint64_t a = (WordAt(at, i) & mask) % m;
     PutTarget(out, i, WordAt(x, i * m + a));
   }
 };
-void Take(const Array& x, const Array& at, Word mask, uint64_t count, uint64_t m, Target out, Stream s) {
+void Take(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t count, uint64_t m, WordTarget out, StreamHandle s) {
   Each(count, TakeOf{x, at, mask, m, out}, s);
 }
 
 struct RotSumOf {
-  Array x, at;
+  MemoryArray x, at;
   Word mask;
   uint64_t m, len, packed;
-  Target out;
+  WordTarget out;
   // The vectors that row r sums.
-  struct Range {
+  struct RowRange {
     uint64_t begin, end;
   };
-  SUF_ROW Range RangeOf(uint64_t r) const {
+  SUF_ROW RowRange RangeOf(uint64_t r) const {
     const uint64_t row = packed ? r % packed : 0;
     const uint64_t begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
     return {begin, begin + (packed ? row + 1 : len)};
   }
   SUF_ROW void operator()(uint64_t i) const {
-    const Range range = RangeOf(i / m);
+    const RowRange range = RangeOf(i / m);
     const uint64_t v = i % m;
     const uint8_t *const u = DataOf(x), *const places = DataOf(at);
     Word sum = 0;
@@ -138,19 +138,19 @@ struct RotSumOf {
     PutTarget(out, i, sum);
   }
 };
-void RotSum(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-            Target out, Stream s) {
+void RotSum(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
+            WordTarget out, StreamHandle s) {
   if (m % 32 == 0 && m < uint64_t{1} << 31 && !x.splat) return RotSumRows(x, at, mask, rows, m, len, packed, out, s);
   Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
 }
 
 struct TurnOf {
-  Array r;
+  MemoryArray r;
   const Word* from;  // null: the table
-  Array table;
+  MemoryArray table;
   int width, stage;
   Word* to;  // null: out
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     const uint64_t size = uint64_t{1} << width, u = i & (size - 1), by = uint64_t{1} << stage;
     const uint64_t moved = (u - by) & (size - 1);
@@ -164,7 +164,7 @@ struct TurnOf {
   }
 };
 size_t TurnSpare(uint64_t rows, int width) { return (rows << width) * 2 * sizeof(Word); }
-void Turn(const Array& r, const Array& table, uint64_t rows, int width, Word* spare, Target out, Stream s) {
+void Turn(const MemoryArray& r, const MemoryArray& table, uint64_t rows, int width, Word* spare, WordTarget out, StreamHandle s) {
   const uint64_t count = rows << width;
   const Word* from = nullptr;
   for (int stage = 0; stage < width; ++stage) {
@@ -175,7 +175,7 @@ void Turn(const Array& r, const Array& table, uint64_t rows, int width, Word* sp
 }
 
 struct UnbitsOf {
-  Array x;
+  MemoryArray x;
   uint64_t rows;
   uint8_t* out;
   SUF_ROW void operator()(uint64_t i) const {
@@ -183,15 +183,15 @@ struct UnbitsOf {
     out[i] = uint8_t(WordAt(x, DataOf(x), at, int(j / 64)) >> (j % 64) & 1);
   }
 };
-void Unbits(const Array& x, uint64_t rows, uint64_t m, uint8_t* out, Stream s) {
+void Unbits(const MemoryArray& x, uint64_t rows, uint64_t m, uint8_t* out, StreamHandle s) {
   Each(rows * m, UnbitsOf{x, rows, out}, s);
 }
 
 struct TriangleOf {
-  Array x;
+  MemoryArray x;
   bool pack;
   uint64_t m;
-  Target out;
+  WordTarget out;
   SUF_ROW void operator()(uint64_t i) const {
     const uint64_t pairs = m * (m + 1) / 2;
     if (!pack) {
@@ -207,7 +207,7 @@ struct TriangleOf {
     PutTarget(out, i, WordAt(x, (b * m + row) * m + (p - row * (row + 1) / 2)));
   }
 };
-void Triangle(const Array& x, bool pack, uint64_t count, uint64_t m, Target out, Stream s) {
+void Triangle(const MemoryArray& x, bool pack, uint64_t count, uint64_t m, WordTarget out, StreamHandle s) {
   Each(count, TriangleOf{x, pack, m, out}, s);
 }
 
@@ -224,6 +224,6 @@ struct HalvesOf {
     out[2 * i + 1] = (b < 64 ? high >> (64 - b) : high) & row::LowBits(2 * b - 64);
   }
 };
-void Halves(const Word* x, uint64_t count, int b, Word* out, Stream s) { Each(count, HalvesOf{x, count, b, out}, s); }
+void Halves(const Word* x, uint64_t count, int b, Word* out, StreamHandle s) { Each(count, HalvesOf{x, count, b, out}, s); }
 
 }  // namespace suf::gpu::cuda

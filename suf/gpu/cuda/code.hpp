@@ -13,7 +13,7 @@ namespace row = grouping::row;
 using row::Word;
 
 // The elements of a value in memory: 1, 2, 4, 8 or a multiple of 8 bytes each, low byte first.
-struct Array {
+struct MemoryArray {
   const uint8_t* data = nullptr;
   uint32_t bytes = 0;                     // per element
   bool splat = false, is_signed = false;  // splat: one element for all places, a constant in the memory of codes
@@ -26,7 +26,7 @@ struct AxisCode {
 };
 // A piece of a map, affine by axes.
 struct PieceCode {
-  Array from;
+  MemoryArray from;
   int64_t end, offset;
   const AxisCode* axes;
   int32_t many;
@@ -40,7 +40,7 @@ struct MapCode {
 
 // The source of an operand.
 struct OperandCode {
-  enum From : uint8_t { kNone, kRegister, kCopied, kLoaded, kTable } from;
+  enum ValueSource : uint8_t { kNone, kRegister, kCopied, kLoaded, kTable } from;
   int32_t at;    // the register, in words of the frame, that the row function reads
   int32_t made;  // kCopied: the register that is reduced
   int32_t planes, words;
@@ -64,7 +64,7 @@ struct MemberCode {
   const int64_t* attrs;
   int32_t many;       // attributes
   int32_t length;     // kDot: words of its table
-  Array drawn;        // kRand: its words; planes x rows elements
+  MemoryArray drawn;        // kRand: its words; planes x rows elements
   const uint8_t* in;  // receives: packed
   uint8_t* out;       // emits: packed
   uint8_t* kept;      // null if it is not kept

@@ -23,7 +23,7 @@ DeviceCost DeviceCostOf(const Schedule& s, Role role, const DevicePlan& plan, co
   };
   for (int i : Inputs(t, plan)) base.forms[i] = form(i);
   out.codes = int64_t(Assemble(s, role, plan, base).bytes.size() + 8 * base.forms.size() +
-                      Sections(t, plan).size() * sizeof(fss::Prg::Keys));
+                      Sections(t, plan).size() * sizeof(fss::Prg::SectionKeys));
   for (int i : ReadAsWords(t, plan))
     if (const auto it = base.forms.find(i); it != base.forms.end())
       out.inputs += Size(t.node(i).shape) * it->second.bytes;

@@ -13,13 +13,13 @@ namespace suf::gpu::cuda {
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 using exec::cuda::Download;
 using exec::cuda::DownloadNow;
-using exec::cuda::Memory;
+using exec::cuda::DeviceMemory;
 using exec::cuda::Upload;
 using exec::cuda::UploadNow;
 using Clock = std::chrono::steady_clock;
 
-CudaExecutor::CudaExecutor(const Schedule& s, Role role, int device, Weights& weights,
-                           std::unique_ptr<Instance> instance, Done done)
+CudaExecutor::CudaExecutor(const Schedule& s, Role role, int device, DeviceWeightCache& weights,
+                           std::unique_ptr<Instance> instance, InstanceReturn done)
     : s_(s),
       t_(s.trace()),
       role_(role),
@@ -42,20 +42,20 @@ CudaExecutor::~CudaExecutor() {
 void CudaExecutor::OpenKeys(const Randomness& randomness) {
   const auto tree = randomness.TreeKey();
   Upload(in_->fixed_.data() + in_->tree_at_, tree.data(), tree.size(), in_->queue_.stream());
-  const auto* streams = dynamic_cast<const grouping::Streams*>(&randomness);
+  const auto* streams = dynamic_cast<const grouping::PrgStreams*>(&randomness);
   ours_ = streams != nullptr;
   if (ours_) {
     const auto all = Sections(t_, plan_);
-    Wiped<fss::Prg::Keys> keys;
+    WipedVector<fss::Prg::SectionKeys> keys;
     for (uint32_t p : {0u, 1u}) {
       std::vector<uint32_t> sections;
       for (const auto& [party, section] : all)
         if (party == p) sections.push_back(section);
       if (sections.empty()) continue;
-      const Wiped<fss::Prg::Keys> of = streams->KeysOf(int(p), sections);
+      const WipedVector<fss::Prg::SectionKeys> of = streams->KeysOf(int(p), sections);
       keys.insert(keys.end(), of.begin(), of.end());
     }
-    Upload(in_->base_.keys, keys.data(), keys.size() * sizeof(fss::Prg::Keys), in_->queue_.stream());
+    Upload(in_->base_.keys, keys.data(), keys.size() * sizeof(fss::Prg::SectionKeys), in_->queue_.stream());
     in_->queue_.Wait();
   }
 }
@@ -76,8 +76,8 @@ void CudaExecutor::AskForms(Io& io) {
 
 // Takes the inputs that a batch's instructions name, and the limbs of its weights.
 void CudaExecutor::TakeInputs(size_t b, Io& io) {
-  const Batch& batch = plan_.batches[b];
-  const Stream s = in_->queue_.stream();
+  const LaunchBatch& batch = plan_.batches[b];
+  const StreamHandle s = in_->queue_.stream();
   bool changed = false;
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = plan_.plan.instructions[k];
@@ -114,20 +114,20 @@ constexpr size_t kChunk = size_t{1} << 17;
 
 // Waits for the frame that a step receives, so that the wait does not count as copying. A long frame is copied as it
 // arrives, unless the copy is measured.
-void CudaExecutor::AwaitFrame(const Part& part, Io& io) {
+void CudaExecutor::AwaitFrame(const DeviceStep& part, Io& io) {
   if (part.receives < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.receives)];
   if (const View all = io.Received(); int64_t(all.size()) == f.bytes)
     return timed_ || all.size() <= kChunk ? io.Await(all.size()) : void();
-  for (const pfss::Part& p : f.parts) (void)io.In(p.node);
+  for (const pfss::FrameField& p : f.parts) (void)io.In(p.node);
 }
 // Waits for the sections that a batch reads, so that the wait does not count as copying.
-void CudaExecutor::AwaitSections(const Batch& batch, Io& io) {
+void CudaExecutor::AwaitSections(const LaunchBatch& batch, Io& io) {
   for (int i : batch.read)
     if (burst_of_[size_t(i)] < 0) (void)io.In(i);
 }
 
-void CudaExecutor::TakeFrame(const Part& part, Io& io) {
+void CudaExecutor::TakeFrame(const DeviceStep& part, Io& io) {
   if (part.receives < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.receives)];
   uint8_t* const to = At(part.received) + kEdge;
@@ -139,7 +139,7 @@ void CudaExecutor::TakeFrame(const Part& part, Io& io) {
     }
     return;
   }
-  for (const pfss::Part& p : f.parts) {
+  for (const pfss::FrameField& p : f.parts) {
     const View v = io.In(p.node);
     Upload(to + p.at, v.data(), v.size(), in_->queue_.stream());
   }
@@ -158,7 +158,7 @@ void CudaExecutor::UploadSection(int i, Io& io) {
 
 // Uploads the sections that a batch reads, and finds the burst with the last of them. The batch's kernels wait for it;
 // the host does not.
-void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
+void CudaExecutor::TakeSections(const LaunchBatch& batch, Io& io) {
   burst_ = -1;
   bool opened = false;
   for (int i : batch.read) {
@@ -174,7 +174,7 @@ void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
 // Uploads available sections for later steps: some of them, or before the inference all.
 void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (role_ == Role::kDealer) return;
-  const std::vector<pfss::Part>& order = s_.key(int(role_));
+  const std::vector<pfss::FrameField>& order = s_.key(int(role_));
   if (next_key_ == order.size()) return;
   bursts_.emplace_back();
   // Bytes per step: more than an average step reads, but so few that frames do not wait for them.
@@ -202,7 +202,7 @@ void CudaExecutor::GiveBack(Io& io) {
 // Draws a chapter's words on the host, for a randomness that the device cannot expand.
 void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
   for (const auto& [i, room] : c.drawn) {
-    Wiped<uint8_t> words((room.bytes + 15) / 16 * 16);
+    WipedVector<uint8_t> words((room.bytes + 15) / 16 * 16);
     randomness.Open(int(node(i).attrs[0]), int(node(i).attrs[1]))->Fill(0, std::span(words).first(room.bytes));
     Upload(At(room), words.data(), room.bytes, in_->queue_.stream());
     in_->queue_.Wait();
@@ -211,7 +211,7 @@ void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
 
 // Expands a chapter's words while the one before it runs. The chapter before that no longer uses the slots.
 void CudaExecutor::ExpandWords(size_t c) {
-  const Stream s = in_->ahead_.stream();
+  const StreamHandle s = in_->ahead_.stream();
   if (c >= 2) in_->used_[c % 2].Await(s);
   const int64_t before = exec::cuda::Launches();
   if (in_->codes_.many[c]) fss::cuda::Expand(in_->codes_.pieces[c], in_->codes_.many[c], s);
@@ -225,7 +225,7 @@ uint16_t CudaExecutor::ScopeOf(const Instruction& ins) const {
 
 // Returns whether the instructions of a batch are measured one by one, because they belong to several scopes. A single
 // kernel with an event behind it takes longer than in a graph.
-bool CudaExecutor::Apart(const Batch& batch) const {
+bool CudaExecutor::Apart(const LaunchBatch& batch) const {
   const std::span all(plan_.plan.instructions);
   const std::span mine = all.subspan(batch.begin, batch.end - batch.begin);
   const auto other = [&](const Instruction& ins) { return ScopeOf(ins) != ScopeOf(mine[0]); };
@@ -235,8 +235,8 @@ bool CudaExecutor::Apart(const Batch& batch) const {
 // Launches a batch. The first time, and if instructions are measured, it launches them one by one, otherwise as a
 // graph.
 void CudaExecutor::Launch(size_t b) {
-  const Batch& batch = plan_.batches[b];
-  const Stream s = in_->queue_.stream();
+  const LaunchBatch& batch = plan_.batches[b];
+  const StreamHandle s = in_->queue_.stream();
   in_->LoadKernels();
   const auto idle = [&](size_t k) { return plan_.Idle(t_, k); };
   const bool apart = Apart(batch);
@@ -250,7 +250,7 @@ void CudaExecutor::Launch(size_t b) {
   }
   auto& graph = in_->graphs_[b];
   if (!graph) {
-    exec::cuda::Graph fresh;                                        // kept only if it is complete
+    exec::cuda::LaunchGraph fresh;                                        // kept only if it is complete
     std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: work that precedes later work
     for (size_t k = batch.begin; k < batch.end; ++k) {
       std::vector<int> after;
@@ -260,7 +260,7 @@ void CudaExecutor::Launch(size_t b) {
       std::sort(after.begin(), after.end());
       after.erase(std::unique(after.begin(), after.end()), after.end());
       auto& own = pieces[k - batch.begin];
-      own = idle(k) ? after : std::vector<int>{fresh.Add(after, [&](Stream to) { Ask(batch, k, to); })};
+      own = idle(k) ? after : std::vector<int>{fresh.Add(after, [&](StreamHandle to) { Ask(batch, k, to); })};
     }
     fresh.Ready();
     graph.emplace(std::move(fresh));
@@ -269,17 +269,17 @@ void CudaExecutor::Launch(size_t b) {
 }
 
 // Records an event if the run is measured. A timed event costs some microseconds per step.
-void CudaExecutor::Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const {
+void CudaExecutor::Stamp(const exec::cuda::Event& mark, const exec::cuda::DeviceStream& by) const {
   if (timed_) mark.Record(by.stream());
 }
 
 // Runs copies to the host and waits for them.
-void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>& downloads) {
+void CudaExecutor::Back(const exec::cuda::DeviceStream& by, const std::function<void()>& downloads) {
   Stamp(in_->back_[0], by);
   downloads();
   Stamp(in_->back_[1], by);
   by.Wait();
-  if (timed_) back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
+  if (timed_) back_ += exec::cuda::Event::Between(in_->back_[0], in_->back_[1]);
 }
 
 // Runs work of the Io during a copy. Its time does not count as copying.
@@ -291,7 +291,7 @@ void CudaExecutor::Meanwhile(const std::function<void()>& f) {
 
 // Sends the dealer's sections of a finished batch in order, while the next one runs. A few megabytes are sent together.
 // Buffers for more are requested only after those before are filled.
-void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
+void CudaExecutor::GiveSections(const LaunchBatch& batch, Io& io) {
   constexpr size_t kTogether = size_t{4} << 20;
   std::vector<std::span<uint8_t>> rooms;
   size_t bytes = 0, first = 0;
@@ -312,7 +312,7 @@ void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
   }
 }
 
-void CudaExecutor::GiveFrame(const Part& part, Io& io) {
+void CudaExecutor::GiveFrame(const DeviceStep& part, Io& io) {
   if (part.sends < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.sends)];
   const uint8_t* const from = At(part.sent) + kEdge;
@@ -334,7 +334,7 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
     return Back(in_->queue_, chunks);
   }
   const auto parts = [&] {
-    for (const pfss::Part& p : f.parts) {
+    for (const pfss::FrameField& p : f.parts) {
       const std::span<uint8_t> to = io.Out(p.node);
       Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
     }
@@ -344,12 +344,12 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
 }
 
 // Returns the bytes that were copied for a batch, by scope.
-CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
-  Shares out;
-  const Batch& batch = plan_.batches[b];
+CudaExecutor::CoreShares CudaExecutor::Copied(const DeviceStep& part, size_t b) const {
+  CoreShares out;
+  const LaunchBatch& batch = plan_.batches[b];
   const auto frame = [&](int f) {
     if (f >= 0)
-      for (const pfss::Part& p : s_.frames()[size_t(f)].parts) out[node(p.node).scope] += double(p.bytes);
+      for (const pfss::FrameField& p : s_.frames()[size_t(f)].parts) out[node(p.node).scope] += double(p.bytes);
   };
   if (b == part.begin) frame(part.receives);
   if (b + 1 == part.end) frame(part.sends);
@@ -358,24 +358,24 @@ CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
 }
 
 // Reports the time of a finished batch. If scopes are not measured, the whole time goes to the scope with most kernels.
-void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
-  using exec::cuda::Mark;
-  const Batch& batch = plan_.batches[b];
+void CudaExecutor::Report(const DeviceStep& part, size_t b, double all, Io& io) {
+  using exec::cuda::Event;
+  const LaunchBatch& batch = plan_.batches[b];
   const Chapter& chapter = plan_.chapters[batch.chapter];
   const std::span<const Instruction> instructions(plan_.plan.instructions);
   std::map<uint16_t, Spent> by;
   std::vector<int> nodes;
   // The event before the first kernel. At the beginning of a chapter, kernels wait for words.
-  const Mark* const first = &in_->time_[b == chapter.begin ? 2 : 1];
-  const Mark* last = first;
+  const Event* const first = &in_->time_[b == chapter.begin ? 2 : 1];
+  const Event* last = first;
   const bool apart = Apart(batch);
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = instructions[k];
     const uint16_t scope = ScopeOf(ins);
     by[scope].launches += in_->launches_[k];
     if (apart) {
-      const Mark* const end = &in_->ends_[k - batch.begin];
-      by[scope].compute += Mark::Between(*std::exchange(last, end), *end);
+      const Event* const end = &in_->ends_[k - batch.begin];
+      by[scope].compute += Event::Between(*std::exchange(last, end), *end);
     }
     if (!ins.group) nodes.push_back(ins.node);
     for (const grouping::Member& m : ins.members)
@@ -383,24 +383,24 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   }
   const auto most =
       std::max_element(by.begin(), by.end(), [](auto& x, auto& y) { return x.second.launches < y.second.launches; });
-  Shares drawn;
+  CoreShares drawn;
   if (b == chapter.begin)
     for (const auto& [i, room] : chapter.drawn) drawn[node(i).scope] += double(room.bytes);
   if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
   Spent rest{.compute = std::max(1e-9, all)};
   if (timed_) {
     // Divides a time by shares. Without shares it goes to the scope with most kernels.
-    const auto divide = [&](double Spent::*what, const Shares& shares, double seconds) {
+    const auto divide = [&](double Spent::*what, const CoreShares& shares, double seconds) {
       double sum = 0;
       for (const auto& [scope, share] : shares) sum += share;
       for (const auto& [scope, share] : shares) by[scope].*what += sum > 0 ? seconds * share / sum : 0;
       if (!(sum > 0)) most->second.*what += seconds;
     };
-    const double kernels = Mark::Between(*first, in_->time_[3]);
+    const double kernels = Event::Between(*first, in_->time_[3]);
     if (!apart) most->second.compute += kernels;
-    const double words = first == &in_->time_[2] ? Mark::Between(in_->time_[1], *first) : 0;
+    const double words = first == &in_->time_[2] ? Event::Between(in_->time_[1], *first) : 0;
     // The copies that are hidden neither by the Io's work nor, at the dealer, by the next batch's kernels.
-    const double copies = std::clamp(Mark::Between(in_->time_[0], in_->time_[1]) + back_ - meanwhile_, 0.0,
+    const double copies = std::clamp(Event::Between(in_->time_[0], in_->time_[1]) + back_ - meanwhile_, 0.0,
                                      std::max(0.0, all - kernels - words));
     divide(&Spent::key, drawn, words);
     divide(&Spent::upload, Copied(part, b), copies);
@@ -413,7 +413,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
 
 // Takes from the host everything that a batch needs except the frame, if possible while the peer works.
 void CudaExecutor::Prepare(size_t b, Io& io) {
-  const Batch& batch = plan_.batches[b];
+  const LaunchBatch& batch = plan_.batches[b];
   AwaitSections(batch, io);
   TakeInputs(b, io);
   TakeSections(batch, io);
@@ -421,19 +421,19 @@ void CudaExecutor::Prepare(size_t b, Io& io) {
 }
 
 void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
-  const grouping::Plan& plan = plan_.plan;
+  const grouping::GroupPlan& plan = plan_.plan;
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   exec::cuda::Use(device_);
-  const Stream s = in_->queue_.stream();
+  const StreamHandle s = in_->queue_.stream();
   if (next_ == 0) timed_ = io.Timed(), OpenKeys(randomness), AskForms(io), in_->LackKernels();
   const size_t at = next_++;
-  const Part& part = plan_.programs[at];
+  const DeviceStep& part = plan_.programs[at];
   const bool before = role_ != Role::kDealer && s_.steps(int(role_))[at].tick < 0;
   auto begin = Clock::now();
   AwaitFrame(part, io);
   if (part.begin == part.end) TakeFrame(part, io);
   for (size_t b = part.begin; b < part.end; ++b) {
-    const Batch& batch = plan_.batches[b];
+    const LaunchBatch& batch = plan_.batches[b];
     const size_t c = batch.chapter;
     const bool last = b + 1 == part.end;
     if (prepared_ <= b) Prepare(b, io);
@@ -476,16 +476,16 @@ std::vector<uint64_t> CudaExecutor::Result(int i) {
   exec::cuda::Use(device_);
   const uint64_t n = count(i);
   std::vector<uint64_t> out(n);
-  const Array x = Value(i);
+  const MemoryArray x = Value(i);
   const Word mask = ring::Mask(node(i).ring.bits);
   if (x.indirect || x.splat) {  // an input or a constant that is a result
-    const Memory words(8 * n);
+    const DeviceMemory words(8 * n);
     Words(x, n, mask, reinterpret_cast<Word*>(words.data()), in_->queue_.stream());
     Download(out.data(), words.data(), 8 * n, in_->queue_.stream());
     in_->queue_.Wait();
     return out;
   }
-  Wiped<uint8_t> bytes(n * x.bytes);
+  WipedVector<uint8_t> bytes(n * x.bytes);
   Download(bytes.data(), x.data, bytes.size(), in_->queue_.stream());
   in_->queue_.Wait();
   for (uint64_t k = 0; k < n; ++k) out[k] = WordOf({bytes.data(), int(x.bytes), false, 0}, k) & mask;

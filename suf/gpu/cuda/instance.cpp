@@ -5,33 +5,33 @@
 namespace suf::gpu::cuda {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
-using exec::cuda::Memory;
+using exec::cuda::DeviceMemory;
 using exec::cuda::Upload;
 
 // ---- Inputs that stay
 
-Weights::Held Weights::Get(const std::string& name, const Io::Data& data, size_t count, const Held& own,
-                           exec::cuda::Stream s) {
+DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, const Io::Data& data, size_t count, const SharedMemory& own,
+                           exec::cuda::StreamHandle s) {
   std::lock_guard l(m_);
   auto& [version, held] = words_[name];
   if (!held || version != data.version) {
     const size_t bytes = count * size_t(data.bytes);
     const bool ours = held && held == own && held.use_count() == 2 && held->size() == bytes;
-    if (!ours) held = std::make_shared<const Memory>(bytes);
+    if (!ours) held = std::make_shared<const DeviceMemory>(bytes);
     Upload(held->data(), data.words, bytes, s);
     version = data.version;
   }
   return held;
 }
 
-Weights::Split Weights::Limbs(const std::string& name, const Io::Data& data, int depth, int columns, int bits,
-                              exec::cuda::Stream s) {
+DeviceWeightCache::OperandLimbs DeviceWeightCache::Limbs(const std::string& name, const Io::Data& data, int depth, int columns, int bits,
+                              exec::cuda::StreamHandle s) {
   std::lock_guard l(m_);
   auto& [version, split] = limbs_[{name, bits}];
   if (!split.planes || version != data.version) {
     const auto form = ring::cuda::LimbsOf(data.bytes, data.is_signed, true, columns, depth, 1, bits);
-    const Memory words(size_t(depth) * size_t(columns) * size_t(data.bytes));
-    auto planes = std::make_shared<Memory>(form.bytes());
+    const DeviceMemory words(size_t(depth) * size_t(columns) * size_t(data.bytes));
+    auto planes = std::make_shared<DeviceMemory>(form.bytes());
     Upload(words.data(), data.words, words.size(), s);
     ring::cuda::Split({form, words.data(), data.bytes, data.is_signed, false, true, planes->data()}, {}, {}, s);
     exec::cuda::Finish(s);
@@ -40,7 +40,7 @@ Weights::Split Weights::Limbs(const std::string& name, const Io::Data& data, int
   return split;
 }
 
-int64_t Weights::bytes() const {
+int64_t DeviceWeightCache::bytes() const {
   std::lock_guard l(m_);
   int64_t all = 0;
   for (const auto& [name, held] : words_) all += held.second ? int64_t(held.second->size()) : 0;
@@ -66,7 +66,7 @@ std::set<int> ReadAsWords(const Trace& t, const DevicePlan& plan) {
   return out;
 }
 
-Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth)
+Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, KernelCache* kernels, bool worth)
     : plan_(std::move(plan)),
       kernels_(kernels),
       worth_(worth),
@@ -79,11 +79,11 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
   for (int i : Inputs(t, *plan_)) base_.forms[i] = FirstForm(t, i);
   words_ = ReadAsWords(t, *plan_);
   keys_at_ = 8 * base_.forms.size();
-  tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::Keys) + 15) / 16 * 16;
-  fixed_ = Memory(tree_at_ + 16);
+  tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::SectionKeys) + 15) / 16 * 16;
+  fixed_ = DeviceMemory(tree_at_ + 16);
   base_.slab = slab_.data(), base_.inputs = fixed_.data(), base_.keys = fixed_.data() + keys_at_;
   ClearEdges();
-  code_ = Memory(Assemble(s, role, *plan_, base_).bytes.size());
+  code_ = DeviceMemory(Assemble(s, role, *plan_, base_).bytes.size());
   base_.codes = code_.data();
   Assembled(s, role);
 }
@@ -95,8 +95,8 @@ void Instance::ClearEdges() {
     for (size_t at : {r.at, r.at + r.bytes - kEdge}) exec::cuda::Set(slab_.data() + at, 0, kEdge, queue_.stream());
   };
   for (const auto& [node, room] : plan_->keys) clear(room);
-  for (const Part& part : plan_->programs) clear(part.received), clear(part.sent);
-  for (const Batch& batch : plan_->batches)
+  for (const DeviceStep& part : plan_->programs) clear(part.received), clear(part.sent);
+  for (const LaunchBatch& batch : plan_->batches)
     for (const auto& [node, room] : batch.told) clear(room);
 }
 
@@ -114,7 +114,7 @@ void Instance::LoadKernels() {
   std::vector<size_t> of;
   for (size_t k = 0; k < printed_.size(); ++k) {
     if (!codes_.groups[k]) continue;
-    Printed p = Print(codes_, base_, k);
+    PrintedKernel p = Print(codes_, base_, k);
     if (p.params.size() > kMostParams) continue;
     printed_[k].params = std::move(p.params);
     texts.push_back(std::move(p.text)), of.push_back(k);

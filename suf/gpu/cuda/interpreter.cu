@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) RunLongGroup(const GroupCode* g, uin
 
 size_t InterpretScratch(int frame) { return frame <= kLocalFrame ? 0 : size_t(frame) * kScratchThreads * sizeof(Word); }
 
-void Interpret(const GroupCode* code, uint64_t rows, int frame, Word* scratch, Stream s) {
+void Interpret(const GroupCode* code, uint64_t rows, int frame, Word* scratch, StreamHandle s) {
   const unsigned blocks = exec::cuda::Blocks(rows, kThreads);
   if (frame <= 32)
     RunGroup<32><<<blocks, kThreads, 0, s>>>(code, rows);

@@ -6,12 +6,12 @@
 
 namespace suf::gpu::cuda {
 
-SUF_ROW const uint8_t* DataOf(const Array& a) {
+SUF_ROW const uint8_t* DataOf(const MemoryArray& a) {
   return a.indirect ? *reinterpret_cast<const uint8_t* const*>(a.data) : a.data;
 }
 
 // Returns word w of element i, extended.
-SUF_ROW Word WordAt(const Array& a, const uint8_t* data, uint64_t i, int w) {
+SUF_ROW Word WordAt(const MemoryArray& a, const uint8_t* data, uint64_t i, int w) {
   const uint8_t* p = data + (a.splat ? 0 : i * a.bytes) + 8 * w;
   switch (a.bytes) {
     case 1:
@@ -24,7 +24,7 @@ SUF_ROW Word WordAt(const Array& a, const uint8_t* data, uint64_t i, int w) {
       return *reinterpret_cast<const Word*>(p);
   }
 }
-SUF_ROW Word WordAt(const Array& a, uint64_t i) { return WordAt(a, DataOf(a), i, 0); }
+SUF_ROW Word WordAt(const MemoryArray& a, uint64_t i) { return WordAt(a, DataOf(a), i, 0); }
 
 // Stores the low bytes of a word as word w of element i.
 SUF_ROW void PutWord(uint8_t* data, int bytes, uint64_t i, int w, Word x) {

@@ -70,12 +70,12 @@ Bytes Codes::Get(const std::string& text) const {
   return code;
 }
 
-Kernels::~Kernels() {
+KernelCache::~KernelCache() {
   stop_ = true;
   if (filler_.joinable()) filler_.join();
 }
 
-void Kernels::Fill(std::vector<std::string> texts) {
+void KernelCache::Fill(std::vector<std::string> texts) {
   if (filling_.exchange(true)) return;  // the texts are requested again when it has ended
   tried_.insert(texts.begin(), texts.end());
   if (filler_.joinable()) filler_.join();
@@ -93,7 +93,7 @@ void Kernels::Fill(std::vector<std::string> texts) {
   });
 }
 
-std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::string>& texts, bool compiles) {
+std::vector<const exec::cuda::Module*> KernelCache::Load(const std::vector<std::string>& texts, bool compiles) {
   std::lock_guard l(m_);
   std::vector<std::string> fresh, missing;
   for (const std::string& t : texts)
@@ -119,7 +119,7 @@ std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::stri
   return out;
 }
 
-std::string Kernels::Lacks(const std::vector<std::string>& texts) {
+std::string KernelCache::Lacks(const std::vector<std::string>& texts) {
   std::lock_guard l(m_);
   const bool compiler = !exec::cuda::CompilerName().empty();
   size_t lacks = 0;

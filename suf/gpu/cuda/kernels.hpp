@@ -34,11 +34,11 @@ class Codes {
 
 // The kernels of one device. Code that the folder lacks is compiled into it in the background. Meanwhile runs use the
 // interpreter. Minutes of compilation in a session would be silence for the peer.
-class Kernels {
+class KernelCache {
  public:
   // If `waits` is set, Load compiles missing code before it returns.
-  Kernels(Codes codes, int device, bool waits) : codes_(std::move(codes)), device_(device), waits_(waits) {}
-  ~Kernels();
+  KernelCache(Codes codes, int device, bool waits) : codes_(std::move(codes)), device_(device), waits_(waits) {}
+  ~KernelCache();
   // Returns the modules of texts, in their order; null if there is no code yet. The interpreter runs such a text.
   // `compiles` says whether missing code is compiled.
   std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, bool compiles = true);

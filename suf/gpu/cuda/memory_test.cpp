@@ -20,7 +20,7 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
   const Schedule s = DenseRead(f);
   const auto cuda = MakeCuda(), clear = reference::MakeClear();
   exec::cuda::Use(0);
-  std::optional<exec::cuda::Memory> others(exec::cuda::Free() - (size_t{48} << 20));
+  std::optional<exec::cuda::DeviceMemory> others(exec::cuda::Free() - (size_t{48} << 20));
   for (Role role : {Role::kModel, Role::kData, Role::kDealer}) {
     EXPECT_TRUE(cuda->Reserve(s, role, [](const std::string&) { return 8; }));
     const auto lack = cuda->Reserve(s, role, {});

@@ -64,7 +64,7 @@ bool ReadsWeight(const Trace& t, int i) {
   return b.op == Op::kInput && b.shape.size() == 2;
 }
 
-size_t SpareOf(const Schedule& s, const grouping::Instruction& ins, const Frame& frame) {
+size_t SpareOf(const Schedule& s, const grouping::Instruction& ins, const RegisterFrame& frame) {
   if (ins.group) return InterpretScratch(frame.words);
   const Trace& t = s.trace();
   const Node& n = t.node(ins.node);
@@ -117,7 +117,7 @@ int LaunchesOf(const Schedule& s, const DevicePlan& plan, const grouping::Instru
   return (n.op == Op::kDpfDense ? 4 : 1) + made(2);
 }
 
-void CudaExecutor::Ask(const Batch& batch, size_t k, Stream s) {
+void CudaExecutor::Ask(const LaunchBatch& batch, size_t k, StreamHandle s) {
   const Instruction& ins = plan_.plan.instructions[k];
   const auto room = batch.spare.find(int(k));
   uint8_t* const spare = room == batch.spare.end() ? nullptr : At(room->second);
@@ -133,10 +133,10 @@ void CudaExecutor::Ask(const Batch& batch, size_t k, Stream s) {
   in_->launches_[k] = exec::cuda::Launches() - before;
 }
 
-void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, Stream s) {
+void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, StreamHandle s) {
   const Node& n = node(ins.node);
-  const Array out = Value(ins.node);
-  const Target to{const_cast<uint8_t*>(out.data), int(out.bytes)};
+  const MemoryArray out = Value(ins.node);
+  const WordTarget to{const_cast<uint8_t*>(out.data), int(out.bytes)};
   const auto mask = [&](size_t j) { return row::LowBits(arg(n, j).ring.bits); };
   const auto in = [&](size_t j) { return Value(n.args[j]); };
   const Shape& from = arg(n, 0).shape;
@@ -177,10 +177,10 @@ void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, S
   }
 }
 
-void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
+void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s) {
   const Node& n = node(ins.node);
   const Product p = ProductOf(s_, ins.node);
-  const Array out = Value(ins.node);
+  const MemoryArray out = Value(ins.node);
   if (p.thin) {
     const ThinShape shape{uint64_t(p.rows), uint64_t(p.columns), uint64_t(p.depth), p.one, !p.plain};
     return Thin(Value(n.args[0]), Value(n.args[1]), count(ins.node), shape,
@@ -189,22 +189,22 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
   Cutter cut(spare);
   // Returns the split of operand j. An input's address is not the graph's, so it is copied first.
   const auto splitting = [&](size_t j) {
-    Array x = Value(n.args[j]);
+    MemoryArray x = Value(n.args[j]);
     if (x.indirect) {
       Word* const words = cut.Words(count(n.args[j]));
       Words(x, count(n.args[j]), ~Word{0}, words, s);
       x = {reinterpret_cast<const uint8_t*>(words), 8};
     }
     const Limbs form = (j ? RightOf : LeftOf)(p, int(x.bytes), x.is_signed);
-    return ring::cuda::Splitting{form,    x.data,       int(x.bytes),          x.is_signed,
+    return ring::cuda::LimbSplit{form,    x.data,       int(x.bytes),          x.is_signed,
                                  x.splat, j && p.plain, cut.Take(form.bytes())};
   };
-  const ring::cuda::Splitting a = splitting(0);
-  ring::cuda::Splitting b;
+  const ring::cuda::LimbSplit a = splitting(0);
+  ring::cuda::LimbSplit b;
   Limbs right;
   const uint8_t* planes = nullptr;
   if (p.weight) {
-    const Weights::Split& weight = in_->weights_.at(ins.node);
+    const DeviceWeightCache::OperandLimbs& weight = in_->weights_.at(ins.node);
     right = weight.form, planes = weight.planes->data();
   } else {
     b = splitting(1), right = b.to, planes = b.planes;
@@ -214,9 +214,9 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
   ring::cuda::Multiply(a.to, a.planes, right, planes, p.bits, to, int(out.bytes), rest, s);
 }
 
-void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream s) {
+void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, StreamHandle s) {
   const Node& n = node(ins.node);
-  const Array out = Value(ins.node);
+  const MemoryArray out = Value(ins.node);
   Cutter cut(spare);
   const uint8_t* const tree_key = in_->fixed_.data() + in_->tree_at_;
   // Returns operand j as reduced words.
@@ -226,8 +226,8 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     return words;
   };
   // Returns operand j in place if it lies there as numbers, otherwise as reduced words.
-  const auto direct = [&](size_t j) -> fss::cuda::Numbers {
-    const Array x = Value(n.args[j]);
+  const auto direct = [&](size_t j) -> fss::cuda::DeviceNumbers {
+    const MemoryArray x = Value(n.args[j]);
     if (x.indirect || x.splat) return numbers(j);
     return {x.data, int(x.bytes), arg(n, j).ring.bits};
   };
@@ -240,20 +240,20 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     return both;
   };
   const auto plain = [&](size_t j) {
-    const Array x = Value(n.args[j]);
+    const MemoryArray x = Value(n.args[j]);
     SUF_CHECK(!x.indirect && !x.splat);
     return x.data;
   };
   uint8_t* const to = const_cast<uint8_t*>(out.data);
   if (n.op == Op::kDpfGen) {
-    const fss::cuda::Batch b{tree_key, uint32_t(n.attrs[0]), arg(n, 0).ring.bits, count(ins.node)};
+    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[0]), arg(n, 0).ring.bits, count(ins.node)};
     return fss::cuda::DpfGen(b, direct(0), plain(1), plain(2), to, s);
   }
   if (n.op == Op::kDcfGen) {
     const uint64_t rows = count(ins.node);
     const bool halves = count(n.args[0]) != rows;
     const int bits = arg(n, 0).ring.bits;
-    const fss::cuda::Batch b{tree_key, uint32_t(n.attrs[0]),    halves ? 2 * bits : bits,
+    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[0]),    halves ? 2 * bits : bits,
                              rows,     int(arg(n, 1).shape[0]), FormOf(n.attrs[1]).bits};
     const Word* const alpha = joined(0, rows);
     return fss::cuda::DcfGen(b, alpha, numbers(1), plain(2), plain(3), to, s);
@@ -261,7 +261,7 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
   const int party = int(n.attrs[0]);
   const uint64_t rows = count(n.args[0]);
   if (n.op == Op::kDcfEval) {
-    const fss::cuda::Batch b{tree_key, uint32_t(n.attrs[4]), int(n.attrs[1]),
+    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[4]), int(n.attrs[1]),
                              rows,     int(n.attrs[2]),      FormOf(n.attrs[3]).bits};
     const int m = int(count(ins.node) / rows / uint64_t(b.words));
     const Word* const x = joined(2, rows);
@@ -270,9 +270,9 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     return Put(words, count(ins.node), {to, int(out.bytes)}, s);
   }
   const int64_t program = n.attrs[n.op == Op::kDpfWindow ? 3 : 2];
-  const fss::cuda::Batch b{tree_key, uint32_t(program), int(n.attrs[1]), rows};
+  const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(program), int(n.attrs[1]), rows};
   const int m = n.op == Op::kDpfDense ? 1 : n.ring.bits;
-  const fss::cuda::Results results(to, m > 64 ? 8 : int(out.bytes));  // long strings are words
+  const fss::cuda::DeviceResults results(to, m > 64 ? 8 : int(out.bytes));  // long strings are words
   if (n.op == Op::kDpfWindow)
     return fss::cuda::DpfWindow(b, party, plain(0), plain(1), int(n.attrs[4]), direct(2), m, results, s);
   if (n.op == Op::kDpfParity)

@@ -67,7 +67,7 @@ class Planner {
  public:
   Planner(const Schedule& s, Role role, const Spare& spare, size_t most)
       : s_(s), t_(s.trace()), role_(role), spare_(spare), most_(most) {
-    grouping::Limits limits = kLimits;
+    grouping::GroupLimits limits = kLimits;
     if (role != Role::kDealer) limits.bytes = std::numeric_limits<int64_t>::max();  // a frame leaves as a whole
     out_.plan = grouping::PlanOf(s, role, Programs(s, role), limits);
   }
@@ -77,7 +77,7 @@ class Planner {
     Chapters();
     for (const Instruction& ins : out_.plan.instructions) {
       if (ins.same >= 0) out_.root[ins.node] = out_.Root(ins.same);
-      out_.frames.push_back(ins.group ? Registers(ins) : Frame{});
+      out_.frames.push_back(ins.group ? Registers(ins) : RegisterFrame{});
     }
     Direct();
     Places();
@@ -104,7 +104,7 @@ class Planner {
   void Cut() {
     size_t begin = 0;
     for (size_t p = 0; p < out_.plan.programs.size(); ++p) {
-      Part part{.begin = out_.batches.size()};
+      DeviceStep part{.begin = out_.batches.size()};
       const size_t end = size_t(out_.plan.ends[p]);
       std::set<int> seen;
       size_t bytes = 0;
@@ -134,7 +134,7 @@ class Planner {
     for (size_t b = 0; b < out_.batches.size(); ++b) {
       std::map<int, size_t> more;
       size_t bytes = 0;
-      Batch& batch = out_.batches[b];
+      LaunchBatch& batch = out_.batches[b];
       for (size_t k = batch.begin; k < batch.end; ++k)
         Needs(all()[k], [&](int i, size_t room, bool drawn) {
           const bool there = !out_.chapters.empty() && out_.chapters.back().drawn.count(i);
@@ -181,7 +181,7 @@ class Planner {
   }
 
   // Allocates registers. Those of a member live until its last reader, those of a loaded operand while the member runs.
-  Frame Registers(const Instruction& ins) const {
+  RegisterFrame Registers(const Instruction& ins) const {
     const size_t n = ins.members.size();
     std::vector<size_t> last(n);
     for (size_t k = 0; k < n; ++k) {
@@ -189,7 +189,7 @@ class Planner {
       for (const Operand& o : ins.members[k].operands)
         if (o.from == Operand::kMember) last[size_t(o.member)] = k;
     }
-    Frame f;
+    RegisterFrame f;
     f.members.resize(n), f.operands.resize(n);
     Slab slab(1);
     std::vector<Room> rooms;  // of members
@@ -249,7 +249,7 @@ class Planner {
       else
         where.first = {out_.keys.at(i).at + kEdge, out_.keys.at(i).bytes - 2 * kEdge};
     std::vector<Room> told;  // sections of the previous batch
-    for (Part& part : out_.programs) {
+    for (DeviceStep& part : out_.programs) {
       std::vector<Room> step;
       const int first = int(part.begin), last = std::max(first, int(part.end) - 1);
       auto frame = [&](int f, Room* r) {
@@ -259,7 +259,7 @@ class Planner {
       };
       frame(part.receives, &part.received), frame(part.sends, &part.sent);
       for (size_t b = part.begin; b < part.end; ++b) {
-        Batch& batch = out_.batches[b];
+        LaunchBatch& batch = out_.batches[b];
         std::vector<Room> gone = std::exchange(told, {});
         auto begin = [&](int i) {
           const int root = out_.Root(i);

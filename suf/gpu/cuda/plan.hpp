@@ -12,7 +12,7 @@
 namespace suf::gpu::cuda {
 
 // A row is a thread, so groups may be long and read through any map. Planes are packed from whole bytes on.
-inline constexpr grouping::Limits kLimits{.members = 256,
+inline constexpr grouping::GroupLimits kLimits{.members = 256,
                                        .bytes = int64_t{16} << 20,
                                        .planes = 64,
                                        .plane_rows = 8,
@@ -37,7 +37,7 @@ struct Lease {
 inline constexpr size_t kRoomAlign = 256, kEdge = 256;
 
 // Instructions of one program that run as one graph, after all that they need is on the device.
-struct Batch {
+struct LaunchBatch {
   size_t begin = 0, end = 0;  // instructions
   size_t chapter = 0;
   std::map<int, Room> told;   // by node: packed key sections that the dealer makes, sent during the next batch
@@ -54,31 +54,31 @@ struct Chapter {
 };
 
 // The batches [begin, end) of one program and the frames of its step, -1 for none.
-struct Part {
+struct DeviceStep {
   size_t begin = 0, end = 0;
   int receives = -1, sends = -1;
   Room received, sent;
 };
 
 // The registers of a group, in words: those of each member, and of its operands that are loaded or reduced.
-struct Frame {
+struct RegisterFrame {
   std::vector<int> members;
   std::vector<std::vector<int>> operands;  // -1: none of its own
   int words = 0;
 };
 
 struct DevicePlan {
-  grouping::Plan plan;
-  std::vector<Batch> batches;
+  grouping::GroupPlan plan;
+  std::vector<LaunchBatch> batches;
   std::vector<Chapter> chapters;
-  std::vector<Part> programs;
+  std::vector<DeviceStep> programs;
   std::map<int, Room> keys;    // by node: packed key sections that a party reads; they stay
   std::map<int, Room> values;  // by node: slots of values; an alias has that of its root
   std::map<int, int> root;     // aliases
   // Words and sections that are read where they were drawn or received, with the bytes of their elements. No
   // instruction copies them.
   std::map<int, std::pair<Room, int>> direct;
-  std::vector<Frame> frames;  // by instruction; empty for operations
+  std::vector<RegisterFrame> frames;  // by instruction; empty for operations
   std::vector<Lease> leases;
   size_t slab = 0;
   // Returns whether an instruction needs no work of the device.
@@ -91,7 +91,7 @@ struct DevicePlan {
 };
 
 // A function that returns the bytes that an instruction needs in addition to its operands and its result.
-using Spare = std::function<size_t(const pfss::Schedule&, const grouping::Instruction&, const Frame&)>;
+using Spare = std::function<size_t(const pfss::Schedule&, const grouping::Instruction&, const RegisterFrame&)>;
 
 // Returns whether operand j of a member, made by its group, has a wider ring than the member's node expects.
 bool Reduces(const pfss::Schedule& s, const grouping::Instruction& ins, const grouping::Member& m, size_t j);

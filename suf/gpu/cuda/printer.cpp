@@ -12,14 +12,14 @@ namespace {
 
 class Printer {
  public:
-  Printer(const Assembled& codes, const Base& base) : codes_(codes), base_(base) {}
+  Printer(const GroupCodes& codes, const Base& base) : codes_(codes), base_(base) {}
 
-  Printed Run(const GroupCode* group) {
+  PrintedKernel Run(const GroupCode* group) {
     const GroupCode& g = *Host(group);
     std::string body;
     rows_ = Param(g.rows), count_ = g.rows;
     for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
-    Printed out;
+    PrintedKernel out;
     out.text =
         Str("#include \"suf/gpu/cuda/printed.cuh\"\nusing namespace suf::gpu::cuda;\n",
             "struct Params { Word w[", params_.size(), "]; };\n", "extern \"C\" __global__ void __launch_bounds__(",
@@ -122,7 +122,7 @@ class Printer {
   }
 
   // Reads words of an element of an array into variables.
-  std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
+  std::string Read(const MemoryArray& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
     if (a.splat) {  // the same for all rows
@@ -381,7 +381,7 @@ class Printer {
     }
   }
 
-  const Assembled& codes_;
+  const GroupCodes& codes_;
   const Base& base_;
   std::string reads_, writes_;
   int early_ = 64, late_ = 48;  // registers that are left for them
@@ -394,7 +394,7 @@ class Printer {
 
 }  // namespace
 
-Printed Print(const Assembled& codes, const Base& base, size_t instruction) {
+PrintedKernel Print(const GroupCodes& codes, const Base& base, size_t instruction) {
   return Printer(codes, base).Run(codes.groups[instruction]);
 }
 

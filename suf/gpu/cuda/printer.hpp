@@ -8,7 +8,7 @@
 
 namespace suf::gpu::cuda {
 
-struct Printed {
+struct PrintedKernel {
   std::string text;          // a translation unit with the kernel kKernel
   std::vector<Word> params;  // the kernel's parameters
 };
@@ -18,7 +18,7 @@ inline constexpr int kPrintedThreads = 128;
 inline constexpr size_t kMostParams = 500;
 
 // Prints an instruction that is a group.
-Printed Print(const Assembled& codes, const Base& base, size_t instruction);
+PrintedKernel Print(const GroupCodes& codes, const Base& base, size_t instruction);
 
 // Returns the files that a text includes, by name.
 std::vector<std::pair<const char*, const char*>> Headers();

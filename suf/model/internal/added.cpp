@@ -26,8 +26,8 @@ const AddedToken* AddedTokens::LongestAt(std::u32string_view text, size_t* lengt
   return nullptr;
 }
 
-std::vector<AddedTokens::Piece> AddedTokens::Split(std::u32string_view text) const {
-  std::vector<Piece> pieces;
+std::vector<AddedTokens::TextPart> AddedTokens::Split(std::u32string_view text) const {
+  std::vector<TextPart> pieces;
   size_t taken = 0;
   for (size_t at = 0; at < text.size();) {
     size_t begin = at, length = 0;

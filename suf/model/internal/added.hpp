@@ -29,12 +29,12 @@ class AddedTokens {
   bool Add(std::u32string content, const AddedToken& token);
 
   // The id of a matched token, or the text between two of them.
-  struct Piece {
+  struct TextPart {
     std::u32string_view text;
     std::optional<int32_t> id;
   };
   // Splits a text at the tokens, in order.
-  std::vector<Piece> Split(std::u32string_view text) const;
+  std::vector<TextPart> Split(std::u32string_view text) const;
 
  private:
   const AddedToken* LongestAt(std::u32string_view text, size_t* length) const;

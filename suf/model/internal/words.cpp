@@ -11,9 +11,9 @@ namespace suf::model {
 namespace {
 
 template <size_t N>
-bool In(const Range (&ranges)[N], char32_t c) {
-  const Range* r =
-      std::upper_bound(ranges, ranges + N, c, [](char32_t v, const Range& range) { return v < range.first; });
+bool In(const CodeRange (&ranges)[N], char32_t c) {
+  const CodeRange* r =
+      std::upper_bound(ranges, ranges + N, c, [](char32_t v, const CodeRange& range) { return v < range.first; });
   return r != ranges && c <= r[-1].last;
 }
 

@@ -32,8 +32,8 @@ struct Certs {
 };
 
 // A listener of the dealer in its own thread, which records its errors. Its sessions may finish.
-struct Server {
-  explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
+struct TestServer {
+  explicit TestServer(std::function<void(Channel&)> session, Millis timeout = kAmple,
                   std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
         thread([this, session] {
@@ -46,7 +46,7 @@ struct Server {
             ++count;
           });
         }) {}
-  ~Server() { Join(); }
+  ~TestServer() { Join(); }
   void Join() {
     listener.Stop();
     if (thread.joinable()) thread.join();
@@ -67,7 +67,7 @@ struct Server {
 };
 
 // Returns a socket that is connected to the server and sends nothing.
-inline Fd Connected(const Server& s) {
+inline Fd Connected(const TestServer& s) {
   Fd fd(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in a{};
   a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -25,7 +25,7 @@ struct Activation : Define<Activation> {
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return window(); }
   bool Wraps() const override { return true; }
   bool Summed(const Edges&) const override { return shift == 0; }
@@ -37,7 +37,7 @@ struct Activation : Define<Activation> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
   std::vector<Knob> Knobs() override;
   // Returns the function in Z_{2^ring}.
-  gates::Function Gate(int ring) const;
+  gates::FunctionGate Gate(int ring) const;
 };
 
 }  // namespace suf::nn

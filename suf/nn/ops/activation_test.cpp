@@ -36,7 +36,7 @@ Ints Meant(const Activation& x, const Ints& z) {
 TEST(Activation, Exhaustive) {
   for (const char* function : kFunctions)
     for (int stages : {1, 2, 3})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 2, 3, 4, 4, 3, ring, stages);
           x.form = form;
@@ -44,13 +44,13 @@ TEST(Activation, Exhaustive) {
           const Ints z = gates::Range(-256, 256, 2);
           OpRig rig(1024);
           EXPECT_EQ(rig.Run(x, {{{{1024, 1}, z}, 9}}), Meant(x, z)) << function;
-          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != Form::kOpen)) << function << stages;
+          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != OperandForm::kOpen)) << function << stages;
         }
 }
 
 TEST(Activation, Flights) {
   for (int stages : {1, 2, 3})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Activation x = Make("silu", 2, 3, 4, 4, 3, 40, stages);
       x.form = form;
       EXPECT_EQ(FlightsOf(1, [&](OpRig* rig) { rig->Run(x, {{{{4, 1}, {-200, -1, 0, 100}}, 9}}); }), 3 + stages);
@@ -70,7 +70,7 @@ TEST(Activation, ExhaustiveAtTheWire) {
   ASSERT_EQ(AtTheWire().size(), 9u);
   for (const char* function : {"gelu", "silu"})
     for (const compiler::Lowering& l : AtTheWire())
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 0, 5, 4, 6, 3, ring, 1);
           x.form = form, x.lowering = l;
@@ -78,7 +78,7 @@ TEST(Activation, ExhaustiveAtTheWire) {
           const Ints z = gates::Range(-256, 256, 8);
           OpRig rig(4096);
           EXPECT_EQ(rig.Run(x, {{{{4096, 1}, z}, 9}}), Meant(x, z)) << function << compiler::Name(l);
-          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != Form::kOpen)) << compiler::Name(l);
+          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != OperandForm::kOpen)) << compiler::Name(l);
           const bool both = l.kind == compiler::Kind::kWindowBoth;
           EXPECT_EQ(FlightsOf(1,
                               [&](OpRig* r) {
@@ -150,7 +150,7 @@ TEST(Activation, WideRings) {
 }
 
 TEST(Activation, FloatAndSee) {
-  Weights w;
+  Checkpoint w;
   const RealArray x{{1, 3}, {-1.5, 0, 2}};
   auto apply = [&](const char* function) {
     Activation a;
@@ -238,7 +238,7 @@ TEST(Activation, ChooseNeighbours) {
 // Every row inside a reach, also for a reach wider than the window.
 TEST(Activation, BoundIsSound) {
   for (const char* function : kFunctions)
-    for (const Reach& reach : {BoxOf({60, 20}), Reach{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
+    for (const RowBound& reach : {BoxOf({60, 20}), RowBound{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
       for (Activation x : {Make(function, 1, 2, 4, 3, 3, 40, 1), Make(function, 0, 3, 4, 4, 3, 40, 1)}) {
         const Bounded b = BoundOf(x, 1, {EdgeOf(4, 0, 2, reach)});
         EXPECT_TRUE(b.widths.at("input").calibrated && b.widths.at("input").bits == x.window() - 1);

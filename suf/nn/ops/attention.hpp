@@ -19,20 +19,20 @@ struct Scores : Define<Scores> {
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts&, const Edges& in) override { scale = 2 * in[0].scale; }
-  Reach Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
-  Form Reads(int) const override { return Form::kProduct; }
+  RowBound Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
+  OperandForm Reads(int) const override { return OperandForm::kProduct; }
   bool Wraps() const override { return wrapped; }
   bool ReadsRows(bool) const override { return false; }
   TakenRows Takes(int input, size_t inputs) const override {
     return inputs == 1 ? TakenRows::kBoth : input == 1 ? TakenRows::kAll : TakenRows::kOwn;
   }
   bool Tiles() const override { return !causal; }
-  Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
+  RowLayout Gives() const override { return causal ? RowLayout::kPacked : RowLayout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
-  std::vector<Slot> Slots() const override;
+  std::vector<WeightSlot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
@@ -80,17 +80,17 @@ struct Softmax : Define<Softmax> {
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges&) const override;
   bool Wraps() const override { return true; }
   bool ReadsRows(bool) const override { return false; }
   bool Summed(const Edges&) const override { return by == kShift; }
   bool Tiles() const override { return !causal; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
-  Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
-  Layout Wants(int input) const override {
-    if (input == 1) return Layout::kRows;
-    return causal ? Layout::kPacked : Layout::kPairs;
+  RowLayout Gives() const override { return RowLayout::kPairs; }  // packed pairs are unpacked
+  RowLayout Wants(int input) const override {
+    if (input == 1) return RowLayout::kRows;
+    return causal ? RowLayout::kPacked : RowLayout::kPairs;
   }
   std::vector<Knob> Knobs() override;
   void Fields(Visitor& v) override;
@@ -99,9 +99,9 @@ struct Softmax : Define<Softmax> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 
   // Returns e = high_table[i] low_table[j] in Z_{2^ring}.
-  gates::Split Pair(int ring) const;
+  gates::SplitGate Pair(int ring) const;
   // Returns e at a place, which is the high bits of a wire, in Z_{2^ring}.
-  gates::Function Read(int ring) const;
+  gates::FunctionGate Read(int ring) const;
 
  private:
   // Returns by how many bits the difference's scale exceeds the inputs' scale, for coefficients in sixteenths.
@@ -129,26 +129,26 @@ struct WeightedSum : Define<WeightedSum> {
 
   int row_sum = 0, product = 0;    // rings of the row sum and of e v
   int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
-  std::vector<func::Group> recip;  // 2^.. / row sum
+  std::vector<func::Octave> recip;  // 2^.. / row sum
   compiler::Lowering rows{compiler::Kind::kRowLut};
-  enum Tail : uint8_t { kOpened, kPayload };
-  Tail tail = kOpened;
+  enum SoftmaxTail : uint8_t { kOpened, kPayload };
+  SoftmaxTail tail = kOpened;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return o.Result("attended"); }
   int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
-  Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
+  OperandForm Reads(int i) const override { return i == 0 && tail == kPayload ? OperandForm::kSummands : OperandForm::kProduct; }
   int SummandRing(int) const override { return product; }
   std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
   TakenRows Takes(int input, size_t) const override { return input == 1 ? TakenRows::kAll : TakenRows::kOwn; }
-  Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
+  RowLayout Wants(int input) const override { return input == 0 ? RowLayout::kPairs : RowLayout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   int64_t Heads(const Edges&) const override { return heads; }
   void Verify(const std::string& where) const override;

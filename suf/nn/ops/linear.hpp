@@ -31,7 +31,7 @@ class Linear {
   void Turn(F f) {
     a_ = f(*a_), b_ = f(*b_), owed_ = f(*owed_);
   }
-  compiler::Owing Done() const {
+  compiler::OwedWord Done() const {
     pfss::Own<0> a = Low(*a_, k_);
     pfss::Own<1> b = Low(*b_, k_);
     b = -b;

@@ -22,9 +22,9 @@ struct Lookup : Define<Lookup> {
   void Choose(const Facts& c, const Edges& in) override;
   int64_t Dim(const Edges&) const override { return table.cols(); }
   std::pair<size_t, size_t> Inputs() const override { return {0, 0}; }
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   void Check(const Edges&, int max_n, const std::string& where) const override;
-  std::vector<Slot> Slots() const override;
+  std::vector<WeightSlot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };

@@ -8,15 +8,15 @@ namespace suf::nn {
 // mean is the part of a centred diagonal term that is not diagonal. `one` and `centred` (x with its mean or without)
 // exist only before folding. With `rotary`, the position turns every head of the result (RoPE): (x W) R_i is bilinear
 // as well.
-struct Map : Define<Map> {
+struct LinearMap : Define<LinearMap> {
   static constexpr const char* kName = "map";
   enum Kind : uint8_t { kFull, kDiag, kMean, kOne, kCentred };
-  struct Term {
+  struct MapTerm {
     Kind kind = kFull;
     int input = 0;
     Expr weight;
   };
-  std::vector<Term> terms;
+  std::vector<MapTerm> terms;
   Expr bias;
   bool by_length = false;  // the bias is added once a token, because the input is a sum of tokens
   std::string key;         // key of the weight scale in Options
@@ -32,22 +32,22 @@ struct Map : Define<Map> {
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges& in) const override;
-  Form Reads(int) const override { return Form::kMap; }
+  OperandForm Reads(int) const override { return OperandForm::kMap; }
   int64_t Dim(const Edges&) const override { return dim(); }
   std::pair<size_t, size_t> Inputs() const override { return {1, 8}; }
   void Fields(Visitor& v) override;
   bool TakesHeads() const override { return true; }
   void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
-  std::vector<Slot> Slots() const override;
+  std::vector<WeightSlot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 
  private:
   bool Has(Kind k, int input) const;
-  Reach Turned(Reach r) const;
+  RowBound Turned(RowBound r) const;
 };
 
 // Turns pairs (i, i + half) of every head of (rows, heads 2 half) by the angle row base^(-i / half). It is an operator
@@ -57,7 +57,7 @@ struct Rotary : Define<Rotary> {
   int heads = 0;
   double base = 0;
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
-  Reach Bound(const Facts&, const Edges&, std::vector<Width>*) override;
+  RowBound Bound(const Facts&, const Edges&, std::vector<Width>*) override;
   IntArray Spec(const IntCall&, std::span<const IntArray* const>) const override;
   AnyWire Build(const Emission&, std::span<const AnyWire>) const override;
 };

@@ -14,8 +14,8 @@ namespace suf::nn {
 using compiler::Borrow;
 using compiler::Factors;
 using compiler::OpenedDigits;
-using compiler::Owing;
-using compiler::Words;
+using compiler::OwedWord;
+using compiler::WordSum;
 using pfss::Pub;
 using pfss::Sec;
 using pfss::Trace;
@@ -55,8 +55,8 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
 
 // Records the standard deviation of rows. For x / |x|, records the length of the mean row or of the row.
 void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  std::vector<Range>& size = (*seen)["size"];
-  std::vector<Range>& rows_seen = (*seen)["rows"];  // row by row, for narrow pieces
+  std::vector<SeenRange>& size = (*seen)["size"];
+  std::vector<SeenRange>& rows_seen = (*seen)["rows"];  // row by row, for narrow pieces
   size.resize(1);
   const size_t d = size_t(dim);
   for (size_t r = 0; r < x[0]->at.size(); r += d) {
@@ -95,7 +95,7 @@ void Norm::Choose(const Facts& c, const Edges& in) {
     if (square <= kLargestSquare) break;
   }
   if (!c.seen) return;
-  const Range& seen = c.seen->at("size").at(0);
+  const SeenRange& seen = c.seen->at("size").at(0);
   const double low = seen.low * (by_length ? c.least : 1), high = seen.high * (by_length ? c.n : 1);
   const double extra = unit ? 0 : std::log2(d);
   const double scale_of = square_of == SquareOf::kZ ? z.scale - under / 2.0 : at;  // half that of the sum
@@ -115,7 +115,7 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   } else {
     Reals rows_seen;
     if (auto found = c.seen->find("rows"); found != c.seen->end())
-      for (const Range& r : found->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
+      for (const SeenRange& r : found->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
     steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
   }
   shift = fine - out, scale = out;
@@ -125,8 +125,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
 }
 
 // Returns the bits of the hard bound of the sum, less `under`.
-int Norm::SquareBits(const Reach& z) const {
-  const Reach x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
+int Norm::SquareBits(const RowBound& z) const {
+  const RowBound x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
   return BitLength(x.length * x.length * One(-under) + double(epsilon));
 }
 
@@ -137,13 +137,13 @@ double Norm::Root(double v) const {
 }
 
 // Returns the largest product of the length of x and the table's value, for any row.
-double Norm::MostProduct(const std::vector<func::Group>& table) const {
+double Norm::MostProduct(const std::vector<func::Octave>& table) const {
   if (square_of == SquareOf::kX) {
     const double above = 1 + Excess(table, [&](double v) { return One(shift + scale) * Root(v); });
     return One(shift + scale) * std::sqrt(unit ? 1 : double(dim)) * above;
   }
   double most = 0;
-  for (const func::Group& g : table)
+  for (const func::Octave& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       // The length of z / 2^cut at the piece's end. In each coordinate x is within half a place of it, and at most
       // twice it.
@@ -154,14 +154,14 @@ double Norm::MostProduct(const std::vector<func::Group>& table) const {
   return most;
 }
 
-Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+RowBound Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const Edge& z = in[0];
   const double most = std::max(MostProduct(rsqrt), MostProduct(steps));
   widths->push_back({"square", SquareBits(z.reach), &square, kLargestSquare});
   widths->push_back(
       {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
   widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
-  Reach r{dim, most, {}, {}, {}};
+  RowBound r{dim, most, {}, {}, {}};
   return r.Scaled(One(-shift), 0.5);
 }
 
@@ -235,10 +235,10 @@ std::vector<compiler::Cut> CutsOf(const Norm& n) {
 
 // Returns x^2 in Z_{2^square}, for x = T - R + 2^k g b - c. Adds every summand of the expansion, with c^2 = c and b^2 =
 // b.
-Owing Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
+OwedWord Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
   Pub top = *x[0].p, g = *x[2].p;
   Sec r = *x[1].u, b = *x[2].u;
-  Words v(t, square);
+  WordSum v(t, square);
   v.Add({1, 0, top * top, {}, {}});
   v.Add({-1, 1, top, r, {}});
   v.Add({1, 0, {}, r * r, {}});
@@ -274,15 +274,15 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     h = z.hat + bias;
   }
   Factors x = compiler::Lifted(h, z.r, bias, cut);  // x + c
-  gates::Function root_of = RowOf(rsqrt, square, product, rows);
-  Owing root_at;
+  gates::FunctionGate root_of = RowOf(rsqrt, square, product, rows);
+  OwedWord root_at;
   if (under > 0) {
     const compiler::SumOfSquares sum{compiler::SumOfSquares::Radix(dim, kz), square + under, epsilon, under};
     compiler::WideWire v = sum.Open(t, h, z.r, bias, "sum of squares");  // (rows)
     root_at = compiler::LowerRow(t, root_of.f, root_of.lowering, v, under, product);
   } else {
     const bool of_z = square_of == SquareOf::kZ;
-    Owing sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
+    OwedWord sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
                      : Square(t, x, c ? &*c : nullptr, k, square);
     sum = compiler::Map(sum, [](auto v) { return Sum(v); });
     sum.y = sum.y + epsilon;
@@ -291,7 +291,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   }
   SharedWire<kPub> root = compiler::OpenShared(t, root_at, "rsqrt");
   root = pfss::Map(root, [](auto w) { return Column(w); });
-  Words y(t, product);
+  WordSum y(t, product);
   y.Add(x, compiler::Masked(root));
   if (c) {
     y.Add(c->Share(product), root.hat, -1);
@@ -322,7 +322,7 @@ int64_t Norm::KeyBits(int64_t count, bool shared) const {
     // borrow alone and times r'; for the square of x also times R and b
     bits += words * (of_z ? 2 * int64_t(product) : std::max(square, product) + word(square - 1) + high + product);
   }
-  const gates::Function root = RowOf(rsqrt, square, product, rows);
+  const gates::FunctionGate root = RowOf(rsqrt, square, product, rows);
   const int64_t row = under > 0 ? compiler::RowKeyBits(root.f, root.lowering, under, product) : root.KeyBits(true);
   return count * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }

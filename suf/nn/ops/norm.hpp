@@ -28,9 +28,9 @@ struct Norm : Define<Norm> {
   // The calibrated range: 2^floor <= (sum of squares >> under) + eps < 2^top. Outside it y is less accurate.
   int floor = 0, top = 0;
   // Its values give y its scale after `shift`.
-  std::vector<func::Group> rsqrt;
+  std::vector<func::Octave> rsqrt;
   // Choices of rsqrt while the plan is made: windows of groups of octaves, or few pieces for a DCF. Empty in a plan.
-  std::vector<func::Group> windows, steps;
+  std::vector<func::Octave> windows, steps;
   compiler::Lowering rows{compiler::Kind::kRowLut};
   int product = 0, shift = 0;  // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   // Stages of the rescale before, and of the last one.
@@ -40,7 +40,7 @@ struct Norm : Define<Norm> {
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return kz; }
   // Reads z no wider than the product needs, or than a sum beyond 64 bits takes.
   void Settle(const Edges& in) override { kz = std::min({in[0].ring, product + cut - 1, under > 0 ? 63 : 64}); }
@@ -53,9 +53,9 @@ struct Norm : Define<Norm> {
   int64_t KeyBits(int64_t count, bool shared) const;
 
  private:
-  int SquareBits(const Reach& z) const;
+  int SquareBits(const RowBound& z) const;
   double Root(double v) const;
-  double MostProduct(const std::vector<func::Group>& table) const;
+  double MostProduct(const std::vector<func::Octave>& table) const;
 };
 
 }  // namespace suf::nn

@@ -36,7 +36,7 @@ Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor 
 }
 
 // Returns pieces for 1 / sqrt that get narrower behind wider ones.
-std::vector<func::Group> Falling(const Norm& n) {
+std::vector<func::Octave> Falling(const Norm& n) {
   auto root = [&](double v) { return double(n.rsqrt[0].values[0]) / std::sqrt(v); };
   return Steps(root, 1, n.square, n.square, 8 * n.square, Reals(9, std::ldexp(1.2, n.square - 1)));
 }
@@ -69,7 +69,7 @@ void ExpectMeant(const Norm& n, int wider, bool shared) {
   OpRig rig{int(rows)};
   Ints want = Meant(n, z);
   for (int64_t& v : want) v = gates::Number(uint64_t(v), n.ring);
-  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, Form::kOpen}}), want);
+  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, OperandForm::kOpen}}), want);
   EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, shared));
 }
 
@@ -78,14 +78,14 @@ TEST(Norm, Exhaustive) {
   for (int cut : {0, 1, 3})
     for (int stages : {1, 2})
       for (int d : {1, 4})
-        for (Form form : kForms)
+        for (OperandForm form : kForms)
           for (int ring : {6, 40})
             for (int wider : {0, 9}) {
-              if (wider && (form != Form::kOpen || ring == 6)) continue;
+              if (wider && (form != OperandForm::kOpen || ring == 6)) continue;
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
               n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
-              if (form != Form::kProduct) n.last = compiler::Stages(stages - 1);
-              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != Form::kOpen)) << cut << " " << d << " " << ring;
+              if (form != OperandForm::kProduct) n.last = compiler::Stages(stages - 1);
+              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != OperandForm::kOpen)) << cut << " " << d << " " << ring;
             }
 }
 
@@ -97,10 +97,10 @@ TEST(Norm, ExhaustiveOfZ) {
         for (int under : {0, 1, 4})
           for (int ring : {6, 40}) {
             Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
-            n.form = ring == 6 ? Form::kMap : Form::kOpen;
+            n.form = ring == 6 ? OperandForm::kMap : OperandForm::kOpen;
             n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
             if (n.rows.kind == compiler::Kind::kStepDcf && stages == 2) n.rsqrt = Falling(n);
-            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != Form::kOpen))
+            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != OperandForm::kOpen))
                 << cut << " " << d << " " << under << " " << ring;
           }
 }
@@ -109,7 +109,7 @@ TEST(Norm, ExhaustiveOfZ) {
 TEST(Norm, Flights) {
   for (int cut : {0, 3})
     for (int stages : {1, 2})
-      for (Form form : kForms) {
+      for (OperandForm form : kForms) {
         Norm n = MakeNorm(9 + cut, cut, 4, 40, stages);
         n.form = form;
         for (const compiler::Lowering& rows : kRows)
@@ -118,7 +118,7 @@ TEST(Norm, Flights) {
             const int row = rows.kind == compiler::Kind::kStepDcf ? 0 : int(rows.stages);
             EXPECT_EQ(FlightsOf(2,
                                 [&](OpRig* rig) {
-                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, OperandForm::kOpen}});
                                 }),
                       4 + row + last + (cut ? stages : 0))
                 << cut << " " << stages << int(form) << " " << compiler::Name(rows) << " " << last;
@@ -137,7 +137,7 @@ TEST(Norm, FlightsOfZ) {
         n.rows = kRows[row < 2 ? 0 : 3];
         EXPECT_EQ(FlightsOf(2,
                             [&](OpRig* rig) {
-                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, OperandForm::kOpen}});
                             }),
                   row < 2 ? 6 : 5)
             << under << " " << cut << " " << stages;
@@ -156,7 +156,7 @@ TEST(Norm, RowsTakeTheirTable) {
     rows->set(i);
     const bool steps = rows->options[i] == "StepDcf";
     EXPECT_EQ(n.rows.kind == compiler::Kind::kStepDcf, steps);
-    const std::vector<func::Group>& want = steps ? n.steps : n.windows;
+    const std::vector<func::Octave>& want = steps ? n.steps : n.windows;
     ASSERT_EQ(n.rsqrt.size(), want.size());
     for (size_t g = 0; g < want.size(); ++g) EXPECT_EQ(n.rsqrt[g].values, want[g].values);
   }
@@ -176,7 +176,7 @@ TEST(Norm, SumsBeyondSixtyFourBits) {
       for (int i = 0; i < d; ++i) z[size_t(i)] >>= 6;
       for (int i = d; i < 2 * d; ++i) z[size_t(i)] = i % 2 ? top : -top;
       OpRig rig(5);
-      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, OperandForm::kOpen}}), Meant(n, z)) << kz;
       EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false)) << kz;
       EXPECT_EQ(rig.g.sent("sum of squares"), 2 * 5 * (n.square + n.under)) << kz;
     }
@@ -192,7 +192,7 @@ TEST(Norm, WideRings) {
       const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (cut - 1)) - 1;
       const Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
       OpRig rig(5);
-      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, OperandForm::kOpen}}), Meant(n, z)) << kz;
       EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false));
     }
 }
@@ -211,7 +211,7 @@ TEST(Norm, TellsWhatLeavesItsWindow) {
 }
 
 TEST(Norm, Float) {
-  Weights w;
+  Checkpoint w;
   Norm n;
   n.dim = 2, n.eps = 0.25;
   const std::vector<RealArray> x{{{2, 2}, {3, 4, 1, -1}}};
@@ -229,7 +229,7 @@ TEST(Norm, Float) {
 }
 
 TEST(Norm, See) {
-  Weights w;
+  Checkpoint w;
   Norm n;
   n.dim = 2;
   Seen seen;
@@ -316,7 +316,7 @@ TEST(Norm, ChooseOfZ) {
 TEST(Norm, BoundIsSound) {
   for (auto [unit, square] : {std::pair{false, 0}, {true, 0}, {false, 1}, {true, 1}})
     for (int scale : {4, 6})
-      for (const Reach& reach : {BoxOf({9, 5, 7}), Reach{3, 9.5, {}, {}, {}}}) {
+      for (const RowBound& reach : {BoxOf({9, 5, 7}), RowBound{3, 9.5, {}, {}, {}}}) {
         Options o;
         o.Set("square", square), o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5),
             o.Set("result.unit", 6);

@@ -22,7 +22,7 @@ const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
 void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const {
   if (kind != kClamp) return;
-  std::vector<Range>& size = (*seen)["size"];
+  std::vector<SeenRange>& size = (*seen)["size"];
   size.resize(1);
   for (double v : x[0]->at) size[0].See(std::abs(v));
 }
@@ -58,8 +58,8 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
   shift = z.scale - target, scale = target;
 }
 
-Reach Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
-  Reach r = shift ? in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5) : in[0].reach;
+RowBound Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  RowBound r = shift ? in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5) : in[0].reach;
   if (!window) return r;
   const double most = std::ldexp(1.0, window - 1);
   r.each = r.Box();
@@ -77,7 +77,7 @@ int Rescale::Need(int, const Edges& in) const {
 // Returns the built ring. A reader of x_hat alone needs no wider one than the shift leaves.
 int Rescale::Built(const Edges& in) const {
   if (Transparent()) return in[0].ring;
-  if (kind == kExtend || window || form != Form::kOpen) return ring;
+  if (kind == kExtend || window || form != OperandForm::kOpen) return ring;
   return std::min(ring, in[0].ring - shift);
 }
 
@@ -118,7 +118,7 @@ AnyWire Rescale::Build(const Emission& e, std::span<const AnyWire> x) const {
   if (window) {
     const int64_t half = int64_t{1} << (window - 1);
     gates::Slice slice{shift, shift + window, ring, (half << shift) + (int64_t{1} << (shift - 1)), stages};
-    compiler::Owing y = slice.Build(e.t, z);
+    compiler::OwedWord y = slice.Build(e.t, z);
     y.y = y.y - half;
     return e.Open(y);
   }

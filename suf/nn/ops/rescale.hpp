@@ -26,7 +26,7 @@ struct Rescale : Define<Rescale> {
   void See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return kind == kOptional ? o.Result(key) : scale; }
   int Need(int, const Edges& in) const override;
   bool Transparent() const override { return shift == 0 && kind != kExtend; }

@@ -20,7 +20,7 @@ int64_t Rounded(int64_t v, int s) { return (v + (int64_t{1} << (s - 1))) >> s; }
 TEST(Rescale, ExactExhaustive) {
   for (int s = 1; s <= 5; ++s)
     for (int stages : {0, 1, 2})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {8 - s, 8, 33}) {
           Rescale r = Make(Rescale::kExact, s, ring, stages);
           r.form = form;
@@ -28,15 +28,15 @@ TEST(Rescale, ExactExhaustive) {
           OpRig rig(int(z.size()));
           const Ints got = rig.Run(r, {{{{int64_t(z.size()), 1}, z}, 8}});
           for (size_t i = 0; i < z.size(); ++i) ASSERT_EQ(got[i], Rounded(z[i], s));
-          const int to = form == Form::kOpen ? 8 - s : ring;
+          const int to = form == OperandForm::kOpen ? 8 - s : ring;
           EXPECT_EQ(rig.ring, to);
           const gates::Trunc gate{s, to, StagesOf(stages)};
-          EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gate.KeyBits(8, form != Form::kOpen));
+          EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gate.KeyBits(8, form != OperandForm::kOpen));
         }
 }
 
 TEST(Rescale, Flights) {
-  for (Form form : kForms) {
+  for (OperandForm form : kForms) {
     auto flights = [&](Rescale r) {
       r.form = form;
       return FlightsOf(1, [&](OpRig* rig) { rig->Run(r, {{{{3, 1}, {-50, 0, 33}}, 8}}); });
@@ -56,7 +56,7 @@ TEST(Rescale, ExactWideRings) {
       for (int stages : {1, 2}) {
         if (stages == 1 && s > 30) continue;
         Rescale r = Make(Rescale::kExact, s, 64, stages);
-        r.form = Form::kProduct;
+        r.form = OperandForm::kProduct;
         const int64_t top = (int64_t{1} << (k - 2)) - (int64_t{1} << (s - 1)) - 1;
         const Ints z = gates::Some(-top, top, 100, uint64_t(k));
         OpRig rig(100);
@@ -68,7 +68,7 @@ TEST(Rescale, ExactWideRings) {
 // A rescale that is left out is a view in any form: nothing is dealt or sent.
 TEST(Rescale, LeftOut) {
   for (Rescale::Kind kind : {Rescale::kOptional, Rescale::kClamp})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Rescale r = Make(kind, 0, 7);
       r.form = form;
       EXPECT_TRUE(r.Transparent());
@@ -85,7 +85,7 @@ TEST(Rescale, LeftOut) {
 TEST(Rescale, ExtendExhaustive) {
   for (int k : {3, 8, 31})
     for (int ring : {k + 1, k + 9, 64})
-      for (Form form : kForms) {
+      for (OperandForm form : kForms) {
         Rescale r = Make(Rescale::kExtend, 0, ring);
         r.form = form;
         EXPECT_FALSE(r.Transparent());
@@ -94,14 +94,14 @@ TEST(Rescale, ExtendExhaustive) {
         OpRig rig(int(z.size()));
         EXPECT_EQ(rig.Run(r, {{{{int64_t(z.size()), 1}, z}, k}}), z);
         EXPECT_EQ(rig.ring, ring);
-        EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != Form::kOpen));
+        EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != OperandForm::kOpen));
       }
 }
 
 // Every value of a 10-bit ring: exact inside the window, wrapping outside.
 TEST(Rescale, ClampWraps) {
   for (int stages : {1, 2})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int s : {1, 3})
         for (int window : {2, 5})
           for (int ring : {window + 1, 20}) {
@@ -120,7 +120,7 @@ TEST(Rescale, ClampWraps) {
               }
             }
             const gates::Slice gate{s, s + window, ring, 0, StagesOf(stages)};
-            EXPECT_EQ(rig.key_bits(z.size()), 1024 * gate.KeyBits(10, form != Form::kOpen));
+            EXPECT_EQ(rig.key_bits(z.size()), 1024 * gate.KeyBits(10, form != OperandForm::kOpen));
           }
 }
 
@@ -135,7 +135,7 @@ TEST(Rescale, ClampWideRings) {
 
 TEST(Rescale, FloatAndSee) {
   Rescale r;
-  Weights w;
+  Checkpoint w;
   const RealArray x{{1, 3}, {1, -5, 2}};
   Seen seen;
   EXPECT_EQ(FloatOf(r, 1, w, {x}, {}, &seen).at, x.at);
@@ -227,7 +227,7 @@ TEST(Rescale, ChooseClamp) {
 
 TEST(Rescale, BoundIsSound) {
   for (Rescale::Kind kind : {Rescale::kExact, Rescale::kOptional, Rescale::kExtend, Rescale::kClamp})
-    for (const Reach& reach : {BoxOf({30, 9}), Reach{2, 20.5, {}, {}, {}}}) {
+    for (const RowBound& reach : {BoxOf({30, 9}), RowBound{2, 20.5, {}, {}, {}}}) {
       Rescale r = Make(kind, kind == Rescale::kExact ? 2 : 0, 20);
       if (kind == Rescale::kClamp) r.shift = 1, r.window = 4;
       const Bounded b = BoundOf(r, 1, {EdgeOf(8, 0, 2, reach)});
@@ -269,7 +269,7 @@ TEST(Rescale, CheckFaults) {
                           F{[](Rescale&, Edges& e) { e[0].ring = 6; }, "it leaves no bits of its ring"}});
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // the bits that the shift leaves, for readers of x_hat alone
   EXPECT_EQ(r.Built({EdgeOf(10, 20, 4)}), 12);
-  r.form = Form::kMap;
+  r.form = OperandForm::kMap;
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 12);
   r.kind = Rescale::kOptional, r.shift = 0, r.scale = 10;
   EXPECT_EQ(r.Built({EdgeOf(10, 14, 4)}), 14);  // a view

@@ -64,7 +64,7 @@ struct Negate : Define<Negate> {
     for (double& v : y.at) v = -v;
     return y;
   }
-  Reach Bound(const Facts&, const Edges& in, std::vector<Width>*) override { return in[0].reach; }
+  RowBound Bound(const Facts&, const Edges& in, std::vector<Width>*) override { return in[0].reach; }
   bool Transparent() const override { return true; }
   IntArray Spec(const IntCall&, std::span<const IntArray* const> x) const override {
     IntArray y = *x[0];
@@ -81,7 +81,7 @@ TEST(Operators, OneOfAProgramsOwn) {
   EXPECT_THROW(Register<Negate>(), Bug);
   OperatorPtr op = MakeOperator("negate_test");
   op->ring = 8;
-  for (Form form : kForms) {
+  for (OperandForm form : kForms) {
     OpRig rig(1);
     op->form = form;
     rig.Run(*op, {{{{256, 1}, gates::Range(-128, 128)}, 8, form}});
@@ -128,14 +128,14 @@ TEST(Operators, ReadWhatLiesAsTheyWant) {
   Softmax e;
   e.causal = true;
   Graph rows, square, scores, view, last;
-  rows.Add(Result(), {rows.Add(e, {rows.Add(l, {})})});
+  rows.Add(RevealResult(), {rows.Add(e, {rows.Add(l, {})})});
   refuses(rows, lies);
-  square.Add(Result(), {square.Add(e, {square.Add(s, {square.Add(l, {})})})});
+  square.Add(RevealResult(), {square.Add(e, {square.Add(s, {square.Add(l, {})})})});
   refuses(square, lies);
-  scores.Add(Result(), {scores.Add(s, {scores.Add(l, {})})});
+  scores.Add(RevealResult(), {scores.Add(s, {scores.Add(l, {})})});
   refuses(scores, lies);
   const char* result = "its result is a view, or no rows";
-  view.Add(Pool(), {view.Add(l, {})});
+  view.Add(PoolRows(), {view.Add(l, {})});
   refuses(view, result);
   last.Add(s, {last.Add(l, {})});
   refuses(last, result);

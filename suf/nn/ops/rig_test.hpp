@@ -9,13 +9,13 @@
 
 namespace suf::nn {
 
-inline constexpr Form kForms[] = {Form::kOpen, Form::kMap, Form::kProduct};
+inline constexpr OperandForm kForms[] = {OperandForm::kOpen, OperandForm::kMap, OperandForm::kProduct};
 inline constexpr int kWideRings[] = {31, 32, 33, 47, 62};
 // Lowerings of a row function. StepDcf needs no stage.
 inline constexpr compiler::Lowering kRows[] = {
     {compiler::Kind::kRowLut},
-    {compiler::Kind::kRowLut, compiler::Steps::kDigits, compiler::Stages::kTwo},
-    {compiler::Kind::kRowLut, compiler::Steps::kParity},
+    {compiler::Kind::kRowLut, compiler::StepSource::kDigits, compiler::Stages::kTwo},
+    {compiler::Kind::kRowLut, compiler::StepSource::kParity},
     {compiler::Kind::kStepDcf}};
 
 // Returns a pool of one thread, because a test's work is small.
@@ -25,7 +25,7 @@ inline exec::Pool& OnePool() {
 }
 
 // The reports of Spec to its observer.
-class Witness : public Watch {
+class Witness : public RangeObserver {
  public:
   void See(const char* width, std::span<const int64_t> v) override { seen[width].assign(v.begin(), v.end()); }
   void Leave(const char* width, int64_t value, int64_t limit) override { left.push_back({width, value, limit}); }
@@ -42,7 +42,7 @@ class Witness : public Watch {
 struct Given {
   IntArray x;
   int ring = 0;
-  Form form = Form::kOpen;
+  OperandForm form = OperandForm::kOpen;
   IntArray wire = {};
 };
 
@@ -118,28 +118,28 @@ class OpRig {
       y.b = y.b + w.hat;  // P1's half waits for P0's
     else
       y.a = y.a + w.hat;
-    if (i.form == Form::kMap) return g.t.open<kP0>(y, "again");
+    if (i.form == OperandForm::kMap) return g.t.open<kP0>(y, "again");
     SharedWire<kPub> again = g.t.open(y, "again");
-    if (i.form == Form::kProduct) return again;
+    if (i.form == OperandForm::kProduct) return again;
     return Wire<kPub>(again);
   }
 
   // Returns the part of a weight that a trace of n tokens reads.
-  Ints Sized(const Slot& s, const Tensor& w) const {
+  Ints Sized(const WeightSlot& s, const Tensor& w) const {
     const int64_t cols = w.cols();
     Ints v;
     for (int64_t i = 0; i < w.size(); ++i) {
       const int64_t row = i / cols % (w.shape().size() > 1 ? w.shape()[w.shape().size() - 2] : 1);
-      if (s.length == Slot::kRows && row >= n) continue;
-      if (s.length == Slot::kCorner && (row >= n || i % cols >= n)) continue;
-      v.push_back(s.length == Slot::kTimes ? WrapMul(w[i], n) : w[i]);
+      if (s.length == WeightSlot::kRows && row >= n) continue;
+      if (s.length == WeightSlot::kCorner && (row >= n || i % cols >= n)) continue;
+      v.push_back(s.length == WeightSlot::kTimes ? WrapMul(w[i], n) : w[i]);
     }
     return v;
   }
 
   void SetWeights(const Operator& op) {
     std::mt19937_64 rng(uint64_t(n) + 99);
-    for (const Slot& s : op.Slots()) {
+    for (const WeightSlot& s : op.Slots()) {
       Ints w = Sized(s, weights.at(s.name)), b, masked;
       inputs(0).Set("W.7." + s.name, w);
       if (!s.masked) continue;
@@ -148,14 +148,14 @@ class OpRig {
     }
   }
 
-  pfss::Sh Shares(const AnyWire& y, Form form) {
-    if (form == Form::kMap) {
+  pfss::Sh Shares(const AnyWire& y, OperandForm form) {
+    if (form == OperandForm::kMap) {
       SharedWire<kP0> w = AsMap(y);
       pfss::Sh z = -pfss::Sh(w.s);
       z.a = z.a + w.hat;
       return z;
     }
-    if (form == Form::kProduct || std::holds_alternative<SharedWire<kPub>>(y)) {
+    if (form == OperandForm::kProduct || std::holds_alternative<SharedWire<kPub>>(y)) {
       SharedWire<kPub> w = AsProduct(y);
       return -pfss::Sh(w.s) + w.hat;
     }
@@ -186,7 +186,7 @@ int FlightsOf(int n, F run) {
 }
 
 // Returns the float result of an operator on a text of n tokens.
-inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, const std::vector<RealArray>& in,
+inline RealArray FloatOf(const Operator& op, int n, const Checkpoint& weights, const std::vector<RealArray>& in,
                          std::vector<int32_t> ids = {}, Seen* seen = nullptr) {
   std::map<std::string, Reals> values;
   const RealCall call{n, ids, OnePool(), [&](const Expr& e) -> const Reals& {
@@ -200,15 +200,15 @@ inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, cons
 
 // The bounds of an operator's result, and its widths by name, which it takes.
 struct Bounded {
-  Reach reach;
+  RowBound reach;
   std::map<std::string, Width> widths;
 };
 inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std::string, Tensor>& weights = {}) {
   static const Options options;
   Measures measures(OnePool());
-  Node node;
+  GraphNode node;
   node.index = 7;
-  for (const Slot& s : op.Slots()) measures.Set(node, s, weights.at(s.name));
+  for (const WeightSlot& s : op.Slots()) measures.Set(node, s, weights.at(s.name));
   const Facts facts{options, 7, 1, n, weights.empty() ? nullptr : &measures.Of(node), nullptr, true, {}};
   std::vector<Width> widths;
   Bounded b{op.Bound(facts, in, &widths), {}};
@@ -220,7 +220,7 @@ inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std:
 }
 
 // Returns every row of whole numbers inside a reach.
-inline std::vector<Ints> RowsOf(const Reach& r) {
+inline std::vector<Ints> RowsOf(const RowBound& r) {
   std::vector<Ints> rows{{}};
   for (double most : r.Box()) {
     std::vector<Ints> longer;
@@ -233,7 +233,7 @@ inline std::vector<Ints> RowsOf(const Reach& r) {
 }
 
 // Expects that every row of y is inside a reach.
-inline void ExpectWithin(const IntArray& y, const Reach& r) {
+inline void ExpectWithin(const IntArray& y, const RowBound& r) {
   const Reals box = r.Box();
   ASSERT_EQ(y.cols(), r.dim);
   for (int64_t i = 0; i < y.rows(); ++i) {
@@ -339,12 +339,12 @@ void ExpectChecked(const T& good, const Edges& in, int max_n, const std::vector<
 }
 
 // Returns an input as Choose and Check see it.
-inline Edge EdgeOf(int scale, int ring, int64_t dim, Reach reach = {}, bool one_row = false) {
+inline Edge EdgeOf(int scale, int ring, int64_t dim, RowBound reach = {}, bool one_row = false) {
   return {scale, scale, ring, dim, one_row, std::move(reach)};
 }
 // Returns the reach |x_j| <= each[j] of rows no longer than `length`.
-inline Reach BoxOf(Reals each, double length = 1e300) {
-  Reach r{int64_t(each.size()), 0, each, {}, {}};
+inline RowBound BoxOf(Reals each, double length = 1e300) {
+  RowBound r{int64_t(each.size()), 0, each, {}, {}};
   r.length = std::min(length, Length(each));
   return r;
 }
@@ -363,7 +363,7 @@ inline Reals RealNumbers(size_t n, uint64_t seed = 1) {
   return v;
 }
 // Stores a leaf's tensor of a checkpoint.
-inline void Store(Weights* w, const Expr& leaf, const Reals& values) {
+inline void Store(Checkpoint* w, const Expr& leaf, const Reals& values) {
   std::map<std::string, Shape> name;
   leaf.Leaves(&name);
   w->Set(name.begin()->first, {leaf.shape(), {values.begin(), values.end()}});

@@ -61,8 +61,8 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
   if (shift < 1)
     Fail(Cause::kRefused, "the scores have the scale 2^", at,
          ", which leaves no bits below the slice; lower `shift_slice`");
-  Range seen{0, 0};
-  for (const Range& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
+  SeenRange seen{0, 0};
+  for (const SeenRange& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
   const double nat = std::ldexp(std::sqrt(double(head_dim)), o.shift_slice);  // in places
   // Entries go from the first that is not zero to the first at the cap. A place stands for its middle.
   const double least = -(o.exp_shift + 1) * std::log(2.0), cap = std::ldexp(1.0, o.exp_cap) - 1;
@@ -101,7 +101,7 @@ void Softmax::CheckShift(const Edges& in, const std::string& where) const {
            "an entry of the exponential is negative or exceeds its ring");
 }
 
-gates::Function Softmax::Read(int to) const {
+gates::FunctionGate Softmax::Read(int to) const {
   Ints all = table;
   all.resize(size_t(end), table.back());
   return {compiler::OnOctaves("exp", {{shift, 0, end, std::move(all)}}, window(), 64), read, {}, to};
@@ -172,7 +172,7 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;
   Sec r = z.r - by_row.r;
-  if (e.form == Form::kSummands) {
+  if (e.form == OperandForm::kSummands) {
     Summands out{compiler::EntrySummands(t, Read(ring).f.groups.at(0), {hat, r}, ring), ring, score.shape()};
     if (!packed) return out;
     out.shape = {n_heads, n, n};

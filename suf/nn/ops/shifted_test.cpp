@@ -43,13 +43,13 @@ Ints Meant(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts) {
 
 std::vector<Given> Inputs(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts, int wider = 0) {
   const int64_t heads = int64_t(s.offset.size());
-  Given x{{{heads, n, n}, score}, s.Need(0, {}) + wider, Form::kOpen};
+  Given x{{{heads, n, n}, score}, s.Need(0, {}) + wider, OperandForm::kOpen};
   if (s.causal) {
     x.wire.shape = {heads, n * (n + 1) / 2};
     for (int64_t i = 0; i < heads * n * n; ++i)
       if (i % n <= i / n % n) x.wire.at.push_back(score[size_t(i)]);
   }
-  return {x, {{{n, heads}, shifts}, s.Need(1, {}) + wider, Form::kOpen}};
+  return {x, {{{n, heads}, shifts}, s.Need(1, {}) + wider, OperandForm::kOpen}};
 }
 
 Ints Signed(size_t count, int bits, uint64_t seed) { return Numbers(count, (int64_t{1} << (bits - 1)) - 1, seed); }
@@ -74,7 +74,7 @@ TEST(PredictedShift, Exhaustive) {
 TEST(PredictedShift, EveryShape) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int64_t n : {1, 2, 5}) {
           const int64_t heads = 6;
           Softmax s = MakeShift(heads, causal, 5, 4, own);
@@ -85,7 +85,7 @@ TEST(PredictedShift, EveryShape) {
           EXPECT_EQ(rig.Run(s, Inputs(s, n, score, shifts)), Meant(s, n, score, shifts));
           EXPECT_EQ(rig.ring, 17);
           const int64_t pairs = causal ? n * (n + 1) / 2 : n * n;
-          EXPECT_EQ(rig.key_bits(score.size()), heads * pairs * s.Read(s.ring).KeyBits(form != Form::kOpen));
+          EXPECT_EQ(rig.key_bits(score.size()), heads * pairs * s.Read(s.ring).KeyBits(form != OperandForm::kOpen));
         }
 }
 
@@ -108,7 +108,7 @@ TEST(PredictedShift, Flights) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
       for (auto [stages, flights] : {std::pair{compiler::Stages::kOne, 2}, {compiler::Stages::kTwo, 3}})
-        for (Form form : kForms) {
+        for (OperandForm form : kForms) {
           Softmax s = MakeShift(1, causal, 3, 4, own);
           s.form = form, s.read.stages = stages;
           EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, Inputs(s, 2, {1, 2, 3, 4}, {5, 6})); }), flights);
@@ -158,7 +158,7 @@ TEST(PredictedShift, TellsItsWatch) {
 TEST(PredictedShift, FloatAndSee) {
   Softmax s;
   s.head_dim = 4, s.by = Softmax::kShift;
-  Weights w;
+  Checkpoint w;
   const RealArray z{{1, 2, 2}, {1, 3, 6, 2}}, c{{2, 1}, {1, 4}};
   Seen seen;
   RealArray y = FloatOf(s, 2, w, {z, c}, {}, &seen);
@@ -176,7 +176,7 @@ TEST(PredictedShift, FloatAndSee) {
   EXPECT_TRUE(std::isfinite(y.at[0] * 1e6)) << y.at[0];
 }
 
-Softmax Chosen(Edges in, std::vector<Range> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
+Softmax Chosen(Edges in, std::vector<SeenRange> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
   const Seen seen{{"shifted", shifted}};
   Options o;
   o.softmax = Options::kShift;
@@ -231,7 +231,7 @@ TEST(PredictedShift, Choose) {
 TEST(PredictedShift, IsTheSoftmax) {
   const int64_t n = 24, heads = 3, head_dim = 16;
   const double unit = 4, score_scale = 0x1p16;
-  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<Range>(3, {-40, 8}), {0, 0, 8, 0, 4, 12},
+  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<SeenRange>(3, {-40, 8}), {0, 0, 8, 0, 4, 12},
                      4, head_dim);
   s.ring = 60;
   const Reals real = RealNumbers(size_t(heads * n * n), 5), off = RealNumbers(size_t(heads * n), 6);

@@ -46,7 +46,7 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
 // Records scores and row maxima of every head, and scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, n_heads = x[0]->shape[0];
-  std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
+  std::vector<SeenRange>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
   score.resize(size_t(n_heads)), row_max.resize(size_t(n_heads));
   for (int64_t i = 0; i < n_heads * n; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
@@ -57,7 +57,7 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
   }
   if (x.size() < 2) return;
   const RealArray z = Shifted(n, *x[0], *x[1]);
-  std::vector<Range>& shifted = (*seen)["shifted"];
+  std::vector<SeenRange>& shifted = (*seen)["shifted"];
   shifted.resize(size_t(n_heads));
   for (int64_t i = 0; i < n_heads * n; ++i)
     for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) shifted[size_t(i / n)].See(z.at[size_t(i * n + j)]);
@@ -74,9 +74,9 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   const double unit = std::sqrt(double(head_dim));
   scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
   if (!c.seen) return;
-  const std::vector<Range>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
+  const std::vector<SeenRange>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
   double widest = 1;
-  for (const Range& r : score) widest = std::max(widest, r.high - r.low);
+  for (const SeenRange& r : score) widest = std::max(widest, r.high - r.low);
   int bits = int(std::ceil(std::log2(kScoreRoom * widest)));
   // a level is about sqrt(2 head_dim) wide; low bits under it, at most 2^kLargestLevel levels
   const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
@@ -103,7 +103,7 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   low_table = func::FitTable(exp(std::ldexp(1.0, -o.slice)), low, o.exp_low).f;
 }
 
-Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
+RowBound Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
   widths->push_back({"score", window() - 1, nullptr, 61, true});
   // the length of a row is the sum of its entries
   if (by == kShift) return {c.n, double(MostOf(table)) * c.n, {double(MostOf(table))}, {}, {}};
@@ -121,7 +121,7 @@ std::vector<Knob> Softmax::Knobs() {
   std::vector<compiler::Lowering> options;
   for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow})
     for (auto cut : {compiler::Stages::kOne, compiler::Stages::kTwo, compiler::Stages::kThree})
-      options.push_back({compiler::Kind::kRowLut, compiler::Steps::kDigits, cut, openings});
+      options.push_back({compiler::Kind::kRowLut, compiler::StepSource::kDigits, cut, openings});
   return {LoweringKnob("read", &read, std::move(options))};
 }
 
@@ -141,7 +141,7 @@ void Softmax::Fields(Visitor& v) {
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
   Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
-  Wanted(form != Form::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
+  Wanted(form != OperandForm::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
   if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring >= window(), where,
          "its input's ring is narrower than its shift, low digit and level, or these are 62 bits or more");
@@ -155,7 +155,7 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
   Wanted(max_n < 1 << count_bits, where, "the modulus of the counts does not exceed the number of tokens");
 }
 
-gates::Split Softmax::Pair(int to) const {
+gates::SplitGate Softmax::Pair(int to) const {
   func::Split f{func::Split::kProduct, "exp", level + low, to, low, 0, {}, {}};
   f.high.assign(high_table.begin(), high_table.end()), f.low.assign(low_table.begin(), low_table.end());
   return {std::move(f), to};
@@ -213,7 +213,7 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
-  compiler::Owing y = Pair(ring).Build(t, {hat, r}, digit);
+  compiler::OwedWord y = Pair(ring).Build(t, {hat, r}, digit);
   AnyWire w = e.Open(y);
   return packed ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }

@@ -39,7 +39,7 @@ Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
 }
 
 Given Input(const Softmax& s, int64_t heads, int64_t n, const Ints& z, int ring) {
-  Given x{{{heads, n, n}, z}, ring, Form::kOpen};
+  Given x{{{heads, n, n}, z}, ring, OperandForm::kOpen};
   if (!s.causal) return x;
   x.wire.shape = {heads, n * (n + 1) / 2};
   for (int64_t i = 0; i < heads * n * n; ++i)
@@ -50,7 +50,7 @@ Given Input(const Softmax& s, int64_t heads, int64_t n, const Ints& z, int ring)
 // Every score in every place and every form, and also a single token.
 TEST(Softmax, Exhaustive) {
   for (bool causal : {false, true})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int64_t n : {1, 2, 4}) {
         const int64_t heads = 32;
         Softmax s = MakeSoftmax(heads, causal, 15);
@@ -66,8 +66,8 @@ TEST(Softmax, Exhaustive) {
         const int64_t digits =
             compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
         const gates::Maximum maximum{s.floor, s.count_bits, causal};
-        const gates::Split exp = s.Pair(s.ring);
-        const int64_t owed = form == Form::kOpen ? s.ring : 0;
+        const gates::SplitGate exp = s.Pair(s.ring);
+        const int64_t owed = form == OperandForm::kOpen ? s.ring : 0;
         EXPECT_EQ(rig.key_bits(z.size()),
                   heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
       }
@@ -76,7 +76,7 @@ TEST(Softmax, Exhaustive) {
 // Bits and both digits, counts, maximum, table, product.
 TEST(Softmax, Flights) {
   for (bool causal : {false, true})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Softmax s = MakeSoftmax(1, causal, 15);
       s.form = form;
       EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, {Input(s, 1, 2, {1, 2, 3, 4}, 7)}); }), 6);
@@ -107,7 +107,7 @@ TEST(Softmax, TellsItsWatch) {
 TEST(Softmax, FloatAndSee) {
   Softmax s;
   s.head_dim = 4;
-  Weights w;
+  Checkpoint w;
   const RealArray z{{1, 2, 2}, {1, 3, 6, 2}};
   Seen seen;
   const RealArray y = FloatOf(s, 2, w, {z}, {}, &seen);
@@ -125,7 +125,7 @@ TEST(Softmax, FloatAndSee) {
   EXPECT_EQ(seen.at("score")[1].low, 7);
 }
 
-Softmax Chosen(int scale, std::vector<Range> score, std::vector<Range> row_max, int64_t head_dim = 4) {
+Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> row_max, int64_t head_dim = 4) {
   const Seen seen{{"score", score}, {"row_max", row_max}};
   const Options o;
   Softmax s;

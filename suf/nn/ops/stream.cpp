@@ -9,15 +9,15 @@
 
 namespace suf::nn {
 
-RealArray Product::Float(const RealCall&, std::span<const RealArray* const> x) const {
+RealArray WireProduct::Float(const RealCall&, std::span<const RealArray* const> x) const {
   RealArray y = *x[0];
   for (size_t i = 0; i < y.at.size(); ++i) y.at[i] *= x[1]->at[i];
   return y;
 }
 
-Reach Product::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
-  const Reach &a = in[0].reach, &b = in[1].reach;
-  Reach r{a.dim, 0, a.Box(), {}, {}};
+RowBound WireProduct::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  const RowBound &a = in[0].reach, &b = in[1].reach;
+  RowBound r{a.dim, 0, a.Box(), {}, {}};
   const Reals other = b.Box();
   for (size_t j = 0; j < r.each.size(); ++j) r.each[j] *= other[j];
   r.length = std::min({a.most() * b.length, a.length * b.most(), Length(r.each)});
@@ -28,28 +28,28 @@ namespace {
 const char* const kGates[] = {"opened", "summands"};
 }  // namespace
 
-void Product::Fields(Visitor& v) { v.Choice("gate", &gate, kGates, "has a product with the gate "); }
+void WireProduct::Fields(Visitor& v) { v.Choice("gate", &gate, kGates, "has a product with the gate "); }
 
-std::vector<Knob> Product::Knobs() {
+std::vector<Knob> WireProduct::Knobs() {
   return {{"gate", {std::begin(kGates), std::end(kGates)}, size_t(gate), [this](size_t i) { gate = Gate(i); }}};
 }
 
-void Product::Check(const Edges& in, int, const std::string& where) const {
+void WireProduct::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
   Wanted(!in[0].summands || in[0].ring >= ring, where, "its summands' ring is narrower than its own");
   for (const Edge& x : in) Wanted(x.summands || (x.ring >= 3 && x.ring < 64), where, "an input's ring has no gap");
   Wanted(scale == in[0].scale + in[1].scale, where, "its scale does not follow from its inputs'");
 }
 
-IntArray Product::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+IntArray WireProduct::Spec(const IntCall&, std::span<const IntArray* const> x) const {
   IntArray y = *x[0];
   for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapMul(y.at[i], x[1]->at[i]);
   return y;
 }
 
-AnyWire Product::Build(const Emission& e, std::span<const AnyWire> x) const {
+AnyWire WireProduct::Build(const Emission& e, std::span<const AnyWire> x) const {
   if (const auto* gated = std::get_if<Summands>(&x[0])) {
-    compiler::Words y(e.t, ring);
+    compiler::WordSum y(e.t, ring);
     y.Add(gated->sum, compiler::Opened(AsOpen(x[1]), ring));
     return e.Open(y.Done(gated->shape));
   }
@@ -74,9 +74,9 @@ void Add::Choose(const Facts&, const Edges& in) {
   for (int k : {0, 1}) up[k] = scale - in[size_t(k)].scale;
 }
 
-Reach Add::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
-  const Reach a = in[0].reach.Scaled(std::ldexp(1.0, up[0])), b = in[1].reach.Scaled(std::ldexp(1.0, up[1]));
-  Reach r{a.dim, a.length + b.length, a.Box(), {}, {}};
+RowBound Add::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  const RowBound a = in[0].reach.Scaled(std::ldexp(1.0, up[0])), b = in[1].reach.Scaled(std::ldexp(1.0, up[1]));
+  RowBound r{a.dim, a.length + b.length, a.Box(), {}, {}};
   const Reals other = b.Box();
   for (size_t j = 0; j < r.each.size(); ++j) r.each[j] += other[j];
   return r;
@@ -120,7 +120,7 @@ AnyWire Add::Build(const Emission&, std::span<const AnyWire> x) const {
     auto a = in(as(x[0]), 0), b = in(as(x[1]), 1);
     return sum(a, b);
   };
-  return form == Form::kOpen ? both(AsOpen) : form == Form::kMap ? both(AsMap) : both(AsProduct);
+  return form == OperandForm::kOpen ? both(AsOpen) : form == OperandForm::kMap ? both(AsMap) : both(AsProduct);
 }
 
 namespace {
@@ -128,10 +128,10 @@ namespace {
 const char* const kPools[] = {"sum", "first", "last"};
 
 template <class T, class Sum>
-Array<T> Pooled(const Array<T>& x, Pool::Kind kind, Sum sum) {
+Array<T> Pooled(const Array<T>& x, PoolRows::Kind kind, Sum sum) {
   const size_t d = size_t(x.cols());
-  if (kind != Pool::kSum) {
-    auto from = kind == Pool::kFirst ? x.at.begin() : x.at.end() - int64_t(d);
+  if (kind != PoolRows::kSum) {
+    auto from = kind == PoolRows::kFirst ? x.at.begin() : x.at.end() - int64_t(d);
     return {{1, int64_t(d)}, {from, from + int64_t(d)}};
   }
   Array<T> y{{1, int64_t(d)}, std::vector<T>(d, 0)};
@@ -141,24 +141,24 @@ Array<T> Pooled(const Array<T>& x, Pool::Kind kind, Sum sum) {
 
 }  // namespace
 
-RealArray Pool::Float(const RealCall&, std::span<const RealArray* const> x) const {
+RealArray PoolRows::Float(const RealCall&, std::span<const RealArray* const> x) const {
   return Pooled(*x[0], kind, [](double a, double b) { return a + b; });
 }
 
-void Pool::Attributes(Visitor& v) { v.Choice("kind", &kind, kPools, "pools by "); }
+void PoolRows::Attributes(Visitor& v) { v.Choice("kind", &kind, kPools, "pools by "); }
 
-Reach Pool::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
+RowBound PoolRows::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
   return in[0].reach.Scaled(kind == kSum ? c.n : 1);
 }
 
-void Pool::Check(const Edges& in, int, const std::string& where) const {
+void PoolRows::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= ring && scale == in[0].scale, where, "its input's ring or scale is not its own");
   Wanted(!in[0].one_row, where, "its input has one row");
 }
 
-IntArray Pool::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }
+IntArray PoolRows::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }
 
-AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
+AnyWire PoolRows::Build(const Emission& e, std::span<const AnyWire> x) const {
   SUF_CHECK(kind == kSum || (kind == kFirst ? e.from == 0 : e.from + e.rows == e.n));
   return On(x[0], [&](auto v) {
     const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.rows - 1;
@@ -168,7 +168,7 @@ AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
   });
 }
 
-void Result::Choose(const Facts& c, const Edges& in) {
+void RevealResult::Choose(const Facts& c, const Edges& in) {
   const int target = c.options.Result(key);
   shift = in[0].scale - target, scale = target;
   if (shift < 1)
@@ -177,21 +177,21 @@ void Result::Choose(const Facts& c, const Edges& in) {
   ring = RingOf(in[0].reach.most(), shift) - shift + 1;
 }
 
-Reach Result::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+RowBound RevealResult::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
   return in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5);
 }
 
-void Result::Check(const Edges& in, int, const std::string& where) const {
+void RevealResult::Check(const Edges& in, int, const std::string& where) const {
   Wanted(shift < in[0].ring - 2 && scale == in[0].scale - shift, where, "its shift leaves no bits of its ring");
 }
 
-IntArray Result::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+IntArray RevealResult::Spec(const IntCall&, std::span<const IntArray* const> x) const {
   IntArray y = *x[0];
   for (int64_t& v : y.at) v = ring::RoundShift(v, shift);
   return y;
 }
 
-AnyWire Result::Build(const Emission& e, std::span<const AnyWire> x) const {
+AnyWire RevealResult::Build(const Emission& e, std::span<const AnyWire> x) const {
   return e.Open(gates::Trunc{shift, ring, stages}.Build(e.t, AsOpen(x[0])));
 }
 

@@ -7,15 +7,15 @@ namespace suf::nn {
 // x y elementwise, for two wires inside their gaps. One flight; at most 7 words of key an element. Gates:
 // * kOpened: x is opened.
 // * kSummands: x is not opened, if its operator can give summands: a flight fewer. (docs/mathematics.md#unopened)
-struct Product : Define<Product> {
+struct WireProduct : Define<WireProduct> {
   static constexpr const char* kName = "product";
   enum Gate : uint8_t { kOpened, kSummands };
   Gate gate = kOpened;
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
   void Choose(const Facts&, const Edges& in) override { scale = in[0].scale + in[1].scale; }
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges& in) const override { return RingOf(in[size_t(input)].reach.most()); }
-  Form Reads(int i) const override { return i == 0 && gate == kSummands ? Form::kSummands : Form::kOpen; }
+  OperandForm Reads(int i) const override { return i == 0 && gate == kSummands ? OperandForm::kSummands : OperandForm::kOpen; }
   std::vector<Knob> Knobs() override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;
@@ -34,7 +34,7 @@ struct Add : Define<Add> {
 
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges&) const override { return ring - up[input]; }
   bool Transparent() const override { return true; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
@@ -45,13 +45,13 @@ struct Add : Define<Add> {
 };
 
 // The sum of a text's rows, or one of its rows: a linear view of the wire.
-struct Pool : Define<Pool> {
+struct PoolRows : Define<PoolRows> {
   static constexpr const char* kName = "pool";
   enum Kind : uint8_t { kSum, kFirst, kLast };
   Kind kind = kSum;
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   bool OneRow(const Edges&) const override { return true; }
   TakenRows Takes(int, size_t) const override {
     return kind == kSum ? TakenRows::kAll : kind == kFirst ? TakenRows::kFirst : TakenRows::kLast;
@@ -63,7 +63,7 @@ struct Pool : Define<Pool> {
 };
 
 // An exact rescale, revealed to P1 alone (logits).
-struct Result : Define<Result> {
+struct RevealResult : Define<RevealResult> {
   static constexpr const char* kName = "result";
   std::string key = "logits";
   int shift = 0;
@@ -71,7 +71,7 @@ struct Result : Define<Result> {
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
   void Attributes(Visitor& v) override { v.Text("key", &key, 40); }
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges& in) const override { return RingOf(in[0].reach.most(), shift); }
   void Fields(Visitor& v) override { v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages); }
   std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }

@@ -47,7 +47,7 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
 
 // Records the sums of rows whose entries are cut at 2^k, by k. The softmax's options say which k counts.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  std::vector<Range>& sums = (*seen)["row_sum"];
+  std::vector<SeenRange>& sums = (*seen)["row_sum"];
   sums.resize(kMostCap + 1);
   for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
     for (int k = 0; k <= kMostCap; ++k)
@@ -69,7 +69,7 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
   floor = 0, top = row_sum;
   if (in[0].reach.row == 0 && c.seen) {  // under a predicted shift a sum may have any size
     const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
-    const Range& sum = c.seen->at("row_sum").at(size_t(cap));
+    const SeenRange& sum = c.seen->at("row_sum").at(size_t(cap));
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
     least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
     top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
@@ -81,13 +81,13 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
                   c.options.span);
 }
 
-Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
-  const Reach &e = in[0].reach, &v = in[1].reach;
+RowBound WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+  const RowBound &e = in[0].reach, &v = in[1].reach;
   const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
   widths->push_back({"row_sum", BitLength(e.length), &row_sum});
   widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
   const int64_t d = heads * head_dim;
-  Reach r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
+  RowBound r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
   if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it
     const Image& all = v.images[0];
     for (int64_t h = 0; h < heads; ++h)
@@ -108,7 +108,7 @@ std::vector<Knob> WeightedSum::Knobs() {
   std::vector<Knob> out{RowsKnob(&rows, recip, recip, row_sum)};
   // a predicted shift gives summands of e; a maximum's row sums have no floor
   if (floor > 0)
-    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
+    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = SoftmaxTail(i); }});
   return out;
 }
 
@@ -134,7 +134,7 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
     const int64_t from = h / (heads / serving) * head_dim;
     ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
                size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
-               ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
+               ring::MatrixOrder::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
                false, c.pool);
   }
   for (int64_t i = 0; i < heads * n; ++i) {
@@ -162,16 +162,16 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
+  gates::FunctionGate inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
   if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * emission.rows, n}); });
-  compiler::Owing mixed = gates::MatmulProduct{false}.Build(t, e, v);
+  compiler::OwedWord mixed = gates::MatmulProduct{false}.Build(t, e, v);
   if (serving != heads)
     mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, emission.rows, head_dim}); });
   Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, rows, head_dim)
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   compiler::Factors value = compiler::Centred(ev);
   y.Add(value, compiler::Masked(inverse));
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
@@ -194,8 +194,8 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
     auto served = Reshape(all, {heads, 1, n, head_dim});
     return Low(served, product);
   });
-  auto total = [](compiler::Words& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
-  compiler::Words s(t, row_sum), mixed(t, product);
+  auto total = [](compiler::WordSum& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
+  compiler::WordSum s(t, row_sum), mixed(t, product);
   s.Add(e);
   mixed.Add(e, compiler::Masked(v));
   Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
@@ -205,7 +205,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   for (const compiler::Factor& f : value)
     for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
   pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   int64_t at = 1;
   for (const compiler::Factor& f : value) {
     pfss::Sh word = f.u ? Map(shares,

@@ -51,22 +51,22 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
   return y;
 }
 
-int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
+int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, OperandForm form) {
   const int past = std::max(0, s.ring - s.product);
   // A row has the reciprocal and its word. A value has r, twice b, and an owed word if the new mask's shares are read.
   return rows * (RowOf(s.recip, s.row_sum, s.ring, s.rows).KeyBits(true)) +
-         values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
+         values * (s.ring + 2 * past + (form == OperandForm::kOpen ? 0 : s.ring));
 }
 
 // Every row of two weights below 8 and every pair of values in [-4, 4], with a head for each.
 TEST(WeightedSum, Exhaustive) {
   const int64_t n = 2, heads = 64 * 64 / 2;
-  for (auto [form, rows] : {std::pair{Form::kOpen, kRows[0]},
-                            {Form::kMap, kRows[1]},
-                            {Form::kProduct, kRows[2]},
-                            {Form::kOpen, kRows[3]},
-                            {Form::kMap, kRows[3]},
-                            {Form::kProduct, kRows[3]}}) {
+  for (auto [form, rows] : {std::pair{OperandForm::kOpen, kRows[0]},
+                            {OperandForm::kMap, kRows[1]},
+                            {OperandForm::kProduct, kRows[2]},
+                            {OperandForm::kOpen, kRows[3]},
+                            {OperandForm::kMap, kRows[3]},
+                            {OperandForm::kProduct, kRows[3]}}) {
     WeightedSum s = Make(int(heads), int(heads), 1, 4, 8, 16);
     s.form = form, s.rows = rows;
     Ints e, v(size_t(n * heads));
@@ -77,7 +77,7 @@ TEST(WeightedSum, Exhaustive) {
     }
     OpRig rig(n);
     rig.order = ByHeads(heads);
-    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, Form::kProduct}, {{{n, heads}, v}, 8, Form::kProduct}}),
+    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, OperandForm::kProduct}, {{{n, heads}, v}, 8, OperandForm::kProduct}}),
               Meant(s, n, e, v));
     EXPECT_EQ(rig.key_bits(size_t(2 * heads)), KeyBits(s, 2 * heads, 2 * heads, form));
   }
@@ -85,7 +85,7 @@ TEST(WeightedSum, Exhaustive) {
 
 TEST(WeightedSum, Flights) {
   // its pieces have one place each, so two stages cut nothing
-  for (Form form : kForms)
+  for (OperandForm form : kForms)
     for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
       WeightedSum s = Make(1, 1, 1, 4, 8, 16);
       s.form = form, s.rows = rows;
@@ -93,7 +93,7 @@ TEST(WeightedSum, Flights) {
           FlightsOf(
               2,
               [&](OpRig* rig) {
-                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
+                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, OperandForm::kProduct}, {{{2, 1}, {-4, 3}}, 8, OperandForm::kProduct}});
               }),
           flights)
           << compiler::Name(rows);
@@ -105,7 +105,7 @@ TEST(WeightedSum, EveryShape) {
   for (int k : kWideRings)
     for (int serving : {1, 2, 4})
       for (int n : {1, 5})
-        for (Form form : kForms) {
+        for (OperandForm form : kForms) {
           WeightedSum s = Make(4, serving, 3, 18, k, 64);
           s.form = form, s.rows = kRows[size_t(k + n) % 4];
           Ints e = Numbers(size_t(4 * n * n), 1 << 14, uint64_t(k));
@@ -114,8 +114,8 @@ TEST(WeightedSum, EveryShape) {
           const Ints v = Numbers(size_t(n * 3 * serving), top - 1, 7);
           OpRig rig(n);
           rig.order = ByHeads(4);
-          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, Form::kProduct},
-                                {{{n, 3 * serving}, v}, std::min(64, k + 2), Form::kProduct}}),
+          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, OperandForm::kProduct},
+                                {{{n, 3 * serving}, v}, std::min(64, k + 2), OperandForm::kProduct}}),
                     Meant(s, n, e, v));
           EXPECT_EQ(rig.key_bits(size_t(12 * n)), KeyBits(s, 4 * n, 12 * n, form));
         }
@@ -124,7 +124,7 @@ TEST(WeightedSum, EveryShape) {
 TEST(WeightedSum, Float) {
   WeightedSum s;
   s.heads = 2, s.serving = 1, s.head_dim = 2;
-  Weights w;
+  Checkpoint w;
   const RealArray e{{2, 2, 2}, {1, 3, 1, 1, 2, 0, 1, 4}}, v{{2, 2}, {8, 4, -4, 20}};
   const Reals want{-1, 16, 8, 4, 2, 12, -1.6, 16.8};
   const RealArray y = FloatOf(s, 2, w, {e, v});
@@ -147,10 +147,10 @@ TEST(WeightedSum, Choose) {
   EXPECT_EQ(s.scale, 22 + 5 + 10);  // recip_bits
   EXPECT_EQ(s.Nominal(o), 14);      // result.attended
   EXPECT_EQ(s.Dim(in), 6);
-  EXPECT_EQ(s.Reads(1), Form::kProduct);
+  EXPECT_EQ(s.Reads(1), OperandForm::kProduct);
   EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 22);
   const double one = std::ldexp(1.0, 27);
-  for (const func::Group& g : s.recip)
+  for (const func::Octave& g : s.recip)
     for (size_t i = 0; i < g.values.size(); ++i) {
       const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w);
       if (x < 0x1p17) continue;  // below the least sum with a row's maximum
@@ -175,7 +175,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
   EXPECT_EQ(s.scale, 22 + 1 + 5 + 10);  // one bit above the fine part, and recip_bits
   EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 29);
   const double one = 0x1p28;
-  for (const func::Group& g : s.recip)
+  for (const func::Octave& g : s.recip)
     for (size_t i = 0; i < g.values.size(); ++i) {
       const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w),
                    last = std::ldexp(double(g.lo) + double(i) + 1, g.w);
@@ -198,7 +198,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
 
 TEST(WeightedSum, See) {
   WeightedSum s;
-  Weights w;
+  Checkpoint w;
   Seen seen;
   FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
   ASSERT_EQ(seen.at("row_sum").size(), 13u);
@@ -215,13 +215,13 @@ TEST(WeightedSum, RowOfZeros) {
   const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
   OpRig rig(2);
   rig.order = ByHeads(2);
-  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, Form::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, Form::kProduct}});
+  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, OperandForm::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, OperandForm::kProduct}});
   EXPECT_EQ(y[0], 0);
   EXPECT_NE(y[1], 0);
   EXPECT_EQ(rig.witness.left, (std::vector<Witness::Left>{{"row_sum of head 0 row 0", 0, 4},
                                                           {"row_sum of head 0 row 1", 2, 4},
                                                           {"row_sum of head 1 row 0", 16, 16}}));
-  Weights w;
+  Checkpoint w;
   WeightedSum real;
   EXPECT_EQ(FloatOf(real, 1, w, {{{1, 1, 1}, {0}}, {{1, 1}, {8}}}).at, (Reals{0}));
 }

@@ -58,7 +58,7 @@ struct World {
   Scratch dir;
   std::optional<store::DealerState> state;
   std::optional<store::Store> store[2];
-  std::optional<Dealer> dealer;
+  std::optional<BundleDealer> dealer;
   std::vector<std::thread> links;
   std::mutex m;
   std::condition_variable changed;
@@ -67,7 +67,7 @@ struct World {
   std::vector<Hash> dealt_keys;
   BundlePlan plan;
   net::Millis timeout{60'000};
-  Keys keys;
+  KeyPolicy keys;
 
   explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{20'000}, Generate generate = TestGenerate,
                  BundlePlan of = TestPlan())
@@ -76,7 +76,7 @@ struct World {
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
-                   Dealer::Options{store::JobOf(4), ahead, partner_wait,
+                   BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
                                    [this](const store::Job&, uint64_t serial) {
                                      std::lock_guard lock(m);
                                      dealt.push_back(serial), changed.notify_all();

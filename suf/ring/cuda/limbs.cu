@@ -118,7 +118,7 @@ __device__ void SplitWords(const Job& job, uint32_t block, Turned& turned) {
 }
 
 // Splits operands and clears memory. Blocks serve the first operand, then the second, then the memory.
-__global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const Cleared cleared) {
+__global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const ZeroRange cleared) {
   __shared__ Turned turned;
   uint32_t block = blockIdx.x;
   const Job& job = block < a.blocks ? a : b;
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, co
   }
 }
 
-Job JobOf(const Splitting& s) {
+Job JobOf(const LimbSplit& s) {
   Job job{s.to, s.words, s.planes, s.is_signed ? -s.bytes : s.bytes, s.splat, s.transposed, false, 0, 0, 0, 0};
   if (!s.to.rows || !s.to.depth || !s.to.batch) return job;
   uint64_t blocks = 0;
@@ -174,7 +174,7 @@ Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t
   return {narrow ? bytes : all, narrow, rows, depth, batch};
 }
 
-void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s) {
+void Split(const LimbSplit& a, const LimbSplit& b, const ZeroRange& cleared, StreamHandle s) {
   const Job first = JobOf(a), second = JobOf(b);
   const uint64_t blocks = first.blocks + second.blocks + Ceil(cleared.bytes, 16 * kThreads);
   if (!blocks) return;

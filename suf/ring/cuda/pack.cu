@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) UnpackWords(const uint8_t* in, uint6
   }
 }
 template <class T>
-void UnpackTo(const uint8_t* in, size_t n, int k, void* to, Stream s) {
+void UnpackTo(const uint8_t* in, size_t n, int k, void* to, StreamHandle s) {
   T* const words = static_cast<T*>(to);
   constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
   if (reinterpret_cast<uint64_t>(to) % (kEach * sizeof(T)) == 0)
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads) PackWords(const T* words, uint64_t n
   }
 }
 template <class T, bool kLong>
-void PackFrom(const void* words, size_t n, int k, uint8_t* out, Stream s) {
+void PackFrom(const void* words, size_t n, int k, uint8_t* out, StreamHandle s) {
   const size_t threads = (n * size_t(k) + 63) / 64 + 1;  // one more, because the string may begin within a word
   PackWords<T, kLong><<<Blocks(threads, kThreads), kThreads, 0, s>>>(static_cast<const T*>(words), n, uint32_t(k), out);
 }
@@ -104,7 +104,7 @@ uint32_t Parts(int k, int bytes) {
 
 }  // namespace
 
-void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, Stream s) {
+void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, StreamHandle s) {
   const uint32_t parts = Parts(k, bytes);
   if (!n) return;
   if (parts > 1)
@@ -120,7 +120,7 @@ void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, Stream s
   Launched("the kernel that unpacks");
 }
 
-void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, Stream s) {
+void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, StreamHandle s) {
   const uint32_t parts = Parts(k, bytes);
   if (!n) return;
   if (parts > 1)

@@ -14,8 +14,8 @@
 namespace suf::ring::cuda {
 namespace {
 
-using exec::cuda::Memory;
-using exec::cuda::Queue;
+using exec::cuda::DeviceMemory;
+using exec::cuda::DeviceStream;
 
 constexpr size_t kGuard = 64, kMost = 40 << 20;
 constexpr uint8_t kPoison = 0xa5;
@@ -28,7 +28,7 @@ class Packing : public testing::Test {
   template <class F>
   Bytes Ran(const Bytes& input, size_t in_skew, size_t bytes, size_t skew, F f) {
     EXPECT_LE(std::max(input.size(), bytes) + 1024, kMost);
-    const Stream s = queue_.stream();
+    const StreamHandle s = queue_.stream();
     uint8_t *const from = in_.data() + 256 + in_skew, *const to = out_.data() + 256 + skew;
     exec::cuda::Set(in_.data(), kPoison, input.size() + 1024, s);
     exec::cuda::Set(out_.data(), kPoison, bytes + 1024, s);
@@ -44,8 +44,8 @@ class Packing : public testing::Test {
   }
 
  private:
-  Queue queue_;
-  Memory in_{kMost}, out_{kMost};
+  DeviceStream queue_;
+  DeviceMemory in_{kMost}, out_{kMost};
 };
 
 template <class T>
@@ -70,9 +70,9 @@ class Short : public Packing {
         const size_t skew = kSkews[(n + size_t(k)) % 5],
                      aside = n % 3 * sizeof(T);  // words need not be 16-byte aligned
         const Bytes got = Ran(Raw(x), aside, want.size(), skew,
-                              [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, sizeof(T), n, k, to, s); });
+                              [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, sizeof(T), n, k, to, s); });
         ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", bytes " << sizeof(T) << ", skew " << skew;
-        const Bytes back = Ran(want, skew, n * sizeof(T), aside, [&](const uint8_t* from, uint8_t* to, Stream s) {
+        const Bytes back = Ran(want, skew, n * sizeof(T), aside, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
           Unpack(from, n, k, to, sizeof(T), s);
         });
         ASSERT_EQ(back, Raw(low)) << "k " << k << ", n " << n << ", bytes " << sizeof(T) << ", skew " << skew;
@@ -102,9 +102,9 @@ TEST_F(Long, EqualsTheDefinition) {
         }
       }
       const Bytes got = Ran(Raw(x), 0, want.size(), skew,
-                            [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, int(bytes), n, k, to, s); });
+                            [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, int(bytes), n, k, to, s); });
       ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", skew " << skew;
-      const Bytes back = Ran(want, skew, n * bytes, 0, [&](const uint8_t* from, uint8_t* to, Stream s) {
+      const Bytes back = Ran(want, skew, n * bytes, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
         Unpack(from, n, k, to, int(bytes), s);
       });
       ASSERT_EQ(back, Raw(low)) << "k " << k << ", n " << n << ", skew " << skew;
@@ -122,10 +122,10 @@ TEST_F(Short, ManyElements) {
     Bytes want(PackedBytes(n, k));
     ring::Pack(x.data(), n, k, want.data());
     const Bytes got =
-        Ran(Raw(x), 0, want.size(), 1, [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, 8, n, k, to, s); });
+        Ran(Raw(x), 0, want.size(), 1, [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, 8, n, k, to, s); });
     ASSERT_TRUE(got == want) << k;
     const Bytes back =
-        Ran(want, 1, n * 8, 0, [&](const uint8_t* from, uint8_t* to, Stream s) { Unpack(from, n, k, to, 8, s); });
+        Ran(want, 1, n * 8, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Unpack(from, n, k, to, 8, s); });
     ASSERT_TRUE(back == Raw(low)) << k;
   }
 }

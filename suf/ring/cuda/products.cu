@@ -279,7 +279,7 @@ struct Product {
   void* c;
   int c_bytes;
   uint8_t* spare;
-  Stream stream;
+  StreamHandle stream;
 };
 
 // Runs a product. Several parts add to c, or instead to `spare`.
@@ -336,16 +336,16 @@ size_t MultiplySpare(const Limbs& a, const Limbs& b, int, int c_bytes) {
   return c_bytes < 4 ? a.batch * size_t(a.rows) * size_t(b.rows) * 4 : 0;
 }
 
-Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare) {
+ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare) {
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
   auto* const to = static_cast<uint8_t*>(c);
   if (!words || !a.depth) return {to, words * uint64_t(c_bytes)};
   if (PartsOf(CutFor(a.limbs, b.limbs, IsWide(a, b)), a, b) == 1) return {};
-  return c_bytes < 4 ? Cleared{spare, 4 * words} : Cleared{to, words * uint64_t(c_bytes)};
+  return c_bytes < 4 ? ZeroRange{spare, 4 * words} : ZeroRange{to, words * uint64_t(c_bytes)};
 }
 
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
-              int c_bytes, uint8_t* spare, Stream s) {
+              int c_bytes, uint8_t* spare, StreamHandle s) {
   SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1) && a.limbs == (bits + 7) / 8 && !a.is_signed &&
             bits <= 8 * c_bytes);
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);

@@ -8,7 +8,7 @@
 
 namespace suf::ring::cuda {
 
-using exec::cuda::Stream;
+using exec::cuda::StreamHandle;
 
 // A matrix in the form that products read: planes of bytes, one per limb. Zeros pad each row to a pitch. The matrix
 // has `rows` rows of `depth` words; products sum over the depth. `batch` matrices follow each other.
@@ -25,7 +25,7 @@ struct Limbs {
 Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t batch, int bits);
 // An operand to be split. Word (r, d) of a matrix is at words[r depth + d], or if transposed at words[d rows + r]. With
 // `splat`, one word is used for all.
-struct Splitting {
+struct LimbSplit {
   Limbs to;
   const void* words = nullptr;
   int bytes = 8;
@@ -33,19 +33,19 @@ struct Splitting {
   uint8_t* planes = nullptr;
 };
 // Memory to be set to zero; 16-byte aligned.
-struct Cleared {
+struct ZeroRange {
   uint8_t* at = nullptr;
   uint64_t bytes = 0;
 };
 // Splits one operand or both and clears memory, in one launch.
-void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s);
+void Split(const LimbSplit& a, const LimbSplit& b, const ZeroRange& cleared, StreamHandle s);
 // Returns the memory that must be zero before Multiply, because parts of the depth add to it.
-Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare);
+ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare);
 // Returns the bytes of Multiply's `spare`.
 size_t MultiplySpare(const Limbs& a, const Limbs& b, int bits, int c_bytes);
 // Computes c (batch, a.rows, b.rows) = a b^T modulo 2^bits; higher bits are arbitrary. Words of c have c_bytes = 1, 2,
 // 4 or 8 bytes and at least `bits` bits. The batch of b is that of a, or 1 for one matrix for all.
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
-              int c_bytes, uint8_t* spare, Stream s);
+              int c_bytes, uint8_t* spare, StreamHandle s);
 
 }  // namespace suf::ring::cuda

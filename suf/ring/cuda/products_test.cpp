@@ -13,8 +13,8 @@
 namespace suf::ring::cuda {
 namespace {
 
-using exec::cuda::Memory;
-using exec::cuda::Queue;
+using exec::cuda::DeviceMemory;
+using exec::cuda::DeviceStream;
 
 constexpr size_t kGuard = 256;
 constexpr uint8_t kPoison = 0xa5;
@@ -46,8 +46,8 @@ class Guarded {
   }
 
  private:
-  Queue queue_;
-  Memory memory_;
+  DeviceStream queue_;
+  DeviceMemory memory_;
   size_t bytes_;
 };
 
@@ -90,7 +90,7 @@ Matrix Make(const Operand& o, bool right, int rows, int depth, int bits, bool on
     out.words[i] = WordAt(source, o.bytes, o.is_signed, at);
   }
   const Guarded from(source);
-  const Queue q;
+  const DeviceStream q;
   Split({form, from.data(), o.bytes, o.is_signed, o.splat, o.transposed, out.planes.data()}, {}, {}, q.stream());
   q.Wait();
   (void)out.planes.Read();
@@ -109,7 +109,7 @@ void Check(const Case& c, int bits) {
   const Matrix b = Make(c.b, true, c.n, c.depth, bits, c.ones, rng);
   const size_t m = size_t(c.m), n = size_t(c.n), depth = size_t(c.depth), words = c.a.batch * m * n;
   const Guarded spare(MultiplySpare(a.form, b.form, bits, c_bytes)), out(words * size_t(c_bytes));
-  const Queue q;
+  const DeviceStream q;
   Split({}, {}, Sums(a.form, b.form, out.data(), c_bytes, spare.data()), q.stream());
   Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), c_bytes, spare.data(), q.stream());
   q.Wait();
@@ -191,15 +191,15 @@ TEST(Products, GraphsAreReplayed) {
     const int bytes = BytesFor(bits);
     const size_t size = 9 * 21 * size_t(bytes);
     const Guarded spare(MultiplySpare(a.form, b.form, bits, bytes)), out(size);
-    const auto product = [&](Stream s) {
+    const auto product = [&](StreamHandle s) {
       Split({}, {}, Sums(a.form, b.form, out.data(), bytes, spare.data()), s);
       Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), bytes, spare.data(), s);
     };
-    const Queue q;
+    const DeviceStream q;
     product(q.stream());
     q.Wait();
     const Bytes want = out.Read();
-    exec::cuda::Graph graph;
+    exec::cuda::LaunchGraph graph;
     graph.Add({}, product);
     graph.Ready();
     for (int i = 0; i < 3; ++i) {

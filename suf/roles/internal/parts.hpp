@@ -17,7 +17,7 @@ class Masks {
   Masks(const Engine& engine, View seed, const Hash& weights);
   // Returns the words of a tensor modulo 2^bits, in the low bits.
   template <class T>
-  Wiped<T> Of(size_t tensor) const;
+  WipedVector<T> Of(size_t tensor) const;
   // Sets the input "B.<name>" of every tensor.
   void Fill(run::Inputs& inputs) const;
 
@@ -28,20 +28,20 @@ class Masks {
 
 // Returns HMAC(P0's own key; the quantised integers | the plan | H(seed of B)). The id names B and the W_hat file, and
 // does not help to test guesses of weights.
-Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
+Hash WeightsId(View key, const nn::QuantisedWeights& weights, const Hash& plan, View b_seed);
 
 // Sets the input "W.<name>" of every tensor that does not depend on the length.
-void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs);
+void ModelInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, run::Inputs& inputs);
 // Sets the input of every tensor that does.
-void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs);
+void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int n, run::Inputs& inputs);
 
 // Writes W_hat of every tensor, packed.
-void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+void WriteSetup(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks,
                 const std::function<void(View)>& out);
 // Sets the input "Wh.<name>" of every tensor from the bytes that WriteSetup writes.
 void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // Returns the SHA-256 of the bytes that WriteSetup writes.
-Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
+Hash SetupHash(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks);
 
 // The dealer's generator of bundle pairs. It keeps B of the last weights id and seed.
 class Generator {
