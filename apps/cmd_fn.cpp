@@ -13,6 +13,7 @@
 #include "apps/log.hpp"
 #include "apps/show.hpp"
 #include "suf/base/file.hpp"
+#include "suf/base/plural.hpp"
 #include "suf/compiler/dump.hpp"
 #include "suf/compiler/limits.hpp"
 #include "suf/func/text.hpp"
@@ -227,7 +228,7 @@ std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
   const std::string what = text.substr(colon + 1);
   const std::vector<double> v = what == "x" ? std::vector<double>{} : Reals(what, option);
   if (from.size() != 1 || v.size() > 2)
-    Fail(Cause::kInput, option, " has ", from.size(), " numbers before the colon and ", v.size(),
+    Fail(Cause::kInput, option, " has ", Plural(from.size(), "number"), " before the colon and ", v.size(),
          " after it; write C:V, C:x or C:V,S");
   out.from = from[0];
   out.kind = v.empty() ? func::Tail::kIdentity : v.size() == 1 ? func::Tail::kConstant : func::Tail::kLine;

@@ -83,7 +83,7 @@ def mixed(x):
 FIT = ['--in', '8:4', '--result', '16:8']
 BAD = [
     ('a tail without a place', 2, '--above takes C:V, C:x or C:V,S', 'fit x --in 8:4 --result 16:8 --error 1 --above 4'),
-    ('a tail of three numbers', 2, '--below has 1 and 3 numbers', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
+    ('a tail of three numbers', 2, '--below has 1 number before the colon and 3 after it', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
     ('a knot that is no number', 2, "--knots has 'b' where a number belongs", 'fit x --in 8:4 --result 16:8 --error 1 --knots 1,b'),
     ('a knot outside', 2, 'cut 1 of the fit of f is 8; use increasing numbers between -8 and 8', 'fit x --in 8:4 --result 16:8 --error 1 --knots 8'),
     ('a scale that is no whole number', 2, '--scales has 1.5', 'fit x --in 8:4 --result 16:8 --error 1 --degree 1 --scales 0,1.5'),

@@ -120,9 +120,10 @@ class RowsExecutor : public ClearExecutor {
   // Rotates each table by its secret r. Masks choose a stage for each bit of r, so no address depends on r.
   WordVector Turn(const Node& n) const {
     const size_t size = size_t(n.shape.back());
-    WordVector out = In(n, 1), moved(size);
+    WordVector out(size_t(Size(n.shape))), moved(size);
     for (size_t i = 0; i < out.size() / size; ++i) {
       Word* const table = &out[i * size];
+      std::copy_n(In(n, 1).begin(), size, table);
       for (size_t bit = 0; size_t{1} << bit < size; ++bit) {
         const Word take = -(In(n, 0)[i] >> bit & 1);
         for (size_t u = 0; u < size; ++u)

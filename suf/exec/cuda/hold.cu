@@ -20,7 +20,7 @@ __global__ void WaitFor(const volatile uint32_t* turn, uint32_t until) {
 
 }  // namespace
 
-Fence::Hold() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
+Fence::Fence() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
 
 void Fence::Begin(StreamHandle s) {
   WaitFor<<<1, 1, 0, s>>>(reinterpret_cast<const uint32_t*>(turn_.data()), ++count_);

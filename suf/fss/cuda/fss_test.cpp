@@ -28,7 +28,7 @@ void EachTables(F f) {
   for (int tables : {4, 2}) {
     SCOPED_TRACE(tables);
     most_tables = tables;
-    ASSERT_EQ(Grid(1).tables, tables) << "the device gives a block too little shared memory for tables of 128 KiB";
+    ASSERT_EQ(LaunchGrid(1).tables, tables) << "the device gives a block too little shared memory for tables of 128 KiB";
     f();
   }
   most_tables = 4;

@@ -200,10 +200,10 @@ class Planner {
         const Operand& o = m.operands[j];
         f.operands[k].push_back(-1);
         if (o.from != Operand::kMemory && !(o.from == Operand::kMember && Reduces(s_, ins, m, j))) continue;
-        own.push_back(slab.Take(size_t(o.planes * row::WordsOf(node(node(m.node).args[j]).ring.bits))));
+        own.push_back(slab.Take(size_t(o.planes * grouping::row::WordsOf(node(node(m.node).args[j]).ring.bits))));
         f.operands[k][j] = int(own.back().at);
       }
-      rooms.push_back(slab.Take(size_t(m.planes * row::WordsOf(node(m.node).ring.bits))));
+      rooms.push_back(slab.Take(size_t(m.planes * grouping::row::WordsOf(node(m.node).ring.bits))));
       f.members[k] = int(rooms.back().at);
       for (const Room& r : own) slab.Give(r);
       for (size_t j = 0; j <= k; ++j)
