@@ -240,7 +240,7 @@ void Check(const FitRequest& q) {
     Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
 }
 
-// The search for one request with Form::kPieces.
+// The search for one request with FitForm::kPieces.
 class Search {
  public:
   explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.reach()), shapes_(Shapes(q)) {

@@ -17,7 +17,8 @@ using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 // The extent of a search.
 // * kFull: until nothing improves.
 // * kNear: one pass over single classes of operators, for a start near the best.
-// * kCompare: without the next best options. It goes over all classes of operators only if the cost is near From::best.
+// * kCompare: without the next best options. It goes over all classes of operators only if the cost is near
+//   SearchStart::best.
 //   It goes over none if the start costs far more.
 enum class Effort : uint8_t { kFull, kNear, kCompare };
 // A knob as a search left it.

@@ -59,7 +59,7 @@ class Randomness {
   // Returns a section of `party`'s stream, by the attributes [p, section] of its kRand node. The section must not
   // outlive the Randomness. Thread-safe.
   virtual std::unique_ptr<SectionReader> Open(int party, int section) const = 0;
-  // Returns the public AES key from which DPFs and DCFs derive the keys of their tiles (Batch::tree_key).
+  // Returns the public AES key from which DPFs and DCFs derive the keys of their tiles (KeyBatch::tree_key).
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 

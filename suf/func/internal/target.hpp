@@ -103,7 +103,7 @@ void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach);
 // Throws Cause::kRefused: no fit of at most `most` pieces or values (`what`) keeps the request's error.
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
-// Fits a Split to a checked request with Form::kBipartite.
+// Fits a Split to a checked request with FitForm::kBipartite.
 FitResult<Function> FitBipartite(const FitRequest& q);
 
 }  // namespace suf::func::internal

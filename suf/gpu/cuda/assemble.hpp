@@ -24,7 +24,7 @@ struct Base {
   uint8_t* slab = nullptr;
   uint8_t* inputs = nullptr;
   uint8_t* keys = nullptr;
-  uint8_t* codes = nullptr;        // the memory for Assembled::bytes
+  uint8_t* codes = nullptr;        // the memory for GroupCodes::bytes
   std::map<int, InputForm> forms;  // by input node
 };
 
