@@ -323,7 +323,7 @@ int RunDemo(const DemoArgs& a) {
          " from the simulator; please report this with the plan and the model's name");
   if (stopped && all.size() < lines.size())
     throw Interrupt(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
-                                   rows.size() == 1 ? " has a result" : " have a result"));
+                                 rows.size() == 1 ? " has a result" : " have a result"));
   return Finish(lines);
 }
 

@@ -138,7 +138,7 @@ int RunEmbed(const EmbedArgs& a) {
   results.End();
   if (stop.signal && done < size_t(usable))
     throw Interrupt(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
-                                       " texts have a result; run it again with the others"));
+                                     " texts have a result; run it again with the others"));
   if (done < size_t(usable)) throw OutputError(EPIPE);
   return Finish(lines);
 }

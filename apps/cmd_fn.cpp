@@ -68,7 +68,8 @@ Plot PlotOf(const NamedFunction& g, int samples) {
   Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, range.octaves, {}, {}};
   const std::vector<func::OutputChannel> channels = func::ChannelsOf(g.f);
   for (const func::OutputChannel& c : channels)
-    (c.kind == func::OutputChannel::kBit ? p.strips : p.lines).push_back({c.name, std::vector<double>(size_t(samples))});
+    (c.kind == func::OutputChannel::kBit ? p.strips : p.lines)
+        .push_back({c.name, std::vector<double>(size_t(samples))});
   std::optional<func::Evaluator> fast;
   if (auto* s = std::get_if<func::Suf>(&g.f)) fast.emplace(*s);
   for (int i = 0; i < samples; ++i) {

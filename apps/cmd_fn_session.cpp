@@ -32,7 +32,8 @@ WipedVector<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, cons
     Fail(Cause::kInput, "the plan takes ", plan.from == gates::Origin::kShared ? "a share of x" : "x", " from P", p,
          "; name a file of numbers with --values");
   // a share alone does not show the number that it stands for
-  const std::optional<ArgumentLimits> limits = plan.from == gates::Origin::kShared ? std::nullopt : LimitsOf({plan.f, {}});
+  const std::optional<ArgumentLimits> limits =
+      plan.from == gates::Origin::kShared ? std::nullopt : LimitsOf({plan.f, {}});
   std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f), limits);
   WipedVector<uint64_t> out(words.begin(), words.end());
   Wipe(words.data(), words.size() * sizeof(uint64_t));
@@ -163,7 +164,8 @@ struct Called {
 };
 
 // Runs one job with P0, from greeting to end. Nothing in it depends on the result.
-Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, WipedVector<uint64_t> values) {
+Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
+            WipedVector<uint64_t> values) {
   store::Store store(a.store);
   UsesFolder("fn ask", "store", a.store);
   Warn("fn ask", store.notices());

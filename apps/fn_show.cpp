@@ -33,7 +33,7 @@ const char* KindName(const func::OutputChannel& c) {
 const char* Whose(gates::Origin from) {
   return from == gates::Origin::kShared ? "shares of both parties"
          : from == gates::Origin::kP0   ? "P0, in private"
-                                      : "P1, in private";
+                                        : "P1, in private";
 }
 
 const char* Whom(gates::To to) {

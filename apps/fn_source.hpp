@@ -50,7 +50,8 @@ struct ArgumentLimits : func::ArgumentRange {
 std::optional<ArgumentLimits> LimitsOf(const NamedFunction& g);
 
 // Parses a whole number as a word of Z_{2^n}; a negative one in two's complement. Throws Cause::kInput.
-uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<ArgumentLimits>& limits = {});
+uint64_t WordOf(const std::string& text, int n, const std::string& where,
+                const std::optional<ArgumentLimits>& limits = {});
 // Reads a file of one number a line. # begins a comment. A first line `mod 2^K` names the ring; K must be n. Throws
 // Cause::kInput.
 std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits = {});

@@ -18,7 +18,7 @@ namespace suf::apps {
 
 // A text that the session has finished, whatever its result is.
 struct TextResult {
-  TextLine* line;                                      // receives the error of a result that is zero
+  TextLine* line;                                  // receives the error of a result that is zero
   std::optional<roles::Embedding> embedding = {};  // none: the text was unusable, and line->error says why
 };
 

@@ -16,12 +16,12 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/gpu/cuda.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/gates/gate.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/norm.hpp"
 #include "suf/pfss/watch.hpp"
@@ -120,7 +120,8 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
       pfss::Material mine{{}, m.rho};
       mine.key[p].emplace(m.key[p]->view());
       const auto randomness = backend[p]->Expand(std::move(mine));
-      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))), store::KeySource::kWhole);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))),
+                            store::KeySource::kWhole);
       keys.FeedFrom(bodies[p]);
       keys.Whole();
       run::PartyJob job{s, *backend[p], int(p), *randomness, inputs[p], keys, *links[p], {}, {}, {}, &times[p]};
@@ -154,8 +155,9 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   pfss::Trace t;
   t.scope(c.name);
   const auto x = Given(t, c.shape, c.ring);
-  const nn::AnyWire made = c.op->Build(
-      {t, c.tokens, false, nn::OperandForm::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens}, std::vector<nn::AnyWire>{x});
+  const nn::AnyWire made =
+      c.op->Build({t, c.tokens, false, nn::OperandForm::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens},
+                  std::vector<nn::AnyWire>{x});
   const pfss::Wire<pfss::kPub> w = nn::AsOpen(made);
   const pfss::Dealt mask = t.deal(w.r, w.k());
   t.reveal<1>(-pfss::Sh(mask) + w.hat);
@@ -246,10 +248,11 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   };
   const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
   std::vector<pfss::Spent> took(s.steps(p).size());  // of the runs that measure each scope
-  pfss::WatchedBackend party(*backend[size_t(p)], [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
-    if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
-    return std::make_unique<Told>(host, &took[step]);
-  });
+  pfss::WatchedBackend party(*backend[size_t(p)],
+                             [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
+                               if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
+                               return std::make_unique<Told>(host, &took[step]);
+                             });
   backend[size_t(p)] = &party;
   (void)Runs(s, inputs, backend, runs, [&](const auto& shares) {
     for (size_t i = 0; i < words.size(); ++i)

@@ -7,10 +7,10 @@
 #include <cstdio>
 
 #include "examples/two_parties.hpp"
-#include "suf/reference/clear.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/func/text.hpp"
+#include "suf/reference/clear.hpp"
 
 namespace suf::examples {
 namespace {

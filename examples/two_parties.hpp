@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "suf/cpu/packed.hpp"
 #include "suf/compiler/words.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/run/pair.hpp"

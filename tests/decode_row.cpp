@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <random>
 
-#include "suf/reference/clear.hpp"
-#include "suf/cpu/packed.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/rig_test.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
@@ -16,6 +15,7 @@
 #include "suf/nn/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 
@@ -171,8 +171,8 @@ std::string Config(int d, int heads, int serving, int ff, int layers, int positi
 }
 
 // Computes the logits of the last token by the protocol. The masks of the cache's wires depend on `serial`.
-nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::PlanSimulator& simulator, const model::Text& ids,
-                pfss::Backend& backend, uint8_t serial) {
+nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::PlanSimulator& simulator,
+                const model::Text& ids, pfss::Backend& backend, uint8_t serial) {
   const int n = int(ids.size());
   const nn::Ops& ops = plan.For(n).ops;
   pfss::Trace t;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <thread>
 
-#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/proto/session.hpp"
@@ -23,7 +23,8 @@ struct Tiny {
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    const model::LoadedModel m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    const model::LoadedModel m =
+        model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
     nn::Plan plan = model::SmallPlan(m, 8);
     nn::QuantisedWeights q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
@@ -52,7 +53,8 @@ class ThreeRoles {
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[2], *state_, proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
+        plan[2], *state_,
+        proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);

@@ -5,8 +5,7 @@
 
 At most eight names (SHARED) may occur twice, because their scope says the rest. A public type is no bare participle
 (`Agreed`, `Waiting`): NOUNS lists words that end like one. Copies of a type for several instruction sets may share a
-name, and so may aliases of one type. SHARED_STILL and PARTICIPLES_STILL list names that are not
-renamed yet; a name that is fine must leave them.
+name, and so may aliases of one type.
 """
 import collections
 import pathlib
@@ -18,8 +17,6 @@ SHARED = {'Kind', 'Options', 'Session'}
 NOUNS = {'Ring', 'String', 'Setting', 'Embedding', 'Lowering', 'Seed', 'Padding', 'Speed', 'Opening', 'Reading', 'Rounding', 'Encoding', 'Ending'}
 TYPE = re.compile(r'^[ \t]*(?:template\s*<[^;{]*>\s*)?(?:struct|class|enum class|enum|union)\s+(?:\[\[\w+\]\]\s*)?(?:alignas\([^)]*\)\s*)?'
                   r'([A-Z]\w*)(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{|^[ \t]*using\s+([A-Z]\w*)\s*=\s*([^;]+);', re.M)
-SHARED_STILL = set()
-PARTICIPLES_STILL = set()
 ISA = re.compile(r'_(?:portable|avx2|avx512)$')
 PARTICIPLE = re.compile(r'^(?:[A-Z][a-z]+(?:ed|ing)|Done|Found|Given|Held|Kept|Known|Made|Met|Ran|Said|Sent|Taken|Told)$')
 
@@ -36,18 +33,15 @@ def types(headers):
     return found
 
 
-def faults(found, shared, participles):
+def faults(found, shared=SHARED):
     for name, paths in sorted(found.items()):
         if len(paths) > 1 and len(set(paths.values())) > 1 and name not in shared:
             yield f'{name} is a type of {", ".join(sorted(paths.values()))}; give each thing a name of its own'
-        if PARTICIPLE.match(name) and name not in NOUNS | participles:
+        if PARTICIPLE.match(name) and name not in NOUNS:
             yield f'{name} in {", ".join(sorted(paths.values()))} is a participle; name the thing'
     for name in sorted(shared):
         if len(set(found.get(name, {}).values())) < 2:
             yield f'{name} is unique now; take it off the list of shared names'
-    for name in sorted(participles):
-        if name not in found:
-            yield f'{name} is no type any more; take it off the list of participles'
 
 
 def self_test():
@@ -55,8 +49,8 @@ def self_test():
     planted = types([(a, 'struct Frame {\n  enum class Kind { kA };\n};\nclass Part final : public X<1> {\nstruct Agreed {'),
                      (b, 'namespace b {\n  using Frame = int;\ntemplate <class T>\nstruct alignas(64) Kind {\nclass Part;\nstruct Ring {'),
                      (isa, 'struct Lane {\n  using Frame = a::Frame;\n  using Word = int;'), (isa.with_name('b_avx512.hpp'), 'struct Lane {\n  using Word = int;')])
-    found = [f.split(' ')[0] for f in faults(planted, {'Kind', 'Old'}, {'Waiting'})]
-    assert found == ['Agreed', 'Frame', 'Old', 'Waiting'], found
+    found = [f.split(' ')[0] for f in faults(planted, {'Kind', 'Old'})]
+    assert found == ['Agreed', 'Frame', 'Old'], found
 
 
 def main():
@@ -65,7 +59,7 @@ def main():
     paths = [p for room in ('suf', 'apps') for ending in ('*.hpp', '*.cuh') for p in sorted((ROOT / room).rglob(ending)) if not p.stem.endswith(('_test', '_bench'))]
     assert len(paths) > 150, paths
     found = types((p.relative_to(ROOT), p.read_text()) for p in paths)
-    wrong = list(faults(found, SHARED | SHARED_STILL, PARTICIPLES_STILL))
+    wrong = list(faults(found))
     print(*wrong, f'types: {len(found)} names in {len(paths)} headers, {len(wrong)} at fault', sep='\n')
     return bool(wrong)
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "suf/reference/clear.hpp"
-#include "suf/gpu/cuda.hpp"
-#include "suf/reference/rows.hpp"
-#include "suf/reference/myl7.hpp"
 #include "suf/cpu/packed.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/reference/myl7.hpp"
+#include "suf/reference/rows.hpp"
 
 namespace suf::backends {
 namespace {
@@ -22,19 +22,20 @@ std::string Listed(const std::vector<BackendEntry>& all) {
 BackendEntry Cuda(int device) {
   std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
-  return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); }, !gpu::CudaBuilt().empty(),
-          std::move(why_not)};
+  return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); },
+          !gpu::CudaBuilt().empty(), std::move(why_not)};
 }
 
 // Returns the backends that compute on the processor and query no driver.
 std::vector<BackendEntry> Hosts() {
   const auto packed = cpu::MakePacked(exec::Default());
-  std::vector<BackendEntry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
+  std::vector<BackendEntry> out{
+      {"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
   for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2, ring::Isa::kAvx512}) {
     const std::string kernels = ring::Name(v);
     BackendEntry e{"packed/" + kernels, packed->capabilities(),
-            [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
+                   [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
     if (!ring::Supports(v))
       e.why_not = Str("the backend ", e.name, " needs a processor with the instructions of ", kernels, "; use packed");
@@ -45,8 +46,8 @@ std::vector<BackendEntry> Hosts() {
   out.push_back({"rows", reference::MakeRows()->capabilities(), [](exec::Pool&) { return reference::MakeRows(); }});
   std::string why_not = reference::Myl7WhyNot();
   if (!why_not.empty()) why_not = "the backend myl7 " + why_not;
-  out.push_back(
-      {"myl7", reference::Myl7Capabilities(), [](exec::Pool&) { return reference::MakeMyl7(); }, reference::Myl7Built(), std::move(why_not), false});
+  out.push_back({"myl7", reference::Myl7Capabilities(), [](exec::Pool&) { return reference::MakeMyl7(); },
+                 reference::Myl7Built(), std::move(why_not), false});
   return out;
 }
 

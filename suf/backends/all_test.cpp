@@ -44,7 +44,8 @@ TEST(All, AutoIsADeviceThatCanBeUsedElsePacked) {
   EXPECT_EQ(Find("auto").name, gpu::CudaWhyNot().empty() ? "cuda" : "packed");
   EXPECT_EQ(Find("auto", true, 999).name, "packed") << "no machine has that many";
   const std::vector<BackendEntry> usable = Usable();
-  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }), gpu::CudaWhyNot().empty());
+  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }),
+            gpu::CudaWhyNot().empty());
 }
 
 TEST(All, CudaSaysWhyNot) {

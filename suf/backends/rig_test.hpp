@@ -7,11 +7,11 @@
 #include <random>
 
 #include "suf/backends/all.hpp"
-#include "suf/reference/clear.hpp"
-#include "suf/grouping/check_test.hpp"
 #include "suf/cpu/packed.hpp"
+#include "suf/grouping/check_test.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 

@@ -1,11 +1,11 @@
 #include "suf/base/own.hpp"
 
-#include <cstring>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 

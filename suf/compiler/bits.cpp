@@ -67,8 +67,8 @@ std::map<int, std::vector<uint64_t>> PointsOf(const CompiledFunction& c, std::sp
   return points;
 }
 
-WireBits::WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps, std::span<const Bit> bits,
-                     bool wrap)
+WireBits::WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps,
+                   std::span<const Bit> bits, bool wrap)
     : t_(t), x_(x), c_(c), steps_(steps) {
   for (auto& [f, points] : PointsOf(c, bits, wrap)) views_[f].points = points;
   for (int i : UsedBy(c, bits).compares)

@@ -19,7 +19,7 @@ class WireBits {
  public:
   // Prepares strings of these bits, and 1[x_hat < r] if `wrap`. All that they need of a view is read together.
   WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps, std::span<const Bit> bits,
-            bool wrap = false);
+           bool wrap = false);
   // Returns shares of at most 64 bits as a string, the first one lowest. With `wrap` the string has one bit more:
   // 1[x_hat < r]. The owed word has top bits of r; they are dealt if `settled`.
   OwedWord String(std::span<const Bit> bits, bool wrap = false, bool settled = false);

@@ -14,7 +14,9 @@ namespace {
 constexpr size_t kMostOpened = 63;   // most step bits in one string, beside 1[x_hat < r]
 constexpr size_t kMostReads = 4096;  // most places at which one DPF key is read
 
-const char* Name(StepSource s) { return s == StepSource::kParity ? "parity" : s == StepSource::kDigits ? "digits" : "blocks"; }
+const char* Name(StepSource s) {
+  return s == StepSource::kParity ? "parity" : s == StepSource::kDigits ? "digits" : "blocks";
+}
 
 // Returns why the function's comparisons cannot be read by s; empty if they can.
 std::string WhyNotSteps(const CompiledFunction& c, StepSource s) {
@@ -54,7 +56,9 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kStepDcf:
       return constants ? "IntervalLut" : "StepDcf";
     case Kind::kOpenSteps:
-      return l.steps == StepSource::kParity ? "Parity+Open" : l.steps == StepSource::kDigits ? "Digits+Open" : "Blocks+Open";
+      return l.steps == StepSource::kParity   ? "Parity+Open"
+             : l.steps == StepSource::kDigits ? "Digits+Open"
+                                              : "Blocks+Open";
     case Kind::kIndex:
       return "Index/" + steps;
     case Kind::kWindowLut:
@@ -148,7 +152,8 @@ std::string WhyNotBits(const CompiledFunction& c, const Lowering& l) {
 std::vector<Lowering> AllForNumbers() {
   std::vector<Lowering> out{{Kind::kConstant}, {Kind::kStepDcf}, {Kind::kDense}};
   for (Kind k : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
-    for (StepSource s : {StepSource::kParity, StepSource::kDigits, StepSource::kBlocks}) out.push_back({k, s, Stages::kOne});
+    for (StepSource s : {StepSource::kParity, StepSource::kDigits, StepSource::kBlocks})
+      out.push_back({k, s, Stages::kOne});
   constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
   for (Kind k : {Kind::kWindowLut, Kind::kWindowBoth})
     for (Stages s : kAll) out.push_back({k, StepSource::kDigits, s});

@@ -157,7 +157,8 @@ int64_t RowKeyBits(const CompiledFunction& c, const Lowering& l, int shift, int 
   return RowBits(c, l, shift, ring);
 }
 
-int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutReading& e, int ring, fss::DcfScheme scheme) {
+int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutReading& e, int ring,
+                       fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;

@@ -96,7 +96,7 @@ Selected SelectPiece(Trace& t, const CompiledFunction& c, StepSource from, const
 // Returns y = sum_k e (T_k^ - mu_k) d^k. Terms without a public factor are one word, and so are those with the factor
 // of a wrap.
 OwedWord EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
-                  int ring) {
+                     int ring) {
   WordSum y(t, ring);
   std::vector<Factor> rest;  // sum_k e mu_k times the factors of d^k, factor by factor
   for (size_t k = 0; k < at.size(); ++k) {
@@ -251,7 +251,8 @@ OwedWord LowerRow(Trace& t, const CompiledFunction& c, const Lowering& l, const 
   return RowLut(t, c.groups, x, shift, ring, l);
 }
 
-FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry, const Wire<kPub>& z, int ring) {
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry,
+                     const Wire<kPub>& z, int ring) {
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
   if (CutsItself(c, choice.numbers) && c.f.formulas.empty() && entry.shift > 0) {

@@ -37,7 +37,8 @@ enum class Openings : uint8_t { kWide, kNarrow };
 // One way to lower numbers or bits.
 struct Lowering {
   Kind kind = Kind::kIndex;
-  StepSource steps = StepSource::kDigits;  // for kOpenSteps, kIndex, kHorner and kPacked; in kRowLut kParity is one tree
+  StepSource steps =
+      StepSource::kDigits;       // for kOpenSteps, kIndex, kHorner and kPacked; in kRowLut kParity is one tree
   Stages stages = Stages::kOne;  // for the cuts of kWindowLut, kWindowBoth and kRowLut
   Openings openings = Openings::kWide;
   bool operator==(const Lowering&) const = default;
@@ -81,7 +82,8 @@ struct CutReading {
   bool operator==(const CutReading&) const = default;
 };
 // Emits a function behind a shift.
-FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry, const Wire<kPub>& z, int ring);
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry,
+                     const Wire<kPub>& z, int ring);
 
 // Emits a function on octaves at x >> shift, with c.f.n = k - shift, by RowLut or StepDcf. It reads the wire itself, so
 // the shift takes no stage (docs/mathematics.md#wide-squares).

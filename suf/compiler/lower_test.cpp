@@ -221,7 +221,7 @@ TEST(Lower, WithoutTrees) {
     using pfss::Op;
     auto clear = reference::MakeClear()->capabilities();
     lacking = reference::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
-                                  std::make_shared<const pfss::Kernels>());
+                                   std::make_shared<const pfss::Kernels>());
   }
   int ran = 0, refused = 0;
   for (int n : {8, 12, 33, 64})

@@ -36,7 +36,7 @@ struct CompiledFunction {
   std::vector<Bit> bits;                   // by formula
   std::vector<Bit> steps;                  // 1[x >= begin of piece j + 1]
   std::vector<uint64_t> coefficients;      // (pieces, outputs, degree + 1) in x itself, modulo 2^ring
-  std::vector<func::Octave> groups;         // the function as given, if it is on octaves
+  std::vector<func::Octave> groups;        // the function as given, if it is on octaves
 
   size_t pieces() const { return f.pieces.size(); }
   // Returns a coefficient in x itself, modulo 2^ring.

@@ -132,7 +132,7 @@ Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<BitProduct>& 
 }
 
 OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedProducts& products, int k,
-                  const std::optional<Sec>& times) {
+                     const std::optional<Sec>& times) {
   SUF_CHECK(!bits.empty());
   std::vector<Pub> hat, sign;
   std::vector<Sec> rho;

@@ -40,7 +40,7 @@ Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<BitProduct>& 
 // Returns the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
 // narrow as the common powers of two of the coefficients allow.
 OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedProducts& products, int k,
-                  const std::optional<Sec>& times = std::nullopt);
+                     const std::optional<Sec>& times = std::nullopt);
 
 // Returns the key bits of PolynomialX for an element.
 int64_t MonomialsX(const std::vector<BitProduct>& products);

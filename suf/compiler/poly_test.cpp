@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "suf/reference/clear.hpp"
 #include "suf/pfss/lint.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 

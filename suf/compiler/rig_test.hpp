@@ -7,13 +7,13 @@
 #include <random>
 #include <set>
 
-#include "suf/reference/clear.hpp"
 #include "suf/backends/every_test.hpp"
-#include "suf/reference/myl7.hpp"
-#include "suf/cpu/packed.hpp"
 #include "suf/compiler/lower.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/reference/myl7.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 

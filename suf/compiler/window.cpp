@@ -62,7 +62,8 @@ PieceGrid GridOf(const CompiledFunction& c, int ring) {
   return g;
 }
 
-std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring) {
+std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
+                                int ring) {
   const int k = z.k(), s = entry.shift;
   const PieceGrid g = GridOf(c, ring);
   const int width = g.width;
@@ -188,8 +189,8 @@ BothReads ReadBoth(Trace& t, const CompiledFunction& c, const PieceGrid& g, cons
   return out;
 }
 
-std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring,
-                              Openings openings) {
+std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
+                                 int ring, Openings openings) {
   const int s = entry.shift;
   const PieceGrid g = GridOf(c, ring);
   const int width = g.width, cut = s + g.a;
@@ -279,7 +280,8 @@ ReadRings ReadRingsOf(const func::Octave& g, int n, int ring, Openings openings)
   return {bits(most), bits(change)};
 }
 
-OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring, const Lowering& l) {
+OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring,
+                const Lowering& l) {
   const std::vector<RowRun> runs = RowRuns(groups, shift, ring, l.stages);
   std::vector<OpenedDigits> digits;
   for (const RowRun& run : runs) digits.emplace_back(t, x, run.plan);

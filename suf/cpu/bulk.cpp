@@ -57,7 +57,9 @@ void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
   }
 }
 
-uint64_t PackedExecutor::WordIn(const PackedTensor& v, size_t i) { return WordOf({v.at(i), v.element, v.is_signed, 0}, 0); }
+uint64_t PackedExecutor::WordIn(const PackedTensor& v, size_t i) {
+  return WordOf({v.at(i), v.element, v.is_signed, 0}, 0);
+}
 
 void PackedExecutor::Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const {
   const auto& move = v.is_signed ? strips_.extend : strips_.move;
@@ -129,8 +131,8 @@ void PackedExecutor::MatmulAs(int i, PackedWeights<T>& cache) {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {
       ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k,
-                    plain ? ring::MatrixOrder::kPlain : ring::MatrixOrder::kTransposed, c + s * m * cols, cols, false, pool, bits,
-                    variant_);
+                    plain ? ring::MatrixOrder::kPlain : ring::MatrixOrder::kTransposed, c + s * m * cols, cols, false,
+                    pool, bits, variant_);
     };
     if (batch == 1)
       product(0, pool_);

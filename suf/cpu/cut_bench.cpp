@@ -4,8 +4,8 @@
 // with both tables from the party's PRG, and once with one from its key, as dealt. Prints JSON lines.
 #include <random>
 
-#include "suf/cpu/packed.hpp"
 #include "suf/base/bench.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/run/pair.hpp"

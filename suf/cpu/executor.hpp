@@ -13,7 +13,8 @@ namespace suf::cpu {
 
 // Right operands by input name and ring, each with the version of its input.
 template <class T>
-using PackedWeights = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::PackedOperand<T>>>>;
+using PackedWeights =
+    std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::PackedOperand<T>>>>;
 // Right operands that are packed once. Every run uses them until their input has another version.
 struct WeightCache {
   std::mutex m;
@@ -153,9 +154,9 @@ class PackedExecutor : public pfss::Executor {
   Frames frames_;
   std::vector<PackedTensor> values_;
   std::vector<std::unique_ptr<pfss::Randomness::SectionReader>> sections_;  // by node
-  std::map<int, uint64_t> versions_;                                  // of inputs
+  std::map<int, uint64_t> versions_;                                        // of inputs
   std::vector<const pfss::FrameField*> part_;                               // of a frame, by node
-  std::vector<char> done_;                                            // nodes
+  std::vector<char> done_;                                                  // nodes
 };
 
 }  // namespace suf::cpu

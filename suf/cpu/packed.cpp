@@ -1,5 +1,4 @@
 #include "suf/cpu/packed.hpp"
-#include "suf/grouping/element.hpp"
 
 #include <sys/mman.h>
 
@@ -10,9 +9,10 @@
 
 #include "suf/cpu/bulk.hpp"
 #include "suf/cpu/executor.hpp"
-#include "suf/grouping/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/grouping/element.hpp"
+#include "suf/grouping/randomness.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::cpu {
@@ -152,7 +152,6 @@ std::vector<uint64_t> PackedExecutor::Result(int i) {
   return out;
 }
 
-
 namespace {
 
 class Packed : public pfss::Backend {
@@ -163,7 +162,9 @@ class Packed : public pfss::Backend {
   std::string name() const override { return can_.name; }
   const pfss::Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }
-  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return grouping::MakeRandomness(std::move(m), variant_); }
+  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override {
+    return grouping::MakeRandomness(std::move(m), variant_);
+  }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
     return std::make_unique<PackedExecutor>(s, role, PlanFor(s, role), pool_, variant_, weights_, arena_);

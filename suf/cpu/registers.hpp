@@ -23,14 +23,14 @@ struct Registers {
 // The limits of packed's groups. 64 bits of a string are one word of a strip. Planes are packed from whole bytes on.
 // Each run of a view is a call, so a view of short runs is made once (docs/design/cpu.md#groups).
 inline constexpr grouping::GroupLimits kLimits{.members = 256,
-                                       .bytes = int64_t{4} << 20,
-                                       .planes = 64,
-                                       .plane_rows = 8,
-                                       .tail = 64,
-                                       .head = 16,
-                                       .table = int64_t{1} << 32,
-                                       .drawn = int64_t{1} << 18,
-                                       .run = 32};
+                                               .bytes = int64_t{4} << 20,
+                                               .planes = 64,
+                                               .plane_rows = 8,
+                                               .tail = 64,
+                                               .head = 16,
+                                               .table = int64_t{1} << 32,
+                                               .drawn = int64_t{1} << 18,
+                                               .run = 32};
 
 // A role's plan, with registers by instruction.
 struct ExecutionPlan {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "suf/cpu/bulk.hpp"
-#include "suf/grouping/halves.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
+#include "suf/grouping/halves.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::cpu {

@@ -12,9 +12,9 @@
 namespace suf::fss {
 namespace {
 
+using internal::CacheLine;
 using internal::DpfKernels;
 using internal::DpfTile;
-using internal::CacheLine;
 using internal::Scratch;
 
 const DpfKernels& Kernels(Isa v) {
@@ -35,8 +35,8 @@ void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_
 
 // Expands the full domains of a few keys at a time into `where(number of the first)`. Then it calls `f(number, keys)`.
 template <class W, class F>
-void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Isa v,
-               W where, F f) {
+void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Isa v, W where,
+               F f) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
   Scratch<CacheLine> scratch(internal::FullScratch(ctx.n) / 64);

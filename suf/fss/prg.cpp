@@ -45,8 +45,7 @@ Prg::PrgSection::~PrgSection() { Wipe(keys_.round_keys.data(), keys_.round_keys.
 void Prg::PrgSection::Fill(uint64_t byte_offset, std::span<uint8_t> out) const {
   SUF_CHECK(byte_offset % 16 == 0 && byte_offset <= kSectionBytes && out.size() <= kSectionBytes - byte_offset);
   if (out.empty()) return;
-  AesOf(variant_).ctr(keys_.round_keys.data(), keys_.nonce.data(), uint32_t(byte_offset / 16), out.data(),
-                        out.size());
+  AesOf(variant_).ctr(keys_.round_keys.data(), keys_.nonce.data(), uint32_t(byte_offset / 16), out.data(), out.size());
 }
 
 }  // namespace suf::fss

@@ -84,8 +84,7 @@ void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b,
   TablesOf(v).above(w, BytesOf(t), x, b.data(), b.size(), n, out);
 }
 
-void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
-           Isa v) {
+void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out, Isa v) {
   CheckWidth(w);
   SUF_CHECK(bits >= 1 && bits <= 64);
   const size_t size = size_t{1} << w, words = (size + 63) / 64;

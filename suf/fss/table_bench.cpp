@@ -103,8 +103,7 @@ int main(int argc, char** argv) {
     Report("cmp", t, v, [&](Isa u) { Cmp(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
     Report("point", t, v, [&](Isa u) { Point(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
     Report("hot", t, v, [&](Isa u) { Hot(w, t.a.data(), Tables::kCount, hot.data(), u); });
-    Report("rotate", t, v,
-           [&](Isa u) { Rotate(w, t.t.data(), t.a.data(), 1 << w, Tables::kCount, turned.data(), u); });
+    Report("rotate", t, v, [&](Isa u) { Rotate(w, t.t.data(), t.a.data(), 1 << w, Tables::kCount, turned.data(), u); });
   }
   for (int w : {4, 6, 7, 8, 9}) {
     const Tables t(w);

@@ -55,8 +55,8 @@ Suf Random(Rng& rng, int n) {
   }
   for (uint64_t i = rng() % 4; i > 0; --i) f.formulas.push_back(RandomFormula(rng, n, 4));
   for (int i = 0; i < f.outputs; ++i)
-    f.channels.push_back(
-        {rng() % 2 ? OutputChannel::kSigned : OutputChannel::kUnsigned, int(1 + rng() % uint64_t(f.ring)), i, Str("y", i)});
+    f.channels.push_back({rng() % 2 ? OutputChannel::kSigned : OutputChannel::kUnsigned,
+                          int(1 + rng() % uint64_t(f.ring)), i, Str("y", i)});
   for (size_t i = 0; i < f.formulas.size(); ++i) f.channels.push_back({OutputChannel::kBit, 1, int(i), Str("b", i)});
   std::shuffle(f.channels.begin(), f.channels.end(), rng);
   Verify(f);
@@ -121,9 +121,9 @@ TEST(Evaluator, RefusesWhatIsNotThere) {
 // Words of 64 bits keep every bit.
 TEST(Unpack, KeepsWholeWords) {
   const std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 64, 0, "u"},
-                               {OutputChannel::kSigned, 64, 0, "s"},
-                               {OutputChannel::kSigned, 3, 0, "t"},
-                               {OutputChannel::kBit, 1, 0, "b"}};
+                                     {OutputChannel::kSigned, 64, 0, "s"},
+                                     {OutputChannel::kSigned, 3, 0, "t"},
+                                     {OutputChannel::kBit, 1, 0, "b"}};
   const std::vector<uint64_t> words{~uint64_t{0} - 1, uint64_t{1} << 63, 0b1101};
   const std::vector<int64_t> out = Unpack(c, words);
   EXPECT_EQ(uint64_t(out[0]), ~uint64_t{0} - 1);

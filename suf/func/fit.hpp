@@ -46,7 +46,8 @@ enum class Measure { kNone, kError };
 FitResult<std::vector<Octave>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 // Fits as FitOctaves, by pieces that do not exceed a falling function. Each has the value at its right end, rounded
 // down.
-FitResult<std::vector<Octave>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
+FitResult<std::vector<Octave>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span,
+                                               Measure m = Measure::kError);
 
 // Returns round(f(i) 2^scale) for i in [0, 2^n).
 FitResult<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);

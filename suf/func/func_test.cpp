@@ -76,10 +76,10 @@ TEST(Suf, WideDomains) {
 
 TEST(Suf, FirstFitLayout) {
   std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 40, 0, "a"},
-                         {OutputChannel::kUnsigned, 30, 0, "b"},
-                         {OutputChannel::kUnsigned, 24, 0, "c"},
-                         {OutputChannel::kUnsigned, 34, 0, "d"},
-                         {OutputChannel::kBit, 1, 0, "e"}};
+                               {OutputChannel::kUnsigned, 30, 0, "b"},
+                               {OutputChannel::kUnsigned, 24, 0, "c"},
+                               {OutputChannel::kUnsigned, 34, 0, "d"},
+                               {OutputChannel::kBit, 1, 0, "e"}};
   std::vector<ChannelSlot> s = Layout(c);
   int want[][2] = {{0, 0}, {1, 0}, {0, 40}, {1, 30}, {2, 0}};
   for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;

@@ -12,12 +12,12 @@ namespace suf::func {
 
 namespace {
 
+using internal::FitShape;
 using internal::kMostFitted;
 using internal::Local;
 using internal::OutOfReach;
 using internal::Pieces;
 using internal::Round;
-using internal::FitShape;
 using internal::TargetFunction;
 using internal::WantRoom;
 using internal::WithSlope;
@@ -61,7 +61,8 @@ void AddTail(const FitRequest& q, const FitShape& s, const Tail& tail, int64_t f
 }
 
 // Joins pieces and tails in the order of the domain.
-FitResult<Function> ToFunction(const FitRequest& q, const TargetFunction& f, const FitShape& s, std::vector<Local> pieces) {
+FitResult<Function> ToFunction(const FitRequest& q, const TargetFunction& f, const FitShape& s,
+                               std::vector<Local> pieces) {
   FitResult<Function> out;
   out.scale = q.result.scale + s.slope;
   if (q.below) AddTail(q, s, *q.below, f.lo(), f.first(), &out.error, &pieces);

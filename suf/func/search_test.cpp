@@ -430,7 +430,8 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a result of 16 bits");
   refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
           "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
-  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.degree = 1; }, input,
+          "a bipartite fit of f has a domain");
   refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
   refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
 }

@@ -131,7 +131,7 @@ class Evaluator {
   U128 end_;
   std::optional<int> uniform_;
   std::vector<uint64_t> begin_, coefficients_;  // (pieces), (pieces, outputs, width)
-  std::vector<FormulaStep> steps_;                     // steps of all formulas
+  std::vector<FormulaStep> steps_;              // steps of all formulas
   std::vector<uint32_t> formula_{0};            // (formulas + 1): begin of each in steps_
   std::vector<FormulaOutput> channels_;
 };

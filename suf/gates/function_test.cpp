@@ -21,7 +21,8 @@ TEST(Function, ExhaustiveGelu) {
       for (int ring : {20, 32, 33, 64}) {
         auto fit = func::FitLines(Gelu, 2, 5, 4, 4);  // x of 7 bits at scale 4: [-4, 4)
         const int k = 7 + shift;
-        FunctionGate gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift), ring};
+        FunctionGate gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift),
+                          ring};
         Rig g;
         Ints z = Range(-(1 << (k - 1)), 1 << (k - 1), 4);
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << shift << " " << ring;

@@ -56,7 +56,7 @@ OwedWord Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
 // Returns max(x, y) = y + max(x - y, 0) in Z_{2^ring}, of wires of k + 1 bits with numbers of k bits. Without a wire y,
 // it is the public `number`.
 static OwedWord Larger(Trace& t, const Wire<kPub>& x, const std::optional<Wire<kPub>>& y, int64_t number, int ring,
-                    const Relu& gate) {
+                       const Relu& gate) {
   Pub hat = y ? x.hat - y->hat : x.hat - number;
   pfss::Sec r = y ? x.r - y->r : x.r;
   OwedWord over = gate.Build(t, Wire<kPub>{hat, r});

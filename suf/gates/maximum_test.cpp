@@ -79,7 +79,8 @@ TEST(Maximum, LongRows) {
 Maximum Tournament(int64_t floor, compiler::StepSource steps = compiler::StepSource::kParity, bool causal = false) {
   return {floor, 1, causal, Maximum::MaximumForm::kTournament, steps};
 }
-constexpr compiler::StepSource kSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits, compiler::StepSource::kBlocks};
+constexpr compiler::StepSource kSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
+                                           compiler::StepSource::kBlocks};
 
 // Every row of 3 numbers of 3 bits, with every floor, against the Spec of the histogram.
 TEST(Tournament, Exhaustive) {

@@ -15,7 +15,7 @@
 namespace suf::gates {
 
 inline constexpr compiler::StepSource kAllSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
-                                                compiler::StepSource::kBlocks};
+                                                     compiler::StepSource::kBlocks};
 inline constexpr Stages kAllStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
 // A trace and its run.

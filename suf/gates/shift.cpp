@@ -146,7 +146,8 @@ ShiftForm AutoTrunc::Pick(int k) const {
     Fail(Cause::kRefused, "numbers from ", range.low, " to ", range.high, " and half of 2^", shift,
          " do not fit a ring of ", k, " bits; widen the ring");
   const bool hard = range.proof == Proof::kHard;
-  const bool gap = most<half, slack = k> kTop && most < whole - (whole >> kTop);
+  const bool gap = most < half;
+  const bool slack = k > kTop && most < whole - (whole >> kTop);
   if (hard && range.low >= 0 && Wide{range.high} + step < half) return ShiftForm::kUnsigned;
   if (hard && gap) return ShiftForm::kGap;
   if (hard ? slack : gap && k > kTop) return ShiftForm::kSlack;

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #if SUF_CUDA
-#include "suf/gpu/cuda/backend.hpp"
 #include "suf/exec/cuda/device.hpp"
+#include "suf/gpu/cuda/backend.hpp"
 #endif
 
 namespace suf::gpu {

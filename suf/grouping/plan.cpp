@@ -388,11 +388,11 @@ class Planner {
   GroupPlan plan_;
   std::vector<char> planar_, used_, ends_;
   std::vector<int> copies_;
-  std::map<size_t, Open> open_;  // groups that may still grow, by rows
-  std::map<int, size_t> where_;  // node -> its open group; a drawn node may be in many
-  int64_t out_ = 0;              // bytes emitted since all groups were closed
-  std::map<int, IndexMap> views_;     // maps of the folded nodes
-  std::set<int> stored_;         // lazy nodes that are stored as tensors
+  std::map<size_t, Open> open_;    // groups that may still grow, by rows
+  std::map<int, size_t> where_;    // node -> its open group; a drawn node may be in many
+  int64_t out_ = 0;                // bytes emitted since all groups were closed
+  std::map<int, IndexMap> views_;  // maps of the folded nodes
+  std::set<int> stored_;           // lazy nodes that are stored as tensors
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Operand {
   int member = -1;  // kMember
   int plane = 0;    // kMember: the first plane that is read
   int planes = 1;   // of the operand
-  IndexMap map;          // kMemory: planes x rows elements, all rows of a plane before the next plane
+  IndexMap map;     // kMemory: planes x rows elements, all rows of a plane before the next plane
 };
 
 // A node in a group. A sum adds up the planes of its operand, in the group or by a map of memory. In a group all rows

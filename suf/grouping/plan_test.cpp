@@ -8,14 +8,14 @@ namespace {
 using namespace pfss;  // NOLINT
 
 constexpr GroupLimits kWide{.members = 1000,
-                       .bytes = int64_t{1} << 40,
-                       .planes = 64,
-                       .plane_rows = 1,
-                       .tail = 64,
-                       .head = 4,
-                       .table = 1000,
-                       .drawn = 64,
-                       .run = 0};
+                            .bytes = int64_t{1} << 40,
+                            .planes = 64,
+                            .plane_rows = 1,
+                            .tail = 64,
+                            .head = 4,
+                            .table = 1000,
+                            .drawn = 64,
+                            .run = 0};
 
 GroupPlan PlanOf(const Schedule& s, Role role, const GroupLimits& limits = kWide) {
   return PlanOf(s, role, Programs(s, role), limits);

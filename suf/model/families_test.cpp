@@ -84,9 +84,11 @@ std::set<std::string> Left(const Graph& g) {
   add("two maps", None<nn::Scores>(g, [](const GraphNode& n, const nn::Scores&) { return n.in.size() == 2; }));
   add("wide factor",
       None<nn::Scores>(g, [](const GraphNode& n, const nn::Scores&) { return !n.in[0]->As<nn::Rescale>(); }) &&
-          None<nn::WeightedSum>(g, [](const GraphNode& n, const nn::WeightedSum&) { return !n.in[1]->As<nn::Rescale>(); }) &&
-          None<nn::WireProduct>(
-              g, [](const GraphNode& n, const nn::WireProduct&) { return n.in[0]->As<nn::LinearMap>() || n.in[1]->As<nn::LinearMap>(); }));
+          None<nn::WeightedSum>(
+              g, [](const GraphNode& n, const nn::WeightedSum&) { return !n.in[1]->As<nn::Rescale>(); }) &&
+          None<nn::WireProduct>(g, [](const GraphNode& n, const nn::WireProduct&) {
+            return n.in[0]->As<nn::LinearMap>() || n.in[1]->As<nn::LinearMap>();
+          }));
   add("narrow stream", None<nn::Add>(g, [](const GraphNode& n, const nn::Add&) {
         return n.in[0]->As<nn::Lookup>() || n.in[1]->As<nn::Lookup>();
       }));

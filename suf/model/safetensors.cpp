@@ -37,7 +37,8 @@ uint64_t Natural(const std::filesystem::path& file, const std::string& name, con
 }
 
 // Returns one tensor of the header, with its fields checked against each other and against `size` bytes of data.
-Safetensors::TensorEntry Entry(const std::filesystem::path& file, const std::string& name, const json& v, uint64_t size) {
+Safetensors::TensorEntry Entry(const std::filesystem::path& file, const std::string& name, const json& v,
+                               uint64_t size) {
   if (!v.is_object() || v.size() != 3 || !v.contains("dtype") || !v.contains("shape") || !v.contains("data_offsets")) {
     Bad(file, "tensor ", name, " must have dtype, shape and data_offsets and nothing else");
   }

@@ -77,7 +77,8 @@ nn::Plan MiniLm() {
     w.row_sum = 27, w.product = 41, w.recip = Constant({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
   });
   p.Set<nn::Rescale>("attention/o", 61, 42, [](auto&) {});
-  p.Set<nn::LinearMap>("z_proj", 61, 54, [](nn::LinearMap& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
+  p.Set<nn::LinearMap>("z_proj", 61, 54,
+                       [](nn::LinearMap& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
   p.Norm("norm1/normalised", 35, 61, 44, 32, Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}), 27, 10);
   p.Set<nn::LinearMap>("z_ffn1", 28, 24, [](nn::LinearMap& m) { m.full = 14; });
   p.Set<nn::Activation>("gelu/gelu", 35, 16, [](nn::Activation& a) {

@@ -111,8 +111,8 @@ inline nn::Plan FarPlan(const LoadedModel& m, int max_tokens) {
 // Calls set(party, name, words) for every input of a trace of these ids. P0 has the weights, P1 has W - B under a fresh
 // B, and the dealer (party 2) has B. P1 also has "tokens".
 template <class F>
-void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::vector<int32_t>& ids, std::mt19937_64& rng,
-               F set) {
+void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::vector<int32_t>& ids,
+               std::mt19937_64& rng, F set) {
   auto own = [&](const std::string& name, const nn::Tensor& t) { set(0, name, t.Words()); };
   nn::ModelInputs(plan, q, own);
   nn::LengthInputs(plan, q, int(ids.size()), own);

@@ -301,8 +301,8 @@ class QueueChannel final : public Channel {
   struct Shared {
     std::mutex m;
     std::condition_variable changed;
-    std::deque<ReceivedFrame> queue[2];        // queue[i] leads to end i
-    std::atomic<size_t> waiting[2]{};  // frames in each queue, for polling
+    std::deque<ReceivedFrame> queue[2];  // queue[i] leads to end i
+    std::atomic<size_t> waiting[2]{};    // frames in each queue, for polling
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
       std::lock_guard lock(m);

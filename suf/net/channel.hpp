@@ -216,7 +216,9 @@ class Channel {
   // discarded.
   virtual void Linger() noexcept {}
   // Whether this frame, the first one not yet received, means for PeerGone that the peer is gone.
-  static bool GoneBy(const ReceivedFrame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
+  static bool GoneBy(const ReceivedFrame& f, size_t due) {
+    return f.kind == kRefuse || due == 0 || f.payload.size() > due;
+  }
   // Protected operations of another channel, for a channel that wraps it.
   struct Under {
     Channel& ch;

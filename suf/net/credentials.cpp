@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "suf/base/own.hpp"
-#include "suf/net/tls_link.hpp"
 #include "suf/net/internal/x509.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 

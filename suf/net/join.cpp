@@ -68,7 +68,9 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
     return std::count_if(seats.begin(), seats.end(), [](const JoinSeat& s) { return !s.side.pipe; });
   };
   // a peer that was promised all its seats continues on the first connection before we have the last pipe
-  const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const JoinSeat& s) { return s.taken; }); };
+  const auto promised = [&] {
+    return std::all_of(seats.begin(), seats.end(), [](const JoinSeat& s) { return s.taken; });
+  };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
     l.unlock();
@@ -97,8 +99,8 @@ size_t Lobby::missing() const {
   std::lock_guard l(m_);
   size_t sum = 0;
   for (const auto& [name, waiting] : waiting_)
-    sum +=
-        size_t(std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const JoinSeat& s) { return !s.side.pipe; }));
+    sum += size_t(
+        std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const JoinSeat& s) { return !s.side.pipe; }));
   return sum;
 }
 

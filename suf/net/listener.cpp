@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "suf/base/foreign.hpp"
-#include "suf/net/internal/asio.hpp"
 #include "suf/net/descriptors.hpp"
-#include "suf/net/join.hpp"
+#include "suf/net/internal/asio.hpp"
 #include "suf/net/internal/secured.hpp"
+#include "suf/net/join.hpp"
 #include "suf/net/tls.hpp"
 
 namespace suf::net {

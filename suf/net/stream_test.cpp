@@ -8,9 +8,9 @@
 #include <future>
 
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/internal/testing.hpp"
+#include "suf/net/join.hpp"
 
 namespace suf::net {
 namespace {

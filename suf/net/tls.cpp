@@ -6,12 +6,12 @@
 #include <cctype>
 #include <future>
 
-#include "suf/net/internal/asio.hpp"
 #include "suf/net/descriptors.hpp"
-#include "suf/net/join.hpp"
+#include "suf/net/internal/asio.hpp"
 #include "suf/net/internal/secured.hpp"
-#include "suf/net/tls_channel.hpp"
 #include "suf/net/internal/x509.hpp"
+#include "suf/net/join.hpp"
+#include "suf/net/tls_channel.hpp"
 
 namespace suf::net {
 namespace {

@@ -92,7 +92,7 @@ class TlsChannel final : public Channel {
   // target_.
   bool have_header_ = false;
   PostedFrame* target_ = nullptr;  // the posted frame that is arriving
-  bool spread_ = false;       // it goes over all streams; without a target none of it is read
+  bool spread_ = false;            // it goes over all streams; without a target none of it is read
   ReceivedFrame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;

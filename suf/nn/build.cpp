@@ -64,7 +64,7 @@ bool Lies(const AnyWire& w, OperandForm form, int ring, const Shape& shape) {
   const bool both = std::holds_alternative<SharedWire<kPub>>(w);
   const bool serves = form == OperandForm::kOpen  ? both || std::holds_alternative<Wire<kPub>>(w)
                       : form == OperandForm::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
-                                           : both;
+                                                  : both;
   return serves && RingBits(w) == ring && ShapeOf(w) == shape;
 }
 
@@ -173,7 +173,8 @@ class Builder {
   // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
     const int64_t rows = op.one_row ? 1 : e.rows;
-    if (op.Gives() == RowLayout::kPairs || (op.Gives() == RowLayout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
+    if (op.Gives() == RowLayout::kPairs || (op.Gives() == RowLayout::kPacked && !e.Packed(true)))
+      return {op.dim, rows, n_};
     if (op.Gives() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
     if (op.heads) return {op.heads, rows, op.dim / op.heads};
     return {rows, op.dim};

@@ -306,7 +306,8 @@ void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool&
   const Options defaults;
   for (const Class& c : plan.classes) {
     for (auto& n : plan.graph.nodes())
-      for (const WeightSlot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
+      for (const WeightSlot& s : c.ops[size_t(n->index)]->Slots())
+        measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
     Class own = c;  // widths of Bound may point into its operators
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {

@@ -60,7 +60,8 @@ void ResidualIntoMap(Graph& g) {
     const int at = n->in[0]->As<Norm>() ? 0 : 1;
     GraphNode *x = n->in[size_t(at)], *m = n->in[size_t(1 - at)];
     if (!x->As<Norm>() || !m->As<LinearMap>() || g.Readers(m).size() != 1) continue;
-    m->As<LinearMap>()->terms.push_back({n->As<Add>()->centred[at] ? LinearMap::kCentred : LinearMap::kOne, int(m->in.size()), {}});
+    m->As<LinearMap>()->terms.push_back(
+        {n->As<Add>()->centred[at] ? LinearMap::kCentred : LinearMap::kOne, int(m->in.size()), {}});
     m->in.push_back(x);
     g.Replace(n, m), g.Remove(n);
   }
@@ -118,7 +119,8 @@ void GammaIntoReaders(Graph& g) {
 }
 
 void BiasThroughAttention(Graph& g) {
-  for (GraphNode* n : Of<WeightedSum>(g)) {  // a row of the softmax sums to 1, so the value bias moves behind the output map
+  for (GraphNode* n :
+       Of<WeightedSum>(g)) {  // a row of the softmax sums to 1, so the value bias moves behind the output map
     const WeightedSum& sum = *n->As<WeightedSum>();
     LinearMap* v = n->in[1]->As<LinearMap>();
     std::vector<GraphNode*> readers = g.Readers(n);
@@ -193,7 +195,8 @@ void InsertRescales(Graph& g) {
       bool norm_behind = true;
       for (GraphNode* r : readers)
         for (GraphNode* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);
-      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended"), "o", [](GraphNode*) { return true; });
+      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended"), "o",
+             [](GraphNode*) { return true; });
     } else if (x->As<Lookup>() && any(adds)) {
       insert(x, Make(Rescale::kExtend, ""), "stream", [](GraphNode*) { return true; });
     }

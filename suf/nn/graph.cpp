@@ -41,7 +41,8 @@ GraphNode* Graph::After(const GraphNode* at, OperatorPtr op, std::vector<GraphNo
   auto it = std::find_if(nodes_.begin(), nodes_.end(), [&](auto& n) { return n.get() == at; });
   SUF_CHECK(it != nodes_.end());
   return nodes_
-      .insert(it + 1, std::unique_ptr<GraphNode>(new GraphNode{std::move(op), std::move(in), at->scope, std::move(label), 0}))
+      .insert(it + 1,
+              std::unique_ptr<GraphNode>(new GraphNode{std::move(op), std::move(in), at->scope, std::move(label), 0}))
       ->get();
 }
 

@@ -17,8 +17,8 @@ Makers MakersOf() {
 }
 
 Makers& Known() {
-  static Makers all =
-      MakersOf<Lookup, nn::LinearMap, Norm, Rescale, Scores, Softmax, WeightedSum, Activation, WireProduct, Add, PoolRows, RevealResult>();
+  static Makers all = MakersOf<Lookup, nn::LinearMap, Norm, Rescale, Scores, Softmax, WeightedSum, Activation,
+                               WireProduct, Add, PoolRows, RevealResult>();
   return all;
 }
 
@@ -113,7 +113,9 @@ Private Emission::Masked(const WeightSlot& s, const Shape& shape) const {
   return {w, masked, b};
 }
 
-pfss::Own<0> Emission::Plain(const WeightSlot& s, const Shape& shape) const { return t.input<kP0>("W." + NameOf(s), shape); }
+pfss::Own<0> Emission::Plain(const WeightSlot& s, const Shape& shape) const {
+  return t.input<kP0>("W." + NameOf(s), shape);
+}
 
 AnyWire Emission::Open(const compiler::OwedWord& y) const {
   if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};

@@ -154,7 +154,8 @@ void Keep(const std::vector<Head>& heads, const GraphNode& softmax, int64_t d, C
   op.by = Softmax::kShift;  // calibration sees the row sums of this form
   const double unit = std::sqrt(double(op.head_dim));
   const int64_t count = int64_t(heads.size());
-  Checkpoint::CheckpointTensor w{{d, count}, std::vector<float>(size_t(d * count))}, b{{count}, std::vector<float>(size_t(count))};
+  Checkpoint::CheckpointTensor w{{d, count}, std::vector<float>(size_t(d * count))},
+      b{{count}, std::vector<float>(size_t(count))};
   op.own.assign(size_t(kOwn * count), 0);
   for (int64_t h = 0; h < count; ++h) {
     const Head& head = heads[size_t(h)];

@@ -35,8 +35,8 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
   Ints y;
   std::visit(
       [&](const auto& map) {
-        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::PackedOperand<uint32_t>>, uint32_t,
-                                     uint64_t>;
+        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::PackedOperand<uint32_t>>,
+                                     uint32_t, uint64_t>;
         const size_t in = map.depth(), out = map.columns(), n = x.size() / in;
         std::vector<T> a(x.begin(), x.end()), c(n * out);
         ring::Multiply(a.data(), in, n, map, c.data(), out, false, pool);

@@ -36,8 +36,8 @@ class Draws {
 inline constexpr int64_t kWidth = 16, kHidden = 32, kWords = 8, kPositions = 16;
 inline constexpr int kHeads = 2;
 
-inline GraphNode* FullMap(Graph& g, GraphNode* x, const std::string& name, int64_t in, int64_t out, bool bias, const char* key,
-                     const char* label) {
+inline GraphNode* FullMap(Graph& g, GraphNode* x, const std::string& name, int64_t in, int64_t out, bool bias,
+                          const char* key, const char* label) {
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, g.Tensor(name, {in, out}, Leaf::kProjection)}}, m.key = key;
   if (bias) m.bias = g.Tensor(name + ".bias", {out}, Leaf::kBias);
@@ -51,7 +51,8 @@ inline GraphNode* NormOf(Graph& g, GraphNode* x, const std::string& name, bool c
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline GraphNode* Attend(Graph& g, GraphNode* q, GraphNode* k, GraphNode* v, int serving, bool causal, Expr relative = {}) {
+inline GraphNode* Attend(Graph& g, GraphNode* q, GraphNode* k, GraphNode* v, int serving, bool causal,
+                         Expr relative = {}) {
   Scores s;
   s.heads = kHeads, s.serving = serving, s.head_dim = kWidth / kHeads, s.causal = causal,
   s.relative = std::move(relative);

@@ -102,7 +102,8 @@ std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
 }
 
 void ModelInputs(const Plan& plan, const QuantisedWeights& q, const SetInput& set) {
-  ForWeights(plan, Fixes, [&](const GraphNode&, const WeightSlot&, const std::string& name) { set("W." + name, q.at(name)); });
+  ForWeights(plan, Fixes,
+             [&](const GraphNode&, const WeightSlot&, const std::string& name) { set("W." + name, q.at(name)); });
 }
 
 void LengthInputs(const Plan& plan, const QuantisedWeights& q, int n, const SetInput& set) {

@@ -47,7 +47,8 @@ namespace {
 }  // namespace
 
 void Kernels::DpfGen(const KeyBatch&, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
-void Kernels::DpfWindow(const KeyBatch&, int, const uint8_t*, const uint8_t*, int, const uint64_t*, int, uint64_t*) const {
+void Kernels::DpfWindow(const KeyBatch&, int, const uint8_t*, const uint8_t*, int, const uint64_t*, int,
+                        uint64_t*) const {
   Lacking();
 }
 void Kernels::DpfParity(const KeyBatch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {

@@ -205,8 +205,8 @@ class Kernels {
   virtual void DpfWindow(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level,
                          const uint64_t* lo, int m, uint64_t* out) const;
   // Writes a string of m bits for each key. Bit j of key i is the party's XOR share of 1[x < alpha] at x[i m + j].
-  virtual void DpfParity(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
-                         uint64_t* out) const;
+  virtual void DpfParity(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+                         int m, uint64_t* out) const;
   // Writes for each key one word, the party's XOR share of table[(x - alpha) mod 2^n]. The table has 2^n words and
   // serves all keys; n <= 16. Bits above the node's ring are ignored.
   virtual void DpfDense(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,

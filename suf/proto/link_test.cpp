@@ -46,7 +46,8 @@ TEST(Link, BothSidesEndWithOneAnswer) {
 }
 
 TEST(Link, FiguresBeyondTheLimitsAreRefused) {
-  for (const Network said : {Network{0, 1000}, Network{kLongestTrip + 1, 1000}, Network{5, 999}, Network{5, kHighestRate + 1}}) {
+  for (const Network said :
+       {Network{0, 1000}, Network{kLongestTrip + 1, 1000}, Network{5, 999}, Network{5, kHighestRate + 1}}) {
     auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
     std::thread t([&, ch = std::move(a)] {
       const Bytes zeros(kLargeProbe);
@@ -87,7 +88,7 @@ void Lie(net::Channel& ch, Network said) {
 TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
   for (int liar : {0, 1})
     for (const Network lie : {Network{1, kHighestRate}, Network{kLongestTrip, kHighestRate}, Network{1, kLowestRate},
-                           Network{kLongestTrip, kLowestRate}}) {
+                              Network{kLongestTrip, kLowestRate}}) {
       auto pair = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
       net::Channel &lies = *(liar ? pair.second : pair.first), &honest = *(liar ? pair.first : pair.second);
       std::thread t([&] { Lie(lies, lie); });

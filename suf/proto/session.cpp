@@ -139,8 +139,8 @@ void Burning(net::Channel& ch, const PendingJob& what, store::Store& store, cons
 
 }  // namespace
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, KeyPolicy keys,
-                         uint32_t variants)
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer,
+                         KeyPolicy keys, uint32_t variants)
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))

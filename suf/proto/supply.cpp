@@ -6,7 +6,7 @@ namespace suf::proto {
 namespace {
 
 constexpr net::Millis kPatience{500};  // for the previous session to free its seat
-constexpr net::Millis kPeerPoll{50};       // how often a waiting thread polls its client
+constexpr net::Millis kPeerPoll{50};   // how often a waiting thread polls its client
 
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
@@ -264,7 +264,7 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
 }
 
 FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
-              const std::function<void(uint64_t)>& here, std::stop_token stop) {
+                  const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);

@@ -61,9 +61,9 @@ class BundleDealer {
     net::Channel* channel = nullptr;
     Request request;
     DeliveryState progress = DeliveryState::kWaiting;
-    const DeliverySeat* ready = nullptr;        // the partner's seat, once our client was still there after it came
-    uint64_t work_us = 0;               // microseconds of the generator, without sending
-    std::unique_ptr<store::Sink> sink;  // of the last bundle, which is dealt but may still be on its way
+    const DeliverySeat* ready = nullptr;  // the partner's seat, once our client was still there after it came
+    uint64_t work_us = 0;                 // microseconds of the generator, without sending
+    std::unique_ptr<store::Sink> sink;    // of the last bundle, which is dealt but may still be on its way
   };
   Request ReadRequest(net::Channel& ch, Bytes request);
   void Witness(net::Channel& ch, int party, View told);
@@ -103,7 +103,7 @@ struct FetchResult {
 // Bundles that were complete before a failure stay. `here`, if set, receives the serial of the first bundle when its
 // header has arrived. That bundle may then be claimed while its keys still arrive.
 FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
-              const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
+                  const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
 // party's bundles as used. Throws what Store::Answer throws. One flight each way after the hello: 64 bytes there, 16

@@ -2,18 +2,17 @@
 
 #include <chrono>
 
-#include "suf/reference/clear_executor.hpp"
-#include "suf/reference/fss_kernels.hpp"
-#include "suf/grouping/halves.hpp"
-#include "suf/grouping/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/grouping/halves.hpp"
+#include "suf/grouping/randomness.hpp"
+#include "suf/reference/clear_executor.hpp"
+#include "suf/reference/fss_kernels.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::reference {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
-
 
 namespace {
 
@@ -259,7 +258,7 @@ WordVector ClearExecutor::Tree(const Node& n) {
   auto key = reinterpret_cast<uint8_t*>(out.data());
   auto batch = [&](int64_t program) {
     return KeyBatch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
-                 size_t(Size(gen ? n.shape : Arg(n, 0).shape))};
+                    size_t(Size(gen ? n.shape : Arg(n, 0).shape))};
   };
   // Returns whether a DCF's number is two halves (2, ..).
   auto halves = [&](const Node& number, const KeyBatch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
@@ -297,9 +296,9 @@ WordVector ClearExecutor::Tree(const Node& n) {
     case Op::kDcfGen: {
       const KeyBatch b = dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]);
       const int64_t none[2] = {};
-      const WipedVector<uint64_t> alpha = halves(Arg(n, 0), b)
-                                        ? grouping::HalvesLess(x.data(), x.data() + b.count, b.count, b.n / 2, none)
-                                        : WipedVector<uint64_t>(x.begin(), x.end());
+      const WipedVector<uint64_t> alpha =
+          halves(Arg(n, 0), b) ? grouping::HalvesLess(x.data(), x.data() + b.count, b.count, b.n / 2, none)
+                               : WipedVector<uint64_t>(x.begin(), x.end());
       kernels_.DcfGen(b, alpha.data(), In(n, 1).data(), {bytes(2), bytes(3)}, key);
       return out;
     }
@@ -310,15 +309,14 @@ WordVector ClearExecutor::Tree(const Node& n) {
       const uint64_t* at = In(n, 2).data();
       if (halves(Arg(n, 2), b))
         kernels_.DcfEval(b, party, bytes(0), bytes(1),
-                         grouping::HalvesLess(at, at + b.count, b.count, b.n / 2, thresholds).data(), int(thresholds.size() / 2),
-                         out.data());
+                         grouping::HalvesLess(at, at + b.count, b.count, b.n / 2, thresholds).data(),
+                         int(thresholds.size() / 2), out.data());
       else
         kernels_.DcfEval(b, party, bytes(0), bytes(1), points(5).data(), int(thresholds.size()), out.data());
       return out;
     }
   }
 }
-
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Tables and borrows of clear.
-#include "suf/reference/clear_executor.hpp"
 #include "suf/pfss/poly.hpp"
+#include "suf/reference/clear_executor.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::reference {

@@ -118,8 +118,8 @@ void Myl7Kernels::DcfGen(const pfss::KeyBatch& b, const uint64_t* alpha, const u
     }
 }
 
-void Myl7Kernels::DcfEval(const pfss::KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-                          int m, uint64_t* out) const {
+void Myl7Kernels::DcfEval(const pfss::KeyBatch& b, int party, const uint8_t* root, const uint8_t* key,
+                          const uint64_t* x, int m, uint64_t* out) const {
   const Layout l(b);
   const Prg prg = PrgOf(b);
   Cw cws[65];

@@ -10,9 +10,9 @@
 #include <fss/half_tree_dpf.cuh>
 #include <fss/prg/aes128_mmo_raw.cuh>
 
-#include "suf/reference/myl7_kernels.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/known_answers_test.hpp"
+#include "suf/reference/myl7_kernels.hpp"
 
 namespace suf::reference {
 namespace {
@@ -23,7 +23,8 @@ const Myl7Kernels kKernels;
 
 TEST(Myl7, KnownAnswers) {
   for (KnownAnswer& r : KnownAnswers("suf/reference/testdata/myl7.txt")) {
-    const KeyBatch b{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), 1, int(r.Number("words"))};
+    const KeyBatch b{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), 1,
+                     int(r.Number("words"))};
     const uint64_t alpha = r.Number("alpha"), x = r.Number("x");
     const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("key"), beta = r.Hex("beta"),
                 share[2] = {r.Hex("share0"), r.Hex("share1")};

@@ -2,13 +2,13 @@
 
 #include <chrono>
 
-#include "suf/reference/clear_executor.hpp"
-#include "suf/reference/fss_kernels.hpp"
-#include "suf/grouping/plan.hpp"
-#include "suf/grouping/rows_core.hpp"
-#include "suf/grouping/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/grouping/plan.hpp"
+#include "suf/grouping/randomness.hpp"
+#include "suf/grouping/rows_core.hpp"
+#include "suf/reference/clear_executor.hpp"
+#include "suf/reference/fss_kernels.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::reference {
@@ -41,12 +41,12 @@ class Window {
 // Registers of a row are short for every group. Bits of a string of any length are planes, and a plane may begin within
 // a byte.
 constexpr grouping::GroupLimits kLimits{.members = 1024,
-                                .bytes = int64_t{4} << 20,
-                                .planes = 1 << 16,
-                                .plane_rows = 1,
-                                .table = int64_t{1} << 40,
-                                .drawn = int64_t{1} << 40,
-                                .run = 0};
+                                        .bytes = int64_t{4} << 20,
+                                        .planes = 1 << 16,
+                                        .plane_rows = 1,
+                                        .table = int64_t{1} << 40,
+                                        .drawn = int64_t{1} << 40,
+                                        .run = 0};
 
 // An operand in memory, or one of a wider ring than its use has (a copy or a view). Its elements of the row go to a
 // register, reduced.
@@ -231,8 +231,9 @@ void RowsExecutor::Message(Step& s, size_t rows, size_t at, Io& io) const {
     const uint64_t i = q * rows + at;
     Word* const out = s.out + q * s.words;
     if (n.op == Op::kRand) {
-      grouping::row::Random([&](uint64_t block, uint8_t* to) { s.windows[q](*s.section, planes * rows * bytes, block, to); },
-                  i * bytes, k, out);
+      grouping::row::Random(
+          [&](uint64_t block, uint8_t* to) { s.windows[q](*s.section, planes * rows * bytes, block, to); }, i * bytes,
+          k, out);
     } else if (!s.member->emits) {
       grouping::row::Receive(s.received.data(), i * uint64_t(k), k, out);
     } else {

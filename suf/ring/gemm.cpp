@@ -68,7 +68,7 @@ struct GemmAccess {
   using Panels = std::unique_ptr<uint8_t[], typename PackedOperand<T>::AlignedDeleter>;
   static Panels Room(size_t bytes) { return Panels(Aligned(bytes), {bytes}); }
   static PackedOperand<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
-                          Isa v, exec::Pool* pool) {
+                               Isa v, exec::Pool* pool) {
     SUF_CHECK(bits >= 1 && bits <= int(8 * sizeof(T)));
     const GemmKernel& kernel = KernelFor<T>(v, bits, small);
     const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
@@ -152,8 +152,8 @@ void Multiply(const T* a, size_t lda, size_t M, const PackedOperand<T>& b, T* c,
 }
 
 template <class T>
-void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, MatrixOrder layout, T* c, size_t ldc,
-          bool accumulate, exec::Pool& pool, int bits, Isa v) {
+void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, MatrixOrder layout, T* c,
+          size_t ldc, bool accumulate, exec::Pool& pool, int bits, Isa v) {
   const bool plain = layout == MatrixOrder::kPlain;
   SUF_CHECK(ldb >= (plain ? N : K));
   const GemmKernel& kernel = KernelFor<T>(v, bits, false);
@@ -165,9 +165,9 @@ void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size
   GemmAccess<T>::Multiply(a, lda, M, p, c, ldc, accumulate, pool);
 }
 
-#define SUF_INSTANTIATE(T)                                                                                    \
+#define SUF_INSTANTIATE(T)                                                                                         \
   template class PackedOperand<T>;                                                                                 \
-  template PackedOperand<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Isa);                            \
+  template PackedOperand<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Isa);                                \
   template void Multiply<T>(const T*, size_t, size_t, const PackedOperand<T>&, T*, size_t, bool, exec::Pool&);     \
   template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, MatrixOrder, T*, size_t, bool, \
                         exec::Pool&, int, Isa);

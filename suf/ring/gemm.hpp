@@ -54,7 +54,7 @@ enum class MatrixOrder { kPlain, kTransposed };
 
 // Computes the product with a B that is used once, and packs B on the fly.
 template <class T>
-void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, MatrixOrder layout, T* c, size_t ldc,
-          bool accumulate, exec::Pool& pool, int bits = 8 * sizeof(T), Isa v = Best());
+void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, MatrixOrder layout, T* c,
+          size_t ldc, bool accumulate, exec::Pool& pool, int bits = 8 * sizeof(T), Isa v = Best());
 
 }  // namespace suf::ring

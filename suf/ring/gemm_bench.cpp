@@ -70,8 +70,8 @@ void ReportSmall(size_t n, size_t d, bool scores, int bits, Isa v, exec::Pool& p
   std::vector<T> a(n * K, 3), b(n * d, 5), c(n * N);
   const double macs = double(n) * double(K) * double(N);
   auto product = [&] {
-    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? MatrixOrder::kTransposed : MatrixOrder::kPlain, c.data(), N, false, pool,
-         bits, v);
+    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? MatrixOrder::kTransposed : MatrixOrder::kPlain, c.data(), N, false,
+         pool, bits, v);
   };
   product();
   bench::Verify(c[n] == T((15 * K) & Mask(bits)), "a product");

@@ -64,7 +64,8 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
       ASSERT_EQ(got, want) << Name(v) << " " << prepared.kernel() << " " << M << "x" << K << "x" << N << " bits "
                            << bits;
       got = p.c;
-      Gemm(M, N, K, p.a.data(), p.lda, p.b.data(), p.ldb, MatrixOrder::kPlain, got.data(), p.ldc, accumulate, pool, bits, v);
+      Gemm(M, N, K, p.a.data(), p.lda, p.b.data(), p.ldb, MatrixOrder::kPlain, got.data(), p.ldc, accumulate, pool,
+           bits, v);
       ASSERT_EQ(got, want) << Name(v) << " on the fly";
       got = q.c;
       Gemm(M, N, K, q.a.data(), q.lda, q.b.data(), q.ldb, MatrixOrder::kTransposed, got.data(), q.ldc, accumulate, pool,

@@ -32,7 +32,7 @@ void Unpack(const uint8_t* in, size_t n, int k, T* x, Isa v) {
   Pick(kTable, v)(in, n, k, x);
 }
 
-#define SUF_INSTANTIATE(T)                                         \
+#define SUF_INSTANTIATE(T)                                     \
   template void Pack<T>(const T*, size_t, int, uint8_t*, Isa); \
   template void Unpack<T>(const uint8_t*, size_t, int, T*, Isa);
 SUF_INSTANTIATE(uint8_t)

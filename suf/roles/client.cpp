@@ -95,7 +95,8 @@ struct Client::Session::State {
   }
 
   // Runs one job. Nothing here depends on the result, and the time until the next frame is the same for every result.
-  JobResult One(size_t index, JobRequest ask, const store::Job& job, std::shared_ptr<const CompiledJob> work, Due& due) {
+  JobResult One(size_t index, JobRequest ask, const store::Job& job, std::shared_ptr<const CompiledJob> work,
+                Due& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };

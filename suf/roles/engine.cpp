@@ -30,7 +30,8 @@ std::shared_ptr<const CompiledJob> Engine::At(int n, int variant) {
          "); make a new plan");
   if (due.learned[0]) work->steering = pfss::Steering(work->trace, 0);
   work->task.trace = work->trace.digest(), work->task.window = run::WindowOf(*work->schedule);
-  for (int p : {0, 1}) work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
+  for (int p : {0, 1})
+    work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[{variant, n}] = work;
   return work;

@@ -32,20 +32,20 @@ struct Estimate {
   double Online(const compiler::Prices& prices) const;
 
   int tokens;
-  int tiles;                     // tiles in which the text runs: 1, or 2 in antiphase
-  Hash plan, trace;              // digests
-  int flights;                   // one-way flights, from P1's first online frame to P0's last
-  int frames[2];                 // online frames of P0 and P1
-  int64_t key_bytes[2];          // bytes of a bundle's body, of P0 and P1
-  int64_t disk[2];               // bytes of a bundle's file, of P0 and P1
-  int64_t window;                // bytes of keys that a party holds ahead of its run at least (run::WindowOf)
-  int64_t sent[2];               // bytes of online payload that P0 and P1 send
-  int64_t offline;               // bytes of payload that P1 sends before it needs the text
-  int64_t setup;                 // bytes of masked weights, once per model and data owner
+  int tiles;                          // tiles in which the text runs: 1, or 2 in antiphase
+  Hash plan, trace;                   // digests
+  int flights;                        // one-way flights, from P1's first online frame to P0's last
+  int frames[2];                      // online frames of P0 and P1
+  int64_t key_bytes[2];               // bytes of a bundle's body, of P0 and P1
+  int64_t disk[2];                    // bytes of a bundle's file, of P0 and P1
+  int64_t window;                     // bytes of keys that a party holds ahead of its run at least (run::WindowOf)
+  int64_t sent[2];                    // bytes of online payload that P0 and P1 send
+  int64_t offline;                    // bytes of payload that P1 sends before it needs the text
+  int64_t setup;                      // bytes of masked weights, once per model and data owner
   std::array<MemoryNeeds, 3> memory;  // by Role
-  int hard = 0, calibrated = 0;  // number of certificates
-  pfss::Cost cost;               // by operator
-  compiler::Bill bill;           // amounts that prices apply to
+  int hard = 0, calibrated = 0;       // number of certificates
+  pfss::Cost cost;                    // by operator
+  compiler::Bill bill;                // amounts that prices apply to
 };
 
 }  // namespace suf::roles

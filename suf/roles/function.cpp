@@ -56,8 +56,9 @@ ServerPart PartOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
   ServerPart part;
   part.brings = uint32_t(words.size());
   if (Brings(plan, 0))
-    part.inputs = [name = gates::InputOf(plan.from), data = std::make_shared<const WipedVector<uint64_t>>(std::move(words))](
-                      const nn::QuantisedWeights&, run::Inputs& inputs) { inputs.Set(name, run::Inputs::AnyArray(data)); };
+    part.inputs =
+        [name = gates::InputOf(plan.from), data = std::make_shared<const WipedVector<uint64_t>>(std::move(words))](
+            const nn::QuantisedWeights&, run::Inputs& inputs) { inputs.Set(name, run::Inputs::AnyArray(data)); };
   if (Learns(plan, 0)) part.learned = std::move(learned);
   return part;
 }

@@ -9,12 +9,12 @@
 #include <future>
 #include <random>
 
-#include "suf/reference/clear.hpp"
-#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/links_test.hpp"
 #include "suf/store/told_test.hpp"

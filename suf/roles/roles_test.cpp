@@ -6,12 +6,12 @@
 #include <cmath>
 #include <fstream>
 
-#include "suf/reference/clear.hpp"
-#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
 #include "suf/nn/join_test.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/estimate.hpp"

@@ -13,7 +13,7 @@ namespace suf::roles {
 // P0's own data, and the callback for its results.
 struct ServerPart {
   nn::QuantisedWeights weights = {};  // the weights of Engine::masked
-  uint32_t brings = 0;         // see DataSession::brought
+  uint32_t brings = 0;                // see DataSession::brought
   // Sets P0's own inputs that are the same for every job.
   std::function<void(const nn::QuantisedWeights& weights, run::Inputs&)> inputs = {};
   // Sets P0's own inputs for a job of n tokens or values.

@@ -15,8 +15,8 @@ class Inputs {
  public:
   template <class T>
   using SharedArray = std::shared_ptr<const WipedVector<T>>;
-  using AnyArray =
-      std::variant<SharedArray<int16_t>, SharedArray<int32_t>, SharedArray<int64_t>, SharedArray<uint16_t>, SharedArray<uint32_t>, SharedArray<uint64_t>>;
+  using AnyArray = std::variant<SharedArray<int16_t>, SharedArray<int32_t>, SharedArray<int64_t>, SharedArray<uint16_t>,
+                                SharedArray<uint32_t>, SharedArray<uint64_t>>;
 
   void Set(const std::string& name, AnyArray data);
   template <class T>

@@ -199,7 +199,7 @@ class PartyIo : public pfss::Io {
   const PartyJob& job_;
   const pfss::Schedule& s_;
   const pfss::Trace& t_;
-  std::vector<int> section_;             // section of the body by node; -1: none
+  std::vector<int> section_;                   // section of the body by node; -1: none
   std::vector<const pfss::FrameField*> part_;  // part of a frame by node
   Slots in_, out_;
   std::array<exec::HostBuffer, 2> before_;  // frames before the inference, received and sent

@@ -38,7 +38,9 @@ class Meter {
  public:
   using SteadyClock = std::chrono::steady_clock;
   explicit Meter(const pfss::Trace& t) : t_(t) {}
-  static double Since(SteadyClock::time_point t) { return std::chrono::duration<double>(SteadyClock::now() - t).count(); }
+  static double Since(SteadyClock::time_point t) {
+    return std::chrono::duration<double>(SteadyClock::now() - t).count();
+  }
   // Forgets all booked time.
   void Reset() { spent_.clear(); }
   // Books time of the host that the next call of Took includes.

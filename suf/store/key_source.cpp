@@ -100,7 +100,8 @@ double KeySource::waited() const {
   return waited_;
 }
 
-std::optional<std::pair<KeySource::SystemClock::time_point, KeySource::SystemClock::time_point>> KeySource::came() const {
+std::optional<std::pair<KeySource::SystemClock::time_point, KeySource::SystemClock::time_point>> KeySource::came()
+    const {
   std::lock_guard lock(m_);
   if (!came_) return std::nullopt;
   return std::pair{first_, latest_};

@@ -180,7 +180,8 @@ std::string Store::PathOf(const BundleHeader& h) const {
              "-", j.past, ".bundle");
 }
 
-Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window)
+Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+                                      uint64_t window)
     : store_(s), header_(h), chain_(ChunkKey(h), body) {
   SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);

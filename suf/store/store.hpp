@@ -76,7 +76,7 @@ class Store {
     Store& store_;
     const BundleHeader header_;
     Chain chain_;
-    std::shared_ptr<KeySource> keys_;  // null: to disk
+    std::shared_ptr<KeySource> keys_;               // null: to disk
     std::unique_ptr<ChunkFile> file_;               // null: in memory
     std::array<exec::HostBuffer, kAhead> to_disk_;  // chunks on their way there: number i in i mod kAhead
     std::span<uint8_t> room_;                       // buffer of the next chunk
@@ -87,7 +87,7 @@ class Store {
   // Begins to receive a bundle. `body` is the plan's layout for the header's job, `window` as in KeySource. Throws
   // Cause::kRefused if the serial is spent, already there or too far above the others.
   IncomingBundle Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
-                   uint64_t window = KeySource::kWhole) {
+                         uint64_t window = KeySource::kWhole) {
     return {*this, h, std::move(key), std::move(body), to_disk, window};
   }
 

@@ -58,8 +58,7 @@ int Main(int argc, char** argv) {
     std::printf("%s, %s: %d reports\n", what, on.c_str(), reports);
     std::fflush(stdout);
   };
-  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2})
-    check("kernels", ring::Name(v), [&] { Kernels(v); });
+  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2}) check("kernels", ring::Name(v), [&] { Kernels(v); });
   // The backend clear is left out, because its addresses depend on secrets.
   for (const std::string backend : {"packed/portable", "packed/avx2", "rows"}) {
     check("dealer and parties", backend, [&] { Inference(backend, false, false); });

@@ -9,10 +9,10 @@
 #include <map>
 #include <mutex>
 
-#include "suf/gpu/cuda/printer.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
 #include "suf/exec/cuda/compile.hpp"
+#include "suf/gpu/cuda/printer.hpp"
 
 struct CUmod_st {
   std::string text;

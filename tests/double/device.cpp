@@ -9,12 +9,12 @@
 #include <functional>
 #include <set>
 
-#include "suf/gpu/cuda/bulk.hpp"
 #include "suf/base/error.hpp"
 #include "suf/fss/cuda/fss.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/internal/aes_kernels.hpp"
+#include "suf/gpu/cuda/bulk.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/ring/cuda/products.hpp"
 #include "tests/double/compiler.hpp"
@@ -189,8 +189,8 @@ void Each(uint64_t n, const F& f, StreamHandle s) {
 
 namespace suf::gpu::cuda {
 
-void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-                WordTarget out, StreamHandle s) {
+void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len,
+                uint64_t packed, WordTarget out, StreamHandle s) {
   Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
 }
 void SumRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
@@ -199,10 +199,12 @@ void SumRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, 
 void SuffixRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   Each(rows, SuffixOf{x, len, out}, s);
 }
-void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out, StreamHandle s) {
+void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out,
+             StreamHandle s) {
   Each(rows, DotOf{x, first, m, table, out}, s);
 }
-void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out, StreamHandle s) {
+void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out,
+              StreamHandle s) {
   Each(count, ThinOf{x, y, shape, out}, s);
 }
 
@@ -318,11 +320,12 @@ void Expand(const PrgSpan* pieces, size_t count, StreamHandle s) {
     }
   });
 }
-void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, StreamHandle s) {
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key,
+            StreamHandle s) {
   exec::cuda::Do(s, [=] { fss::DpfGen(DpfOf(b), WordsOf(alpha, b.count).data(), root0, root1, b.count, key); });
 }
-void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo, int m,
-               DeviceResults out, StreamHandle s) {
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo,
+               int m, DeviceResults out, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     std::vector<uint64_t> words(b.count * size_t((m + 63) / 64));
     fss::DpfWindow(DpfOf(b), party, root, key, level, WordsOf(lo, b.count).data(), b.count, m, words.data());
@@ -338,13 +341,13 @@ void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const ui
     Give(words, out);
   });
 }
-void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x, const uint64_t* table,
-              uint64_t* out, StreamHandle s) {
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+              const uint64_t* table, uint64_t* out, StreamHandle s) {
   exec::cuda::Do(s,
                  [=] { fss::DpfDense(DpfOf(b), party, root, key, WordsOf(x, b.count).data(), table, b.count, out); });
 }
-void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, StreamHandle s) {
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
+            const uint8_t* root1, uint8_t* key, StreamHandle s) {
   exec::cuda::Do(s, [=] { fss::DcfGen(DcfOf(b), alpha, beta, root0, root1, b.count, key); });
 }
 void DcfEval(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "suf/gpu/cuda/backend.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
+#include "suf/gpu/cuda/backend.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::gpu::cuda {

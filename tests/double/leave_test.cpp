@@ -2,8 +2,8 @@
 // frame.
 #include <gtest/gtest.h>
 
-#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/pfss/watch.hpp"
 
 namespace suf::backends {

@@ -2,8 +2,8 @@
 // memory is freed, and a run that completes is right.
 #include <gtest/gtest.h>
 
-#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::backends {

@@ -13,9 +13,9 @@
 #include <optional>
 #include <sstream>
 
+#include "suf/base/scratch_test.hpp"
 #include "suf/gpu/cuda/backend.hpp"
 #include "suf/gpu/cuda/executor.hpp"
-#include "suf/base/scratch_test.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/run/deal.hpp"
 #include "tests/double/compiler.hpp"

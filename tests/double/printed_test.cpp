@@ -2,9 +2,9 @@
 // and in the graph.
 #include <gtest/gtest.h>
 
-#include "suf/reference/clear.hpp"
 #include "suf/gpu/cuda/backend.hpp"
 #include "suf/model/rig_test.hpp"
+#include "suf/reference/clear.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::gpu::cuda {

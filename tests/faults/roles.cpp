@@ -81,7 +81,8 @@ void RunDealer(const Scene& s) {
   roles::Generator generate(engine);
   BundleDealer::Options options;
   options.partner_wait = Millis{5'000};
-  BundleDealer dealer(s.setting.plan, serials, options, [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
+  BundleDealer dealer(s.setting.plan, serials, options,
+                      [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
 
@@ -153,7 +154,8 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  model::LoadedModel real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  model::LoadedModel real =
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   if (far) real = model::Shifted(std::move(real), true);
   backend = cpu::MakePacked(exec::Default());
   engine = std::make_unique<roles::ModelEngine>(far ? model::FarPlan(real, 4) : model::SmallPlan(real, 4), *backend);

@@ -41,9 +41,10 @@ struct PieceGrid {
 PieceGrid GridOf(const CompiledFunction& c, int ring);
 // Returns whether a lowering reads a function behind a shift from z's own digits, without a wire for x.
 bool CutsItself(const CompiledFunction& c, const Lowering& l);
-std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring);
-std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring,
-                              Openings openings);
+std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
+                                int ring);
+std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
+                                 int ring, Openings openings);
 // Returns how many words of the dealer WindowBoth's borrow multiplies: one for each power and each output.
 inline int BothReadings(const CompiledFunction& c, const PieceGrid& g) { return g.width + c.f.outputs; }
 // The bits of the rings in which a read and the step to its neighbour are opened. Either |read| < 2^(here - 2) and
@@ -81,6 +82,7 @@ struct RowRun {
 std::vector<RowRun> RowRuns(std::span<const func::Octave> groups, int shift, int ring, Stages stages);
 // Reads constants on octaves at x >> shift. If l.steps is kParity, a tree at the finest place serves all widths, with
 // less key and more AES blocks. Otherwise each width has its own table or tree.
-OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring, const Lowering& l);
+OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& x, int shift, int ring,
+                const Lowering& l);
 
 }  // namespace suf::compiler::internal

@@ -77,8 +77,8 @@ class Event {
   }
   void Record(StreamHandle s) const;
   void Await(StreamHandle s) const;  // later work of s waits for the event
-  void Wait() const;           // the host waits for the event
-  bool Passed() const;         // whether a wait would return at once
+  void Wait() const;                 // the host waits for the event
+  bool Passed() const;               // whether a wait would return at once
   // Returns the seconds from one timed event to another. Both have passed.
   static double Between(const Event& from, const Event& to);
 

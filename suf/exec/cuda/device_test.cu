@@ -150,24 +150,25 @@ TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
 }
 
 TEST(Device, APieceThatCannotBeDescribedLeavesTheStreamFree) {
-  EXPECT_EQ(In([] {
-              Use(0);
-              const DeviceStream queue;
-              const DeviceMemory memory(64);
-              const auto n = reinterpret_cast<int*>(memory.data());
-              for (int i = 0; i < 3; ++i) {
-                LaunchGraph graph;
-                graph.Add({}, [&](StreamHandle s) { Count<<<1, 1, 0, s>>>(n); });
-                if (!Says([&] { graph.Add({}, [](StreamHandle) { Fail(Cause::kResource, "no such piece"); }); }, "no such"))
-                  return 1;
-              }
-              int out = 7;
-              Set(memory.data(), 0, 64, queue.stream());
-              Count<<<1, 1, 0, queue.stream()>>>(n);
-              Download(&out, n, sizeof out, queue.stream()), queue.Wait();
-              return out == 1 ? 0 : 2;
-            }),
-            0);
+  EXPECT_EQ(
+      In([] {
+        Use(0);
+        const DeviceStream queue;
+        const DeviceMemory memory(64);
+        const auto n = reinterpret_cast<int*>(memory.data());
+        for (int i = 0; i < 3; ++i) {
+          LaunchGraph graph;
+          graph.Add({}, [&](StreamHandle s) { Count<<<1, 1, 0, s>>>(n); });
+          if (!Says([&] { graph.Add({}, [](StreamHandle) { Fail(Cause::kResource, "no such piece"); }); }, "no such"))
+            return 1;
+        }
+        int out = 7;
+        Set(memory.data(), 0, 64, queue.stream());
+        Count<<<1, 1, 0, queue.stream()>>>(n);
+        Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+        return out == 1 ? 0 : 2;
+      }),
+      0);
 }
 
 }  // namespace

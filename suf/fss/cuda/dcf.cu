@@ -140,8 +140,8 @@ __device__ __forceinline__ Quad Tweaked(Quad s, uint32_t tweak) { return {(s.x &
 
 template <int kTables>
 __global__ void __launch_bounds__(kGenThreads, 1)
-    DcfGenKernel(DeviceKeyBatch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0, const uint4* root1,
-                 uint64_t* keys) {
+    DcfGenKernel(DeviceKeyBatch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0,
+                 const uint4* root1, uint64_t* keys) {
   Aes<kTables> aes;
   const uint32_t wide = f.narrow ? 0 : 1;
   const uint64_t mask = LowOnes(f.bits);
@@ -290,8 +290,8 @@ void Check(const DeviceKeyBatch& b, const void* key, const void* root0, const vo
 
 }  // namespace
 
-void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, StreamHandle s) {
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
+            const uint8_t* root1, uint8_t* key, StreamHandle s) {
   Check(b, key, root0, root1);
   if (b.count == 0) return;
   Launch("DcfGenKernel", DcfGenKernel<4>, DcfGenKernel<2>, kGenThreads, (b.count + 31) / 32, s, b, Shape(b), alpha,

@@ -94,8 +94,8 @@ __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
 // Gives each lane a key or, if `across` is set, a threshold.
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfParityKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x, const uint64_t* thresholds,
-                    int m, bool across, DeviceResults out) {
+    DpfParityKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x,
+                    const uint64_t* thresholds, int m, bool across, DeviceResults out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const int depth = b.n - 8;
@@ -246,8 +246,8 @@ int SliceWords(const DeviceKeyBatch& b, int level, int m) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfWindowKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, int level, DeviceNumbers lo, int m,
-                    int slice_words, DeviceResults out) {
+    DpfWindowKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, int level, DeviceNumbers lo,
+                    int m, int slice_words, DeviceResults out) {
   Aes<kTables> aes;
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
   const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node or a leaf block
@@ -290,8 +290,8 @@ constexpr uint32_t DenseLanes(int n) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfDenseKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x, const uint64_t* table,
-                   uint64_t* out) {
+    DpfDenseKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x,
+                   const uint64_t* table, uint64_t* out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const uint32_t lanes = DenseLanes(b.n), in_turn = (1u << (b.n - 7)) / lanes, mask = (1u << b.n) - 1;
@@ -335,15 +335,16 @@ void Check(const DeviceKeyBatch& b, const uint8_t* key) {
 
 }  // namespace
 
-void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, StreamHandle s) {
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key,
+            StreamHandle s) {
   Check(b, key);
   if (b.count == 0) return;
   Launch("DpfGenKernel", DpfGenKernel<4>, DpfGenKernel<2>, kThreads, (b.count + 31) / 32, s, b, alpha, Blocks(root0),
          Blocks(root1), key);
 }
 
-void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo, int m,
-               DeviceResults out, StreamHandle s) {
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo,
+               int m, DeviceResults out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && level >= 0 && level <= b.n && m >= 1 && m <= 1 << std::min(b.n - level, 20));
   if (b.count == 0) return;
@@ -364,8 +365,8 @@ void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const ui
          thresholds, m, across, out);
 }
 
-void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x, const uint64_t* table,
-              uint64_t* out, StreamHandle s) {
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+              const uint64_t* table, uint64_t* out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && b.n <= kDpfDomainBits);
   if (b.count == 0) return;

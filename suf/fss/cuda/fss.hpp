@@ -48,21 +48,22 @@ struct DeviceResults {
   DeviceResults(void* d, int of_bytes) : data(d), bytes(of_bytes) {}
 };
 // Generates keys as dpf.hpp describes. alpha need not be reduced to n bits.
-void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, StreamHandle s);
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key,
+            StreamHandle s);
 // Reads a window as dpf.hpp describes. lo need not be reduced to n bits. A string above 64 bits is a sequence of 8-byte
 // words.
-void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo, int m,
-               DeviceResults out, StreamHandle s);
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo,
+               int m, DeviceResults out, StreamHandle s);
 // Computes shares of comparisons as dpf.hpp describes, at x less each of m thresholds. There is one x per key, which
 // need not be reduced to n bits.
 void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
                const uint64_t* thresholds, int m, DeviceResults out, StreamHandle s);
 // Computes dense reads as dpf.hpp describes, with one x per key, which need not be reduced to n bits.
-void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x, const uint64_t* table,
-              uint64_t* out, StreamHandle s);
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+              const uint64_t* table, uint64_t* out, StreamHandle s);
 // Generates keys as dcf.hpp describes. alpha need not be reduced to n bits.
-void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, StreamHandle s);
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
+            const uint8_t* root1, uint8_t* key, StreamHandle s);
 // Evaluates keys as dcf.hpp describes, at x less each of m thresholds. There is one x per key, which need not be
 // reduced to n bits. A number above 64 bits is two words, the low one first.
 void DcfEval(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,

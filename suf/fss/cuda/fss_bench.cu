@@ -203,7 +203,7 @@ void Dpfs(int n, size_t count, int m) {
   }
   for (size_t j = 0; j < size_t(m); ++j) thresholds[j] = j;
   const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_x = On(x), on_thresholds = On(thresholds);
+                     on_alpha = On(alpha), on_x = On(x), on_thresholds = On(thresholds);
   const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
   const DeviceKeyBatch b{tree_key.data(), 7, n, count};
   const auto gen = [&](StreamHandle s) { DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), s); };
@@ -235,7 +235,7 @@ void Windows(int n, size_t count, int level, int m) {
   std::vector<uint64_t> lo(count);
   for (size_t i = 0; i < count; ++i) lo[i] = ((alpha[i] & mask[0]) >> level) - i % size_t(m);
   const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_lo = On(lo);
+                     on_alpha = On(alpha), on_lo = On(lo);
   const size_t words = size_t(m + 63) / 64;
   const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * words * count), out1(8 * words * count);
   const DeviceKeyBatch b{tree_key.data(), 7, n, count};
@@ -258,7 +258,7 @@ void Windows(int n, size_t count, int level, int m) {
 void Dense(int n, size_t count) {
   const std::vector<uint64_t> alpha = Random(count, 2), x = Random(count, 3), table = Random(size_t{1} << n, 7);
   const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_x = On(x), on_table = On(table);
+                     on_alpha = On(alpha), on_x = On(x), on_table = On(table);
   const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
   const DeviceKeyBatch b{tree_key.data(), 7, n, count};
   DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), nullptr);
@@ -283,7 +283,7 @@ void Dcfs(int n, int words, int bits, size_t count) {
     if (i % 2) x[i] = alpha[i] + i % 5 - 2;
   }
   const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_beta = On(beta), on_x = On(x), zero = On(std::vector<uint64_t>(2));
+                     on_alpha = On(alpha), on_beta = On(beta), on_x = On(x), zero = On(std::vector<uint64_t>(2));
   const DeviceMemory key(ElementBytes(int(DcfKeyBits(n, words, bits))) * count), out0(8 * size_t(words) * count),
       out1(8 * size_t(words) * count);
   const DeviceKeyBatch b{tree_key.data(), 7, n, count, words, bits};

@@ -28,7 +28,8 @@ void EachTables(F f) {
   for (int tables : {4, 2}) {
     SCOPED_TRACE(tables);
     most_tables = tables;
-    ASSERT_EQ(LaunchGrid(1).tables, tables) << "the device gives a block too little shared memory for tables of 128 KiB";
+    ASSERT_EQ(LaunchGrid(1).tables, tables)
+        << "the device gives a block too little shared memory for tables of 128 KiB";
     f();
   }
   most_tables = 4;
@@ -171,12 +172,13 @@ TEST(Dpf, KnownAnswers) {
       const Bytes want = r.Hex("cw"), share[2] = {r.Hex("share0"), r.Hex("share1")};
       const Input<uint8_t> root[2] = {Input(r.Hex("root0")), Input(r.Hex("root1"))}, cw(want);
       r.ExpectAllRead();
-      const Bytes got =
-          Ran<uint8_t>(want.size(), [&](uint8_t* to, StreamHandle s) { cuda::DpfGen(b, alpha, root[0], root[1], to, s); });
+      const Bytes got = Ran<uint8_t>(
+          want.size(), [&](uint8_t* to, StreamHandle s) { cuda::DpfGen(b, alpha, root[0], root[1], to, s); });
       EXPECT_EQ(Hex(got), Hex(want));
       for (int p = 0; p < 2; ++p) {
-        const auto window = Ran<uint64_t>(
-            size_t(m + 63) / 64, [&](uint64_t* to, StreamHandle s) { cuda::DpfWindow(b, p, root[p], cw, 0, lo, m, to, s); });
+        const auto window = Ran<uint64_t>(size_t(m + 63) / 64, [&](uint64_t* to, StreamHandle s) {
+          cuda::DpfWindow(b, p, root[p], cw, 0, lo, m, to, s);
+        });
         EXPECT_EQ(Hex(View(reinterpret_cast<const uint8_t*>(window.data()), 8 * window.size())), Hex(share[p]));
       }
     }

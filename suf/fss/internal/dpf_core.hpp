@@ -38,8 +38,8 @@ class KeyTile {
 // Moves each seed `levels` levels down along its path. Bit top - d of `path` is the step at level d. With kBits, the
 // control bits on the way are shifted into `bits` from below, except those of the last nodes.
 template <bool kBits, class Path>
-inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int top, const Path& path, Vec (&seeds)[kWide],
-                 Vec (&bits)[kWide]) {
+inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int top, const Path& path,
+                 Vec (&seeds)[kWide], Vec (&bits)[kWide]) {
   Vec s[kWide], way[kWide];  // copies that stay in registers
 #pragma GCC unroll 16
   for (int w = 0; w < kWide; ++w) s[w] = seeds[w], way[w] = Vec{};

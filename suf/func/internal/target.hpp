@@ -15,7 +15,8 @@ namespace suf::func::internal {
 // The function at the integers x of the domain, lo <= x < hi. If every point is measured, values are stored.
 class TargetFunction {
  public:
-  explicit TargetFunction(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
+  explicit TargetFunction(const FitRequest& q)
+      : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
     hi_ = lo_ + (int64_t{1} << n_);
     if (auto* text = std::get_if<std::string>(&q.what)) f_ = RealOf(*text);
     if (auto* f = std::get_if<Real>(&q.what)) f_ = *f;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "suf/fss/sizes.hpp"
 #include "suf/gpu/cuda/interpreter_core.hpp"
 #include "suf/grouping/element.hpp"
-#include "suf/fss/sizes.hpp"
 
 namespace suf::gpu::cuda {
 
@@ -72,8 +72,8 @@ class Assembler {
     std::vector<fss::cuda::PrgSpan> pieces;
     for (const auto& [i, room] : chapter.drawn) {
       const Node& n = node(i);
-      const auto* keys =
-          reinterpret_cast<const fss::Prg::SectionKeys*>(base_.keys) + key_.at({uint32_t(n.attrs[0]), uint32_t(n.attrs[1])});
+      const auto* keys = reinterpret_cast<const fss::Prg::SectionKeys*>(base_.keys) +
+                         key_.at({uint32_t(n.attrs[0]), uint32_t(n.attrs[1])});
       const uint64_t blocks = (room.bytes + 15) / 16;
       for (uint64_t first = 0; first < blocks; first += fss::cuda::kPieceBlocks)
         pieces.push_back({keys, In(room) + 16 * first, uint32_t(first),
@@ -127,7 +127,8 @@ class Assembler {
     return {to, int32_t(pieces.size()), m.inner, m.pieces.back().end};
   }
 
-  const GroupCode* Group(const Instruction& ins, const RegisterFrame& frame, const LaunchBatch& batch, const DeviceStep& part) {
+  const GroupCode* Group(const Instruction& ins, const RegisterFrame& frame, const LaunchBatch& batch,
+                         const DeviceStep& part) {
     std::vector<MemberCode> members;
     for (size_t k = 0; k < ins.members.size(); ++k) {
       const Member& m = ins.members[k];

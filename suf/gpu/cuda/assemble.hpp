@@ -3,9 +3,9 @@
 #pragma once
 #include <array>
 
+#include "suf/fss/cuda/fss.hpp"
 #include "suf/gpu/cuda/code.hpp"
 #include "suf/gpu/cuda/plan.hpp"
-#include "suf/fss/cuda/fss.hpp"
 
 namespace suf::gpu::cuda {
 
@@ -30,9 +30,9 @@ struct Base {
 
 struct GroupCodes {
   std::vector<uint8_t> bytes;
-  std::vector<const GroupCode*> groups;         // by instruction; null for operations
-  std::vector<const Word*> tables;              // by instruction: thresholds of tree reads; words of sums by bits
-  std::map<int, MemoryArray> constants;               // by node
+  std::vector<const GroupCode*> groups;           // by instruction; null for operations
+  std::vector<const Word*> tables;                // by instruction: thresholds of tree reads; words of sums by bits
+  std::map<int, MemoryArray> constants;           // by node
   std::vector<const fss::cuda::PrgSpan*> pieces;  // by chapter: those of its PRG words
   std::vector<size_t> many;
 };
@@ -40,7 +40,8 @@ struct GroupCodes {
 GroupCodes Assemble(const pfss::Schedule& s, Role role, const DevicePlan& plan, const Base& base);
 
 // Returns the place of a value in memory.
-MemoryArray ArrayOf(const pfss::Schedule& s, const DevicePlan& plan, const Base& base, const GroupCodes& codes, int node);
+MemoryArray ArrayOf(const pfss::Schedule& s, const DevicePlan& plan, const Base& base, const GroupCodes& codes,
+                    int node);
 // Returns a plan's input nodes, in order.
 std::vector<int> Inputs(const pfss::Trace& t, const DevicePlan& plan);
 

@@ -1,7 +1,7 @@
 // Operations as kernels with one element per thread.
+#include "suf/exec/cuda/check.cuh"
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/gpu/cuda/code.hpp"
-#include "suf/exec/cuda/check.cuh"
 
 namespace suf::gpu::cuda {
 namespace {
@@ -50,7 +50,8 @@ __device__ inline Word BlockSum(Word x) {
 
 // Sums `len` terms per row by kTeam threads, which are a warp or a block.
 template <int kTeam, class Term>
-__global__ void __launch_bounds__(kThreads) RunTerms(uint64_t rows, uint64_t len, const Term term, const WordTarget out) {
+__global__ void __launch_bounds__(kThreads)
+    RunTerms(uint64_t rows, uint64_t len, const Term term, const WordTarget out) {
   const uint64_t row = (uint64_t(blockIdx.x) * kThreads + threadIdx.x) / kTeam;
   if (row >= rows) return;
   Word sum = 0;
@@ -137,8 +138,8 @@ __global__ void __launch_bounds__(kThreads) RunRotSumRows(const RotSumOf f) {
 
 }  // namespace
 
-void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-                WordTarget out, StreamHandle s) {
+void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len,
+                uint64_t packed, WordTarget out, StreamHandle s) {
   if (!rows) return;
   const RotSumOf f{x, at, mask, m, len, packed, out};
   const auto run = [&](auto kernel) {
@@ -170,10 +171,12 @@ void SuffixRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget ou
   RunSuffixRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, len, out);
   exec::cuda::Launched("the kernel of suffix sums");
 }
-void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out, StreamHandle s) {
+void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out,
+             StreamHandle s) {
   Terms(rows, m, DotRowTerm{x, first, table}, out, s, "the kernel of sums by bits");
 }
-void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out, StreamHandle s) {
+void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out,
+              StreamHandle s) {
   Terms(count, shape.depth, ThinTerm{x, y, shape}, out, s, "the kernel of a thin product");
 }
 

@@ -13,7 +13,9 @@ struct WordsOf {
   Word* out;
   SUF_ROW void operator()(uint64_t i) const { out[i] = WordAt(x, i) & mask; }
 };
-void Words(const MemoryArray& x, uint64_t count, Word mask, Word* out, StreamHandle s) { Each(count, WordsOf{x, mask, out}, s); }
+void Words(const MemoryArray& x, uint64_t count, Word mask, Word* out, StreamHandle s) {
+  Each(count, WordsOf{x, mask, out}, s);
+}
 
 struct PutOf {
   const Word* x;
@@ -55,7 +57,8 @@ void Suffix(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, S
 }
 
 // Returns table_j if bit first + j of row i is set, otherwise 0.
-SUF_ROW Word DotTerm(const MemoryArray& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
+SUF_ROW Word DotTerm(const MemoryArray& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table,
+                     uint64_t j) {
   return row::Mask(WordAt(x, data, i, int((first + j) / 64)) >> ((first + j) % 64)) & table[j];
 }
 struct DotOf {
@@ -69,7 +72,8 @@ struct DotOf {
     PutTarget(out, i, sum);
   }
 };
-void Dot(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out, StreamHandle s) {
+void Dot(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out,
+         StreamHandle s) {
   if (m >= kLongRow) return DotRows(x, rows, first, table, m, out, s);
   Each(rows, DotOf{x, first, m, table, out}, s);
 }
@@ -93,7 +97,8 @@ struct ThinOf {
     PutTarget(out, i, sum);
   }
 };
-void Thin(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out, StreamHandle s) {
+void Thin(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out,
+          StreamHandle s) {
   if (shape.depth >= kLongRow) return ThinRows(x, y, count, shape, out, s);
   Each(count, ThinOf{x, y, shape, out}, s);
 }
@@ -108,7 +113,8 @@ struct TakeOf {
     PutTarget(out, i, WordAt(x, i * m + a));
   }
 };
-void Take(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t count, uint64_t m, WordTarget out, StreamHandle s) {
+void Take(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t count, uint64_t m, WordTarget out,
+          StreamHandle s) {
   Each(count, TakeOf{x, at, mask, m, out}, s);
 }
 
@@ -138,8 +144,8 @@ struct RotSumOf {
     PutTarget(out, i, sum);
   }
 };
-void RotSum(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-            WordTarget out, StreamHandle s) {
+void RotSum(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len,
+            uint64_t packed, WordTarget out, StreamHandle s) {
   if (m % 32 == 0 && m < uint64_t{1} << 31 && !x.splat) return RotSumRows(x, at, mask, rows, m, len, packed, out, s);
   Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
 }
@@ -164,7 +170,8 @@ struct TurnOf {
   }
 };
 size_t TurnSpare(uint64_t rows, int width) { return (rows << width) * 2 * sizeof(Word); }
-void Turn(const MemoryArray& r, const MemoryArray& table, uint64_t rows, int width, Word* spare, WordTarget out, StreamHandle s) {
+void Turn(const MemoryArray& r, const MemoryArray& table, uint64_t rows, int width, Word* spare, WordTarget out,
+          StreamHandle s) {
   const uint64_t count = rows << width;
   const Word* from = nullptr;
   for (int stage = 0; stage < width; ++stage) {
@@ -224,6 +231,8 @@ struct HalvesOf {
     out[2 * i + 1] = (b < 64 ? high >> (64 - b) : high) & row::LowBits(2 * b - 64);
   }
 };
-void Halves(const Word* x, uint64_t count, int b, Word* out, StreamHandle s) { Each(count, HalvesOf{x, count, b, out}, s); }
+void Halves(const Word* x, uint64_t count, int b, Word* out, StreamHandle s) {
+  Each(count, HalvesOf{x, count, b, out}, s);
+}
 
 }  // namespace suf::gpu::cuda

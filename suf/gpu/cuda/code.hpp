@@ -64,7 +64,7 @@ struct MemberCode {
   const int64_t* attrs;
   int32_t many;       // attributes
   int32_t length;     // kDot: words of its table
-  MemoryArray drawn;        // kRand: its words; planes x rows elements
+  MemoryArray drawn;  // kRand: its words; planes x rows elements
   const uint8_t* in;  // receives: packed
   uint8_t* out;       // emits: packed
   uint8_t* kept;      // null if it is not kept

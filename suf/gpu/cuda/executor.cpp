@@ -11,9 +11,9 @@
 namespace suf::gpu::cuda {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
+using exec::cuda::DeviceMemory;
 using exec::cuda::Download;
 using exec::cuda::DownloadNow;
-using exec::cuda::DeviceMemory;
 using exec::cuda::Upload;
 using exec::cuda::UploadNow;
 using Clock = std::chrono::steady_clock;
@@ -250,7 +250,7 @@ void CudaExecutor::Launch(size_t b) {
   }
   auto& graph = in_->graphs_[b];
   if (!graph) {
-    exec::cuda::LaunchGraph fresh;                                        // kept only if it is complete
+    exec::cuda::LaunchGraph fresh;                                  // kept only if it is complete
     std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: work that precedes later work
     for (size_t k = batch.begin; k < batch.end; ++k) {
       std::vector<int> after;

@@ -19,7 +19,8 @@ class DeviceWeightCache {
   using SharedMemory = std::shared_ptr<const exec::cuda::DeviceMemory>;
   // Returns the words of an input of `count` elements, uploading them if the version is new. `own` is the caller's
   // reference to the words before. If it is the only other one, the upload reuses that memory.
-  SharedMemory Get(const std::string& name, const pfss::Io::Data& data, size_t count, const SharedMemory& own, exec::cuda::StreamHandle s);
+  SharedMemory Get(const std::string& name, const pfss::Io::Data& data, size_t count, const SharedMemory& own,
+                   exec::cuda::StreamHandle s);
   // The limbs of a right operand.
   struct OperandLimbs {
     ring::cuda::Limbs form;
@@ -27,7 +28,7 @@ class DeviceWeightCache {
   };
   // Returns the limbs of an input that is the right operand (depth, columns) of a product modulo 2^bits.
   OperandLimbs Limbs(const std::string& name, const pfss::Io::Data& data, int depth, int columns, int bits,
-              exec::cuda::StreamHandle s);
+                     exec::cuda::StreamHandle s);
   int64_t bytes() const;
 
  private:
@@ -41,7 +42,8 @@ class DeviceWeightCache {
 class Instance {
  public:
   // If `kernels` is null, the interpreter runs all groups. `worth` says whether missing kernels are compiled.
-  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, KernelCache* kernels, bool worth);
+  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, KernelCache* kernels,
+           bool worth);
   // Makes the codes again, because inputs have another form.
   void Assembled(const pfss::Schedule& s, Role role);
   // Loads the kernels of all groups if they do not fit the codes.
@@ -67,13 +69,13 @@ class Instance {
   std::vector<Kernel> printed_;  // by instruction
   bool stale_ = false, lacks_ = false;
   std::function<std::string()> why_not_;
-  int filled_ = 0;                                   // of the kernels, at the last load
-  exec::cuda::DeviceStream queue_{true}, ahead_, copies_;   // steps; words of later chapters; key sections
-  std::array<exec::cuda::Event, 2> expanded_, used_;  // by a chapter's parity: its words are there; they were read
-  std::array<exec::cuda::Event, 8> copied_;           // of chunks of a frame that is sent
+  int filled_ = 0;                                         // of the kernels, at the last load
+  exec::cuda::DeviceStream queue_{true}, ahead_, copies_;  // steps; words of later chapters; key sections
+  std::array<exec::cuda::Event, 2> expanded_, used_;       // by a chapter's parity: its words are there; they were read
+  std::array<exec::cuda::Event, 8> copied_;                // of chunks of a frame that is sent
   // Events around a batch's copies, its wait for words, and its kernels.
   std::array<exec::cuda::Event, 4> time_{exec::cuda::Event(true), exec::cuda::Event(true), exec::cuda::Event(true),
-                                        exec::cuda::Event(true)};
+                                         exec::cuda::Event(true)};
   // Events around a batch's copies to the host.
   std::array<exec::cuda::Event, 2> back_{exec::cuda::Event(true), exec::cuda::Event(true)};
   // The end of each instruction, if scopes are measured.
@@ -83,9 +85,9 @@ class Instance {
   cuda::GroupCodes codes_;
   exec::cuda::DeviceMemory slab_, code_, fixed_;  // fixed_: input addresses, keys of sections, tree key
   size_t keys_at_ = 0, tree_at_ = 0;
-  std::set<int> words_;                    // inputs that are not only read by products of weights
+  std::set<int> words_;                                     // inputs that are not only read by products of weights
   std::map<int, DeviceWeightCache::OperandLimbs> weights_;  // by product: the limbs that its graph reads
-  std::map<int, DeviceWeightCache::SharedMemory> held_;      // by input
+  std::map<int, DeviceWeightCache::SharedMemory> held_;     // by input
   std::vector<std::optional<exec::cuda::LaunchGraph>> graphs_;
   std::vector<int> runs_;          // by batch
   std::vector<int64_t> launches_;  // by instruction, then by chapter of words
@@ -105,8 +107,8 @@ size_t SpareOf(const pfss::Schedule& s, const grouping::Instruction& ins, const 
 class CudaExecutor : public pfss::Executor {
  public:
   using InstanceReturn = std::function<void(std::unique_ptr<Instance>)>;
-  CudaExecutor(const pfss::Schedule& s, Role role, int device, DeviceWeightCache& weights, std::unique_ptr<Instance> instance,
-               InstanceReturn done);
+  CudaExecutor(const pfss::Schedule& s, Role role, int device, DeviceWeightCache& weights,
+               std::unique_ptr<Instance> instance, InstanceReturn done);
   ~CudaExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;

@@ -10,8 +10,8 @@ using exec::cuda::Upload;
 
 // ---- Inputs that stay
 
-DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, const Io::Data& data, size_t count, const SharedMemory& own,
-                           exec::cuda::StreamHandle s) {
+DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, const Io::Data& data, size_t count,
+                                                       const SharedMemory& own, exec::cuda::StreamHandle s) {
   std::lock_guard l(m_);
   auto& [version, held] = words_[name];
   if (!held || version != data.version) {
@@ -24,8 +24,8 @@ DeviceWeightCache::SharedMemory DeviceWeightCache::Get(const std::string& name, 
   return held;
 }
 
-DeviceWeightCache::OperandLimbs DeviceWeightCache::Limbs(const std::string& name, const Io::Data& data, int depth, int columns, int bits,
-                              exec::cuda::StreamHandle s) {
+DeviceWeightCache::OperandLimbs DeviceWeightCache::Limbs(const std::string& name, const Io::Data& data, int depth,
+                                                         int columns, int bits, exec::cuda::StreamHandle s) {
   std::lock_guard l(m_);
   auto& [version, split] = limbs_[{name, bits}];
   if (!split.planes || version != data.version) {
@@ -66,7 +66,8 @@ std::set<int> ReadAsWords(const Trace& t, const DevicePlan& plan) {
   return out;
 }
 
-Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, KernelCache* kernels, bool worth)
+Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, KernelCache* kernels,
+                   bool worth)
     : plan_(std::move(plan)),
       kernels_(kernels),
       worth_(worth),

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "suf/gpu/cuda/printer.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/base/file.hpp"
+#include "suf/gpu/cuda/printer.hpp"
 
 namespace suf::gpu::cuda {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/exec/cuda/device.hpp"
+#include "suf/gpu/cuda.hpp"
 
 namespace suf::gpu::cuda {
 

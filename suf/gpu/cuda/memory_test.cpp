@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/exec/cuda/device.hpp"
+#include "suf/gpu/cuda.hpp"
 
 namespace suf::gpu::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // The work of an instruction for a stream.
+#include "suf/fss/sizes.hpp"
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/gpu/cuda/executor.hpp"
 #include "suf/gpu/cuda/printer.hpp"
 #include "suf/grouping/element.hpp"
-#include "suf/fss/sizes.hpp"
 
 namespace suf::gpu::cuda {
 
@@ -254,7 +254,7 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     const bool halves = count(n.args[0]) != rows;
     const int bits = arg(n, 0).ring.bits;
     const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[0]),    halves ? 2 * bits : bits,
-                             rows,     int(arg(n, 1).shape[0]), FormOf(n.attrs[1]).bits};
+                                      rows,     int(arg(n, 1).shape[0]), FormOf(n.attrs[1]).bits};
     const Word* const alpha = joined(0, rows);
     return fss::cuda::DcfGen(b, alpha, numbers(1), plain(2), plain(3), to, s);
   }
@@ -262,7 +262,7 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
   const uint64_t rows = count(n.args[0]);
   if (n.op == Op::kDcfEval) {
     const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[4]), int(n.attrs[1]),
-                             rows,     int(n.attrs[2]),      FormOf(n.attrs[3]).bits};
+                                      rows,     int(n.attrs[2]),      FormOf(n.attrs[3]).bits};
     const int m = int(count(ins.node) / rows / uint64_t(b.words));
     const Word* const x = joined(2, rows);
     Word* const words = cut.Words(count(ins.node));

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "suf/fss/sizes.hpp"
 #include "suf/grouping/element.hpp"
 #include "suf/grouping/rows_core.hpp"
-#include "suf/fss/sizes.hpp"
 
 namespace suf::gpu::cuda {
 
@@ -160,7 +160,8 @@ class Planner {
     std::vector<size_t> batch(all().size());
     for (size_t b = 0; b < out_.batches.size(); ++b)
       for (size_t k = out_.batches[b].begin; k < out_.batches[b].end; ++k) batch[k] = b;
-    for (size_t k = 0; k < all().size(); ++k) grouping::Reads(t_, all()[k], [&](int a) { last[out_.Root(a)] = batch[k]; });
+    for (size_t k = 0; k < all().size(); ++k)
+      grouping::Reads(t_, all()[k], [&](int a) { last[out_.Root(a)] = batch[k]; });
     for (int p : {0, 1})
       if (int(role_) == p)
         for (const pfss::Trace::Result& r : t_.results(p)) last[out_.Root(r.node)] = out_.batches.size();

@@ -13,14 +13,14 @@ namespace suf::gpu::cuda {
 
 // A row is a thread, so groups may be long and read through any map. Planes are packed from whole bytes on.
 inline constexpr grouping::GroupLimits kLimits{.members = 256,
-                                       .bytes = int64_t{16} << 20,
-                                       .planes = 64,
-                                       .plane_rows = 8,
-                                       .tail = 64,
-                                       .head = 16,
-                                       .table = 480,
-                                       .drawn = 0,
-                                       .run = 0};
+                                               .bytes = int64_t{16} << 20,
+                                               .planes = 64,
+                                               .plane_rows = 8,
+                                               .tail = 64,
+                                               .head = 16,
+                                               .table = 480,
+                                               .drawn = 0,
+                                               .run = 0};
 
 // A slot: bytes of the slab.
 struct Room {

@@ -10,8 +10,8 @@ namespace suf::model {
 
 using nn::Expr;
 using nn::Graph;
-using nn::Leaf;
 using nn::GraphNode;
+using nn::Leaf;
 
 // Preset::query_key of a preset with the scores of a trained encoder. Windows calibrated for 128 tokens then have 6 or
 // 7 bits of levels, like most of all-MiniLM-L6-v2's. With 1 they have 2 to 4. With 2 they have 5 in deep layers, whose
@@ -32,7 +32,8 @@ inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, doub
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline GraphNode* Activated(Graph& g, GraphNode* x, const std::string& function, compiler::Stages stages = compiler::kOnPath) {
+inline GraphNode* Activated(Graph& g, GraphNode* x, const std::string& function,
+                            compiler::Stages stages = compiler::kOnPath) {
   nn::Activation a;
   a.function = function, a.lowering.stages = stages;
   return g.Add(std::move(a), {x}, function);

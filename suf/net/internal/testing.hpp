@@ -34,7 +34,7 @@ struct Certs {
 // A listener of the dealer in its own thread, which records its errors. Its sessions may finish.
 struct TestServer {
   explicit TestServer(std::function<void(Channel&)> session, Millis timeout = kAmple,
-                  std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
+                      std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
         thread([this, session] {
           auto engaged = [&](Channel& ch) {

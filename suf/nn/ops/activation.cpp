@@ -90,8 +90,8 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
 }
 
 gates::FunctionGate Activation::Gate(int to) const {
-  gates::FunctionGate f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering, gates::SignedEntry(window(), shift),
-                    to};
+  gates::FunctionGate f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering,
+                        gates::SignedEntry(window(), shift), to};
   f.entry.stages = lowering.stages;  // used if the lowering wants x as a wire of its own
   return f;
 }

@@ -44,7 +44,8 @@ TEST(Activation, Exhaustive) {
           const Ints z = gates::Range(-256, 256, 2);
           OpRig rig(1024);
           EXPECT_EQ(rig.Run(x, {{{{1024, 1}, z}, 9}}), Meant(x, z)) << function;
-          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != OperandForm::kOpen)) << function << stages;
+          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != OperandForm::kOpen))
+              << function << stages;
         }
 }
 
@@ -78,7 +79,8 @@ TEST(Activation, ExhaustiveAtTheWire) {
           const Ints z = gates::Range(-256, 256, 8);
           OpRig rig(4096);
           EXPECT_EQ(rig.Run(x, {{{{4096, 1}, z}, 9}}), Meant(x, z)) << function << compiler::Name(l);
-          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != OperandForm::kOpen)) << compiler::Name(l);
+          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != OperandForm::kOpen))
+              << compiler::Name(l);
           const bool both = l.kind == compiler::Kind::kWindowBoth;
           EXPECT_EQ(FlightsOf(1,
                               [&](OpRig* r) {

@@ -127,8 +127,8 @@ struct WeightedSum : Define<WeightedSum> {
   int heads = 1, serving = 1;
   int64_t head_dim = 1;
 
-  int row_sum = 0, product = 0;    // rings of the row sum and of e v
-  int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
+  int row_sum = 0, product = 0;     // rings of the row sum and of e v
+  int floor = 0, top = 0;           // row sums in [2^floor, 2^top) are like the calibration's
   std::vector<func::Octave> recip;  // 2^.. / row sum
   compiler::Lowering rows{compiler::Kind::kRowLut};
   enum SoftmaxTail : uint8_t { kOpened, kPayload };
@@ -142,7 +142,9 @@ struct WeightedSum : Define<WeightedSum> {
   int Nominal(const Options& o) const override { return o.Result("attended"); }
   int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
-  OperandForm Reads(int i) const override { return i == 0 && tail == kPayload ? OperandForm::kSummands : OperandForm::kProduct; }
+  OperandForm Reads(int i) const override {
+    return i == 0 && tail == kPayload ? OperandForm::kSummands : OperandForm::kProduct;
+  }
   int SummandRing(int) const override { return product; }
   std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }

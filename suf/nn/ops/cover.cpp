@@ -32,8 +32,8 @@ gates::FunctionGate RowOf(const std::vector<func::Octave>& groups, int domain, i
   return {Prepared(groups, domain, l), l, {}, ring};
 }
 
-Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Octave>& windows, const std::vector<func::Octave>& steps,
-              int domain) {
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Octave>& windows,
+              const std::vector<func::Octave>& steps, int domain) {
   using compiler::Stages;
   using compiler::StepSource;
   std::vector<compiler::Lowering> options{{compiler::Kind::kStepDcf}};

@@ -9,11 +9,11 @@ inline constexpr compiler::Lowering kRowLut{compiler::Kind::kRowLut};
 // Returns a function on octaves of a wire >= 0 in Z_{2^domain}, as a gate. RowLut reads it, or StepDcf (IntervalLut),
 // which opens nothing and walks a path for each piece.
 gates::FunctionGate RowOf(const std::vector<func::Octave>& groups, int domain, int ring,
-                      const compiler::Lowering& l = kRowLut);
+                          const compiler::Lowering& l = kRowLut);
 // Returns the knob of the lowerings that the search may take for a row function. RowLut takes the groups `windows`,
 // StepDcf takes the groups `steps`.
-Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Octave>& windows, const std::vector<func::Octave>& steps,
-              int domain);
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Octave>& windows,
+              const std::vector<func::Octave>& steps, int domain);
 // Checks that a plan's lowering of a row function applies.
 void WantRows(const compiler::Lowering& rows, const std::vector<func::Octave>& groups, int domain,
               const std::string& where);

@@ -314,7 +314,8 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
       z.Bias(e.Plain(s, {d}), up);
       continue;
     }
-    const MapTerm& t = *std::find_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return s.name == kKinds[u.kind]; });
+    const MapTerm& t =
+        *std::find_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return s.name == kKinds[u.kind]; });
     Private w = e.Masked(s, s.weight.shape());
     SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]));
     if (t.kind == kFull) {

@@ -56,7 +56,8 @@ TEST(MapBound, NormedRowIsSound) {
 // Two inputs at once, and a bias for every token.
 TEST(MapBound, SeveralInputsAreSound) {
   LinearMap m;
-  m.terms = {{LinearMap::kFull, 0, W("w", {2, 2})}, {LinearMap::kDiag, 1, W("g", {2})}, {LinearMap::kMean, 1, W("u", {2})}};
+  m.terms = {
+      {LinearMap::kFull, 0, W("w", {2, 2})}, {LinearMap::kDiag, 1, W("g", {2})}, {LinearMap::kMean, 1, W("u", {2})}};
   m.bias = W("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
   OpRig rig(3);
   rig.weights = Small(2, 2, 5);
@@ -127,7 +128,8 @@ TEST(MapBound, ImagesAreSound) {
 
 LinearMap Residual() {
   LinearMap m;
-  m.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}, {LinearMap::kDiag, 1, W("g", {4})}, {LinearMap::kMean, 1, W("u", {4})}};
+  m.terms = {
+      {LinearMap::kFull, 0, W("w", {2, 4})}, {LinearMap::kDiag, 1, W("g", {4})}, {LinearMap::kMean, 1, W("u", {4})}};
   m.bias = W("b", {4}), m.key = "attended";
   return m;
 }
@@ -261,13 +263,14 @@ TEST(MapCheck, Faults) {
   Facts f{Options{}};
   f.n = 9;
   r.Choose(f, {EdgeOf(14, 0, 2)});
-  ExpectChecked<LinearMap>(r, {EdgeOf(14, 50, 2)}, 9,
-                     {{[](LinearMap&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
-                      {[](LinearMap& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
-                      {[](LinearMap& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
-                      {[](LinearMap& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
-                      {[](LinearMap& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
-                      {[](LinearMap& x, Edges&) { x.turn = 0, x.scale -= 10; }, "it has no bits for its rotation"}});
+  ExpectChecked<LinearMap>(
+      r, {EdgeOf(14, 50, 2)}, 9,
+      {{[](LinearMap&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
+       {[](LinearMap& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
+       {[](LinearMap& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
+       {[](LinearMap& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
+       {[](LinearMap& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
+       {[](LinearMap& x, Edges&) { x.turn = 0, x.scale -= 10; }, "it has no bits for its rotation"}});
 }
 
 }  // namespace

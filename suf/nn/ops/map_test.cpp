@@ -34,7 +34,9 @@ std::map<std::string, Tensor> Small(int64_t most, uint64_t seed = 3) {
           {"bias", Tensor({kOut}, Numbers(kOut, most, seed + 3))}};
 }
 
-int64_t Key(OperandForm form, size_t results, int ring) { return form == OperandForm::kOpen ? 0 : int64_t(results) * ring; }
+int64_t Key(OperandForm form, size_t results, int ring) {
+  return form == OperandForm::kOpen ? 0 : int64_t(results) * ring;
+}
 
 // Every value of an 8-bit ring as input, and results in rings as wide and narrower. Sums are computed by hand.
 TEST(Map, FullExhaustive) {

@@ -115,7 +115,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   } else {
     Reals rows_seen;
     if (auto found = c.seen->find("rows"); found != c.seen->end())
-      for (const SeenRange& r : found->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
+      for (const SeenRange& r : found->second)
+        rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
     steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
   }
   shift = fine - out, scale = out;
@@ -283,7 +284,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   } else {
     const bool of_z = square_of == SquareOf::kZ;
     OwedWord sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
-                     : Square(t, x, c ? &*c : nullptr, k, square);
+                        : Square(t, x, c ? &*c : nullptr, k, square);
     sum = compiler::Map(sum, [](auto v) { return Sum(v); });
     sum.y = sum.y + epsilon;
     Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)

@@ -85,7 +85,8 @@ TEST(Norm, Exhaustive) {
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
               n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
               if (form != OperandForm::kProduct) n.last = compiler::Stages(stages - 1);
-              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != OperandForm::kOpen)) << cut << " " << d << " " << ring;
+              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != OperandForm::kOpen))
+                  << cut << " " << d << " " << ring;
             }
 }
 

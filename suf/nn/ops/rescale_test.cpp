@@ -94,7 +94,8 @@ TEST(Rescale, ExtendExhaustive) {
         OpRig rig(int(z.size()));
         EXPECT_EQ(rig.Run(r, {{{{int64_t(z.size()), 1}, z}, k}}), z);
         EXPECT_EQ(rig.ring, ring);
-        EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != OperandForm::kOpen));
+        EXPECT_EQ(rig.key_bits(z.size()),
+                  int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != OperandForm::kOpen));
       }
 }
 

@@ -85,8 +85,8 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
     const Sides<int64_t> s = SidesOf<int64_t>(*this, x, h);
     uint64_t* z = reinterpret_cast<uint64_t*>(&y.at[size_t(h * n * n)]);
     ring::Gemm(size_t(n), size_t(n), size_t(head_dim), reinterpret_cast<const uint64_t*>(s.q), size_t(s.q_cols),
-               reinterpret_cast<const uint64_t*>(s.k), size_t(s.k_cols), ring::MatrixOrder::kTransposed, z, size_t(n), false,
-               c.pool);
+               reinterpret_cast<const uint64_t*>(s.k), size_t(s.k_cols), ring::MatrixOrder::kTransposed, z, size_t(n),
+               false, c.pool);
   }
   if (relative) {
     const Tensor& bias = c.weight("relative");

@@ -47,7 +47,8 @@ TEST(Scores, Exhaustive) {
         const Ints q = gates::Range(-32, 32);
         OpRig rig(64);
         if (causal) rig.order = Packed;
-        const Ints got = rig.Run(s, {{{{64, 1}, q}, 6, OperandForm::kProduct}, {{{64, 1}, q}, 6, OperandForm::kProduct}});
+        const Ints got =
+            rig.Run(s, {{{{64, 1}, q}, 6, OperandForm::kProduct}, {{{64, 1}, q}, 6, OperandForm::kProduct}});
         EXPECT_EQ(got, Meant(s, 64, q, q, nullptr));
         EXPECT_EQ(got.size(), causal ? 65u * 32u : 4096u);  // without later positions
         EXPECT_EQ(rig.g.sent("y"), int64_t(got.size()) * ring * (form == OperandForm::kMap ? 1 : 2));
@@ -72,9 +73,9 @@ TEST(Scores, EveryShape) {
             const Ints q = Numbers(size_t(n * 12), int64_t{1} << (ring - 3), 5),
                        k = Numbers(size_t(n * 3 * serving), int64_t{1} << (ring - 3), 6);
             const Ints want = Meant(s, n, q, k, bias);
-            EXPECT_EQ(
-                rig.Run(s, {{{{n, 12}, q}, ring, OperandForm::kProduct}, {{{n, 3 * serving}, k}, ring + 2, OperandForm::kProduct}}),
-                want);
+            EXPECT_EQ(rig.Run(s, {{{{n, 12}, q}, ring, OperandForm::kProduct},
+                                  {{{n, 3 * serving}, k}, ring + 2, OperandForm::kProduct}}),
+                      want);
             EXPECT_EQ(rig.key_bits(want.size()), 0);
 
             IntArray row{{n, 12 + 3 * serving}, {}};

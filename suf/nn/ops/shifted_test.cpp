@@ -231,8 +231,8 @@ TEST(PredictedShift, Choose) {
 TEST(PredictedShift, IsTheSoftmax) {
   const int64_t n = 24, heads = 3, head_dim = 16;
   const double unit = 4, score_scale = 0x1p16;
-  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<SeenRange>(3, {-40, 8}), {0, 0, 8, 0, 4, 12},
-                     4, head_dim);
+  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<SeenRange>(3, {-40, 8}),
+                     {0, 0, 8, 0, 4, 12}, 4, head_dim);
   s.ring = 60;
   const Reals real = RealNumbers(size_t(heads * n * n), 5), off = RealNumbers(size_t(heads * n), 6);
   Ints score, shifts(size_t(heads * n));

@@ -156,7 +156,9 @@ void PoolRows::Check(const Edges& in, int, const std::string& where) const {
   Wanted(!in[0].one_row, where, "its input has one row");
 }
 
-IntArray PoolRows::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }
+IntArray PoolRows::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+  return Pooled(*x[0], kind, WrapAdd);
+}
 
 AnyWire PoolRows::Build(const Emission& e, std::span<const AnyWire> x) const {
   SUF_CHECK(kind == kSum || (kind == kFirst ? e.from == 0 : e.from + e.rows == e.n));

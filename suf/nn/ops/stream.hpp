@@ -15,7 +15,9 @@ struct WireProduct : Define<WireProduct> {
   void Choose(const Facts&, const Edges& in) override { scale = in[0].scale + in[1].scale; }
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges& in) const override { return RingOf(in[size_t(input)].reach.most()); }
-  OperandForm Reads(int i) const override { return i == 0 && gate == kSummands ? OperandForm::kSummands : OperandForm::kOpen; }
+  OperandForm Reads(int i) const override {
+    return i == 0 && gate == kSummands ? OperandForm::kSummands : OperandForm::kOpen;
+  }
   std::vector<Knob> Knobs() override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;

@@ -228,12 +228,13 @@ TEST(Stream, CheckFaults) {
   WireProduct p = Made<WireProduct>(30);
   p.scale = 17;
   using P = Fault<WireProduct>;
-  ExpectChecked<WireProduct>(p, in, 8,
-                         {P{[](WireProduct&, Edges& e) { e[1].dim = 3; }, "its inputs have two shapes"},
-                          P{[](WireProduct&, Edges& e) { e[1].one_row = true; }, "its inputs have two shapes"},
-                          P{[](WireProduct&, Edges& e) { e[0].ring = 2; }, "an input's ring has no gap"},
-                          P{[](WireProduct&, Edges& e) { e[1].ring = 64; }, "an input's ring has no gap"},
-                          P{[](WireProduct& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"}});
+  ExpectChecked<WireProduct>(
+      p, in, 8,
+      {P{[](WireProduct&, Edges& e) { e[1].dim = 3; }, "its inputs have two shapes"},
+       P{[](WireProduct&, Edges& e) { e[1].one_row = true; }, "its inputs have two shapes"},
+       P{[](WireProduct&, Edges& e) { e[0].ring = 2; }, "an input's ring has no gap"},
+       P{[](WireProduct&, Edges& e) { e[1].ring = 64; }, "an input's ring has no gap"},
+       P{[](WireProduct& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"}});
   Add a = Made<Add>(20);
   a.scale = 10, a.up[1] = 3;
   using A = Fault<Add>;
@@ -248,15 +249,16 @@ TEST(Stream, CheckFaults) {
   pool.scale = 10;
   using Q = Fault<PoolRows>;
   ExpectChecked<PoolRows>(pool, {in[0]}, 8,
-                      {Q{[](PoolRows& x, Edges&) { ++x.ring; }, "its input's ring or scale is not its own"},
-                       Q{[](PoolRows&, Edges& e) { e[0].one_row = true; }, "its input has one row"},
-                       Q{[](PoolRows& x, Edges&) { ++x.scale; }, "its input's ring or scale is not its own"}});
+                          {Q{[](PoolRows& x, Edges&) { ++x.ring; }, "its input's ring or scale is not its own"},
+                           Q{[](PoolRows&, Edges& e) { e[0].one_row = true; }, "its input has one row"},
+                           Q{[](PoolRows& x, Edges&) { ++x.scale; }, "its input's ring or scale is not its own"}});
   RevealResult r = Made<RevealResult>(20);
   r.scale = 6, r.shift = 4;
   using R = Fault<RevealResult>;
-  ExpectChecked<RevealResult>(r, {in[0]}, 8,
-                        {R{[](RevealResult& x, Edges&) { ++x.scale; }, "its shift leaves no bits of its ring"},
-                         R{[](RevealResult&, Edges& e) { e[0].ring = 6; }, "its shift leaves no bits of its ring"}});
+  ExpectChecked<RevealResult>(
+      r, {in[0]}, 8,
+      {R{[](RevealResult& x, Edges&) { ++x.scale; }, "its shift leaves no bits of its ring"},
+       R{[](RevealResult&, Edges& e) { e[0].ring = 6; }, "its shift leaves no bits of its ring"}});
 }
 
 }  // namespace

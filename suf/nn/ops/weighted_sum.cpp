@@ -108,7 +108,8 @@ std::vector<Knob> WeightedSum::Knobs() {
   std::vector<Knob> out{RowsKnob(&rows, recip, recip, row_sum)};
   // a predicted shift gives summands of e; a maximum's row sums have no floor
   if (floor > 0)
-    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = SoftmaxTail(i); }});
+    out.push_back(
+        {"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = SoftmaxTail(i); }});
   return out;
 }
 
@@ -134,8 +135,8 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
     const int64_t from = h / (heads / serving) * head_dim;
     ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
                size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
-               ring::MatrixOrder::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
-               false, c.pool);
+               ring::MatrixOrder::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]),
+               size_t(head_dim), false, c.pool);
   }
   for (int64_t i = 0; i < heads * n; ++i) {
     const int64_t sum = sums[size_t(i)], low = floor > 0 ? int64_t{1} << floor : 0, high = int64_t{1} << top;

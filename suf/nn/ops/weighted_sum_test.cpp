@@ -89,13 +89,12 @@ TEST(WeightedSum, Flights) {
     for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
       WeightedSum s = Make(1, 1, 1, 4, 8, 16);
       s.form = form, s.rows = rows;
-      EXPECT_EQ(
-          FlightsOf(
-              2,
-              [&](OpRig* rig) {
-                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, OperandForm::kProduct}, {{{2, 1}, {-4, 3}}, 8, OperandForm::kProduct}});
-              }),
-          flights)
+      EXPECT_EQ(FlightsOf(2,
+                          [&](OpRig* rig) {
+                            rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, OperandForm::kProduct},
+                                         {{{2, 1}, {-4, 3}}, 8, OperandForm::kProduct}});
+                          }),
+                flights)
           << compiler::Name(rows);
     }
 }
@@ -215,7 +214,8 @@ TEST(WeightedSum, RowOfZeros) {
   const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
   OpRig rig(2);
   rig.order = ByHeads(2);
-  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, OperandForm::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, OperandForm::kProduct}});
+  const Ints y =
+      rig.Run(s, {{{{2, 2, 2}, e}, 12, OperandForm::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, OperandForm::kProduct}});
   EXPECT_EQ(y[0], 0);
   EXPECT_NE(y[1], 0);
   EXPECT_EQ(rig.witness.left, (std::vector<Witness::Left>{{"row_sum of head 0 row 0", 0, 4},

@@ -77,10 +77,10 @@ struct World {
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
                    BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
-                                   [this](const store::Job&, uint64_t serial) {
-                                     std::lock_guard lock(m);
-                                     dealt.push_back(serial), changed.notify_all();
-                                   }},
+                                         [this](const store::Job&, uint64_t serial) {
+                                           std::lock_guard lock(m);
+                                           dealt.push_back(serial), changed.notify_all();
+                                         }},
                    [this, generate](DealJob j, store::Sink& a, store::Sink& b) {
                      dealt_keys.push_back(HashOf({j.key[0].view()}));
                      generate(std::move(j), a, b);

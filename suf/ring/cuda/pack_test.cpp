@@ -69,8 +69,9 @@ class Short : public Packing {
         ring::Pack(x.data(), n, k, want.data());
         const size_t skew = kSkews[(n + size_t(k)) % 5],
                      aside = n % 3 * sizeof(T);  // words need not be 16-byte aligned
-        const Bytes got = Ran(Raw(x), aside, want.size(), skew,
-                              [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, sizeof(T), n, k, to, s); });
+        const Bytes got = Ran(Raw(x), aside, want.size(), skew, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
+          Pack(from, sizeof(T), n, k, to, s);
+        });
         ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", bytes " << sizeof(T) << ", skew " << skew;
         const Bytes back = Ran(want, skew, n * sizeof(T), aside, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
           Unpack(from, n, k, to, sizeof(T), s);
@@ -101,8 +102,9 @@ TEST_F(Long, EqualsTheDefinition) {
           want[(i * size_t(k) + j) / 8] |= uint8_t(bit << ((i * size_t(k) + j) % 8));
         }
       }
-      const Bytes got = Ran(Raw(x), 0, want.size(), skew,
-                            [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, int(bytes), n, k, to, s); });
+      const Bytes got = Ran(Raw(x), 0, want.size(), skew, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
+        Pack(from, int(bytes), n, k, to, s);
+      });
       ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", skew " << skew;
       const Bytes back = Ran(want, skew, n * bytes, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
         Unpack(from, n, k, to, int(bytes), s);
@@ -121,8 +123,8 @@ TEST_F(Short, ManyElements) {
     for (size_t i = 0; i < n; ++i) x[i] = rng(), low[i] = x[i] & Mask(k);
     Bytes want(PackedBytes(n, k));
     ring::Pack(x.data(), n, k, want.data());
-    const Bytes got =
-        Ran(Raw(x), 0, want.size(), 1, [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, 8, n, k, to, s); });
+    const Bytes got = Ran(Raw(x), 0, want.size(), 1,
+                          [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, 8, n, k, to, s); });
     ASSERT_TRUE(got == want) << k;
     const Bytes back =
         Ran(want, 1, n * 8, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Unpack(from, n, k, to, 8, s); });

@@ -17,9 +17,9 @@ namespace suf::ring::cuda {
 namespace {
 
 using bench::Verify;
-using exec::cuda::Event;
 using exec::cuda::DeviceMemory;
 using exec::cuda::DeviceStream;
+using exec::cuda::Event;
 
 // Returns the microseconds of the work that f(stream) submits once.
 double Micros(const std::function<void(StreamHandle)>& f) {
@@ -81,7 +81,8 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   const DeviceMemory da = On(narrow(a, bytes)), db = On(narrow(b, b_bytes));
   const Limbs la = LimbsOf(bytes, false, false, x.m, x.depth, x.batch, bits);
   const Limbs lb = LimbsOf(b_bytes, weight_bytes > 0, true, x.n, x.depth, x.batch, bits);
-  const DeviceMemory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)), spare(MultiplySpare(la, lb, bits, bytes) + 1);
+  const DeviceMemory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)),
+      spare(MultiplySpare(la, lb, bits, bytes) + 1);
   const ZeroRange sums = Sums(la, lb, c.data(), bytes, spare.data());
   const auto left = [&](StreamHandle s) { Split({la, da.data(), bytes, false, false, false, pa.data()}, {}, sums, s); };
   const auto right = [&](StreamHandle s) {
