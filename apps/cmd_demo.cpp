@@ -20,7 +20,7 @@
 #include "suf/backends/all.hpp"
 #include "suf/base/json.hpp"
 #include "suf/net/certs.hpp"
-#include "suf/nn/forward.hpp"
+#include "suf/nn/read/forward.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/simulator.hpp"
 

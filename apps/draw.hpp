@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::apps {
 

@@ -17,7 +17,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/gpu/cuda.hpp"
 #include "suf/net/credentials.hpp"
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/store/bundle.hpp"
 

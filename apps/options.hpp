@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/cmd_fn.hpp"
 #include "apps/commands.hpp"
+#include "apps/fn/cmd_fn.hpp"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include "apps/commands.hpp"
 #include "suf/base/bytes.hpp"
 #include "suf/model/tokenizer.hpp"
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::apps {
 

@@ -25,7 +25,7 @@
 #include "apps/role.hpp"
 #include "apps/times.hpp"
 #include "bench/parties.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/deal.hpp"
 
 namespace suf::bench {

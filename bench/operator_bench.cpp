@@ -25,7 +25,7 @@
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/norm.hpp"
 #include "suf/pfss/watch.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::bench {

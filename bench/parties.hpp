@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/run/party.hpp"

@@ -7,11 +7,11 @@
 
 #include "suf/cpu/packed.hpp"
 #include "suf/gates/product.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/compile.hpp"
-#include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/forward.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/run/pair.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "suf/nn/build.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/schedule.hpp"
 #include "suf/run/deal.hpp"

@@ -12,8 +12,8 @@
 #include "suf/model/safetensors.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
-#include "suf/nn/compile.hpp"
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/compile.hpp"
 
 namespace suf::fuzz {
 namespace {

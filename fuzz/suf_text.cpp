@@ -2,7 +2,7 @@
 // groups, they produce the same function.
 #include "fuzz/fuzz.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 

@@ -2,9 +2,9 @@
 // parameter of fuzz/plan.json. A change that Check refuses is undone, so the next one meets a sound plan. The final
 // plan is emitted as a trace and scheduled, as each role does before it connects.
 #include "fuzz/fuzz.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 using namespace suf;

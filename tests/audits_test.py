@@ -45,7 +45,7 @@ def _(w):
     w.serve(**{'audit-memory': 0}).port()
     w.works()
     yield w.embed(audit=1)
-    assert any('asks for audits at 4 tokens, for which 2 whole bundles of keys take' in line and '0 bytes are allowed' in line for line in w.server.err), w.server.err
+    assert any('requests audits at 4 tokens, for which 2 whole bundles of keys take' in line and '0 bytes are allowed' in line for line in w.server.err), w.server.err
     assert w.fates('data') == w.fates('model') == {1: 'done'}, 'a serial was burnt'
     assert w.works()['serial'] == 2
 

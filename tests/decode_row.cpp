@@ -9,14 +9,14 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/cpu/packed.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/search.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/plan/knob_search.hpp"
+#include "suf/nn/read/forward.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/reference/clear.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf {

@@ -23,7 +23,7 @@ DATA = ROOT / 'tests/data'
 COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # token counts
           **{plan: (3, 4) for plan in sorted((ROOT / 'fuzz/plans').glob('*.json'))}}  # every family, for near and far links, tiles and variants
 FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
-ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # modules that emission links
+ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'compiler/lowerings', 'gates', 'nn/graph', 'nn/ops', 'nn/plan', 'nn/read')  # modules that emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # flags of files for one variant
 
 

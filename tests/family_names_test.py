@@ -57,8 +57,8 @@ def self_test():
         for room in ('suf/nn', 'suf/model'):
             shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns('testdata'))
         before = len(search(root)[0])
-        planted = ('suf/nn/graph.hpp', 'suf/nn/ops/map.cpp', 'suf/nn/README.md', 'suf/model/family.cpp', 'suf/model/internal/config.hpp', 'suf/model/testing.hpp')
-        for name in planted + ('suf/model/families/bert.cpp', 'suf/nn/graph_test.cpp'):
+        planted = ('suf/nn/graph/graph.hpp', 'suf/nn/ops/map.cpp', 'suf/nn/README.md', 'suf/model/family.cpp', 'suf/model/internal/config.hpp', 'suf/model/testing.hpp')
+        for name in planted + ('suf/model/families/bert.cpp', 'suf/nn/graph/graph_test.cpp'):
             with open(root / name, 'a') as f:
                 f.write('// only for gPT-2\n')
         found = [fault.split(':')[0] for fault in search(root)[0]]

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "suf/net/channel.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
 
 int main(int argc, char** argv) {

@@ -224,7 +224,7 @@ def after_a_failure(base):
         (w.dir / 'embed.drawn').unlink()
         lone = w.embed(base.text(OTHER), timeout=SLOW, process=w.drawn('embed'))
         assert lone.finish() == 3, lone.err
-        assert w.dealer.said('hung up before the other party asked|ended the', SLOW)
+        assert w.dealer.said('hung up before the request of the other party|ended the', SLOW)
         seeds = {f'draw {i}': [d] for i, d in enumerate(w.draws('embed'))}
         assert len(seeds) > 0
         holds(w.dealer, {**keys, **seeds, 'seed of B': [b_seed]})

@@ -8,9 +8,9 @@
 #include "suf/base/scratch_test.hpp"
 #include "suf/cpu/packed.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/store/told_test.hpp"
 

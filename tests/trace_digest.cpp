@@ -11,8 +11,8 @@
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/dag.hpp"
 #include "suf/pfss/schedule.hpp"
 

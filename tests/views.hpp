@@ -9,7 +9,7 @@
 
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/backend.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::views {

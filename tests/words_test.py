@@ -71,7 +71,7 @@ def main():
     files = [f for f in sorted((ROOT / 'suf').rglob('*.?pp')) if not f.stem.endswith(('_test', '_bench'))]
     assert len(files) > 100, files
     wrong = [w for f in files for w in found(f.relative_to(ROOT), f.read_text())]
-    both = files + [f for f in sorted((ROOT / 'apps').glob('*.?pp')) if not f.stem.endswith('_test')]
+    both = files + [f for f in sorted((ROOT / 'apps').rglob('*.?pp')) if not f.stem.endswith('_test')]
     wrong += [w for f in both for w in raw(f.relative_to(ROOT), f.read_text())]
     parts, old = stale((ROOT / 'docs/operations.md').read_text(), [f.read_text() for f in both])
     assert len(parts) > 150, parts

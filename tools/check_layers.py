@@ -18,7 +18,7 @@ SILENT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/',
 
 
 def sources(root):
-    return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
+    return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/**/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
 
 
 def names(text, rooms):

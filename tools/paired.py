@@ -46,7 +46,7 @@ def main():
     p.add_argument('--tokens', type=int, nargs='+', default=[32, 128, 256])
     p.add_argument('--rounds', type=int, default=3)
     p.add_argument('--runs', type=int, default=4, help='texts of a call after the first one')
-    p.add_argument('--note', default='', help='what the line is about')
+    p.add_argument('--note', default='', help='note for the line')
     p.add_argument('--out', help='JSON lines are added to it')
     a = p.parse_args()
     model, plan = (a.model, a.plan) if a.plan else machine.model_and_plan(a.model)

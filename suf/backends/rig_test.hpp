@@ -12,7 +12,7 @@
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/reference/clear.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::backends {

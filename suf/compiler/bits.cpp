@@ -4,7 +4,7 @@
 #include <set>
 
 #include "suf/compiler/place.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 

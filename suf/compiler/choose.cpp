@@ -108,8 +108,8 @@ std::string PricesHelp() {
   std::string names;
   for (const Profile& p : Profiles()) names += p.name + ", ";
   return names +
-         "or prices with commas between: rtt=, flight= (20ms), rate= (bits a second: 1G), wire=, key=, word= "
-         "(seconds), aes= (blocks a second), duplex=, machines=, cores=, disk= (bytes a second), keys=ahead|now";
+         "or prices with commas between. Times: rtt=, flight= (20ms); wire=, key=, word= (seconds). Rates a second: "
+         "rate= (bits: 1G), aes= (blocks), disk= (bytes). Also duplex=, machines=, cores=, keys=ahead|now";
 }
 
 Profile ParseProfile(const std::string& text) {
@@ -149,7 +149,7 @@ void SetKeys(Profile* profile, const std::string& keys) {
   const bool now = keys == "now";
   if (profile->says_keys && profile->prices.now != now)
     Fail(Cause::kInput, "the profile says keys=", profile->prices.now ? "now" : "ahead", " where ", keys,
-         " is asked for; leave out one of both");
+         " is requested; leave one of both out");
   profile->prices.now = now;
 }
 

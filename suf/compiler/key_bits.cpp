@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "suf/compiler/bits.hpp"
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/taylor.hpp"
 #include "suf/fss/sizes.hpp"

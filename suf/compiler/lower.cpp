@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/taylor.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 

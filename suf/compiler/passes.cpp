@@ -6,7 +6,7 @@
 #include <set>
 
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 

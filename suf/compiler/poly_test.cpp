@@ -10,7 +10,7 @@
 
 #include "suf/pfss/lint.hpp"
 #include "suf/reference/clear.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::compiler {

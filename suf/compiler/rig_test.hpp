@@ -14,7 +14,7 @@
 #include "suf/pfss/lint.hpp"
 #include "suf/reference/clear.hpp"
 #include "suf/reference/myl7.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::compiler {

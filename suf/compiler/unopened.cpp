@@ -1,10 +1,10 @@
 #include "suf/compiler/unopened.hpp"
 
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/poly.hpp"
 #include "suf/fss/sizes.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "suf/fss/sizes.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::cpu {
 

@@ -6,8 +6,8 @@
 #include "suf/cpu/bulk.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/pfss/poly.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::cpu {
 

@@ -13,7 +13,7 @@
 #include "suf/fss/sizes.hpp"
 #include "suf/grouping/element.hpp"
 #include "suf/grouping/randomness.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::cpu {
 

@@ -1,7 +1,7 @@
 // Registers of the packed backend's plans: the places of members' strips in a group. A register takes some bytes per
 // row. It is free again after its last reader in the group.
 #pragma once
-#include "suf/grouping/plan.hpp"
+#include "suf/grouping/group_plan.hpp"
 
 namespace suf::cpu {
 

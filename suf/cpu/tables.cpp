@@ -6,7 +6,7 @@
 #include "suf/cpu/lane.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/pfss/poly.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::cpu {
 

@@ -6,7 +6,7 @@
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/grouping/halves.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::cpu {
 

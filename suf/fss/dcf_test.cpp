@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "suf/base/known_answers_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {

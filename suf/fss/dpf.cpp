@@ -7,7 +7,7 @@
 #include "suf/fss/internal/dpf_kernels.hpp"
 #include "suf/fss/internal/scratch.hpp"
 #include "suf/fss/internal/tile_keys.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {

@@ -22,7 +22,7 @@ inline constexpr size_t kDpfTile = 32;
 // (docs/mathematics.md#dcf).
 inline constexpr size_t kDcfTile = 16;
 static_assert(kDpfTile % kDcfTile == 0,
-              "who splits a batch between tiles of the one splits it between those of the other");
+              "a batch that is split between tiles of one kind is split between tiles of the other");
 
 // The construction of a DCF: that of dcf.hpp, or that of the library myl7/fss. In the latter each word of a payload is
 // a DCF of its own over Z_{2^64}. The numbers enter digests, so new ones go to the end.

@@ -1,6 +1,6 @@
 // The prepared evaluator. It must equal Evaluate (suf.cpp), which is the definition.
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

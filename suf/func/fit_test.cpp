@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {

@@ -140,7 +140,7 @@ std::string Mistake(const mu::Parser::exception_type& e) {
       return token + " is no name, number or operator of formulas";
     case mu::ecUNEXPECTED_EOF:
     case mu::ecEMPTY_EXPRESSION:
-      return "it ends where a number, x or a function belongs";
+      return "it ends before a number, x or a function";
     case mu::ecMISSING_PARENS:
       return "a parenthesis is not closed";
     case mu::ecTOO_MANY_PARAMS:

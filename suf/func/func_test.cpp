@@ -8,7 +8,7 @@
 #include "suf/func/fit.hpp"
 #include "suf/func/suf.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "suf/func/internal/measure.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

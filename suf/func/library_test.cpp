@@ -9,7 +9,7 @@
 #include <random>
 
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 

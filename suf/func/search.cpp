@@ -6,7 +6,7 @@
 
 #include "suf/func/internal/pieces.hpp"
 #include "suf/func/internal/target.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

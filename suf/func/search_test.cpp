@@ -8,7 +8,7 @@
 
 #include "suf/func/internal/formula.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
@@ -379,7 +379,7 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.what = "sin x"; }, input, "'sin' lacks its argument in parentheses: sin(x)");
   refused([](FitRequest& q) { q.what = "2x"; }, input, "at column 2: 'x' does not belong there");
   refused([](FitRequest& q) { q.what = "(x"; }, input, "at column 3: a parenthesis is not closed");
-  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends where a number, x or a function belongs");
+  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends before a number, x or a function");
   refused([](FitRequest& q) { q.what = "clamp(x,1)"; }, input, "'clamp' has too few arguments");
   refused([](FitRequest& q) { q.what = "exp(x,1)"; }, input, "'exp' has too many arguments");
   refused([](FitRequest& q) { q.what = "x<1 ? 2"; }, input, "a ? lacks its :");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

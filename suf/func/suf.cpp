@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "suf/base/printable.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

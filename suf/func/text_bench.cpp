@@ -6,7 +6,7 @@
 #include "suf/base/bench.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 

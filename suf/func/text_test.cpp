@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "suf/gates/function.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::gates {
 

@@ -11,7 +11,7 @@
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::gates {

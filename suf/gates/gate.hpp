@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "suf/compiler/lower.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::gates {
 

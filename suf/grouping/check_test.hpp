@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "suf/grouping/plan.hpp"
+#include "suf/grouping/group_plan.hpp"
 
 namespace suf::grouping {
 

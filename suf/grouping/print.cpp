@@ -1,6 +1,6 @@
 #include <sstream>
 
-#include "suf/grouping/plan.hpp"
+#include "suf/grouping/group_plan.hpp"
 
 namespace suf::grouping {
 

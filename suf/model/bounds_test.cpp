@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/measure.hpp"
+#include "suf/nn/plan/measure.hpp"
 
 namespace suf::model {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "suf/model/plain_test.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/fold.hpp"
-#include "suf/nn/forward.hpp"
+#include "suf/nn/plan/fold.hpp"
+#include "suf/nn/read/forward.hpp"
 
 namespace suf::model {
 namespace {

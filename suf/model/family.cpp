@@ -82,12 +82,12 @@ void CheckWeightsFile(const std::filesystem::path& dir) {
   const auto there = [&](const char* name) { return IsThere(dir / name); };
   if (there("adapter_config.json"))
     Fail(Cause::kInput, (dir / "adapter_config.json").string(),
-         " asks for an adapter, which is not applied; merge it into the weights and save the model again");
+         " names an adapter, which is not applied; merge it into the weights and save the model again");
   if (there("model.safetensors")) return;
   const std::string missing = Str("there is no file ", (dir / "model.safetensors").string());
   if (there("model.safetensors.index.json"))
     Fail(Cause::kInput, missing,
-         ", but the index of one in several parts, which are not read; save the model in one file, "
+         ", but the index of one in several parts, which are not read. Save the model in one file, "
          "save_pretrained with a max_shard_size above its size does");
   for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack",
                             "model.onnx", "onnx/model.onnx", "openvino/openvino_model.xml"})
@@ -113,7 +113,7 @@ Described Describe(const std::filesystem::path& dir) {
     CheckSentences(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]);
   else if (modules.listed || !modules.pooling.empty())
     Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
-         " asks for an embedding of the rows, and of a model of type ", Quoted(family.name),
+         " needs an embedding of the rows, and of a model of type ", Quoted(family.name),
          " the last row's logits are computed; ", kAnother);
   return {family, std::move(modules), std::move(graph)};
 }

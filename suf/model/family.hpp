@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "suf/model/vocabulary.hpp"
-#include "suf/nn/graph.hpp"
+#include "suf/nn/graph/graph.hpp"
 
 namespace suf::model {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/nn/expr.hpp"
+#include "suf/nn/graph/expr.hpp"
 
 namespace suf::model {
 

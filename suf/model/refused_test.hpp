@@ -5,7 +5,7 @@
 
 #include "suf/model/family.hpp"
 #include "suf/model/testing.hpp"
-#include "suf/nn/graph.hpp"
+#include "suf/nn/graph/graph.hpp"
 
 namespace suf::model {
 

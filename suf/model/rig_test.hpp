@@ -8,13 +8,13 @@
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/compile.hpp"
-#include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/forward.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::model {

@@ -10,9 +10,9 @@
 #include "suf/grouping/check_test.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/fold.hpp"
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/fold.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/lint.hpp"
 
 namespace suf::model {

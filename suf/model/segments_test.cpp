@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
 namespace {

@@ -108,7 +108,7 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
       {"/1/path", "/1_Pooling", "[1].path is \"/1_Pooling\""},
       {"/1/path", 1, "[1].path is \"1\""},
       {"/0/kwargs", {"task"}, "[0].kwargs is"},
-      {"/1/more", 1, "[1].\"more\" is \"1\", and what it changes is not known here"},
+      {"/1/more", 1, "[1].\"more\" is \"1\", and its effect is not known here"},
       {"/1", 7, "[1] is not a JSON object"},
       {"/1/path", "2_Pooling",
        "2_Pooling/config.json, so how rows are pooled is not known; fetch the whole directory"}};
@@ -182,7 +182,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
       {root, R"({"default_prompt_name": "query"})", "default_prompt_name is \"query\", and prompts has no such prompt"},
       {root, R"({"truncate_dim": 16})", "truncate_dim is \"16\", only all 32 columns are supported"},
       {root, R"({"model_type": "SparseEncoder"})", "model_type is \"SparseEncoder\", only \"SentenceTransformer\""},
-      {root, R"({"later": 1})", "\"later\" is \"1\", and what it changes is not known here"},
+      {root, R"({"later": 1})", "\"later\" is \"1\", and its effect is not known here"},
       {transformer, R"({"do_lower_case": true})",
        "sentence_bert_config.json: do_lower_case is \"true\", only false is supported; set it to false if"},
       {transformer, R"({"transformer_task": "fill-mask"})", "transformer_task"},
@@ -267,9 +267,9 @@ TEST_F(Sentences, WeightsInAnotherFormAreNamed) {
   Refused("there is no file " + file + ", only pytorch_model.bin, which is not read; save the model as safetensors");
   Write("model.safetensors.index.json", "{}");
   Refused("there is no file " + file +
-          ", but the index of one in several parts, which are not read; save the model in one file");
+          ", but the index of one in several parts, which are not read. Save the model in one file");
   Write("adapter_config.json", "{}");
-  Refused("adapter_config.json asks for an adapter, which is not applied; merge it");
+  Refused("adapter_config.json names an adapter, which is not applied; merge it");
 }
 
 TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
@@ -297,7 +297,7 @@ TEST(Decoders, ModulesOfSentencesAreRefused) {
   std::filesystem::create_directory(folder.path() / "1_Pooling");
   folder.Write("1_Pooling/config.json", R"({"pooling_mode": "mean"})");
   ExpectSentence([&] { (void)Load(folder.path()); },
-                 "1_Pooling/config.json asks for an embedding of the rows, and of a model of type \"gpt2\"");
+                 "1_Pooling/config.json needs an embedding of the rows, and of a model of type \"gpt2\"");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "suf/compiler/choose.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
 namespace {

@@ -6,9 +6,9 @@
 #include "suf/base/folder_test.hpp"
 #include "suf/model/family.hpp"
 #include "suf/model/random.hpp"
-#include "suf/nn/compile.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
 

@@ -87,7 +87,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
       {"/normalizer/strip_accents", false, "normalizer.strip_accents is \"false\""},
       {"/normalizer/clean_text", false, "normalizer.clean_text"},
       {"/normalizer/handle_chinese_chars", false, "normalizer.handle_chinese_chars"},
-      {"/normalizer/more", 1, "normalizer.\"more\" is \"1\", and what it changes is not known here"},
+      {"/normalizer/more", 1, "normalizer.\"more\" is \"1\", and its effect is not known here"},
       {"/pre_tokenizer", nullptr, "pre_tokenizer is \"null\", only a BertPreTokenizer"},
       {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer.type is \"Whitespace\""},
       {"/post_processor", nullptr, "post_processor is \"null\", only a template of [CLS], the text and [SEP]"},
@@ -101,7 +101,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
       {"/added_tokens/5/content", "[PAD]", ".content is \"[PAD]\", as of a token before it"},
       {"/added_tokens/5/lstrip", nullptr, ".lstrip is \"null\", only true or false"},
       {"/added_tokens/5/lstrap", true, ".\"lstrap\" is \"true\""},
-      {"/moreover", true, "\"moreover\" is \"true\", and what it changes is not known here"}};
+      {"/moreover", true, "\"moreover\" is \"true\", and its effect is not known here"}};
   for (const auto& [place, value, sentence] : cases) {
     nlohmann::json bad = good;
     bad[nlohmann::json::json_pointer(place)] = value;

@@ -122,7 +122,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       }
       if (!counted)
         EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
-                   " sessions are running; it was told to try again");
+                   " sessions are running; it must try again later");
       if (const int n = first->streams(); n > 1)
         static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
       session(*ch);

@@ -224,7 +224,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
-    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
+    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"), std::string::npos);
     for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), store::Fate::kDone);
   }
 }

@@ -410,9 +410,9 @@ class ModelSession {
     const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
     if (what.lack || bytes <= host_.audit_memory) return;
     const Error lack(Cause::kResource,
-                     Str(ch_.peer_title(), " asks for audits at ", what.job.tokens, " ", host_.plan.unit.name,
+                     Str(ch_.peer_title(), " requests audits at ", what.job.tokens, " ", host_.plan.unit.name,
                          ", for which ", kWholeAtOnce, " whole bundles of keys take ", bytes, " bytes, and ",
-                         host_.audit_memory, " bytes are allowed; allow more, or let it ask without audits"));
+                         host_.audit_memory, " bytes are allowed; allow more, or let it connect without audits"));
     if (!next) net::EndSession(ch_, net::Refusal::kAuditMemory, lack.cause(), lack.what());
     what.lack = std::make_exception_ptr(lack), what.refusal = net::Refusal::kAuditMemory;
   }
@@ -522,7 +522,7 @@ void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, net::Millis{500});
   if (!lock)
     net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
-                    " came while another session is running; it was told to try again");
+                    " came while another session is running; it must try again later");
   session();
 }
 

@@ -74,7 +74,7 @@ std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Reques
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
       net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
-                      Name(ch.peer().role), " session is running; it was told to try again");
+                      Name(ch.peer().role), " session is running; it must try again later");
     }
     taken_[party] = true;
   }
@@ -101,10 +101,10 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
-  CheckPeersJob(ch, plan_, q.job, "asked for bundles of");
+  CheckPeersJob(ch, plan_, q.job, "requested bundles of");
   if (q.count < 1)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
-                    " asked for 0 bundles; at least 1 is dealt; install the same suf on all three sides");
+                    " requested 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
 }
 
@@ -129,9 +129,9 @@ bool BundleDealer::Await(int party, DeliverySeat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the request of the other party; nothing was dealt");
       net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
-                      " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
+                      " did not request bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
     }
     if (std::exchange(mine.ready, seen) != seen) changed_.notify_all();
@@ -177,7 +177,7 @@ void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   };
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(net::Refusal::kMismatch, "asked for bundles of different jobs, weights or partners");
+    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
   Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
@@ -244,8 +244,8 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
               h.public_key[1 - party] == args.partner;
   if (!ours)
     net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
-                    "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
-                    "it is burnt, install the same suf on all sides");
+                    "the dealer sent a bundle of another plan, trace, size or party than requested; "
+                    "it is burnt; install the same suf on all sides");
   return h;
 }
 
@@ -276,7 +276,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
       net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
-                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
+                      " bundles where 1 to ", args.count, " were requested; install the same suf on all sides");
     FetchResult got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);

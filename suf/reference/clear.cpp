@@ -8,7 +8,7 @@
 #include "suf/grouping/randomness.hpp"
 #include "suf/reference/clear_executor.hpp"
 #include "suf/reference/fss_kernels.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::reference {
 

@@ -1,7 +1,7 @@
 // Tables and borrows of clear.
 #include "suf/pfss/poly.hpp"
 #include "suf/reference/clear_executor.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::reference {
 

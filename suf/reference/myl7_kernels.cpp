@@ -9,7 +9,7 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/base/digest.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::reference {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
-#include "suf/grouping/plan.hpp"
+#include "suf/grouping/group_plan.hpp"
 #include "suf/grouping/randomness.hpp"
 #include "suf/grouping/rows_core.hpp"
 #include "suf/reference/clear_executor.hpp"
 #include "suf/reference/fss_kernels.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::reference {
 

@@ -8,7 +8,7 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/ring/internal/gemm_kernels.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring {
 

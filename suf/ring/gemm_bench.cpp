@@ -7,7 +7,7 @@
 
 #include "suf/base/bench.hpp"
 #include "suf/ring/gemm.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 

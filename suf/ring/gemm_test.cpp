@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "suf/base/bench.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace {
 

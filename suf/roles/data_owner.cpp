@@ -1,7 +1,7 @@
 #include "suf/roles/data_owner.hpp"
 
 #include "suf/nn/ops/lookup.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/roles/model.hpp"
 
 namespace suf::roles {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/run/deal.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "suf/compiler/choose.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/plan.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/plan/plan.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/proto/bundle_plan.hpp"

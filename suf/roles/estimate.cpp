@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "suf/fss/sizes.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/run/party.hpp"
 #include "suf/store/store.hpp"

@@ -15,7 +15,7 @@
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/reference/clear.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/roles/links_test.hpp"
 #include "suf/store/told_test.hpp"
 

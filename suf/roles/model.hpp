@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "suf/model/tokenizer.hpp"
-#include "suf/nn/shift.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/plan/softmax_shift.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::roles {

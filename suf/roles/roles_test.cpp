@@ -10,7 +10,7 @@
 #include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
-#include "suf/nn/join_test.hpp"
+#include "suf/nn/plan/join_test.hpp"
 #include "suf/reference/clear.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 #include "suf/run/inputs.hpp"

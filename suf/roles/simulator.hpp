@@ -1,6 +1,6 @@
 // The specification of an inference: computes in clear the same integers as the protocol.
 #pragma once
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/roles/model.hpp"
 
 namespace suf::roles {

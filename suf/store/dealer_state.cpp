@@ -49,7 +49,7 @@ uint64_t DealerState::Reserve(uint64_t count) {
 }
 
 std::array<uint64_t, 2> DealerState::Used(const PairId& pair) const {
-  auto used = ReadChecked(PathOf(pair), 2, "what the dealer knows of a pair");
+  auto used = ReadChecked(PathOf(pair), 2, "the dealer's record of a pair");
   return {used[0], used[1]};
 }
 

@@ -80,7 +80,7 @@ void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
     Append(serial, Fate::kBurnt);
     notices_.push_back(
         record.fate == Fate::kTold
-            ? Str("the dealer was told of bundle ", serial, " by a session that did not use it; it is burnt")
+            ? Str("the dealer was notified of bundle ", serial, " by a session that did not use it; it is burnt")
             : Str("bundle ", serial, " was claimed by a session that did not end; it is burnt"));
   }
 }

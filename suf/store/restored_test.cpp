@@ -87,7 +87,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   told->PutBack();
   {
     Store s(dir / "s");
-    EXPECT_TRUE(Says(s, "the dealer was told of bundle 2 by a session that did not use it"));
+    EXPECT_TRUE(Says(s, "the dealer was notified of bundle 2 by a session that did not use it"));
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
   }
   before->PutBack();
@@ -120,7 +120,7 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   EXPECT_EQ(s.ledger().answer(pair), 2u);
   EXPECT_EQ(s.ledger().answer(other), 3u);
   s.Tell(4, pair);
-  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store announced 2: its state was restored",
                     [&] { s.Answer(4, 1); }));
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);

@@ -320,7 +320,7 @@ void Store::Answer(uint64_t serial, uint64_t known) {
          " burnt, start again with fresh ones and find out who restored it");
   }
   if (known < before)
-    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
+    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store announced ", before,
          ": its state was restored; bundle ", serial,
          " is burnt, give the dealer its state back, or start with new stores");
   slot.witnessed = true;

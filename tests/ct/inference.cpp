@@ -2,9 +2,9 @@
 
 #include "suf/backends/all.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/simulate.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/simulate.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 #include "tests/ct/secrets.hpp"
 

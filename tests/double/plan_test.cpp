@@ -1,7 +1,5 @@
 // Properties of a device's plan for every trace. Buffers of values that live at the same time never overlap, and every
 // buffer is within the slab. The number of kernels of a role is fixed.
-#include "suf/gpu/cuda/plan.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +13,9 @@
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/gpu/cuda/backend.hpp"
+#include "suf/gpu/cuda/device_plan.hpp"
 #include "suf/gpu/cuda/executor.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/run/deal.hpp"
 #include "tests/double/compiler.hpp"
 

@@ -11,8 +11,8 @@
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
-#include "suf/nn/simulate.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/read/simulate.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::faults {
 

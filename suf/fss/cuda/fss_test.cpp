@@ -11,7 +11,7 @@
 #include "suf/fss/cuda/launch.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 

@@ -8,7 +8,7 @@
 
 #include "suf/func/internal/measure.hpp"
 #include "suf/func/search.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 

@@ -5,7 +5,7 @@
 
 #include "suf/fss/cuda/fss.hpp"
 #include "suf/gpu/cuda/code.hpp"
-#include "suf/gpu/cuda/plan.hpp"
+#include "suf/gpu/cuda/device_plan.hpp"
 
 namespace suf::gpu::cuda {
 

@@ -6,7 +6,7 @@
 #include "suf/gpu/cuda/bulk.hpp"
 #include "suf/grouping/element.hpp"
 #include "suf/grouping/randomness.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::gpu::cuda {
 

@@ -97,7 +97,7 @@ class [[gnu::visibility("hidden")]] Fields {
     for (const auto& [field, v] : all_.items())
       if (std::find(known.begin(), known.end(), field) == known.end() && !Nothing(v))
         Fail(Cause::kInput, file_, ": ", Place(), Quoted(field), " is ", Shown(field),
-             ", and what it changes is not known here; ", kAnother);
+             ", and its effect is not known here; ", kAnother);
   }
 
   bool True(const char* field, bool absent) const { return all_.value(field, json(absent)) == json(true); }

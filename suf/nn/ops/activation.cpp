@@ -6,7 +6,7 @@
 
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 

@@ -1,7 +1,7 @@
 // An elementwise function of one number, as linear pieces of one width.
 #pragma once
 #include "suf/gates/function.hpp"
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

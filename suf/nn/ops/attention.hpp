@@ -2,7 +2,7 @@
 // heads and relative positions. (docs/mathematics.md#histogram-maximum, #predicted-shift, #causal-packing)
 #pragma once
 #include "suf/gates/function.hpp"
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

@@ -1,7 +1,7 @@
 // Checks of the tables in a plan, on which the trace relies, and the gates of row functions.
 #pragma once
 #include "suf/gates/function.hpp"
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

@@ -1,7 +1,7 @@
 // A private linear map without key: P0 holds W, P1 holds W - B, the dealer B. P1's half depends on nothing online, so
 // the schedule sends it ahead. P0 knows the result before it sends. (docs/mathematics.md#private-linear-maps)
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

@@ -1,6 +1,6 @@
 // The private lookup: rows of P0's table at P1's token ids, plus the row of the position.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

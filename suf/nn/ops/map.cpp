@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "suf/nn/ops/linear.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 

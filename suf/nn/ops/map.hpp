@@ -1,6 +1,6 @@
 // A sum of private linear terms and a bias, with an optional public rotation behind it.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

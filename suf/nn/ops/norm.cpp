@@ -6,8 +6,8 @@
 #include "suf/gates/function.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 

@@ -1,6 +1,6 @@
 // Norms of rows, y = x rsqrt(mean x^2 + eps): RMSNorm, LayerNorm once its writers are centred (fold.hpp), and x / |x|.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

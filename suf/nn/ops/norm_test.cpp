@@ -5,8 +5,8 @@
 
 #include "suf/func/fit.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 namespace {

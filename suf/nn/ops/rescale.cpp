@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "suf/gates/trunc.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 

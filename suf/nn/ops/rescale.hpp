@@ -1,6 +1,6 @@
 // Rescale from one scale and ring to another, opened in the form that its reader wants.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 

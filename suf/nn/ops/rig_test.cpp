@@ -1,7 +1,7 @@
 #include "suf/nn/ops/rig_test.hpp"
 
 #include "suf/func/text.hpp"
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::nn {
 

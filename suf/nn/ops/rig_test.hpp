@@ -3,9 +3,9 @@
 // well: float, bounds, fields, check.
 #pragma once
 #include "suf/gates/rig_test.hpp"
-#include "suf/nn/measure.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/measure.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 

@@ -3,8 +3,8 @@
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/ops/map.hpp"
+#include "suf/nn/ops/residual.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/nn/ops/stream.hpp"
 
 namespace suf::nn {
 namespace {

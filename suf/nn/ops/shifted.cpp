@@ -6,8 +6,8 @@
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 

@@ -7,7 +7,7 @@
 #include "suf/gates/product.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 #include "suf/ring/gemm.hpp"
 
 namespace suf::nn {

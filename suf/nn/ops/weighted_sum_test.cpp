@@ -4,7 +4,7 @@
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 namespace {

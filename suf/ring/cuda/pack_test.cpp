@@ -8,8 +8,8 @@
 #include <random>
 
 #include "suf/base/bytes.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::ring::cuda {
 namespace {

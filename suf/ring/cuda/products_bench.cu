@@ -10,8 +10,8 @@
 #include "suf/base/bytes.hpp"
 #include "suf/ring/cuda/pack.hpp"
 #include "suf/ring/cuda/products.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::ring::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "suf/base/bytes.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // this module, and for tests that combine them otherwise.
 #pragma once
 #include "suf/fss/prg.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/proto/audit.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
