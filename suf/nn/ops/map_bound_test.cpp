@@ -7,7 +7,7 @@
 namespace suf::nn {
 namespace {
 
-Expr W(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
+Expr LeafOf(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
 
 std::map<std::string, Tensor> Small(int64_t in, int64_t out, uint64_t seed) {
   return {{"full", Tensor({in, out}, Numbers(size_t(in * out), 9, seed))},
@@ -21,8 +21,8 @@ TEST(MapBound, FullIsSound) {
   for (uint64_t seed : {1, 2, 3, 4})
     for (const RowBound& reach : {BoxOf({3, 1, 2}), BoxOf({3, 3, 3}, 3.5), RowBound{3, 3.5, {}, {}, {}}}) {
       LinearMap m;
-      m.terms = {{LinearMap::kFull, 0, W("w", {3, 2})}};
-      m.bias = W("b", {2}), m.up = 1, m.ring = 40;
+      m.terms = {{LinearMap::kFull, 0, LeafOf("w", {3, 2})}};
+      m.bias = LeafOf("b", {2}), m.up = 1, m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 2, seed);
       const Bounded b = BoundOf(m, 1, {EdgeOf(0, 40, 3, reach)}, rig.weights);
@@ -42,8 +42,8 @@ TEST(MapBound, NormedRowIsSound) {
   for (uint64_t seed : {1, 2, 3, 4})
     for (bool mean : {false, true}) {
       LinearMap m;
-      m.terms = {{LinearMap::kDiag, 0, W("g", {3})}};
-      if (mean) m.terms.push_back({LinearMap::kMean, 0, W("u", {3})});
+      m.terms = {{LinearMap::kDiag, 0, LeafOf("g", {3})}};
+      if (mean) m.terms.push_back({LinearMap::kMean, 0, LeafOf("u", {3})});
       m.diag = 2, m.mean = 1, m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 3, seed);
@@ -57,8 +57,8 @@ TEST(MapBound, NormedRowIsSound) {
 TEST(MapBound, SeveralInputsAreSound) {
   LinearMap m;
   m.terms = {
-      {LinearMap::kFull, 0, W("w", {2, 2})}, {LinearMap::kDiag, 1, W("g", {2})}, {LinearMap::kMean, 1, W("u", {2})}};
-  m.bias = W("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
+      {LinearMap::kFull, 0, LeafOf("w", {2, 2})}, {LinearMap::kDiag, 1, LeafOf("g", {2})}, {LinearMap::kMean, 1, LeafOf("u", {2})}};
+  m.bias = LeafOf("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
   OpRig rig(3);
   rig.weights = Small(2, 2, 5);
   const RowBound x = BoxOf({2, 3}), z{2, 3.2, {}, {}, {}};
@@ -69,8 +69,8 @@ TEST(MapBound, SeveralInputsAreSound) {
 
 TEST(MapBound, RotaryIsSound) {
   LinearMap m;
-  m.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}};
-  m.bias = W("b", {4}), m.rotary = 1, m.base = 50, m.ring = 50;
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
+  m.bias = LeafOf("b", {4}), m.rotary = 1, m.base = 50, m.ring = 50;
   Facts f{Options{}};
   f.n = 6;
   m.Choose(f, {EdgeOf(2, 50, 2)});
@@ -89,11 +89,11 @@ TEST(MapBound, RotaryIsSound) {
 TEST(MapBound, ImagesAreSound) {
   for (uint64_t seed : {1, 2, 3}) {
     LinearMap v;
-    v.terms = {{LinearMap::kFull, 0, W("v", {2, 4})}};
+    v.terms = {{LinearMap::kFull, 0, LeafOf("v", {2, 4})}};
     v.ring = 40;
     LinearMap o;
-    o.terms = {{LinearMap::kFull, 0, W("o", {4, 3})}};
-    o.bias = W("b", {3}), o.ring = 40;
+    o.terms = {{LinearMap::kFull, 0, LeafOf("o", {4, 3})}};
+    o.bias = LeafOf("b", {3}), o.ring = 40;
     OpRig first(1), second(1);
     first.weights = Small(2, 4, seed), second.weights = Small(4, 3, seed + 10);
     const RowBound ball{2, 4.2, {}, {}, {}};
@@ -129,8 +129,8 @@ TEST(MapBound, ImagesAreSound) {
 LinearMap Residual() {
   LinearMap m;
   m.terms = {
-      {LinearMap::kFull, 0, W("w", {2, 4})}, {LinearMap::kDiag, 1, W("g", {4})}, {LinearMap::kMean, 1, W("u", {4})}};
-  m.bias = W("b", {4}), m.key = "attended";
+      {LinearMap::kFull, 0, LeafOf("w", {2, 4})}, {LinearMap::kDiag, 1, LeafOf("g", {4})}, {LinearMap::kMean, 1, LeafOf("u", {4})}};
+  m.bias = LeafOf("b", {4}), m.key = "attended";
   return m;
 }
 
@@ -171,7 +171,7 @@ TEST(MapChoose, Scales) {
       },
       "the scale 2^18 is below 2^24, that of gamma times an activation; raise `weight.attended`");
   LinearMap diag;
-  diag.terms = {{LinearMap::kDiag, 0, W("g", {4})}};
+  diag.terms = {{LinearMap::kDiag, 0, LeafOf("g", {4})}};
   diag.Choose({o}, {z});
   EXPECT_EQ(diag.scale, 24);
   EXPECT_EQ(diag.diag, 0);
@@ -180,7 +180,7 @@ TEST(MapChoose, Scales) {
 TEST(MapChoose, KeyOfItsOwn) {
   Options o;
   LinearMap m;
-  m.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}};
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
   m.key = "none", m.Choose({o}, {EdgeOf(10, 0, 2)});
   EXPECT_EQ(m.full, o.weight_default);
   m.key = "query_key", m.Choose({o}, {EdgeOf(10, 0, 2)});
@@ -208,17 +208,17 @@ TEST(MapFields, Refusals) {
     ExpectRefused([&] { back.Attributes(r), back.Verify("here"); }, words);
   };
   LinearMap m = Residual();
-  m.terms[1].weight = W("g", {3});
+  m.terms[1].weight = LeafOf("g", {3});
   refuses(m, "the plan is inconsistent at here: a map's weight: it has another width than the others");
-  m = Residual(), m.terms[0].weight = W("w", {4});
+  m = Residual(), m.terms[0].weight = LeafOf("w", {4});
   refuses(m, "a map's weight: it has the wrong shape");
-  m = Residual(), m.terms[1].weight = W("g", {4, 4});
+  m = Residual(), m.terms[1].weight = LeafOf("g", {4, 4});
   refuses(m, "a map's weight: it has the wrong shape");
   m = Residual(), m.terms.push_back(m.terms[0]);
   refuses(m, "a map's terms: a kind is there twice");
   m = Residual(), m.terms.erase(m.terms.begin() + 1);
   refuses(m, "a map's terms: a mean term has no diagonal one beside it");
-  m = Residual(), m.bias = W("b", {2});
+  m = Residual(), m.bias = LeafOf("b", {2});
   refuses(m, "a map's bias: it has the wrong shape");
   m = Residual(), m.rotary = 3, m.base = 100;
   refuses(m, "a map's rotary: the heads do not divide the result");
@@ -226,7 +226,7 @@ TEST(MapFields, Refusals) {
   refuses(m, "a map's rotary: the heads do not divide the result");
   m = LinearMap(), m.key = "none";
   refuses(m, "a map's terms: there is none");
-  m.bias = W("b", {4});
+  m.bias = LeafOf("b", {4});
   refuses(m, "a map's terms: there is none");
   m = Residual(), m.terms[0].kind = LinearMap::kOne;
   refuses(m, "the plan has a linear term of the kind one; this program knows full, diag and mean");
@@ -259,7 +259,7 @@ TEST(MapCheck, Faults) {
        {[](LinearMap& x, Edges&) { x.up = x.scale + 1; }, "its shifts leave no bits of its ring"},
        {[](LinearMap& x, Edges&) { x.rotary = 1; }, "it has no bits for its rotation"}});
   LinearMap r;
-  r.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}}, r.rotary = 2, r.base = 100, r.ring = 50;
+  r.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}}, r.rotary = 2, r.base = 100, r.ring = 50;
   Facts f{Options{}};
   f.n = 9;
   r.Choose(f, {EdgeOf(14, 0, 2)});

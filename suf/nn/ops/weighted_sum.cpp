@@ -19,7 +19,7 @@ namespace {
 constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
 constexpr int kMostCap = 12;  // sums are recorded for entries cut at 1 to 2^kMostCap
 
-double One(int bits) { return std::ldexp(1.0, bits); }
+double UnitAt(int bits) { return std::ldexp(1.0, bits); }
 
 const char* const kTails[] = {"e", "payload"};
 
@@ -52,7 +52,7 @@ void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Se
   for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
     for (int k = 0; k <= kMostCap; ++k)
       sums[size_t(k)].See(
-          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, One(k)); }));
+          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, UnitAt(k)); }));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -83,7 +83,7 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
 
 RowBound WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const RowBound &e = in[0].reach, &v = in[1].reach;
-  const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
+  const double one = UnitAt(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
   widths->push_back({"row_sum", BitLength(e.length), &row_sum});
   widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
   const int64_t d = heads * head_dim;

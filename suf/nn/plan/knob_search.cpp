@@ -10,7 +10,7 @@ namespace suf::nn {
 namespace {
 
 // A knob of all operators of one kind and role. `node` is the first of them.
-struct Group {
+struct KnobGroup {
   int node;
   std::string name;
   std::vector<std::string> options;
@@ -23,8 +23,8 @@ struct Group {
   }
 };
 
-std::vector<Group> GroupsOf(Plan* plan, Class* c) {
-  std::vector<Group> out;
+std::vector<KnobGroup> GroupsOf(Plan* plan, Class* c) {
+  std::vector<KnobGroup> out;
   std::map<std::string, size_t> found;
   for (auto& n : plan->graph.nodes()) {
     Operator& op = *c->ops[size_t(n->index)];
@@ -32,7 +32,7 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
       const std::string name = Str(n->label.empty() ? std::string(op.Name()) : n->label, ", ", k.name);
       auto [at, fresh] = found.try_emplace(name, out.size());
       if (fresh) out.push_back({n->index, name, k.options, k.at, {}});
-      Group& g = out[at->second];
+      KnobGroup& g = out[at->second];
       if (g.options != k.options) continue;  // a layer with other options keeps its own
       k.set(g.at);
       g.knobs.push_back(std::move(k));
@@ -49,7 +49,7 @@ std::string WithoutNumbers(std::string name) {
 
 // Sets a group to its earlier option, or to that of the first group of its kind. A group with another name belongs to
 // another value, so it stays fresh.
-void Begin(Group* g, const std::vector<SearchState>& knobs) {
+void Begin(KnobGroup* g, const std::vector<SearchState>& knobs) {
   for (const bool exact : {true, false})
     for (const SearchState& h : knobs) {
       if (exact ? h.name != g->name : WithoutNumbers(h.name) != WithoutNumbers(g->name)) continue;
@@ -71,7 +71,7 @@ class Descent {
         groups_(GroupsOf(plan, &class_)),
         from_(*from),
         known_(from->known) {
-    for (Group& g : groups_) Begin(&g, from_.knobs);
+    for (KnobGroup& g : groups_) Begin(&g, from_.knobs);
   }
 
   double Run(Effort effort) {
@@ -83,7 +83,7 @@ class Descent {
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
     from_.knobs.clear();
-    for (const Group& g : groups_) from_.knobs.push_back({g.name, g.options, g.at});
+    for (const KnobGroup& g : groups_) from_.knobs.push_back({g.name, g.options, g.at});
     if (effort != Effort::kCompare) Note();
     return best_;
   }
@@ -91,7 +91,7 @@ class Descent {
  private:
   std::vector<size_t> State() const {
     std::vector<size_t> s;
-    for (const Group& g : groups_) s.push_back(g.at);
+    for (const KnobGroup& g : groups_) s.push_back(g.at);
     return s;
   }
 
@@ -164,7 +164,7 @@ class Descent {
   // Records the choice of each group and the next best option of that group alone.
   void Note() {
     class_.choices.clear();
-    for (Group& g : groups_) {
+    for (KnobGroup& g : groups_) {
       Chosen c{g.name, g.options[g.at], "", 0};
       double next = INFINITY;
       for (size_t o = 0, own = g.at; o < g.options.size(); ++o) {
@@ -182,7 +182,7 @@ class Descent {
   Class& class_;
   const compiler::Prices prices_;
   const EmitPlan& emit_;
-  std::vector<Group> groups_;
+  std::vector<KnobGroup> groups_;
   SearchStart& from_;
   PricedStates& known_;
   double best_ = 0;

@@ -57,12 +57,12 @@ const std::vector<Entry>& Entries() {
 }
 
 // Options by an operator's key.
-struct Group {
+struct OptionGroup {
   const char* name;
   const char* what;
   std::map<std::string, int> Options::*field;
 };
-constexpr Group kGroups[] = {{"weight", "scale of a map's weight", &Options::weight},
+constexpr OptionGroup kGroups[] = {{"weight", "scale of a map's weight", &Options::weight},
                              {"result", "scale to which a result is rescaled", &Options::result},
                              {"norm", "scale of x in a norm", &Options::norm}};
 constexpr int kLeastScale = 2, kMostScale = 24;
@@ -80,7 +80,7 @@ const std::vector<Options::Setting>& Options::Settings() {
     const Options defaults;
     std::vector<Setting> s;
     for (const Entry& e : Entries()) s.push_back({e.name, e.what, defaults.*e.field, e.low, e.high});
-    for (const Group& g : kGroups)
+    for (const OptionGroup& g : kGroups)
       for (auto& [key, value] : defaults.*g.field)
         s.push_back({Str(g.name, ".", key), g.what, value, kLeastScale, kMostScale});
     return s;
@@ -96,7 +96,7 @@ void Options::Set(const std::string& name, int value) {
   };
   for (const Entry& e : Entries())
     if (name == e.name) return void(this->*e.field = within(e.low, e.high));
-  for (const Group& g : kGroups)
+  for (const OptionGroup& g : kGroups)
     if (name.rfind(std::string(g.name) + ".", 0) == 0 && name.size() <= 60)
       return void((this->*g.field)[name.substr(std::string(g.name).size() + 1)] = within(kLeastScale, kMostScale));
   std::string names;
