@@ -87,8 +87,8 @@ void CheckWeightsFile(const std::filesystem::path& dir) {
   const std::string missing = Str("there is no file ", (dir / "model.safetensors").string());
   if (there("model.safetensors.index.json"))
     Fail(Cause::kInput, missing,
-         ", but the index of one in several parts, which are not read. Save the model in one file, "
-         "save_pretrained with a max_shard_size above its size does");
+         ", but an index of several parts, which are not read; save the model in one file: "
+         "save_pretrained with a max_shard_size above its size");
   for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack",
                             "model.onnx", "onnx/model.onnx", "openvino/openvino_model.xml"})
     if (there(other))

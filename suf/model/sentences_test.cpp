@@ -145,7 +145,7 @@ TEST_F(Sentences, OtherPoolingsAreRefused) {
        "pooling_mode_max_tokens is \"true\", only false"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_lasttoken": true})", "pooling_mode_lasttoken"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_new_tokens": true})",
-       "\"pooling_mode_new_tokens\" is \"true\", and what it changes is not known"},
+       "\"pooling_mode_new_tokens\" is \"true\", and its effect is not known"},
       {R"({"pooling_mode": "cls"})", "pooling_mode is \"cls\", only \"mean\" is supported"},
       {R"({"pooling_mode": ["mean", "max"]})", "pooling_mode is"},
       {R"({"pooling_mode": "mean", "pooling_mode_mean_tokens": false})", "pooling_mode_mean_tokens is \"false\""},
@@ -267,7 +267,7 @@ TEST_F(Sentences, WeightsInAnotherFormAreNamed) {
   Refused("there is no file " + file + ", only pytorch_model.bin, which is not read; save the model as safetensors");
   Write("model.safetensors.index.json", "{}");
   Refused("there is no file " + file +
-          ", but the index of one in several parts, which are not read. Save the model in one file");
+          ", but an index of several parts, which are not read; save the model in one file");
   Write("adapter_config.json", "{}");
   Refused("adapter_config.json names an adapter, which is not applied; merge it");
 }

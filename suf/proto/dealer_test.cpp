@@ -127,7 +127,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
       Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
+  EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not request"), std::string::npos);
 }
 
 TEST(Dealer, ASecondClientOfARoleHearsBusy) {

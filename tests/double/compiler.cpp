@@ -45,7 +45,7 @@ Kernel KernelOf(const std::string& text) {
   const std::string source = dir / "kernel.cpp", library = dir / "kernel.so";
   std::ofstream(source) << "#include \"tests/double/lanes.hpp\"\n"
                         << text << "extern \"C\" void run(const void* p, unsigned blocks, unsigned threads) {\n"
-                        << "  suf::lanes::Run(blocks, threads, [](const void* q) { " << gpu::kKernel
+                        << "  suf::lanes::Run(blocks, threads, [](const void* q) { " << gpu::cuda::kKernel
                         << "(*static_cast<const Params*>(q)); }, p);\n}\n";
   const std::string command =
       Str(SUF_DOUBLE_CXX " -w -O0 -std=c++20 -shared -fPIC -I" SUF_DOUBLE_SOURCE " -o ", library, " ", source);
