@@ -1,4 +1,5 @@
-# make setup | build | test | accept | run | bench. Each does all the set-up it needs; on a fresh Debian 12 as root nothing else is needed.
+# make setup | build | test | accept | run | bench. Each does all the set-up it needs. On a fresh Debian 12, as root,
+# nothing else is needed.
 BUILD ?= build
 MODEL ?=
 SHAPE ?=
@@ -21,7 +22,7 @@ build: setup
 	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS)
 
-# the program alone, which is what `make run` needs
+# Builds only the program, for `make run`.
 .PHONY: program
 program: setup
 	$(CONFIGURE)

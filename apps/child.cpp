@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What is to go with this process; never destroyed, as signals may come late.
+// Children and folders that end with this process. Never destroyed, because signals may come late.
 struct Kept {
   std::mutex m;
   std::set<pid_t> children;
@@ -33,7 +33,7 @@ Kept& All() {
   return *all;
 }
 
-// Reading end of a new pipe, whose other end becomes `stream` of a child.
+// Returns the reading end of a new pipe, whose other end becomes `stream` of a child.
 FILE* PipeFrom(posix_spawn_file_actions_t* actions, int stream, Fd* end) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe (", SystemError(), "); close some files");
@@ -62,7 +62,7 @@ void EndChildren() noexcept {
   for (auto& folder : all.folders) fs::remove_all(folder, ignored);
 }
 
-Folder::Folder() {
+TempFolder::TempFolder() {
   std::error_code error;
   const fs::path under = fs::temp_directory_path(error);
   if (error)
@@ -77,7 +77,7 @@ Folder::Folder() {
   All().folders.insert(path_);
 }
 
-Folder::~Folder() {
+TempFolder::~TempFolder() {
   const std::lock_guard l(All().m);
   All().folders.erase(path_);
   std::error_code ignored;
@@ -158,7 +158,7 @@ int Child::Wait() {
   }
   int status = 0;
   {
-    const std::lock_guard l(All().m);  // its number is nobody else's until here
+    const std::lock_guard l(All().m);  // until here no other process has its number
     waitpid(pid_, &status, 0);
     All().children.erase(pid_), pid_ = -1;
   }

@@ -1,5 +1,4 @@
-// The roles as processes of this machine, for the commands that play all three: a private folder and children of this
-// program.
+// Child processes of this program and private folders, for the commands that run all three roles on one machine.
 #pragma once
 #include <cstdio>
 #include <filesystem>
@@ -9,36 +8,37 @@
 
 namespace suf::apps {
 
-// Folder: a private temporary directory, removed at the end.
-class Folder {
+// A private temporary directory, which the destructor removes.
+class TempFolder {
  public:
-  Folder();
-  ~Folder();
+  TempFolder();
+  ~TempFolder();
   std::string operator/(const char* name) const { return (path_ / name).string(); }
 
  private:
   std::filesystem::path path_;
 };
 
-// EndChildren: kills every child and removes every folder; for a process that ends by a signal.
+// Kills every child and removes every folder, before a signal ends this process.
 void EndChildren() noexcept;
 
-// Child: one role's process, in a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Its stdout
-// or stderr comes through a pipe, line by line.
+// The process of one role. It has its own process group, so that Ctrl-C reaches this process alone, which passes it on.
+// Its stdout or stderr is read line by line through a pipe.
 class Child {
  public:
-  // stream: 1 or 2, which of its outputs is read. The other one stays ours; if it is stderr and `passes`, its lines
-  // come out of our std::cerr, so that they do not run into our line of progress.
+  // Starts this program with `args`. `stream` (1 or 2) is the output that is read; the other one is inherited. If that
+  // is stderr and `passes` is true, its lines go to our std::cerr, clear of the line of progress.
   Child(std::string name, std::vector<std::string> args, int stream, bool passes = false);
   ~Child();
   int pid() const { return pid_; }
-  // Line: the next line, or false at the end.
+  // Reads the next line; false at the end.
   bool Line(std::string* out);
-  // Port: reads its log until it says where it listens.
+  // Reads the log up to the line with the listening port, and returns the port. Throws Cause::kResource if the process
+  // ends first.
   int Port();
-  // Drain: reads on in the background, so that the process never waits for us.
+  // Keeps reading in the background, so that a full pipe never blocks the process.
   void Drain();
-  // Wait: its exit code; 128 after a signal.
+  // Waits for the end; returns the exit code, or 128 after a signal.
   int Wait();
   void Signal(int signal) const;
   void Stop();

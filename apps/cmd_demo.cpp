@@ -1,5 +1,5 @@
-// The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and
-// so compares each result with the simulator (every word) and with the float model (cosine).
+// The command `suf demo`: dealer, model owner and data owner as three processes on this machine. Only the demo holds
+// both text and weights. It compares each result with the simulator (every word) and with the float model (cosine).
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include "suf/backends/all.hpp"
 #include "suf/base/json.hpp"
 #include "suf/net/certs.hpp"
-#include "suf/nn/forward.hpp"
+#include "suf/nn/read/forward.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/simulator.hpp"
 
@@ -30,12 +30,12 @@ using nlohmann::ordered_json;
 
 namespace {
 
-void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "keys asked ms",
+void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
+  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "key fetch ms",
                                                "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
                                                "P1 ahead", "flights", "key each"}};
   for (auto& r : rows) {
-    const Line& l = lines[r["i"].get<size_t>()];
+    const TextLine& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
     table.push_back({Str(l.i + 1, " ", screen::Clip(l.text, 38)), r["n"].dump(), Fixed(r["cos"], 6),
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
@@ -44,7 +44,7 @@ void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& r
                      Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n"
-            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "keys asked ms", "key each", "sent P0",
+            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
                              "sent P1", "flights", "cosine to float", "tokens"});
 }
 
@@ -62,21 +62,22 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
   std::cout << "\n" << Table(table, last);
 }
 
-// Operator: of a scope, without its layer.
+// Returns the operator of a scope, without its layer.
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
 const char* NameOf(const std::string& role) {
   return role == "p0" ? "model owner" : role == "p1" ? "data owner" : "dealer";
 }
 
-// Parts: what time is divided into, by the names of the files of times and of people.
+// The parts of a role's time: key in the file of times, name in the table.
 using Parts = std::vector<std::pair<const char*, const char*>>;
 
-// Spent: of a role, by operator; the total comes last.
+// The time of a role in one operator, by part.
 struct Spent {
   std::vector<double> ms;
   int64_t launches = 0;
 };
+// Returns the time of a role by operator; the total comes last.
 std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, const Parts& parts) {
   std::map<std::string, Spent> by;
   for (auto& [scope, s] : times["by"].items())
@@ -91,9 +92,9 @@ std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, co
   return out;
 }
 
-// TogetherTable: the roles side by side, a cell for all parts.
-Rows TogetherTable(const ordered_json& times, const Parts& parts) {
-  Rows table{{""}};
+// Returns the table with the roles side by side; a cell holds all parts.
+PrintedRows TogetherTable(const ordered_json& times, const Parts& parts) {
+  PrintedRows table{{""}};
   for (auto& [role, t] : times.items()) {
     table[0].push_back(NameOf(role));
     for (auto& [op, spent] : SpentBy(t, parts)) {
@@ -113,8 +114,8 @@ Rows TogetherTable(const ordered_json& times, const Parts& parts) {
   return table;
 }
 
-// Where each role's time went in the longest text, by operator. Of a device with the host's time and kernels. Side by
-// side where there is room, else a table a role.
+// Prints each role's time in the longest text, by operator; of a device also the host's time and kernels. The roles are
+// side by side if the terminal is wide enough; otherwise each has a table.
 void ShowTimes(const std::vector<ordered_json>& rows) {
   auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
   const auto& times = (*most)["times"];
@@ -132,7 +133,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
                                      {"wait", "waiting"}};
   std::string names;
   for (auto& [key, name] : parts) names += Str(names.empty() ? "" : " / ", name);
-  const Rows together = TogetherTable(times, parts);
+  const PrintedRows together = TogetherTable(times, parts);
   const std::string table = Table(together, {}, 0);
   const size_t columns = screen::Columns(STDOUT_FILENO);
   if (!columns ||
@@ -140,7 +141,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
     std::cout << "\n" << (*most)["n"] << " tokens, ms: " << names << "\n" << table;
   } else {
     for (auto& [role, t] : times.items()) {
-      Rows own{{Str(NameOf(role), ", ms")}};
+      PrintedRows own{{Str(NameOf(role), ", ms")}};
       for (auto& [key, name] : parts) own[0].push_back(name);
       for (auto& [op, spent] : SpentBy(t, parts)) {
         own.push_back({op});
@@ -157,7 +158,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
                 << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
 }
 
-// AddTimes: to the rows, by serial, from another role's file of times.
+// Adds the times of another role's file to the rows of the same serial.
 void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -172,17 +173,17 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 }  // namespace
 
 int RunDemo(const DemoArgs& a) {
-  // their sentences before the roles say them
+  // report wrong names here, before the roles start
   if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
   (void)BackendOf(a.backend, true);
   std::atomic<const Child*> running{nullptr};  // the data owner, while it runs
-  std::atomic<int> stopped{0};                 // by this signal
+  std::atomic<int> stopped{0};                 // the signal that stopped the demo; 0: none
   const SignalTaker taker([&](int signal, int turn) {
     const Child* embed = running;
     if (!embed || turn > 1) EndChildren(), EndBy(signal);
-    stopped = signal, embed->Signal(signal);  // it says when it ends
+    stopped = signal, embed->Signal(signal);  // its log says when it ends
   });
-  Folder dir;
+  TempFolder dir;
   CheckOutput();
   auto lines = ReadTexts(a.source);
   const bool ids = !a.source.ids.empty();
@@ -196,7 +197,7 @@ int RunDemo(const DemoArgs& a) {
       for (auto& l : lines)
         if (l.error.empty()) out << l.text << "\n";
     }
-    (void)Compile(c);  // which of the lines cannot be used, TokenizeFor finds again
+    (void)Compile(c);  // TokenizeFor finds the unusable lines again
     plan_path = c.out;
   }
   const nn::Plan plan = roles::LoadPlan(plan_path);
@@ -207,15 +208,15 @@ int RunDemo(const DemoArgs& a) {
     simulator.emplace(plan, model, bar.Hook());
   }
   TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
-  if (std::none_of(lines.begin(), lines.end(), [](const Line& l) { return l.error.empty(); })) {
-    for (const Line& l : lines)
+  if (std::none_of(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); })) {
+    for (const TextLine& l : lines)
       if (a.json) std::cout << ErrorRow(l) << "\n";
     return Finish(lines);
   }
   const std::string texts = dir / "texts";
   {
     std::ofstream out(texts, std::ios::binary);
-    for (auto& l : lines) {  // one that cannot be used is an empty line, which embed cannot use either: indices agree
+    for (auto& l : lines) {  // an unusable one becomes an empty line, which embed refuses: indices agree
       if (l.error.empty()) out << (ids ? l.text : ordered_json{{"text", l.text}}.dump());
       out << "\n";
     }
@@ -254,14 +255,14 @@ int RunDemo(const DemoArgs& a) {
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 
-  // first all inferences, alone on the machine, so that their times are their own; then the comparisons
+  // first all inferences, then all comparisons, which would change the times
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
   const bool terminal = screen::Columns(STDERR_FILENO) > 0;
   Bar done("demo", Bar::Log::kRare);
   if (terminal) done.At(0, "keys from the dealer", Str("text 1 of ", lines.size()));
   for (std::string text; embed.Line(&text);) {
-    CheckOutput();  // else ends all three
+    CheckOutput();  // throws if stdout has no reader, and so ends all three
     ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
     const size_t next = row.at("i").get<size_t>() + 2;
     const char* const became = row.contains("y") ? "done" : "cannot be used";
@@ -281,7 +282,7 @@ int RunDemo(const DemoArgs& a) {
   if (stopped)
     serve.Stop();
   else if (code != 0 && code != ExitCode(Cause::kInput))
-    throw Error(CauseOf(code), "the data owner's process failed; its sentence stands above");
+    throw Error(CauseOf(code), "the data owner's process failed; see its error above");
   if (int served = stopped ? 0 : serve.Wait(); served != 0)
     throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
   AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
@@ -321,8 +322,8 @@ int RunDemo(const DemoArgs& a) {
     Fail(Cause::kRefused, wrong, " of ", Plural(rows.size(), "result"), " ", wrong == 1 ? "differs" : "differ",
          " from the simulator; please report this with the plan and the model's name");
   if (stopped && all.size() < lines.size())
-    throw Interrupted(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
-                                   rows.size() == 1 ? " has a result" : " have a result"));
+    throw Interrupt(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
+                                 rows.size() == 1 ? " has a result" : " have a result"));
   return Finish(lines);
 }
 

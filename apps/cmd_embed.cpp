@@ -1,4 +1,4 @@
-// Command: embed.
+// The command `suf embed`.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,10 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Stop: the signal that asked for an end; 0: none did.
+// The signal that stops the session; 0 if none came.
 struct Stop {
   std::atomic<int> signal{0};
-  // Takes the signals of the session.
+  // Handles a signal during the session.
   void Take(int which, int turn) {
     if (turn > 1) EndBy(which, "suf: embed ended at once by a signal; the text in flight is lost with its keys\n");
     signal = which;
@@ -32,8 +32,8 @@ struct Stop {
   }
 };
 
-// Texts: the call's texts as ids.
-std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
+// Reads the texts of the command, as ids.
+std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   if (!a.source.ids.empty()) {
     TokenizeAll(nullptr, LimitsOf(plan, a.truncate), &lines);
@@ -41,23 +41,23 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   }
   if (a.vocab.empty()) Fail(Cause::kInput, "texts need the vocabulary of the plan's model; name it with --vocab");
   const auto tokenizer = roles::LoadTokenizer(a.vocab, plan);
-  // it decides how many tokens a text has, which the model owner sees
+  // it determines the number of tokens, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
   TokenizeAll(&tokenizer, LimitsOf(plan, a.truncate), &lines);
   return lines;
 }
 
-// Embed: the usable lines over one session; what became of each line goes to results, in order. Returns how many have
-// a result: fewer than there are if it ended early, as nobody reads them or a signal came.
-size_t Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, Bar& bar,
+// Embeds the usable lines over one session, and adds all lines to `results`, in order. Returns the number of embedded
+// lines. It is lower if the session ended early, for a signal or because stdout has no reader.
+size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, ResultWriter& results, Bar& bar,
              const Stop& stop) {
-  std::vector<Line*> usable;
+  std::vector<TextLine*> usable;
   std::vector<model::Ids> texts;
-  for (Line& l : lines)
+  for (TextLine& l : lines)
     if (l.error.empty()) usable.push_back(&l), texts.push_back(std::move(l.ids));
   auto next = lines.begin();
-  auto pass = [&](const Line* until) {  // the lines before, which could not be used
+  auto pass = [&](const TextLine* until) {  // the unusable lines before it
     for (; next != lines.end() && &*next != until; ++next) results.Add({.line = &*next});
   };
   const auto begun = Clock::now();
@@ -89,9 +89,9 @@ int RunEmbed(const EmbedArgs& a) {
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
   if (!a.times.empty()) engine.MeasureScopes();
-  auto lines = Texts(a, engine.plan());  // before anybody hears of them
+  auto lines = Texts(a, engine.plan());  // before any peer is contacted
   CheckOutput();
-  Results results(a, engine);
+  ResultWriter results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });
   if (!usable) {
     for (auto& l : lines) results.Add({.line = &l});
@@ -123,7 +123,7 @@ int RunEmbed(const EmbedArgs& a) {
   options.stop = [&] { return stop.signal != 0 || results.Stop(); };
   roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
   size_t done = 0;
-  {  // the model owner sees when the connection ends: not only when all is written
+  {  // the model owner sees when the connection ends, so it ends before all is written
     auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
     ch->set_recorder(recorder.get());
     roles::DataOwner::Session session(owner, *ch);
@@ -137,8 +137,8 @@ int RunEmbed(const EmbedArgs& a) {
   }
   results.End();
   if (stop.signal && done < size_t(usable))
-    throw Interrupted(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
-                                       " texts have a result, run it again with the others"));
+    throw Interrupt(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
+                                     " texts have a result; run it again with the others"));
   if (done < size_t(usable)) throw OutputError(EPIPE);
   return Finish(lines);
 }

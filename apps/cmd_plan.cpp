@@ -1,4 +1,4 @@
-// Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
+// Commands that need no peer: model, tokenize, compile, plan show, kernels, estimate, simulate.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -7,21 +7,21 @@
 
 #include "apps/draw.hpp"
 #include "apps/exit.hpp"
-#include "apps/fn_source.hpp"
+#include "apps/fn/fn_source.hpp"
 #include "apps/log.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/kernel_folder.hpp"
 #include "suf/base/file.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/gpu/kernel_folder.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/vocabulary.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/compile.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Apply: one --set.
+// Applies one --set.
 void Apply(const std::string& setting, roles::Compiler* compiler) {
   const size_t is = setting.find('=');
   int value = 0;
@@ -45,7 +45,8 @@ void Apply(const std::string& setting, roles::Compiler* compiler) {
   compiler->Set(setting.substr(0, is), value);
 }
 
-// VariantsOf: of compile's --profile and --variant. Items have ; between; one without = is names with commas between.
+// Returns the variants of --profile and --variant. Items have ; between. An item without = is a list of names with
+// commas between.
 std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   std::vector<std::pair<std::string, std::string>> wanted;  // name, profile
   auto split = [](const std::string& text, char by) {
@@ -64,7 +65,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   }
   for (const std::string& v : a.variants) {
     const size_t is = v.find('=');
-    if (is == v.npos) Fail(Cause::kInput, "--variant takes NAME=PRICES, as near=rtt=2ms,rate=10G; got ", v);
+    if (is == v.npos) Fail(Cause::kInput, "--variant takes NAME=PRICES, such as near=rtt=2ms,rate=10G; got ", v);
     wanted.emplace_back(v.substr(0, is), v.substr(is + 1));
   }
   std::vector<nn::Variant> out;
@@ -93,7 +94,7 @@ int RunTokenize(const TokenizeArgs& a) {
   auto tokenizer = model::Tokenizer::Load(model::FindVocabulary(a.model).file);
   auto lines = ReadTexts(a.source);
   TokenizeAll(&tokenizer, {}, &lines);
-  for (const Line& l : lines) {
+  for (const TextLine& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
       if (!l.id.empty()) row["id"] = nullptr;
@@ -111,15 +112,14 @@ int RunTokenize(const TokenizeArgs& a) {
 
 namespace {
 
-// FlightsOf: of the plan's first variant, for a text of 32 tokens or the longest.
+// Returns the flights of the plan's first variant for a text of 32 tokens, or of the nearest length.
 size_t FlightsOf(const nn::Plan& plan) {
   pfss::Trace t;
   nn::Build(t, plan, std::clamp(32, plan.min_tokens, plan.max_tokens));
   return size_t(pfss::Schedule(t).flights());
 }
 
-// TellUnusable: what became of calibration texts that could not be used as they are.
-// `lines`: the number of each text's line.
+// Warns about calibration texts that were not used, or cut. `lines` holds the number of each text's line.
 void TellUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
   const size_t of = lines.size();
   size_t count = 0;
@@ -134,17 +134,17 @@ void TellUnusable(const std::string& file, const roles::Unusable& u, const std::
   }
   if (u.cut)
     log::Warn(Str("compile: ", u.cut, " of ", Plural(of, "text"), " in ", file, u.cut == 1 ? " is" : " are",
-                  " too long and cut to ", Plural(limit, "token"), "; --max-tokens makes a plan for longer ones"));
+                  " too long and cut to ", Plural(limit, "token"), "; raise --max-tokens to take longer ones"));
 }
 
 }  // namespace
 
-std::vector<Line> Compile(const CompileArgs& a) {
+std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
   if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
     log::Warn(Str("compile: ", said_by, " is ", most,
                   ", where sentence-transformers cuts texts; this plan takes up to ", a.max_tokens,
-                  " tokens, --max-tokens ", most, " takes as many"));
+                  " tokens; use --max-tokens ", most, " for the same limit"));
   if (model.vocabulary_file().filename() == "tokenizer.json")
     log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
   roles::Compiler compiler(model, a.max_tokens);
@@ -160,16 +160,18 @@ std::vector<Line> Compile(const CompileArgs& a) {
   if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
   std::vector<std::string> texts;
   std::vector<std::vector<int32_t>> ids;
-  std::vector<int> numbers;  // of their lines
-  for (const Line& l : lines)
+  std::vector<int> numbers;  // numbers of their lines
+  for (const TextLine& l : lines)
     if (l.error.empty())
       texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end()), numbers.push_back(l.i + 1);
   size_t used = texts.size();
   if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
-  nn::Plan plan = Hinted(Cause::kRefused, "suf compile --set NAME=VALUE sets scales and sizes", [&] {
-    return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
-                         : compiler.CompileIds(ids, Hex(digest), bar.Hook());
+  nn::Plan plan = Hinted(Cause::kRefused, "--set NAME=VALUE sets scales and sizes; shorter texts need less", [&] {
+    return Hinted(Cause::kInput, "--max-tokens sets the limit of tokens, --set NAME=VALUE the settings", [&] {
+      return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
+                           : compiler.CompileIds(ids, Hex(digest), bar.Hook());
+    });
   });
   bar.Clear();
   TellUnusable(a.calibrate, compiler.unusable(), numbers, a.max_tokens);
@@ -178,11 +180,11 @@ std::vector<Line> Compile(const CompileArgs& a) {
   file.Add(AsView(nn::Serialize(plan) + "\n"));
   file.Done();
   if (!compiler.shifts().weights.tensors().empty())
-    std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
+    std::cerr << "shifts " << shifts.string() << ": weights of the model owner; keep them beside the model\n";
   if (const nn::Shifts& fit = compiler.shifts(); !fit.why_not.empty())
     log::Warn(Str("compile: too few calibration texts: every softmax keeps its maximum, which costs about ",
                   nn::kMaximumFlights * fit.softmaxes, " of the plan's ", FlightsOf(plan), " flights; ", fit.why_not,
-                  ", so give about ", fit.enough, " such lines, or --set softmax=0 to want no fit"));
+                  "; give about ", fit.enough, " such lines, or --set softmax=0 to omit the fit"));
   for (const nn::ShiftFit& f : compiler.shifts().fits)
     if (!f.fits)
       std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
@@ -214,7 +216,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   }
   if (!a.svg.empty()) WriteText(a.svg, Svg(plan));
   if (a.graph) {
-    const Rows rows = GraphRows(plan);
+    const PrintedRows rows = GraphRows(plan);
     std::cout << Table(rows, {"reads", rows[0][5], "read as", "scale"});
   }
   if (a.graph || !a.svg.empty()) return 0;
@@ -227,8 +229,8 @@ int RunPlanShow(const PlanShowArgs& a) {
     for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile});
     std::cout << Listing(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
   }
-  // a narrow terminal has the longest texts, and the shortest
-  const Rows rings = roles::RingsOf(plan);
+  // a narrow terminal keeps the columns of the shortest and the longest texts
+  const PrintedRows rings = roles::RingsOf(plan);
   std::vector<std::string> drop(rings[0].begin() + std::min<std::ptrdiff_t>(2, std::ssize(rings[0])), rings[0].end());
   if (!drop.empty()) drop.pop_back();
   std::cout << Table(rings, drop) << "\n";
@@ -236,7 +238,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   if (choices.size() > 1)
     std::cout << "chosen for the profile " << plan.variants[0].profile << ":\n"
               << Table(choices, {"slower by us", "runner-up"}) << "\n";
-  const roles::Certified certified = roles::CertifiedOf(plan);
+  const roles::CertificateCounts certified = roles::CertifiedOf(plan);
   std::cout << Plural(certified.hard + certified.calibrated, "certificate") << ": " << certified.hard
             << " hard (every text), " << certified.calibrated
             << " calibrated (suf simulate names texts that leave them)\n";
@@ -249,13 +251,14 @@ int RunKernels(const KernelsArgs& a) {
   const auto work = engine.At(a.tokens, engine.VariantNamed(a.variant));
   if (!a.out.empty())
     MakeDir(a.out);
-  else if (const auto kept = backends::FindKernelFolder(); kept.path.empty())
-    Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not, " (--out names one)");
+  else if (const auto kept = gpu::FindKernelFolder(); kept.path.empty())
+    Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not,
+         " (--out names another folder)");
   size_t missing = 0;
   for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
     if (!a.role.empty() && a.role != name) continue;
     Bar bar(name, Bar::Log::kRare);
-    const auto made = backends::MakeKernels(
+    const auto made = gpu::MakeKernels(
         *work->schedule, role, Str("sm_", a.arch), a.out,
         [&bar](size_t done, size_t all) { bar.At(double(done) / double(all), Str("kernel ", done, " of ", all)); });
     bar.Clear();
@@ -270,13 +273,13 @@ int RunKernels(const KernelsArgs& a) {
 
 namespace {
 
-// DevicesOf: what each role has on a device, by the names of --json.
-std::vector<std::pair<std::string, backends::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
-                                                                    const pfss::Schedule& s) {
+// Returns the cost of each role on a device, by its name in --json.
+std::vector<std::pair<std::string, gpu::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
+                                                               const pfss::Schedule& s) {
   const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };
-  std::vector<std::pair<std::string, backends::DeviceCost>> out;
+  std::vector<std::pair<std::string, gpu::DeviceCost>> out;
   for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
-    out.emplace_back(name, backends::DeviceCostOf(s, role, bytes_of));
+    out.emplace_back(name, gpu::DeviceCostOf(s, role, bytes_of));
   return out;
 }
 
@@ -290,7 +293,7 @@ int RunEstimate(const EstimateArgs& a) {
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);
   const auto device = a.device ? DevicesOf(engine, *engine.At(a.tokens, variant)->schedule)
-                               : std::vector<std::pair<std::string, backends::DeviceCost>>();
+                               : std::vector<std::pair<std::string, gpu::DeviceCost>>();
   const double online = profile ? 1e3 * e.Online(profile->prices) : 0;
   if (a.json) {
     ordered_json out{
@@ -302,7 +305,7 @@ int RunEstimate(const EstimateArgs& a) {
     out["key_bytes"] = e.key_bytes;
     out["key_window_bytes"] = e.window;
     for (auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}}) {
-      const roles::Memory& m = e.memory[size_t(role)];
+      const roles::MemoryNeeds& m = e.memory[size_t(role)];
       out["memory_bytes"][name] = {
           {"total", m.total()}, {"weights", m.weights}, {"keys", m.keys}, {"frames", m.frames}, {"values", m.values}};
     }
@@ -341,9 +344,10 @@ int RunEstimate(const EstimateArgs& a) {
   add(e.cost.total);
   std::cout << Table(rows, {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
             << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
-            << (e.flights == 1 ? " flight" : " flights") << " (messages of one way), once per model and data owner "
-            << Bytes10(e.setup) << " of masked weights\n"
-            << "keys are read as they come; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
+            << (e.flights == 1 ? " flight" : " flights")
+            << " (messages in one direction), once per model and data owner " << Bytes10(e.setup)
+            << " of masked weights\n"
+            << "keys are read as they arrive; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
             << Bytes10(e.memory[size_t(Role::kData)].total())
@@ -384,7 +388,7 @@ int RunSimulate(const SimulateArgs& a) {
   }
   auto lines = ReadTexts(a.source);
   TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
-  for (Line& l : lines) {
+  for (TextLine& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = nullptr;
     if (l.error.empty()) {

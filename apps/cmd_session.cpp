@@ -1,4 +1,4 @@
-// Commands: certs, deal, serve.
+// The commands `suf certs`, `suf deal` and `suf serve`.
 #include <atomic>
 #include <cstring>
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 int RunCerts(const CertsArgs& a) {
   if (!a.show) net::MakeCerts(a.dir);
   std::vector<fs::path> folders;
-  std::error_code error;  // of the last look that failed for another reason than that nothing is there
+  std::error_code error;  // of the last check that failed, unless the file is just missing
   const auto look = [&](const fs::path& folder) {
     std::error_code now;
     if (fs::exists(folder / "cert.pem", now)) folders.push_back(folder);
@@ -62,7 +62,7 @@ int RunDeal(const DealArgs& a) {
   options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant)),
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.window = uint64_t(a.window) << 20;
-  options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
+  options.service.partner_wait = timeout / 3;  // a party waits three times as long, so it receives the refusal
   const bool several = engine->variants().size() > 1;
   options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
     log::Info(Str("deal: serial ", serial, ", ", job.tokens, " ", unit,
@@ -71,8 +71,8 @@ int RunDeal(const DealArgs& a) {
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
       log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " ", unit,
-                    "; the model owner asked for ", model, ", the data owner for ", data,
-                    " (--ahead), and both got the least of these"));
+                    "; the model owner requested ", model, ", the data owner ", data,
+                    " (--ahead), and both received the least of these"));
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
   UsesFolder("deal", "state", state);
@@ -88,8 +88,8 @@ int RunDeal(const DealArgs& a) {
 
 namespace {
 
-// Weights: the model, quantised for the plan; the floats are gone when it returns.
-nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
+// Reads the model and quantises it for the plan; frees the floats before it returns.
+nn::QuantisedWeights Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
@@ -107,7 +107,7 @@ int RunServe(const ServeArgs& a) {
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");
-  nn::Quantised weights = Weights(a, engine.plan(), &stages);
+  nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
   Answer(
       "serve", a, own, engine.unit(), [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {

@@ -1,5 +1,5 @@
-// One function a command; main.cpp maps arguments to them. They throw suf::Error; main turns it into the exit code and
-// the last line.
+// The commands, one function each, with their arguments. main.cpp fills the arguments. It turns a suf::Error into the
+// exit code and the last line of stderr.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace suf::apps {
 
-// Source: where texts come from; exactly one of the four.
+// The source of texts; exactly one of the four is set.
 struct Source {
   std::string text, file, json_file, ids = {};
 };
@@ -30,7 +30,7 @@ int RunTokenize(const TokenizeArgs& a);
 struct CompileArgs {
   std::string model, calibrate, out, ids = {};
   std::vector<std::string> settings = {};  // NAME=VALUE
-  std::string profile = {}, keys = {};     // profiles with commas or semicolons between; ahead, now, or as they say
+  std::string profile = {}, keys = {};     // profile: separated by , or ;  keys: ahead or now
   std::vector<std::string> variants = {};  // NAME=PROFILE
   int max_tokens = 256;
 };
@@ -70,30 +70,30 @@ struct CertsArgs {
 };
 int RunCerts(const CertsArgs& a);
 
-// BackendArgs: what computes, and on which device.
+// The backend that computes, and its device.
 struct BackendArgs {
   std::string name = "auto";
-  std::optional<int> device = {};  // of cuda; none: the first
+  std::optional<int> device = {};  // for cuda; none: the first
 };
 
 struct DealArgs {
   std::string plan, certs, listen, state, times, kernels, variant;
   BackendArgs backend;
   std::vector<std::string> pins;
-  int tokens = 0, count = 0, window = 0;  // window: megabytes of keys that wait for the slower party
+  int tokens = 0, count = 0, window = 0;  // window: MB of keys that wait for the slower party
   int streams = 1;                        // TLS connections of a session
   double timeout = 60;
 };
 int RunDeal(const DealArgs& a);
 
-// KeysArgs: how serve and embed take their keys.
+// How both parties obtain their keys.
 struct KeysArgs {
-  int ahead = 0;                 // bundles asked for at once; 0: one, in memory only
-  std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
-  int window = 64;               // megabytes of keys that come ahead of a run
+  int ahead = 0;                 // bundles requested at once; 0: one, in memory only
+  std::string witness = "disk";  // disk or always: the bundles reported to the dealer before use
+  int window = 64;               // MB of keys that arrive ahead of a run
 };
 
-// PartyArgs: of the processes of both parties.
+// Arguments of both parties' processes.
 struct PartyArgs {
   std::string plan, certs, dealer, store, record, times, kernels;
   BackendArgs backend;
@@ -102,15 +102,15 @@ struct PartyArgs {
   int streams = 1;  // TLS connections of a session
   double timeout = 60;
 };
-// AnswerArgs: of P0, which listens.
+// Arguments of P0's processes, which listen.
 struct AnswerArgs : PartyArgs {
   std::string listen;
   bool once = false;
-  int audit_memory = 1024;  // megabytes of whole bundles that audits may take
+  int audit_memory = 1024;  // MB of whole bundles that audits may take
 };
 
 struct ServeArgs : AnswerArgs {
-  std::string model, shifts, variants;  // variants: names with commas between; none: all
+  std::string model, shifts, variants;  // variants: names with commas between; empty: all
 };
 int RunServe(const ServeArgs& a);
 
@@ -118,8 +118,8 @@ struct EmbedArgs : PartyArgs {
   std::string vocab, connect, out, variant = "auto";
   Source source;
   bool json = false, truncate = false;
-  bool one_by_one = false;  // a bundle is asked for when it is due, not while the one before is used
-  int audit = 0;            // bundles to be audited
+  bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs
+  int audit = 0;            // extra bundles that P0 audits
 };
 int RunEmbed(const EmbedArgs& a);
 

@@ -12,18 +12,18 @@ namespace {
 
 constexpr const char* kForms[] = {"open", "map", "product"};
 
-std::string FormOf(const nn::Plan& plan, const nn::Node& n) {
+std::string FormOf(const nn::Plan& plan, const nn::GraphNode& n) {
   if (&n == plan.graph.nodes().back().get()) return "result";
   return kForms[int(plan.classes.back().ops[size_t(n.index)]->form)];
 }
 
-std::string Inputs(const nn::Node& n) {
+std::string Inputs(const nn::GraphNode& n) {
   std::string s;
-  for (const nn::Node* x : n.in) s += (s.empty() ? "" : " ") + std::to_string(x->index);
+  for (const nn::GraphNode* x : n.in) s += (s.empty() ? "" : " ") + std::to_string(x->index);
   return s;
 }
 
-// Place: the layer of a node (one below its lowest input) and its column in it.
+// The layer of a node (one below its lowest input) and its column in it.
 struct Place {
   int layer = 0, column = 0;
 };
@@ -32,7 +32,7 @@ std::vector<Place> PlacesOf(const nn::Graph& g) {
   std::map<int, int> used;
   for (auto& n : g.nodes()) {
     Place& p = at[size_t(n->index)];
-    for (const nn::Node* x : n->in) p.layer = std::max(p.layer, at[size_t(x->index)].layer + 1);
+    for (const nn::GraphNode* x : n->in) p.layer = std::max(p.layer, at[size_t(x->index)].layer + 1);
     p.column = used[p.layer]++;
   }
   return at;
@@ -40,7 +40,7 @@ std::vector<Place> PlacesOf(const nn::Graph& g) {
 
 constexpr int kWidth = 300, kHeight = 44, kGapX = 30, kGapY = 26, kMargin = 20, kSide = 60;
 
-// ColourOf: of an operator's name: fixed for one name, far apart for different ones.
+// Returns the colour of an operator: fixed for one name, far apart for different ones.
 std::string ColourOf(std::string_view name) {
   unsigned hash = 7;
   for (char c : name) hash = hash * 31 + unsigned(c);
@@ -82,10 +82,10 @@ std::string Svg(const nn::Plan& plan) {
     << width << " " << height
     << "\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   for (auto& n : plan.graph.nodes())
-    for (const nn::Node* x : n->in) {
+    for (const nn::GraphNode* x : n->in) {
       const Place &from = at[size_t(x->index)], &to = at[size_t(n->index)];
       const int x0 = left(from) + kWidth / 2, y0 = top(from) + kHeight, x1 = left(to) + kWidth / 2, y1 = top(to);
-      const bool near = to.layer == from.layer + 1;  // others go round the nodes between, on the right
+      const bool near = to.layer == from.layer + 1;  // other edges bend round the nodes between, on the right
       const int bend = near ? 0 : kWidth / 2 + kGapX + std::min(kSide, 6 * (to.layer - from.layer));
       s << "<path d=\"M" << x0 << " " << y0 << " C" << x0 + bend << " " << y0 + kGapY << " " << x1 + bend << " "
         << y1 - kGapY << " " << x1 << " " << y1 << "\" fill=\"none\" stroke=\"#888\""

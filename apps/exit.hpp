@@ -1,4 +1,4 @@
-// Exit codes of the command line, the same for every command, and what its errors say beyond those of the library.
+// Exit codes, the same for every command, and hints of the command line in error messages of the library.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace suf::apps {
 
-// ExitCode: what a process ends with; 0 where there is no error.
+// Returns the exit code for an error of this cause. Success is 0.
 constexpr int ExitCode(Cause cause) {
   switch (cause) {
     case Cause::kInput:
@@ -21,18 +21,18 @@ constexpr int ExitCode(Cause cause) {
   return 5;
 }
 
-// What a process ends with if the reader of its stdout has gone, without a message: what a shell shows for a program
-// that SIGPIPE ended.
+// The exit code if the reader of stdout has gone; there is no message. A shell shows the same code for a program that
+// SIGPIPE ended.
 inline constexpr int kUnread = 128 + 13;
 
-// CauseOf: of a process of ours that ended with this code; a crash, too, is no fault of what was asked.
+// Returns the cause that a child process reports by its exit code. A crash counts as kResource.
 constexpr Cause CauseOf(int code) {
   for (Cause c : {Cause::kInput, Cause::kPeer, Cause::kRefused})
     if (ExitCode(c) == code) return c;
   return Cause::kResource;
 }
 
-// Hinted: f(), whose errors of this cause end with what the command line offers: "<sentence> (<hint>)".
+// Calls f(). Errors of this cause get a hint of the command line: "<message> (<hint>)".
 template <class F>
 auto Hinted(Cause cause, const char* hint, F&& f) {
   try {

@@ -12,7 +12,7 @@ namespace {
 
 spdlog::logger& Logger() {
   static auto logger = [] {
-    // through std::cerr, which knows of the line of progress
+    // std::cerr keeps its lines clear of the line of progress
     auto l = std::make_shared<spdlog::logger>("suf", std::make_shared<spdlog::sinks::ostream_sink_mt>(std::cerr, true));
     l->set_pattern("%H:%M:%S.%e %l %v");
     l->flush_on(spdlog::level::info);

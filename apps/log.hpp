@@ -1,4 +1,4 @@
-// Logging to stderr: the door to spdlog. One line an event; never a key, a mask, a text or a weight.
+// Logging to stderr through spdlog, one line an event. No line holds a key, a mask, a text or a weight.
 #pragma once
 #include <string>
 

@@ -10,7 +10,9 @@
 namespace suf::apps {
 
 void AddWindow(CLI::App* c, int* megabytes, const char* what) {
-  c->add_option("--key-window", *megabytes, Str(what, " (at least what the plan needs, which suf estimate prints)"))
+  c->add_option("--key-window", *megabytes,
+                Str("megabytes of keys that ", what,
+                    ", at least those that suf estimate prints, 1 to 1048576 (default: ", store::kKeyWindow >> 20, ")"))
       ->check(CLI::Range(1, 1 << 20))
       ->default_val(int(store::kKeyWindow >> 20))
       ->option_text("MB");
@@ -18,40 +20,42 @@ void AddWindow(CLI::App* c, int* megabytes, const char* what) {
 
 void AddStreams(CLI::App* c, int* streams) {
   c->add_option("--streams", *streams,
-                "TLS connections of a session, which share its long frames; the least of what both ends say; worth it "
-                "where one core cannot encrypt as fast as the network takes (default: 1)")
+                Str("TLS connections of a session, 1 to ", net::kMostStreams,
+                    "; the lower number of both ends counts. Several help if one core encrypts slower than the network "
+                    "sends (default: 1)"))
       ->check(CLI::Range(1, net::kMostStreams))
       ->option_text("N");
 }
 
 namespace {
 
-// AddKeys: of both parties.
+// Adds the options of both parties' keys.
 void AddKeys(CLI::App* c, KeysArgs* keys) {
-  c->add_option("--ahead", keys->ahead,
-                "keep the keys of up to so many texts of one length in the store, where the dealer and the other party "
-                "do so, too; they lie on disk in clear (default: none, keys are in memory only)")
+  c->add_option(
+       "--ahead", keys->ahead,
+       "fetch and store the keys of N texts of one length, 0 to 65536; the least N of dealer and parties counts. "
+       "They lie on disk in clear (default: 0, keys in memory only)")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
   c->add_option("--witness", keys->witness,
-                "tell the dealer which keys are about to be used, so that a store or machine that was rolled back is "
-                "noticed: disk, those from the store; or always, those in memory, too (default: disk)")
+                "report keys to the dealer before their use, to detect a store or machine that was rolled back. Choose "
+                "disk for keys from the store, always for keys in memory as well (default: disk)")
       ->check(CLI::IsMember({"disk", "always"}))
       ->option_text("disk|always");
-  AddWindow(c, &keys->window, "megabytes of keys that come before the text that they are for asks for them");
+  AddWindow(c, &keys->window, "arrive before their text needs them");
 }
 
 }  // namespace
 
 void AddPins(CLI::App* c, std::vector<std::string>* pins) {
-  c->add_option("--pin", *pins, "take no other key of that role (as suf certs --show prints it); may be repeated")
+  c->add_option("--pin", *pins, "accept only this key of a role, as suf certs --show prints it; may be repeated")
       ->allow_extra_args(false);
 }
 
 void AddShifts(CLI::App* c, std::string* file) {
   c->add_option("--shifts", *file,
-                "weights that suf compile fitted with the plan, which stay with the model (default: beside the plan, "
-                "PLAN.shifts.safetensors)");
+                "weights that suf compile fitted for the plan; they stay with the model owner (default: beside the "
+                "plan, PLAN.shifts.safetensors)");
 }
 
 void AddVariant(CLI::App* c, std::string* variant) {
@@ -76,26 +80,23 @@ void AddKernels(CLI::App* c, std::string* kernels) {
 
 void AddBackend(CLI::App* c, BackendArgs* backend, const char* help) {
   c->add_option("--backend", backend->name,
-                help
-                    ? help
-                    : "what computes: auto, cuda, packed, clear or rows (default: auto, which is cuda where there is a "
-                      "device that it can use, else packed)");
+                help ? help
+                     : "the backend: auto, cuda, packed, clear or rows (default: auto, which is cuda if it can use a "
+                       "device, else packed)");
   c->add_option("--device", backend->device,
-                "the NVIDIA device of --backend cuda or auto, as the driver numbers them (default: 0)")
+                "the NVIDIA device for --backend cuda or auto, as the driver numbers them (default: 0)")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
 }
 
-void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
+void AddParty(CLI::App* c, PartyArgs* a) {
   c->add_option("--plan", a->plan, "plan file")->required();
-  c->add_option("--certs", a->certs, Str("the ", own, "'s folder of suf certs, or its parent"))->required();
-  AddAddress(c, "--dealer", &a->dealer, "where the dealer listens");
+  c->add_option("--certs", a->certs, kCertsHelp)->required();
+  AddAddress(c, "--dealer", &a->dealer, "address of the dealer");
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
-  c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
-  c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
-  c->add_option("--times", a->times,
-                "write to this file where the time went, a JSON line an inference; measures each operator on a device, "
-                "which takes longer");
+  c->add_option("--record", a->record, "write the frames between both parties to this new file");
+  c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
+  c->add_option("--times", a->times, kTimesHelp);
   AddStreams(c, &a->streams);
   AddKeys(c, &a->keys);
   AddKernels(c, &a->kernels);
@@ -104,18 +105,19 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
 }
 
 CLI::Option* AddAudit(CLI::App* c, int* count) {
-  return c->add_option("--audit", *count, "let P0 open and check so many bundles more than are needed")
+  return c->add_option("--audit", *count, "let P0 check this number of extra bundles, 0 to 65536 (default: 0)")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
 }
 
 void AddAnswer(CLI::App* c, AnswerArgs* a) {
-  AddParty(c, a, kDataOwner, kModelOwner);
-  AddAddress(c, "--listen", &a->listen, "where to listen; port 0 takes a free one", true);
+  AddParty(c, a);
+  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
   c->add_flag("--once", a->once, "end after one session");
   c->add_option("--audit-memory", a->audit_memory,
-                "megabytes of whole keys that a data owner's --audit may make us hold (0: no audits; suf estimate "
-                "--audit prints what a text takes)")
+                Str("megabytes of keys that audits may hold, 0 (no audits) to 1048576; suf estimate --audit prints the "
+                    "need of a text (default: ",
+                    proto::kAuditMemory >> 20, ")"))
       ->check(CLI::Range(0, 1 << 20))
       ->default_val(int(proto::kAuditMemory >> 20))
       ->option_text("MB");

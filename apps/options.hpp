@@ -1,10 +1,10 @@
-// Options that several commands share, and the commands of suf fn. Known by the command line alone.
+// Options that several commands share, and the commands of `suf fn`. Only the command line includes this file.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "apps/cmd_fn.hpp"
 #include "apps/commands.hpp"
+#include "apps/fn/cmd_fn.hpp"
 
 namespace CLI {
 class App;
@@ -13,32 +13,45 @@ class Option;
 
 namespace suf::apps {
 
-// AddPins: one key each time it is given.
+// Adds --pin, which may be repeated; each value is one key.
 void AddPins(CLI::App* c, std::vector<std::string>* pins);
-// AddWindow: how many megabytes of keys lie ready.
+// Adds --key-window, the megabytes of keys that lie ready; its help begins with `what`.
 void AddWindow(CLI::App* c, int* megabytes, const char* what);
-// AddStreams: over how many connections a session goes.
+// Adds --streams, the number of connections of a session.
 void AddStreams(CLI::App* c, int* streams);
-// AddShifts: P0's weights that lie beside a plan.
+// Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
-// Adds a required address, which is checked while the command line is read. listens: port 0 takes a free one.
+// Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.
 void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens = false);
-// AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+// Adds --kernels. All kernels give the same bytes; the constant-time check covers portable and avx2
+// (docs/security.md#constant-time).
 void AddKernels(CLI::App* c, std::string* kernels);
-// AddBackend: what a role runs on; any gives the same bytes. help: of --backend; none: of a role's.
+// Adds --backend and --device. Every backend gives the same bytes. `help` of --backend defaults to the one for roles.
 void AddBackend(CLI::App* c, BackendArgs* backend, const char* help = nullptr);
-// AddVariant: of a plan; the first one unless it is told.
+// Adds --variant of a plan; the default is its first one.
 void AddVariant(CLI::App* c, std::string* variant);
 inline constexpr const char* kAutoHelp =
-    "the plan's variant: NAME, or auto: both sides measure the link and take the cheapest that both allow";
-// AddParty: what the processes of both parties take. own, other: whose they are, and whose the peer is.
-inline constexpr const char *kModelOwner = "model owner", *kDataOwner = "data owner";
-void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own);
-// AddAnswer: of P0. AddAudit: of P1.
+    "a variant of the plan, or auto: both sides measure the link and take the cheapest variant that both allow";
+inline constexpr const char* kJsonHelp = "print JSON, one object a line";
+inline constexpr const char* kTruncateHelp = "cut texts over the limit instead of refusing them";
+inline constexpr const char* kLengthHelp = "length of a text in tokens, [CLS] and [SEP] included";
+inline constexpr const char* kCertsHelp = "the folder that suf certs made for this role, or its parent";
+inline constexpr const char* kKeysHelp =
+    "when keys are made: ahead, or now, while the parties wait (default: ahead, unless the profile says now)";
+inline constexpr const char* kTimeoutHelp = "seconds to wait for a silent peer, 0.1 to 86400";
+inline constexpr const char* kTimesHelp =
+    "write the times of operators to this file, one JSON line a serial; on a device this slows down the run";
+inline constexpr const char* kOneByOneHelp =
+    "fetch the keys of a text when it is due, not while the previous text runs: each takes less time, all together "
+    "take more";
+// Adds the options of both parties' processes.
+void AddParty(CLI::App* c, PartyArgs* a);
+// Adds the options of P0's processes.
 void AddAnswer(CLI::App* c, AnswerArgs* a);
+// Adds --audit, for P1's processes.
 CLI::Option* AddAudit(CLI::App* c, int* count);
 
-// FunctionCommands: what suf fn and suf backends are given.
+// The arguments of `suf fn` and `suf backends`.
 struct FunctionCommands {
   FnShowArgs show;
   FnFitArgs fit;
@@ -52,11 +65,10 @@ struct FunctionCommands {
   BackendsArgs backends;
 };
 
-// WithDashes: the command line, in which a formula that begins with a minus has a blank in front, so that it is read as
-// no option.
+// Returns the command line. A formula of `fn fit` that begins with a minus gets a blank in front: it is no option.
 std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv);
 
-// AddFunctions: suf fn and suf backends; `status` gets what a command ends with. Both outlive the parse.
+// Adds `suf fn` and `suf backends`. `status` receives the exit code of a command. `all` and `status` outlive the parse.
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
 
 }  // namespace suf::apps

@@ -1,5 +1,5 @@
-// stdout of every command: the first write that fails ends the command, so that nothing is computed or spent for a
-// reader that has gone.
+// stdout of every command. The first write that fails ends the command, so that nothing is spent for a reader that has
+// gone.
 #pragma once
 #include <streambuf>
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace suf::apps {
 
-// What a failed write to stdout throws.
+// The error of a failed write to stdout.
 class OutputError : public Error {
  public:
-  // error: errno of the write.
+  // `error` is the errno of the write.
   explicit OutputError(int error);
-  // True if the program that read stdout has ended, which is no fault: `suf .. | head` does that.
+  // Returns whether the program that read stdout has ended, which is no fault: `suf .. | head` does that.
   bool closed() const { return closed_; }
 
  private:
   bool closed_;
 };
 
-// Takes the place of std::cout's buffer, and makes std::cout throw OutputError. One for a process, while main runs.
-class Output : public std::streambuf {
+// Replaces the buffer of std::cout, and makes std::cout throw OutputError. A process has one, while main runs.
+class CheckedStdout : public std::streambuf {
  public:
-  Output();
-  ~Output() override;
+  CheckedStdout();
+  ~CheckedStdout() override;
 
  private:
   int_type overflow(int_type c) override;
@@ -33,18 +33,18 @@ class Output : public std::streambuf {
   void Flush();
 
   std::string waiting_;
-  const bool terminal_;  // each line is written at once
+  const bool terminal_;  // if true, writes each line at once
   std::streambuf* const before_;
 };
 
-// Throws OutputError if stdout is closed or its reader has gone. It asks the system and writes nothing, so that the
-// answer depends on the reader alone and on no result.
+// Throws OutputError if stdout is closed or its reader has gone. It polls the descriptor and writes nothing, so that
+// the outcome depends on the reader alone and on no result.
 void CheckOutput();
 // Returns whether CheckOutput throws.
 bool OutputGone();
 
-// Opens /dev/null in place of stdin, stdout and stderr that are closed, such that reads and writes fail: else the next
-// file that is opened would take its number, and our output.
+// Replaces each closed one of stdin, stdout and stderr by /dev/null, such that reads and writes fail. Otherwise the
+// next file would take its number, and receive our output.
 void HoldStandardStreams();
 
 }  // namespace suf::apps

@@ -17,11 +17,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Row: what `embed` says of one text, without the floats' rounding.
-ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::Embedding& d,
+// Returns the row of one text, without rounding the floats.
+ordered_json Row(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
-  row["id"] = nullptr;  // RowOf puts it in
+  row["id"] = nullptr;  // RowOf inserts it
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
   row["trace"] = Hex(d.work->trace.digest()), row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y, row["f"] = d.scale;
@@ -30,7 +30,7 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
-  // one after another; then what goes on beside them: the dealer's work, and the online part's waiting for keys
+  // `ms` are one after another; `within_ms` are inside them: the dealer's work, and waits for keys
   row["ms"] = {{"fetch", d.fetch_ms}, {"ahead", d.ahead_ms}, {"online", d.times.total * 1e3}};
   row["within_ms"] = {{"deal", d.deal_ms}, {"keys", d.keys_ms}};
   row["rss_mb"] = {PeakRss()};
@@ -39,8 +39,8 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   return row;
 }
 
-// Said: one text's line for people.
-std::string Said(const Line& l, const ordered_json& row) {
+// Returns the line of one text for people.
+std::string Said(const TextLine& l, const ordered_json& row) {
   const auto& e = row["embedding"];
   const std::string begin =
       Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(), ", ",
@@ -53,14 +53,14 @@ std::string Said(const Line& l, const ordered_json& row) {
 
 }  // namespace
 
-Results::Results(const EmbedArgs& a, const roles::ModelEngine& engine)
+ResultWriter::ResultWriter(const EmbedArgs& a, const roles::ModelEngine& engine)
     : a_(a), times_(a.times), engine_(engine), thread_([this] { Loop(); }) {}
 
-Results::~Results() {
+ResultWriter::~ResultWriter() {
   if (thread_.joinable()) Close();
 }
 
-void Results::Add(Done done) {
+void ResultWriter::Add(TextResult done) {
   {
     std::lock_guard l(m_);
     queue_.push_back(std::move(done));
@@ -68,7 +68,7 @@ void Results::Add(Done done) {
   more_.notify_one();
 }
 
-void Results::Close() {
+void ResultWriter::Close() {
   {
     std::lock_guard l(m_);
     closed_ = true;
@@ -77,7 +77,7 @@ void Results::Close() {
   thread_.join();
 }
 
-void Results::End() {
+void ResultWriter::End() {
   Close();
   if (failure_) std::rethrow_exception(failure_);
   if (a_.out.empty()) return;
@@ -88,28 +88,28 @@ void Results::End() {
   model::WriteSafetensors(a_.out, tensors, model::Readers::kOwner);
 }
 
-void Results::Loop() {
-  // what it does is not to slow down the session either: the processor is the session's where both want it
+void ResultWriter::Loop() {
+  // the session has priority if both need the processor
   setpriority(PRIO_PROCESS, id_t(gettid()), 19);
   try {
     for (;;) {
-      std::vector<Done> now;
+      std::vector<TextResult> now;
       {
         std::unique_lock l(m_);
         more_.wait(l, [this] { return closed_ || !queue_.empty(); });
         if (queue_.empty()) return;
         now.swap(queue_);
       }
-      for (const Done& d : now) Write(d);
+      for (const TextResult& d : now) Write(d);
     }
   } catch (...) {
     failure_ = std::current_exception(), stop_ = true;
   }
 }
 
-// Write: as much work for a result of zero as for any other.
-void Results::Write(const Done& d) {
-  Line& l = *d.line;
+// Does as much work for a result of zero as for any other.
+void ResultWriter::Write(const TextResult& d) {
+  TextLine& l = *d.line;
   ordered_json row;
   std::string said;
   if (d.embedding) {

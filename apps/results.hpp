@@ -1,6 +1,6 @@
-// What `embed` makes of its results: lines on stdout, rows of JSON, --out. A thread of its own does it, so that the
-// session's next frame waits neither for a result's value (a zero is an error, that the model owner must not notice)
-// nor for who reads stdout.
+// Writes the results of `embed`: lines or rows of JSON on stdout, and the file of --out. It has its own thread, so that
+// the session's next frame waits for no reader of stdout. Nor does the frame depend on a result's value. A zero is an
+// error that the model owner must not notice.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -16,29 +16,29 @@
 
 namespace suf::apps {
 
-// Done: a text that the session is done with; the same whatever its result is.
-struct Done {
-  Line* line;                                      // gets the error of a result that is zero
-  std::optional<roles::Embedding> embedding = {};  // none: it could not be used, and line->error says why
+// A text that the session has finished, whatever its result is.
+struct TextResult {
+  TextLine* line;                                  // receives the error of a result that is zero
+  std::optional<roles::Embedding> embedding = {};  // none: the text was unusable, and line->error says why
 };
 
-// Results: writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
-// what a text's result takes (about 10 kB), as rows for --out always have.
-class Results {
+// Writes the added results in order. A slow reader of stdout delays End alone. Until then the queue grows by about 10
+// kB for each text, as the rows for --out always do.
+class ResultWriter {
  public:
-  // Throws Cause::kResource when the file of times cannot be made. Its references outlive it. lines of `done` are not
-  // to be read before End.
-  Results(const EmbedArgs& a, const roles::ModelEngine& engine);
-  ~Results();  // writes what is left, without --out
-  void Add(Done done);
-  // End: all is on stdout, and in --out; throws what went wrong on the way.
+  // Throws Cause::kResource if the file of times cannot be made. The arguments outlive the object. The lines of added
+  // results may be read only after End.
+  ResultWriter(const EmbedArgs& a, const roles::ModelEngine& engine);
+  ~ResultWriter();  // writes the queued results, but not --out
+  void Add(TextResult done);
+  // Waits until everything is on stdout, and writes --out. Throws the error of a failed write.
   void End();
-  // Whether no further result is wanted: a write failed, or the reader of stdout has gone.
+  // Returns whether no further result is wanted: a write failed, or the reader of stdout has gone.
   bool Stop() const { return stop_.load() || OutputGone(); }
 
  private:
   void Loop();
-  void Write(const Done& done);
+  void Write(const TextResult& done);
   void Close();
 
   const EmbedArgs& a_;
@@ -46,7 +46,7 @@ class Results {
   const roles::ModelEngine& engine_;
   std::mutex m_;
   std::condition_variable more_;
-  std::vector<Done> queue_;
+  std::vector<TextResult> queue_;
   bool closed_ = false;
   std::exception_ptr failure_;
   std::atomic<bool> stop_{false};

@@ -17,8 +17,8 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/times.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/kernel_folder.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/gpu/kernel_folder.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/files.hpp"
@@ -51,8 +51,7 @@ namespace {
 
 constexpr std::time_t kSoon = 30 * 24 * 3600;  // seconds
 
-// FolderOf: `certs` itself, or its sub-folder of the role if that has a certificate, or may have one that we cannot
-// see.
+// Returns `certs` itself, or its sub-folder of the role if that has a certificate, or may have an unreadable one.
 std::string FolderOf(const std::string& certs, Role role) {
   const fs::path sub = fs::path(certs) / Name(role);
   std::error_code there, here;
@@ -74,7 +73,8 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
     log::Warn(Str(command, ": our certificate expires in ", Plural(left / (24 * 3600), "day"), ": ", own.Text()));
   for (auto& text : pins) {
     net::Identity pin = Hinted(Cause::kInput, "suf certs --show prints it", [&] { return net::FromFingerprint(text); });
-    if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    if (pin.role == role)
+      Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two roles");
     own.Pin(pin);
   }
   log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
@@ -88,8 +88,8 @@ net::Millis Timeout(double seconds) {
   return net::Millis(int64_t(seconds * 1000));
 }
 
-proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
-  // before the role does, for the sentence
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store) {
+  // checked before the role does, to add the hint
   if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
@@ -98,27 +98,27 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
   return roles::ToDealer(own, net::Address::Parse(where), timeout, streams);
 }
 
-backends::Entry BackendOf(const BackendArgs& a, bool models) {
+backends::BackendEntry BackendOf(const BackendArgs& a, bool models) {
   if (a.device && a.name != "cuda" && a.name != "auto")
     Fail(Cause::kInput, "--device numbers NVIDIA devices, and the backend ", a.name,
-         " has none; leave it out, or take --backend cuda");
+         " has none; leave it out, or use --backend cuda");
   const int device = a.device.value_or(0);
-  if (a.name == "cuda")  // what else there is, as the command line has it
-    if (const std::string why_not = backends::CudaWhyNot(device); !why_not.empty())
-      Fail(Cause::kResource, why_not, ", or take --backend packed");
+  if (a.name == "cuda")  // to add the option that helps
+    if (const std::string why_not = gpu::CudaWhyNot(device); !why_not.empty())
+      Fail(Cause::kResource, why_not, ", or use --backend packed");
   return backends::Find(a.name, models, device);
 }
 
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
-  const backends::Entry entry = BackendOf(a, true);
+  const backends::BackendEntry entry = BackendOf(a, true);
   auto backend = entry.make(exec::Default());
-  backends::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
+  gpu::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
-  if (a.name == "auto" && entry.name != "cuda" && (a.device || backends::CudaPresent()))
-    line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");
+  if (a.name == "auto" && entry.name != "cuda" && (a.device || gpu::CudaPresent()))
+    line += Str(" (auto: ", gpu::CudaWhyNot(a.device.value_or(0)), ")");
   log::Info(line);
   if (entry.name == "cuda") {
-    const backends::KernelFolder kernels = backends::FindKernelFolder();
+    const gpu::KernelFolder kernels = gpu::FindKernelFolder();
     if (kernels.why_not.empty())
       UsesFolder(command, "compiled kernels", kernels.path);
     else
@@ -129,7 +129,7 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
 
 void KeepPages() {
   malloc_trim(0);
-  mallopt(M_MMAP_MAX, 0);  // bodies of bundles are larger than any threshold that glibc takes
+  mallopt(M_MMAP_MAX, 0);  // bodies of bundles exceed every threshold that glibc accepts
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
@@ -140,9 +140,9 @@ std::string Listed(const std::vector<std::string>& all) {
 }
 
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const Running& running) {
+                    const RunningPeers& running) {
   KeepPages();
-  std::atomic<int> dropped{0};  // the signal that ended sessions
+  std::atomic<int> dropped{0};  // the signal that dropped sessions
   {
     const SignalTaker taker([&](int signal, int turn) {
       const std::vector<std::string> peers = listener.Running();
@@ -150,12 +150,12 @@ void RunUntilSignal(net::Listener& listener, const char* role, const std::functi
         log::Info(Str(role, ": ending", peers.empty() ? "" : Str(" when ", running(peers)),
                       peers.empty()
                           ? "; nothing runs"
-                          : "; a second Ctrl-C or SIGTERM ends at once, and what runs is lost with its keys"));
+                          : "; a second Ctrl-C or SIGTERM ends at once, and running work is lost with its keys"));
         return listener.Stop();
       }
       if (turn > 2) EndBy(signal);
       log::Warn(Str(role, ": ending at once; ",
-                    peers.empty() ? "nothing runs" : "what runs is dropped and its serial burnt"));
+                    peers.empty() ? "nothing runs" : "running work is dropped and its serial burnt"));
       dropped = signal;
       listener.Abort();
       std::thread([signal] {
@@ -166,7 +166,7 @@ void RunUntilSignal(net::Listener& listener, const char* role, const std::functi
     log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
     listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
   }
-  if (dropped) throw Interrupted(dropped, Str(role, " ended at once by a second signal; what ran was dropped"));
+  if (dropped) throw Interrupt(dropped, Str(role, " ended at once by a second signal; running work was dropped"));
 }
 
 void Warn(const char* command, const std::vector<std::string>& notices) {
@@ -176,7 +176,8 @@ void Warn(const char* command, const std::vector<std::string>& notices) {
 roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
                        const nn::Plan& plan) {
   if (shifts.empty() && plan_file == roles::kStandardInput && !nn::ShiftLeaves(plan.graph).empty())
-    Fail(Cause::kInput, "the plan comes from standard input, so the file of its shifts has to be named (--shifts)");
+    Fail(Cause::kInput,
+         "the plan comes from standard input, so no file of shifts lies beside it; name one with --shifts");
   roles::Model model(folder);
   model.ReadShifts(shifts.empty() ? roles::ShiftsFile(plan_file) : std::filesystem::path(shifts), plan);
   return model;
@@ -184,10 +185,10 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 
 namespace {
 
-// SessionState: what the one session of P0 does, for who asks while it runs.
+// The state of P0's one session, in words for the log.
 class SessionState {
  public:
-  explicit SessionState(const proto::Unit& unit) : unit_(unit) {}
+  explicit SessionState(const proto::JobUnit& unit) : unit_(unit) {}
   void Runs(uint32_t n) {
     const std::lock_guard l(m_);
     n_ = n;
@@ -207,14 +208,14 @@ class SessionState {
   }
 
  private:
-  const proto::Unit unit_;
+  const proto::JobUnit unit_;
   std::mutex m_;
   uint32_t n_ = 0, done_ = 0;
 };
 
 }  // namespace
 
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
             const MakeServer& make, const std::function<bool()>& ends) {
   store::Store store(a.store);
   UsesFolder(command, "store", a.store);
@@ -241,7 +242,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
     now.Ran();
     times.Add(serial, t);
-    // the same words whatever the result was
+    // the same words for every result
     log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
   };
   options.audited = [&](uint32_t n, uint64_t serial) {
@@ -262,7 +263,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
         server->Serve(ch);
       },
       [&](const std::vector<std::string>& peers) {
-        return Str("the session with ", Listed(peers), " does: ", now.Text());
+        return Str("the session with ", Listed(peers), " ends: ", now.Text());
       });
   if (failed) throw *failed;
 }

@@ -1,4 +1,4 @@
-// What the processes of all three roles do first.
+// Steps at the start of every role's process, and the session loop of those that listen.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -14,66 +14,69 @@
 
 namespace suf::apps {
 
-// Harden: no core dump, no debugger, and no swap where locking memory cannot make an allocation fail: memory holds
-// keys.
+// Forbids core dumps and debuggers, because memory holds keys. Also forbids swap if locked memory cannot make an
+// allocation fail.
 void Harden();
 
-// UseKernels: the kernels of --kernels for this process, or the fastest where it is empty; said in the log. Before
-// anything that runs one. Throws Cause::kInput for an unknown name, Cause::kResource where the processor lacks it.
+// Sets and logs the kernels of this process: those of --kernels, or the fastest if the name is empty. Call it before
+// any code that runs a kernel. Throws Cause::kInput for an unknown name, Cause::kResource if the processor lacks it.
 void UseKernels(const char* command, const std::string& name);
 
-// Logs where a folder lies that the role uses.
+// Logs the absolute path of a folder that the role uses.
 void UsesFolder(const char* command, const char* what, const std::filesystem::path& folder);
 
-// Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
-// Cause::kRefused when they are another role's, Cause::kInput when a pin is no key of another role.
+// Loads the credentials in `certs` itself or in its sub-folder of the role, with the pins of the command line. Throws
+// Cause::kRefused if they are another role's, Cause::kInput if a pin is no key of another role.
 net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins);
 
-// Timeout: of --timeout, in seconds; throws Cause::kInput when it is below 0.1 or over a day.
+// Converts --timeout, in seconds. Throws Cause::kInput if it is below 0.1 or above a day.
 net::Millis Timeout(double seconds);
 
-// KeysOf: what --ahead and --witness say. Throws Cause::kResource where the store's disk cannot keep keys.
-proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
+// Converts --ahead, --witness and --key-window. Throws Cause::kResource if the store's disk cannot keep keys.
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store);
 
-// CallDealer: how the dealer at HOST:PORT is reached, over how many streams. Throws Cause::kInput when that is no
-// address.
+// Returns a function that connects to the dealer at HOST:PORT over this number of streams. Throws Cause::kInput if that
+// is no address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams);
 
-// BackendOf: of --backend and --device; nothing is made yet. Throws Cause::kInput for a name that none has, for one
-// that runs no models where they are asked for, and for a device of a backend that has none; Cause::kResource where it
-// does not run here.
-backends::Entry BackendOf(const BackendArgs& a, bool models);
-// RoleBackend: the backend that a role runs on, said in the log, where it is auto with why it is not cuda. After
-// UseKernels. Throws as BackendOf.
+// Finds the backend of --backend and --device, without making it. Throws Cause::kInput for an unknown name, or for a
+// device of a backend without devices. If `models`, a backend that runs no models throws the same. Throws
+// Cause::kResource if the backend does not run here.
+backends::BackendEntry BackendOf(const BackendArgs& a, bool models);
+// Makes the backend of a role and logs it; with `auto` also why it is not cuda. Call it after UseKernels. Throws as
+// BackendOf does.
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a);
 
-// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
-// fetched afresh each time. What loading left behind is given back first.
+// Returns the memory that loading left over to the system. From then on keeps all pages, because frames, chunks and
+// bundles of megabytes come and go.
 void KeepPages();
 
-// RunUntilSignal: runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets what runs end, and says in
-// the log what that is: `running`, of these peers, in words. The second drops it, so that its serial is burnt, and ends
-// with Interrupted; what does not end by itself within kAtOnce is left to the next start, which burns what was claimed.
-using Running = std::function<std::string(const std::vector<std::string>& peers)>;
+// Describes the sessions with these peers, in words.
+using RunningPeers = std::function<std::string(const std::vector<std::string>& peers)>;
+// The time that dropped sessions have to end.
 inline constexpr net::Millis kAtOnce{2000};
+// Runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets running sessions end, and logs `running`.
+// The second drops them, so that their serials are burnt, and throws Interrupted. After kAtOnce the process ends in any
+// case; the next start burns the claimed serials.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const Running& running);
-// Listed: "a, b and c".
+                    const RunningPeers& running);
+// Joins names to "a, b and c".
 std::string Listed(const std::vector<std::string>& all);
 
-// Warn: into the log, what a person should know of a store or a session.
+// Logs the notices of a store or a session as warnings.
 void Warn(const char* command, const std::vector<std::string>& notices);
 
-// ReadModel: a model with the shifts of a plan: of `shifts`, or of the file beside the plan where it is empty.
+// Reads a model and the shifts of a plan. If `shifts` is empty, the shifts are in the file beside the plan. Throws
+// Cause::kInput if the plan came from standard input and has shifts.
 roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
                        const nn::Plan& plan);
 
-// Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
-// one session, whose error it throws. `make` makes the server, with the store and the way to the dealer. `ends`, if
-// set, is polled after each session: true ends the process as a signal does.
+// Makes the server of P0 from its store and the connection to the dealer.
 using MakeServer =
     std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+// Runs the process of P0: listens and serves until a signal. With --once it ends after one session, whose error it
+// throws. `ends`, if set, is polled after each session; true ends the process as a signal does.
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
             const MakeServer& make, const std::function<bool()>& ends = {});
 
 }  // namespace suf::apps

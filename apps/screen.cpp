@@ -15,9 +15,9 @@ namespace suf::apps::screen {
 
 namespace {
 
-constexpr size_t kUsual = 80;  // of a terminal that does not say how wide it is
+constexpr size_t kUsual = 80;  // columns of a terminal that does not report its width
 
-// The one line of progress; never destroyed, as signals may come late.
+// The one line of progress. Never destroyed, because signals may come late.
 struct Line {
   std::mutex m;
   std::string text;    // to be shown; empty: none
@@ -48,7 +48,7 @@ void Draw(Line& line) {
   line.shown = true;
 }
 
-// Returns the code point that begins at s[at], and moves on.
+// Returns the code point that begins at s[at], and advances `at` behind it.
 wchar_t Next(std::string_view s, size_t* at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte((*at)++);
@@ -60,7 +60,7 @@ wchar_t Next(std::string_view s, size_t* at) {
   return code;
 }
 
-// Returns the columns of the code point that begins at s[at], and moves on.
+// Returns the columns of the code point that begins at s[at], and advances `at` behind it.
 size_t Step(std::string_view s, size_t* at) {
   if (static_cast<unsigned char>(s[*at]) < 0x80) return ++*at, 1;
   static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
@@ -72,7 +72,7 @@ size_t Step(std::string_view s, size_t* at) {
   return columns < 0 ? 1 : size_t(columns);
 }
 
-// Returns how many bytes of the text fit.
+// Returns the number of bytes of the text that fit.
 size_t Fitting(std::string_view text, size_t columns) {
   size_t at = 0;
   for (size_t used = 0; at < text.size();) {
@@ -84,7 +84,7 @@ size_t Fitting(std::string_view text, size_t columns) {
   return at;
 }
 
-// Returns where the pieces after the first begin.
+// Returns the indent of the pieces after the first.
 size_t IndentOf(const std::string& line, size_t columns) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const size_t gap = line.find("  ", begin);
@@ -129,8 +129,8 @@ std::string Fold(const std::string& line, size_t columns) {
   }
 }
 
-// Folding: gathers lines, and writes each whole.
-class Streams::Folding : public std::streambuf {
+// Collects the text of a stream, and writes whole lines.
+class ScreenStreams::Folding : public std::streambuf {
  public:
   Folding(std::ostream& stream, int fd) : stream_(stream), fd_(fd), under_(stream.rdbuf(this)) {}
   ~Folding() override {
@@ -157,7 +157,7 @@ class Streams::Folding : public std::streambuf {
   }
   int sync() override {
     const std::lock_guard lock(TheLine().m);
-    if (!line_.empty()) begun_ = true;  // a line that goes on
+    if (!line_.empty()) begun_ = true;  // the line continues
     return Emit(std::exchange(line_, {})) ? 0 : -1;
   }
 
@@ -178,12 +178,12 @@ class Streams::Folding : public std::streambuf {
   bool begun_ = false;
 };
 
-Streams::Streams() {
+ScreenStreams::ScreenStreams() {
   if (isatty(STDOUT_FILENO)) out_ = std::make_unique<Folding>(std::cout, STDOUT_FILENO);
   if (isatty(STDERR_FILENO)) err_ = std::make_unique<Folding>(std::cerr, STDERR_FILENO);
 }
 
-Streams::~Streams() { Show({}); }
+ScreenStreams::~ScreenStreams() { Show({}); }
 
 void Show(const std::string& text) {
   if (!isatty(STDERR_FILENO)) return;

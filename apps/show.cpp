@@ -30,7 +30,7 @@ std::string Joined(const std::vector<std::string>& all) {
   return out;
 }
 
-// BarText: title, bar, percent and step; a narrow terminal has a short bar, or none.
+// Returns title, bar, percent and step; a narrow terminal has a short bar, or none.
 std::string BarText(const std::string& title, double done, const std::string& what, size_t columns) {
   const double part = std::clamp(done, 0.0, 1.0);
   const size_t bar = columns >= 70 ? 30 : columns >= 36 ? 10 : 0, full = size_t(part * double(bar));
@@ -40,14 +40,16 @@ std::string BarText(const std::string& title, double done, const std::string& wh
 
 }  // namespace
 
-// Ticker: says every ten seconds how far a phase is.
+// Logs the progress of a phase every ten seconds, with the elapsed time.
 struct Bar::Ticker {
   std::mutex m;
   std::condition_variable_any over;
   std::string line;
+  const Clock::time_point since = Clock::now();
   std::jthread thread{[this](std::stop_token stop) {
     std::unique_lock l(m);
-    while (!over.wait_for(l, stop, kRare, [] { return false; }) && !stop.stop_requested()) log::Info(line);
+    while (!over.wait_for(l, stop, kRare, [] { return false; }) && !stop.stop_requested())
+      log::Info(Str(line, ", ", std::chrono::round<std::chrono::seconds>(Clock::now() - since).count(), " s"));
   }};
 };
 
@@ -86,14 +88,14 @@ void Bar::At(double done, const std::string& what, const std::string& of) {
 
 namespace {
 
-// Texts of others, in cells, are shown as a terminal may show them.
-Rows PrintableRows(Rows rows) {
+// Makes all cells safe for a terminal, because some hold texts of others.
+PrintedRows PrintableRows(PrintedRows rows) {
   for (auto& r : rows)
     for (std::string& cell : r) cell = Printable(cell);
   return rows;
 }
 
-std::vector<size_t> WidthsOf(const Rows& rows) {
+std::vector<size_t> WidthsOf(const PrintedRows& rows) {
   std::vector<size_t> width;
   for (auto& r : rows)
     for (size_t c = 0; c < r.size(); ++c) {
@@ -109,8 +111,8 @@ size_t Total(const std::vector<size_t>& widths) {
   return total ? total - 2 : 0;
 }
 
-// Narrowed: without columns of `drop`, from its first on, until the width is fine; which ones went.
-std::vector<std::string> Narrow(Rows* rows, const std::vector<std::string>& drop, size_t columns) {
+// Removes columns of `drop`, from its first on, until the table fits; returns the removed ones.
+std::vector<std::string> Narrow(PrintedRows* rows, const std::vector<std::string>& drop, size_t columns) {
   std::vector<std::string> gone;
   for (auto name = drop.begin(); name != drop.end() && columns && Total(WidthsOf(*rows)) > columns; ++name) {
     const auto at = std::find(rows->front().begin(), rows->front().end(), *name);
@@ -125,11 +127,11 @@ std::vector<std::string> Narrow(Rows* rows, const std::vector<std::string>& drop
 
 }  // namespace
 
-std::string Table(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
-  Rows rows = PrintableRows(all);
+std::string Table(const PrintedRows& all, const std::vector<std::string>& drop, size_t columns) {
+  PrintedRows rows = PrintableRows(all);
   const std::vector<std::string> gone = Narrow(&rows, drop, columns);
   std::vector<size_t> width = WidthsOf(rows);
-  if (const size_t total = Total(width); columns && total > columns && width[0] > 8)  // names are shortened at last
+  if (const size_t total = Total(width); columns && total > columns && width[0] > 8)  // shortens names at last
     width[0] -= std::min(total - columns, width[0] - 8);
   std::string out;
   for (size_t k = 0; k < rows.size(); ++k) {
@@ -147,15 +149,15 @@ std::string Table(const Rows& all, const std::vector<std::string>& drop, size_t 
   return out;
 }
 
-std::string Table(const Rows& rows, const std::vector<std::string>& drop) {
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop) {
   return Table(rows, drop, screen::Columns(STDOUT_FILENO));
 }
 
-std::string Listing(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
-  constexpr size_t kLeast = 24;  // columns for the last one
-  Rows rows = PrintableRows(all);
+std::string Listing(const PrintedRows& all, const std::vector<std::string>& drop, size_t columns) {
+  constexpr size_t kLeast = 24;  // least width of the last column
+  PrintedRows rows = PrintableRows(all);
   const std::vector<std::string> gone = [&] {
-    Rows head;  // without the last column, which takes what there is
+    PrintedRows head;  // without the last column, which takes the remaining width
     for (auto& r : rows) head.push_back({r.begin(), r.end() - 1});
     const auto names = Narrow(&head, drop, columns > kLeast ? columns - kLeast - 2 : columns);
     for (size_t i = 0; i < rows.size(); ++i) head[i].push_back(rows[i].back());
@@ -181,7 +183,7 @@ std::string Listing(const Rows& all, const std::vector<std::string>& drop, size_
   return out;
 }
 
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop) {
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop) {
   return Listing(rows, drop, screen::Columns(STDOUT_FILENO));
 }
 
@@ -208,7 +210,7 @@ std::string Fixed(double v, int digits) {
 std::string VocabularyOf(const Hash& sha256) {
   const std::string_view name = model::KnownVocabulary(sha256);
   return Str("vocabulary SHA-256 ", Hex(sha256), ": ",
-             name.empty() ? "not a known one; ask the model owner where it comes from, and compare (docs/operations.md)"
+             name.empty() ? "not a known one; ask the model owner for its origin, and compare (docs/operations.md)"
                           : Str("that of ", name));
 }
 

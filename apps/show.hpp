@@ -1,4 +1,4 @@
-// What a person looks at: progress on stderr, tables on stdout, numbers in readable units.
+// Output for people: progress on stderr, tables on stdout, numbers in readable units.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,23 +12,24 @@
 
 namespace suf::apps {
 
-// Bar: progress of a long phase: a line at the bottom of the terminal on stderr; elsewhere lines of the log.
+// Progress of a long phase: a line at the bottom of the terminal. Without a terminal it is lines of the log.
 class Bar {
  public:
-  // What the log gets where stderr is no terminal: a line for each step, one every ten seconds and the time that all
-  // took; or the second alone.
+  // The lines of the log if stderr is no terminal. `kSteps` logs each step, the state every ten seconds, and the total
+  // time. `kRare` logs the state alone.
   enum class Log { kSteps, kRare };
   explicit Bar(std::string title, Log log = Log::kSteps);
   ~Bar();
   Bar(const Bar&) = delete;
   Bar& operator=(const Bar&) = delete;
-  // At: so much is done, 0 to 1, and this step is under way; `of`: what it belongs to, such as "text 3 of 12".
+  // Reports that the fraction `done` (0 to 1) is complete and that the step `what` runs. `of` is the whole that the
+  // step belongs to, such as "text 3 of 12".
   void At(double done, const std::string& what, const std::string& of = {});
-  // Hook: At, for who reports progress; of use as long as the bar lives.
+  // Returns At as a callback, valid as long as the bar lives.
   roles::Progress Hook() {
     return [this](double done, const std::string& what) { At(done, what); };
   }
-  // Clear: the phase is over; the next At begins another one.
+  // Ends the phase; the next At begins another one.
   void Clear();
 
  private:
@@ -39,24 +40,24 @@ class Bar {
   bool begun_ = false;
   std::chrono::steady_clock::time_point since_{}, last_{};
   std::string what_;
-  std::unique_ptr<Ticker> ticker_;  // off a terminal
+  std::unique_ptr<Ticker> ticker_;  // unless stderr is a terminal
 };
 
-using Rows = std::vector<std::vector<std::string>>;  // the first one: names of the columns
-// Table: columns as wide as their longest cell; the first is left-aligned, the others right. Where it is wider than
-// `columns` (0: any width is fine), the columns of these names go, one after another, until it fits; a line under the
-// table says which.
-std::string Table(const Rows& rows, const std::vector<std::string>& drop, size_t columns);
-std::string Table(const Rows& rows, const std::vector<std::string>& drop = {});  // as wide as stdout's terminal
-// Listing: text in columns without a line under their names, the last one folded within itself.
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop, size_t columns);
-std::string Listing(const Rows& rows, const std::vector<std::string>& drop = {});
+using PrintedRows = std::vector<std::vector<std::string>>;  // the first one has the names of the columns
+// Formats a table. Columns are as wide as their longest cell; the first is left-aligned, the others right-aligned. If
+// it is wider than `columns` (0: any width is fine), columns of `drop` are removed in that order. A line under the
+// table lists them.
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop, size_t columns);
+std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop = {});  // for stdout's terminal
+// Formats text in columns, without a line under their names; folds the last column within itself.
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop, size_t columns);
+std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop = {});
 std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
 std::string Count10(int64_t n);      // "43.0 M"
 std::string Fixed(double v, int digits);
-// VocabularyOf: whose vocab.txt the plan was made for, in words.
+// Names the vocabulary with this hash, or says that it is unknown.
 std::string VocabularyOf(const Hash& sha256);
-// PeakRss: the most memory a process held, MB; 0 when unknown. pid 0: this one.
+// Returns the peak memory of a process in MB; 0 if unknown. pid 0 is this process.
 double PeakRss(int pid = 0);
 
 }  // namespace suf::apps

@@ -24,7 +24,7 @@ struct Take {
   int turn = 0;
 };
 
-// What takes signals now; never destroyed, as its thread is not joined.
+// The takers that live. Never destroyed, because the thread that uses them is not joined.
 struct Takers {
   std::mutex m;
   std::vector<Take> all;
@@ -34,8 +34,7 @@ Takers& TheTakers() {
   return *takers;
 }
 
-// Drops further ones of this signal that come within a moment: timeout(1) sends it to the process and then to its
-// group.
+// Drops repetitions of this signal within 10 ms, because timeout(1) sends it to the process and then to its group.
 void Settle(int signal) {
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   sigset_t one;
@@ -76,7 +75,7 @@ void AwaitSignals() {
   for (int s : kSignals)
     if (s != SIGHUP || !Ignored(s)) sigaddset(&set, s);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  // a shell lets what it starts in the background ignore Ctrl-C
+  // a shell makes its background processes ignore Ctrl-C
   std::thread([set, ignores = Ignored(SIGINT)] { Await(set, ignores); }).detach();
 }
 
@@ -89,7 +88,7 @@ void EndBy(int signal, const char* last) noexcept {
   sigaddset(&set, signal);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   (void)std::raise(signal);
-  _exit(128 + signal);  // the first process of a container does not end by a signal of its own
+  _exit(128 + signal);  // the first process of a container does not end by its own signal
 }
 
 SignalTaker::SignalTaker(std::function<void(int, int)> take) {

@@ -1,5 +1,5 @@
-// Ctrl-C (SIGINT), SIGTERM and SIGHUP. They are blocked in every thread and awaited in one, so that no handler runs in
-// the middle of anything.
+// Ctrl-C (SIGINT), SIGTERM and SIGHUP. They are blocked in every thread and awaited in one, so that no handler
+// interrupts other code.
 #pragma once
 #include <functional>
 #include <stdexcept>
@@ -7,29 +7,28 @@
 
 namespace suf::apps {
 
-// Awaits signals from now on. Before the process has another thread.
+// Starts to await signals. Call it before the process has another thread.
 void AwaitSignals();
 
-// Ends this process by a signal, as if nothing had caught it: 130 in a shell after Ctrl-C, 143 after SIGTERM, 129 after
-// SIGHUP. last: the last line of stderr, if any.
+// Ends this process by a signal, as if nothing had caught it. A shell shows 130 after Ctrl-C, 143 after SIGTERM, 129
+// after SIGHUP. `last`, if not null, becomes the last line of stderr.
 [[noreturn]] void EndBy(int signal, const char* last = nullptr) noexcept;
 
-// While one lives, it takes the signals; the one made last if there are several. Without one a signal ends the process.
+// Receives the signals while it lives; of several, the newest one does. Without any, a signal ends the process.
 class SignalTaker {
  public:
-  // take: is called in the thread that awaits signals, with how many came since the taker was made; SIGHUP counts as
-  // the second, as nobody is left to send another.
+  // Calls `take` in the thread that awaits signals; `turn` counts the signals since construction, from 1. SIGHUP counts
+  // as the second at least, because no terminal is left to send another.
   explicit SignalTaker(std::function<void(int signal, int turn)> take);
   ~SignalTaker();
   SignalTaker(const SignalTaker&) = delete;
   SignalTaker& operator=(const SignalTaker&) = delete;
 };
 
-// Thrown when a command put away what it had after a signal; what() is the sentence. main prints it and ends by the
-// signal.
-class Interrupted : public std::runtime_error {
+// The exception of a command that a signal ended in good order. `main` prints what() and ends by the signal.
+class Interrupt : public std::runtime_error {
  public:
-  Interrupted(int signal, const std::string& sentence) : std::runtime_error(sentence), signal_(signal) {}
+  Interrupt(int signal, const std::string& sentence) : std::runtime_error(sentence), signal_(signal) {}
   int signal() const { return signal_; }
 
  private:

@@ -19,16 +19,16 @@ namespace {
 
 constexpr size_t kLongestLine = size_t{16} << 20;  // bytes
 
-// Refuses what no line of text can be.
+// Refuses a line that is too long or has a NUL byte.
 void CheckLine(const std::string& text) {
   if (text.size() > kLongestLine)
-    Fail(Cause::kInput, "the line has ", text.size(), " bytes; the limit is ", kLongestLine, "; write a text a line");
+    Fail(Cause::kInput, "the line has ", text.size(), " bytes; the limit is ", kLongestLine, "; write one text a line");
   if (const size_t at = text.find('\0'); at != text.npos)
     Fail(Cause::kInput, "the line has a NUL byte at byte ", at, "; save the file as text in UTF-8");
 }
 
-// Reads a line of JSON. The id is there also where the text is not.
-void ReadJsonLine(const std::string& text, Line* l) {
+// Reads a line of JSON. Sets the id even if the text is missing.
+void ReadJsonLine(const std::string& text, TextLine* l) {
   const std::string remedy = "write {\"id\": .., \"text\": ..}";
   std::map<std::string, std::string> wholes;
   const nlohmann::json j = ReadJson(text, {"the line", remedy, Cause::kInput, &wholes});
@@ -36,7 +36,7 @@ void ReadJsonLine(const std::string& text, Line* l) {
   if (const auto id = j.find("id"); id != j.end()) {
     if (!id->is_string() && !wholes.contains("id"))
       Fail(Cause::kInput,
-           "the \"id\" of the line is neither a string nor a whole number; make it one of both, or leave it out");
+           "the \"id\" of the line is neither a string nor a whole number; make it one of these, or leave it out");
     l->id = id->is_string() ? id->dump() : wholes["id"];
   }
   const auto words = j.find("text");
@@ -45,9 +45,9 @@ void ReadJsonLine(const std::string& text, Line* l) {
   l->text = words->get<std::string>();
 }
 
-// The token ids of a line.
+// Parses the token ids of a line.
 model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
-  constexpr size_t kShown = 24;  // digits of a number in an error message
+  constexpr size_t kShown = 24;  // most digits of a number in an error message
   model::Ids ids;
   std::istringstream in(text);
   for (std::string word; in >> word;) {
@@ -68,8 +68,8 @@ model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
 
 }  // namespace
 
-std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
-  std::vector<Line> lines;
+std::vector<TextLine> ReadTexts(const Source& s, Hash* digest) {
+  std::vector<TextLine> lines;
   if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
     lines.push_back({.text = s.text, .alone = true});
     return lines;
@@ -80,7 +80,7 @@ std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
   std::istringstream in(roles::WithoutMark(std::move(bytes), path));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    Line l{.i = int(lines.size()), .given = !s.ids.empty()};
+    TextLine l{.i = int(lines.size()), .given = !s.ids.empty()};
     try {
       CheckLine(text);
       if (s.json_file.empty())
@@ -102,8 +102,8 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate) {
   return {plan.min_tokens, plan.max_tokens, plan.vocabulary(), truncate};
 }
 
-void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines) {
-  for (Line& l : *lines) {
+void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines) {
+  for (TextLine& l : *lines) {
     if (!l.error.empty()) continue;
     try {
       l.ids = l.given ? GivenIds(l.text, limits.vocabulary) : tokenizer->Encode(l.text);
@@ -121,16 +121,16 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
 }
 
 void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
-                 std::vector<Line>* lines) {
+                 std::vector<TextLine>* lines) {
   std::optional<model::Tokenizer> tokenizer;
   if (s.ids.empty()) tokenizer = model::Tokenizer::Load(vocabulary);
   TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, truncate), lines);
 }
 
-int Finish(const std::vector<Line>& lines) {
+int Finish(const std::vector<TextLine>& lines) {
   int bad = 0;
-  const Line* first = nullptr;
-  for (const Line& l : lines)
+  const TextLine* first = nullptr;
+  for (const TextLine& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
   if (first->alone) Fail(Cause::kInput, first->error);
@@ -138,14 +138,14 @@ int Finish(const std::vector<Line>& lines) {
   Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
 }
 
-std::string RowOf(const ordered_json& row, const Line& l) {
+std::string RowOf(const ordered_json& row, const TextLine& l) {
   constexpr std::string_view kNone = "\"id\":null";
   std::string text = row.dump();
   const size_t at = l.id.empty() ? text.npos : text.find(kNone);
   return at == text.npos ? text : text.replace(at, kNone.size(), "\"id\":" + l.id);
 }
 
-std::string ErrorRow(const Line& l) {
+std::string ErrorRow(const TextLine& l) {
   ordered_json row{{"i", l.i}};
   if (!l.id.empty()) row["id"] = nullptr;
   row["error"] = l.error;

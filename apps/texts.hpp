@@ -1,4 +1,4 @@
-// Texts from the command line or a file; a bad line is kept with its sentence, and the others are done.
+// Texts from the command line or a file. A bad line is kept with its error message, and the others are processed.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -6,11 +6,11 @@
 #include "apps/commands.hpp"
 #include "suf/base/bytes.hpp"
 #include "suf/model/tokenizer.hpp"
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::apps {
 
-struct Line {
+struct TextLine {
   int i = 0;       // from 0
   std::string id;  // of --json-file, as JSON: a string or a whole number of any size; empty if there is none
   std::string text;
@@ -18,35 +18,36 @@ struct Line {
   model::Ids ids;
   bool given = false;  // text holds token ids
   bool alone = false;  // an argument of the command, not a line of a file
-  std::string error;   // non-empty: this line cannot be used
+  std::string error;   // not empty if this line cannot be used
 };
 
-// Reads the texts of a command. Throws Cause::kInput when the file cannot be read or holds nothing. digest: if set,
+// Reads the texts of a command. Throws Cause::kInput if the file cannot be read or is empty. `digest`, if not null,
 // receives the SHA-256 of the file.
-std::vector<Line> ReadTexts(const Source& s, Hash* digest = nullptr);
+std::vector<TextLine> ReadTexts(const Source& s, Hash* digest = nullptr);
 
-// What a text must keep to.
+// The limits of a text.
 struct TextLimits {
-  int least = 0, most = 0;  // tokens; most 0: any number
+  int least = 0, most = 0;  // tokens; most 0: no limit
   int64_t vocabulary = 0;   // ids are below it
   bool truncate = false;    // longer texts are cut
 };
 TextLimits LimitsOf(const nn::Plan& plan, bool truncate);
 
-// Fills ids, or error: invalid UTF-8, empty, beyond the limits, no ids. tokenizer: may be null where ids were given.
-void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines);
-// TokenizeFor: the same for a plan; vocabulary: the file to load where ids were not given.
+// Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. `tokenizer` may be null if
+// all lines hold ids.
+void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines);
+// Does the same for a plan. Loads the file `vocabulary` unless the source has ids.
 void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
-                 std::vector<Line>* lines);
-// Makes the plan of suf compile from the lines that can be used, and returns all of them. Throws as Finish if none can.
-// (cmd_plan.cpp)
-std::vector<Line> Compile(const CompileArgs& a);
-// Finish: 0, or 2 with the sentence when lines failed.
-int Finish(const std::vector<Line>& lines);
+                 std::vector<TextLine>* lines);
+// Makes the plan of `suf compile` from the usable lines, and returns all lines. Throws as Finish does if none is
+// usable. Defined in cmd_plan.cpp.
+std::vector<TextLine> Compile(const CompileArgs& a);
+// Returns 0, or throws Cause::kInput with the first error if a line has one.
+int Finish(const std::vector<TextLine>& lines);
 
-// Rows of --json. RowOf: a row as text, with the line's id in place of the "id" that is null in it. ErrorRow: the row
-// of a line that cannot be used.
-std::string RowOf(const nlohmann::ordered_json& row, const Line& l);
-std::string ErrorRow(const Line& l);
+// Returns a row of --json as text, with the line's id in place of its "id" of null.
+std::string RowOf(const nlohmann::ordered_json& row, const TextLine& l);
+// Returns the row of --json of a line that cannot be used.
+std::string ErrorRow(const TextLine& l);
 
 }  // namespace suf::apps

@@ -33,7 +33,7 @@ TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {
   if (path.empty()) return;
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   struct stat s {};
-  // one that is there already, and empty now, may be readable by others; a device or a pipe is left as it is
+  // other users may be able to read a file that existed; a device or a pipe stays as it is
   bool owned = fd >= 0 && fstat(fd, &s) == 0 && (!S_ISREG(s.st_mode) || !(s.st_mode & 077) || fchmod(fd, 0600) == 0);
   if (owned) out_.reset(fdopen(fd, "w"));
   if (!out_) {

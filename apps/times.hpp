@@ -1,4 +1,4 @@
-// --times: a JSON line an inference, where a role's time went.
+// The file of --times: a JSON line for each inference, with a role's time by operator.
 #pragma once
 #include <cstdio>
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace suf::apps {
 
-// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}, "spans": {part: [begin, end]}},
-// spans in seconds since 1970, those that there were of deal, keys, ahead and online. Of a role on a device a scope has
-// "host" and "launches", too, and the row "device_bytes" and "pinned_bytes".
+// Returns {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}, "spans": {part: [begin, end]}}.
+// Times of a scope are ms. Spans are seconds since 1970, of the parts that ran: deal, keys, ahead, online. On a device
+// a scope also has "host" and "launches", and the row has "device_bytes" and "pinned_bytes".
 nlohmann::ordered_json TimesJson(const run::Times& t);
 
-// TimesFile: readable by its owner alone; does nothing when its path is empty.
+// A file that only its owner can read. With an empty path it writes nothing.
 class TimesFile {
  public:
-  // Throws Cause::kResource when the file cannot be made.
+  // Throws Cause::kResource if the file cannot be made.
   explicit TimesFile(const std::string& path);
   void Add(uint64_t serial, const run::Times& t);
 

@@ -1,8 +1,10 @@
-// One flight from one party's memory to the other's over plain TCP between two processes, or threads of this one: a
-// device's memory, by way of the host's pages, or the host's own.
-//   flight_bench [BACKEND] [STREAMS] [DEVICE,DEVICE] [PARTIES]
-// BACKEND: cuda or packed (default); PARTIES: processes (default) or threads.
-// Prints a JSON line a size: half of the median round trip, in microseconds. What comes back is compared in each.
+// Times one flight over plain TCP, from one party's memory to the other's. The memory is a device's, by way of host
+// buffers, or the host's own. The parties are two processes, or threads of this one.
+//
+//    flight_bench [BACKEND] [STREAMS] [DEVICE,DEVICE] [PARTIES]
+//
+// BACKEND: cuda or packed (default); PARTIES: processes (default) or threads. Prints one JSON line for each size: half
+// of the median round trip, in microseconds. The bytes are compared after every round trip.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,15 +31,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{128} << 10;
 constexpr int kTrips = 201;
-constexpr size_t kStep = 4096;  // from one trip's message to the next one's, in what is random
+constexpr size_t kStep = 4096;  // distance of consecutive messages in the random bytes
 
-// Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there. ToHost begins
-// with all pieces; Await: the next one is there, of `bytes` bytes.
+// The memory that holds a party's message. It is copied to and from the host piece by piece.
 class Place {
  public:
   virtual ~Place() = default;
+  // Begins to copy all pieces to the host.
   virtual void ToHost(uint8_t* to, size_t bytes) = 0;
+  // Waits until this piece is copied; called in order.
   virtual void Await(size_t piece) = 0;
+  // Copies a piece of `bytes` bytes at offset `at` back.
   virtual void FromHost(const uint8_t* from, size_t at, size_t bytes) = 0;
   virtual void Finish() {}
 };
@@ -58,13 +62,13 @@ class HostPlace : public Place {
 };
 
 #if SUF_CUDA
-// By the copy engine: between kernels a kernel copies as fast, alone it takes longer.
+// Copies by the copy engine. Between kernels a copying kernel is as fast; alone it takes longer.
 class DevicePlace : public Place {
  public:
   explicit DevicePlace(int device) {
     (void)exec::cuda::Find(device);
     exec::cuda::Use(device), exec::cuda::PinHostBuffers();
-    queue_ = exec::cuda::Queue(true), mine_ = exec::cuda::Memory(kSizes[2]);
+    queue_ = exec::cuda::DeviceStream(true), mine_ = exec::cuda::DeviceMemory(kSizes[2]);
     there_.resize(kSizes[2] / kPiece);
   }
   void ToHost(uint8_t* to, size_t bytes) override {
@@ -80,9 +84,9 @@ class DevicePlace : public Place {
   void Finish() override { queue_.Wait(); }
 
  private:
-  exec::cuda::Queue queue_;
-  exec::cuda::Memory mine_;
-  std::vector<exec::cuda::Mark> there_;  // by piece
+  exec::cuda::DeviceStream queue_;
+  exec::cuda::DeviceMemory mine_;
+  std::vector<exec::cuda::Event> there_;  // of each piece
 };
 #endif
 
@@ -94,7 +98,7 @@ std::unique_ptr<Place> MakePlace(const std::string& backend, [[maybe_unused]] in
   Fail(Cause::kInput, "this benchmark has no backend ", backend, "; take packed, or cuda where it was built");
 }
 
-// SendFrom, ReceiveInto: one message.
+// Sends one message.
 void SendFrom(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
   const View payload = room.view().first(bytes);
   place.ToHost(room.span().data(), bytes);
@@ -111,16 +115,16 @@ void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room,
   }
 }
 
-// Fly: P0's trips there and back, or P1's, whose answer follows what came in the device's order, as in a step: nobody
-// waits for it between. `told` takes what P0 measured.
+// Runs all round trips of P0, or of P1. P1's reply follows the received message in the device's order, as in a step.
+// The host does not wait in between. P0 reports its times to `told`.
 void Fly(size_t me, TcpLink& link, Place& place,
          const std::function<void(size_t bytes, std::vector<double> us)>& told) {
   exec::HostBuffer out(kSizes[2]), in(kSizes[2]);
-  Bytes random(me ? 0 : kSizes[2] + kStep * kTrips);  // made before: threads sleep when nothing moves for 1 ms
+  Bytes random(me ? 0 : kSizes[2] + kStep * kTrips);  // made in advance: threads sleep if nothing moves for 1 ms
   RandomBytes(random);
   int index = 0;
   bool warm = false;
-  for (size_t bytes : {kSizes[1], kSizes[0], kSizes[1], kSizes[2]}) {  // the first ones wake a device
+  for (size_t bytes : {kSizes[1], kSizes[0], kSizes[1], kSizes[2]}) {  // the first trips wake a device
     std::vector<double> us;
     for (int trip = 0; trip < kTrips; ++trip, index += 2) {
       if (me) {
@@ -181,7 +185,7 @@ int Main(int argc, char** argv) {
     if (error) std::rethrow_exception(error);
     return 0;
   }
-  const pid_t child = fork();  // nothing here has made a thread or used a device
+  const pid_t child = fork();  // before any thread or device use
   const size_t me = child ? 0 : 1;
   for (int s : ends[1 - me]) close(s);
   if (!child) prctl(PR_SET_PDEATHSIG, SIGKILL);

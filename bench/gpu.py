@@ -1,23 +1,41 @@
 #!/usr/bin/env python3
-"""What the backend cuda does on this machine, in one call: the room's tests, primitives, flights, whole inferences.
+"""Tests and measures the backend cuda on this machine, in one call: its tests, primitives, flights, whole inferences.
 
-  bench/gpu.sh --mode cpu|gpu|gpu_device_only    softmax and LayerNorm alone, 1 x 2 x 8 to 1 x 16 x 128
-  bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:128 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
+    bench/gpu.sh --mode cpu|gpu|gpu_device_only    softmax and LayerNorm alone, 1 x 2 x 8 to 1 x 16 x 128
+    bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:128 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
-The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere (tools/gpu_pack.sh):
-*_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench, suf. Models are made on the spot (suf model random, seed 1).
-Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
+The machine needs a driver, Python's standard library and the programs of a build folder (possibly from
+tools/gpu_pack.sh). These are *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench and
+suf. Models are made on the spot (suf model random, seed 1). Kernels are compiled before the runs if there is NVRTC.
+Plans come from --plans as PRESET.json, or are compiled here, which takes minutes for bert-base.
 
-Rows of a preset (--rows): a: both parties as threads of one process on one device, between them a queue, then plain TCP by the
-benchmark's own link. b: two processes, a device each, plain TCP. c: the product: suf deal, serve and embed over TLS on the loopback,
-with --streams, a device each. d: b and c with both parties on the first device, by NVIDIA's MPS where the driver brings it: else they
-take turns there. Where there is one device, there is no b and no c.
-Each with keys resident (of c: in stores on a memory file system), uploaded (of a and b: whole in the host's memory, on their way to the device while it
-runs) or streamed (dealt while it runs). The dealer shares P0's device.
-Beside a the same with packed on all cores, in 3 runs. Without a device every row runs with packed, and says so.
+Rows of a preset (--rows):
+* a: both parties as threads of one process on one device, with a queue, then plain TCP (the benchmark's link).
+* b: two processes with a device each, plain TCP.
+* c: the product: suf deal, serve and embed over TLS on the loopback, with --streams, a device each.
+* d: b and c with both parties on the first device. They share it by NVIDIA's MPS if installed, or take turns.
+With one device there are no rows b and c. The dealer shares P0's device.
 
-Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
-measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last. What a row means: docs/measurements.md.
+Keys are resident, uploaded or streamed. Resident keys of row c are in stores on a memory file system. Uploaded keys
+(rows a and b) are whole in the host's memory and go to the device during the run. Streamed keys are dealt during the
+run. Row a is also run with packed on all cores, 3 times. Without a device every row runs with packed, and says so.
+
+Every run has fresh keys, and every word of every timed run is compared with the simulator's. A row's times are medians.
+One JSON line for each measurement, with commit and machine, goes to --out (bench/results/gpu.jsonl). The file is made
+anew unless --add is given. A table comes last. docs/measurements.md#devices has the results.
+
+Fields of a line, times in ms:
+    online_ms, online_all_ms      P1's online part: median, and every run
+    blocks_ms                     its part in the transformer's blocks, waiting included
+    deal_ms, transport_ms         generating both bundles (alone if keys are resident); sending them to both parties (row b)
+    fetch_ms, ahead_ms            row c: until a bundle is claimed; the steps before the inference
+    keys_wait_ms                  row c: waiting for keys during the inference
+    spent_ms                      means of the timed runs: compute (on a device: kernels, copies and host), wire, wait, launches
+    dealing_ms                    the dealer in the runs that measure each operator: compute, key (PRG words), upload (copies), host, wire
+    by_operator_ms, measured_ms   the parties by operator, from 3 further runs; their online time
+    flights, payload, p1_ahead    flights; bytes that P0 and P1 send online; bytes that P1 sends before (row c: with headers)
+    key_bytes                     keys of both parties
+    device_bytes, pinned_bytes    maximum of each process
 """
 import argparse
 import contextlib
@@ -37,7 +55,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPENT = ('compute', 'key', 'upload', 'host', 'wire', 'wait')
 WARM, MEASURED = 2, 3  # runs before the timed ones: memory and kernels, then graphs; runs that measure each operator
-TEXTS = 3  # in turns
+TEXTS = 3  # used in turn
 
 
 def run(*command, **options):
@@ -64,7 +82,7 @@ def architecture():
 
 @contextlib.contextmanager
 def shared(device, parties):
-    """Processes that are started herein share a device at once, where there is MPS; whether it is."""
+    """Lets processes started inside share a device at the same time, if there is MPS; yields whether they do."""
     control = shutil.which('nvidia-cuda-mps-control')
     if device[0] != device[1] or parties == 'threads' or not devices() or not control:
         yield False
@@ -92,7 +110,8 @@ def checked(done, what):
 
 
 def tests(build):
-    """Every *_cuda_test but the sweep of faults, which takes minutes (tools/gpu_test.sh); what fails ends the call: nothing is timed that is not right."""
+    """Runs every *_cuda_test except the sweep of faults, which takes minutes (tools/gpu_test.sh). A failure ends the
+    call, so nothing wrong is timed."""
     for program in sorted(set(build.glob('*_cuda_test')) - {build / 'frames_cuda_test'}):
         done = run(program)
         print(f'{program.name}: {"passes" if not done.returncode else "FAILS"}', flush=True)
@@ -111,7 +130,7 @@ class Preset:
             self.plan = folder / 'plan.json'
             checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--profile', 'gpu',
                         '--max-tokens', tokens, '--out', self.plan), name)
-        if backend == 'cuda':  # else the first runs are the interpreter's
+        if backend == 'cuda':  # otherwise the interpreter computes the first runs
             begin = time.monotonic()
             made = run(self.suf, 'kernels', '--plan', self.plan, '--tokens', tokens, '--arch', architecture())
             print(f'{name}: {" ".join(made.stdout.split(chr(10))) or made.stderr.strip()}', flush=True)
@@ -119,7 +138,7 @@ class Preset:
 
     @functools.cached_property
     def texts(self):
-        """Of row c: ids, and what the simulator makes of them."""
+        """The token ids of row c, and the simulator's results for them."""
         draw = random.Random(1)
         vocabulary = json.loads((self.model / 'config.json').read_text())['vocab_size']
         ids = [[draw.randrange(1, vocabulary) for _ in range(self.tokens)] for _ in range(TEXTS)]
@@ -146,7 +165,8 @@ class Role:
         sys.exit(f'{self.log.name}: {self.log.read_text()[-2000:]}')
 
     def stop(self, seconds=90):
-        """A role ends once its sessions have, which wait a minute for a silent peer; one that does not must not hide why it was stopped."""
+        """Ends the role. It finishes its sessions first, and these wait a minute for a silent peer. If that fails, the
+        first error stays visible."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -162,7 +182,8 @@ def write_ids(file, texts):
 
 
 def session(folder, preset, backend, device, streams, keys, ids, right, timed):
-    """Texts in one session of the product: P1's rows, and the times of P0 and the dealer by serial where they are measured."""
+    """Runs texts in one session of the product. Returns P1's rows, and the measured times of P0 and the dealer by
+    serial."""
     suf, count = preset.suf, len(ids)
     checked(run(suf, 'certs', folder / 'certs'), 'suf certs')
     write_ids(folder / 'ids', ids)
@@ -229,7 +250,7 @@ def by_operator(all_times):
 
 
 def product(preset, backend, device, streams, keys, runs):
-    """Row c: first the timed texts, then some whose operators are measured."""
+    """Runs row c: first the timed texts, then texts whose operators are measured."""
     texts, right = preset.texts
     memory = pathlib.Path('/dev/shm')
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
@@ -268,7 +289,7 @@ def where(backend, device, parties, mps=False):
 
 
 def inferences(a, preset, backend, pairs):
-    """Every row of a preset."""
+    """Runs every row of a preset."""
     facts = {'preset': preset.name} | ({'kernels_s': preset.kernels_s} if backend == 'cuda' else {})
 
     def bench(of, link, keys, device=(0, 0), streams=1, parties='threads', runs=a.runs):
@@ -326,7 +347,8 @@ def table(rows):
 
 
 def operators(build, mode, runs):
-    """Softmax and LayerNorm alone: on the processor, on a device, and what of that its kernels are. A kernel reads keys and computes at once."""
+    """Times softmax and LayerNorm alone: on the processor, on a device, or only its kernels. A kernel reads keys and
+    computes at once."""
     out = []
     for line in lines(checked(run(build / 'operator_bench', 'packed' if mode == 'cpu' else 'cuda', runs), 'operator_bench')):
         spent = {part: sum(line['measured_ms' if mode == 'gpu_device_only' else 'spent_ms'][p][part] for p in ('p0', 'p1')) for part in (*SPENT, 'launches')}
@@ -336,7 +358,7 @@ def operators(build, mode, runs):
 
 
 def primitives(build, runs, put):
-    """What kernels do alone; of the cut's kernels also the share of what a kernel that only reads reaches."""
+    """Times kernels alone. A kernel of the cut is also compared with a kernel that only reads."""
     ceiling = None
     for bench in (('fss_bench',), ('products_bench',), ('operator_bench', 'cuda', runs, 'cut')):
         for line in lines(checked(run(build / bench[0], *bench[1:]), bench[0])):
@@ -349,7 +371,8 @@ def primitives(build, runs, put):
 
 
 def flights(pairs, streams):
-    """Devices, connections, and whether the parties are threads: on one device processes take turns."""
+    """Yields devices, connections, and whether the parties are threads or processes. On one device processes take
+    turns."""
     for device in pairs:
         for parties in ('threads', 'processes') if device[0] == device[1] else ('processes',):
             yield from ((device, s, parties) for s in sorted({1, streams}))
@@ -372,7 +395,7 @@ def main():
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
-    if (a.build / 'lib').is_dir():  # of tools/gpu_pack.sh
+    if (a.build / 'lib').is_dir():  # made by tools/gpu_pack.sh
         os.environ['LD_LIBRARY_PATH'] = f'{a.build / "lib"}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')
     facts, rows = machine(a.commit, a.build), []
     backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]

@@ -1,3 +1,3 @@
 #!/bin/sh
-# One call on a machine with a driver and an NVIDIA device: checks, then times; see gpu.py --help.
+# Checks the backend cuda, then times it, on a machine with an NVIDIA device and driver; see gpu.py --help.
 exec python3 "$(dirname "$0")/gpu.py" "$@"

@@ -1,15 +1,16 @@
-// Whole inferences without TLS, sessions and disks: what dealing and the two parties' steps cost in themselves.
-//   inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [KEY=VALUE ..]
-//     link=queue       a queue in memory between both parties; or tcp: plain TCP on the loopback
-//     parties=threads  of this process, the dealer's; or, for tcp, processes of their own: its default
-//     streams=1        TCP connections between the parties
-//     keys=resident    each party has all its keys before it begins, on its device where it has one; uploaded: they
-//                      go to the device while it runs; sent: they were dealt and come while it runs; streamed: they are
-//                      dealt while it runs. Several, with commas between: one after another
-//     devices=0,0      of P0 and P1, for the backend cuda; the dealer has P0's
-// Warms up, compares every output word of every run with the simulator's, then prints one JSON line: medians in ms;
-// where the time went, means by role and, from further runs that measure each operator, by operator. Each run has fresh
-// keys, and each of several `keys` has a line.
+// Times whole inferences without TLS, sessions and disks: only dealing and the steps of both parties.
+//
+//    inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [KEY=VALUE ..]
+//      link=queue       a queue in memory between both parties; or tcp: plain TCP on the loopback
+//      parties=threads  of this process, which is the dealer's; or processes: their own (the default of tcp)
+//      streams=1        TCP connections between the parties
+//      keys=resident    each party has all its keys in advance, on its device if it has one; uploaded: they go to the
+//                       device during the run; sent: they are dealt in advance and arrive during the run; streamed:
+//                       they are dealt during the run. Several, separated by commas, run one after another
+//      devices=0,0      of P0 and P1, for the backend cuda; the dealer shares P0's
+//
+// Warms up and compares every output word of every run with the simulator's. Prints one JSON line for each of `keys`:
+// median times in ms, and mean times by role. Further runs measure each operator. Each run has fresh keys.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,7 +25,7 @@
 #include "apps/role.hpp"
 #include "apps/times.hpp"
 #include "bench/parties.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/deal.hpp"
 
 namespace suf::bench {
@@ -78,12 +79,12 @@ Options Parse(int argc, char** argv) try {
   if (o.link == "queue" && o.processes()) Fail(Cause::kInput, "a queue is between threads; got ", kUsage);
   if (place < 3 || o.keys.empty() || o.runs < 1 || o.streams < 1 || o.streams > 64) Fail(Cause::kInput, kUsage);
   return o;
-} catch (const std::logic_error&) {  // of a number
+} catch (const std::logic_error&) {  // from std::stoi
   Fail(Cause::kInput, kUsage);
 }
 
-// Dealt: both bodies in memory that a device reaches, chunk after chunk with room for a tag before each, and how long
-// it took.
+// Both bodies in memory that a device can access, and the time of dealing. They are chunks, each with space for a tag
+// before it.
 struct Dealt {
   std::array<std::vector<exec::HostBuffer>, 2> chunks;
   double ms = 0;
@@ -94,7 +95,7 @@ struct Dealer {
   Seat& seat;
   const pfss::Schedule& schedule;
   run::Inputs inputs;
-  // Deal: chunks go to both parties, from a thread each; milliseconds.
+  // Sends the chunks to both parties, on one thread each; returns milliseconds.
   double Deal(const pfss::Material& m, Pair& to, run::Times* times) {
     const uint64_t window = std::max(store::kKeyWindow, run::WindowOf(schedule));
     return DealInto(m, times, [&](int p, store::SharedLayout layout) {
@@ -117,7 +118,7 @@ struct Dealer {
   template <class MakeSink>
   double DealInto(const pfss::Material& m, run::Times* times, const MakeSink& sink) {
     const auto both = seat.backend->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
-    const auto layout = [&](int p) { return std::make_shared<const store::Layout>(run::LayoutOf(schedule, p)); };
+    const auto layout = [&](int p) { return std::make_shared<const store::BodyLayout>(run::LayoutOf(schedule, p)); };
     const auto begin = Clock::now();
     const auto p0 = sink(0, layout(0)), p1 = sink(1, layout(1));
     run::Deal(schedule, *seat.backend, *both, inputs, *p0, *p1, times, times != nullptr);
@@ -135,26 +136,26 @@ ordered_json MsOf(const pfss::Spent& s, int runs) {
           {"wire", ms(s.wire)},       {"wait", ms(s.wait)}, {"launches", s.launches / runs}};
 }
 
-// Results: of all runs of a call.
+// The results of all runs of a call.
 struct Results {
   std::vector<double> deal, transport, online, blocks;
-  pfss::Spent all[2], dealing;               // dealing: of runs that measure each operator
-  std::map<std::string, pfss::Spent> by[2];  // of runs that measure each operator
-  std::vector<double> measured;              // their times
+  pfss::Spent all[2], dealing;               // dealing: in runs that measure each operator
+  std::map<std::string, pfss::Spent> by[2];  // in runs that measure each operator
+  std::vector<double> measured;              // P1's online ms in these runs
   pfss::Peak peak[2];
-  size_t words = 0;  // compared
+  size_t words = 0;  // compared with the simulator's
 };
 
-constexpr int kWarm = 2;      // runs before those: memory and kernels of a device, then its graphs
-constexpr size_t kTexts = 3;  // in turns
+constexpr int kWarm = 2;      // runs before the timed ones: memory and kernels of a device, then its graphs
+constexpr size_t kTexts = 3;  // used in turn
 constexpr int kMeasured = 3;  // runs that measure each operator
 
-// Bench: a model between both parties, three texts in turns.
+// Runs a model between both parties on three texts in turn.
 class Bench {
  public:
   explicit Bench(const Options& o) : o_(o), pair_(MakePair(o)), seat_(o, o.device[0]) {
     roles::ModelEngine& engine = seat_.engine;
-    const nn::Quantised quantised = ReadWeights(o, engine.plan());
+    const nn::QuantisedWeights quantised = ReadWeights(o, engine.plan());
     roles::Masks masks(engine, seed_, id_);
     Bytes setup;
     roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
@@ -162,7 +163,7 @@ class Bench {
     work_ = engine.At(o.tokens);
     dealer_.emplace(seat_, *work_->schedule);
     masks.Fill(dealer_->inputs);
-    const nn::Simulator simulator(engine.plan(), quantised);
+    const nn::PlanSimulator simulator(engine.plan(), quantised);
     apps::KeepPages();
     std::mt19937_64 rng(1);
     for (size_t k = 0; k < kTexts; ++k) {
@@ -171,7 +172,7 @@ class Bench {
       means_[k] = simulator.Run(texts_[k]).y;
     }
   }
-  // Measure: all runs with keys that come so; a line.
+  // Runs all inferences with keys that arrive this way; returns the JSON line.
   ordered_json Measure(const std::string& keys) {
     Results r;
     for (int run = -kWarm; run < o_.runs + kMeasured; ++run)
@@ -265,7 +266,7 @@ class Bench {
   const std::unique_ptr<Pair> pair_;
   Seat seat_;
   const Hash seed_ = RandomHash(), id_ = RandomHash();
-  std::shared_ptr<const roles::Work> work_;
+  std::shared_ptr<const roles::CompiledJob> work_;
   std::optional<Dealer> dealer_;
   std::array<std::vector<int32_t>, kTexts> texts_;
   std::array<std::vector<int64_t>, kTexts> means_;

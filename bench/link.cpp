@@ -1,11 +1,11 @@
-// A link of fixed delay and rate between two network namespaces, for measurements: a TUN device in each, and this
-// process between them (kernels without sch_netem). Linux, as root.
-//   link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS LOSE       device "link0" in both, MTU 1500, until SIGINT or
-//   SIGTERM
-// Each way a packet leaves when those before it are through at the rate, and arrives DELAY_US later; what would wait
-// longer than QUEUE_MS is dropped, and every LOSE-th packet (0: none). Packets that the kernel left unsegmented (up to
-// 64 KB) are billed as the segments that a wire would see, and arrive with their last one. Ends with one JSON line:
-// packets, drops, lateness, CPU time.
+// Makes a link of fixed delay and rate between two network namespaces, for measurements. Each has a TUN device, and
+// this process connects them, because some kernels have no sch_netem. Linux, as root.
+//
+//    link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS LOSE    device "link0" in both, MTU 1500, until SIGINT, SIGTERM
+//
+// Packets leave in order at the rate and arrive DELAY_US later. A packet that would wait longer than QUEUE_MS is
+// dropped, and so is every LOSE-th one (0: none). If the kernel left a packet unsegmented (up to 64 KB), it is billed
+// as the segments on a real wire. It arrives with the last one. Prints a JSON line: packets, drops, lateness, CPU time.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -34,7 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Nanos = std::chrono::nanoseconds;
 
-// VirtioHeader: before each packet; <linux/virtio_net.h> is not C++.
+// The header before each packet, because <linux/virtio_net.h> is not C++.
 struct VirtioHeader {
   uint8_t flags, gso_type;  // 0: one segment
   uint16_t hdr_len, gso_size, csum_start, csum_offset;
@@ -42,15 +42,15 @@ struct VirtioHeader {
 static_assert(sizeof(VirtioHeader) == 10);
 
 constexpr size_t kLargest = sizeof(VirtioHeader) + 65536;
-constexpr int kEthernet = 38;  // preamble, header, checksum and gap of a frame
-constexpr int kHeaders = 52;   // IPv4 and TCP with timestamps
+constexpr int kEthernet = 38;  // bytes of a frame: preamble, header, checksum and gap
+constexpr int kHeaders = 52;   // bytes of IPv4 and TCP with timestamps
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "link: %s (%s)\n", what.c_str(), std::strerror(errno));
   std::exit(1);
 }
 
-// OpenTun: a device link0 in that namespace; the process returns to its own.
+// Makes a device link0 in that namespace; the process returns to its own namespace.
 int OpenTun(const char* netns) {
   int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   int there = open((std::string("/run/netns/") + netns).c_str(), O_RDONLY | O_CLOEXEC);
@@ -66,7 +66,7 @@ int OpenTun(const char* netns) {
   return fd;
 }
 
-// WireBytes: what a packet, its virtio header first, takes on the wire.
+// The bytes on the wire of a packet, which begins with its virtio header.
 size_t WireBytes(const std::vector<char>& packet) {
   VirtioHeader h;
   std::memcpy(&h, packet.data(), sizeof h);
@@ -75,18 +75,18 @@ size_t WireBytes(const std::vector<char>& packet) {
   return bytes + (segments - 1) * kHeaders + segments * kEthernet;
 }
 
-// Way: one direction.
+// One direction of the link.
 struct Way {
   int from, to;
   Nanos delay, patience;
   double nanos_per_byte;
   uint64_t lose;
-  Clock::time_point idle{};  // when the wire has sent all that it took
+  Clock::time_point idle{};  // when the wire has sent every packet so far
   std::deque<std::pair<Clock::time_point, std::vector<char>>> flying{};
   uint64_t seen = 0, packets = 0, bytes = 0, dropped = 0, refused = 0;
   std::vector<float> late_us{};
 
-  // Take: at most `most` packets, which came at `now`; false when there are no more.
+  // Reads at most `most` packets that arrived at `now`; false if there are no more.
   bool Take(Clock::time_point now, int most) {
     std::vector<char> buffer(kLargest);
     for (int i = 0; i < most; ++i) {
@@ -104,7 +104,7 @@ struct Way {
     }
     return true;
   }
-  // Give: packets that are due; the time of the next one.
+  // Writes the packets that are due; returns the time of the next one.
   Clock::time_point Give(Clock::time_point now) {
     for (; !flying.empty(); flying.pop_front()) {
       auto& [due, packet] = flying.front();
@@ -123,7 +123,7 @@ double Quantile(std::vector<float>& v, double q) {
   return *at;
 }
 
-// SelfTest: one way between two sockets, by a clock of its own: 1 byte a microsecond, 5 ms, 3 ms of queue.
+// Tests one direction between two sockets, with its own clock: 1 byte/us, delay 5 ms, queue 3 ms.
 int SelfTest() {
   int in[2], out[2];
   for (int* s : {in, out})
@@ -147,7 +147,7 @@ int SelfTest() {
     for (ssize_t n; (n = read(out[1], packet, sizeof packet)) > 0;) names += packet[n - 1];
     return names;
   };
-  // of five packets of 1000 us each the last finds more than 3 ms before it
+  // Five packets of 1000 us each: the last one finds more than 3 ms queued before it.
   for (char name : {'a', 'b', 'c', 'd', 'e'}) send(name, 1000 - kEthernet, 0, 0);
   expect("the queue's end", w.Take(at(0), 16), false);
   expect("packets dropped", int64_t(w.dropped), 1);
@@ -157,7 +157,7 @@ int SelfTest() {
     w.Give(at(6000 + i * 1000));
     expect("the packet that arrives", arrived() == std::string(1, char('a' + i)), true);
   }
-  // an idle wire starts at once; the fifth is lost; three segments of 1000 bytes are billed as three
+  // An idle wire starts at once; the fifth packet is lost; three segments of 1000 bytes are billed as three.
   send('f', 500, 0, 0);
   send('g', kHeaders + 3000, 1, 1000);
   w.Take(at(20000), 16);
@@ -181,11 +181,11 @@ int main(int argc, char** argv) {
   uint64_t lose = std::strtoull(argv[6], nullptr, 10);
   int a = OpenTun(argv[1]), b = OpenTun(argv[2]);
   Way ways[2] = {{a, b, delay, patience, nanos_per_byte, lose}, {b, a, delay, patience, nanos_per_byte, lose}};
-  // ahead of the processes that are measured: a late packet would look like a longer link
+  // Run before the measured processes: a late packet would make the link seem longer.
   sched_param first{2};
   if (sched_setscheduler(0, SCHED_FIFO, &first)) setpriority(PRIO_PROCESS, 0, -20);
   prctl(PR_SET_TIMERSLACK, 1);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // no link outlives who asked for it
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // the link ends with the process that started it
   sigset_t ends;
   sigemptyset(&ends), sigaddset(&ends, SIGINT), sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);

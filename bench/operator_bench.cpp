@@ -1,10 +1,11 @@
-// Softmax and LayerNorm alone, between two parties as threads of this process with keys resident, on 1 x R x C numbers:
-// a softmax of R rows of C scores, a norm of R rows of C numbers (a LayerNorm's mean is folded into the weights before
-// it).
-//   operator_bench [BACKEND] [RUNS] [operators|cut]
-// cut: instead of them a 12-bit cut of 32-bit words, 393216 and 2^24 of them: its kernels, as a device runs them.
-// Every word of every run is compared with the operator's meaning on whole numbers. A JSON line each: medians of the
-// online part in ms; means by role of where it went, from further runs that measure each operator where a device does.
+// Times softmax and LayerNorm alone, between two parties as threads of this process, with keys resident. A size is
+// 1 x R x C: R softmaxes of C scores, or R norms of C numbers. A LayerNorm's mean is folded into the weights.
+//
+//    operator_bench [BACKEND] [RUNS] [operators|cut]
+//
+// With cut: instead times a 12-bit cut of 393216 and 2^24 words of 32 bits, kernel by kernel as a device runs it.
+// Compares every word of every run with the operator's specification. Prints one JSON line each: medians of the online
+// part in ms, and means by role. Further runs measure each operator, where a device does.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -15,16 +16,16 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/cuda.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/gates/gate.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/norm.hpp"
 #include "suf/pfss/watch.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::bench {
@@ -34,12 +35,12 @@ using nlohmann::ordered_json;
 using nn::IntArray;
 using nn::Ints;
 
-// Case: an operator, what Spec takes and how that lies in the wire, and what is to come out.
+// An operator with its input: `whole` is for Spec, `x` and `shape` are for the wire.
 struct Case {
   const char* name;
   int rows, columns, tokens;
   std::unique_ptr<nn::Operator> op;
-  int ring;  // of the input's wire
+  int ring;  // the ring of the input's wire
   IntArray whole;
   pfss::Shape shape;
   Ints x;
@@ -52,7 +53,7 @@ Case SoftmaxOf(int rows, int columns) {
   for (int i = 0; i < 16; ++i) s->low_table.push_back(int64_t(std::lround(255 * std::exp(-i / 8.0))));
   for (int i = 0; i < 32; ++i) s->high_table.push_back(int64_t(std::lround(255 * std::exp(-2.0 * i))));
   s->offset.assign(size_t(rows), 0);
-  // a head a row, the first one of each text: all of a head's rows are alike to Spec
+  // Each row is the first row of a head in a text. All rows of a head are alike to Spec.
   Case c{"softmax",          rows, columns, columns, nullptr, s->window(), {{rows, columns, columns}, {}},
          {rows, 1, columns}, {}};
   std::mt19937_64 rng(1);
@@ -66,7 +67,7 @@ Case SoftmaxOf(int rows, int columns) {
 
 Case NormOf(int rows, int columns) {
   auto n = std::make_unique<nn::Norm>();
-  constexpr int kBits = 8;  // of an entry
+  constexpr int kBits = 8;  // of an entry of the input
   const int log = int(std::ceil(std::log2(columns)));
   n->dim = columns, n->cut = 4, n->kz = kBits + n->cut + 2, n->ring = 40, n->stages = compiler::Stages::kTwo;
   n->square = 2 * kBits + log + 1, n->epsilon = 3, n->shift = 7, n->floor = 1, n->top = n->square;
@@ -90,20 +91,20 @@ ordered_json Spent(const run::Times& t, int runs) {
           {"wire", ms(s.wire)},       {"wait", ms(s.wait)}, {"launches", s.launches / runs}};
 }
 
-struct Unwatched : nn::Watch {
+struct Unwatched : nn::RangeObserver {
   void See(const char*, std::span<const int64_t>) override {}
   void Leave(const char*, int64_t, int64_t) override {}
 };
 
-constexpr int kWarm = 2, kMeasured = 3;  // runs before the timed ones, and after them those that measure each operator
+constexpr int kWarm = 2, kMeasured = 3;  // runs before the timed ones; runs after them that measure each operator
 
-// Timing: of a schedule's runs between two threads.
+// The times of a schedule's runs between two threads.
 struct Timing {
   double online_ms = 0;  // P1's, median
   std::array<run::Times, 2> all, measured;
 };
 
-// Runs: each with fresh keys; `check` is given what both parties end with.
+// Runs a schedule, each time with fresh keys. `check` receives the results of both parties.
 Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::array<pfss::Backend*, 2> backend,
             int runs, const std::function<void(const std::array<std::vector<uint64_t>, 2>&)>& check) {
   Timing out;
@@ -119,7 +120,8 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
       pfss::Material mine{{}, m.rho};
       mine.key[p].emplace(m.key[p]->view());
       const auto randomness = backend[p]->Expand(std::move(mine));
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::KeySource::kWhole);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))),
+                            store::KeySource::kWhole);
       keys.FeedFrom(bodies[p]);
       keys.Whole();
       run::PartyJob job{s, *backend[p], int(p), *randomness, inputs[p], keys, *links[p], {}, {}, {}, &times[p]};
@@ -140,7 +142,7 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
   return out;
 }
 
-// Given: P1's words as a public wire.
+// P1's words as a public wire.
 pfss::Wire<pfss::kPub> Given(pfss::Trace& t, const pfss::Shape& shape, int ring) {
   const pfss::Own<1> own = t.input<pfss::kP1>("x", shape, 64, 0);
   const auto given = t.give<1>(own, ring, "x");
@@ -153,8 +155,9 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   pfss::Trace t;
   t.scope(c.name);
   const auto x = Given(t, c.shape, c.ring);
-  const nn::AnyWire made = c.op->Build(
-      {t, c.tokens, false, nn::Form::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens}, std::vector<nn::AnyWire>{x});
+  const nn::AnyWire made =
+      c.op->Build({t, c.tokens, false, nn::OperandForm::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens},
+                  std::vector<nn::AnyWire>{x});
   const pfss::Wire<pfss::kPub> w = nn::AsOpen(made);
   const pfss::Dealt mask = t.deal(w.r, w.k());
   t.reveal<1>(-pfss::Sh(mask) + w.hat);
@@ -167,7 +170,7 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   const nn::IntCall call{c.tokens, {}, exec::Default(), watch, {}, {}};
   Ints want;
   const Ints meant = c.op->Spec(call, std::span(&whole, 1)).at;
-  for (int r = 0; r < c.rows; ++r) {  // of a softmax the first row of each head
+  for (int r = 0; r < c.rows; ++r) {  // of a softmax only the first row of each head
     const auto first = meant.begin() + long(r) * c.columns * (c.name[0] == 's' ? c.columns : 1);
     want.insert(want.end(), first, first + c.columns);
   }
@@ -195,8 +198,8 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
             << std::endl;
 }
 
-// Told: keeps what a step took. The kernels of a backend that measures its scopes are told apart by step, where their
-// nodes' scopes do not: a kernel may make nodes of two.
+// Adds up the time of one step. A kernel may compute nodes of two scopes, so the kernels of a measuring backend are
+// separated by step.
 class Told : public pfss::Forward {
  public:
   Told(pfss::Io& host, pfss::Spent* to) : Forward(host), to_(to) {}
@@ -206,9 +209,9 @@ class Told : public pfss::Forward {
   pfss::Spent* const to_;
 };
 
-// TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at a party: the kernel that makes the bits to
-// be opened and the one that finishes with shares of the quotient. Bytes: what they cannot but move: the opened word,
-// words of the PRG, key sections and messages, and the share.
+// Times the kernels of an exact 12-bit cut of 32-bit words by tables of digits, at one party. One kernel makes the bits
+// to be opened, the other finishes with shares of the quotient. Only bytes that must move are counted: the opened word,
+// words of the PRG, key sections, messages, and the share.
 void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   constexpr int kRing = 32, kCut = 12, kLeft = kRing - kCut;
   pfss::Trace t;
@@ -219,7 +222,7 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   const compiler::OpenedDigits d(t, x, t.constant(half), compiler::PlanDigits({{kCut, kLeft}}, compiler::Stages::kOne));
   t.scope("finish");
   const compiler::Borrow borrow(d, kCut, compiler::Stages::kOne);
-  compiler::Words y(t, kLeft);
+  compiler::WordSum y(t, kLeft);
   y.Add(compiler::Lifted(d.hat(), d.r(), half, kCut));
   y.Add(borrow.Share(kLeft), std::nullopt, -1);
   t.keep(compiler::Settle(t, y.Done()));
@@ -230,11 +233,11 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   std::vector<int64_t> words(size_t(count), 0);
   for (int64_t& w : words) w = int64_t(uint32_t(rng()));
   inputs[1].Set("x", words);
-  // the step in which a party's bits leave, and the last one; the party whose bits leave first finishes in one of its
-  // own
+  // The step that sends a party's bits, and the last step. The party that sends its bits first finishes in a step of
+  // its own.
   const auto steps_of = [&](int p) {
     const auto& steps = s.steps(p);
-    const auto leaves = [&](const pfss::Part& part) { return t.name(t.node(part.node).scope) == "bits"; };
+    const auto leaves = [&](const pfss::FrameField& part) { return t.name(t.node(part.node).scope) == "bits"; };
     size_t bits = 0;
     for (size_t k = 0; k < steps.size(); ++k)
       if (const int f = steps[k].send; f >= 0) {
@@ -245,10 +248,11 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   };
   const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
   std::vector<pfss::Spent> took(s.steps(p).size());  // of the runs that measure each scope
-  pfss::Watched party(*backend[size_t(p)], [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
-    if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
-    return std::make_unique<Told>(host, &took[step]);
-  });
+  pfss::WatchedBackend party(*backend[size_t(p)],
+                             [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
+                               if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
+                               return std::make_unique<Told>(host, &took[step]);
+                             });
   backend[size_t(p)] = &party;
   (void)Runs(s, inputs, backend, runs, [&](const auto& shares) {
     for (size_t i = 0; i < words.size(); ++i)
@@ -259,14 +263,14 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
     const bool last = stage[0] == 'f';
     const size_t at = last ? steps_of(p).second : steps_of(p).first;
     const pfss::Step& step = s.steps(p)[at];
-    int64_t bytes = count * 4 * (last ? 2 : 1);  // the opened word, which the first step keeps; the share
+    int64_t bytes = count * 4 * (last ? 2 : 1);  // the opened word, which the first step keeps; and the share
     for (int f : {step.receive, step.send})
-      for (const pfss::Part& part : f < 0 ? std::vector<pfss::Part>{} : s.frames()[size_t(f)].parts)
+      for (const pfss::FrameField& part : f < 0 ? std::vector<pfss::FrameField>{} : s.frames()[size_t(f)].parts)
         bytes += part.bytes;
     for (int i : step.nodes)
       if (const pfss::Node& n = t.node(i); n.op == pfss::Op::kRand)
         bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
-    for (const pfss::Part& part : s.key(p))
+    for (const pfss::FrameField& part : s.key(p))
       bytes += std::count(step.nodes.begin(), step.nodes.end(), part.node) ? part.bytes : 0;
     const double us = took[at].compute * 1e6 / kMeasured;
     std::cout << ordered_json{{"bench", "cut"},
@@ -290,8 +294,8 @@ int Main(int argc, char** argv) {
   if (runs < 1 || (what != "operators" && what != "cut"))
     Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS] [operators|cut]");
   exec::Pool pools[2]{exec::Pool(Cores()), exec::Pool(Cores())};
-  const auto make = [&](size_t p) {  // of a device all groups are kernels of their own, however small an operator is
-    return name == "cuda" ? backends::MakeCuda(0, true) : backends::Find(name, true).make(pools[p]);
+  const auto make = [&](size_t p) {  // on a device every group becomes a kernel, even of a small operator
+    return name == "cuda" ? gpu::MakeCuda(0, true) : backends::Find(name, true).make(pools[p]);
   };
   const auto p0 = make(0), p1 = make(1);
   if (what == "cut")

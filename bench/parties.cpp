@@ -29,23 +29,23 @@ using nlohmann::ordered_json;
 
 constexpr size_t kTag = net::ChunkTags::kBytes;
 
-// Party: P0 or P1.
+// P0 or P1.
 class Party {
  public:
   Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.At(o.tokens)) {}
   Seat& seat() { return seat_; }
-  void Weights(const nn::Quantised& q) {
+  void Weights(const nn::QuantisedWeights& q) {
     const auto& plan = seat_.engine.plan();
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
-  // Keys: none yet, for the next inference.
+  // An empty key source for the next inference.
   std::unique_ptr<store::KeySource> Keys(const std::string& keys) const {
     return std::make_unique<store::KeySource>(
         work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
-  // Run: online: called as the inference begins.
-  Outcome Run(Job job, store::KeySource& keys, run::Link& link, const std::function<void()>& online = {}) {
+  // Runs one inference; calls `online` as its online part begins.
+  Outcome Run(Job job, store::KeySource& keys, run::FrameLink& link, const std::function<void()>& online = {}) {
     pfss::Material own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
     const auto mine = seat_.backend->Expand(std::move(own));
@@ -62,15 +62,15 @@ class Party {
   const Options o_;
   const int p_;
   Seat seat_;
-  const std::shared_ptr<const roles::Work> work_;
+  const std::shared_ptr<const roles::CompiledJob> work_;
   run::Inputs inputs_;
 };
 
-// Threads: of this process.
+// Both parties as threads of this process.
 class Threads : public Pair {
  public:
   explicit Threads(const Options& o) : o_(o) {}
-  void Setup(const nn::Quantised& weights, View setup) override {
+  void Setup(const nn::QuantisedWeights& weights, View setup) override {
     for (int p : {0, 1}) party_.emplace_back(o_, p);
     party_[0].Weights(weights), party_[1].Setup(setup);
     if (o_.link != "tcp") return;
@@ -85,7 +85,7 @@ class Threads : public Pair {
   }
   void Key(int p, View chunk) override {
     store::KeySource& keys = *keys_[size_t(p)];
-    const auto room = keys.Room();  // none: the party has failed
+    const auto room = keys.Room();  // empty if the party has failed
     if (room.empty()) return;
     exec::Copy(chunk, room.data());
     keys.Came();
@@ -103,7 +103,7 @@ class Threads : public Pair {
   }
 
  private:
-  // Both begin the inference together: what one still has to do before it is not the other's time.
+  // Starts both inferences together, so that one party's preparation is not in the other's time.
   void Start() {
     both_.emplace(2);
     for (int p : {0, 1})
@@ -122,7 +122,7 @@ class Threads : public Pair {
   const Options o_;
   std::deque<Party> party_;
   std::array<Job, 2> jobs_;
-  std::array<std::unique_ptr<run::Link>, 2> links_;
+  std::array<std::unique_ptr<run::FrameLink>, 2> links_;
   std::array<std::unique_ptr<store::KeySource>, 2> keys_;
   std::optional<std::barrier<>> both_;
   std::array<std::thread, 2> thread_;
@@ -130,7 +130,7 @@ class Threads : public Pair {
   std::array<Outcome, 2> out_;
 };
 
-// A message between processes: its bytes and, before them, how many.
+// Sends a message to another process: its length, then its bytes.
 void PutMessage(int socket, View bytes) {
   const uint64_t size = bytes.size();
   Put(socket, View(reinterpret_cast<const uint8_t*>(&size), sizeof size)), Put(socket, bytes);
@@ -164,7 +164,7 @@ Outcome Read(const ordered_json& j) {
   return o;
 }
 
-// Serve: a party's process.
+// The main function of a party's process.
 void Serve(const Options& o, int p, int control, const std::vector<int>& key_sockets, const std::vector<int>& sockets) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Party party(o, p);
@@ -185,7 +185,7 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
     std::copy(rho.begin(), rho.end(), job.rho.begin());
     const auto keys = party.Keys(job.keys);
     keys->Feed([&dealer](store::KeySource& k) {
-      const size_t most = store::Store::Incoming::kAhead;
+      const size_t most = store::Store::IncomingBundle::kAhead;
       size_t posted = 0;
       for (auto rooms = k.Rooms(most); !rooms.empty(); rooms = k.Rooms(most)) {
         for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));
@@ -198,12 +198,12 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
   }
 }
 
-// Processes: of their own.
+// Both parties as processes of their own.
 class Processes : public Pair {
  public:
   explicit Processes(const Options& o) : o_(o) {
     auto between = Connected(o.streams);
-    std::array<std::vector<int>, 2> own;  // ends of the sockets that keys take
+    std::array<std::vector<int>, 2> own;  // ends of the sockets that carry keys
     for (int p : {0, 1}) {
       auto keys = Connected(o.streams);
       int control[2];
@@ -230,13 +230,13 @@ class Processes : public Pair {
     }
     for (auto& ends : between)
       for (int s : ends) close(s);
-    for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // its threads begin behind the fork
+    for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // the channel's threads must start after the fork
   }
   ~Processes() override {
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
     for (int s : control_) close(s);
   }
-  void Setup(const nn::Quantised&, View setup) override {  // P0 reads its weights itself
+  void Setup(const nn::QuantisedWeights&, View setup) override {  // P0 reads its weights itself
     PutMessage(control_[1], setup);
     for (int s : control_) (void)GetJson(s);
   }
@@ -280,7 +280,7 @@ Seat::Seat(const Options& o, int device)
       backend(backends::Find(o.backend, true, device).make(pool)),
       engine(roles::LoadPlan(o.plan), *backend) {}
 
-nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan) {
+nn::QuantisedWeights ReadWeights(const Options& o, const nn::Plan& plan) {
   return apps::ReadModel(o.model, o.plan, "", plan).Quantise(plan);
 }
 

@@ -1,5 +1,5 @@
-// Both parties of one inference after another, wherever they are: threads of this process or processes of their own,
-// a queue in memory or plain TCP between them. What a bench of whole inferences measures.
+// Runs both parties of one inference after another, for benches of whole inferences. The parties are threads of this
+// process or processes of their own. A queue in memory or plain TCP connects them.
 #pragma once
 #include <array>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/run/party.hpp"
@@ -15,21 +15,21 @@
 namespace suf::bench {
 
 using Clock = std::chrono::steady_clock;
-// Ms: milliseconds since then.
+// Milliseconds since t.
 inline double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 
 struct Options {
   std::string model, plan, backend = "packed", link = "queue", parties;
-  std::vector<std::string> keys{"resident"};  // one after another
+  std::vector<std::string> keys{"resident"};  // run one after another
   int tokens = 0, runs = 9, streams = 1;
   std::array<int, 2> device{0, 0};
   bool processes() const { return parties == "processes"; }
 };
 
-// Whole: whether each party has its keys before it begins.
+// Whether each party has all its keys before it begins.
 inline bool Whole(const std::string& keys) { return keys == "resident" || keys == "uploaded"; }
 
-// Seat: what a role computes with.
+// A role's pool, backend and engine.
 struct Seat {
   Seat(const Options& o, int device);
   exec::Pool pool;
@@ -37,40 +37,41 @@ struct Seat {
   roles::ModelEngine engine;
 };
 
-// Job: one inference of a party.
+// One inference of a party.
 struct Job {
   Hash rho;
   Secret key;
-  std::vector<int32_t> ids;  // P1's
+  std::vector<int32_t> ids;  // only for P1
   std::string keys;
   bool timed = false;
 };
-// Outcome: what P1 learns, and where a party's time went.
+// The words that P1 learns, and a party's times.
 struct Outcome {
   run::Times times;
   std::vector<uint64_t> words;
 };
 
-// ReadWeights: P0's.
-nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan);
+// The weights of P0.
+nn::QuantisedWeights ReadWeights(const Options& o, const nn::Plan& plan);
 
-// Pair: both parties.
+// Both parties of an inference.
 class Pair {
  public:
   virtual ~Pair() = default;
-  // Setup: before the first inference: P0's weights, and what P1 is sent once.
-  virtual void Setup(const nn::Quantised& weights, View setup) = 0;
-  // Begin: the next inference of both. Streamed ones run at once, others at Go, which returns when all keys are there
-  // and both run.
+  // Prepares the first inference: P0's weights, and the bytes that P1 receives once.
+  virtual void Setup(const nn::QuantisedWeights& weights, View setup) = 0;
+  // Begins the next inference of both. With streamed keys both run at once. Otherwise they run at Go.
   virtual void Begin(std::array<Job, 2> jobs) = 0;
-  // Key: the next chunk of a party's keys; from one thread a party. Gone: returns when one is read no more.
+  // Sends the next chunk of a party's keys; called on one thread for each party.
   virtual void Key(int p, View chunk) = 0;
+  // Returns when the party no longer reads this chunk.
   virtual void Gone(int /*p*/, View /*chunk*/) {}
-  virtual double Go() = 0;  // milliseconds until all keys were there
+  // Returns when all keys have arrived and both parties run.
+  virtual double Go() = 0;  // milliseconds until all keys had arrived
   virtual std::array<Outcome, 2> End() = 0;
 };
 
-// MakePair: before anything has made a thread or used a device, as processes are forked.
+// Must be called before the process has a thread or uses a device, because it may fork.
 std::unique_ptr<Pair> MakePair(const Options& o);
 
 }  // namespace suf::bench

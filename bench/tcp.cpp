@@ -12,7 +12,7 @@
 
 #include "suf/base/file.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/tls_channel.hpp"
+#include "suf/net/tls_channel.hpp"
 
 namespace suf::bench {
 namespace {
@@ -21,7 +21,7 @@ namespace {
   Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
 }
 
-// Socket: a pipe that is a socket alone. What is queued leaves from where it lies, unless it is short.
+// A pipe over a plain socket. Queued bytes are sent from their own memory, unless they are short.
 class Socket final : public net::Pipe {
  public:
   explicit Socket(int fd) : fd_(fd) {}
@@ -34,7 +34,7 @@ class Socket final : public net::Pipe {
     if (bytes.empty()) return;
     if (used_ == items_.size()) items_.emplace_back();
     Item& item = items_[used_++];
-    const bool copied = bytes.size() <= net::kRecord;  // who queues so much may have it on his stack
+    const bool copied = bytes.size() <= net::kRecord;  // callers may have so few bytes on their stack
     if (copied) item.own.assign(bytes.begin(), bytes.end());
     item.rest = copied ? View(item.own) : bytes;
     queued_ += bytes.size();
@@ -75,9 +75,9 @@ class Socket final : public net::Pipe {
     View rest;
   };
   const Fd fd_;
-  std::vector<Item> items_;      // kept for those that follow
-  size_t first_ = 0, used_ = 0;  // of these: queued
-  size_t queued_ = 0;            // bytes
+  std::vector<Item> items_;      // reused by later calls
+  size_t first_ = 0, used_ = 0;  // the queued ones among them
+  size_t queued_ = 0;            // in bytes
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A link of the benchmark, not of the product: frames of one inference over plain TCP, neither encrypted nor tagged.
-// What a machine's sockets cost in themselves, and what a system without a protected channel is measured with.
+// A link of the benchmarks, not of the product: frames of one inference over plain TCP, neither encrypted nor tagged.
+// Measures the sockets of a machine alone, and compares with systems that have no protected channel.
 #pragma once
 #include <array>
 #include <memory>
@@ -9,20 +9,22 @@
 
 namespace suf::bench {
 
-// Connected: `count` TCP connections over the loopback, their two ends, with TCP_NODELAY. Throws Cause::kResource.
+// Makes `count` TCP connections over the loopback, with TCP_NODELAY; returns both ends. Throws Cause::kResource.
 std::array<std::vector<int>, 2> Connected(int count);
-// Put, Get: all bytes of a blocking socket. Throw Cause::kPeer when it ends.
+// Writes all bytes to a blocking socket. Throws Cause::kPeer if the connection ends.
 void Put(int socket, View bytes);
+// Reads all bytes from a blocking socket. Throws Cause::kPeer if the connection ends.
 void Get(int socket, std::span<uint8_t> bytes);
 
-// TcpChannel: a session's channel as the product has it, with its threads and its way to divide a frame; but its pipes
-// are sockets. Takes them over.
+// A channel of the product, with its threads and its division of frames, over plain sockets. Takes ownership of the
+// sockets.
 std::unique_ptr<net::Channel> TcpChannel(const std::vector<int>& sockets);
 
-// TcpLink: the product's link over one, which it owns: as a base, since the link refers to it from the beginning on.
+// The channel of a TcpLink. It is a base, because the link refers to it from the beginning.
 struct OwnChannel {
   std::unique_ptr<net::Channel> channel;
 };
+// The product's link over such a channel, which it owns.
 class TcpLink : private OwnChannel, public run::ChannelLink {
  public:
   explicit TcpLink(const std::vector<int>& sockets) : OwnChannel{TcpChannel(sockets)}, run::ChannelLink(*channel) {}

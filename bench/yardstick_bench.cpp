@@ -1,5 +1,5 @@
-// What this machine can do, for reading the other figures: memory read by one core, and a round trip of one byte over
-// TCP on the loopback between two processes. AES and float32 stand beside prg_bench and gemm_bench.
+// Measures this machine, for comparison: memory read by one core, and a TCP round trip of one byte. The round trip is
+// on the loopback, between two processes. prg_bench and gemm_bench measure AES and float32.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
-// ReadRate: bytes a second of summing 512 MB, beyond any cache; the best of five.
+// Bytes a second of summing 512 MB, more than any cache holds; the best of five runs.
 double ReadRate() {
   std::vector<uint64_t> words(size_t{64} << 20, 3);
   double best = 1e9;
@@ -35,7 +35,7 @@ double ReadRate() {
   return double(words.size() * 8) / best;
 }
 
-// RoundTrip: seconds; the median of five means.
+// Seconds of a round trip; the median of five means.
 double RoundTrip() {
   constexpr int kTrips = 4000, kRuns = 5;
   int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;

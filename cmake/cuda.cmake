@@ -1,9 +1,12 @@
-# The device rooms suf/<room>/cuda. SUF_CUDA: AUTO builds them if nvcc 12.4 or newer and an NVIDIA driver are found, ON
-# needs nvcc alone, OFF leaves them out. What they make needs nothing at run time but a driver: the runtime is linked statically.
-#   x.cu             compiled by nvcc for SUF_CUDA_ARCHITECTURES; x.cpp, x.hpp are host code
-#   x_test.cu, .cpp  into <room>_cuda_test, which needs a device: built everywhere, run by tools/gpu_test.sh
-#   x_bench.cu       a program of its own
-# nvcc is looked for when a build folder is made and kept (SUF_NVCC). Where none is installed, tools/cuda.sh installs one.
+# Builds the device code of modules, suf/<module>/cuda, if SUF_CUDA says so. AUTO builds it if nvcc 12.4 or newer and an
+# NVIDIA driver are found. ON needs only nvcc. OFF leaves it out. At run time device code needs only a driver, because
+# CUDA's runtime is linked statically.
+#
+#    x.cu             compiled by nvcc for SUF_CUDA_ARCHITECTURES; x.cpp, x.hpp are host code
+#    x_test.cu, .cpp  into <module>_cuda_test, which needs a device: built everywhere, run by tools/gpu_test.sh
+#    x_bench.cu       a program of its own
+#
+# nvcc is searched for when a build folder is made, and its path is kept (SUF_NVCC). tools/cuda.sh installs nvcc.
 set(SUF_CUDA AUTO CACHE STRING "build the backend cuda: AUTO, ON or OFF")
 set_property(CACHE SUF_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SUF_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "devices that the backend cuda has code for; the newest also as PTX")
@@ -11,9 +14,9 @@ set(SUF_CUDA_FOLDER ${CMAKE_SOURCE_DIR}/.cuda CACHE PATH "folder into which tool
 set(SUF_CUDA_DRIVER /proc/driver/nvidia/version /dev/nvidiactl /dev/dxg CACHE STRING "files of which an NVIDIA driver makes one")
 set(SUF_HAS_CUDA OFF)
 set(version "")
-set(SUF_CUDA_BUILT "")  # in words: nvcc 13.0 for sm_80, sm_90, compute_90
+set(SUF_CUDA_BUILT "")  # for example: nvcc 13.0 for sm_80, sm_90, compute_90
 
-# suf_nvcc(<program> <out>): its version, or none
+# suf_nvcc(<program> <out>) gives the version of a compiler, or `none`.
 function(suf_nvcc program out)
   set(version none)
   if(EXISTS "${program}")
@@ -38,7 +41,7 @@ if(SUF_CUDA AND driver AND NOT SUF_FUZZ)
   set(own ${SUF_CUDA_FOLDER}/nvidia/cu13/bin)
   find_program(SUF_NVCC nvcc HINTS ${own} /usr/local/cuda/bin)
   suf_nvcc("${SUF_NVCC}" version)
-  if(NOT version VERSION_GREATER_EQUAL 12.4 AND EXISTS ${own}/nvcc)  # the set-up came after what this folder was made with
+  if(NOT version VERSION_GREATER_EQUAL 12.4 AND EXISTS ${own}/nvcc)  # tools/cuda.sh ran after the first configuration
     set(SUF_NVCC ${own}/nvcc CACHE FILEPATH "CUDA's compiler" FORCE)
     suf_nvcc("${SUF_NVCC}" version)
   endif()
@@ -68,7 +71,7 @@ if(SUF_HAS_CUDA)
   find_package(CUDAToolkit REQUIRED)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know this option of nvcc
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
@@ -95,11 +98,11 @@ else()
   message(STATUS "backend cuda: not built (SUF_CUDA is ${SUF_CUDA}${why})")
 endif()
 
-# suf_printed_headers(<target>): gives the room the texts that its printed kernels include, the very headers that its
-# own code is made of.
+# suf_printed_headers(<target>) gives the module the texts of the headers that its printed kernels include. Its own code
+# is compiled from the same headers.
 function(suf_printed_headers target)
   set(SUF_HEADERS "")
-  foreach(header suf/backends/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/backends/lower/rows_core.hpp suf/fss/sizes.hpp
+  foreach(header suf/gpu/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/grouping/rows_core.hpp suf/fss/sizes.hpp
           suf/pfss/poly.hpp)
     file(READ ${CMAKE_SOURCE_DIR}/${header} text)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})

@@ -1,12 +1,12 @@
-# libsuf.a and libsuf.so from the rooms' objects, which are compiled once (position independent), and all that
-# cmake --install takes: headers, suf::suf for find_package(suf), suf.pc, the program, its man page.
+# Makes libsuf.a and libsuf.so from the modules' objects, which are compiled once (position independent). Also makes
+# everything that cmake --install copies: headers, suf::suf for find_package(suf), suf.pc, the program, its man page.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Public headers: these, and what they include.
+# The public headers are these and the headers that they include.
 file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} suf/roles/*.hpp suf/nn/ops/*.hpp suf/gates/*.hpp suf/compiler/*.hpp
-     suf/func/*.hpp suf/nn/*.hpp suf/pfss/*.hpp)
-list(APPEND public suf/backends/all.hpp suf/backends/clear.hpp suf/backends/cuda.hpp suf/backends/myl7.hpp suf/backends/packed.hpp suf/fss/dcf.hpp suf/exec/pool.hpp suf/model/random.hpp suf/net/certs.hpp
+     suf/func/*.hpp suf/nn/*.hpp suf/nn/graph/*.hpp suf/nn/plan/*.hpp suf/nn/read/*.hpp suf/pfss/*.hpp)
+list(APPEND public suf/backends/all.hpp suf/reference/clear.hpp suf/gpu/cuda.hpp suf/reference/myl7.hpp suf/cpu/packed.hpp suf/fss/dcf.hpp suf/exec/pool.hpp suf/model/random.hpp suf/net/certs.hpp
      suf/run/pair.hpp suf/net/tls.hpp)
 list(FILTER public EXCLUDE REGEX "_test\\.hpp$")
 set(SUF_PUBLIC_HEADERS "")
@@ -24,9 +24,9 @@ foreach(header ${SUF_PUBLIC_HEADERS})
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
 
-# What leaves the libraries is what is declared in namespace suf (exports.txt, as the compilers mangle it): functions,
-# variables, types and their tables. Nothing of a library that they are made with does, so a program's own json or asio
-# meets no other one. The archive is one object for that reason.
+# The libraries export only declarations in namespace suf (exports.txt, as the compilers mangle them): functions,
+# variables, types and their tables. They export nothing of the libraries that they use. So a program's own json or asio
+# meets no second one. For this reason the archive is one object.
 file(STRINGS cmake/exports.txt exports)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/exports.txt)
 list(JOIN exports "; " exports)
@@ -35,7 +35,7 @@ set(objects "")
 foreach(room ${SUF_ALL_ROOMS})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
 endforeach()
-set(runtime "")  # of devices: within the archive, too
+set(runtime "")  # of devices: it is part of the archive
 if(SUF_HAS_CUDA)
   set(runtime ${CUDA_cudart_static_LIBRARY})
 endif()

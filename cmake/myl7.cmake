@@ -1,5 +1,6 @@
-# The backend myl7 is built from public headers, which tools/setup.sh fetches (tools/myl7.txt has their hashes).
-# suf_myl7_sources(<list>): gives those of its files that include them (myl7_*.cpp) their flags, or drops them.
+# Builds the backend myl7 from public headers, which tools/setup.sh fetches (tools/myl7.txt has their hashes).
+# The function suf_myl7_sources(<list>) gives their flags to the files that include those headers (myl7_*.cpp), or drops
+# these files.
 option(SUF_MYL7 "build the backend myl7" ON)
 set(SUF_MYL7_HEADERS ${CMAKE_SOURCE_DIR}/.myl7 CACHE PATH "folder into which tools/setup.sh installs tools/myl7.txt")
 if(SUF_MYL7)
@@ -21,7 +22,7 @@ function(suf_myl7_sources list)
   list(FILTER foreign INCLUDE REGEX "/myl7_[a-z]+\\.cpp$")
   if(SUF_MYL7)
     set_source_files_properties(${foreign} PROPERTIES COMPILE_OPTIONS "${SUF_MYL7_FLAGS}")
-    list(FILTER foreign INCLUDE REGEX "_bench\\.cpp$")  # timed beside the variant avx2, so compiled like it
+    list(FILTER foreign INCLUDE REGEX "_bench\\.cpp$")  # compared with the variant avx2, so compiled with its flags
     set_source_files_properties(${foreign} PROPERTIES COMPILE_OPTIONS "${SUF_MYL7_FLAGS};${SUF_FLAGS_avx2}")
   elseif(foreign)
     list(REMOVE_ITEM ${list} ${foreign})

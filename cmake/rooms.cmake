@@ -1,24 +1,27 @@
-# suf_rooms(): every room of layers.toml but apps, lowest first. A room links base, the rooms that it is granted and SUF_LINK_<room>.
-# suf_room(<name> [ROOMS lower..] [LINK libs..]): one room = one folder = one static library = one test program.
-#   x.cpp            compiled plainly
-#   x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a namespace of
-#                    its own, or the linker may hand AVX-512 code to the portable caller
-#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests])
-#   x_bench.cpp      a program of its own, x_bench
-# Up to eight files are one compilation (SUF_UNITY, SUF_UNITY_ROOMS): a name in a file's unnamed namespace is unique in its
-# room, or among its room's tests.
+# * suf_rooms() adds every module of layers.toml but apps, lowest first. A module links base, the modules that it is
+#   granted and SUF_LINK_<module>.
+# * suf_room(<name> [ROOMS lower..] [LINK libs..]) adds one module: one folder, one static library, one test program.
+#
+#    x.cpp            compiled plainly
+#    x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a
+#                     namespace of its own, or the linker may give AVX-512 code to the portable caller
+#    x_test.cpp       into <name>_test (GoogleTest), which may use modules above (layers.toml [tests])
+#    x_bench.cpp      a program of its own, x_bench
+#
+# Up to eight files are compiled together (SUF_UNITY, SUF_UNITY_ROOMS). So a name in an unnamed namespace must be unique
+# in its module, or among the module's tests.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers;-fno-strict-aliasing>")
-# g++ takes a file that is compiled with others for a header, whose types no unnamed namespace may hold
+# g++ treats a file that is compiled with others as a header, whose types no unnamed namespace may hold.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
 set(SUF_FLAGS_portable -O3)
 set(SUF_FLAGS_tests "")
 if(CMAKE_BUILD_TYPE STREQUAL Release)
-  set(SUF_FLAGS_tests -O1 -g0)  # a third less to compile; what takes time is in the rooms
+  set(SUF_FLAGS_tests -O1 -g0)  # compiles in two thirds of the time; the slow code is in the modules
 endif()
 set(SUF_FLAGS_avx2 -O3 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt -mfma -maes -mpclmul)
 set(SUF_FLAGS_avx512 -O3 -march=x86-64-v4 -mprefer-vector-width=512 -maes -mvaes -mgfni -mvpclmulqdq -mpclmul -mavx512ifma -mavx512vnni
     -mavx512bitalg -mavx512vpopcntdq -mavx512vbmi -mavx512vbmi2
-    # g++ 12 takes the undefined operands of its own intrinsics for ours
+    # g++ 12 mistakes the undefined operands of its own intrinsics for ours
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
 
 function(suf_variant_flags files)
@@ -31,7 +34,7 @@ function(suf_variant_flags files)
   endforeach()
 endfunction()
 
-# suf_part(<files> <tests> <benches>): takes the tests and the benches out of a list of files.
+# suf_part(<files> <tests> <benches>) moves the tests and the benches out of a list of files.
 macro(suf_part files tests_of benches_of)
   set(${tests_of} ${${files}})
   list(FILTER ${tests_of} INCLUDE REGEX "_test\\.(cu|cpp)$")
@@ -44,7 +47,8 @@ set(SUF_ALL_ROOMS "" CACHE INTERNAL "")
 add_custom_target(cuda_tests)
 function(suf_room name)
   cmake_parse_arguments(A "" "" "ROOMS;LINK" ${ARGN})
-  file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/suf/${name}/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/internal/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/lower/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/ops/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/families/*.cpp)
+  file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/suf/${name}/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/*/*.cpp)
+  list(FILTER all EXCLUDE REGEX "/suf/${name}/cuda/")
   suf_myl7_sources(all)
   set(device "")
   if(SUF_HAS_CUDA)
@@ -63,7 +67,7 @@ function(suf_room name)
     add_library(suf_${name} STATIC ${all})
     set_target_properties(suf_${name} PROPERTIES UNITY_BUILD ${SUF_UNITY_ROOMS})
     set(apart ${all})
-    list(FILTER apart INCLUDE REGEX "/families/")  # each has its Shape, Build and presets
+    list(FILTER apart INCLUDE REGEX "/families/")  # each has a Shape, Build and presets of the same name
     set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_include_directories(suf_${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(suf_${name} PUBLIC ${A_ROOMS} ${A_LINK})
@@ -96,7 +100,7 @@ function(suf_room name)
   endif()
 endfunction()
 
-# The two tables of layers.toml that say what a room is: its place in `order`, its grants under [rooms].
+# Reads the two tables of layers.toml that define modules: their places in `order` and their grants under [rooms].
 function(suf_rooms)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/layers.toml)
   file(READ ${CMAKE_SOURCE_DIR}/layers.toml text)
@@ -119,14 +123,14 @@ function(suf_rooms)
   endforeach()
 endfunction()
 
-# Tests see every room (layers.toml says which they may include); called when all rooms are known. Those of devices see
-# theirs, and of backends run, so that they need few libraries where they run.
+# Links tests to every module (layers.toml says which they may include); called after all modules are added. Device
+# tests link only their own module, because they run on another machine; gpu also links backends and run.
 function(suf_link_tests)
   get_property(targets GLOBAL PROPERTY SUF_TEST_TARGETS)
   foreach(t ${targets})
     set(rooms ${SUF_ALL_ROOMS})
     if(t MATCHES "^(.*)_cuda_test$")
-      set(rooms suf_${CMAKE_MATCH_1} $<$<STREQUAL:${CMAKE_MATCH_1},backends>:suf_run>)
+      set(rooms suf_${CMAKE_MATCH_1} $<$<STREQUAL:${CMAKE_MATCH_1},gpu>:suf_backends> $<$<STREQUAL:${CMAKE_MATCH_1},gpu>:suf_run>)
     endif()
     target_link_libraries(${t} PRIVATE ${rooms} GTest::gtest GTest::gmock)
     if(t MATCHES "_test$")

@@ -1,11 +1,13 @@
-# suf_test(<name> <fast|full|nightly> [SWEEP] [COST s] [TIMEOUT s] [PROCESSORS n] [FIXTURES_SETUP f] [FIXTURES_REQUIRED f] [DEPENDS targets..]
-#          COMMAND <program or target> args..)
-# A test of one of three tiers: `make test` builds and runs fast, `make test-all` full as well, `make nightly` all three
-# (CONTRIBUTING.md has what each covers and takes). The tier is the CTest label, and the target fast_tests or full_tests
-# builds what its commands name: their first word, each $<TARGET_FILE:..>, and DEPENDS.
-#   SWEEP          runs one shard of eight unless SHARD says otherwise (tools/shard.sh)
-#   COST           seconds; ctest begins the longest first, also in a folder where no test has run. It and the names
-#                  after it are CTest's own properties
+#    suf_test(<name> <fast|full|nightly> [SWEEP] [COST s] [TIMEOUT s] [PROCESSORS n] [FIXTURES_SETUP f]
+#             [FIXTURES_REQUIRED f] [DEPENDS targets..] COMMAND <program or target> args..)
+#
+# Adds a test of one of three tiers. `make test` builds and runs fast, `make test-all` fast and full, `make nightly` all
+# three. CONTRIBUTING.md says which tests each tier has and how long it takes. The tier is the CTest label. The target
+# fast_tests or full_tests builds the program of each command, each $<TARGET_FILE:..> in it, and DEPENDS.
+#
+#    SWEEP          runs one shard of eight unless SHARD says otherwise (tools/shard.sh)
+#    COST           seconds; ctest begins the longest first, also in a folder where no test has run; like the options
+#                   after it, this is a property of CTest
 add_custom_target(fast_tests)
 add_custom_target(full_tests)
 add_dependencies(full_tests fast_tests)
@@ -51,8 +53,9 @@ set(SUF_SWEEPS_compiler Lower.WideRingsAtRandom Lower.GridsUnderEveryMask Lower.
     Matrix.RandomFunctionsOfEverySize Matrix.EveryMaskOfEveryShape Wide.SquaresExhaustive)
 set(SUF_SWEEPS_gates FunctionPlan.Splits FunctionPlan.EveryLoweringIsThePlansFunction)
 
-# suf_room_tests(<room>): the cases of <room>_test as one test, or as two: <room> and <room>_sweeps (SUF_SWEEPS_<room>, names
-# of GoogleTest; one shard of eight). tests/tiers_test.py holds the names to the program.
+# suf_room_tests(<module>) adds the cases of <module>_test as one test or two, <module> and <module>_sweeps.
+# SUF_SWEEPS_<module> has the sweeps, as names of GoogleTest; one shard of eight runs. tests/tiers_test.py checks these
+# names against the program.
 function(suf_room_tests room)
   list(JOIN SUF_SWEEPS_${room} : sweeps)
   set(rest "")

@@ -1,10 +1,10 @@
-// 05: dealer, model owner and data owner over TLS, in one program: three threads where there would be three machines.
-// The model is a tiny random one, so the embeddings mean nothing, but every word of them is checked.
+// 05: dealer, model owner and data owner over TLS, in one program: three threads stand for three machines. The model is
+// a tiny random one, so the embeddings mean nothing, but every word of them is checked.
 #include <cstdio>
 #include <filesystem>
 #include <thread>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
 #include "suf/net/certs.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 const std::vector<std::string> kTexts{"the dog sleeps", "a cat is old", "the dog is old"};
 
-// Folder: a private directory that goes when the program ends.
+// A private directory, removed when the program ends.
 struct Folder {
   Folder() : path((std::filesystem::temp_directory_path() / "suf-example-XXXXXX").string()) {
     if (!mkdtemp(path.data())) Fail(Cause::kResource, "cannot make ", path, "; check free space and rights");
@@ -31,7 +31,8 @@ struct Folder {
   std::string path;
 };
 
-// Serving: a listener in a thread, until the end of the block. What ends a session is said, and ends nothing else.
+// A listener on a thread, until the end of the block. If a session fails, its error is printed and the listener goes
+// on.
 class Serving {
  public:
   Serving(const net::Credentials& own, std::vector<Role> peers, std::function<void(net::Channel&)> session)
@@ -49,18 +50,19 @@ class Serving {
 int Main() {
   const Folder dir;
 
-  // Before anybody connects: the model owner compiles a plan, which is public and which all three roles get. The
-  // certificates are made by whoever all three trust to hand them out; each role gets its own folder only.
+  // Before the roles connect, the model owner compiles a plan. It is public, and all three roles get it. A person whom
+  // all three trust makes the certificates; each role gets only its own folder.
   model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
   const roles::Model model(dir / "model");
   roles::Compiler compiler(model, 16);
-  compiler.Variants({{"plain", ""}});  // of no network's prices, so that nothing is searched; the default is "lan"
+  compiler.Variants({{"plain", ""}});  // without a network's prices, so nothing is searched; the default is "lan"
   const nn::Plan plan = compiler.Compile(kTexts);
   net::MakeCerts(dir / "certs");
   auto credentials = [&](const char* role) { return net::Credentials(dir / "certs/" + role); };
 
-  // A backend computes; all roles may share one in a process, as they may a thread pool. An Engine is a plan on it.
-  const auto backend = backends::MakePacked(exec::Default());
+  // A backend computes; like a thread pool it may be shared by all roles of a process. An Engine is a plan on a
+  // backend.
+  const auto backend = cpu::MakePacked(exec::Default());
   roles::ModelEngine engine(plan, *backend);
 
   // The dealer sees no weight and no text. Its state says which serials are used: never restore it from a copy.
@@ -68,7 +70,8 @@ int Main() {
   const net::Credentials dealer_own = credentials("dealer");
   Serving dealing(dealer_own, {Role::kModel, Role::kData}, [&](auto& ch) { dealer.Handle(ch); });
 
-  // The model owner keeps its weights; what leaves is under masks. Its store holds ledger and long-lived secrets.
+  // The model owner keeps its weights and sends them only under masks. Its store holds the ledger and long-lived
+  // secrets.
   const net::Credentials model_own = credentials("model");
   store::Store model_store(dir / "model-store");
   roles::ModelOwner owner(engine, model.Quantise(plan), model_store, roles::ToDealer(model_own, dealing.address()));
@@ -81,7 +84,7 @@ int Main() {
   std::vector<model::Ids> ids;
   for (const std::string& text : kTexts) ids.push_back(roles::Encode(tokenizer, plan, text));
 
-  // Who holds model and texts may simulate: the protocol's result equals the simulator's in every word.
+  // With both model and texts you can simulate: the protocol's result equals the simulator's in every word.
   const roles::Simulator simulator(plan, model);
   size_t equal = 0;
   roles::DataOwner client(engine, data_store, roles::ToDealer(data_own, dealing.address()));
@@ -103,7 +106,7 @@ int Main() {
 int main() {
   try {
     return Main();
-  } catch (const Error& e) {  // the cause is for programs, the sentence for people
+  } catch (const Error& e) {  // the cause is for programs, the message for people
     std::printf("%s: %s\n", Name(e.cause()), e.what());
     return 1;
   }

@@ -1,8 +1,8 @@
-// 06: embeddings in twenty lines, of a dealer and a model owner that run elsewhere (suf deal, suf serve).
-//   example_06_embed PLAN VOCABULARY CERTS STORE DEALER MODEL_OWNER TEXT..     the last two but texts as HOST:PORT
+// 06: embeddings in twenty lines. The dealer and the model owner run elsewhere (suf deal, suf serve).
+//    example_06_embed PLAN VOCABULARY CERTS STORE DEALER MODEL_OWNER TEXT..     DEALER and MODEL_OWNER are HOST:PORT
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/dial.hpp"
@@ -11,12 +11,11 @@
 int main(int argc, char** argv) try {
   using namespace suf;
   if (argc < 8) Fail(Cause::kInput, "give plan, vocabulary, certificates, store, dealer, model owner and texts");
-  const auto backend = backends::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::Default());
   roles::ModelEngine engine(roles::LoadPlan(argv[1]), *backend);
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;
   for (int i = 7; i < argc; ++i) texts.push_back(roles::Encode(tokenizer, engine.plan(), argv[i]));
-
   const net::Credentials own(argv[3]);
   store::Store store(argv[4]);
   roles::DataOwner me(engine, store, roles::ToDealer(own, net::Address::Parse(argv[5])));

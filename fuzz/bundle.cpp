@@ -1,5 +1,5 @@
-// A bundle's header, and the chain of its chunks: {u8 total} then chunks {u8 flag, u8 length, bytes}; a flag bit makes
-// the chain value right.
+// Fuzzes a bundle's header and the chain of its chunks. The input is {u8 total} and chunks {u8 flag, u8 length, bytes};
+// a flag bit corrects the chain value.
 #include "suf/store/bundle.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -1,4 +1,4 @@
-// A stranger's certificate, DER or PEM: the role in its URI, and its key's hash.
+// Fuzzes a peer's certificate, DER or PEM: the role in its URI and the hash of its key.
 #include <openssl/err.h>
 #include <openssl/pem.h>
 

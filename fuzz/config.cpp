@@ -1,4 +1,5 @@
-// A model directory's JSON, joined by zero bytes in the order of kNames, beside a fixed vocab.txt.
+// Fuzzes the JSON files of a model directory beside a fixed vocab.txt. The input has them in the order of kNames,
+// separated by zero bytes.
 #include <algorithm>
 
 #include "fuzz/fuzz.hpp"
@@ -32,7 +33,7 @@ SUF_FUZZ(config) {
   }
   try {
     SUF_CHECK(suf::model::FindVocabulary(folder.path()).size >= 8);
-  } catch (const suf::Error&) {  // the graph is read all the same
+  } catch (const suf::Error&) {  // the graph is read anyway
   }
   const suf::nn::Graph g = suf::model::ReadGraph(folder.path());
   SUF_CHECK(g.size() > 0 && !g.leaves().empty());

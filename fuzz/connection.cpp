@@ -1,6 +1,7 @@
-// The frames of an established connection: TlsChannel over a pipe whose bytes the input gives, in every state: waiting
-// with Recv, looking with PeerGone, reading while it writes, refusing. The input: {u16 length, orders}, then what the
-// peer sends, as records of fuzz/pipe.hpp. After each order the memory held is compared with the bytes that came.
+// Fuzzes the frames of an established connection: a TlsChannel over a FuzzPipe, in every state. It waits with Recv,
+// polls with PeerGone, reads while it writes, or refuses.
+// The input is {u16 length, orders}, then the bytes of the peer as records of fuzz/pipe.hpp. After each order the
+// memory held is compared with the bytes received.
 #include "fuzz/pipe.hpp"
 
 namespace {
@@ -13,12 +14,12 @@ SUF_FUZZ(connection) {
   auto pipe = std::make_shared<FuzzPipe>(input);
   TlsChannel ch(pipe, kModel, kData, kExporter, Millis{1000});
   bool accepted = false;
-  size_t given = 0;  // bytes that were taken, and given back to nobody
+  size_t given = 0;  // bytes received by the caller and not returned to the channel
   suf::Bytes last;
   std::deque<suf::Bytes> rooms;
   auto take = [&](suf::Bytes b) { given += last.capacity(), last = std::move(b); };
   auto check = [&](size_t frames) {
-    // OpenSSL's buffer, once it is wide, and that of the record at hand
+    // OpenSSL's buffer at its full size, and the buffer of the current record
     size_t fixed = (accepted ? 128 << 10 : 17 << 10) + sizeof ch, ahead = accepted ? 1 << 20 : 64 << 10;
     SUF_CHECK(ch.held() + fixed <= pipe->came - std::min(given, pipe->came) + ahead + frames * kFrameCost);
   };
@@ -42,7 +43,7 @@ SUF_FUZZ(connection) {
       case 4:
         (void)ch.PeerGone(order & 8 ? 0 : kControlFrame);
         break;
-      case 5: {  // an inference: reads while it writes, into rooms that are posted
+      case 5: {  // an inference: reads while it writes, into posted buffers
         for (size_t i = 0; i < size_t(order >> 6); ++i) {
           rooms.emplace_back(std::min<size_t>(bytes, 4096));
           ch.Post(kFirstRun, rooms.back());

@@ -1,4 +1,4 @@
-// fuzz_corpus DIR: every target once over DIR/<target>/*, without libFuzzer, so that no target rots.
+// fuzz_corpus DIR runs every target once over DIR/<target>/* without libFuzzer, so any compiler checks all targets.
 #include <algorithm>
 #include <iostream>
 #include <vector>

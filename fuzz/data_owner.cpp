@@ -1,5 +1,5 @@
-// The data owner's session against a model owner that is fuzzed: two inferences and two audits of bundles made ahead,
-// each announced before the one before it is used.
+// Fuzzes the data owner's session with a model owner: two inferences and two audits of preprocessed bundles. Each
+// bundle is announced before the previous one is used.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(data_owner) {

@@ -1,6 +1,7 @@
-// The dealer against one fuzzed party: bit 0 of the first byte says which. Its honest partner has a thread of its own:
-// it sits and waits before the party comes (so the party's thread deals), or comes once that one waits (bit 1); or it
-// never comes (bit 2), and the party hangs up (bit 1) or waits in vain.
+// Fuzzes the dealer with one fuzzed party; bit 0 of the first byte chooses the party. The honest partner has a thread
+// of its own.
+// The partner waits before the party connects, so the party's thread deals. Bit 1: it connects once the party waits.
+// Bit 2: the partner never connects; the party hangs up (bit 1) or waits until the time-out.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -24,8 +25,7 @@ suf::Bytes Honest(const Identity& partner) {
   return all;
 }
 
-// Told: a peer of the dealer that notices when the dealer asks whether it is still there, once it waits, and when the
-// dealer says more to it than hello.
+// A peer of the dealer that reports two events: a poll of its presence, and any frame after hello.
 class Told : public Peer {
  public:
   Told(
@@ -48,12 +48,12 @@ class Told : public Peer {
   std::function<void()> asked_, answered_;
 };
 
-// Partner: one session after the other in a thread that stays.
+// The honest partner: runs one session after another on a thread of its own.
 class Partner {
  public:
-  Partner(Dealer& dealer, const Identity& self, const Identity& other)
+  Partner(BundleDealer& dealer, const Identity& self, const Identity& other)
       : dealer_(dealer), self_(self), says_(Honest(other)) {}
-  // Come: to the dealer. Sit: until it waits for the other.
+  // Begins a session with the dealer.
   void Come() {
     std::lock_guard l(m_);
     channel_.emplace(
@@ -61,11 +61,12 @@ class Partner {
     state_ = State::kComing;
     changed_.notify_all();
   }
+  // Begins a session, and returns once it waits for the other party.
   void Sit() {
     Come();
     Await(State::kSeated);
   }
-  // Taken: the dealer has given it what the other one takes part in.
+  // Whether the dealer has given this party a job that the other party shares.
   bool taken() {
     std::lock_guard l(m_);
     return state_ >= State::kTaken;
@@ -74,7 +75,7 @@ class Partner {
     std::lock_guard l(m_);
     return state_ == State::kIdle;
   }
-  // Leave: waits for the end of its session.
+  // Waits for the end of the session.
   void Leave() {
     Await(State::kOver);
     std::lock_guard l(m_);
@@ -115,7 +116,7 @@ class Partner {
     }
   }
 
-  Dealer& dealer_;
+  BundleDealer& dealer_;
   const Identity self_;
   const suf::Bytes says_;
   std::mutex m_;
@@ -126,7 +127,7 @@ class Partner {
   std::thread thread_{[this] { Loop(); }};
 };
 
-// Table: a dealer for one fuzzed party in one order.
+// A dealer and an honest partner for one fuzzed party in one order of arrival.
 struct Table {
   Table(DealerState& state, bool data)
       : dealer(TestPlan(), state,
@@ -137,12 +138,12 @@ struct Table {
                [](const DealJob&, Sink& a, Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); }),
         partner(dealer, data ? kModel : kData, data ? kData : kModel) {}
   void Dealt(uint64_t serial) {
-    static uint64_t last = 0;  // of one state
+    static uint64_t last = 0;  // the last serial of the one state that all tables share
     SUF_CHECK(serial > last && dealt < 2);
     last = serial, ++dealt;
   }
   int dealt = 0;
-  Dealer dealer;
+  BundleDealer dealer;
   Partner partner;
 };
 }  // namespace
@@ -150,7 +151,7 @@ struct Table {
 SUF_FUZZ(dealer) {
   static const Folder folder;
   static DealerState state(folder / "s");
-  static Dealer lonely(TestPlan(), state, {.partner_wait = Millis{0}}, {});
+  static BundleDealer lonely(TestPlan(), state, {.partner_wait = Millis{0}}, {});
   static Table tables[4] = {{state, false}, {state, true}, {state, false}, {state, true}};
   const uint8_t order = Pull<uint8_t>(input) & 7;
   const Identity& self = order & 1 ? kData : kModel;

@@ -1,4 +1,4 @@
-// A party's fetch from a dealer that is fuzzed: grant, headers, chunks.
+// Fuzzes a party's fetch from a dealer: grant, headers and chunks.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(fetch) {
@@ -17,7 +17,7 @@ SUF_FUZZ(fetch) {
     if (kind == kChunk && payload.size() >= ChunkTags::kBytes)
       payload = Chunk(p.tags, suf::View(payload).subspan(ChunkTags::kBytes));
   });
-  Fetched got;
+  FetchResult got;
   bool fine = Quietly([&] {
     got = Fetch(dealer, TestPlan(), store, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
   });

@@ -1,4 +1,4 @@
-// A function of x as a formula: what parses can be called anywhere, and says the same twice.
+// Fuzzes a function of x as a formula. An accepted one can be evaluated anywhere and gives the same value twice.
 #include <cmath>
 
 #include "fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
-// A function's plan file: its text, read strictly, with the hash put right; what is accepted is written and read again,
-// and its trace passes the lint and ends as the plan says.
+// Fuzzes a function's plan file: its text, read strictly, with the hash corrected. An accepted plan is written and read
+// again; its trace passes the lint and ends as the plan says.
 #include <nlohmann/json.hpp>
 
 #include "fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
-// What the targets share: how one is declared, a scratch folder, and reading numbers off the front of an input.
-// A target may end by suf::Error only; anything else (Bug, another exception, a sanitizer's report) is a finding.
+// Shared by all targets: the declaration of a target, a scratch folder, numbers read from the front of an input.
+// A target may end only by suf::Error. Anything else (Bug, another exception, a sanitizer's report) is a finding.
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,20 +16,20 @@
 
 namespace suf::fuzz {
 
-// Targets: by name. A libFuzzer program holds one, fuzz_corpus holds all.
+// All targets of this program, by name. A libFuzzer program has one, fuzz_corpus has all.
 inline std::map<std::string, std::function<void(View)>>& Targets() {
   static std::map<std::string, std::function<void(View)>> all;
   return all;
 }
 
-// SUF_FUZZ(name) { .. }: the body of a target; `input` is what is fuzzed.
+// Defines a target: SUF_FUZZ(name) { .. }. Its `input` is the fuzzed bytes.
 #define SUF_FUZZ(name)                                                                                   \
   static void Fuzz_##name(::suf::View input);                                                            \
   [[maybe_unused]] static const bool known_##name = (::suf::fuzz::Targets()[#name] = Fuzz_##name, true); \
   static void Fuzz_##name(::suf::View input)
 
-// Files go by system calls, not by streams: those are what memory_disk.cpp takes over, and streams were most of what
-// the small targets did.
+// Writes a file by system calls, not by streams. Streams took most of the time of small targets, and memory_disk.cpp
+// replaces only system calls.
 inline void WriteTo(const std::string& path, View bytes) {
   int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   SUF_CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == ssize_t(bytes.size()));
@@ -44,7 +44,7 @@ inline Bytes ReadFrom(const std::string& path) {
   close(fd);
   return bytes;
 }
-// Remove: a file, or a folder with what it holds.
+// Removes a file, or a folder with its contents.
 inline void Remove(const std::string& path) {
   if (DIR* d = opendir(path.c_str())) {
     while (dirent* e = readdir(d))
@@ -56,7 +56,8 @@ inline void Remove(const std::string& path) {
   }
 }
 
-// Folder: a fresh one, removed with what it holds. On a RAM disk where there is one: stores sync every write.
+// A fresh scratch folder, removed with its contents. It is on a RAM disk if there is one, because stores sync every
+// write.
 class Folder {
  public:
   Folder() : path_(std::filesystem::is_directory("/dev/shm") ? "/dev/shm/suf_fuzz_XXXXXX" : "/tmp/suf_fuzz_XXXXXX") {
@@ -74,7 +75,7 @@ class Folder {
 
 inline std::string TextOf(View v) { return std::string(v.begin(), v.end()); }
 
-// Pull: a number off the front of `v`; what is not there reads as zero.
+// Takes a number off the front of `v`; missing bytes read as zero.
 template <class T>
 T Pull(View& v) {
   T x{};
@@ -89,7 +90,7 @@ inline View PullBytes(View& v, size_t n) {
   return head;
 }
 
-// Quietly: f may end by Error.
+// Runs f, which may end by Error; returns whether it did not.
 template <class F>
 bool Quietly(F&& f) {
   try {

@@ -1,5 +1,6 @@
-// What a stranger sends before he has shown a certificate: the first byte says whether he connects to us or answers our
-// call, the rest is what he sends, then he is silent. OpenSSL itself is not instrumented; the code around it is.
+// Fuzzes the bytes of a stranger who has shown no certificate. The first byte chooses whether the stranger connects to
+// us or accepts our connection. The rest is sent, and then the stranger is silent. The code around OpenSSL is
+// instrumented, OpenSSL is not.
 #include <sys/socket.h>
 
 #include "fuzz/fuzz.hpp"

@@ -1,7 +1,7 @@
-// A running inference: run::RunParty with the frames of the other party, and its own bundle, fuzzed. The trace is a
-// small one of our own in which every composition occurs; all masks are fixed, so that a seed holds an honest run. The
-// first byte says which party it is (1), whether its bundle follows (2), as long as the schedule has it, and on which
-// backend it runs (above).
+// Fuzzes a running inference: run::RunParty with the other party's frames and its own bundle. SmallRun is a small trace
+// in which every composition occurs. All masks are fixed, so a seed can hold an honest run.
+// Bits of the first byte: the party (1), whether its bundle follows (2), and the backend (those above). A bundle is as
+// long as the schedule says.
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/run/deal.hpp"
@@ -35,7 +35,7 @@ SUF_FUZZ(inference) {
     size_t& due_;
   } link(peer, due);
   bool received = false;
-  KeySource keys(std::make_shared<const Layout>(LayoutOf(run.schedule(), party)), KeySource::kWhole);
+  KeySource keys(std::make_shared<const BodyLayout>(LayoutOf(run.schedule(), party)), KeySource::kWhole);
   keys.FeedFrom(key);
   auto words = RunParty({.schedule = run.schedule(),
                          .backend = run.backend(first >> 2),

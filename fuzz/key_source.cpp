@@ -1,7 +1,8 @@
-// A run and its feeder at one KeySource: {u8 window, u8 sections, u8 length each}, then steps of either side, a byte
-// and a number each. Whoever would wait does so in a thread while the other side goes on, so that each input has one
-// course. Checked: what was handed out is right and stays until it is given back, nobody waits for ever, errors come
-// where they are due, and rooms are used again.
+// Fuzzes a KeySource between a reader and its feeder. The input is {u8 window, u8 sections, u8 length each}, then steps
+// of either side. A step is one byte and one number.
+// If a side has to wait, it does so on a thread while the other proceeds. So each input has one course.
+// Checked: sections are right and stay valid until they are returned; no wait hangs. Errors arrive when they are due,
+// and slots are reused.
 #include <set>
 #include <thread>
 
@@ -13,7 +14,7 @@ namespace {
 
 using store::kChunkBytes;
 
-// Lengths: of none, few and many bytes, about a chunk's and above it.
+// Section lengths: zero, few or many bytes, about a chunk or more.
 store::SharedLayout LayoutFrom(View& input) {
   std::vector<uint64_t> lengths;
   uint64_t all = 0;
@@ -24,11 +25,11 @@ store::SharedLayout LayoutFrom(View& input) {
                                 : kChunkBytes - 32 + (a - 192) * (a < 240 ? 1 : 9'001));
     all += lengths.back();
   }
-  return std::make_shared<const store::Layout>(lengths);
+  return std::make_shared<const store::BodyLayout>(lengths);
 }
 
-// DataOf: what a chunk is to hold.
-View DataOf(const store::Layout& layout, size_t chunk) {
+// The bytes that a chunk must hold.
+View DataOf(const store::BodyLayout& layout, size_t chunk) {
   static const Bytes pattern = [] {
     Bytes b(4 * kChunkBytes);
     for (size_t i = 0; i < b.size(); ++i) b[i] = uint8_t((i * 2654435761u) >> 13);
@@ -53,7 +54,7 @@ class Play {
     if (room_.empty() && what % 8 < 3 && !Feeds()) what = 3;
     const size_t i = sections_.empty() ? 0 : number % sections_.size();
     switch (what % 8) {
-      case 0:  // in two steps
+      case 0:  // takes the slot in one step and fills it in the next
         return room_.empty() ? Take() : Fill(0, 0);
       case 1:
         return FeedOne();
@@ -77,7 +78,7 @@ class Play {
         return;
     }
   }
-  // End: what is held is right to the end.
+  // Checks at the end that sections still held are right.
   void End() {
     for (size_t i = 0; i < sections_.size(); ++i)
       if (sections_[i].out) Check(i);
@@ -89,7 +90,7 @@ class Play {
     View view;
     bool out = false, given = false;
   };
-  const store::Layout::Section& At(size_t i) const { return layout_->sections()[i]; }
+  const store::BodyLayout::SectionPlace& At(size_t i) const { return layout_->sections()[i]; }
   uint64_t BytesOf(size_t chunk) const { return layout_->chunks()[chunk].bytes; }
   bool Feeds() const { return !failed_ && !closed_ && came_ < chunks_; }
   uint64_t Ahead() const {
@@ -98,7 +99,7 @@ class Play {
     return sum;
   }
 
-  // Take: a room for the next chunk; one that is to be waited for comes when its reader has caught up.
+  // Gets a slot for the next chunk. If it must wait, the reader catches up meanwhile.
   void Take() {
     if (!room_.empty() || !Feeds()) return;
     const uint64_t ahead = Ahead();
@@ -109,7 +110,7 @@ class Play {
       size_t i = 0;
       while (At(i).bytes == 0 || At(i).chunk != came_ - 1 || sections_[i].given) {
         if (++i < sections_.size()) continue;
-        keys_.Close(), closed_ = true;  // its reader gave all of it back
+        keys_.Close(), closed_ = true;  // its reader has returned every section of it
         break;
       }
       if (!closed_) Read(i, 0);
@@ -117,7 +118,7 @@ class Play {
     }
     Got();
   }
-  // Got: of rooms of one size there are no more than chunks that are held, and one to be filled.
+  // Checks the slot. If all slots have one size, there is at most one for each held chunk and one to be filled.
   void Got() {
     SUF_CHECK(room_.size() == (closed_ ? 0 : net::ChunkTags::kBytes + BytesOf(came_)));
     if (!room_.empty() && layout_->largest() <= kChunkBytes) rooms_.insert(room_.data());
@@ -126,7 +127,7 @@ class Play {
     most_ = std::max(most_, held);
     SUF_CHECK(rooms_.size() <= most_ + 1);
   }
-  // Fill: and verifies, as a delivery does; bits of `what` say which byte is altered, if any.
+  // Fills the slot and verifies it, as a delivery does. If `what` says so, its bits choose the altered byte.
   void Fill(uint8_t what, uint8_t number) {
     const View data = DataOf(*layout_, came_);
     const auto tag = tags_.Next(data);
@@ -162,10 +163,10 @@ class Play {
     failed_ = true, room_ = {};
   }
 
-  // Ask: what the reader calls, which needs all up to this chunk; true when it got that.
+  // Runs the reader's call `f`, which needs every chunk up to this one. Returns whether the reader got them.
   template <class F>
   bool Ask(size_t chunk, bool breaks, F f) {
-    if (closed_ && came_ <= chunk && !failed_) return false;  // it does not ask any more
+    if (closed_ && came_ <= chunk && !failed_) return false;  // the reader requests nothing more
     bool fine = false;
     if (came_ > chunk || failed_) {
       asked_ = std::max(asked_, chunk + 1);
@@ -177,7 +178,7 @@ class Play {
         if (breaks && came_ == chunk) {
           Break();
         } else {
-          if (room_.empty()) room_ = keys_.Room(), Got();  // once the reader has asked
+          if (room_.empty()) room_ = keys_.Room(), Got();  // after the reader's request
           Fill(0, 0);
         }
       }
@@ -203,7 +204,7 @@ class Play {
     Section& s = sections_[i];
     if (std::exchange(s.given, true)) return;
     if (std::exchange(s.out, false)) Check(i);
-    if (!room_.empty()) room_[0] = 0xa5;  // of a chunk that is being filled, maybe this one: it is not wiped
+    if (!room_.empty()) room_[0] = 0xa5;  // a slot being filled, maybe of this chunk, is not wiped
     keys_.Give(i);
     SUF_CHECK(room_.empty() || room_[0] == 0xa5);
     if (At(i).bytes) --left_[At(i).chunk];
@@ -223,7 +224,7 @@ class Play {
   std::span<uint8_t> room_;
   size_t came_ = 0, asked_ = 0, most_ = 0;
   bool failed_ = false, closed_ = false;
-  std::set<const uint8_t*> rooms_;  // where all are of one size
+  std::set<const uint8_t*> rooms_;  // if all slots have one size
 };
 
 }  // namespace

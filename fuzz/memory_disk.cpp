@@ -1,6 +1,6 @@
-// A disk in memory for the libFuzzer programs of stores: the linker sends them here (--wrap, CMakeLists.txt) with what
-// they ask of a Folder; everything else goes on to the system. System calls were most of what they did. fuzz_corpus
-// runs the same targets on a real disk.
+// A disk in memory for the libFuzzer programs of stores. The linker redirects system calls to this file (--wrap,
+// CMakeLists.txt). Calls on the path of a Folder are served here, and all others go on to the system. System calls took
+// most of these programs' time. fuzz_corpus runs the same targets on a real disk.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,12 +35,12 @@ struct Listing {
   dirent entry{};
 };
 
-constexpr int kFirst = 1 << 20;  // descriptors from here are ours
+constexpr int kFirst = 1 << 20;  // the first descriptor of a file on this disk
 
 struct Disk {
   std::recursive_mutex m;
   ino_t inodes = 0;
-  uint64_t folders = 0;                                // that mkdtemp has made
+  uint64_t folders = 0;                                // made by mkdtemp so far
   std::map<std::string, std::shared_ptr<File>> files;  // by path
   std::vector<Open> open;
   std::map<DIR*, std::unique_ptr<Listing>> listings;
@@ -78,7 +78,7 @@ Open& At(int fd) { return disk().open.at(size_t(fd - kFirst)); }
 
 }  // namespace
 
-// SYSTEM(result, name, parameters): the system's own, and what is called in its place.
+// Declares the system's function and its replacement.
 #define SYSTEM(result, name, ...)    \
   result __real_##name(__VA_ARGS__); \
   result __wrap_##name(__VA_ARGS__)
@@ -113,7 +113,7 @@ SYSTEM(int, close, int fd) {
   return 0;
 }
 
-// ReadFrom: up to n bytes from place `at` on; how many.
+// Reads up to n bytes from offset `at`; returns how many.
 static size_t ReadFrom(const File& file, size_t at, void* to, size_t n) {
   at = std::min(at, file.bytes.size());
   n = std::min(n, file.bytes.size() - at);
@@ -204,7 +204,7 @@ SYSTEM(int, access, const char* path, int mode) {
 SYSTEM(char*, mkdtemp, char* path) {
   if (!Ours(path)) return __real_mkdtemp(path);
   LOCKED;
-  std::string number = std::to_string(100000 + disk().folders++ % 900000);  // as long as XXXXXX; none is kept that long
+  std::string number = std::to_string(100000 + disk().folders++ % 900000);  // as long as XXXXXX
   std::copy(number.begin(), number.end(), path + strlen(path) - number.size());
   Make(path, true);
   return path;

@@ -1,4 +1,4 @@
-// The model owner's session against a data owner that is fuzzed.
+// Fuzzes the model owner's session with a data owner.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(model_owner) {

@@ -1,6 +1,6 @@
-// A peer that says what the input says: frames {u8 flags, u16 kind, u16 length, payload}, then it is gone. What a
-// stranger could compute (sequence numbers, MACs under a bundle he was dealt, chunk chains) is put right where the
-// flags ask for it, or no input would ever get past it.
+// A peer that sends the input: frames {u8 flags, u16 kind, u16 length, payload}, and is gone afterwards. The flags may
+// request correct values for everything that a stranger could compute. These are sequence numbers, MACs under a bundle
+// dealt to it, and chunk chains. Otherwise hardly any input would pass the checks.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -25,7 +25,7 @@ inline const proto::BundlePlan& TestPlan() {
     proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
     p.variants = {"near", "far"};
-    p.price = [](const Job& j, const Link& l) { return j.variant ? 1000 : 10 * l.trip_us; };
+    p.price = [](const Job& j, const Network& l) { return j.variant ? 1000 : 10 * l.trip_us; };
     p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
     return p;
   }();
@@ -38,7 +38,7 @@ inline Bytes Hello() {
   return w.Take();
 }
 
-// Header: of the bundle that both parties hold before the session begins.
+// The header of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
   h.prg = 2, h.job = JobOf(n), h.party = party, h.serial = serial, h.body_bytes = kBody;
@@ -48,7 +48,7 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   return h;
 }
 
-// Chunk: the next chunk of a body, rightly tagged.
+// The next chunk of a body, with the right tag.
 inline Bytes Chunk(ChunkTags& tags, View data) {
   Writer w;
   w.Raw(tags.Next(data)), w.Raw(data);
@@ -59,7 +59,8 @@ inline Bytes Chunk(const Hash& key, View data) {
   return Chunk(tags, data);
 }
 
-// kBundles: {serial, tokens} of what Fill puts into a store, on disk: a model owner's session forgets those in memory.
+// The bundles that Fill puts into a store, {serial, tokens}. They are on disk, because a model owner's session forgets
+// those in memory.
 inline const std::map<uint64_t, uint32_t> kBundles{{7, 3}, {9, 2}, {11, 4}, {13, 4}};
 inline void Fill(Store& store, uint32_t party) {
   for (auto [serial, n] : kBundles) {
@@ -72,18 +73,20 @@ inline void Fill(Store& store, uint32_t party) {
   }
 }
 
-// Settled: after a session no serial is left half-way.
+// Checks that no serial is half-used after a session.
 inline void Settled(const Store& store) {
   for (auto [serial, fate] : store.ledger().Fates()) SUF_CHECK(fate != Fate::kClaimed && fate != Fate::kTold);
 }
 
-// Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
-// it, as that is most of what a short session costs, and at its end, so that it leaves as much memory as it found.
+// A store that knows its peers and, if `filled`, holds those bundles. It is rebuilt only after an execution that
+// changed it, because that takes most of a short session's time. The rebuild follows the execution, so memory use ends
+// as it began.
 class Kept {
  public:
   explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
   Store& Get() { return *store_; }
-  // Settle: after an execution. W_hat is kept by a claim or an audit alone, which the ledger shows.
+  // Rebuilds the store after an execution if needed. W_hat is kept only by a claim or an audit, and both show in the
+  // ledger.
   void Settle() {
     Settled(*store_);
     if (store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
@@ -112,20 +115,20 @@ class Peer : public Channel {
   Peer(Identity self, Identity peer, View input, Mend mend)
       : Channel(self, peer, kExporter, Millis{1000}), input_(input), mend_(std::move(mend)) {}
   bool PeerGone(size_t) override { return gone; }
-  // sent: the last payload of this kind that we sent; empty when there is none.
+  // The last payload of this kind that was sent to the peer; empty if there is none.
   const Bytes& sent(uint16_t kind) { return sent_[kind]; }
   std::atomic<bool> gone = false;
-  uint64_t serial = 0, chosen = 0;  // of the inference or audit that runs; of what comes next
+  uint64_t serial = 0, chosen = 0;  // of the current inference or audit; of the next one
   ChunkTags tags{Hash{}};
 
  protected:
   void Put(View header, View payload) override {
     sent_[Reader(header.subspan(4), "a header").Get<uint16_t>()].assign(payload.begin(), payload.end());
   }
-  Frame Take(size_t limit) override {
+  ReceivedFrame Take(size_t limit) override {
     if (input_.size() < 5) Gone();
     uint8_t flags = Pull<uint8_t>(input_);
-    Frame f{.kind = Pull<uint16_t>(input_)};
+    ReceivedFrame f{.kind = Pull<uint16_t>(input_)};
     f.sequence = flags & kOtherSequence ? flags : next_;
     ++next_;
     View payload = PullBytes(input_, Pull<uint16_t>(input_));
@@ -142,7 +145,7 @@ class Peer : public Channel {
   std::map<uint16_t, Bytes> sent_;
 };
 
-// Honest: a dealer who witnesses; he knows what he was told in this session.
+// A dealer that witnesses. It remembers the serials of this session.
 class Honest : public Channel {
  public:
   Honest(Identity self, uint64_t* known) : Channel(self, kDealer, kExporter, Millis{1000}), known_(known) {}
@@ -153,7 +156,7 @@ class Honest : public Channel {
     if (Reader(header.subspan(4), "a header").Get<uint16_t>() != kWitness) return;
     before_ = std::exchange(*known_, Reader(payload, "a witness").Get<uint64_t>());
   }
-  Frame Take(size_t) override {
+  ReceivedFrame Take(size_t) override {
     const uint16_t sequence = taken_++;
     if (sequence == 0) return {kHello, sequence, Hello()};
     Writer w;
@@ -167,7 +170,7 @@ class Honest : public Channel {
   uint16_t taken_ = 0;
 };
 
-// MendMac: the MAC that the other holder of the bundle would send (internal/bond.hpp).
+// Puts the MAC into the payload that the other holder of the bundle would send (internal/bond.hpp).
 inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   if (payload.size() != 64 || !kBundles.count(p.serial)) return;
   BundleHeader h = Header(0, p.serial, kBundles.at(p.serial));
@@ -178,12 +181,12 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 
-// MendProbe: a frame of two bytes stands for one as large as the link is measured with.
+// Replaces a frame of two bytes by one as large as the probes that measure the link.
 inline void MendProbe(Bytes& payload) {
   if (payload.size() == 2) payload.resize(kLargeProbe);
 }
 
-// AFrame: for seeds.
+// A frame for seeds.
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
   w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
@@ -199,7 +202,7 @@ inline Bytes SetupAsk(uint32_t variants = 1) {
   w.Put(uint8_t{0}), w.Put(variants);
   return w.Take();
 }
-// Figures: what a side says of the link.
+// A side's measured figures of the link.
 inline Bytes Figures(uint64_t trip_us = 100, uint64_t rate = 1'000'000'000) {
   Writer w;
   w.Put(trip_us), w.Put(rate);

@@ -1,5 +1,5 @@
-// A pipe whose bytes an input gives, as records {u16: 2 (length - 1) + whether it is a run; bytes, or one byte to
-// repeat eight times as often}.
+// A pipe whose bytes come from an input, as records {u16: 2 (length - 1) + whether it is a run; bytes}. A run has one
+// byte, which is repeated 8 length times.
 #pragma once
 #include <poll.h>
 
@@ -7,11 +7,11 @@
 
 #include "fuzz/peer.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/tls_channel.hpp"
+#include "suf/net/tls_channel.hpp"
 
 namespace suf::fuzz {
 
-inline constexpr size_t kMostBytes = 5 << 18;  // that the peer sends in one execution: the longest chunk, and some
+inline constexpr size_t kMostBytes = 5 << 18;  // sent by the peer in one execution: just above the longest chunk
 
 class FuzzPipe : public Pipe {
  public:
@@ -47,9 +47,9 @@ class FuzzPipe : public Pipe {
     return write || (read && (run_ || !input_.empty()));
   }
   void Drain(Deadline) noexcept override { over_ = true; }
-  void Drop() noexcept override { dropped_ = true; }  // a stream's while its thread reads
-  size_t came = 0;                                    // bytes
-  int stuck = 0;                                      // so often it cannot write
+  void Drop() noexcept override { dropped_ = true; }  // called on a stream while its thread reads
+  size_t came = 0;                                    // bytes received
+  int stuck = 0;                                      // number of writes that will block
   bool broken = false;
 
  private:

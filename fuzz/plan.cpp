@@ -1,5 +1,5 @@
-// A plan file: its text, read strictly; what is accepted is written and read again.
-#include "suf/nn/plan.hpp"
+// Fuzzes a plan file: its text, read strictly. An accepted plan is written and read again.
+#include "suf/nn/plan/plan.hpp"
 
 #include "fuzz/fuzz.hpp"
 

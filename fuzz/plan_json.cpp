@@ -1,11 +1,11 @@
-// A stranger's plan: the JSON text of a sound one, changed in its nodes, edges, attributes, functions, classes and
-// variants, under its right hash.
+// Fuzzes an attacker's plan under its right hash. It is the JSON text of a sound plan, with changed nodes, edges,
+// attributes, functions, classes and variants.
 #include "fuzz/plan_json.hpp"
 
 #include <algorithm>
 
-#include "suf/nn/build.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/schedule.hpp"
 #include "suf/run/deal.hpp"
@@ -42,8 +42,8 @@ int TakePlan(const std::string& text, bool every) {
   for (auto& m : nn::MaskedWeights(plan)) SUF_CHECK(m.bytes() > 0);
   int traces = 0;
   for (int v = 0; v < int(plan.variants.size()); ++v) {
-    std::vector<int> lengths{plan.min_tokens};  // and the longest of each class
-    constexpr int kLongest = 40;                // of a trace that a run of many executions can afford
+    std::vector<int> lengths{plan.min_tokens};  // then the longest of each class
+    constexpr int kLongest = 40;                // of a trace that is cheap enough for many executions
     for (const nn::Class& c : plan.classes)
       if (c.variant == v && c.max_n > lengths.back() && c.max_n <= kLongest) lengths.push_back(c.max_n);
     if (!every) lengths = {lengths[uint8_t(text[text.size() / 2]) % lengths.size()]};
@@ -51,7 +51,7 @@ int TakePlan(const std::string& text, bool every) {
       pfss::Trace trace;
       try {
         nn::Build(trace, plan, n, v);
-      } catch (const nn::Unbuilt& e) {  // refused, but by the last line of defence
+      } catch (const nn::Unbuilt& e) {  // refused only by the last check
         throw Bug(e.what());
       }
       const pfss::Schedule schedule(trace);

@@ -1,16 +1,16 @@
-// What a role does with a stranger's plan before it sends anything, on the committed plans of all families.
+// Handles an attacker's plan as a role does before it sends anything, based on the committed plans of all families.
 #pragma once
 #include "fuzz/plan_mutation.hpp"
 
 namespace suf::fuzz {
 
-// SeedPlans: fuzz/plans, by name: every family, with and without a softmax's maximum, in two tiles, of two variants.
+// The plans in fuzz/plans, by name: every family, with and without a softmax's maximum, in two tiles, of two variants.
 const std::vector<std::pair<std::string, Json>>& SeedPlans();
-// Mutant: the plan that a program of changes makes of a seed.
+// The plan that a program of changes makes of a seed plan.
 Json Mutant(View program);
-// TakePlan: reads the text, and for every variant emits, schedules, lints and lays out a trace, as roles::Engine::At
-// does: of the shortest text and the longest one of each class, or of one of these. Returns the number of traces.
-// Throws Error for a plan that is refused as it is read.
+// Reads the text, then emits, schedules, lints and lays out traces of every variant, as roles::Engine::At does. The
+// lengths are the shortest and the longest of each class; without `every` only one of them. Returns the number of
+// traces. Throws Error if the plan is refused as it is read.
 int TakePlan(const std::string& text, bool every);
 
 }  // namespace suf::fuzz

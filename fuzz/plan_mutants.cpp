@@ -1,7 +1,10 @@
-// plan_mutants runs:N|seconds:S [SEED] [FOLDER]: the target plan_json without libFuzzer, for any compiler and without
-// sanitizers: programs of changes at random, grown from those whose plans were accepted.
-// plan_mutants edges FOLDER [PLAN..]: every node of every seed plan reads every earlier node at each of its inputs in
-// turn. A plan may end by suf::Error alone, within the time limit. The rest is a finding: its plan is written to
+// The target plan_json without libFuzzer, for any compiler and without sanitizers.
+// * `plan_mutants runs:N|seconds:S [SEED] [FOLDER]` runs random programs of changes, grown from those whose plans were
+//   accepted.
+// * `plan_mutants edges FOLDER [PLAN..]`: every node of every seed plan reads every earlier node at each of its inputs
+//   in turn.
+//
+// A plan may end only by suf::Error, within the time limit. Anything else is a finding, and its plan is written to
 // FOLDER.
 #include <signal.h>
 #include <sys/time.h>
@@ -17,14 +20,14 @@
 namespace suf::fuzz {
 namespace {
 
-constexpr double kSlow = 10;   // seconds of the processor for one plan, whatever the machine does beside
-constexpr int kHopeless = 60;  // after which it is not waited for
+constexpr double kSlow = 10;   // processor seconds for one plan, independent of the machine's load
+constexpr int kHopeless = 60;  // processor seconds after which the plan is aborted
 
 std::string folder = ".", current;
 std::map<std::string, long> findings;
 
 void Keep(const std::string& name) { std::ofstream(folder + "/" + name + ".json") << current; }
-// Limit: SIGPROF after so many seconds of the processor; 0: none.
+// Sends SIGPROF after this many processor seconds; 0: never.
 void Limit(int seconds) {
   const itimerval timer{{}, {seconds, 0}};
   setitimer(ITIMER_PROF, &timer, nullptr);
@@ -34,12 +37,12 @@ void OnSignal(int s) {
   _exit(99);
 }
 
-// Try: whether the plan is accepted; counts and keeps what is a finding.
+// Returns whether the plan is accepted; counts findings and keeps the first of each kind.
 bool Try(std::string text, bool every, const std::string& what) {
   current = std::move(text);
   const auto begin = std::clock();
   const auto found = [&](const std::string& how) {
-    std::string kind = how;  // the same with other numbers is no other finding
+    std::string kind = how;  // findings that differ only in numbers are one
     std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
     if (findings[kind]++) return;
     std::cout << "finding: " << how << " (" << what << ")\n" << std::flush;

@@ -42,7 +42,7 @@ Json* Member(Json& object, const char* name) {
   auto at = object.find(name);
   return at == object.end() ? nullptr : &*at;
 }
-// List: a member that is a list; an empty one if there is none.
+// The list in this member of the object; an empty one if there is none.
 Json& ListOf(Json& object, const char* name) {
   static thread_local Json none;
   Json* list = Member(object, name);
@@ -50,7 +50,7 @@ Json& ListOf(Json& object, const char* name) {
   return none = Json::array();
 }
 
-// Shift: adds `by` to every input of a node from `from` on.
+// Adds `by` to every node input that is at least `from`.
 void Shift(Json& plan, int64_t from, int64_t by) {
   for (Json& node : ListOf(plan, "nodes"))
     for (Json& in : ListOf(node, "in"))
@@ -128,7 +128,7 @@ void PlanMutation::Text(Json& x) {
     case 3:
       s.clear();
       break;
-    default: {  // a number in it
+    default: {  // replaces a number in the text
       const size_t digit = s.find_first_of("0123456789", at);
       if (digit == s.npos) break;
       const size_t end = std::min(s.find_first_not_of("0123456789", digit), s.size());
@@ -176,7 +176,7 @@ void PlanMutation::Field(Json& object) {
   Value(*at);
 }
 
-// Borrow: a value that another node, of this plan or another one, has under the same name.
+// Copies a value that another node of this plan or another one has under the same name.
 void PlanMutation::Borrow(Json& plan) {
   const bool graph = Below(2);
   Json& nodes = ListOf(plan, "nodes");
@@ -222,7 +222,7 @@ void PlanMutation::RemoveNode(Json& plan) {
   Shift(plan, int64_t(i) + 1, -1);
 }
 
-// Kind: a node becomes another operator, with that one's attributes and, in each class, its parameters.
+// Turns a node into another operator, with that one's attributes and, in each class, its parameters.
 void PlanMutation::Kind(Json& plan) {
   Json& nodes = ListOf(plan, "nodes");
   const size_t i = Below(nodes.size()), j = Below(nodes.size());

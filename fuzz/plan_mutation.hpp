@@ -1,5 +1,5 @@
-// Structured changes of a plan's JSON text: what a stranger can write who computes the hash anew. The bytes of an input
-// are a program: each change takes some, so that a longer input goes on where a shorter one ends.
+// Structured changes of a plan's JSON text by an attacker who recomputes the hash. The bytes of an input are a program:
+// each change takes some. So a longer input continues a shorter one.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace suf::fuzz {
 
 using Json = nlohmann::ordered_json;
 
-// Hashed: a plan as a file, with the hash of what it says.
+// A plan as a file, with the hash of its contents.
 inline std::string Hashed(Json plan) {
   constexpr auto replace = Json::error_handler_t::replace;
   plan.erase("hash");
@@ -18,11 +18,11 @@ inline std::string Hashed(Json plan) {
   return plan.dump(-1, ' ', false, replace);
 }
 
-// PlanMutation: of one plan; `others` are the plans of which it borrows values, nodes and functions.
+// Changes one plan. It borrows values, nodes and functions from the plans `others`.
 class PlanMutation {
  public:
   PlanMutation(const std::vector<Json>& others, View* program) : others_(others), program_(*program) {}
-  // Change: makes one change that the program's next bytes choose.
+  // Makes one change, chosen by the next bytes of the program.
   void Change(Json& plan);
 
  private:

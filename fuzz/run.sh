@@ -1,9 +1,9 @@
 #!/bin/sh
-# run.sh BUILD LENGTH [TARGET..]: builds the libFuzzer programs and runs each over its committed corpus, two at a time,
-# each on one core: a target's threads hand over to each other, which across cores takes three times as long.
-# LENGTH is seconds, or runs:N for so many executions each (the long run: fuzz/run.sh build-fuzz runs:10000000), or
-# `build`, which runs none and builds tests/trace_digest, too. Prints a line a target; new inputs stay in BUILD/found,
-# logs in BUILD/TARGET.log, the input of a finding in BUILD.
+# run.sh BUILD LENGTH [TARGET..]: builds the libFuzzer programs and runs each over its committed corpus, two at a time.
+# Each runs on one core, because handing over between a target's threads takes three times as long across cores.
+# LENGTH is one of: seconds; runs:N for N executions each (the long run: fuzz/run.sh build-fuzz runs:10000000); or
+# `build`. `build` runs no target, and also builds tests/trace_digest. Prints a line for each target. New inputs stay in
+# BUILD/found, logs in BUILD/TARGET.log, the input of a finding in BUILD.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1 length=$2
@@ -16,7 +16,8 @@ programs=fuzzers
 ninja -C "$build" $programs > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 [ "$length" != build ] || exit 0
 export CORES="$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')"
-# a process has half a million executions at most: AddressSanitizer keeps something of every thread there was, and slows down by it
+# A process runs half a million executions at most, because AddressSanitizer keeps data of every past thread and slows
+# down.
 one='
   core=$(echo $CORES | awk -v slot=$SLOT "{ print \$(slot % NF + 1) }")
   mkdir -p "$0/found/$2"

@@ -1,4 +1,4 @@
-// Model weights: the header's claims and every tensor that survives them.
+// Fuzzes model weights: the header's claims and every tensor that passes the checks.
 #include "suf/model/safetensors.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -1,4 +1,5 @@
-// fuzz_seeds DIR: the first inputs of every target, from real objects, into DIR/<target>/, and DIR/../plan.json.
+// fuzz_seeds DIR writes the first inputs of every target, made from real objects, into DIR/<target>/, and
+// DIR/../plan.json.
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
@@ -11,8 +12,8 @@
 #include "suf/model/safetensors.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
-#include "suf/nn/compile.hpp"
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/compile.hpp"
 
 namespace suf::fuzz {
 namespace {
@@ -99,10 +100,10 @@ void Models() {
     Seed("text", name, std::string(text));
 }
 
-// Shrink: gives a plan tables of two pieces, or as few as their widths allow; Check still accepts it.
+// Gives a plan tables of two pieces, or as few as their widths allow; Check still accepts it.
 nn::Plan Shrunk(nn::Plan p) {
   auto halves = [](int ring, const compiler::Lowering& rows) {  // a DCF reads no constant
-    return std::vector<func::Group>{{ring - 1, 0, 2, {rows.kind == compiler::Kind::kStepDcf ? 2 : 1, 1}}};
+    return std::vector<func::Octave>{{ring - 1, 0, 2, {rows.kind == compiler::Kind::kStepDcf ? 2 : 1, 1}}};
   };
   for (nn::Class& c : p.classes) {
     for (nn::OperatorPtr& op : c.ops) {
@@ -132,8 +133,8 @@ nn::Plan Small() {
       model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4));
 }
 
-// FamilyPlans: a small plan of each family for `plan_json`: as for a near link; as for a far one, where softmaxes take
-// a predicted shift and little is opened; an encoder's in two tiles, of two variants.
+// Writes small plans of each family for `plan_json`. One is for a near link. One is for a far link: softmaxes take a
+// predicted shift, and few words are opened. An encoder also has a plan in two tiles and one of two variants.
 void FamilyPlans() {
   const std::filesystem::path folder = root + "/../plans";
   std::filesystem::create_directories(folder);
@@ -153,7 +154,7 @@ void FamilyPlans() {
 "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 16, "num_hidden_layers": 1,
 "max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"}};
   for (auto [name, config] : configs) {
-    const model::Model m = model::Written({name, config}, 1);
+    const model::LoadedModel m = model::Written({name, config}, 1);
     write(name, Shrunk(model::SmallPlan(m, 4)));
     nn::Plan far = Shrunk(model::FarPlan(model::Shifted(m, true), 4));
     write(std::string(name) + "_far", far);
@@ -194,7 +195,7 @@ void Files() {
   BundleHeader h = Header(1, 7, 3);
   Seed("bundle", "header", Encode(h));
   Seed("bundle", "chain", Join({{8, 1, 24}, Bytes(24)}));
-  // of six sections in four chunks, with a window of one chunk: read in turn, ahead, altered, cut short, closed
+  // Six sections in four chunks, with a window of one chunk: read in turn, ahead, altered, cut short, closed.
   const Bytes odd{48, 6, 1, 0, 200, 239, 250, 100};
   Seed("key_source", "in_turn", Join({odd, {1, 0, 3, 0, 5, 0, 5, 1, 1, 0, 3, 2, 5, 2, 3, 3, 5, 3, 3, 4, 6 + 8, 0}}));
   Seed("key_source", "waits", Join({odd, {3, 5, 5, 5, 0, 0, 6 + 8, 0}}));
@@ -245,7 +246,7 @@ void Files() {
   OPENSSL_free(der), X509_free(cert);
 }
 
-// Cuts: a conversation whole, and cut after each of its frames but the last.
+// Writes a conversation whole, and cut after each of its frames but the last.
 void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes>& frames) {
   Bytes all = front;
   for (size_t i = 0; i < frames.size(); ++i) {
@@ -278,7 +279,7 @@ void Conversations() {
   Cuts("data_owner", {}, talk);
   Bytes ones(ChunkTags::kBytes + kSetupBytes, 1);
   Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, ones)}));
-  talk[12] = verdict(0), talk.resize(13);  // with a bundle announced ahead
+  talk[12] = verdict(0), talk.resize(13);  // with a bundle announced in advance
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
@@ -292,12 +293,13 @@ void Conversations() {
   };
   Cuts("model_owner", {},
        {hello, AFrame(kSetupAsk, SetupAsk()), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
-  for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without
+  for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without it
     Seed("model_owner", flags ? "audit" : "audit_failed",
          Join({hello, AFrame(kSetupAsk, SetupAsk()), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(4, 13), AFrame(kBye, mac), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(0, 0), AFrame(kBye, mac), ask(0, 0)}));
-  // both variants are common, so the link is measured; near it is variant 0, whose bundles are in the store
+  // Both parties know both variants, so the link is measured. Variant 0 is for a near link, and its bundles are in the
+  // store.
   const Bytes one = AFrame(kProbe, Bytes(1)), large = AFrame(kProbe, Bytes(2));
   const Bytes small = Join({one, one, one, one});
   for (uint64_t trip : {uint64_t{90}, uint64_t{90'000}, uint64_t{90'000'000}}) {
@@ -333,7 +335,7 @@ void Conversations() {
              hello,
              AFrame(kWitness, Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
-// Functions: their text, with every kind of item, with runs, and on octaves.
+// Texts of functions, with every kind of item, with runs, and on octaves.
 void Functions() {
   Seed("suf_text", "example",
        std::string("suf example domain 4 ring 6 outputs 2 degree 2\n"
@@ -343,7 +345,7 @@ void Functions() {
   std::vector<int64_t> a{3, -4, 5, -6, 7, 0, 9, 1}, b{1, -1, 2, -2, 0, 0, 3, 4};
   Seed("suf_text", "lines", func::Print(func::Uniform("lines", 3, a, b, 20)));
   Seed("suf_text", "table", func::Print(func::Uniform("table", 61, a, {}, 64)));
-  std::vector<func::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
+  std::vector<func::Octave> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
   Seed("suf_text", "octaves", func::Print(func::FromGroups("octaves", groups, 6, 8)));
   Seed("suf_text", "two_runs",
        std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
@@ -358,13 +360,13 @@ void Functions() {
   Seed("suf_text", "product", std::string("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3 # low\nend\n"));
 }
 
-// FunctionPlans: of a function with several rings, and of a split.
+// Plans of a function with several rings, and of a split.
 void FunctionPlans() {
   gates::FunctionFile file{{func::ParseFunction("suf m domain 8 ring 12 outputs 1 degree 2\npiece 0 : 1 2 -1\n"
                                                 "piece 100 : -4 1 0\nend 256\nformula lt 7 msb 3 xor\n"
                                                 "channel bit 1 0 near\nchannel signed 12 0 y\n"),
                             {},
-                            gates::From::kShared,
+                            gates::Origin::kShared,
                             gates::To::kBoth}};
   for (const char* name : {"StepDcf, Digits", "Index/blocks, PackedCompare", "Parity+Open, DenseTable"}) {
     file.plan.choice = gates::ChoiceOf(file.plan.f, name);
@@ -372,13 +374,13 @@ void FunctionPlans() {
   }
   file.plan = {func::ParseFunction("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3\nend\n"),
                {},
-               gates::From::kP0,
+               gates::Origin::kP0,
                gates::To::kShared};
   file.plan.choice = gates::ChoiceOf(file.plan.f, "Product/2");
   Seed("function_plan", "product", gates::Print(file));
 }
 
-// Formulas: of every function that is added to the parser's, and with mistakes.
+// Formulas with every function that we add to the parser's, and with mistakes.
 void Formulas() {
   int i = 0;
   for (const char* text : {"x*0.5*(1+erf(x/sqrt(2)))", "sigmoid(x) + min(x, 3, -x) * max(1, pi)", "x < 2 ? 1 : -x^2",
@@ -386,7 +388,7 @@ void Formulas() {
     Seed("formula", Str("f", i++), std::string(text));
 }
 
-// Inferences: what each party receives in an honest run, with and without its bundle.
+// Frames that each party receives in an honest run, with and without its bundle.
 void Inferences() {
   SmallRun run;
   for (int p : {0, 1})
@@ -404,7 +406,7 @@ void Inferences() {
     }
 }
 
-// Handshakes: the first flight of a client of ours, an alert, and no TLS at all.
+// The first flight of our own TLS client, an alert, and bytes that are not TLS.
 void Handshakes() {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx(SSL_CTX_new(TLS_method()), SSL_CTX_free);
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(ctx.get()), SSL_free);
@@ -422,7 +424,7 @@ void Handshakes() {
   }
 }
 
-// Records of fuzz/pipe.hpp, and the header of a frame.
+// A record of fuzz/pipe.hpp.
 Bytes ARecord(View bytes) {
   return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
 }
@@ -431,7 +433,7 @@ Bytes AHeader(size_t length, uint16_t kind, uint16_t sequence) {
   return Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
 }
 
-// Connections: orders and records of fuzz/connection.cpp.
+// Orders and records for fuzz/connection.cpp.
 void Connections() {
   auto frame = [&](size_t length, uint16_t kind, uint16_t sequence) {
     return Join({AHeader(length, kind, sequence), Bytes(length, 1)});
@@ -459,9 +461,9 @@ void Connections() {
   seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), ARecord(frame(2, kRefuse, 2))});
 }
 
-// Spreads: orders and connections of fuzz/streams.cpp.
+// Orders and connections for fuzz/streams.cpp.
 void Spreads() {
-  static constexpr size_t kLength = 65'537, kBlock = 22 << 10;  // two whole blocks and a part of the third
+  static constexpr size_t kLength = 65'537, kBlock = 22 << 10;  // two whole blocks and a part of a third
   auto begins = [](uint16_t kind, uint16_t sequence, uint32_t index) {
     const Bytes h = AHeader(kLength, kind, sequence);
     return ARecord(index ? Join({h, Number(index)}) : h);

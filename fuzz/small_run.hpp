@@ -1,5 +1,5 @@
-// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum, an extension and an activation;
-// its honest run under fixed masks, from which seeds are made.
+// SmallRun: a trace with a rescale, a product, a table read by DPFs, a maximum, an extension and an activation. It
+// holds the honest run of this trace under fixed masks, from which seeds are made.
 #pragma once
 #include "suf/backends/every_test.hpp"
 #include "suf/func/suf.hpp"
@@ -19,7 +19,7 @@ class SmallRun {
   SmallRun() {
     Emit();
     schedule_.emplace(trace_);
-    SUF_CHECK(pfss::Unread(*schedule_).empty());  // what no result needs would never run
+    SUF_CHECK(pfss::Unread(*schedule_).empty());  // a value that no result needs would never be computed
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
@@ -30,7 +30,7 @@ class SmallRun {
         run::RunPair({*schedule_, backends::InTurn(backends_, 0), {&inputs_[0], &inputs_[1], &inputs_[2]}, material_});
   }
   const pfss::Schedule& schedule() const { return *schedule_; }
-  // backend: each that runs models, by any number.
+  // A backend that runs models; any number chooses one.
   pfss::Backend& backend(size_t which) { return *backends_[which % backends_.size()]; }
   const pfss::Randomness& randomness(int party) const { return *randomness_[party]; }
   run::Inputs& inputs(int party) { return inputs_[party]; }
@@ -43,17 +43,17 @@ class SmallRun {
     pfss::Own<1> x = t.input<pfss::kP1>("x", {4}, 64, 0);
     SharedWire<kPub> z = t.give<1>(x, 24, "x");
     SharedWire<kPub> y = OpenShared(t, Trunc{.shift = 4, .ring = 20}.Build(t, z), "rescaled");
-    Owing square = Product(y, y, [](auto a, auto b) { return a * b; });
-    std::vector<func::Group> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
+    OwedWord square = Product(y, y, [](auto a, auto b) { return a * b; });
+    std::vector<func::Octave> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
     using compiler::Kind;
-    Function row{compiler::OnOctaves("row", groups, kBits, kBits), {Kind::kRowLut}, {}, kBits};
+    FunctionGate row{compiler::OnOctaves("row", groups, kBits, kBits), {Kind::kRowLut}, {}, kBits};
     Sh root = compiler::Settle(t, row.Build(t, y));
     SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 5}.Build(t, z), "digit");
     SharedWire<kPub> most = OpenShared(t, Maximum{0, 3}.Build(t, small), "maximum");
     Sh wide = compiler::Settle(t, Extend{kBits}.Build(t, most));
     Ints rise(8, 1), offset(8, 2);
-    const compiler::Compiled pieces = compiler::Compile(func::Uniform("lines", 3, offset, rise, 64));
-    Sh lines = compiler::Settle(t, Function{pieces, {Kind::kWindowLut}, SignedEntry(24, 18), kBits}.Build(t, z));
+    const compiler::CompiledFunction pieces = compiler::Compile(func::Uniform("lines", 3, offset, rise, 64));
+    Sh lines = compiler::Settle(t, FunctionGate{pieces, {Kind::kWindowLut}, SignedEntry(24, 18), kBits}.Build(t, z));
     Sh sum = compiler::Settle(t, square);
     sum = sum + root;
     sum = sum + lines;

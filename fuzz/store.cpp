@@ -1,5 +1,5 @@
-// The files of a store and of the dealer's state. The first byte says which file the rest is, and whether its check
-// sums are made right first: what an attacker of the disk can write.
+// Fuzzes the files of a store and of the dealer's state. The first byte chooses the file. It also says whether
+// checksums are corrected first, as an attacker with access to the disk can do.
 #include "suf/store/store.hpp"
 
 #include "fuzz/fuzz.hpp"
@@ -9,7 +9,7 @@ namespace {
 using namespace suf;
 using fuzz::Folder, fuzz::Pull, fuzz::PullBytes, fuzz::ReadFrom, fuzz::WriteTo;
 
-// Signed: {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
+// {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
 Bytes Signed(View input) {
   View preamble = PullBytes(input, Pull<uint16_t>(input));
   Writer w;
@@ -17,7 +17,7 @@ Bytes Signed(View input) {
   return w.Take();
 }
 
-// Opened: a store that opens does so again, and has forgotten no spent serial.
+// Checks that a store that opens does so again, and that no spent serial is forgotten.
 void Opened(const std::string& dir) {
   uint64_t floor = 0;
   {
@@ -54,7 +54,7 @@ void SerialFile(const std::string& dir, View input, bool sign) {
   SUF_CHECK(second == first + 2 && second > first);
 }
 
-// BundleFile: what stands in a file that the store wrote.
+// Puts the input into a bundle file that the store wrote.
 void BundleFile(const std::string& dir, View file) {
   {
     store::Store begun(dir);

@@ -1,6 +1,5 @@
-// A session over three connections, whose bytes the input gives: frames that are posted, taken by parts, sent and
-// forgotten in any order. The input: {u8 length, orders; of the first two connections u16 length, records; the third's
-// records}.
+// Fuzzes a session over three connections: frames are posted, taken in parts, sent and forgotten in any order. The
+// input is {u8 length, orders; {u16 length, records} twice, for two connections; the records of the third}.
 #include "fuzz/pipe.hpp"
 
 namespace {
@@ -14,7 +13,7 @@ SUF_FUZZ(streams) {
   std::vector<std::shared_ptr<FuzzPipe>> pipes;
   for (int i = 0; i < 3; ++i)
     pipes.push_back(std::make_shared<FuzzPipe>(i < 2 ? PullBytes(input, Pull<uint16_t>(input)) : input));
-  std::deque<suf::Bytes> rooms;  // outlive the channel
+  std::deque<suf::Bytes> rooms;  // must outlive the channel
   TlsChannel ch(pipes[0], kModel, kData, kExporter, Millis{20});
   ch.Spread({{pipes[1], suf::Hash{1}}, {pipes[2], suf::Hash{2}}});
   ch.Reach(Stage::kAccepted);
@@ -50,7 +49,7 @@ SUF_FUZZ(streams) {
         if (!(order & 8)) return order & 16 ? ch.Refuse(Refusal::kProtocol) : ch.Unpost();
         break;
     }
-    // a share goes into its room: nothing of it is held beside
+    // A part of a frame goes straight into its buffer, and nothing is held besides.
     SUF_CHECK(ch.held() <= pipes[0]->came + (1 << 20));
   }
 }

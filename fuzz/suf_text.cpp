@@ -1,8 +1,8 @@
-// The text of a function: what Parse accepts prints as itself, is evaluated alike by both evaluators, and its groups,
-// if it has any, make it again.
+// Fuzzes the text of a function. A text that Parse accepts prints as itself, and both evaluators agree on it. If it has
+// groups, they produce the same function.
 #include "fuzz/fuzz.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 
@@ -41,7 +41,7 @@ SUF_FUZZ(suf_text) {
   }
   const Suf& f = std::get<Suf>(any);
   SameValues(f, std::get<Suf>(again));
-  const std::vector<Group> groups = ToGroups(f);
+  const std::vector<Octave> groups = ToGroups(f);
   const Suf h = FromGroups(f.name, groups, f.n, f.ring);
   SUF_CHECK(h.pieces.size() == f.pieces.size() && h.end == f.end);
   for (size_t i = 0; i < h.pieces.size(); ++i) SUF_CHECK(h.pieces[i].poly == f.pieces[i].poly);

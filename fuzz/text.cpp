@@ -1,4 +1,4 @@
-// A user's text under a fixed vocabulary: ids in range, between [CLS] and [SEP].
+// Fuzzes a user's text under a fixed vocabulary: ids are in range, between [CLS] and [SEP].
 #include "fuzz/fuzz.hpp"
 #include "suf/model/tokenizer.hpp"
 

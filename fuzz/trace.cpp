@@ -1,15 +1,15 @@
-// A plan that no honest compiler writes: a list of {u16 which, i64 value}, each put in place of one parameter of
-// fuzz/plan.json. A change that Check refuses is taken back, so that the next ones meet a sound plan; what is left is
-// emitted as a trace and scheduled, as each role does before it connects.
+// Fuzzes a plan that no honest compiler writes. The input is a list of {u16 which, i64 value}; each value replaces one
+// parameter of fuzz/plan.json. A change that Check refuses is undone, so the next one meets a sound plan. The final
+// plan is emitted as a trace and scheduled, as each role does before it connects.
 #include "fuzz/fuzz.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 using namespace suf;
 
-// Patch: sets field number `which`.
+// A visitor that sets field number `which`.
 class Patch : public nn::Visitor {
  public:
   Patch(size_t which, int64_t value) : left_(which), value_(value) {}
@@ -17,7 +17,7 @@ class Patch : public nn::Visitor {
   bool sees() const override { return true; }
   void Whole(const char*, int64_t* x, int64_t lo, int64_t hi) override {
     if (!Mine()) return;
-    const uint64_t count = uint64_t(hi) - uint64_t(lo) + 1;  // the reader has refused what is out of range
+    const uint64_t count = uint64_t(hi) - uint64_t(lo) + 1;  // the plan's reader refuses values out of range
     *x = value_ >= lo && value_ <= hi ? value_ : int64_t(uint64_t(lo) + (count ? uint64_t(value_) % count : 0));
   }
   void Real(const char*, double*, double, double) override {}
@@ -27,7 +27,7 @@ class Patch : public nn::Visitor {
     if (Mine()) x->resize(std::min(most, size_t(value_ & 0xfff)), std::clamp(value_ >> 12, lo, hi));
   }
   void Weight(const char*, nn::Expr*, bool) override {}
-  // Function: the low 12 bits are the new number of pieces, each as wide as the first.
+  // Resizes the function; the low 12 bits are the number of pieces, each as wide as the first.
   void Function(const char*, func::Suf* f) override {
     if (!Mine()) return;
     const size_t n = std::max(size_t(value_ & 0xfff), size_t{1});
@@ -70,7 +70,7 @@ SUF_FUZZ(trace) {
     nn::Plan copy = base;
     Patch all(~size_t{0}, 0);
     Visit(all, copy);
-    SUF_CHECK(fuzz::Quietly([&] { nn::Check(copy); }));  // what changes nothing leaves a sound plan
+    SUF_CHECK(fuzz::Quietly([&] { nn::Check(copy); }));  // changing nothing leaves a sound plan
     return ~size_t{0} - all.left();
   }();
   nn::Plan plan = base;

@@ -1,4 +1,4 @@
-// A vocab.txt, and one text under it.
+// Fuzzes a vocab.txt, and tokenizes one text under it.
 #include "fuzz/fuzz.hpp"
 #include "suf/model/tokenizer.hpp"
 

@@ -1,9 +1,10 @@
-// P0 of a function that does not follow the protocol: it alters one bit of every word of its own randomness, so each of
-// its shares and openings is wrong. One session; for tests of what P1 then shows, and when.
-//   altering_owner PLAN CERTS DEALER STORE     the dealer as HOST:PORT; prints the port where it listens, and the end
+// Runs a dishonest P0 of a function for one session. It alters one bit of every word of its own randomness, so each of
+// its shares and openings is wrong. Tests check the reaction of P1.
+//
+//    altering_owner PLAN CERTS DEALER STORE     DEALER is HOST:PORT; prints the port where it listens, and the end
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/function.hpp"
@@ -15,19 +16,19 @@ using namespace suf;
 class Altered : public pfss::Randomness {
  public:
   explicit Altered(std::unique_ptr<Randomness> own) : own_(std::move(own)) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     return std::make_unique<Flipped>(own_->Open(party, section));
   }
   std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
 
  private:
-  struct Flipped : Section {
-    explicit Flipped(std::unique_ptr<Section> section) : own(std::move(section)) {}
+  struct Flipped : SectionReader {
+    explicit Flipped(std::unique_ptr<SectionReader> section) : own(std::move(section)) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       own->Fill(offset, out);
       for (uint8_t& b : out) b ^= 1;
     }
-    std::unique_ptr<Section> own;
+    std::unique_ptr<SectionReader> own;
   };
   std::unique_ptr<Randomness> own_;
 };
@@ -43,7 +44,7 @@ class Altering : public pfss::Backend {
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override { return own_->Start(s, role); }
 
  private:
-  std::unique_ptr<pfss::Backend> own_ = backends::MakePacked(exec::Default());
+  std::unique_ptr<pfss::Backend> own_ = cpu::MakePacked(exec::Default());
 };
 
 }  // namespace

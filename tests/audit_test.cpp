@@ -1,4 +1,4 @@
-// The dealer audit: honest bundles pass and are spent, every way to cheat is caught, and what P1 sees tells it one bit.
+// The dealer audit: honest bundles pass and are spent, and every way to cheat is caught. P1 learns only one bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +18,11 @@ using namespace proto;
 using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());
 
-// Dealt: both bodies of a job.
+// Deals both bodies of a job.
 Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   Bodies b;
   auto sink = [&](int p) {
-    return std::make_unique<Sink>(Hash{}, std::make_shared<const Layout>(run::LayoutOf(s, p)), [&b, p](View chunk) {
+    return std::make_unique<Sink>(Hash{}, std::make_shared<const BodyLayout>(run::LayoutOf(s, p)), [&b, p](View chunk) {
       b[size_t(p)].insert(b[size_t(p)].end(), chunk.begin() + ChunkTags::kBytes, chunk.end());
     });
   };
@@ -57,7 +57,7 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   EXPECT_EQ(w.Fates(0).at(4), kDone);
 }
 
-// WithDcf: the tiny plan, its rescales and rows read off DCFs with payloads.
+// The tiny plan, with rescales and rows that are read off DCFs with payloads.
 nn::Plan WithDcf() {
   nn::Plan plan = TheTiny().plan;
   for (nn::Class& c : plan.classes)
@@ -71,7 +71,7 @@ nn::Plan WithDcf() {
   return plan;
 }
 
-// ABitOfAnySection: of either bundle of a plan is found, and where it is; the number of sections.
+// Checks that an altered bit of either bundle of a plan is found and located. Returns the number of sections.
 int ABitOfAnySection(const nn::Plan& plan) {
   ModelEngine engine(plan, TheBackend());
   auto work = engine.At(int(kN));
@@ -94,12 +94,12 @@ int ABitOfAnySection(const nn::Plan& plan) {
   }
   auto audit = [&](const Generate& g) { return DealAgain(own, job(), task.body[1], other.hash(), g); };
   EXPECT_FALSE(audit(auditor.generate).any());
-  // what is dealt again was just seen to be equal; it stands in for dealing below
+  // The bundle dealt again was just seen to be equal. It replaces dealing below.
   Generate canned = [&](const DealJob&, Sink& a, Sink& b) { a.Write(honest[0]), b.Write(honest[1]); };
   int sections = 0;
   for (int p : {0, 1})
     for (size_t k = 0; k < s.key(p).size(); ++k, ++sections) {
-      const pfss::Part& part = s.key(p)[k];
+      const pfss::FrameField& part = s.key(p)[k];
       uint64_t at = uint64_t(part.at + int64_t(k) % part.bytes);
       uint8_t& byte = const_cast<uint8_t&>((p ? other : own).keys->Section(k)[size_t(int64_t(k) % part.bytes)]);
       byte ^= uint8_t(1 << k % 8);
@@ -111,7 +111,7 @@ int ABitOfAnySection(const nn::Plan& plan) {
       EXPECT_EQ(d.at, at);
       EXPECT_EQ(auditor.section(JobOf(kN), at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
     }
-  for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are compared too
+  for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are also compared
     (other.header.*f)[9] ^= 1;
     EXPECT_TRUE(audit(canned).other);
     (other.header.*f)[9] ^= 1;
@@ -122,7 +122,7 @@ int ABitOfAnySection(const nn::Plan& plan) {
 
 TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) { EXPECT_GT(ABitOfAnySection(TheTiny().plan), 200); }
 
-// Corrections of DCFs with payloads are dealt again like every other section.
+// Checks that the corrections of DCFs with payloads are dealt again like every other section.
 TEST(DealerAudit, ABitOfADcfsCorrectionsIsFound) {
   const nn::Plan plan = WithDcf();
   ModelEngine engine(plan, TheBackend());
@@ -133,7 +133,7 @@ TEST(DealerAudit, ABitOfADcfsCorrectionsIsFound) {
   EXPECT_GT(ABitOfAnySection(plan), 2 * dcfs);
 }
 
-// Seen: what reached P1 from the first word of the audit on: {kind, sequence, bytes, the verdict}.
+// The frames that P1 received from the first word of the audit on: {kind, sequence, bytes, the verdict}.
 std::vector<std::array<int, 4>> Seen(const std::string& record) {
   std::ifstream in(record, std::ios::binary);
   Bytes raw{std::istreambuf_iterator<char>(in), {}};
@@ -152,7 +152,7 @@ std::vector<std::array<int, 4>> Seen(const std::string& record) {
 }
 
 struct Cheat {
-  const char *name, *found;  // found: what P0 says
+  const char *name, *found;  // found: P0's error message
   std::function<void(DealJob&)> job = [](DealJob&) {};
   std::function<void(Bodies&)> bodies = [](Bodies&) {};
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Audits between real processes: an honest dealer's bundles pass, wrong ones are refused at both ends and burn the rest, and a role that
-is killed in the middle of audits leaves no serial that both stores would still use.
+"""Audits between real processes. Bundles of an honest dealer pass. Wrong bundles are refused at both ends, and the rest
+is burnt. A role that is killed during audits leaves no serial that both stores would still use.
 
   audits_test.py SUF [PATTERN]     from anywhere; about ten seconds
 """
@@ -39,13 +39,13 @@ def _(w):
     assert len(with_fate(w, 'model', 'audited')) == 4 and len(with_fate(w, 'model', 'done')) == 3, w.fates('model')
 
 
-@row('audits that serve has no memory for', 5, 'the model owner allows less memory for audits than bundles of so many tokens or values take', 30)
+@row('audits that serve has no memory for', 5, 'the model owner allows less memory for audits than our bundles take', 30)
 def _(w):
     w.deal().port()
     w.serve(**{'audit-memory': 0}).port()
     w.works()
     yield w.embed(audit=1)
-    assert any('asks for audits at 4 tokens, for which 2 whole bundles of keys take' in line and '0 bytes are allowed' in line for line in w.server.err), w.server.err
+    assert any('requests audits at 4 tokens, for which 2 whole bundles of keys take' in line and '0 bytes are allowed' in line for line in w.server.err), w.server.err
     assert w.fates('data') == w.fates('model') == {1: 'done'}, 'a serial was burnt'
     assert w.works()['serial'] == 2
 
@@ -59,11 +59,12 @@ def _(w):
 
 
 def other_keys(w):
-    """The keys of the model owner's bundles become others than their bodies were dealt with; check sums are made right."""
+    """Replaces the keys of the model owner's bundles, so that they do not match the bodies, and corrects the
+    checksums."""
     for bundle in w.bundles('model'):
         raw = bytearray(bundle.read_bytes())
         end = 4 + int.from_bytes(raw[:4], 'little')
-        raw[end - 1] ^= 1  # of K_0
+        raw[end - 1] ^= 1  # a byte of K_0
         raw[end:end + 32] = hashlib.sha256(raw[4:end]).digest()
         bundle.write_bytes(raw)
 
@@ -105,7 +106,7 @@ def _(w):
 
 
 def sweep(kill):
-    """kill(w, at): an embed with audits in which a role is killed at byte `at` of the connection."""
+    """Makes a case of an embed with audits. kill(w, at) kills a role at byte `at` of a connection."""
     def case(w):
         w.both()
         w.works()

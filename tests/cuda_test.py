@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The backend cuda where it cannot run: what --version, suf backends and the roles say, in a build without CUDA and in this one; what auto takes;
-what a configuration says. No device is used where there is one.
+"""Checks the backend cuda where it cannot run, in a build without CUDA and in this one. The subjects are the messages
+of --version, suf backends, the roles and a configuration, and the choice of auto. No device is used even if there is
+one.
 
   cuda_test.py SUF SUF_WITHOUT CMAKE SOURCE     SUF_WITHOUT: the program as -DSUF_CUDA=OFF builds it; needs some seconds
 """
@@ -14,7 +15,7 @@ import tarfile
 import tempfile
 
 SUF, WITHOUT, CMAKE, SOURCE = sys.argv[1:5]
-# A driver that is for the CUDA of DRIVER and has no device.
+# The source of a driver for the CUDA version in DRIVER, without a device.
 DRIVER = """#include <cstdlib>
 #include <cstring>
 extern "C" {
@@ -44,7 +45,7 @@ def backend(program):
 
 
 def commands(folder):
-    """Every command that has --backend, as far as it gets without a peer."""
+    """Returns every command that has --backend; without a peer it ends early."""
     peers = f'--certs {folder}/certs --dealer 127.0.0.1:1 --store {folder}/store'
     return {'fn run': 'fn run relu --x 1', 'fn cost': 'fn cost relu',
             'deal': f'deal --plan {PLAN} --certs {folder}/certs --listen 127.0.0.1:0',
@@ -62,22 +63,23 @@ def says(program, command, code, sentence, *options):
 
 
 def roles(folder):
-    """--backend cuda ends with one sentence and code 5; --device is for it alone."""
+    """Checks that --backend cuda ends with one sentence and code 5, and that --device is only for it."""
     found = backend(SUF)
     for name, command in commands(folder).items():
-        says(WITHOUT, command, 5, f'{NOT_BUILT}, or take --backend packed', '--backend', 'cuda')
-        says(WITHOUT, command, 2, '--device numbers NVIDIA devices, and the backend clear has none; leave it out, or take --backend cuda',
+        says(WITHOUT, command, 5, f'{NOT_BUILT}, or use --backend packed', '--backend', 'cuda')
+        says(WITHOUT, command, 2, '--device numbers NVIDIA devices, and the backend clear has none; leave it out, or use --backend cuda',
              '--backend', 'clear', '--device', '1')
         assert run(WITHOUT, *command.split(), '--device', '-1').returncode == 2, name
         if not found['runs']:
-            says(SUF, command, 5, found['why_not'].replace('or use packed', 'or take --backend packed'), '--backend', 'cuda')
+            says(SUF, command, 5, found['why_not'].replace('or use packed', 'or use --backend packed'), '--backend', 'cuda')
         elif name != 'deal':
             done = run(SUF, *command.split(), '--backend', 'cuda', '--device', '4096')
             assert done.returncode == 5 and re.search('needs device 4096, and the driver shows [1-9]', done.stderr), done
 
 
 def auto(folder):
-    """auto goes on with packed and says why in one line, where a device was asked for; what it runs on is in the log and in results."""
+    """Checks that auto falls back to packed and says why in one line if a device was requested. Log and results name
+    the backend."""
     for program, options in (WITHOUT, ('--device', '0')), (SUF, ('--device', '4096')):
         done = run(program, *commands(folder)['embed'].split(), '--backend', 'auto', *options)
         why = NOT_BUILT if program == WITHOUT else '(this suf was built without CUDA|the backend cuda needs ).*'
@@ -88,18 +90,18 @@ def auto(folder):
 
 
 def drivers(folder):
-    """A driver that is too old, and one without a device."""
+    """Checks the messages of a driver that is too old, and of one without a device."""
     (folder / 'driver.cpp').write_text(DRIVER)
     made = run('g++', '-shared', '-fPIC', '-w', folder / 'driver.cpp', '-o', folder / 'libcuda.so.1')
     assert made.returncode == 0, made
     for version, sentence in ((11080, r'needs a driver for CUDA 1[2-9]\.\d or newer, and this machine\'s is for 11\.8; update the driver'),
                               (99000, r'needs an NVIDIA device, and the driver shows none \(.+\); see what nvidia-smi says')):
         done = run(SUF, 'fn', 'run', 'relu', '--x', '1', '--backend', 'cuda', env={**os.environ, 'LD_LIBRARY_PATH': str(folder), 'DRIVER': str(version)})
-        assert done.returncode == 5 and re.fullmatch(f'suf: the backend cuda {sentence}, or take --backend packed\n', done.stderr), done
+        assert done.returncode == 5 and re.fullmatch(f'suf: the backend cuda {sentence}, or use --backend packed\n', done.stderr), done
 
 
 def builds():
-    """What was built is in --version and in the list, with why it does not run."""
+    """Checks that --version and the list say what was built, and why it does not run."""
     form = r'suf \d+\.\d+\.\d+, plan version \d+, wire version \d+, OpenSSL [0-9.]+, '
     assert re.fullmatch(form + 'without cuda\n', run(WITHOUT, '--version').stdout)
     lacks, has = backend(WITHOUT), backend(SUF)
@@ -114,7 +116,8 @@ def builds():
 
 
 def estimates():
-    """suf estimate with --device: what a role has there, without one; a build without CUDA says that it cannot."""
+    """Checks that suf estimate with --device gives a role's use of a device without one. A build without CUDA says
+    that it cannot."""
     command = ['estimate', '--plan', PLAN, '--tokens', 7]
     done = run(WITHOUT, *command, '--device')
     assert done.returncode == 5 and done.stderr == f'suf: {NOT_BUILT}\n', done
@@ -134,7 +137,7 @@ def estimates():
 
 
 def configurations(folder):
-    """Without nvcc ON does not begin; OFF and an old nvcc leave cuda out, and the summary says so."""
+    """Checks configurations: ON fails without nvcc; OFF and an old nvcc leave cuda out, and the summary says so."""
     old = folder / 'nvcc'
     old.write_text('#!/bin/sh\necho "Cuda compilation tools, release 11.8, V11.8.89"\n')
     old.chmod(0o755)
@@ -155,7 +158,7 @@ def configurations(folder):
 
 
 def gpu_test(folder):
-    """tools/gpu_test.sh runs every program of a folder, and ends with 1 if one fails or none is there."""
+    """Checks that tools/gpu_test.sh runs every program of a folder, and ends with 1 if one fails or none is there."""
     def tested():
         done = run(f'{SOURCE}/tools/gpu_test.sh', folder / 'programs')
         return done.returncode, re.sub(r', \d+ s$', '', done.stdout, flags=re.M).splitlines()
@@ -174,7 +177,7 @@ def gpu_test(folder):
 
 
 def gpu_pack(folder):
-    """tools/gpu_pack.sh brings programs with their libraries, and says what is not built."""
+    """Checks that tools/gpu_pack.sh packs programs with their libraries, and names missing ones."""
     def packed(program):
         done = run(f'{SOURCE}/tools/gpu_pack.sh', pathlib.Path(SUF).parent, folder / 'pack.tar.xz', program)
         return done.returncode, done.stdout

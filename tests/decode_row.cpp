@@ -1,22 +1,22 @@
-// One row of a decoder with a cache, as a trace: a Llama layer's operators on the last row of a text, with k and v of
-// the rows before it as given wires. Small sizes run, and equal the specification of the whole text; the sizes of a
-// real model are only scheduled, and their flights, keys and bytes a layer printed.
+// One row of a decoder with a cache, as a trace: a Llama layer's operators on a text's last row. The k and v of the
+// rows before it are given wires. Small sizes run, and must equal the specification of the whole text. The sizes of a
+// real model are only scheduled; their flights, keys and bytes a layer are printed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <random>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/search.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/plan/knob_search.hpp"
+#include "suf/nn/read/forward.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf {
@@ -29,24 +29,24 @@ using pfss::kP1;
 using pfss::kPub;
 using pfss::SharedWire;
 
-// Cached: columns of a node's rows that attention reads of the whole text.
+// The columns of a node's rows that attention reads in all rows of the text.
 struct Cached {
   int node = 0;
   int64_t begin = 0, end = 0;
   std::string name() const { return Str("cache.", node, ".", begin); }
 };
 
-// CachedOf: what attention's operator reads of all rows: k of scores, v of a weighted sum; nothing of others.
-std::optional<Cached> CachedOf(const nn::Node& node, const nn::Ops& ops) {
+// The columns that an operator of attention reads in all rows: k for scores, v for a weighted sum. Empty for others.
+std::optional<Cached> CachedOf(const nn::GraphNode& node, const nn::Ops& ops) {
   if (node.in.empty()) return std::nullopt;
-  const nn::Node& last = *node.in.back();
+  const nn::GraphNode& last = *node.in.back();
   const int64_t dim = ops[size_t(last.index)]->dim;
   if (const auto* s = node.As<nn::Scores>()) return Cached{last.index, dim - s->serving * s->head_dim, dim};
   if (node.As<nn::WeightedSum>()) return Cached{last.index, 0, dim};
   return std::nullopt;
 }
 
-// Joined: the cache, whose last row is empty, with the new row in its place: (n, columns).
+// Puts the new row into the last row of the cache, which is empty: (n, columns).
 SharedWire<kPub> Joined(pfss::Trace& t, const Cached& c, SharedWire<kPub> row, int n) {
   row = pfss::Map(row, [&](auto v) { return Between(v, 1, c.begin, c.end); });
   const pfss::Shape shape{n, c.end - c.begin};
@@ -71,18 +71,18 @@ int HatOf(const AnyWire& w) {
   return nn::AsMap(w).hat.id();
 }
 
-// EmitRow: the last of n rows, from the embedding on, which both parties' shares give. streams: gets the nodes of
-// the residual stream in its own ring, in front of the first layer and behind each.
+// Emits the last of n rows, beginning with the embedding, which both parties' shares give. `streams` receives the nodes
+// of the residual stream in its own ring, before the first layer and after each.
 void EmitRow(pfss::Trace& t, const nn::Plan& plan, int n, std::vector<int>* streams = nullptr) {
   const nn::Ops& ops = plan.For(n).ops;
-  const nn::Node* last = plan.graph.nodes().back().get();
-  nn::Forward<AnyWire>(plan.graph, [&](const nn::Node& node, std::span<const AnyWire* const> in) -> AnyWire {
+  const nn::GraphNode* last = plan.graph.nodes().back().get();
+  nn::Forward<AnyWire>(plan.graph, [&](const nn::GraphNode& node, std::span<const AnyWire* const> in) -> AnyWire {
     const nn::Operator& op = *ops[size_t(node.index)];
     if (op.unused) return {};
     t.scope(node.scope);
     AnyWire y;
     if (node.As<nn::Lookup>()) {
-      const auto a = t.input<kP0>("x.a", {1, op.dim}, op.ring, 0);  // P0 has the row at an even tick, as behind a layer
+      const auto a = t.input<kP0>("x.a", {1, op.dim}, op.ring, 0);  // P0 has the row at an even tick, as after a layer
       const auto b = t.input<kP1>("x.b", {1, op.dim}, op.ring);
       y = t.open(pfss::Sh{a, b}, "x");
     } else {
@@ -107,15 +107,15 @@ void EmitRow(pfss::Trace& t, const nn::Plan& plan, int n, std::vector<int>* stre
   t.close();
 }
 
-// kSettings: the segments with the fewest flights; q and k narrow enough for un-truncated scores behind a rotation.
+// The settings with the fewest flights; q and k are narrow enough for scores without truncation after a rotation.
 constexpr std::pair<const char*, int> kSettings[] = {
     {"softmax", 1},          {"scores", 1},   {"square", 1},  {"pieces", 1},
     {"weight.query_key", 8}, {"rotation", 5}, {"weight", 12}, {"slope", 4}};
 constexpr const char* kProfiles[] = {"lan", "wan,keys=ahead"};  // a decoder's keys are dealt ahead
 
-// Compiled: a decoder with its plan for n tokens, whose last class a search may set for one row.
+// A decoder with its plan for n tokens. A search may set its last class for one row.
 struct Compiled {
-  model::Model model;
+  model::LoadedModel model;
   nn::Plan plan;
 
   Compiled(const std::string& config, int n, int texts, int longest)
@@ -130,7 +130,7 @@ struct Compiled {
     for (auto& [name, tensor] : shifts.weights.tensors()) model.weights.Set(name, tensor);
   }
 
-  // Choose: from the fewest flights on, what pays back under the profile's prices; but these options are held.
+  // Starts from the fewest flights and keeps changes that pay under the profile's prices. The options `held` stay.
   void Choose(const char* profile, std::initializer_list<const char*> held = {}) {
     const int n = plan.max_tokens;
     model::Prefer(&plan, model::kFewestFlights);
@@ -141,9 +141,9 @@ struct Compiled {
   }
 };
 
-// Measured: flights of every layer; the rest of the first.
+// The flights of every layer; the other numbers are those of the first layer.
 struct Measured {
-  std::vector<int> flights;  // by layer
+  std::vector<int> flights;  // of each layer
   std::array<int64_t, 2> key{}, online{};
   int64_t offline = 0;
 };
@@ -170,9 +170,9 @@ std::string Config(int d, int heads, int serving, int ff, int layers, int positi
              R"(, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})");
 }
 
-// RunRow: the logits of the last token by the protocol, with the cache's wires under masks of `serial`'s own.
-nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulator& simulator, const model::Text& ids,
-                pfss::Backend& backend, uint8_t serial) {
+// Computes the logits of the last token by the protocol. The masks of the cache's wires depend on `serial`.
+nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::PlanSimulator& simulator,
+                const model::Text& ids, pfss::Backend& backend, uint8_t serial) {
   const int n = int(ids.size());
   const nn::Ops& ops = plan.For(n).ops;
   pfss::Trace t;
@@ -186,7 +186,7 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
     if (const auto c = CachedOf(*node, ops)) caches.push_back(*c);
   nn::Ints want = simulator
                       .Run(ids,
-                           [&](const nn::Node& node, const nn::IntArray& y) {
+                           [&](const nn::GraphNode& node, const nn::IntArray& y) {
                              if (node.As<nn::Lookup>()) {
                                std::vector<uint64_t> a, b;
                                for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x)
@@ -218,16 +218,16 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
   return got;
 }
 
-// The row equals the last one of the specification of the whole text, word for word, with either tail and gate.
+// The row must equal the last one of the whole text's specification, word for word, with either tail and gate.
 TEST(DecodeRow, EqualsTheSpecification) {
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
   Compiled c(Config(32, 4, 2, 48, 2, 64), 16, 200, 16);
-  const nn::Quantised q = nn::Quantise(c.model.weights, c.plan);
+  const nn::QuantisedWeights q = nn::Quantise(c.model.weights, c.plan);
   for (const char* profile : kProfiles)
     for (auto [tail, gate] : {std::pair{"e", "opened"}, {"payload", "summands"}}) {
       c.Choose(profile, {tail, gate});
-      const nn::Simulator simulator(c.plan, q);
+      const nn::PlanSimulator simulator(c.plan, q);
       uint8_t serial = 1;
       nn::Ints before;
       for (const model::Text& ids : model::Texts(5, 4, 9, 16)) {
@@ -239,12 +239,12 @@ TEST(DecodeRow, EqualsTheSpecification) {
     }
 }
 
-// The sizes of SmolLM2-135M with a context of 256 tokens; one layer, as a fit of more takes more texts.
+// The sizes of SmolLM2-135M with a context of 256 tokens. One layer, because a fit of more layers needs more texts.
 TEST(DecodeRow, RealSizes) {
   Compiled c(Config(576, 9, 3, 1536, 1, 256), 256, 60, 56);
   struct Case {
     const char *profile, *tail;
-    int most;  // flights of a layer
+    int most;  // limit of a layer's flights
   };
   for (auto [profile, tail, most] :
        {Case{"lan", "", 20}, {"wan,keys=ahead", "", 18}, {"wan,keys=ahead", "payload", 16}}) {

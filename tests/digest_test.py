@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The traces of committed plans, and of functions by every lowering, have the same digests, flights and key bytes in every build:
-tests/data/digests.txt.
+"""Checks that the traces of committed plans, and of functions by every lowering, are the same in every build. Their
+digests, flights and key bytes must equal tests/data/digests.txt.
 
-  digest_test.py PROGRAM                  PROGRAM: a build of tests/trace_digest.cpp
-  digest_test.py --build COMPILER DIR     compiles it with COMPILER first, without optimisation, into DIR
+    digest_test.py PROGRAM                  PROGRAM: a build of tests/trace_digest.cpp
+    digest_test.py --build COMPILER DIR     compiles it with COMPILER first, without optimisation, into DIR
+    digest_test.py --write PROGRAM          writes tests/data/digests.txt
 
-  digest_test.py --write PROGRAM          writes tests/data/digests.txt
+After a change of the trace or of the plan's format, make all files anew with two compilers. Texts have at most 64
+tokens for tiny, and 12 for tiny-gpt2 and tiny-llama:
 
-After a change of the trace or of the plan's format, make all files anew with two compilers; tiny with 64 tokens at most, tiny-gpt2 and tiny-llama with 12:
   suf model random --preset tiny --seed 1 --out T; suf compile --model T --calibrate tests/data/calibrate.txt --max-tokens 64 --out tests/data/tiny_plan.json
 """
 import concurrent.futures
@@ -19,11 +20,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
-COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # tokens
+COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # token counts
           **{plan: (3, 4) for plan in sorted((ROOT / 'fuzz/plans').glob('*.json'))}}  # every family, for near and far links, tiles and variants
 FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
-ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
-MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
+ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'compiler/lowerings', 'gates', 'nn/graph', 'nn/ops', 'nn/plan', 'nn/read')  # modules that emission links
+MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # flags of files for one variant
 
 
 def build(compiler, folder):

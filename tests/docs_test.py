@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""docs_test.py: what pages and comments point at exists. It first finds planted faults of each kind in a tree of its own.
+"""docs_test.py: pages and comments point at things that exist. It first finds planted faults of each kind in its own tree.
 
 * Every link of a page leads to a file and, if it names one, to a heading or anchor.
-* Every section that code cites (docs/mathematics.md#NAME) exists, and records in docs/adr have every number from 1 on.
-* Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
-  ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
-* A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
-  or a comment occurs in the code.
+* Every section that code cites (docs/mathematics.md#NAME, docs/design/cpu.md#NAME) exists.
+* A section of a page in docs/design has an anchor and the parts of PARTS in this order. Its Test names a test, its Status has a date.
+* The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
+* Every test that a page or a comment names exists. Names are `Suite.Name` (also `Suite.Name*`), x_test.py with its rows,
+  other files *_test.*, names of ctest, fuzz targets and their number. A test that is said to be in a file is there.
+* A qualified name (`Engine::At`) in a page or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
+* A page's block of C++ is a piece of the source file that the page links last above it.
+* CITATION.cff has the version of CMakeLists.txt.
 """
 import io
 import os
@@ -20,14 +23,15 @@ import tokenize
 CODE = {'.hpp', '.cpp', '.cu', '.cuh', '.py', '.cmake', '.txt', '.toml', '.sh'}
 SLASHES = {'.hpp', '.cpp', '.cu', '.cuh'}
 LINK = re.compile(r'\]\(([^)#\s]*)(?:#([^)\s]+))?\)')
-CITE = re.compile(r'(docs/\w+\.md)((?:(?:,\s*(?://\s*)?)?#[a-z0-9-]+)+)')
+CITE = re.compile(r'(docs/(?:design/)?\w+\.md)((?:(?:,\s*(?://\s*)?)?#[a-z0-9-]+)+)')
 GTEST = re.compile(r'(?<![\w./-])([A-Z]\w*[a-z]\w*)\.([A-Z]\w*|\*(?=\w*`))')
 FILE = re.compile(r'(?<![\w`.*-])`?((?:[\w-]+/)*\w+_test\.(?:py|cpp|hpp|cu))\b')
 ROWS = re.compile(r'(\w+_test\.py)((?:,? (?:and )?`[^`]+`)+)')
 TARGETS = re.compile(r'\bfuzz (?:targets? )?((?:`\w+`(?:, | and )?)+)')
 CTEST = re.compile(r'\bctest ((?:`\w+`(?:, | and )?)+)|\bctest [^`\n]*-R (\w+)')
-HEAD = re.compile(r'// ([A-Z]\w*(?:, [A-Z]\w*)*): ')
 TEXT_OR_COMMENT = r'R"(\w*)\((?s:.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|(//.*)'
+PARTS = ['Decision', 'Why', 'Alternatives', 'Test', 'Status']
+ROW = re.compile(r'\| (\d{4})? ?\| \[[^\]]+\]\(([\w-]+\.md)#([a-z0-9-]+)\) \| [^|]+ \|')
 EXAMPLES = {'x_test.cpp', 'x_test.cu', 'x_test.py', 'Suite.Name'}  # of how names are made
 
 
@@ -48,7 +52,7 @@ def pages(root):
 
 
 def said(path, text):
-    """What a reader is told: a page; of code its comments, joined as one text where they go on."""
+    """Returns the prose of a file: a page as it is, and the joined comments of code."""
     if path.suffix == '.md':
         return text
     if path.suffix in SLASHES:
@@ -106,7 +110,7 @@ def names(path, text, tests):
         if base not in EXAMPLES and not any(('/' + p.as_posix()).endswith('/' + name) for p in tests.files.get(base, ())):
             yield f'{path}: there is no {name}'
     for file, rows in ROWS.findall(text):
-        for row in re.findall(r'`([^`]+)`', rows):
+        for row in (' '.join(words.split()) for words in re.findall(r'`([^`]+)`', rows)):
             if re.match(r'[A-Z]\w*\.', row) or '/' in row or row.startswith(('fuzz', 'make ', '--')):
                 continue
             if not any(re.sub(r'\s*\.\.$', '', row) in t for t in tests.rows.get(file, ())):
@@ -122,22 +126,6 @@ def names(path, text, tests):
             yield f'{path}: {count} libFuzzer targets are said, and there are {len(tests.targets)}'
     if path.as_posix() == 'fuzz/README.md':
         yield from (f'{path}: it lists no target {t}' for t in sorted(tests.targets) if not re.search(rf'^\|[^|]*\b{t}\b', text, re.M))
-
-
-def heads(path, text):
-    """Comments of a header that begin with a name of something else than what follows."""
-    lines = text.splitlines()
-    for i, line in enumerate(lines):
-        above = lines[i - 1].strip() if i else ''
-        m = HEAD.match(line.strip())
-        if not m or (above.startswith('//') and not above.endswith('.')) or all(x.startswith('//') for x in lines[:i]):
-            continue
-        end = next(j for j in range(i, len(lines) + 1) if j == len(lines) or not lines[j].lstrip().startswith('//'))
-        stop = next(j for j in range(end, len(lines) + 1) if j == len(lines) or not lines[j].strip() or lines[j].lstrip().startswith('//'))
-        code = '\n'.join(lines[end:stop])
-        if code:  # else the comment belongs to several declarations below
-            yield from (f'{path}:{i + 1}: the comment of {name} is above {lines[end].strip()[:60]}'
-                        for name in m[1].split(', ') if not re.search(rf'\b{name}\b', code))
 
 
 def code_of(path, text):
@@ -156,12 +144,74 @@ def refusals(texts):
             yield f'suf/net/refusal.cpp: no test of a session reads what {code} says'
 
 
+def sections(text):
+    """Of a page in docs/design: (anchor or None, title, body) of each section."""
+    parts = re.split(r'^(?:<a id="([a-z0-9-]+)"></a>\n)?## (.+)\n', text, flags=re.M)
+    return list(zip(parts[1::3], parts[2::3], parts[3::3]))
+
+
+def design(texts):
+    """Faults in the form of the pages in docs/design, and in their index."""
+    index = pathlib.Path('docs/design/README.md')
+    status = {}  # of each section, by page and anchor
+    for path, text in texts.items():
+        if path == index:
+            continue
+        if not re.match(r'# .+\n\n[\w`]', text):
+            yield f'{path}: no paragraph follows the title'
+        for anchor, title, body in sections(text):
+            if not anchor:
+                yield f'{path}: the section {title} has no anchor'
+            parts = re.split(r'^\*\*(\w+)\.\*\* ', body, flags=re.M)[1:]
+            if parts[::2] != PARTS:
+                yield f'{path}: the section {title} has the parts {", ".join(parts[::2])}, not {", ".join(PARTS)}'
+                continue
+            test, last = parts[7], parts[9]
+            if not any(pattern.search(test) for pattern in (GTEST, FILE, CTEST, TARGETS)):
+                yield f'{path}: the section {title} names no test'
+            if not re.search(r'\b\d{4}-\d\d-\d\d\b', last):
+                yield f'{path}: the Status of {title} has no date'
+            status[path.name, anchor] = last
+    rows = re.findall(r'^\| *(?:\d.*)?\|.*$', texts.get(index, ''), re.M)
+    read = [ROW.fullmatch(row) for row in rows]
+    yield from (f'{index}: this is no row with number, link and status: {row}' for row, m in zip(rows, read) if not m)
+    led, numbers = set(), []
+    for m in filter(None, read):
+        led.add((m[2], m[3]))
+        numbers += [int(m[1])] if m[1] else []
+        if m[1] and m[1] not in status.get((m[2], m[3]), ''):
+            yield f'{index}: {m[1]} leads to {m[2]}#{m[3]}, whose Status does not name it'
+    yield from (f'{index}: no row leads to {page}#{anchor}' for page, anchor in status if anchor and (page, anchor) not in led)
+    old = [int(n) for last in status.values() for n in re.findall(r'\b0\d{3}\b', last)]
+    yield from (f'{index}: there are {numbers.count(n)} rows {n:04}' for n in range(1, max(numbers + old, default=0) + 1) if numbers.count(n) != 1)
+
+
+def blocks(root, path, text):
+    """Blocks of C++ in a page that are no piece of a file."""
+    for m in re.finditer(r'^```cpp\n(.*?)^```$', text, re.M | re.S):
+        begin = m[1].split('\n')[0].strip()
+        links = re.findall(r'\]\(([^)#\s]+\.(?:cpp|hpp))\)', text[:m.start()])
+        source = root / path.parent / links[-1] if links else None
+        if not source:
+            yield f'{path}: no link above the block of {begin} names its file'
+        elif source.exists() and f'\n{m[1]}' not in f'\n{source.read_text()}':
+            yield f'{path}: {links[-1]} does not contain the block of {begin}'
+
+
+def citation(root):
+    """Faults of the version in CITATION.cff."""
+    version = re.search(r'project\(\w+ VERSION (\S+)', (root / 'CMakeLists.txt').read_text())[1]
+    if f'\nversion: {version}\n' not in (root / 'CITATION.cff').read_text():
+        yield f'CITATION.cff: its version is not {version}'
+
+
 def faults(root, files):
     found, tests = [], Tests(root, files)
     known = {'std'} | {word for p in files for word in re.findall(r'\w+', code_of(p, (root / p).read_text()))}
     for path in files:
         text = (root / path).read_text()
         if path.suffix == '.md':
+            found += blocks(root, path, text)
             for target, name in LINK.findall(text):
                 page = root / path.parent / target if target else root / path
                 if target.startswith(('http:', 'https:')):
@@ -177,21 +227,26 @@ def faults(root, files):
                         found.append(f'{path}: {page} has no #{name}')
         told = said(path, text)
         found += names(path, told, tests)
-        if path.name != 'CHANGELOG.md':  # which tells of what was
+        if path.name != 'CHANGELOG.md':  # whose old entries name removed tests
             found += [f'{path}: no code has {a}::{b}' for a, b in re.findall(r'\b(\w+)::(\w+)', told) if not {a, b} <= known and a != 'std']
-        if path.suffix in ('.hpp', '.cuh'):
-            found += heads(path, text)
     found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
-    records = sorted(int(p.name[:4]) for p in files if re.match(r'docs/adr/\d{4}-', p.as_posix()))
-    found += [f'docs/adr has no record {n}' for n in range(1, max(records, default=0)) if n not in records]
-    found += [f'docs/adr has two records {n}' for n in set(records) if records.count(n) > 1]
+    found += design({p: (root / p).read_text() for p in files if p.match('docs/design/*.md')})
+    found += citation(root)
     return found
 
 
+FORM = '**Decision.** x\n\n**Why.** y\n\n**Alternatives.** z\n\n**Test.** `Good.Works`.\n\n**Status.** In force since 2026-11-21 (0001).\n'
 PLANTED = {  # file: (text, how many faults)
     'docs/a.md': ('# A b\n<a id="here"></a>\n[x](a.md#here) [y](a.md#a-b) [z](none.md) [w](#gone)\n', 2),
-    'docs/adr/0002-second.md': ('# 2\n', 1),
-    'x.hpp': ('// docs/a.md' + '#here, #nowhere\n', 1),
+    'docs/design/README.md': ('# Index\n| record | decision | status |\n|---|---|---|\n| 0001 | [good](p.md#good) | in force |\n'
+                              '| 0001 | [once more](p.md#good) | in force |\n'
+                              '| | [without a number](p.md#new) | in force |\n| 0003 | [another number](p.md#new) | in force |\n'
+                              '| 0004 | [no such section](p.md#gone) | in force |\n| 0005 | no link | in force |\n', 8),
+    'docs/design/p.md': ('# P\n\nA paragraph.\n\n<a id="good"></a>\n## Good\n\n' + FORM + '\n## Without an anchor\n\n' + FORM +
+                         '\n<a id="new"></a>\n## New\n\n' + FORM.replace(' (0001)', '') + '\n<a id="lost"></a>\n## In no row\n\n' + FORM +
+                         '\n<a id="short"></a>\n## Short\n\n' + FORM.replace('**Why.** y\n\n', ''), 2),
+    'docs/design/q.md': ('# Q\n\n<a id="idle"></a>\n## No test, no date\n\n' + re.sub('`.*`|2026-11-21', 'none', FORM), 3),
+    'x.hpp': ('// docs/a.md' + '#here, #nowhere\n// docs/design/p.md' + '#good, #nowhere\n', 2),
     'suf/ring/good_test.cpp': ('TEST(Good, Works) {}\n', 0),
     'suf/ring/other_test.cpp': ('TEST(Good, Others) {}  // Bad' + '.Fails has "it"\n', 1),
     'tests/rows_test.py': ("@row('a row of this file')\n", 0),
@@ -202,11 +257,14 @@ PLANTED = {  # file: (text, how many faults)
              'ctest `rows`, `ctest -R ring`, fuzz target `one`, 2 libFuzzer targets\n', 0),
     'z.md': ('`Good.Fails`, `Good.Fa*`, `Gone.*`, `Good.Works` in [x](suf/ring/other_test.cpp), gone_test.py, suf/rows_test.py,\n'
              'rows_test.py `another row`, ctest `gone`, `ctest -R gone`, fuzz target `three`, 3 libFuzzer targets\n', 11),
+    'examples/a.cpp': ('int main() {\n  A();\n  B();\n}\n', 0),
+    'block.md': ('```cpp\nint none;\n```\n[a](examples/a.cpp)\n```cpp\n  A();\n  B();\n```\n```cpp\n  A();\n  C();\n```\n', 2),
+    'CMakeLists.txt': ('project(x VERSION 1.2.3 LANGUAGES CXX)\n', 0),
+    'CITATION.cff': ('title: x\nversion: 1.2.0\n', 1),
     'suf/net/refusal.cpp': ('{Refusal::kA, Cause::kPeer, "is read by a test"}, {Refusal::kB, Cause::kPeer, "goes to " "nobody at all"},\n', 1),
     'suf/net/sent.cpp': ('Refuse(Refusal::kA), Refuse(Refusal::kB);\n', 0),
     'suf/net/sent_test.cpp': ('Fails("is read by a test");\n', 0),
-    'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Good: is below, as Good' + '::names.\nstruct Good {};\n'
-                          '// Gone: is not.\nstruct Bad {};\n', 2),
+    'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Is below, as Good' + '::names.\nstruct Good {};\n', 1),
 }
 
 
@@ -219,7 +277,7 @@ def planted():
             (root / name).write_text(text)
         found = faults(root, list(pages(root)))
         for name, (_, count) in PLANTED.items():
-            here = [f for f in found if re.match(rf'{re.escape(name)}[:]', f) or ('adr' in name and f.startswith('docs/adr has'))]
+            here = [f for f in found if re.match(rf'{re.escape(name)}[:]', f)]
             assert len(here) == count, f'{count} faults are planted in {name}, and these were found: {here}'
         assert len(found) == sum(count for _, count in PLANTED.values()), found
 

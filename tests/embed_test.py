@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What three processes on loopback must show when nothing is broken, with a tiny random model.
+"""Runs three processes on loopback with a tiny random model, without faults, and checks what they show.
 
   embed_test.py SUF     from anywhere; about half a minute
 """
@@ -16,7 +16,7 @@ import time
 from roles import AMPLE, LIMIT, World, read_record, read_safetensors
 from rows import each
 
-FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
+FIRST_RUN = 0x100  # kinds of frames from here on belong to an inference
 
 
 def windows(data, size, step=1):
@@ -34,7 +34,7 @@ def embed_rows(w, text, **flags):
 
 
 def every_length(base):
-    """Each length from 3 on: equal to the simulator, and rows as documented, with the numbers that the estimate foretold."""
+    """Each length from 3 on gives the simulator's result. Rows are as documented, with the numbers of the estimate."""
     with World(base, 'every-length') as w:
         w.both()
         texts = {n: base.text(n, n) for n in range(3, LIMIT + 1)}
@@ -71,7 +71,7 @@ def check_row(row, i, n, estimate):
 
 
 def recorded_frames(base):
-    """One text twice, and another of the same length: frames of equal shape, and no word of one in the other."""
+    """One text twice, and another of the same length, give frames of equal shape. No word of one is in another."""
     with World(base, 'recorded') as w:
         w.deal().port()
         texts = [base.text(9, 1), base.text(9, 1), base.text(9, 2)]
@@ -94,7 +94,7 @@ def recorded_frames(base):
 
 
 def made_ahead(base):
-    """--tokens N --count M and --ahead M fill both stores with what estimate says; the inferences after the first wait for no keys."""
+    """--tokens N --count M and --ahead M fill both stores as estimated. Only the first inference waits for keys."""
     with World(base, 'ahead') as w:
         w.both(tokens=5, count=4)
         rows = []
@@ -115,7 +115,8 @@ def made_ahead(base):
 
 
 def private_files(base):
-    """Results, times and records are their owner's alone, whatever the umask; files that others could read before are, too."""
+    """Only their owner can read results, times and records, whatever the umask, even in files that others could read
+    before."""
     open_to_all = {'preexec_fn': lambda: os.umask(0)}
     for before in ('new', 'old'):
         with World(base, f'private-{before}') as w:
@@ -141,7 +142,7 @@ TAG = 16  # bytes of a chunk's tag
 
 
 def keys_of(path):
-    """A bundle file's key bytes: without preamble, lengths and tags."""
+    """The key bytes of a bundle file, without preamble, lengths and tags."""
     raw = path.read_bytes()
     at, body = 4 + struct.unpack_from('<I', raw)[0] + 32, b''
     while at < len(raw):
@@ -152,7 +153,7 @@ def keys_of(path):
 
 
 def dealt_again(base):
-    """A dealer that lost its state deals the same serials again: other keys altogether."""
+    """A dealer that lost its state deals the same serials again, with entirely different keys."""
     keys = []
     with World(base, 'dealt-again') as w:
         for k in range(2):
@@ -172,9 +173,10 @@ def dealt_again(base):
 
 
 def vocabulary(base):
-    """embed says first whose vocabulary it is: the plan's digest, and a warning that it is not a known one; plan show says the same (a known one: real_test.py)."""
+    """At first embed prints the vocabulary's digest from the plan, and a warning if it is unknown.
+    The command plan show prints the same. real_test.py has a known one."""
     line = f'vocabulary SHA-256 {hashlib.sha256((base.model / "vocab.txt").read_bytes()).hexdigest()}: '
-    unknown = line + 'not a known one; ask the model owner where it comes from, and compare (docs/operations.md)'
+    unknown = line + 'not a known one; ask the model owner for its origin, and compare (docs/operations.md)'
     assert unknown in base.suf('plan', 'show', base.plan).splitlines()
     with World(base, 'vocabulary') as w:
         e = w.embed(dealer=1, connect=1)
@@ -185,7 +187,8 @@ VARIANTS = {'portable': (), 'avx2': ('avx2', 'bmi2', 'aes'), 'avx512': ('avx512f
 
 
 def in_turn(base, option, values, text, says=lambda name, value: ''):
-    """Each role with each value of an option, in turn: every word, byte and count is the same, and each says in its log what the pattern says(role, value) has."""
+    """Runs each role with each value of an option, in turn: all words, bytes and counts are equal.
+    Each role's log has the pattern says(role, value)."""
     y, = base.simulate([text])
     seen = []
     for k in range(len(values)):
@@ -204,7 +207,7 @@ def in_turn(base, option, values, text, says=lambda name, value: ''):
 
 
 def variants(base):
-    """Each role with each variant of the kernels, no two with the same where there are three: every word and every count of bytes is the same."""
+    """Each role runs each variant of the kernels, in different combinations: all words and byte counts are equal."""
     flags = set(re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(), re.M)[1].split())
     names = [v for v, needs in VARIANTS.items() if flags.issuperset(needs)]
     in_turn(base, 'kernels', names, base.text(9), lambda name, variant: rf' info {name}: the kernels are {variant}$')
@@ -217,7 +220,8 @@ BACKENDS = ('packed', 'clear', 'rows')
 
 
 def backends(base):
-    """Each role on each backend, no two on the same: every word, byte and count is the same, and each says in its log what it runs on (all combinations: Protocol.AnyRoleOnAnyBackend)."""
+    """Each role runs each backend, all different: words, bytes and counts are equal, and each log names the backend.
+    Protocol.AnyRoleOnAnyBackend has all combinations."""
     listed = {b['name']: b for b in json.loads(base.suf('backends', '--json'))['backends']}
     assert all(listed[name]['models'] and listed[name]['runs'] for name in BACKENDS) and not listed['myl7']['models'], listed
     names = BACKENDS + (('cuda',) if listed['cuda']['runs'] else ())
@@ -229,7 +233,7 @@ def backends(base):
 
 
 def streams(base):
-    """Roles that allow different numbers of streams take the lower one: every word, byte and count is the same."""
+    """Roles that allow different numbers of streams take the lowest one; all words, bytes and counts are equal."""
     in_turn(base, 'streams', (1, 2, 5), base.text(9))
 
 
@@ -237,7 +241,7 @@ LOADING = ('reading the model in ', 'quantising the weights', 'checking the cert
 
 
 def says_what_it_loads(base):
-    """serve says what it does before it listens: a line of the log for each thing, and on a terminal a bar in its place."""
+    """serve reports each step before it listens: by a log line, or on a terminal by a progress bar."""
     with World(base, 'loads') as w:
         w.serve(dealer=1).port()
         said = [next((i for i, line in enumerate(w.server.err) if f' info serve: {what}' in line), None) for what in (*LOADING, 'listening on port')]
@@ -251,21 +255,22 @@ def says_what_it_loads(base):
             if select.select([ours], [], [], 1)[0]:
                 shown += os.read(ours, 4096)
         assert b'listening on port' in shown, shown
-        for what in (LOADING[0], LOADING[3]):  # the others may be over before the bar is drawn again
+        for what in (LOADING[0], LOADING[3]):  # the others may end before the bar is drawn again
             assert re.search(rb'serve \[[= ]{30}\] \d+ %  ' + re.escape(what[:30]).encode(), shown), (what, shown)  # 80 columns clip the rest
         assert not any(f'info serve: {what}'.encode() in shown for what in LOADING), shown
         os.close(ours)
 
 
-UNREAD = 141  # as a shell says of a program that SIGPIPE ended
+UNREAD = 141  # as a shell reports a program that SIGPIPE ended
 
 
 def nobody_reads(base):
-    """The reader of stdout goes after a row: at most the bundle that is being claimed is used, nobody is alarmed, and all goes on afterwards."""
+    """If the reader of stdout goes away after a row, at most the bundle being claimed is used. No error is printed.
+    Afterwards everything works."""
     with World(base, 'nobody-reads') as w:
         reading, writing = os.pipe()
         os.close(reading)
-        e = w.embed(dealer=1, connect=1, process={'stdout': writing})  # where nobody listens
+        e = w.embed(dealer=1, connect=1, process={'stdout': writing})  # at an address without a listener
         os.close(writing)
         assert e.finish() == UNREAD and not any(line.startswith('suf:') for line in e.err), e.err
         w.both()
@@ -300,7 +305,7 @@ def ipv6(base):
 
 
 def alone(base):
-    """Commands of one party: JSON lines on stdout and nothing else."""
+    """Commands of one party print only JSON lines on stdout."""
     with World(base, 'alone') as w:
         text = w.dir / 'texts.txt'
         text.write_text('the dog\nThe River!\n')

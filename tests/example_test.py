@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""examples/06_embed against the program's own dealer and model owner: its lines are the simulator's numbers, and its errors sentences.
-Also: the course is complete in its README, and no example has more than 120 lines.
+"""Runs examples/06_embed with the program's own dealer and model owner. Its lines have the simulator's numbers, and its
+errors are sentences. Also, the course is complete in its README, and no example has more than 120 lines.
 
   example_test.py SUF EXAMPLE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPT-2 and Llama: the simulator's integers are those of tools/integers.py, written by hand from the papers, and follow the float model;
-three processes give the simulator's words.
+"""Checks GPT-2 and Llama. The simulator's integers are those of tools/integers.py, written by hand from the papers, and
+follow the float model. Three processes give the simulator's words.
 
   families_test.py SUF      SUF: build/suf; needs numpy, no network
 """
@@ -19,7 +19,7 @@ import reference
 import timeline
 
 MOST, TIMES = 12, 3  # tokens of the longest text; texts of each length
-COSINE = 0.99        # of tiny random models, whose logits are small beside a step of the result
+COSINE = 0.99        # of tiny random models, whose logits are small compared with a step of the result
 
 
 def suf(*args):
@@ -43,7 +43,7 @@ def refused(work):
 
 
 def altered_plans(model, plan, ids):
-    """what must not pass unseen: a node that the family does not have, a value over its certificate"""
+    """Checks what must be refused: a node that the family does not have, and a value over its certificate."""
     more = copy.deepcopy(plan)
     for nodes in (more['nodes'], *(c['nodes'] for c in more['classes'])):
         nodes.append(dict(nodes[-1], label='again'))
@@ -56,7 +56,7 @@ def altered_plans(model, plan, ids):
 
 
 def three_processes(path, folder, rows):
-    """dealer, model owner and data owner over TLS: every word of every length is the simulator's"""
+    """Runs dealer, model owner and data owner over TLS: every word of every length is the simulator's."""
     plan = folder / (path.name + '.json')
     done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows), '--json').splitlines()]
     assert [r['n'] for r in done] == [len(r) for r in rows] and all(r['sim_equal'] for r in done), done

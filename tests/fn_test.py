@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""suf fn and suf backends: what they compute and print; what bad input gets: one sentence, an exit code, nothing written.
+"""Checks suf fn and suf backends: results, output, and for bad input one sentence, an exit code and nothing written.
 
   fn_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
@@ -58,14 +58,14 @@ def run(*words):
 
 
 def rows(*words):
-    """What a command that holds prints as JSON."""
+    """Returns the JSON output of a command that succeeds."""
     done = run(*words, '--json')
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def other():
-    """The backend of another library, where this build has it and the processor runs it."""
+    """Returns the backend of another library, if this build has it and the processor runs it."""
     return [b['name'] for b in rows('backends')['backends'] if b['name'] == 'myl7' and b['runs']]
 
 
@@ -78,12 +78,12 @@ def mixed(x):
     return [int(3 <= x < 90), signed(y % 2**20, 20), z % 2**12, int(x < 17)]
 
 
-# ---- bad input: what, exit code, sentence, command
+# ---- bad input: (case, exit code, sentence, command)
 
 FIT = ['--in', '8:4', '--result', '16:8']
 BAD = [
     ('a tail without a place', 2, '--above takes C:V, C:x or C:V,S', 'fit x --in 8:4 --result 16:8 --error 1 --above 4'),
-    ('a tail of three numbers', 2, '--below has 1 and 3 numbers', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
+    ('a tail of three numbers', 2, '--below has 1 number before the colon and 3 after it', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
     ('a knot that is no number', 2, "--knots has 'b' where a number belongs", 'fit x --in 8:4 --result 16:8 --error 1 --knots 1,b'),
     ('a knot outside', 2, 'cut 1 of the fit of f is 8; use increasing numbers between -8 and 8', 'fit x --in 8:4 --result 16:8 --error 1 --knots 8'),
     ('a scale that is no whole number', 2, '--scales has 1.5', 'fit x --in 8:4 --result 16:8 --error 1 --degree 1 --scales 0,1.5'),
@@ -96,12 +96,12 @@ BAD = [
     ('x over the domain', 2, r'--x is 4294967296; the function takes words of 32 bits', 'run relu --x 4294967296'),
     ('x under the domain', 2, r'--x is -129; the function takes words of 8 bits', 'run {w}/mixed.suf --x=-129'),
     ('x is no number', 2, "--x is no whole number: 'a'", 'run relu --x 1,a'),
-    ('--all of a large domain', 2, r'at most 2\^20 values, the domain of relu has 2\^32; use --random', 'run relu --all'),
+    ('--all of a large domain', 2, r'at most 2\^20 values, and the domain of relu has 2\^32; use --random', 'run relu --all'),
     ('a value is no number', 2, "four.txt, line 3, is no whole number: 'four'", 'run relu --values {w}/four.txt'),
     ('a value is too large', 2, 'large.txt, line 2, is 4294967296', 'run relu --values {w}/large.txt'),
     ('no value in the file', 2, 'none.txt holds no number; give one a line', 'run relu --values {w}/none.txt'),
     ('no file of values', 2, 'cannot read the values .*/nothing', 'run relu --values {w}/nothing'),
-    ('shares of another ring', 2, r'holds numbers mod 2\^16, the function takes them mod 2\^32', 'run relu --values {w}/ring.txt'),
+    ('shares of another ring', 2, r'holds numbers mod 2\^16, and the function takes them mod 2\^32', 'run relu --values {w}/ring.txt'),
     ('shares of other lengths', 2, 'one.txt holds 1 shares and .*two.txt 2', 'run relu --from shared --values {w}/one.txt,{w}/two.txt'),
     ('two files, not shared', 2, 'with --from shared two', 'run relu --values {w}/one.txt,{w}/two.txt'),
     ('more values than memory', 5, 'values need about .* of memory and .* are free; run at most [1-9][0-9]* at a time',
@@ -169,24 +169,24 @@ def bad_input(what, code, sentence, command):
     assert not done.stdout and not list(WORK.glob('out*')), 'something was written'
 
 
-# ---- what is computed
+# ---- results
 
 def test_ends():
-    """who brings x and who learns F(x), on both backends, by several lowerings; the row's fields"""
+    """All choices of who brings x and who learns F(x), on both backends, by several lowerings. Also a row's fields."""
     for number, (start, to) in enumerate((a, b) for a in ('p0', 'p1', 'shared') for b in ('p0', 'p1', 'both', 'shared')):
         lowering = ('auto', 'Index/digits, Digits', 'StepDcf', 'Blocks')[number % 4]
         r = rows('fn', 'run', '{w}/mixed.suf', '--all', '--from', start, '--to', to, '--backend', ('clear', 'packed')[number % 2],
                  '--lowering', lowering)
         assert r['x'] == list(range(256)) and r['y'] == [mixed(x) for x in r['x']] and r['equal'] is True
-        assert [r[k] for k in ('schema', 'name', 'n', 'ring', 'from', 'to')] == ['suf.fn/1', 'mixed', 8, 20, start, to]
+        assert [r[k] for k in ('schema', 'name', 'n', 'ring', 'from', 'to')] == ['suf.fn/2', 'mixed', 8, 20, start, to]
         assert r['channels'] == [{'name': n, 'kind': k, 'bits': b} for n, k, b in
                                  (('inside', 'bit', 1), ('y', 'signed', 20), ('z', 'unsigned', 12), ('small', 'bit', 1))]
         assert lowering == 'auto' or lowering in r['lowering']
-        assert r['rounds'] >= 1 and len(r['sent_bytes']) == len(r['key_bytes']) == 2 and len(r['aes_blocks']) == 3 and len(r['trace']) == 64
+        assert r['flights'] >= 1 and len(r['sent_bytes']) == len(r['key_bytes']) == 2 and len(r['aes_blocks']) == 3 and len(r['trace']) == 64
 
 
 def test_chain():
-    """two functions on shares: nobody learns what is between them"""
+    """Two functions on shares; the value between them is never revealed."""
     first = rows('fn', 'run', 'relu', '--random', '300', '--to', 'shared', '--out', '{w}/between')
     assert all((WORK / f'between.p{p}').stat().st_mode & 0o777 == 0o600 for p in (0, 1))
     second = rows('fn', 'run', 'clamp(-1,1000)', '--from', 'shared', '--values', '{w}/between.p0,{w}/between.p1')
@@ -195,12 +195,12 @@ def test_chain():
     assert first['y'] == [[max(0, signed(x, 32))] for x in first['x']]
     assert [(a + b) % 2**32 for a, b in zip(*shares)] == [y for y, in first['y']] == second['x']
     assert second['y'] == [[min(y, 1000 << 12)] for y, in first['y']] and second['equal']
-    # a share alone does not show where the function is 0
+    # One share does not show where the function is 0.
     assert all(len({s for s, (y,) in zip(half, first['y']) if y == 0}) > 50 for half in shares)
 
 
 def test_several_channels():
-    """a file of shares a channel and party"""
+    """One file of shares for each channel and party."""
     r = rows('fn', 'run', '{w}/mixed.suf', '--x', '0,3,100,255', '--to', 'shared', '--out', '{w}/many')
     for channel, (name, bits) in enumerate((('inside', 1), ('y', 20), ('z', 12), ('small', 1))):
         halves = [(WORK / f'many.p{p}.{name}').read_text().split() for p in (0, 1)]
@@ -209,7 +209,7 @@ def test_several_channels():
 
 
 def test_compare_two_parties():
-    """each party has a number: the sign of their difference, and nothing else"""
+    """Each party has a number; both learn the sign of the difference and nothing else."""
     pairs = [(5, 7), (7, 5), (9, 9), (0, 2**30)]
     (WORK / 'mine').write_text(''.join(f'{a}\n' for a, b in pairs))
     (WORK / 'theirs').write_text(''.join(f'-{b}\n' for a, b in pairs))
@@ -218,7 +218,7 @@ def test_compare_two_parties():
 
 
 def test_exact_to_64_bits():
-    """numbers are exact to 2^64, in and out"""
+    """Numbers are exact up to 2^64, in and out."""
     x = [0, 1, 2**53 + 1, 2**63, 2**64 - 1]
     r = rows('fn', 'run', '{w}/wide.suf', '--x', ','.join(map(str, x)))
     assert r['x'] == x and r['y'] == [[v] for v in x]
@@ -226,7 +226,7 @@ def test_exact_to_64_bits():
 
 
 def test_split():
-    """the library's exponential is a product of two tables"""
+    """The library's exponential is a product of two tables."""
     r = rows('fn', 'run', 'exp', '--n', '24', '--scale', '8', '--all', '--lowering', 'Product/2')
     assert r['lowering'] == 'Product/2' and r['n'] == 12 and len(r['y']) == 4096
     scale = round(math.log2(r['y'][0][0]))
@@ -234,9 +234,9 @@ def test_split():
 
 
 def test_cost():
-    """every lowering has a row or a reason, and a run sends and deals what its row says"""
+    """Every lowering has a row or a reason. A run sends and deals as much as its row says."""
     c = rows('fn', 'cost', 'relu', '--count', '100', '--from', 'shared', '--to', 'both')
-    assert [c[k] for k in ('schema', 'n', 'count', 'keys')] == ['suf.fn.cost/1', 32, 100, 'ahead']
+    assert [c[k] for k in ('schema', 'n', 'count', 'keys')] == ['suf.fn.cost/2', 32, 100, 'ahead']
     assert set(c['choice']) == {'cpu', 'gpu', 'lan', 'balanced', 'wan'} and all(r['why'] for r in c['refused'])
     by_name = {r['lowering']: r for r in c['lowerings']}
     assert len(by_name) + len(c['refused']) == 33 and len(by_name) >= 12
@@ -245,18 +245,18 @@ def test_cost():
     for name, cost in by_name.items():
         r = rows('fn', 'run', 'relu', '--random', '100', '--from', 'shared', '--to', 'both', '--lowering', name)
         assert r['lowering'] == name
-        assert all(r[k] == cost[k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
+        assert all(r[k] == cost[k] for k in ('flights', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
     far = rows('fn', 'cost', 'relu', '--profile', 'flight=5,wire=0,key=0,word=0,aes=1e15', '--keys', 'now')
-    least = min(r['rounds'] for r in far['lowerings'])
+    least = min(r['flights'] for r in far['lowerings'])
     (profile, name), = far['choice'].items()
-    assert next(r for r in far['lowerings'] if r['lowering'] == name)['rounds'] == least
+    assert next(r for r in far['lowerings'] if r['lowering'] == name)['flights'] == least
     near = rows('fn', 'cost', 'relu', '--profile', 'flight=0,wire=0,key=1e-3,word=0,aes=1e15')
     (profile, other), = near['choice'].items()
     assert other != name and max(by_name[other]['key_bytes']) == min(max(r['key_bytes']) for r in by_name.values())
 
 
 def test_check():
-    """the matrix holds, with a reason for each hole"""
+    """The matrix holds, with a reason for each hole."""
     r = rows('fn', 'check', '{w}/mixed.suf')
     assert r['wrong'] == 0 and r['covered'] + r['holes'] == len(r['cells']) and r['covered'] >= 20
     assert all(c.get('values') == 256 or c['why'] for c in r['cells'])
@@ -265,21 +265,21 @@ def test_check():
 
 
 def test_bench():
-    """what is measured is verified and stands beside what the model says; its shape, not its times"""
+    """Measurements are verified and printed beside the model's figures; tests their form, not their times."""
     b = rows('fn', 'bench', '--count', '64', '--functions', '2', '--kernels', 'portable')
-    assert [b[k] for k in ('schema', 'variant', 'count', 'verified')] == ['suf.fn.bench/1', 'portable', 64, True]
+    assert [b[k] for k in ('schema', 'variant', 'count', 'verified')] == ['suf.fn.bench/2', 'portable', 64, True]
     assert all(b[who][price] > 0 for who in ('profile', 'machine') for price in ('flight_us', 'wire_ns', 'key_ns', 'aes_per_s', 'word_ns'))
     assert [(c['function'], c['n']) for c in b['choices']] == [('relu', 32), ('gelu', 32)]
     cost = rows('fn', 'cost', 'relu', '--count', '64')
     for profile, name in cost['choice'].items():
         chosen, row = b['choices'][0][profile], next(r for r in cost['lowerings'] if r['lowering'] == name)
-        assert (chosen['lowering'], chosen['flights'], chosen['key_bytes'] * 64) == (name, row['rounds'], max(row['key_bytes']))
+        assert (chosen['lowering'], chosen['flights'], chosen['key_bytes'] * 64) == (name, row['flights'], max(row['key_bytes']))
         assert math.isclose(chosen['us'] * 64, row['seconds'][profile] * 1e6)
     relu = {r['lowering']: r for r in b['rows'] if r['function'] == 'relu'}
     assert set(relu) == {r['lowering'] for r in cost['lowerings']} and len(b['rows']) >= 20
     for r in cost['lowerings']:
         row = relu[r['lowering']]
-        assert all(row[k] == r[k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks', 'words'))
+        assert all(row[k] == r[k] for k in ('flights', 'sent_bytes', 'key_bytes', 'aes_blocks', 'words'))
         assert math.isclose(row['predicted']['ahead'], r['seconds']['cpu'])
         assert row['seconds']['now'] > row['seconds']['ahead'] > 0 and row['predicted']['now'] > row['predicted']['ahead']
     for keys in ('ahead', 'now'):
@@ -292,14 +292,14 @@ def test_bench():
 
 
 def test_show():
-    """text, pieces and a curve; passes; a drawing that parses"""
+    """Text, pieces, a curve and passes; a drawing that parses."""
     out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
     assert 'suf relu domain 16 ring 16' in out and 'piece' in out and '┤' in out and '128' in out
     for name in ('text', 'normalised', 'primitives', 'views', 'candidates', 'choice', 'emit', 'trace'):
         assert run('fn', 'show', 'reluars', '--pass', name).stdout, name
     out = run('fn', 'show', 'reluars', '--pass', 'emit').stdout
     assert '/Coeff: ' in out and '/Pred: ' in out and 'result: ' in out, out
-    for name in ('candidates', 'choice', 'emit'):  # of a split too
+    for name in ('candidates', 'choice', 'emit'):  # also of a split
         assert 'Product/1' in run('fn', 'show', 'exp', '--pass', name).stdout, name
     text = run('fn', 'show', 'gelu_spline', '--pass', 'text').stdout
     (WORK / 'again.suf').write_text(text)
@@ -313,7 +313,7 @@ def test_show():
 
 
 def test_fit():
-    """a formula becomes a file whose run is within the bound at every x"""
+    """A formula becomes a file whose run is within the bound at every x."""
     done = run('fn', 'fit', 'x*0.5*(1+erf(x/sqrt(2)))', '--in', '12:8', '--result', '24:12', '--error', '2^-9', '--out', '{w}/gelu.suf')
     assert done.returncode == 0 and 'measured at every x' in done.stderr, done.stderr
     scale = int(re.search(r'channel / 2\^(\d+)', done.stderr)[1])
@@ -325,7 +325,8 @@ def test_fit():
 
 
 def fitted(formula, ins, result, error, *words):
-    """A formula's fit: pieces, scale, and the largest error of a run against `real` at every x, which keeps what is said."""
+    """Fits a formula and runs the file. Returns the number of pieces, the scale, the reported error bound, and the
+    text."""
     done = run('fn', 'fit', formula, '--in', ins, '--result', result, '--error', error, *words, '--out', '{w}/fitted.suf')
     assert done.returncode == 0, (formula, done.stderr)
     text = (WORK / 'fitted.suf').read_text()
@@ -335,7 +336,7 @@ def fitted(formula, ins, result, error, *words):
 
 
 def test_fit_slopes():
-    """rates finer than the result's units take three pieces, not 52,294, and the function runs"""
+    """Rates finer than the result's units take three pieces, not 52,294, and the function runs."""
     tariff = 'x<1000 ? 0 : (x<5000 ? (x-1000)*0.2 : 800+(x-5000)*0.4)'
     pieces, scale, error, _ = fitted(tariff, '20:0:u', '32:2', '1')
     assert pieces == 3 and error <= 1
@@ -345,7 +346,7 @@ def test_fit_slopes():
 
 
 def test_fit_of_strangers():
-    """formulas that people bring: few pieces, the stated error at every x, and a function that runs"""
+    """Formulas of users: few pieces, the stated error at every x, and a function that runs."""
     relu6 = lambda v: min(max(v, 0), 6)
     for formula, real, most in (('min(max(x,0),6)', relu6, 3), ('x*min(max(x+3,0),6)/6', lambda v: v * relu6(v + 3) / 6, 5),
                                 ('clamp(x,-1,1)', lambda v: max(-1, min(1, v)), 4), ('floor(x)', math.floor, 18), ('ceil(x)', math.ceil, 18),
@@ -361,7 +362,7 @@ def test_fit_of_strangers():
 
 
 def test_dashes():
-    """a minus begins a formula and a value, and is no option"""
+    """A minus begins a formula and a value; it is not an option."""
     assert fitted('-x', '8:4', '24:8', '0.01')[0] == 2
     assert run('fn', 'fit', '--in', '8:4', '--result', '24:8', '--error', '0.01', '-abs(x)').stdout.startswith('suf ')
     assert run('fn', 'fit', '--in', '8:4', '--result', '24:8', '--error', '0.01', '--', '-abs(x)').stdout.startswith('suf ')
@@ -371,7 +372,7 @@ def test_dashes():
 
 
 def test_vocabulary():
-    """what a formula may hold: the help and the document list the same words (a unit test compares them with the parser)"""
+    """The help and the document list the same words of formulas. (A unit test compares them with the parser.)"""
     text = run('fn', 'fit', '--help').stdout
     words = text[text.index('A formula may hold'):]
     assert all(len(line) <= 80 for line in words.splitlines()), words
@@ -386,7 +387,8 @@ def test_vocabulary():
 
 
 def test_values_taken():
-    """what lies in a library function's range is taken, its ends too, and a file's function has the same range"""
+    """Values within a library function's range are accepted, including its ends. A file's function has the same
+    range."""
     assert rows('fn', 'run', 'exp', '--x', '0,65535')['equal'] and rows('fn', 'run', 'recip', '--x', '1,4294967295')['equal']
     (WORK / 'mine.suf').write_text(run('fn', 'show', 'recip', '--pass', 'text').stdout)
     done = run('fn', 'run', '{w}/mine.suf', '--x', '0')
@@ -396,7 +398,7 @@ def test_values_taken():
 
 
 def test_fit_options():
-    """tails, given knots, a scale a degree and two tables: each run keeps the error that is reported"""
+    """Tails, given knots, a scale for each degree and two tables: each run keeps the reported error."""
     def worst(real, *words):
         done = run('fn', 'fit', *words, '--out', '{w}/fitted.suf')
         assert done.returncode == 0, done.stderr
@@ -417,7 +419,7 @@ def test_fit_options():
 
 
 def test_backends():
-    """what can run is listed, and each of it runs"""
+    """Every backend that is listed as available runs."""
     names = [b['name'] for b in rows('backends')['backends'] if b['runs']]
     assert {'clear', 'packed', 'packed/portable'} <= set(names) and 'clear' in run('backends').stdout
     traces = {b: rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
@@ -426,7 +428,8 @@ def test_backends():
 
 
 def test_other_backend():
-    """what the other library cannot do is no candidate, and says why; what it can is chosen, costs what cost says and is right"""
+    """A lowering that the other library lacks is no candidate, and the reason is printed. Others are chosen and
+    right, at the listed cost."""
     for b in other():
         c = rows('fn', 'cost', 'relu', '--count', '100', '--backend', b)
         why = {r['lowering']: r['why'] for r in c['refused']}
@@ -435,7 +438,7 @@ def test_other_backend():
         assert {'StepDcf', 'Digits+Open', 'Index/blocks', 'WindowLut/2'} <= set(by_name) and set(c['choice'].values()) <= set(by_name)
         for name in ('StepDcf', 'Digits+Open'):
             r = rows('fn', 'run', 'relu', '--random', '100', '--lowering', name, '--backend', b)
-            assert r['equal'] and all(r[k] == by_name[name][k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
+            assert r['equal'] and all(r[k] == by_name[name][k] for k in ('flights', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
         assert rows('fn', 'run', 'gelu', '--random', '20', '--backend', b)['equal']
         done = run('fn', 'run', 'relu', '--x', '1', '--backend', b, '--lowering', 'Parity+Open')
         assert done.returncode == 4 and not done.stdout
@@ -443,7 +446,7 @@ def test_other_backend():
 
 
 def test_help():
-    """each command teaches with an example"""
+    """Each command's help has an example."""
     for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'bench', 'run', 'plan', 'serve', 'ask'))):
         out = run(*words, '--help').stdout
         assert 'suf fn ' in out and re.search('Example|Start with', out), words

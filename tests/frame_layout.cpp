@@ -1,12 +1,12 @@
-// The layout of an inference's frames, as JSON: what tests need to tell padding bits from elements.
-//   frame_layout PLAN N VARIANT     [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]},
-//   ..]
+// Prints the layout of an inference's frames as JSON, so that tests can separate padding bits from elements.
+//
+//    frame_layout PLAN N VARIANT   [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]}, ..]
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "suf/net/channel.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
 
 int main(int argc, char** argv) {

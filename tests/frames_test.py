@@ -1,28 +1,33 @@
 #!/usr/bin/env python3
-"""What the frames between the parties show: 64 inferences of one text with fresh keys are 64 draws of uniform bits, and a result of zero
-looks to the model owner like any other, in its frames and in the pace at which the next one comes.
+"""Checks the frames between the parties. 64 inferences of one text with fresh keys must be 64 draws of uniform bits. To
+the model owner a result of zero must look like any other, in its frames and in their pace.
 
   frames_test.py SUF FRAME_LAYOUT     from anywhere, needs numpy; about half a minute
 
-The statistics. Null hypothesis: in every inference all bits of all frames of both parties are fair and independent, but for the padding
-bits at the end of a tensor, which are zero. An honest program fails with probability below 1e-9 in all, by bounds that hold for every
-sample size (no limit theorems); each of the four tests has a quarter of that, ALARM, split evenly among its cases. The first three run on two variants of a
-plan, each with half of ALARM.
+Null hypothesis of the statistics: in every inference all bits of all frames are fair and independent. The padding bits
+at the end of a tensor are excepted; they are zero. An honest program fails with probability below 1e-9 in all. The
+bounds hold for every sample size; they use no limit theorems. Each of the four tests has a quarter of that, ALARM,
+split evenly among its cases. The first three run on two variants of a plan, each with half of ALARM.
 
-  bits     each bit position of each frame is set in X of R = 64 runs, X ~ Bin(R, 1/2). Alarm when 2 P(X <= min(X, R - X)) < ALARM / positions.
-  bytes    each frame has one histogram of the N whole bytes of all runs over K = 256 values. The likelihood-ratio chi-square
-           G = 2 sum c ln(c K / N), on K - 1 degrees of freedom, obeys P(G/2 >= t) <= exp(-t) (e t / (K - 1))^(K - 1) for t > K - 1 at every N
-           (Agrawal, Finite-sample concentration of the multinomial in relative entropy, 2020). Alarm beyond the t where this is ALARM / frames.
-  repeats  the S samples of all tensors of at least 8 bytes are all different, and so are all MACs and nonces between the parties; two of them
-           are equal with probability 2^-64 at most, so any pair with S(S - 1)/2 * 2^-64, which the test asserts to be below ALARM.
+    bits     Each bit position of each frame is set in X of R = 64 runs, X ~ Bin(R, 1/2).
+             Alarm if 2 P(X <= min(X, R - X)) < ALARM / positions.
+    bytes    Each frame has one histogram of the N whole bytes of all runs over K = 256 values. The likelihood-ratio
+             chi-square is G = 2 sum c ln(c K / N), on K - 1 degrees of freedom. For t > K - 1 and every N it obeys
+             P(G/2 >= t) <= exp(-t) (e t / (K - 1))^(K - 1)
+             (Agrawal, Finite-sample concentration of the multinomial in relative entropy, 2020).
+             Alarm beyond the t at which this is ALARM / frames.
+    repeats  The S samples of all tensors of at least 8 bytes are all different. So are all MACs and nonces between the
+             parties. Two samples are equal with probability 2^-64 at most, so any pair is with S(S - 1)/2 * 2^-64.
+             The test asserts that this is below ALARM.
+    pace     Each of T = 300 texts has a result of zero or another by a fair coin s = +-1 of this test. w is the rank,
+             among all T, of the time from P1's goodbye to its next frame, minus the mean rank. Null hypothesis: the
+             times do not depend on the coins. Then P(|sum s w| >= t) <= 2 exp(-t^2 / (2 sum w^2)) for any times, even
+             on a loaded machine (Hoeffding). Alarm beyond the t at which this is ALARM. That is the case if a zero's
+             time is the longer one of two with probability under 0.27 or over 0.73.
 
-  pace     each of T = 300 texts has a result of zero or another by a fair coin s = +-1 of this test's own, and w is the rank of the time
-           from P1's goodbye to its next frame among all T such times, less their mean. Null hypothesis: the times do not depend on the
-           coins. Then P(|sum s w| >= t) <= 2 exp(-t^2 / (2 sum w^2)) whatever the times are, on a loaded machine too (Hoeffding). Alarm
-           beyond the t where this is ALARM: when a zero's time is the longer one of two with probability under 0.27 or over 0.73.
-
-Bits finds what is the same in all runs (a value without mask, a mask used in all), bytes what is skewed in no fixed place, repeats a mask
-that two runs share, pace what P1 does with a result before it goes on. Each is shown its kind of leak, planted into the recording.
+The test `bits` finds equal bits in all runs (a value without mask, a mask used in all). `bytes` finds skew without a
+fixed place. `repeats` finds a mask that two runs share. `pace` finds work that P1 does with a result before it goes on.
+Each test must find its kind of leak, planted into the recording.
 """
 import copy
 import fcntl
@@ -44,10 +49,10 @@ from roles import FIXED, Tap, World, read_record, read_safetensors, write_safete
 from rows import each
 
 RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 8, 9, 300
-SLOW = 60  # seconds: no time-out is the subject here
-FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
+SLOW = 60  # seconds, because no time-out is the subject here
+FIRST_RUN = 0x100  # kinds of frames from here on belong to an inference
 BYE = 0x10
-MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE are a nonce and a MAC each; CLAIM and ACK bring the nonce first
+MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE have a nonce and a MAC each; CLAIM and ACK have the nonce first
 
 
 def embed_file(w, texts, **flags):
@@ -57,7 +62,7 @@ def embed_file(w, texts, **flags):
 
 
 class Frame:
-    """A frame of the schedule in all runs: data [RUNS, bytes], and which of its bits are an element's."""
+    """A frame of the schedule in all runs: data [RUNS, bytes], and which of its bits belong to elements."""
 
     def __init__(self, layout, data):
         self.kind, self.data, self.parts = layout['kind'], data, layout['parts']
@@ -70,7 +75,7 @@ class Frame:
         return np.unpackbits(self.data, axis=1, bitorder='little')
 
     def planted(self, change):
-        """A copy with a leak: change(data [RUNS, bytes])."""
+        """Makes a copy with a leak: change(data [RUNS, bytes])."""
         other = copy.copy(self)
         other.data = self.data.copy()
         change(other.data)
@@ -79,7 +84,7 @@ class Frame:
 
 def bits_test(frames):
     positions = sum(int(f.real.sum()) for f in frames)
-    tail, fair = 0, 0  # fair: the least count that is no alarm
+    tail, fair = 0, 0  # fair: the least count without an alarm
     while True:
         tail += math.comb(RUNS, fair) / 2**RUNS
         if 2 * tail >= ALARM / positions:
@@ -137,7 +142,7 @@ TESTS = {'bits': bits_test, 'bytes': bytes_test, 'repeats': repeats_test}
 
 
 def recorded(base, layout_program, variant):
-    """(frames of the schedule, nonces and MACs) of RUNS inferences of one text by one variant."""
+    """-> (frames of the schedule, nonces and MACs) of RUNS inferences of one text by one variant."""
     plan = base.both
     layout = json.loads(subprocess.run([layout_program, plan, str(TOKENS), variant], check=True, capture_output=True).stdout)
     with World(base, f'recorded {variant}') as w:
@@ -154,13 +159,14 @@ def recorded(base, layout_program, variant):
             by_kind.setdefault((sent, kind), []).append(payload)
     assert len(by_kind) == len(layout) and all(len(v) == RUNS for v in by_kind.values())
     macs = [p[32:] for _, _, kind, _, p in record if kind in MACS] + [p[:32] for _, _, kind, _, p in record if kind in NONCES]
-    assert len(macs) == (len(MACS) + 1 + len(NONCES)) * RUNS  # the MAC at the end of the offline phase goes both ways
+    assert len(macs) == (len(MACS) + 1 + len(NONCES)) * RUNS  # the MAC at the end of the offline phase is sent both ways
     frames = [Frame(f, np.array([list(p) for p in by_kind[f['sender'], f['kind']]], np.uint8)) for f in layout]
     return frames, macs
 
 
 def uniform(base, layout_program):
-    """64 inferences of one text by each variant: every frame of both parties is uniform and none returns; planted leaks are reported."""
+    """64 inferences of one text by each variant: every frame of both parties is uniform, and none repeats.
+    Planted leaks are reported."""
     counts = []
     for variant in ('lan', 'wan'):
         frames, macs = recorded(base, layout_program, variant)
@@ -177,7 +183,7 @@ def uniform(base, layout_program):
 def planted_leaks(frames):
     rng = np.random.default_rng(1)
     large = max(range(len(frames)), key=lambda i: len(frames[i].data[0]))
-    last = len(frames) - 1  # the result's
+    last = len(frames) - 1  # the result's frame
 
     def same_mask_always(d):
         d[:] = d[0]
@@ -213,8 +219,8 @@ def planted_leaks(frames):
 
 @functools.cache
 def signs(base, folder):
-    """The tiny model made a counter of signs: each token's vector is a fixed one or its negative, by its id's parity, and attention and FFN add
-    nothing; so a text with as many odd ids as even ones sums to zero."""
+    """Turns the tiny model into a counter of signs. Each token's vector is a fixed one or its negative, by its id's
+    parity. Attention and FFN add nothing. So a text with equally many odd and even ids sums to zero."""
     base = copy.copy(base)
     base.model, base.plan = folder / 'signs', folder / 'signs.json'
     base.model.mkdir()
@@ -239,7 +245,8 @@ def signs(base, folder):
 
 
 def zero_norm(base, _):
-    """The model owner's frames, exit status, log and order of events for a result of zero are those for another one; the data owner's are not."""
+    """A result of zero gives the model owner the same frames, exit status, log and order of events as others.
+    For the data owner they differ."""
     base = signs(base, base.folder)
     zero, other = 'dog cat', 'dog dog'  # [CLS] even, [SEP] odd, dog odd, cat even
     y = base.simulate([zero, other])
@@ -272,7 +279,7 @@ def zero_norm(base, _):
 # ---- the pace after a result
 
 class Clock(Tap):
-    """A Tap that alters nothing and notes what comes from the data owner, over one connection, and when."""
+    """A Tap that alters nothing. It notes the data owner's bytes over one connection, and their times."""
 
     def __init__(self, port):
         super().__init__(port, at=0, way=None)
@@ -287,8 +294,9 @@ class Clock(Tap):
         sink.shutdown(socket.SHUT_WR)
 
     def times(self, sizes):
-        """When the last byte of each frame came, given the sizes of all. A record of TLS is 5 bytes and a body; that of a frame's bytes is 17
-        longer than they are, that of an alert, which ends the connection, 19 bytes. Before the frames come others of the handshake."""
+        """Returns the time of the last byte of each frame, given the sizes of all. A TLS record is 5 bytes and a body.
+        The body of a frame's bytes is 17 bytes longer than they are. An alert, which ends the connection, has 19 bytes.
+        Before the frames there are records of the handshake."""
         raw = b''.join(data for _, data in self.came)
         came = np.repeat([at for at, _ in self.came], [len(data) for _, data in self.came])
         plain, when, at = [], [], 0
@@ -297,13 +305,13 @@ class Clock(Tap):
             at += 5 + size
             if kind == 23 and size != 19:
                 plain.append(size - 17), when.append(came[at - 1])
-        ends = np.cumsum(sizes) + sum(plain) - sum(sizes)  # the handshake's are first
+        ends = np.cumsum(sizes) + sum(plain) - sum(sizes)  # records of the handshake are first
         assert ends[0] > sizes[0] and ends[-1] == sum(plain)
         return np.array(when)[np.searchsorted(np.cumsum(plain), ends)]
 
 
 def slowly(pipe, into):
-    """Lets what comes wait for 5 ms and reads 4096 bytes, which a row is longer than, and the line of an error is not."""
+    """Reads 4096 bytes at a time, each after 5 ms. A row is longer than that, and the line of an error is not."""
     while True:
         select.select([pipe], [], [])
         time.sleep(0.005)
@@ -314,8 +322,8 @@ def slowly(pipe, into):
 
 
 def paced(base, zero, other, coins):
-    """Seconds from each text's goodbye to the next frame of the data owner, whose stdout has a slow reader. Bundles are asked for one by one,
-    so that this frame waits for nobody."""
+    """Returns the seconds from each text's goodbye to the data owner's next frame. Its stdout has a slow reader.
+    Bundles are requested one by one, so this frame waits for no other role."""
     with World(base, 'pace') as w:
         w.deal(timeout=SLOW).port()
         clock = Clock(w.serve(timeout=SLOW).port())
@@ -324,7 +332,7 @@ def paced(base, zero, other, coins):
         said = []
         reader = threading.Thread(target=slowly, args=(reading, said))
         reader.start()
-        long = 'x' * 3000  # makes a row longer than 4096 bytes, and the row of an error not
+        long = 'x' * 3000  # makes a row longer than 4096 bytes, but not the row of an error
         (w.dir / 'texts').write_text(''.join(json.dumps({'id': long, 'text': zero if c else other}) + '\n' for c in coins))
         e = w.embed(None, connect=clock.port, record=w.dir / 'frames', process={'stdout': writing}, timeout=SLOW,
                     **{'one-by-one': True, 'json-file': w.dir / 'texts'})
@@ -343,14 +351,15 @@ def paced(base, zero, other, coins):
 
 
 def pace_test(gaps, coins):
-    """What tells the coins from the times, or nothing."""
+    """Returns how the times reveal the coins, or nothing."""
     w = np.argsort(np.argsort(gaps, kind='stable')) - (len(gaps) - 1) / 2
     seen, limit = abs((w * np.where(coins, 1, -1)).sum()), math.sqrt(2 * math.log(2 / ALARM) * (w * w).sum())
     return f'the sum of ranks is {seen:.0f}, the limit is {limit:.0f}' if seen >= limit else ''
 
 
 def pace(base, _):
-    """The model owner cannot tell from the pace of the next frame that a result is zero, whoever reads stdout; planted delays are reported."""
+    """The pace of the next frame does not show the model owner that a result is zero, whatever reads stdout.
+    Planted delays are reported."""
     base = signs(base, base.folder)
     coin = random.SystemRandom()
     coins = [coin.random() < 0.5 for _ in range(PACED)]
@@ -358,14 +367,14 @@ def pace(base, _):
     median = lambda which: 1e3 * np.median(gaps[np.array(coins) == which])
     print(f'     {PACED} texts: median {median(True):.2f} ms after a result of zero, {median(False):.2f} ms after another')
     assert not (found := pace_test(gaps, coins)), found
-    spread = np.subtract(*np.quantile(gaps, (0.75, 0.25)))  # 5 ms are told from it on a machine that does nothing else
+    spread = np.subtract(*np.quantile(gaps, (0.75, 0.25)))  # on an idle machine 5 ms stands out from it
     for delay in (max(5e-3, 2 * spread), min(-5e-3, -2 * spread)):  # after a zero, after another
         late = gaps + np.where(np.array(coins) == (delay > 0), abs(delay), 0)
         assert pace_test(late, coins), f'{delay} s are not reported'
 
 
 def unread(base, _):
-    """Nobody reads stdout, whose pipe is full: the session goes on to its end; the results are there when somebody does."""
+    """If stdout is not read and its pipe is full, the session goes on to its end. Its results can be read later."""
     texts = [base.text(5, k) for k in range(12)]
     with World(base, 'unread') as w:
         w.deal(timeout=SLOW).port()

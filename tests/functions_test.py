@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A function between three processes: suf deal, suf fn serve and suf fn ask, over TLS; what each learns and keeps, and what each refuses.
+"""Runs a function between three processes, suf deal, suf fn serve and suf fn ask, over TLS. Checks each role's
+knowledge, its files and its refusals.
 
   functions_test.py SUF ALTERING_OWNER [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
@@ -52,14 +53,14 @@ def values(name, numbers):
 
 
 def numbers(name):
-    """The ring's line and the numbers of a file that a party wrote."""
+    """Returns the ring's line and the numbers of a file that a party wrote."""
     first, *rest = (WORK / name).read_text().split('\n')
     assert (WORK / name).stat().st_mode & 0o777 == 0o600
     return first, [int(v) for v in rest if v]
 
 
 class Three:
-    """Dealer and P0, listening; ask calls P0."""
+    """Dealer and P0, listening; `ask` calls P0."""
 
     def __init__(self, where, deal_plan, serve_plan, *serve, **process):
         self.where = WORK / where
@@ -82,7 +83,7 @@ class Three:
             role.end()
 
 
-# ---- bad input: what, exit code, sentence, command
+# ---- bad input: (case, exit code, sentence, command)
 
 BAD = [
     ('a model\'s plan for ask', 4, 'this is the plan of a model, not of a function', 'fn ask --plan {data}/tiny_plan.json {ask}'),
@@ -99,7 +100,7 @@ BAD = [
     ('P0 with values that nobody asks for', 2, 'the plan takes x from P1 alone; leave out --values',
      'fn serve --plan {w}/relu.plan {serve} --values {w}/two.txt'),
     ('P0 with a result that it does not get', 2, 'the plan gives P0 no result; leave out --out', 'fn serve --plan {w}/relu.plan {serve} --out {w}/out'),
-    ('shares without a place', 2, "leaves each party a share of the result; name a file for P1's with --out",
+    ('shares without a place', 2, "leaves each party a share of the result; name a file for that of P1 with --out",
      'fn ask --plan {w}/shared.plan {ask} --values {w}/two.txt'),
     ('a value that is no number', 2, "bad.txt, line 2, is no whole number: 'four'", 'fn ask --plan {w}/relu.plan {ask} --values {w}/bad.txt'),
     ('P1 with a value that the function does not take', 2, 'minus.txt, line 2, is -1; exp takes 0 to 65535, which is x from 0 to 15.9998',
@@ -164,10 +165,10 @@ def bad_input(what, code, sentence, command):
     assert not done.stdout and not list(WORK.glob('out*')) and not (WORK / 'p0').exists() and not (WORK / 'p1').exists(), 'something was written'
 
 
-# ---- what is computed
+# ---- results
 
 def test_every_origin_and_ending():
-    """who brings and who learns, by processes; each run is compared with the function's meaning"""
+    """All origins and endings, by processes; each run is compared with the function's definition."""
     r = random.Random(1)
     for start in ('p0', 'p1', 'shared'):
         for to in ('p0', 'p1', 'both', 'shared'):
@@ -176,11 +177,11 @@ def test_every_origin_and_ending():
             assert done.returncode == 0, done.stderr
             row = json.loads(done.stdout)
             assert row['y'] == [[max(0, 20 * v - 400000 if v < 60000 else 40 * v - 1600000)] for v in x] and row['equal'] is True
-            assert row['ms']['online'] > 0 and row['rounds'] >= 1
+            assert row['ms']['online'] > 0 and row['flights'] >= 1
 
 
 def test_compare():
-    """two parties compare two private numbers: each brings its own, both learn the sign of the difference"""
+    """Two parties compare two private numbers. Each brings its own, and both learn the sign of the difference."""
     sign = plan('sign', 'sign', '--from', 'shared', '--to', 'both')
     mine, theirs = [7, 5, 9, 2**30], [5, 7, 9, 0]
     with Three('compare', sign, sign, '--values', values('theirs', [-v for v in theirs]), '--out', WORK / 'sign.p0') as t:
@@ -195,7 +196,7 @@ def test_compare():
 
 
 def test_shares_go_from_call_to_call():
-    """two servers on secret-shared incomes: tax, and what is left of it in the next function, in shares only"""
+    """Two servers with secret-shared incomes: the tax, and the rest after tax by the next function, only in shares."""
     r = random.Random(2)
     incomes = [12000, 20000, 59999, 60000, 900000]
     shares = [[r.randrange(1 << 20) for _ in incomes]]
@@ -217,7 +218,7 @@ def test_shares_go_from_call_to_call():
 
 
 def test_p0_alone():
-    """P0 brings, P0 learns; P1 helps and learns their number only"""
+    """P0 brings and learns the values. P1 helps and learns only their number."""
     relu = plan('own', 'relu', '--from', 'p0', '--to', 'p0')
     with Three('own', relu, relu, '--values', values('x', [5, -7, 3]), '--out', WORK / 'y', '--once') as t:
         done = t.ask(relu)
@@ -227,7 +228,7 @@ def test_p0_alone():
 
 
 def test_unwritten():
-    """what P0 learns cannot be written: the call ends well, and P0 answers no further one"""
+    """If P0's result cannot be written, the call ends well, and P0 accepts no further call."""
     relu = plan('lost', 'relu', '--from', 'p0', '--to', 'p0')
     with open('/dev/full', 'w') as full, Three('lost', relu, relu, '--values', values('x', [5, -7, 3]), stdout=full) as t:
         done = t.ask(relu)
@@ -237,7 +238,7 @@ def test_unwritten():
 
 
 def test_audit():
-    """P0 opens two bundles of three and finds them as they should be"""
+    """P0 opens two of three bundles and finds them correct."""
     relu = plan('audited', 'relu', '--to', 'both')
     with Three('audited', relu, relu, '--out', WORK / 'learned') as t:
         done = t.ask(relu, '--values', WORK / 'two.txt', '--expect-to', 'both', '--audit', '2', '--json')
@@ -247,16 +248,16 @@ def test_audit():
 
 
 def test_counts_differ():
-    """both bring, of another number: both say so, and nothing is spent"""
+    """Both parties bring values, but different numbers of them. Both report it, and nothing is spent."""
     sign = plan('sign2', 'sign', '--from', 'shared', '--to', 'p1')
     with Three('counts', sign, sign, '--values', values('three', [1, 2, 3])) as t:
         done = t.ask(sign, '--values', values('two', [1, 2]))
-        assert done.returncode == 2 and 'we bring 2 values, P0 brings 3; give both parties as many' in done.stderr, done.stderr
+        assert done.returncode == 2 and 'we bring 2 values, and P0 brings 3; give both the same number' in done.stderr, done.stderr
         assert t.ask(sign, '--values', WORK / 'three').returncode == 0
 
 
 def test_other_plans():
-    """roles with other plans part before anything is spent: another function, choice or ending"""
+    """Roles with different plans end the session before anything is spent: another function, choice or ending."""
     one = plan('a', 'relu', '--lowering', 'StepDcf')
     for name, words in (('b', ['relu', '--lowering', 'Index/digits']), ('c', ['abs']), ('d', ['relu', '--to', 'both', '--lowering', 'StepDcf']),
                         ('e', ['relu', '--lowering', 'StepDcf', '--max-values', '7'])):
@@ -270,7 +271,8 @@ def test_other_plans():
 
 
 def said_of_plan(command, text, function, lowering, origin, ending, hash):
-    """The lines by which a role says what its plan is, in order, before it dials or listens."""
+    """Asserts that a role reports its plan in these lines, in order, before it dials or listens. Returns the last
+    position."""
     lines = [f'{command}: the function is {function}, by {lowering}', f'{command}: x comes from {origin}; the result goes to {ending}',
              f'{command}: the plan is {hash}']
     found = [text.find(line) for line in lines]
@@ -279,7 +281,7 @@ def said_of_plan(command, text, function, lowering, origin, ending, hash):
 
 
 def test_expected_plans():
-    """both parties say what the plan is before anything goes out, and run it where it is the one that was agreed"""
+    """Both parties report the plan before they send anything, and run it if it is the agreed one."""
     both = WORK / 'both.plan'
     hash = json.loads(both.read_text())['hash']
     facts = ('relu', 'StepDcf', 'P1, in private', 'both parties', hash)
@@ -298,7 +300,8 @@ def test_expected_plans():
 
 
 def test_steering():
-    """plans by which P0 learns a result take lowerings that show a P0 that alters its messages no more; others need --semi-honest"""
+    """A plan by which P0 learns a result takes lowerings safe against a P0 that alters messages. Others need
+    --semi-honest."""
     for function, start, to, profile in (('relu', 'p1', 'p0', 'cpu'), ('relu', 'shared', 'both', 'lan'), ('gelu', 'p1', 'both', 'wan'),
                                          (WORK / 'tariff.suf', 'shared', 'p0', 'balanced'), (WORK / 'less.suf', 'shared', 'both', 'cpu')):
         ends = ['--from', start, '--to', to, '--profile', profile]
@@ -314,10 +317,10 @@ def test_steering():
         refused = suf('fn', 'plan', function, *ends[:4], '--lowering', unsafe, '--out', WORK / 'refused.plan')
         assert refused.returncode == 4 and unsafe in refused.stderr and not (WORK / 'refused.plan').exists(), refused.stderr
         plan('named', function, *ends[:4], '--lowering', unsafe, '--semi-honest')
-    # where P0 learns nothing of P1's values, every lowering will do
+    # If P0 learns nothing of P1's values, every lowering is allowed.
     for ends in (('p1', 'p1'), ('shared', 'p1'), ('p0', 'both'), ('p0', 'p0'), ('shared', 'shared')):
         plan('any', 'relu', '--from', ends[0], '--to', ends[1], '--lowering', 'Index/digits')
-    # a party that trusts P0 runs any plan; `fn run`, which plays both, asks for no trust
+    # A party that trusts P0 runs any plan. `fn run` plays both parties and needs no trust.
     steered = WORK / 'steered.plan'
     with Three('steered', steered, steered) as t:
         done = t.ask(steered, '--values', WORK / 'two.txt', '--expect-to', 'both', '--semi-honest', '--json')
@@ -327,11 +330,11 @@ def test_steering():
         assert done.returncode == 0 and 'equal to the function' in done.stdout, done.stderr
     table = suf('fn', 'cost', 'relu', '--to', 'both').stdout
     assert re.search(r'^StepDcf +yes ', table, re.M) and re.search(r'^Index/digits +no ', table, re.M), table
-    assert 'a P0 that alters its messages learns F(x) alone' in table and 'safe' not in suf('fn', 'cost', 'relu').stdout
+    assert 'a P0 that alters its messages learns only F(x)' in table and 'safe' not in suf('fn', 'cost', 'relu').stdout
 
 
 def test_a_wrong_result_is_reported_after_the_call():
-    """P1 knows x and learns y: where P0 altered its words, P1 says so when the session has ended well, with code 4"""
+    """P1 knows x and learns y. If P0 altered its words, P1 reports it with code 4 after the session has ended well."""
     for to in ('both', 'p1'):
         given = plan(f'wrong-{to}', 'relu', '--to', to)
         with Three(f'wrong-{to}', given, given) as t:
@@ -345,7 +348,7 @@ def test_a_wrong_result_is_reported_after_the_call():
 
 
 def test_p1_keeps_its_result():
-    """both learn, and P0 cannot write its result: P1 has its own all the same"""
+    """If both learn and P0 cannot write its result, P1 still has its own."""
     both = WORK / 'both.plan'
     gone = WORK / 'gone'
     gone.mkdir()
@@ -358,7 +361,7 @@ def test_p1_keeps_its_result():
 
 
 def test_keys_ahead():
-    """bundles made ahead lie in the stores, and the dealer says values where it says tokens of a text"""
+    """Preprocessed bundles lie in the stores, and the dealer's messages have values instead of tokens."""
     relu = plan('ahead', 'relu')
     with Three('ahead', relu, relu, '--ahead', '3') as t:
         t.dealer.end()
@@ -372,7 +375,7 @@ def test_keys_ahead():
         assert json.loads(done.stdout)['y'] == [[1], [2]]
 
 
-# ---- the walk of docs/functions.md
+# ---- the commands of docs/functions.md
 
 NUMBERS = {'a.txt': [150, 90, 300], 'minus_b.txt': [4294967096, 4294967206, 4294967176], 'inc.p0': [535707, 751903, 60828, 976481],
            'inc.p1': [521869, 341673, 189172, 972095]}
@@ -380,8 +383,8 @@ TIME = re.compile(r'\d+(?:\.\d+)? [mu]?s\b( \*)?|\d+ values a second')
 
 
 def said_by(page):
-    """(command, what the page shows of its output) of all commands of a page, in order; texts of functions come as (None, lines). Of a command in the
-    text above a block, that is its output."""
+    """-> (command, its output in the page) of all commands of a page, in order. Texts of functions come as (None,
+    lines). If the text above a block has a command, the block is its output."""
     above = ''
     for text, inline in re.findall(r'((?:^    .*\n)(?:(?:^    .*\n|^\n(?=    ))*))|`(suf fn (?:cost|check) [^`]*)`', page, re.M):
         lines = [line[4:] for line in text.splitlines()]
@@ -400,7 +403,8 @@ def said_by(page):
 
 
 def shown(expected, got):
-    """Each line of the page is one of the output, in this order; columns and lines may be left out of the page, and times are not compared."""
+    """Asserts that each line of the page is a line of the output, in this order. The page may omit columns and
+    lines. Times are not compared."""
     words = lambda line: TIME.sub('', line).split()
     rest = iter(got.splitlines())
     for line in filter(str.strip, expected):
@@ -412,7 +416,7 @@ def shown(expected, got):
 
 
 def test_the_walk_of_the_page():
-    """what docs/functions.md shows is what the program prints, but for times"""
+    """The program prints the output shown in docs/functions.md, except for times."""
     home = WORK / 'walk'
     home.mkdir()
     for name, numbers_of in NUMBERS.items():
@@ -445,13 +449,13 @@ def test_the_walk_of_the_page():
                 name = re.search('^suf ([a-z]+)', '\n'.join(lines), re.M)[1]
                 if not (home / f'{name}.suf').exists():
                     (home / f'{name}.suf').write_text('\n'.join(lines) + '\n')
-                else:  # the page shows how a file begins
+                else:  # the page shows the beginning of the file
                     shown(lines, (home / f'{name}.suf').read_text())
             elif command:
                 got = run(command)
                 shown(lines or [], got)
                 compared += bool(lines)
-            elif got:  # what a command of the text above printed
+            elif got:  # the output of a command in the text above
                 shown(lines, got)
                 compared += 1
         assert compared >= 10, f'only {compared} outputs were compared'

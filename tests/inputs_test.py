@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bad texts, broken files of the model or the plan, and bad usage get: one sentence and the right exit code.
+"""Checks that bad texts, broken files of model or plan, and bad usage get one sentence and their exit code.
 
   inputs_test.py SUF [PATTERN]     from anywhere; a few seconds. PATTERN picks rows
 """
@@ -31,7 +31,7 @@ alone('vocabulary is a folder', 2, 'cannot read the vocabulary', [word.replace('
 
 
 def deep_line(w):
-    """t: a line whose id nests 100,000 deep."""
+    """Writes t: a line whose id nests 100,000 deep."""
     (w.dir / 't').write_text('{"id":' + '[' * 100_000 + ']' * 100_000 + ',"text":"the dog"}\n')
 
 
@@ -58,7 +58,7 @@ def _(w):
     assert [rows[k]['id'] for k in (0, 5)] == [1, None]
 
 
-# ---- ids of lines: what comes out is what went in, digit for digit, and keeps its type
+# ---- ids of lines: they come out as they went in, digit for digit and with their type
 
 IDS = ['"a"', '""', '7', '"7"', '0', '-7', '18446744073709551616', '-9223372036854775809', '12345678901234567890123', '9' * 400, '"\\u00e9\\n"', None]
 NO_IDS = ['1.0', '1e3', '-0.0', 'true', 'false', 'null', '[]', '[1]', '{}', '{"a": 1}']
@@ -72,7 +72,7 @@ def lines_with_ids(w):
 
 
 def ids_come_back(w, out, none):
-    """none: what a row without an id has in its place."""
+    """none: replaces the id in a row without one."""
     lines = out.decode().splitlines()
     assert len(lines) == len(IDS) + len(NO_IDS) + 6
     for line, i in zip(lines, IDS):
@@ -80,7 +80,7 @@ def ids_come_back(w, out, none):
     errors = [json.loads(line) for line in lines[len(IDS):]]
     assert [e['i'] for e in errors] == list(range(len(IDS), len(lines)))
     for e in errors[:len(NO_IDS)]:
-        assert e == {'i': e['i'], 'error': 'the "id" of the line is neither a string nor a whole number; make it one of both, or leave it out'}, e
+        assert e == {'i': e['i'], 'error': 'the "id" of the line is neither a string nor a whole number; make it one of these, or leave it out'}, e
     said = [e['error'] for e in errors[len(NO_IDS):]]
     assert ['twice in one object' in s for s in said[:2]] == [True, True] and 'nests deeper than 64 levels' in said[2], said
     assert [e.get('id') for e in errors[len(NO_IDS):]] == [None, None, None, 8, 'x' * 40, None], errors
@@ -122,7 +122,7 @@ def _(w):
 # ---- token ids that the vocabulary does not have
 
 def lines_of_ids(w):
-    """Writes t; returns what each of its lines is refused for, '' for those that are good."""
+    """Writes t; returns the error message of each of its lines, '' for good ones."""
     size = len((w.base.model / 'vocab.txt').read_text().splitlines())
     outside = lambda id, token=2: f"token {token} has the id {id}, and the vocabulary has the ids 0 to {size - 1}; use the tokenizer of the plan's model"
     lines = [('2 5 6 3', ''), (f'2 {size} 3', outside(size)), ('2 -1 3', outside(-1)), (f'2\t7  {size - 1} 3', ''),
@@ -175,7 +175,7 @@ def _(w):
     ids_refused(w, w.rows(), whys)
 
 
-# longer lines are cut, as calibration texts are
+# Longer lines are cut, as calibration texts are.
 @row('ids outside the vocabulary: compile', 2, OUTSIDE.replace('13', '12'), 60)
 def _(w):
     lines_of_ids(w)
@@ -226,7 +226,7 @@ for name, data in (('UTF-16', 'the dog'.encode('utf-16')), ('UTF-16', b'\xfe\xff
               lambda w, data=data: (w.dir / 't').write_bytes(data))
 alone('texts: a NUL byte', 2, '1 of 2 texts could not be used; line 2: the line has a NUL byte at byte 5; save the file as text in UTF-8', TOKENIZE + ['--file', '{w}/t'],
       lambda w: (w.dir / 't').write_bytes(b'the dog\na cat\0\n'))
-alone('texts: a line of 17 MB', 2, 'line 2: the line has 17000000 bytes; the limit is 16777216; write a text a line', TOKENIZE + ['--file', '{w}/t'],
+alone('texts: a line of 17 MB', 2, 'line 2: the line has 17000000 bytes; the limit is 16777216; write one text a line', TOKENIZE + ['--file', '{w}/t'],
       lambda w: (w.dir / 't').write_bytes(b'the dog\n' + b'a' * 17_000_000))
 alone('plan: in UTF-16', 2, 'is text in UTF-16; save it as UTF-8', 'plan show {w}/p'.split(), lambda w: (w.dir / 'p').write_text(w.base.plan.read_text(), 'utf-16'))
 
@@ -234,7 +234,7 @@ alone('plan: in UTF-16', 2, 'is text in UTF-16; save it as UTF-8', 'plan show {w
 # ---- standard input
 
 def piped(w, text, *command):
-    """A process whose standard input holds a text or bytes."""
+    """Starts a process with a text or bytes as standard input."""
     (w.dir / 'stdin').write_bytes(text if isinstance(text, bytes) else text.encode())
     with open(w.dir / 'stdin') as file:
         return w.role(*command, stdin=file)
@@ -281,7 +281,7 @@ def _(w):
     yield piped(w, '5\n', *'fn run relu --from shared --values -,-'.split())
 
 
-@row('the plan is standard input and its shifts are somewhere', 2, 'the plan comes from standard input, so the file of its shifts has to be named .--shifts.')
+@row('the plan is standard input and its shifts are somewhere', 2, 'the plan comes from standard input, so no file of shifts lies beside it; name one with --shifts')
 def _(w):
     yield piped(w, w.base.plan.read_text(), 'simulate', '--model', w.base.model, '--plan', '-', '--file', w.base.plan)
 
@@ -403,12 +403,13 @@ alone('vocabulary is a git-lfs pointer', 2, 'is a git-lfs pointer, not the file 
 
 @row('a tokenizer.json with added tokens is the vocabulary', 0, '', 60)
 def _(w):
-    """One file is all that P1 needs, plan show names it, every command reads it, and a plan for too long texts is said to be one."""
+    """P1 needs only one file. plan show names it, and every command reads it. A plan for longer texts is reported as
+    such."""
     m = shutil.copytree(w.base.model, w.dir / 'm')
     entries = (m / 'vocab.txt').read_text().split()
     flags = dict.fromkeys(('single_word', 'lstrip', 'rstrip', 'normalized', 'special'), False)
     added = [{'id': i, 'content': entries[i], **flags, 'special': True} for i in range(5)]
-    word = entries.index('water')  # found inside other words only if it is matched whole
+    word = entries.index('water')  # found inside other words unless it is matched whole
     added.append({'id': word, 'content': 'water', **flags})
     tokenizer = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added,
                  'normalizer': {'type': 'BertNormalizer', 'clean_text': True, 'handle_chinese_chars': True, 'strip_accents': None, 'lowercase': True},
@@ -421,8 +422,8 @@ def _(w):
     plan, text = w.dir / 'p.json', 'the underwater dog'
     c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *FIXED, '--out', plan)
     assert c.finish(60) == 0, c.err
-    assert any('sentence_bert_config.json: max_seq_length is 12, where sentence-transformers cuts texts; this plan takes up to 16 tokens, '
-               '--max-tokens 12 takes as many' in line for line in c.err), c.err
+    assert any('sentence_bert_config.json: max_seq_length is 12, where sentence-transformers cuts texts; this plan takes up to 16 tokens; '
+               'use --max-tokens 12 for the same limit' in line for line in c.err), c.err
     assert any(f'data owners need {m}/tokenizer.json beside the plan' in line for line in c.err), c.err
     digest = hashlib.sha256((m / 'tokenizer.json').read_bytes()).hexdigest()
     assert f'vocabulary SHA-256 {digest}: not a known one' in w.base.suf('plan', 'show', plan)
@@ -473,7 +474,7 @@ alone('plan: another shape than the model', 4, 'another shape of model', SERVE, 
 
 
 def eightfold(w):
-    """Prepares m: a copy of the model, every matrix of its layers eight times as large."""
+    """Prepares m: a copy of the model in which every matrix of the layers is eight times as large."""
     m = shutil.copytree(w.base.model, w.dir / 'm')
     header, data = read_safetensors(m / 'model.safetensors')
     data = bytearray(data)
@@ -485,7 +486,7 @@ def eightfold(w):
     write_safetensors(m / 'model.safetensors', header, bytes(data))
 
 
-# a shape that fits, weights that do not: hard certificates would be false
+# The shape fits but the weights do not: hard certificates would be false.
 MISFIT = r'wire 8/0/attention/z_(qk|v) can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
 for name, command in (('serve', SERVE), ('simulate', 'simulate --plan {plan} --model {w}/m --json --file {w}/m/vocab.txt'.split())):
     alone(f'{name}: plan of a model with smaller weights', 4, MISFIT, command, eightfold)
@@ -518,9 +519,9 @@ alone('out: no such folder', 5, 'cannot write .*/none/out', EMBED + ['the dog', 
 
 @row('out: no space for all rows', 5, r'cannot write .*/out of 9184 bytes \(File too large\); see to the disk')
 def _(w):
-    (w.dir / 't').write_text('the dog\n' * 60)  # of 136 bytes
+    (w.dir / 't').write_text('the dog\n' * 60)  # rows of 136 bytes
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-    yield w.embed(None, dealer=1, connect=1, file=w.dir / 't', out=w.dir / 'out', process={'preexec_fn': limit})  # where nobody listens
+    yield w.embed(None, dealer=1, connect=1, file=w.dir / 't', out=w.dir / 'out', process={'preexec_fn': limit})  # an address without a listener
     assert not list(w.dir.glob('out*')) and not (w.dir / 'data').exists()
 
 
@@ -593,7 +594,7 @@ def refuses_output(what, words):
         yield prints(w, words, None, preexec_fn=lambda: os.close(1))
 
 
-UNREAD = 141  # as a shell says of a program that SIGPIPE ended
+UNREAD = 141  # as a shell reports a program that SIGPIPE ended
 for what, words in PRINTS.items():
     refuses_output(what, words)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What cmake --install makes, used as a stranger would: a program of ten lines, by find_package and by pkg-config, shared and static,
-with g++ and clang++-19; headers without any outside library; and not one symbol of one in the libraries.
+"""Uses the files of cmake --install as a stranger would. A program of ten lines is built by find_package and by
+pkg-config, shared and static, with g++ and clang++-19. No header needs an outside library, and the libraries export
+none of its symbols.
 
-  install_test.py BUILD [EXAMPLE..]   BUILD: where everything is built
+  install_test.py BUILD [EXAMPLE..]   BUILD: the build folder
 """
 import os
 import pathlib
@@ -14,11 +15,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILERS = ('g++', 'clang++-19')
-PROGRAM = '''#include <suf/backends/packed.hpp>
+PROGRAM = '''#include <suf/cpu/packed.hpp>
 #include <suf/roles/estimate.hpp>
 #include <cstdio>
 int main(int, char** argv) try {
-  const auto backend = suf::backends::MakePacked(suf::exec::Default());
+  const auto backend = suf::cpu::MakePacked(suf::exec::Default());
   suf::roles::ModelEngine engine(suf::roles::LoadPlan(argv[1]), *backend);
   const suf::roles::Estimate cost(engine, 7);
   std::printf("%d flights, %ld bytes of keys\\n", cost.flights, long(cost.key_bytes[1]));
@@ -43,7 +44,8 @@ def run(*command, **options):
 
 
 def symbols(library):
-    """Every symbol that a program could meet is declared in namespace suf, and none speaks of an outside library's types."""
+    """Asserts that every exported symbol is declared in namespace suf, and that none has a type of an outside
+    library."""
     lines = run('nm', '-D' if library.suffix == '.so' else '-g', '--defined-only', '--format=just-symbols', library).split()
     names = [line for line in lines if not line.endswith(':')]
     assert len(names) > 300, f'only {len(names)} symbols'
@@ -58,7 +60,8 @@ def symbols(library):
 
 
 def headers(prefix):
-    """No header includes an outside library, and all of them together compile alone, without a warning."""
+    """Asserts that no header includes an outside library, and that all of them together compile alone, without a
+    warning."""
     files = sorted(p.relative_to(prefix / 'include') for p in (prefix / 'include').rglob('*.hpp'))
     assert len(files) > 40, files
     for file in files:

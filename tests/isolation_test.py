@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Each role as a user of its own with one directory, mode 0700: all works so, in either variant of a plan and with a function, and no role reads or
-writes what is another's. Each role forbids core dumps and debuggers, and locks its memory where it may. A role says which folders
-it uses, and uses no store, state, certificate or key that another user could put in its place.
+"""Runs each role as a user of its own with one directory, mode 0700. Everything works so, in either variant of a plan
+and with a function. No role reads or writes the files of another. Each role forbids core dumps and debuggers, and locks
+its memory if it may. A role prints the folders that it uses. It refuses a store, state, certificate or key that another
+user could replace.
 
   isolation_test.py SUF     as root, without which it fails; some seconds
 """
@@ -21,7 +22,7 @@ import tempfile
 from roles import AMPLE, Base, FunctionWorld, World, read_record
 
 USERS = {'dealer': 64101, 'model': 64102, 'data': 64103}
-SHARED = ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/run/user', '/var/lock')  # where any user may write, on Debian
+SHARED = ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/run/user', '/var/lock')  # writable by every user, on Debian
 TOKENS = 9
 VARIANTS = ('lan', 'wan')
 PTRACE_ATTACH, MCL_ALL = 16, 1 | 2 | 4  # current, future, on fault
@@ -33,7 +34,7 @@ def identity(user):
 
 
 def as_user(user, act):
-    """act() in a process of that user; its exit code, 0 to 255."""
+    """Runs act() in a process of that user; returns its exit code, 0 to 255."""
     pid = os.fork()
     if not pid:
         try:
@@ -66,7 +67,8 @@ def tree(folder):
 
 
 def homes(base, w):
-    """{role: its directory}, owned by its user, with what it needs: its certificates, the plan, the model owner's model and shifts, P1's vocabulary."""
+    """Makes {role: its directory}, owned by its user. It has the role's certificates and plan, the model owner's
+    model and shifts, or P1's vocabulary."""
     out = {}
     for role, user in USERS.items():
         home = out[role] = w.dir / role
@@ -89,19 +91,20 @@ def homes(base, w):
 
 
 def own(role, home, **env):
-    """A process of that role's user in its directory."""
+    """Returns the options of a process of that role's user in its directory."""
     return {**identity(role), 'cwd': home[role], 'umask': 0o077, 'env': {'PATH': os.environ['PATH'], 'HOME': str(home[role]), **env}}
 
 
 def places(w, role):
-    """The flags that name what lies in a role's directory."""
+    """Returns the flags that name the files in a role's directory."""
     of_models = {'model': {'model': 'model'}, 'data': {'vocab': 'vocab.txt'}}
     return {'plan': 'plan.json', 'certs': 'certs', 'timeout': AMPLE, **({'state': 'state'} if role == 'dealer' else {'store': 'store'}),
             **({} if isinstance(w, FunctionWorld) else of_models.get(role, {}))}
 
 
 def start(w, home):
-    """All three, each in its own directory; the data owner has come once for each variant. Its rows, by variant."""
+    """Starts all three, each in its own directory. The data owner runs once with each variant; returns its rows by
+    variant."""
     w.deal(own('dealer', home), **places(w, 'dealer')).port()
     w.serve(own('model', home), **places(w, 'model'), record='frames').port()
     rows = {}
@@ -124,14 +127,14 @@ def all_works(base, w, home):
 
 
 def all_private(home):
-    """All that is in a role's directory is its user's alone."""
+    """Asserts that only its user can access a role's directory."""
     for role in USERS:
         for path in tree(home[role]):
             assert path.stat().st_uid == USERS[role] and not path.stat().st_mode & 0o077, f'{path}: {oct(path.stat().st_mode)} of {path.stat().st_uid}'
 
 
 def function_works(_, w, home):
-    """Two calls of one number of values are right, and the model owner saw the same frames."""
+    """Two calls with equally many values are right, and the model owner saw the same frames."""
     w.deal(own('dealer', home), **places(w, 'dealer')).port()
     w.serve(own('model', home), **places(w, 'model'), record='frames').port()
     for seed in (1, 2):
@@ -145,7 +148,7 @@ def function_works(_, w, home):
 
 
 def shapes_of(path):
-    """Of each inference in a record: the frames' directions, kinds and lengths."""
+    """Returns the directions, kinds and lengths of the frames of each inference in a record."""
     shapes = [[]]
     for sent, _, kind, _, payload in read_record(path):
         if kind >= 0x100 or 0x0b <= kind <= 0x10:  # the inference, and CLAIM to BYE
@@ -157,7 +160,7 @@ def shapes_of(path):
 
 
 def frames_alike(home):
-    """Two texts of one length: the same frames of the same lengths, in the eyes of both parties, by each variant."""
+    """Two texts of one length have the same frames of the same lengths, for both parties, by each variant."""
     seen = {'model': shapes_of(home['model'] / 'frames'), 'data': sum((shapes_of(home['data'] / f'frames.{v}') for v in VARIANTS), [])}
     for role, shapes in seen.items():
         assert len(shapes) == 2 * len(VARIANTS) and all(len(s) > 40 for s in shapes)
@@ -176,19 +179,20 @@ def nobody_else_reads(w, home):
             assert count == (len(paths) if reader == owner else 0), f'{reader} reads {count} of {len(paths)} paths of {owner}'
             if reader != owner:
                 assert as_user(reader, lambda: int(writable(home[owner]))) == 0, f'{reader} writes in the directory of {owner}'
-        for owner, role in running.items():  # nor the memory, which holds keys: not even that of a process of one's own user
+        for owner, role in running.items():  # nor memory, which holds keys, not even if the process has the same user
             mem = [pathlib.Path(f'/proc/{role.process.pid}') / name for name in ('mem', 'environ', 'maps')]
             assert as_user(reader, lambda: sum(readable(p) for p in mem)) == 0, f'{reader} looks into the process of {owner}'
 
 
 def attached(pid):
-    """Whether a debugger may take hold of a process; 0 or the error number."""
+    """Tries to attach a debugger to a process; returns 0 or the error number."""
     c = ctypes.CDLL(None, use_errno=True)
     return 0 if c.ptrace(PTRACE_ATTACH, pid, None, None) == 0 else ctypes.get_errno()
 
 
 def hardened(w, home):
-    """Each role, while it listens or waits for a peer that never answers: no core dump, no debugger of its own user, memory locked where no limit is."""
+    """Each role has no core dump and no debugger, and locks memory if no limit forbids it.
+    This holds while it listens or waits for a peer that never answers."""
     door = socket.create_server(('127.0.0.1', 0))
     resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)  # the roles inherit it
     for free in (True, False):
@@ -209,19 +213,19 @@ def hardened(w, home):
             assert as_user(who, lambda: int(readable(pathlib.Path(f'/proc/{pid}/environ')))) == 0, f'{who} lets its user look into it'
             r.kill()
         peer.close()
-    with subprocess.Popen(['sleep', '600'], **identity('data')) as other:  # of any other process its user may
+    with subprocess.Popen(['sleep', '600'], **identity('data')) as other:  # a user may read any other process of its own
         assert as_user('data', lambda: int(readable(pathlib.Path(f'/proc/{other.pid}/environ')))) == 1
         other.kill()
 
 
 def nothing_outside(base, home):
-    """No file of the three users lies where everybody may write, and nothing else in this test's folder is theirs."""
+    """Asserts that no file of the three users is where everybody may write, and nothing else here is theirs."""
     users, inside = set(USERS.values()), tuple(f'{h}/' for h in home.values())
     todo = [base.folder, *{h.parent for h in home.values()}, *map(pathlib.Path, SHARED)]
     while todo:
         try:
             paths = list(todo.pop().iterdir())
-        except OSError:  # not on this machine, or another test's and gone
+        except OSError:  # not on this machine, or removed by another test
             continue
         for path in paths:
             try:
@@ -236,7 +240,7 @@ def nothing_outside(base, home):
 
 
 def stage(folder, user=None, mode=0o755):
-    """A folder of that user (None: root)."""
+    """Makes a folder of that user (None: root)."""
     folder.mkdir()
     os.chown(folder, USERS.get(user, 0), USERS.get(user, 0))
     folder.chmod(mode)
@@ -244,7 +248,8 @@ def stage(folder, user=None, mode=0o755):
 
 
 def mounted(w, source):
-    """The files of `source` as Kubernetes mounts a secret: root's, links through ..data in a sticky folder, the key readable by a group."""
+    """Makes the files of `source` as Kubernetes mounts a secret. They are root's links through ..data in a sticky
+    folder. A group may read the key."""
     mount = stage(w.dir / 'mounted', mode=0o1777)
     inner = stage(mount / '..2026_01_01')
     os.symlink(inner.name, mount / '..data')
@@ -257,7 +262,8 @@ def mounted(w, source):
 
 
 def folders_of_others(w, home):
-    """What another user could change is refused with path, owner, mode and remedy; mounted certificates are used."""
+    """A file that another user could change is refused with path, owner, mode and remedy. Mounted certificates are
+    used."""
     def embed(code, sentence, **flags):
         e = w.embed(None, own('data', home), dealer=1, connect=1, file='texts', **{**places(w, 'data'), 'store': home['data'] / 'new', **flags})
         assert e.finish() == code and sentence in e.err[-1], (flags, sentence, e.err[-1])

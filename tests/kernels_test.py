@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""`suf kernels`: every group of the data owner, for compute capability 8.0 and 9.0, and of the dealer, for 9.0, compiles without a device,
-all but a few without local memory; what is in the folder serves the next call; a file that was altered is made again.
+"""Checks `suf kernels`. Every group compiles without a device: the data owner's for compute capability 8.0 and 9.0, the
+dealer's for 9.0. Only a few use local memory. The next call uses the files in the folder. An altered file is made
+again.
 
-  kernels_test.py SUF SOURCE                        needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; two minutes of two cores
-  kernels_test.py SUF SOURCE PLAN.json:TOKENS ..    of these plans every role for both, and which groups have local memory (tools/gpu_plans.sh)
+    kernels_test.py SUF SOURCE                        needs NVRTC, from tools/setup.sh or CUDA
+    kernels_test.py SUF SOURCE PLAN.json:TOKENS ..    every role of these plans for both, and which groups have local memory (tools/gpu_plans.sh)
+
+It takes two minutes of two cores.
 """
 import os
 import pathlib
@@ -24,14 +27,14 @@ def kernels(out, role, *more, plan=TINY):
     begin = time.monotonic()
     done = subprocess.run([SUF, 'kernels', '--plan', plan[0], '--tokens', str(plan[1]), '--role', role, '--out', out, *more],
                           capture_output=True, text=True, timeout=3600, env={**os.environ, 'LD_LIBRARY_PATH': str(NVRTC[0])})
-    # a line of progress every ten seconds
+    # A line of progress every ten seconds.
     assert done.returncode == 0 and all(f' info {role}: kernel ' in line for line in done.stderr.splitlines()), done
     made, of = done.stdout.split()[1:4:2]
     assert made == of and int(of) > 20, done.stdout
     return int(of), time.monotonic() - begin
 
 
-# Of a cubin's .nv.info: bytes of a kernel's frame in local memory, and its registers.
+# Attributes in a cubin's .nv.info: bytes of a kernel's frame in local memory, and its registers.
 FRAME, REGISTERS, HEAD = 0x11, 0x2f, len(b'suf kernel 1\n') + 32
 
 
@@ -55,13 +58,13 @@ def facts(file):
     return found[FRAME], found[REGISTERS]
 
 
-# Of a role: a group that has all planes of a borrow of many digits at once has more live words than a thread has registers; who adds
-# one says so here.
+# Limits for each role. A group with all planes of a borrow of many digits has more live words than a thread has
+# registers. Raise them here if you add such a group.
 SPILLED, MOST_SPILLED = 3, 12
 
 
 def in_registers(folder):
-    """How many groups reach for local memory."""
+    """Returns the number of groups that use local memory."""
     of = [facts(f) for f in pathlib.Path(folder).glob('*.cubin')]
     assert of and all(0 < registers <= 255 for _, registers in of), of
     spilled = [x for x in of if x[0] > 0]
@@ -70,7 +73,7 @@ def in_registers(folder):
 
 
 def whole(plan):
-    """Every role of a plan."""
+    """Compiles every role of a plan."""
     for architecture in ('80', '90'):
         for role in ('serve', 'embed', 'deal'):
             with tempfile.TemporaryDirectory() as out:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Faults inside a stream of several chunks of keys while a run reads it, on either link to the dealer, by one who has copies of the keys of both its ends:
-a flipped bit, a hang-up, silence. The run ends with a sentence, both stores burn the serial, and the next call is right.
+"""Makes faults inside a stream of several chunks of keys during a run: a flipped bit, a hang-up, silence. They are on
+either link to the dealer. The attacker has copies of the keys of both ends. The run ends with a sentence, both stores
+burn the serial, and the next call is right.
 
   keys_test.py SUF [PATTERN]     from anywhere; some ten seconds. PATTERN picks rows
 """
@@ -11,14 +12,15 @@ import time
 from roles import AMPLE, HASTY, Between, FunctionWorld
 from rows import main, row
 
-COUNT, CHUNKS = 100_000, 3  # values of a call; chunks that either bundle of it has at least
+COUNT, CHUNKS = 100_000, 3  # values of a call; least number of chunks of either bundle
 WINDOW = {'key-window': 1}
 CHUNK, HEADER = 5, struct.Struct('<IHH')
 
 
 class Keys(Between):
-    """Between a party and the dealer. When the n-th chunk of keys comes (from 1; 0: never) and its serial is claimed in both stores, `fault` is called with
-    its payload; what that returns is passed on instead. Chunks count from the second bundle on, as the first one is an honest call's."""
+    """A man in the middle between a party and the dealer. It waits for the n-th chunk of keys, and until its serial is
+    claimed in both stores. Then `fault` gets the chunk's payload, and its result is passed on instead. n counts from 1;
+    0: never. Chunks count from the second bundle on, because the first one belongs to an honest call."""
 
     def __init__(self, w, role, n, fault=None):
         self.w, self.n, self.fault, self.chunks, self.held, self.over = w, n, fault, 0, b'', threading.Event()
@@ -43,7 +45,7 @@ class Keys(Between):
 
 
 def claimed(w):
-    """Both runs have begun: serial 2 is claimed, and not finished."""
+    """Waits until both runs have begun: serial 2 is claimed, and not finished."""
     end = time.monotonic() + AMPLE
     while not all(w.fates(store).get(2) == 'claimed' for store in ('model', 'data')):
         assert time.monotonic() < end, [w.fates(store) for store in ('model', 'data')]
@@ -76,7 +78,7 @@ def streamed(role, name, n):
         hasty = {'timeout': HASTY} if name == 'silent' else {}
         w.deal(plan=plan, **WINDOW).port()
         w.serve(plan=plan).port()
-        w.works(plan=plan)  # a pair that met before
+        w.works(plan=plan)  # the parties have met before
         w.server.end()
         keys = Keys(w, role, n, FAULTS[name])
         w.serve(plan=plan, **WINDOW, **(hasty if role == 'model' else {}), **({'dealer': keys.port} if role == 'model' else {})).port()

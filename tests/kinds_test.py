@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ill-typed emissions do not compile. Each case is a pair: the good half must compile, the bad half must not, and for the stated reason.
+"""Checks that ill-typed emissions do not compile. The good half of each case must compile; the bad half must fail for
+the stated reason.
 
   kinds_test.py COMPILER     from the repository's root
 """
@@ -21,7 +22,7 @@ struct World {
   Wire<kP0> only0 = t.open<kP0>(Sh(dealt), "z", Sec(x.r));
 };
 '''
-CASES = [  # name, good, bad, what the compiler must say of the bad half
+CASES = [  # name, good half, bad half, the compiler's message for the bad half
     ('a public value does not meet a secret', 'x.hat + x.hat', 'defined.hat + defined.r', r'no match for .operator\+.|invalid operands'),
     ('only the dealer\'s values are dealt', 't.deal(x.r, 8)', 't.deal(x.hat, 8)', r'could not convert|cannot convert|no viable conversion|no matching'),
     ('a weight does not scale a share', 'Sh(dealt) * x.hat', 'Sh(dealt) * weight', r'no match for .operator\*.|invalid operands'),

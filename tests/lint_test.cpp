@@ -1,5 +1,5 @@
-// The pads' lint in the three roles: a trace in which one pad is wrong is refused by each role whose trace it is,
-// before a bundle is dealt or a serial spent; and a trace is emitted and linted once.
+// The lint of pads in the three roles. Each role refuses a trace with one wrong pad, before a bundle is dealt or a
+// serial spent. A trace is emitted and linted once.
 #include "suf/pfss/lint.hpp"
 
 #include <gmock/gmock.h>
@@ -13,12 +13,12 @@ namespace {
 using pfss::Node, pfss::Op, pfss::Ring, pfss::Trace;
 using testing::HasSubstr;
 
-// Padded: a message or key section that is a value plus a pad of its own, at full width.
+// A message or key section that is a value plus a pad of its own, at full width.
 struct Padded {
   int item, sum, value, pad;
 };
 
-// Items: what `reader` receives, messages (send) or key sections.
+// The messages (`send`) or key sections that `reader` receives.
 std::vector<Padded> Items(const Trace& t, bool send, int reader) {
   pfss::Schedule s(t);
   std::vector<Padded> items;
@@ -39,13 +39,13 @@ std::vector<Padded> Items(const Trace& t, bool send, int reader) {
   return items;
 }
 
-// Plant: spoils one item of a closed trace; the digest stays, so that no peer could tell.
+// Spoils one item of a closed trace. The digest stays, so no peer could notice.
 struct Plant {
   const char *name, *says;
   std::function<void(Trace::Raw&, const std::vector<Padded>&)> spoil;
 };
 
-// Twins: two items of one ring and shape, one after the other; so the first's value is older than the second's pad.
+// Two items of one ring and shape, one after the other. So the first value is older than the second pad.
 std::pair<Padded, Padded> Twins(const Trace& t, const std::vector<Padded>& items) {
   for (const Padded& a : items)
     for (const Padded& b : items)
@@ -136,7 +136,7 @@ TEST(Lint, ASecondResultIsRefused) {
   ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n, int) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
-    // a bare message under the name of the result's
+    // A bare message under the label of the result's.
     Padded item = Items(t, true, 1)[1];
     raw.node(item.item).args[0] = item.value;
     raw.node(item.item).label = t.node(t.node(t.result(1)).args[0]).label;

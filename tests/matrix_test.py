@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The matrix lowering x backend x function of `suf fn check --all` has every backend, packed, clear, rows, myl7 and, where there is a device, cuda, and
-nothing in it is wrong; none of myl7 where the build leaves it out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test-all` prints at the end.
+"""Checks the matrix lowering x backend x function of `suf fn check --all`. It has the backends packed, clear, rows and
+myl7, and cuda if there is a device. It has no myl7 if the build leaves it out (-DSUF_MYL7=OFF). Nothing in it may be
+wrong. Writes one line of counts, which `make test-all` prints at the end.
 
-  matrix_test.py SUF OUT BUILT      BUILT: 1 where the build has myl7, else 0
+  matrix_test.py SUF OUT BUILT      BUILT: 1 if the build has myl7, 0 if not
 """
 import json
 import pathlib
@@ -11,7 +12,7 @@ import sys
 
 
 def summary(cells, built, device=False):
-    """One line, or an assertion that says what is missing."""
+    """Returns one line, or raises an assertion that names the missing part."""
     count = {b: sum('values' in c for c in cells if c['backend'] == b) for b in ('packed', 'clear', 'rows', 'myl7', 'cuda')}
     there = [b for b in count if count[b]]
     want = [b for b in count if (b != 'myl7' or built) and (b != 'cuda' or device)]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The program as it is released under valgrind's memcheck: dealer, model owner and data owner, TLS and stores, three texts of which two
-bundles are fetched ahead, an audit. No invalid access, no branch or system call by undefined bytes, no lost block; results equal the simulator.
+"""Runs the release program under valgrind's memcheck: dealer, model owner and data owner, with TLS and stores. There
+are three texts, two bundles fetched ahead, and an audit. There is no invalid access, no lost block, and no branch or
+system call that depends on undefined bytes. Results equal the simulator's.
 
-  memcheck_test.py SUF     from anywhere; about half a minute of an idle machine (a hand-shake may take 10 s, under valgrind too)
+  memcheck_test.py SUF     from anywhere; half a minute on an idle machine (a handshake may take 10 s under valgrind)
 """
 import signal
 import sys
@@ -11,7 +12,7 @@ import tempfile
 from roles import Base, World
 
 MEMCHECK = ('valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--errors-for-leak-kinds=definite', '--read-inline-info=no')
-PATIENCE = 300  # seconds for what takes ten
+PATIENCE = 300  # seconds for steps that take ten
 
 
 def main():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What the memory of a live process still holds: after a run and after one that failed, no key, seed, pair secret, key body or token id of
-it is left in any role. After a call of a function neither fn serve, fn ask nor the dealer holds a key, seed, pair secret or key body of it.
+"""Searches the memory of live processes. After a run, even a failed one, no role holds its keys, seeds, pair secrets,
+key bodies or token ids. After a call of a function, no process holds its keys, seeds, pair secrets or key bodies.
 
   memory_test.py SUF     as root, which may read the roles' memory; needs numpy; about a quarter of a minute
 
-The values are known: bundles made ahead lie on the disk before they are claimed, ids are what `suf tokenize` says, and seeds are seen as they
-are drawn (tests/faults/random.c). Each scan must find something that the process rightly holds, so that it would find the rest.
+The values are known. Preprocessed bundles are on disk before they are claimed, and `suf tokenize` prints the ids. Seeds
+are written as they are drawn (tests/faults/random.c). Each scan must also find a value that the process rightly holds,
+as proof that it would find the others.
 """
 import fcntl
 import hashlib
@@ -25,12 +26,12 @@ from roles import FunctionWorld, Tap, World
 from rows import each
 
 HEADER, TAG, AHEAD = 332, 16, 4  # bytes, bytes, bundles
-SLOW = 60  # seconds: no time-out is the subject here
-TOKENS, OTHER = 8, 12  # of texts for which bundles are made ahead, and of others
+SLOW = 60  # seconds, because no time-out is the subject here
+TOKENS, OTHER = 8, 12  # of texts with preprocessed bundles, and of others
 
 
 class Bundle:
-    """What a file of a bundle made ahead holds."""
+    """The contents of a preprocessed bundle's file."""
 
     def __init__(self, path):
         raw = path.read_bytes()
@@ -47,7 +48,7 @@ class Bundle:
 
 
 def memory(pid):
-    """All that the process can write to, read while it is stopped."""
+    """Returns all writable memory of a process, read while it is stopped."""
     os.kill(pid, 19)
     try:
         regions = re.findall(r'^(\w+)-(\w+) rw', pathlib.Path(f'/proc/{pid}/maps').read_text(), re.M)
@@ -64,12 +65,12 @@ def memory(pid):
 
 
 def windows(body):
-    """Every 8 bytes in a row of it, as numbers, sorted."""
+    """Returns every 8 consecutive bytes of a body, as numbers, sorted."""
     return np.sort(np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(np.frombuffer(body, np.uint8), 8)).view('<u8').ravel())
 
 
 def shares(mem, body, words):
-    """Whether 32 bytes in a row of a key body, from anywhere in it, lie anywhere in memory: then three aligned words do."""
+    """Whether any 32 consecutive bytes of a key body are anywhere in memory. If so, three aligned words match."""
     aligned = np.frombuffer(mem[:len(mem) // 8 * 8], '<u8')
     there, some = np.zeros(len(aligned), bool), np.flatnonzero(aligned)
     there[some] = words[np.minimum(np.searchsorted(words, aligned[some]), len(words) - 1)] == aligned[some]
@@ -81,24 +82,24 @@ def shares(mem, body, words):
 
 
 def forms(ids):
-    """Runs of token ids as the program may hold them."""
+    """Returns runs of token ids in every form in which the program may hold them."""
     return [struct.pack(f'<5{t}', *ids[i:i + 5]) for t in 'HiqI' for i in range(1, len(ids) - 5)]
 
 
 def left(pid, secrets):
-    """The names of the secrets of which something is in the process's memory: {name: values, or the Bundle whose body it is}."""
+    """Returns the names of secrets found in the process's memory; secrets: {name: values, or the Bundle of a body}."""
     mem = memory(pid)
     return {name for name, s in secrets.items() if (shares(mem, s.body, s.words) if isinstance(s, Bundle) else any(v in mem for v in s))}
 
 
 def holds(role, secrets, *want):
-    """Asserts that of these the role's memory holds what is wanted and nothing else."""
+    """Asserts which of these secrets the role's memory holds: the wanted ones, and no other."""
     found = left(role.process.pid, secrets)
     assert found == set(want), f'{found} where {want} was expected'
 
 
 class Case:
-    """Roles whose draws are written down; bundles for TOKENS tokens or values, AHEAD at a time."""
+    """Roles whose random draws are written down, with bundles for TOKENS tokens or values, AHEAD at a time."""
 
     def drawn(self, role):
         library = self.base.program.parent / 'tests' / 'faults' / 'libdrawn_random.so'
@@ -109,7 +110,7 @@ class Case:
         return [bytes.fromhex(line) for line in (self.dir / f'{role}.drawn').read_text().split()]
 
     def begin(self):
-        """Bundles 2 to AHEAD are in the stores, and P0 and the dealer run."""
+        """Starts P0 and the dealer, and leaves bundles 2 to AHEAD in the stores."""
         self.deal(tokens=TOKENS, count=AHEAD, timeout=15, process=self.drawn('deal')).port()
         self.serve(timeout=SLOW, process=self.drawn('serve')).port()
         e = self.embed(self.usual(), timeout=SLOW, process=self.drawn('embed'))
@@ -140,19 +141,19 @@ class FunctionCase(Case, FunctionWorld):
 
 
 def of(name, bundle):
-    """The secrets of one party's bundle."""
+    """Returns the secrets of one party's bundle."""
     return {f'K of {name}': [bundle.key], f'body of {name}': bundle, f'pair of {name}': [bundle.pair]}
 
 
 def seed(w, role, seed_hash, b_seed):
-    """What the role drew as its session's seed."""
+    """Returns the draw that was the session seed of a role."""
     found = [d for d in w.draws(role) if hashlib.sha256(d + b_seed).digest() == seed_hash]
     assert len(found) == 1
     return found
 
 
 def planted(base):
-    """A scan finds a key body, a key and ids wherever they lie in a process."""
+    """A scan finds a key body, a key and ids wherever they are in a process."""
     body, key = os.urandom(4096), os.urandom(32)
     bundle = Bundle.__new__(Bundle)
     bundle.body, bundle.words = body, windows(body)
@@ -170,7 +171,7 @@ def planted(base):
 
 
 def after_a_run(base):
-    """P0, P1 and the dealer after a run: nothing of it, though of what is to come."""
+    """After a run P0, P1 and the dealer hold secrets of the future, but none of the run."""
     with ModelCase(base, 'run') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes()
@@ -179,11 +180,12 @@ def after_a_run(base):
         texts = [base.text(TOKENS, 7), base.text(OTHER, 8)]
         first, second = ({name: forms(w.ids(t))} for name, t in zip(('ids of the run', 'ids to come'), texts))
         (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
-        # the dealer: all bundles are dealt
+        # The dealer has dealt all bundles.
         dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
         hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)')[1])]}
         holds(w.dealer, {**dealt, **seeds, 'seed of B': [b_seed], **hashes}, 'a fingerprint')
-        # the second text waits for keys that do not come: the dealer stops in their delivery, after it has witnessed bundle 2
+        # The second text waits for keys that do not come. The dealer is stopped in their delivery, after it has
+        # witnessed bundle 2.
         dealer = Tap(w.dealer.port(), 5000, w.dealer.stop).port
         with open(w.dir / 'out', 'wb') as out:
             e = w.embed(None, file=w.dir / 'texts', timeout=SLOW, dealer=dealer, process={**w.drawn('embed'), 'stdout': out})
@@ -200,7 +202,7 @@ def after_a_run(base):
 
 
 def after_a_failure(base):
-    """P0 and the dealer after a run that P1 leaves in the middle, and after a delivery that never comes."""
+    """P0 and the dealer after a run that P1 aborts, and after a delivery that never arrives."""
     with ModelCase(base, 'failure') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes()
@@ -216,13 +218,13 @@ def after_a_failure(base):
         keys = {k: v for s in (2, 3) for k, v in of(str(s), bundles['model'][s]).items()}
         there = {'pair to come': [bundles['model'][4].pair], 'seed of B': [b_seed]}
         holds(w.server, {**keys, **there}, *there)
-        # P0 has no dealer any more: P1 asks alone, and in vain
+        # P0 has no dealer any more, so P1 requests a bundle alone, in vain.
         w.server.end()
         w.serve(timeout=SLOW, dealer=1).port()
         (w.dir / 'embed.drawn').unlink()
         lone = w.embed(base.text(OTHER), timeout=SLOW, process=w.drawn('embed'))
         assert lone.finish() == 3, lone.err
-        assert w.dealer.said('hung up before the other party asked|ended the', SLOW)
+        assert w.dealer.said('hung up before the request of the other party|ended the', SLOW)
         seeds = {f'draw {i}': [d] for i, d in enumerate(w.draws('embed'))}
         assert len(seeds) > 0
         holds(w.dealer, {**keys, **seeds, 'seed of B': [b_seed]})
@@ -230,7 +232,7 @@ def after_a_failure(base):
 
 
 def after_a_call(base):
-    """P0, P1 and the dealer after a call of a function: nothing of it but P1's result."""
+    """After a call of a function P0, P1 and the dealer hold nothing of it but P1's result."""
     with FunctionCase(base, 'call') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes() if (w.dir / 'model' / 'b.seed').exists() else bytes(32)
@@ -239,7 +241,8 @@ def after_a_call(base):
         dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
         hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)')[1])]}
         holds(w.dealer, {**dealt, **seeds, **hashes}, 'a fingerprint')
-        # nobody reads P1's stdout, and its pipe is full: the call is over when the file of times has a line, and P1 is still there
+        # P1's stdout is not read, and its pipe is full. The call is over when the file of times has a line; P1 is still
+        # running.
         reading, writing = os.pipe()
         os.write(writing, bytes(fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)))
         (w.dir / 'embed.drawn').unlink()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A build without the backend myl7 says so wherever it is asked for, and a build that lacks its headers does not begin.
+"""Checks that a build without the backend myl7 says so wherever it is requested. A build without its headers must not
+begin.
 
   myl7_test.py SUF SUF_WITHOUT CMAKE SOURCE     SUF_WITHOUT: the program as -DSUF_MYL7=OFF builds it; needs some seconds
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What every command refuses on its command line before it does anything: empty values, options that exclude each other,
-settings that no operator has, and files that cannot be written.
+"""Checks command lines that every command refuses before it does anything. They have empty values, options that exclude
+each other, settings that no operator has, or files that cannot be written.
 
   options_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
@@ -42,7 +42,7 @@ def bad_input(what, code, sentence, command):
 
 
 def commands(words=()):
-    """Every command that has options of its own, from the help."""
+    """Returns every command that has options of its own, from the help."""
     text = run(*words, '--help').stdout
     _, found, below = text.partition('Subcommands:')
     if not found:
@@ -51,7 +51,7 @@ def commands(words=()):
 
 
 def test_empty_values():
-    """an option that is given and empty, as of a shell variable that is not set, is refused by every command"""
+    """Every command refuses an option with an empty value, as from an unset shell variable."""
     many = 0
     for words in commands():
         text = run(*words, '--help').stdout

@@ -1,5 +1,5 @@
-// What compute-sanitizer must find (tools/gpu_sanitize.sh), by its argument: out_of_bounds, uninitialised, race,
-// barrier; or none, which is clean. Exit code 0: the kernel ran.
+// A kernel with the fault that its argument names. compute-sanitizer must find it (tools/gpu_sanitize.sh). The faults
+// are out_of_bounds, uninitialised, race and barrier; none is clean. Exit code 0: the kernel ran.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 64;
 
-// Sum: of a block's words, by shared memory.
+// Reverses a block's words, by shared memory.
 __global__ void Sum(const int* in, int* out, bool race) {
   __shared__ int held[kThreads];
   held[threadIdx.x] = in[threadIdx.x];
@@ -17,7 +17,7 @@ __global__ void Sum(const int* in, int* out, bool race) {
   out[threadIdx.x] = held[kThreads - 1 - threadIdx.x];
 }
 __global__ void Write(int* out, int at) { out[at] = 1; }
-// Half: a barrier of a warp's upper half that the lower half calls.
+// Has a barrier for the upper half of a warp, which the lower half calls.
 __global__ void Half(int* out) {
   if (threadIdx.x % 32 < 16) __syncwarp(0xffff0000u);
   out[threadIdx.x] = 1;

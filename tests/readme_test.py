@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""README's sample of `make run` is what the program prints: the rows of its tables, but times and processes.
+"""Checks that README's samples are the program's output. They are table rows of `make run`, without times and
+processes, and whole lines of `suf fn run`.
 
   readme_test.py SUF      SUF: build/suf; needs the fetched model (tools/fetch_model.py)
 
-The demo checks each text by itself: three processes over TLS, every word equal to the simulator's. A cosine to the float
-model may differ in its last digit, as the float model is not the same on every machine.
+The demo checks each text itself: three processes over TLS, with every word equal to the simulator's. A cosine to the
+float model may differ in its last digit, because that model varies from machine to machine.
 """
 import os
 import pathlib
@@ -17,12 +18,13 @@ SUF = os.path.abspath(sys.argv[1])
 
 
 def tables(text):
-    """-> the rows of each table, by the first cell of its header: {row: {column: cell}}; a row is its leading number."""
+    """-> the rows of each table, by the first cell of its header: {row: {column: cell}}. A row is its leading
+    number."""
     found, columns = {}, None
     for line in text.splitlines():
         cells = re.split(r'  +', line.strip())
         if cells[0] in ('text', 'similarity'):
-            # a number's place in the table of similarities is its column
+            # A number's position in the table of similarities is its column.
             columns, rows = cells, found.setdefault(cells[0], {})
         elif columns and re.match(r'\d+( |$)', cells[0]):
             if columns[0] == 'text':
@@ -40,6 +42,13 @@ def same(column, stated, printed):
     return stated == printed
 
 
+def function_lines(page):
+    """Returns the lines of README's call of `suf fn run` that the program does not print, in this order."""
+    command, shown = re.search(r'^ +suf (fn run .*)\n((?: +.*\n)+)', page, re.M).groups()
+    printed = iter(subprocess.check_output([SUF, *command.split()], text=True).splitlines())
+    return [f'suf {command}: README says {line.strip()}' for line in shown.splitlines() if not any(p.split() == line.split() for p in printed)]
+
+
 def main():
     page = (ROOT / 'README.md').read_text()
     stated = tables(page)
@@ -50,7 +59,7 @@ def main():
                          cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     printed = tables(run.stdout)
-    faults = []
+    faults = function_lines(page)
     for name, rows in stated.items():
         for number, row in rows.items():
             for column, cell in row.items():

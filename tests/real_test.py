@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""all-MiniLM-L6-v2 itself: the plan holds no weight, token ids, integers and embeddings are right, and 32 tokens cost what they should.
+"""Checks all-MiniLM-L6-v2: its plan has no weight, its token ids, integers and embeddings are right, and 32 tokens cost
+as stated.
 
   real_test.py SUF      SUF: build/suf; needs numpy and the fetched model (tools/fetch_model.py), no network
 """
@@ -49,7 +50,8 @@ class Suf:
 
 
 def permute(model, to):
-    """a copy of the model with the hidden units of every FFN and the value dimensions of every head in another order: the same function"""
+    """Copies the model with the hidden units of every FFN and the value dimensions of every head in another order.
+    This is the same function."""
     with open(model / 'config.json', encoding='utf8') as file:
         c = json.load(file)
     w = {k: v for k, v in reference.read_safetensors(model / 'model.safetensors').items() if v.dtype == np.float32}
@@ -68,15 +70,15 @@ def permute(model, to):
 
 
 def certificates(plan):
-    """(length class, node, width inside it or '') -> certificate"""
+    """-> {(length class, node, width inside it or ''): certificate}."""
     return {(c['max_n'], n['scope'] + '/' + n['label'], x['width']): x for c in plan['classes'] for n, p in zip(plan['nodes'], c['nodes']) for x in p['certificates']}
 
 
 def plan_holds_no_weight(suf, model, plan):
     other = permute(model, suf.folder / 'permuted')
     moved = (other / 'model.safetensors').read_bytes() != (model / 'model.safetensors').read_bytes()
-    # of given segments: what the search sees of a plan are its scales, rings and tables, which this compares; fitted shifts need texts
-    # of 32 tokens
+    # With given segments. The search sees only scales, rings and tables of a plan, and these are compared here. Fitted
+    # shifts need texts of 32 tokens.
     one, two = (suf.compile(m, f'{m.name}.json', 32, *FIXED).read_bytes() for m in (model, other))
     check(moved and one == two, 'plan: byte-identical when hidden units and value dimensions are permuted')
     shown = json.loads(suf('plan', 'show', plan, '--json'))
@@ -107,7 +109,7 @@ def simulated(suf, model, plan, shown, ids):
     rows = suf.rows('simulate', '--model', model, '--plan', plan, '--json-file', DATA / 'sentences.jsonl', '--json')
     lengths = [len(r['ids']) for r in ids]
     check([r['n'] for r in rows] == lengths and max(lengths) == 128, 'simulate: %d rows of %d to %d tokens' % (len(rows), min(lengths), max(lengths)))
-    # five texts, by length: both forms of the attention's output (it is rescaled in classes over 32)
+    # Five texts, by length, for both forms of the attention's output (it is rescaled in classes over 32).
     five = sorted(range(len(ids)), key=lambda i: lengths[i])[::len(ids) // 4 - 1]
     evaluator = integers.evaluator(reference.load(model), shown, reference.read_safetensors(plan.with_suffix('.shifts.safetensors')))
     same = [rows[i]['y'] == [int(v) for v in evaluator.run(ids[i]['ids'])] for i in five]
@@ -139,7 +141,7 @@ def cost(suf, plan):
 
 
 def stated(suf, plans):
-    """docs/measurements.md: what it says that plans of the profiles lan and wan cost is what they cost, flights to the last one."""
+    """The costs of plans of the profiles lan and wan in docs/measurements.md are exact, flights to the last one."""
     page = (ROOT / 'docs/measurements.md').read_text().splitlines()
     head = next(i for i, line in enumerate(page) if line.startswith('| tokens | lan: flights |'))
     columns = {'lan': ('flights', 'key', 'p0', 'p1', 'p1_offline'), 'wan': ('flights', 'key', 'p0', 'p1')}
@@ -156,7 +158,7 @@ def stated(suf, plans):
 
 
 def same(text, number):
-    """Whether a number is what is written, to the last digit: '156', '46.7 MB'."""
+    """Whether a number equals the printed one to the last digit: '156', '46.7 MB'."""
     digits, *unit = text.split()
     scale = {'MB': 1e6, 'GB': 1e9}[unit[0]] if unit else 1
     return abs(float(digits) - number / scale) <= (0.5 + 1e-9) * 10.0 ** -len(digits.partition('.')[2]) * bool(unit)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every line of bench/results names the commit that it was measured at, and none is of a checkout with changes.
+"""Checks that every line of bench/results names the commit that it was measured at, and that no checkout had changes.
 
   results_test.py         exit 0, or 1 with a sentence a line; first it finds faults planted in a folder of its own
 """
@@ -14,7 +14,7 @@ COMMIT = re.compile(r'[0-9a-f]{7,40}')
 
 
 def commits(value):
-    """Every value of a field `commit`, at any depth."""
+    """Yields every value of a field `commit`, at any depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name == 'commit':
@@ -29,7 +29,7 @@ def commits(value):
 def faults(folder):
     for path in sorted(folder.glob('*.json*')):
         texts = path.read_text().splitlines() if path.suffix == '.jsonl' else [path.read_text()]
-        known = False  # a file of several tables names the commit in the first line of each
+        known = False  # in a file of several tables, the first line of each names the commit
         for number, text in enumerate(texts, 1):
             found = list(commits(json.loads(text)))
             known = known or bool(found)

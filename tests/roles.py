@@ -1,5 +1,5 @@
-"""Real processes of the three roles on loopback, for the tests of whole sessions: a tiny model, its plan, certificates, and Worlds that
-hold one case's stores. Faults are placed by Tap, which forwards bytes between two roles and acts at a chosen byte.
+"""Real processes of the three roles on loopback, for tests of whole sessions: a tiny model, its plan, certificates. A
+World holds the stores of one case. Tap makes faults: it forwards bytes between two roles and acts at a chosen byte.
 """
 import fcntl
 import hashlib
@@ -17,15 +17,15 @@ import subprocess
 import threading
 import time
 
-LIMIT = 16  # tokens that the tiny plan covers
-AMPLE = 60  # seconds that a loaded machine may take for what takes milliseconds
-PATIENT, HASTY = 20, 3  # --timeout in seconds: of roles, and of the one whose patience is the subject
+LIMIT = 16  # longest text of the tiny plan, in tokens
+AMPLE = 60  # seconds that a loaded machine may take for milliseconds of work
+PATIENT, HASTY = 20, 3  # --timeout in seconds: of most roles, and of a role whose time-out is the subject
 FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
-LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/store/ledger.cpp, and the fate that says what is spent
+LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes in suf/store/ledger.cpp, and the fate that records the spent serials
 
 
 class Role:
-    """A process; its stderr is read as it comes."""
+    """A process whose stderr is read as it arrives."""
 
     def __init__(self, command, **options):
         self.begun = time.monotonic()
@@ -43,18 +43,18 @@ class Role:
         self.out = self.process.stdout.read() if self.process.stdout else b''
 
     def port(self, seconds=AMPLE):
-        """Of a listening role; raises when it ends instead."""
+        """Returns the port of a listening role; raises if it ends instead."""
         line = self.said(r'listening on port (\d+)', seconds)
         assert line, f'it does not listen: {self.err}'
         return int(line[1])
 
     def said(self, pattern, seconds=AMPLE, since=0):
-        """The match of a line on stderr, waited for, after the first `since` lines; None when it does not come."""
+        """Waits for a matching line on stderr, after the first `since` lines; returns the match, or None."""
         end = time.monotonic() + seconds
         while True:
             over = self.process.poll() is not None
             if over:
-                self.readers[0].join(AMPLE)  # what it said last
+                self.readers[0].join(AMPLE)  # its last lines
             for line in self.err[since:]:
                 if found := re.search(pattern, line):
                     return found
@@ -63,7 +63,7 @@ class Role:
             time.sleep(0.01)
 
     def finish(self, seconds=2 * AMPLE):
-        """The exit code; raises when it still runs."""
+        """Returns the exit code; raises if it still runs."""
         self.process.wait(seconds)
         self.seconds = time.monotonic() - self.begun
         for r in self.readers:
@@ -93,8 +93,9 @@ class Role:
 
 
 class Tap:
-    """Forwards connections to `port`. When `at` bytes have come from there ('down') or gone there ('up'), over one connection, `then` is
-    called, once, and forwarding goes on; with flip, the next byte is altered; with cut, nothing more is forwarded, whatever the sender had sent."""
+    """Forwards connections to `port`. After `at` bytes from it ('down') or to it ('up') on one connection, it calls
+    `then` once and goes on.
+    With flip, the next byte is altered. With cut, nothing more is forwarded, even if the sender has sent more."""
 
     def __init__(self, port, at, then=lambda: None, flip=False, way='down', cut=False):
         self.to, self.at, self.then, self.flip, self.way, self.cut, self.used = port, at, then, flip, way, cut, False
@@ -142,7 +143,8 @@ def context(own, server):
 
 
 class Between:
-    """Ends TLS on both sides, with certificates of both roles, and passes every byte on; `act` may alter or keep what the far side sends."""
+    """Terminates TLS on both sides, with certificates of both roles, and passes every byte on. `act` may alter or
+    keep the far side's bytes."""
 
     def __init__(self, port, as_server, as_client, act=lambda data: data):
         self.listener, self.to, self.act, self.passed = socket.create_server(('127.0.0.1', 0)), port, act, 0
@@ -174,13 +176,13 @@ class Between:
             near.close(), far.close()
 
 
-FIXED = [x for segment in ('softmax', 'scores', 'square', 'pieces') for x in ('--set', segment + '=1')]  # where choosing is not the subject
+FIXED = [x for segment in ('softmax', 'scores', 'square', 'pieces') for x in ('--set', segment + '=1')]  # if choosing is not the subject
 PLANS = {'plan': (LIMIT,), 'other': (LIMIT - 1, *FIXED), 'both': (LIMIT, '--profile', 'lan,wan')}  # both: one plan of two variants
 
 
 class Base:
-    """What all cases share: program, model, plans, certificates. Model and plans take a minute of search: they are made once for a program,
-    beside it, and copied."""
+    """The data that all cases share: program, model, plans, certificates. Model and plans take a minute of search.
+    So they are made once for a program, beside it, and copied."""
 
     def __init__(self, program, folder):
         self.program, self.folder = pathlib.Path(program).resolve(), pathlib.Path(folder)
@@ -215,18 +217,18 @@ class Base:
         self.suf('fn', 'plan', 'relu', '--out', folder / 'function.plan')
 
     def text(self, tokens, seed=0):
-        """A text of exactly that many tokens, [CLS] and [SEP] included."""
+        """Returns a text of exactly `tokens` tokens, [CLS] and [SEP] included."""
         r = random.Random(seed)
         return ' '.join(r.choice(self.words) for _ in range(tokens - 2))
 
     def suf(self, *args):
-        """Runs a command that must work; its stdout."""
+        """Runs a command that must succeed; returns its stdout."""
         run = subprocess.run([str(a) for a in (self.program, *args)], capture_output=True)
         assert run.returncode == 0, f'suf {args} ended with {run.returncode}: {run.stderr.decode()}'
         return run.stdout.decode()
 
     def simulate(self, texts, *flags):
-        """The simulator's y of each text; another plan or a variant by its flag."""
+        """Returns the simulator's y of each text; flags choose another plan or a variant."""
         lines = '\n'.join(json.dumps({'text': t}) for t in texts) + '\n'
         plan = () if '--plan' in flags else ('--plan', self.plan)
         run = subprocess.run([self.program, 'simulate', '--model', self.model, *plan, *flags, '--json', '--json-file', '/dev/stdin'],
@@ -235,21 +237,23 @@ class Base:
 
 
 class World:
-    """One case: a folder of its own with stores and the dealer's state; `under` is a command that runs the roles, such as valgrind."""
+    """One case: a folder of its own with stores and the dealer's state. `under` is a command that runs the roles,
+    such as valgrind."""
 
     def __init__(self, base, name, under=()):
         self.under, self.base, self.dir = under, base, base.folder / re.sub(r'\W+', '-', name)
         self.dir.mkdir()
         self.roles, self.dealer, self.server = [], None, None
-        self.ahead = None  # bundles that the dealer offers and both parties ask for
-        self.past = {}  # of ledgers: each start of a party forgets what is over
+        self.ahead = None  # bundles that the dealer offers and both parties request
+        self.past = {}  # of ledgers, because a starting party forgets finished serials
 
     def role(self, *command, **options):
         self.roles.append(Role((*self.under, self.base.program, *command), **options))
         return self.roles[-1]
 
     def command(self, name, defaults, given):
-        """Words of a command, with flags from keywords: value None drops a flag, True gives it alone, a list once for each."""
+        """Returns the words of a command, with flags from keywords. None drops a flag, True gives it alone, a list
+        repeats it."""
         if 'store' in defaults:
             self.fates(pathlib.Path({**defaults, **given}['store']).name)
         flags = {**defaults, 'timeout': PATIENT, **given}
@@ -279,55 +283,55 @@ class World:
                     'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
         return self.role(*self.command('embed', defaults, flags), *([] if text is None else ['--', text]), **process)
 
-    AHEAD = {'tokens': 8, 'count': 30}  # of the dealer: bundles for two long sessions
-    BIG = ()  # what embed takes for frames of 20 kB
+    AHEAD = {'tokens': 8, 'count': 30}  # the dealer's bundles, for two long sessions
+    BIG = ()  # arguments of embed for frames of 20 kB
 
     def long_texts(self):
         return [self.base.text(8, seed) for seed in range(14)]
 
     def long(self):
-        """A session that takes a while, of the bundles of AHEAD."""
+        """Starts a session that takes a while, with the bundles of AHEAD."""
         (self.dir / 'texts').write_text('\n'.join(self.long_texts()) + '\n')
         return self.embed(None, file=self.dir / 'texts')
 
     def long_expected(self):
-        """The y of each of its rows."""
+        """Returns the y of each row of that session."""
         return self.base.simulate(self.long_texts())
 
     def both(self, **flags):
-        """Dealer and model owner, listening."""
+        """Starts dealer and model owner, listening."""
         self.deal(**flags).port()
         self.serve().port()
 
     def records(self, store):
-        """[(serial, number of its fate)] of a store's ledger as it is."""
+        """Returns [(serial, number of its fate)] of a store's ledger as it is."""
         path = self.dir / store / 'ledger'
         data = path.read_bytes()[LEDGER_HEADER:] if path.is_file() else b''
         return [struct.unpack_from('<QI', data, at) for at in range(0, len(data) - LEDGER_RECORD + 1, LEDGER_RECORD)]
 
     def fates(self, store):
-        """{serial: fate} of a store, also of what its ledger has forgotten since this case began."""
+        """Returns {serial: fate} of a store, including those that its ledger has forgotten since this case began."""
         past = self.past.setdefault(store, {})
         past.update({serial: FATES[fate] for serial, fate in self.records(store) if fate in FATES})
         return past
 
     def floor(self, store):
-        """The serial up to which all are spent."""
+        """Returns the serial up to which all are spent."""
         return max((serial for serial, fate in self.records(store) if fate in FATES or fate == FLOOR), default=0)
 
     def spent(self, *serials):
-        """These serials are of no more use in either store: burnt, or never claimed and below one that was."""
+        """Asserts that these serials are unusable in both stores: burnt, or never claimed and below a claimed one."""
         for store in ('model', 'data'):
             fates = self.fates(store)
             for s in serials:
                 assert fates.get(s) in ('burnt', None) and self.floor(store) > s, f'serial {s} in the {store} store: {fates}'
 
     def expected(self, text='the dog'):
-        """What the row of an inference has as y."""
+        """Returns the y that the row of an inference must have."""
         return self.base.simulate([text])[0]
 
     def works(self, *texts, **flags):
-        """An inference with what runs (a role that is gone is started again) ends well and equals the simulator."""
+        """Runs an inference, which must succeed and equal the simulator. A role that is gone is started again."""
         if not self.dealer or self.dealer.process.poll() is not None:
             self.deal().port()
             if self.server and self.server.process.poll() is None:
@@ -360,7 +364,8 @@ class World:
 
 
 class FunctionWorld(World):
-    """The same with a function, the rectifier of P1's numbers: `fn serve` and `fn ask` are the parties. Names are World's, so that a case is of both."""
+    """The same with a function, the rectifier of P1's numbers. The parties are `fn serve` and `fn ask`. Names are
+    World's, so that a case can run in both."""
     AHEAD, BIG, LONG = {}, (20_000,), 100_000
 
     def numbers(self, count):
@@ -378,7 +383,7 @@ class FunctionWorld(World):
         return self.server
 
     def embed(self, count=8, process={}, dealer=None, connect=None, **flags):
-        """fn ask with that many numbers."""
+        """Runs fn ask with `count` numbers."""
         dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
         values = self.dir / f'{count}.values'
         values.write_text(''.join(f'{v}\n' for v in self.numbers(count)))
@@ -397,7 +402,7 @@ class FunctionWorld(World):
 
 
 def read_safetensors(path):
-    """(header, data)"""
+    """-> (header, data)."""
     raw = pathlib.Path(path).read_bytes()
     n, = struct.unpack_from('<Q', raw)
     return json.loads(raw[8:8 + n]), raw[8 + n:]
@@ -409,7 +414,7 @@ def write_safetensors(path, header, data):
 
 
 def read_record(path):
-    """[(sent, peer, kind, sequence, payload)] of a --record file."""
+    """-> [(sent, peer, kind, sequence, payload)] of a --record file."""
     raw, at, frames = pathlib.Path(path).read_bytes(), 8, []
     assert raw[:8] == b'SUFREC2\n'
     while at < len(raw):

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Stores and machines that are put back to where they were: no serial runs twice. What a restored file shows (another inode, time of birth
-or generation) the start of a store sees; what shows nothing, as when a whole disk goes back, the dealer's witness sees.
+"""Restores stores and machines to an earlier state: no serial may run twice. A restored file may have another inode,
+birth time or generation; the start of a store sees that. A whole disk that goes back shows nothing; the dealer's
+witness detects it.
 
-  rollback_test.py SUF [PATTERN]           from anywhere; about half a minute. PATTERN picks rows
-  rollback_test.py SUF --disks             as root: on file systems of their own, where whole disks go back (tools/accept.py)
+    rollback_test.py SUF [PATTERN]           from anywhere; about half a minute. PATTERN picks rows
+    rollback_test.py SUF --disks             as root: on file systems of their own, where whole disks go back (tools/accept.py)
+
+A row passes if every later result is right and no serial repeats.
 """
 import contextlib
 import os
@@ -25,7 +28,8 @@ def sh(*command):
 
 
 def used_two(w, keep, **flags):
-    """Four bundles for 'the dog'; keep(store) after serial 1 is used; then serial 2 is. serve is down afterwards."""
+    """Makes four bundles for 'the dog', and uses serial 1, then 2. keep(store) is called in between. serve is down
+    afterwards."""
     w.both(tokens=4, count=4)
     w.works(**flags)
     w.server.end()
@@ -37,7 +41,8 @@ def used_two(w, keep, **flags):
 
 
 def never_twice(w, code=0, said='', stores=STORES):
-    """The next run ends with this code, and no later one uses serial 2 again; every result is right. `said`: by each restored store."""
+    """Asserts that the next run ends with this code, and no later one uses serial 2 again. Every result is right.
+    Each restored store prints `said`."""
     w.serve().port()
     e = w.embed()
     assert e.finish() == code, e.err
@@ -72,7 +77,7 @@ def removed(kept, store):
 
 
 def cut(kept, store):
-    """The ledger's records of serial 2 go (told, claimed, done), the bundle's file comes back."""
+    """Removes the three records of serial 2 from the ledger and restores the bundle's file."""
     os.truncate(store / 'ledger', (store / 'ledger').stat().st_size - 3 * LEDGER_RECORD)
     for bundle in (kept / 'bundles').iterdir():
         if not (store / 'bundles' / bundle.name).exists():
@@ -90,10 +95,11 @@ for name, restore in {'cp -a over it': by_cp, 'tar x over it': by_tar, 'emptied 
         row(f'{name}, {who}', 0, '', 15)(case)
 
 
-# ---- the files themselves go back, with inode, time of birth and generation: as a disk or a virtual machine that is rolled back does
+# ---- the files themselves go back, with inode, birth time and generation, as after a rollback of a disk or virtual
+# machine
 
 class Held:
-    """The files of a store, by further names outside it, and what they hold."""
+    """Holds the files of a store by hard links outside it, with their contents."""
 
     def __init__(self, w, store):
         self.store, self.outside = w.dir / store, w.dir / f'held-{store}'
@@ -189,7 +195,7 @@ def _(w):
     for _ in range(2):
         w.works(ahead=None)
     assert not w.bundles('model') and not w.bundles('data')
-    said = [line for line in w.dealer.err if '--count offers 100 bundles of 4 tokens; the model owner asked for 1, the data owner for 1' in line]
+    said = [line for line in w.dealer.err if '--count offers 100 bundles of 4 tokens; the model owner requested 1, the data owner 1' in line]
     assert len(said) == 1, w.dealer.err
     yield w.embed(ahead=None)
 
@@ -246,14 +252,14 @@ DISKS = {'ext4': ('mkfs.ext4', '-q', '-F'), 'xfs': ('mkfs.xfs', '-q', '-f'), 'bt
 
 @contextlib.contextmanager
 def mounted(folder, kind):
-    """An empty folder on a file system of this kind; its image (None where it has none) and the command that mounted it."""
+    """Mounts an empty file system of this kind on a folder; yields its image (or None) and the mount command."""
     image = folder.with_suffix('.img') if DISKS[kind] else None
     if image:
         with open(image, 'wb') as f:
             f.truncate(400 << 20)
         sh(*DISKS[kind], image)
         mount = ('mount', '-o', 'loop', image, folder)
-    elif kind == 'overlay':  # on a disk of its own: it takes no overlay for its upper layer
+    elif kind == 'overlay':  # on a disk of its own, because overlay accepts no overlay as its upper layer
         parts = {part: folder.with_suffix('.' + part) for part in ('lowerdir', 'upperdir', 'workdir')}
         for part in parts.values():
             part.mkdir()
@@ -268,7 +274,7 @@ def mounted(folder, kind):
 
 
 def possible(kind):
-    """'' or why there can be no such file system here."""
+    """Returns '' or the reason why this machine has no such file system."""
     with tempfile.TemporaryDirectory() as folder:
         inside = pathlib.Path(folder) / 'm'
         inside.mkdir()
@@ -280,7 +286,7 @@ def possible(kind):
 
 
 def restart(w, **flags):
-    """Dealer and model owner again; the next serial."""
+    """Starts dealer and model owner again; returns the next serial."""
     w.deal(tokens=4, count=4, **flags).port()
     w.serve().port()
     serial = w.works()['serial']
@@ -289,7 +295,8 @@ def restart(w, **flags):
 
 
 def on_a_disk(w, kind):
-    """An honest restart loses nothing. The whole disk goes back, both parties' stores with it, the dealer's state apart: nothing runs twice."""
+    """An honest restart loses nothing. If the whole disk goes back, with both stores or with the dealer's state,
+    nothing runs twice."""
     with mounted(w.dir, kind) as (image, mount):
         try:
             used_two(w, lambda store: None)
@@ -317,7 +324,7 @@ def on_a_disk(w, kind):
 
 
 def disks():
-    """Each kind of file system that can be made here; what cannot is said."""
+    """Runs each kind of file system that is possible here, and prints the others."""
     kinds = {kind: possible(kind) for kind in DISKS}
     for kind, why in kinds.items():
         if why:

@@ -1,5 +1,6 @@
-"""A table of faults: what is broken, the exit code, the sentence, the limit in seconds, and a case that also checks what is left behind. Limits are
-those of an idle machine; a loaded one gets SLACK times as long, and a process that hangs is found all the same.
+"""A table of faults. A row has the fault, the exit code, the sentence, the limit in seconds, and a case. The case also
+checks the state afterwards. Limits are for an idle machine; a loaded one gets SLACK times as long. A process that hangs
+is always found.
 """
 import collections
 import concurrent.futures
@@ -10,8 +11,9 @@ import time
 
 from roles import Base, FunctionWorld, World
 
-# A case makes what is broken in its World and yields the process under test; what follows the yield checks ledgers and stores. `sentence`
-# is sought in the last line of stderr, which is "suf: ..." for an exit code other than 0, else in all of stderr.
+# A case makes the fault in its World and yields the process under test. The code after the yield checks ledgers and
+# stores. `sentence` must match the last line of stderr, which is "suf: ..." for an exit code other than 0, or any line
+# for exit code 0.
 SLACK = 6
 Row = collections.namedtuple('Row', 'what code sentence seconds case world')
 ROWS = []
@@ -22,12 +24,12 @@ def row(what, code, sentence, seconds=10, world=World):
 
 
 def both_worlds(what, code, sentence, seconds=10):
-    """A row with serve and embed, and the same row with fn serve and fn ask."""
+    """Makes a row with serve and embed, and the same row with fn serve and fn ask."""
     return lambda case: [row(what + of, code, sentence, seconds, world)(case) for of, world in (('', World), (', of a function', FunctionWorld))] and case
 
 
 def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):
-    """A row of one process; words of the command in braces are the World's."""
+    """Makes a row of one process. Words of the command in braces are the World's."""
     def case(w):
         prepare(w)
         b = w.base
@@ -37,12 +39,12 @@ def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):
 
 
 def ended(w, pattern):
-    """serve has told its log why a session ended."""
+    """Asserts that serve has logged why a session ended."""
     assert w.server.said(f'a session ended: .*({pattern})'), f'serve says {w.server.err}'
 
 
 def judge(base, r):
-    """'' or what is wrong; the seconds that the process under test took, and the line in which it said so."""
+    """Runs a row. Returns '' or its fault, the seconds that the process under test took, and the matching line."""
     seconds, said = 0.0, ''
     with r.world(base, f'{ROWS.index(r)} {r.what}') as w:
         try:
@@ -63,7 +65,7 @@ def judge(base, r):
 
 
 def main():
-    """The whole table; the program of a test file. Its second argument picks rows."""
+    """Runs the whole table, as the program of a test file. Its second argument picks rows."""
     rows = [r for r in ROWS if len(sys.argv) < 3 or re.search(sys.argv[2], r.what)]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(6) as pool:
@@ -76,7 +78,8 @@ def main():
 
 
 def each(*cases):
-    """The program of a test file of scenarios: each case gets the Base and the arguments after the program's path; a failure stops no other."""
+    """Runs scenarios, as the program of a test file. Each case gets the Base and the arguments after the program's
+    path. A failure does not stop the others."""
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         base = Base(sys.argv[1], folder)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What peers that fall silent or go away, crowds, altered frames, jumping clocks and other processors get: one sentence, the right exit code, in time; the
-serial is burnt on both sides, nothing else is lost, and the next inference works.
+"""Runs peers that fall silent or go away, crowds, altered frames, jumping clocks and other processors. Each gets one
+sentence and the right exit code in time. The serial is burnt on both sides, nothing besides is lost, and the next
+inference works.
 
   sessions_test.py SUF [PATTERN]     from anywhere; about half a minute. PATTERN picks rows
 """
@@ -14,14 +15,14 @@ import sys
 from roles import HASTY, Tap
 from rows import ended, main, row
 
-# ---- peers that fall silent or go away. A Tap acts inside the inference: W_hat is there already, so 12 kB from the model owner are
-# within its online frames, and 40 kB from the dealer within a bundle.
+# ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so 12 kB from the
+# model owner are within its online frames, and 40 kB from the dealer within a bundle.
 
 ONLINE, DEALING = 12_000, 40_000
 
 
 def within(w, act, way='down', at=ONLINE, flags={}, **tap):
-    """One inference done; then `embed` over a Tap that acts inside the next one."""
+    """Runs one inference, then `embed` over a Tap that acts inside the next one."""
     w.works()
     return w.embed(connect=Tap(w.server.port(), at, act, way=way, **tap).port, **flags)
 
@@ -52,7 +53,7 @@ def _(w):
     w.serve(once=True)
     e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.kill()).port)
     yield w.server
-    e.finish()  # its sockets are closed before its lock on the store
+    e.finish()  # its sockets close before it unlocks the store
     w.works()
     w.spent(2)
 
@@ -85,7 +86,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    # in the handshake, before a serial is dealt: what it has written later arrives even when it stops
+    # In the handshake, before a serial is dealt: bytes written later arrive even if the dealer stops.
     yield w.embed(dealer=Tap(w.dealer.port(), 1_000, lambda: w.dealer.stop()).port, timeout=HASTY)
     w.dealer.go_on()
     ended(w, 'was silent|ended the session')
@@ -100,7 +101,7 @@ def _(w):
     w.serve(once=True)
     e = w.embed(dealer=Tap(w.dealer.port(), 3_000, lambda: e.kill()).port)
     yield w.server
-    e.finish()  # its sockets are closed before its lock on the store
+    e.finish()  # its sockets close before it unlocks the store
     w.works()
     w.spent(2)
 
@@ -115,7 +116,7 @@ def _(w):
 
 
 def sweep(kill):
-    """kill(w, at): runs an embed in which a role is killed at byte `at` of the connection."""
+    """Makes a case in which kill(w, at) runs an embed and kills a role at byte `at` of the connection."""
     def case(w):
         w.both()
         last = w.works()['serial']
@@ -203,10 +204,10 @@ def _(w):
     w.works()
 
 
-# ---- clocks: the wall clock is for certificates and log lines, time-outs go by another
+# ---- clocks: the wall clock is only for certificates and log lines; time-outs use another
 
 def jumping(w):
-    """The wall clock jumps by months at every look (tests/faults/clock.c)."""
+    """Returns an environment in which the wall clock jumps by months at every call (tests/faults/clock.c)."""
     library = w.base.program.parent / 'tests' / 'faults' / 'libjumping_clock.so'
     assert library.exists(), f'{library} is not built'
     env = {**os.environ, 'LD_PRELOAD': str(library)}
@@ -244,7 +245,7 @@ def _(w):
 
 @row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
 def _(w):
-    w.under = ('valgrind', '-q')  # whose processor has no AVX-512
+    w.under = ('valgrind', '-q')  # its processor has no AVX-512
     yield w.embed(dealer=1, connect=1, kernels='avx512')
 
 

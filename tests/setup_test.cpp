@@ -1,5 +1,5 @@
-// The data owner's file of masked weights, with the program's own engine: another W_hat in it is replaced by the right
-// one before a result depends on it, at whichever tensor it differs.
+// The data owner's file of masked weights, with the program's own engine. A wrong W_hat in the file is replaced before
+// a result depends on it, whichever tensor differs.
 #include <gtest/gtest.h>
 
 #include "tests/three_roles.hpp"
@@ -12,7 +12,7 @@ using namespace store;
 using namespace run;
 using namespace proto;
 
-// Kept: the roles after a first session, and what P1 keeps of it.
+// The roles after a first session, and the file that P1 keeps.
 struct Kept {
   Kept() {
     w.Session([&](DataSession& s) {
@@ -22,7 +22,7 @@ struct Kept {
     honest = File();
   }
   Bytes File() { return w.store[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
-  // Plant: another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
+  // Puts another W_hat into P1's file, with correct chunk tags: their key is no secret.
   void Plant(const Bytes& other) {
     ChunkFile file = w.store[1]->NewSetup();
     Sink sink(ChunkKey(w.plan[1].hash, id), EvenBody(other.size()), [&](View chunk) { file.Add(chunk); });
@@ -31,7 +31,7 @@ struct Kept {
     w.store[1]->CommitSetup(std::move(file), id);
     ASSERT_EQ(File(), other);
   }
-  // Next: a session that says `notices` and whose result is right; the file is too, afterwards.
+  // Runs a session that reports `notices` notices and gives a right result. Afterwards the file is right.
   void Next(size_t notices) {
     w.Session([&](DataSession& s) {
       EXPECT_EQ(s.notices().size(), notices);
@@ -75,7 +75,7 @@ TEST(MaskedWeights, ThoseOfAnotherBAreReplaced) {
 
 TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
   const Hash key{1}, plan{2}, seed{3}, other{4};
-  nn::Quantised weights = TheTiny().weights;
+  nn::QuantisedWeights weights = TheTiny().weights;
   const Hash id = WeightsId(key, weights, plan, seed);
   EXPECT_EQ(WeightsId(key, weights, plan, seed), id);
   EXPECT_NE(WeightsId(other, weights, plan, seed), id);

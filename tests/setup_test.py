@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Masked weights between real processes: the seed of B lost or replaced, bits of the data owner's file flipped, and a stranger with a copy
-of the model owner's key who stands in the way once. The next result is right each time.
+"""Tests masked weights between real processes. The seed of B is lost or replaced, or bits of the data owner's file are
+flipped. In one case a stranger with a copy of the model owner's key intervenes once. The next result is right each
+time.
 
   setup_test.py SUF [PATTERN]     from anywhere; about five seconds. PATTERN picks rows
 """
@@ -18,7 +19,7 @@ from roles import AMPLE, read_record
 from rows import main, row
 
 HELLO, WELCOME, SETUP_ASK, CHUNK = 2, 3, 4, 5
-TAG = 16  # bytes, before the data of a chunk
+TAG = 16  # bytes before the data of a chunk
 
 
 def right(w, y, text='the dog'):
@@ -26,7 +27,7 @@ def right(w, y, text='the dog'):
 
 
 def restart(w, change):
-    """The model owner starts again; its store is changed in between."""
+    """Restarts the model owner and changes its store in between."""
     w.server.end()
     change(w.dir / 'model')
     w.serve().port()
@@ -108,8 +109,9 @@ for what, tagged, sentence in (('', False, 'were altered; they are fetched again
 # ---- a stranger with a copy of the model owner's key
 
 class StandIn:
-    """Says once what the model owner said to a record, with one bit of W_hat flipped, tags and welcome made right; then it hangs up. It has
-    the model owner's key and weights id; the secret that keys MACs comes from the dealer, and it has none."""
+    """Replays the model owner's frames of a record once, then hangs up. One bit of W_hat is flipped, with correct
+    tags and welcome. It has the model owner's key and weights id. It lacks the secret that keys MACs, which comes
+    from the dealer."""
 
     def __init__(self, w, record):
         frames = {kind: payload for sent, _, kind, _, payload in read_record(record) if not sent and kind in (HELLO, WELCOME, CHUNK)}
@@ -137,7 +139,7 @@ class StandIn:
             frame(HELLO, 0, self.hello), frame(WELCOME, 1, self.welcome)
             self.asked = self.receive(s)
             frame(CHUNK, 2, self.chunk)
-            self.receive(s)  # what follows
+            self.receive(s)  # the frames that follow
             with contextlib.suppress(OSError):
                 s.unwrap()
 

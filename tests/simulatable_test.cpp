@@ -1,7 +1,7 @@
-// What a corrupt party sees is simulatable, shown on the real runtime with a tiny encoder: the checks of views.hpp,
-// which must also report planted faults. Trees are ideal: the tiny plan's row tables have at most 2^10 places, which
-// are dealt as one-hot tables, not as DPFs. With DPFs, whose correction words are the tree's to hide, only the order is
-// tested.
+// Shows on the real runtime, with a tiny encoder, that the view of a corrupt party is simulatable. The checks of
+// views.hpp must also report planted faults. Trees are ideal. The tiny plan's row tables have at most 2^10 places and
+// are dealt as one-hot tables, not as DPFs. With DPFs only the order is tested, because their correction words are the
+// tree's to hide.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/build.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "tests/views.hpp"
@@ -27,22 +27,23 @@ using namespace views;  // NOLINT: the whole file speaks of them
 
 constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
-// Coarse: the same function in two groups whose places fit one-hot tables.
-void Coarse(std::vector<func::Group>& groups, int ring) {
+// Replaces a function's groups by two whose places fit one-hot tables.
+void Coarse(std::vector<func::Octave>& groups, int ring) {
   auto at = [&](int64_t x) {
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       if (x >> g.w < g.hi) return g.values[size_t(std::max(x >> g.w, g.lo) - g.lo)];
     return int64_t{0};
   };
-  std::vector<func::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
-  for (func::Group& g : coarse)
+  std::vector<func::Octave> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
+  for (func::Octave& g : coarse)
     for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(at((2 * v + 1) << (g.w - 1)));
   groups = coarse;
 }
 
-// Form: how the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
-// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input. Tiles:
-// the text in two tiles, two rows and one.
+// How the operators of a plan are emitted.
+// * kDcf: rescales without a stage if another borrow exists, and rows by one DCF.
+// * kNarrow: rows and lines opened under a gap, the lines at the un-rounded input.
+// * kTiles: the text in two tiles, of two rows and of one.
 enum class Form { kDefault, kDcf, kNarrow, kTiles };
 
 void SetForm(nn::Operator* op, Form form) {
@@ -65,7 +66,7 @@ void SetForm(nn::Operator* op, Form form) {
   if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
 }
 
-// World: a plan's trace for three tokens and what a run of it needs.
+// A plan's trace for three tokens, with everything to run it.
 struct World {
   nn::Plan plan;
   pfss::Trace trace;
@@ -94,18 +95,17 @@ struct World {
     EXPECT_EQ(lint.trees == 0, coarse && form != Form::kDcf);
   }
 
-  // With: a run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
-  // secret.
+  // Runs with these secrets of P0 and P1. W_hat, W - B, is the same for all, because P1 has it before any secret.
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::Quantised q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
+    nn::QuantisedWeights q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
     return RunOf(*schedule, *backend, in);
   }
-  // Pads: sections of `party` that pad messages with this label, in order of the frames.
+  // The sections of `party` that pad messages with this label, in order of the frames.
   std::vector<int> Pads(int party, const std::string& label) const {
     std::vector<int> pads;
     for (const Item& i : ReceivedBy(*schedule, 1 - party).items)
@@ -116,13 +116,14 @@ struct World {
 
 const std::vector<int32_t> kText{1, 2, 3}, kOtherText{5, 5, 0};
 
-// ExpectOrder, ExpectTheSameView: of corrupt party p; the same view with other weights of P0, or another text of P1.
+// Expects that the pads of corrupt party p move their own items in order.
 OrderReport ExpectOrder(const World& w, int p) {
   OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
   EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
                       << " cycles";
   return r;
 }
+// Expects the same view of corrupt party p with other weights of P0, or another text of P1.
 EquivReport ExpectTheSameView(const World& w, int p) {
   EquivReport r = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
   EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.left << " of " << r.items << " items differ";
@@ -130,10 +131,10 @@ EquivReport ExpectTheSameView(const World& w, int p) {
   return r;
 }
 
-// Turns: every backend with one of the plan's two forms of attention, rescaled before W_o or not.
+// Every backend, alternating between the plan's two forms of attention, rescaled before W_o or not.
 std::vector<std::pair<int, std::string>> Turns() {
   std::vector<std::pair<int, std::string>> out;
-  for (const backends::Entry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
+  for (const backends::BackendEntry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
   return out;
 }
 class Simulatable : public testing::TestWithParam<std::pair<int, std::string>> {
@@ -165,8 +166,8 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
   }
 }
 
-// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. What is opened
-// beside them stays in order, and there is less of it.
+// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. The other openings
+// stay in order, and there are fewer.
 TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
   World w(8, "auto", true, Form::kDcf), other(8);
   for (int p : {0, 1}) {
@@ -176,7 +177,7 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
   EXPECT_LT(w.schedule->flights(), other.schedule->flights());
 }
 
-// Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
+// Reads at the un-rounded wire, with both neighbours, and openings under a gap. There are no trees, so both checks run.
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, "clear", true, Form::kNarrow);
   for (int p : {0, 1}) {
@@ -184,8 +185,8 @@ TEST(SimulatableNarrow, OrderAndTheSameView) {
   }
 }
 
-// Two tiles a tick apart: what both share (W - B, keys and values of all rows) is joined, mask beside value, and a wait
-// reads nothing. Each tile's messages have pads of their own.
+// Two tiles a tick apart. Values of both (W - B, keys and values of all rows) are joined with their masks. A wait reads
+// nothing. Each tile's messages have pads of their own.
 TEST(SimulatableTiles, OrderAndTheSameView) {
   World w(8, "auto", true, Form::kTiles);
   auto has = [&](pfss::Op op) {
@@ -197,9 +198,9 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
   }
 }
 
-// ---- functions: every lowering on shares of both parties, which keep theirs of the result
+// ---- functions: every lowering on shares of both parties, which keep shares of the result
 
-// OneFunction: three numbers of 8 bits, with a bit that is a product.
+// A function of three numbers of 8 bits, with a bit that is a product.
 struct OneFunction {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
@@ -226,12 +227,12 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       "channel unsigned 9 0 y\n");
   std::vector<gates::FunctionPlan> plans;
   for (const func::Suf& f : {pieces, octaves}) {
-    const compiler::Compiled c = compiler::Compile(f);
+    const compiler::CompiledFunction c = compiler::Compile(f);
     std::vector<compiler::Lowering> bits = compiler::AllForBits();
     size_t next = 0;
     for (const compiler::Lowering& l : compiler::AllForNumbers())
       if (compiler::WhyNotNumbers(c, l).empty())
-        plans.push_back({f, {l, bits[next++ % bits.size()]}, gates::From::kShared, gates::To::kShared});
+        plans.push_back({f, {l, bits[next++ % bits.size()]}, gates::Origin::kShared, gates::To::kShared});
   }
   EXPECT_GE(plans.size(), 20u);
   for (const gates::FunctionPlan& plan : plans) {
@@ -245,12 +246,12 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       if (ReceivedBy(*f.schedule, p).trees) continue;  // a comparison's keys are ideal
       EquivReport equiv = Equiv(*f.schedule, p, one, other, {});
       EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
-      EXPECT_EQ(equiv.differs, p == 0);  // what P1 keeps: the same with the same view
+      EXPECT_EQ(equiv.differs, p == 0);  // P1's kept result is the same for the same view
     }
   }
 }
 
-// OfShares: a trace of two rows of three numbers, of which each party has a share.
+// A trace of two rows of three numbers, of which each party has a share.
 struct OfShares {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
@@ -261,7 +262,7 @@ struct OfShares {
     pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
     return {a, b};
   }
-  // Close: trees: whether it reads any.
+  // trees: whether the trace reads any.
   void Close(bool trees) {
     trace.close();
     schedule.emplace(trace);
@@ -278,8 +279,8 @@ struct OfShares {
 
 // ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
 
-// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
-// a function on octaves of the upper bits, read off one DCF.
+// The sums of squares of two rows of three numbers, of which the parties keep shares. With rows also shares of a
+// function on octaves of the upper bits, read off one DCF.
 struct OneSum : OfShares {
   OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
     pfss::SharedWire<pfss::kPub> z = trace.open(Shares(k), "z");
@@ -290,8 +291,8 @@ struct OneSum : OfShares {
       trace.keep(limb + v.hat.limbs[i]);
     }
     if (rows) {
-      const std::vector<func::Group> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
-      const compiler::Compiled c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
+      const std::vector<func::Octave> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
+      const compiler::CompiledFunction c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
       trace.keep(compiler::LowerRow(trace, c, {compiler::Kind::kStepDcf}, v, sum.bits - 3, 9).y);
     }
     Close(rows);
@@ -315,7 +316,7 @@ TEST(SimulatableWideSums, ViewsOfBothParties) {
   }
 }
 
-// A row function read off a DCF on all bits of a sum: its key is the tree's to hide, and it opens nothing.
+// A row function read off a DCF on all bits of a sum. Its key is the tree's to hide, and it opens nothing.
 TEST(SimulatableWideSums, RowsWithoutAStage) {
   for (const compiler::SumOfSquares& sum : {compiler::SumOfSquares{2, 13, 5, 1}, {26, 71, 9, 30}, {26, 128, 3, 60}}) {
     const OneSum w(6, sum, true), alone(6, sum);
@@ -330,10 +331,10 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
   }
 }
 
-// ---- values that nobody opens, multiplied as they are
+// ---- values that are never opened, multiplied as they are
 
-// OneGate: six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
-// three entries, and of these times the others, and a row function's DCF that carries the mask of the latter.
+// Six numbers through summands of an entry or of a line, times opened numbers. With kPayload: the sums of three
+// entries, and their products with the others. A row function's DCF carries the mask of these products.
 struct OneGate : OfShares {
   enum Kind { kEntry, kLine, kPayload };
   explicit OneGate(Kind kind) {
@@ -349,17 +350,17 @@ struct OneGate : OfShares {
     } else {
       e = compiler::EntrySummands(trace, {2, 0, 5, {1, 3, 9, 4, 2}}, z, ring);
     }
-    compiler::Words product(trace, ring);
+    compiler::WordSum product(trace, ring);
     product.Add(e, compiler::Centred(up));
     if (kind != kPayload) {
       trace.keep(compiler::Settle(trace, product.Done()));
     } else {
-      auto total = [](const compiler::Owing& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
-      compiler::Words alone(trace, sum);
+      auto total = [](const compiler::OwedWord& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
+      compiler::WordSum alone(trace, sum);
       alone.Add(e);
       const pfss::Wire<pfss::kPub> s = compiler::OpenDefined(trace, total(alone.Done()), "row sum"),
                                    ev = compiler::OpenDefined(trace, total(product.Done()), "eV");
-      const std::vector<func::Group> row{{0, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}, {3, 1, 8, {7, 6, 5, 4, 3, 2, 1}}};
+      const std::vector<func::Octave> row{{0, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}, {3, 1, 8, {7, 6, 5, 4, 3, 2, 1}}};
       pfss::Sec one = Broadcast(trace.constant(1), {2});
       trace.keep(compiler::IntervalTimes(trace, row, s, Stack(std::vector<pfss::Sec>{one, Lift(ev.r)}), ring));
     }
@@ -367,7 +368,7 @@ struct OneGate : OfShares {
   }
 };
 
-// What is opened beside the DCF of a payload stays in order; its key is the tree's to hide.
+// The openings beside the DCF of a payload stay in order; its key is the tree's to hide.
 TEST(SimulatableUnopened, ViewsOfBothParties) {
   const std::vector<uint64_t> one{1, 60, 7, 0, 33, 5}, other{63, 2, 0, 9, 31, 14}, fixed{5, 5, 0, 61, 2, 8};
   for (auto kind : {OneGate::kEntry, OneGate::kLine, OneGate::kPayload}) {
@@ -385,7 +386,7 @@ TEST(SimulatableUnopened, ViewsOfBothParties) {
   }
 }
 
-// Streams that the trace cannot see: one mask for two messages, a half of a mask that is missing.
+// Faults of streams, invisible in the trace: one mask for two messages, a missing half of a mask.
 TEST(SimulatableTeeth, BrokenStreamsAreReported) {
   World w(0, "packed");
   for (int q : {0, 1}) {

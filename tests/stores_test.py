@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What another plan, altered or used bundles, damaged stores and full disks get: one sentence, the right exit code, in time; the serial is
-burnt on both sides, nothing else is lost, and the next inference works.
+"""Runs other plans, altered or used bundles, damaged stores and full disks. Each gets one sentence and the right exit
+code in time. The serial is burnt on both sides, nothing besides is lost, and the next inference works.
 
   stores_test.py SUF [PATTERN]     from anywhere; about a quarter of a minute. PATTERN picks rows
 """
@@ -31,7 +31,7 @@ def _(w):
 
 
 def ahead(w):
-    """Three bundles for 'the dog' made, one used: 2 and 3 are left. Everything is down afterwards but the dealer."""
+    """Makes three bundles for 'the dog' and uses one: 2 and 3 are left. Afterwards only the dealer runs."""
     w.both(tokens=4, count=3)
     w.works('the dog')
     w.server.end()
@@ -39,7 +39,7 @@ def ahead(w):
 
 
 def in_file(path, at, flip=True):
-    """Alters a byte, counted from the end when negative, or cuts the file there."""
+    """Alters a byte, counted from the end if negative, or cuts the file there."""
     raw = bytearray(path.read_bytes())
     raw[at] ^= 1
     path.write_bytes(raw if flip else raw[:at])
@@ -223,7 +223,7 @@ def _(w):
 
 
 def small_files(limit):
-    """No file of this process grows beyond `limit` bytes, as on a full disk."""
+    """Limits files of a process to `limit` bytes, as on a full disk."""
     return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
 
 
@@ -238,7 +238,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    yield w.embed(process=small_files(LEDGER_HEADER + LEDGER_RECORD + 10))  # what its start leaves of it, and no claim
+    yield w.embed(process=small_files(LEDGER_HEADER + LEDGER_RECORD + 10))  # the size after its start, without space for a claim
     ended(w, 'the data owner ended the session')
     assert w.works()['serial'] == 3
     w.spent(2)

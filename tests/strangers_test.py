@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What strangers at the door and wrong certificates get: one sentence, the right exit code, in time; the next inference works. Each row is of serve and
-embed, and of fn serve and fn ask.
+"""Runs strangers and wrong certificates. Each gets one sentence and the right exit code in time, and the next inference
+works. Each row runs with serve and embed, and with fn serve and fn ask.
 
   strangers_test.py SUF [PATTERN]     from anywhere; some ten seconds. PATTERN picks rows
 """
@@ -32,7 +32,7 @@ for own, (role, says, owner) in OWNERS.items():
 
 
 def folder(w, name='data', source=None):
-    """A copy of a role's folder, to be broken."""
+    """Copies a role's folder, to be broken."""
     return shutil.copytree((source or w.base.certs) / name, w.dir / 'own')
 
 
@@ -116,7 +116,7 @@ def _(w):
     yield w.embed(certs=w.base.strangers)
 
 
-# ---- strangers at the door
+# ---- strangers
 
 @both_worlds('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
 def _(w):
@@ -160,7 +160,7 @@ def _(w):
 
 
 class Crowd:
-    """Strangers who each say the first bytes of a TLS greeting, one a second, and come back when they are sent away."""
+    """Strangers who send the first bytes of a TLS greeting, one a second each, and come back when dropped."""
     GREETING = bytes.fromhex('16030105dc010005d80303') + bytes(1500)
 
     def __init__(self, port, count=200):
@@ -214,7 +214,7 @@ def _(w):
             assert r.said('was dropped in its TLS handshake'), r.err[-3:]
         for _ in range(3):  # the further streams of a session are no strangers
             w.works(streams=16)
-        # a session that runs while others come and go
+        # A session that runs while others come and go.
         second = []
         first = w.embed(*w.BIG, connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
         assert first.finish() == 0, first.err
@@ -232,7 +232,7 @@ def _(w):
     w.deal(process=few, timeout=20, streams=16).port()
     server = w.serve(process=few, timeout=20, streams=16)
     strangers = [socket.create_connection(('127.0.0.1', r.port())) for r in (w.dealer, w.server) for _ in range(60)]
-    for _ in range(3):  # over fewer streams than they would like
+    for _ in range(3):  # over fewer streams than requested
         w.works(timeout=20, streams=16)
     for s in strangers:
         s.close()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holders of certificates of the CA who say what is not due, at full speed and in every phase: a role's memory hardly grows, honest ones are
-answered, a running inference goes on, and SIGTERM ends at once. Each row is of serve and embed, and of fn serve and fn ask.
+"""Holders of valid certificates send frames that are not due, at full speed and in every phase. A role's memory hardly
+grows, honest clients are answered, a running inference goes on, and SIGTERM ends at once. Each row runs with serve and
+embed, and with fn serve and fn ask.
 
   stress_test.py SUF [PATTERN]     from anywhere; about a minute. PATTERN picks rows
 """
@@ -22,7 +23,7 @@ from rows import both_worlds, main
 REFUSE, HELLO, ANNOUNCE, REQUEST = 1, 2, 6, 8  # kinds of frames
 LENGTHS = [0, 1, 8 << 10, 1 << 20, 256 << 20, 2**32 - 1]
 GROWTH_MB = 32
-HELD, SOON = 30, 10  # seconds: of who stays silent, and below which an honest one was not held up by it, on a loaded machine too
+HELD, SOON = 30, 10  # seconds: of a silent client; limit for an honest one, even on a loaded machine
 CLAIMED = 1  # in ledgers
 
 
@@ -36,7 +37,7 @@ def frame(kind, sequence, payload=b''):
 
 
 class Client:
-    """A TLS connection with a role's certificate, that says frames."""
+    """A TLS connection with a role's certificate, which sends frames."""
 
     def __init__(self, w, role, port):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -69,14 +70,14 @@ class Client:
 
 
 def hello(w):
-    """The payload of an honest hello, from the record of an inference."""
+    """Returns the payload of an honest hello, from the record of an inference."""
     e = w.embed(record=w.dir / 'record')
     assert e.finish() == 0, e.err
     return next(payload for sent, _, kind, _, payload in read_record(w.dir / 'record') if sent and kind == HELLO)
 
 
 def answered(w, role, port, greeting):
-    """Seconds from our hello to the answer, which is a hello."""
+    """Returns the seconds from our hello to the answer, which is a hello."""
     client = Client(w, role, port)
     try:
         begun = time.monotonic()
@@ -90,7 +91,7 @@ def answered(w, role, port, greeting):
 
 
 def say(client, greeting, phase):
-    """Goes honestly as far as `phase`; the sequence number that is next."""
+    """Runs the protocol honestly up to `phase`; returns the next sequence number."""
     if phase == 'secured':
         return 0
     client.tls.sendall(frame(HELLO, 0, greeting))
@@ -103,7 +104,8 @@ def say(client, greeting, phase):
 
 
 class Crowd:
-    """Attackers (port, role, phase, header, flood) that come back when they are sent away; `flood` sends on at full speed."""
+    """Attackers (port, role, phase, header, flood) that come back after they are dropped; `flood` goes on sending at
+    full speed."""
 
     def __init__(self, w, greeting, attackers):
         self.w, self.greeting, self.over, self.come = w, greeting, threading.Event(), 0
@@ -130,7 +132,7 @@ class Crowd:
                 end = time.monotonic() + HELD
                 while time.monotonic() < end and not self.over.is_set():
                     try:
-                        client.tls.recv(1)  # until it is sent away
+                        client.tls.recv(1)  # until it is dropped
                         break
                     except TimeoutError:
                         pass
@@ -152,25 +154,26 @@ class Crowd:
 
 
 def attackers(port, phases):
-    """64 of every phase {(role, phase)} and length in turn; each eighth sends empty frames, or the rest of its frame, at full speed."""
+    """Makes 64 attackers of every phase {(role, phase)} and length in turn. Each eighth sends empty frames, or the
+    rest of its frame, at full speed."""
     return [(port, role, phase, length, i % 8 == 0) for i, ((role, phase), length) in
             zip(range(64), itertools.cycle(itertools.product(phases, LENGTHS)))]
 
 
-# the dealer's attackers never sit in the model owner's seat, and those of serve in none, so that an honest one finds it free
+# The dealer's attackers never take the model owner's seat, and serve's take none, so an honest client finds it free.
 AT_DEALER = [('data', 'connected'), ('dealer', 'secured'), ('model', 'secured'), ('data', 'secured'), ('data', 'hello'), ('data', 'request')]
 AT_MODEL = [('data', 'connected'), ('dealer', 'secured'), ('model', 'secured'), ('data', 'secured')]
 
 
 def greeted(w, **deal):
-    """Both listen, patient beyond HELD, and the payload of an honest hello."""
+    """Starts both, patient beyond HELD; returns the payload of an honest hello."""
     w.deal(timeout=2 * HELD, **deal).port()
     w.serve(timeout=2 * HELD).port()
     return hello(w)
 
 
 def prompt(w, greeting, times=5):
-    """Honest ones of both roles are answered soon."""
+    """Asserts that honest clients of both roles are answered soon."""
     for role, port in (('model', w.dealer.port()), ('data', w.server.port())):
         seconds = [answered(w, role, port, greeting) for _ in range(times)]
         assert statistics.median(seconds) < SOON, f'an honest hello of the {role} role took {seconds} s'
@@ -179,11 +182,11 @@ def prompt(w, greeting, times=5):
 @both_worlds('64 attackers at deal and serve during a session', 0, 'listening on port', 120)
 def _(w):
     greeting = greeted(w, **w.AHEAD)
-    assert w.long().finish() == 0  # what such a session takes counts for no attacker
+    assert w.long().finish() == 0  # the memory of such a session is not an attacker's
     roles, before = (w.dealer, w.server), [status_mb(r, 'VmHWM') for r in (w.dealer, w.server)]
     last = w.floor('data')
     running = w.long()
-    while w.floor('data') == last:  # its bundle is here, and claimed
+    while w.floor('data') == last:  # its bundle has arrived and is claimed
         assert running.process.poll() is None, running.err
         time.sleep(0.01)
     with Crowd(w, greeting, attackers(w.dealer.port(), AT_DEALER)) as a, Crowd(w, greeting, attackers(w.server.port(), AT_MODEL)) as b:
@@ -238,9 +241,9 @@ def _(w):
     w.works()
     server = w.server
     before = status_mb(server, 'VmRSS')
-    # Less than three payloads. A thread reserves 8 MB of stack and an arena of 64 MB that it never touches, so as many clients as here may
-    # find no room for a thread: then the listener drops the oldest one in its handshake, and that one's connection is reset. A dropped client
-    # comes again, until as many headers were sent as are due.
+    # Less than three payloads. A thread reserves 8 MB of stack and an arena of 64 MB that it never touches. So there
+    # may be no memory for a thread. Then the listener drops the oldest client in its handshake, whose connection is
+    # reset. It comes again until all headers are sent.
     limit = int((status_mb(server, 'VmSize') + 640) * 2**20)
     resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
     for count in (3, 16):
@@ -284,7 +287,7 @@ def sigterm(name, phases):
                 going.append(threading.Thread(target=lambda c=client, p=phase: quiet(say, c, greeting, p), daemon=True))
                 going[-1].start()
         for t in going:
-            t.join(3)  # it came as far as it goes, or waits there
+            t.join(3)  # it has finished its phase, or waits in it
         begun = time.monotonic()
         role.signal(signal.SIGTERM)
         role.process.wait(AMPLE)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a person at a terminal meets: Ctrl-C says what is waited for and a second one ends it; bars, result lines and tables fit the
-terminal and do not run into each other; elsewhere long phases are lines of the log.
+"""Checks the program at a terminal. Ctrl-C prints the reason for waiting, and a second one ends the program. Bars,
+result lines and tables fit the terminal and do not run into each other. Without a terminal, long phases are lines of
+the log.
 
   terminal_test.py SUF     as root, without which `paths` fails; about half a minute
 """
@@ -21,7 +22,7 @@ import time
 from roles import AMPLE, FunctionWorld, Tap, World
 from rows import each
 
-MANY = 20_000  # texts that no session gets through while a test runs
+MANY = 20_000  # more texts than a session finishes during a test
 LONG = 30  # seconds; a limit, not a wait
 
 
@@ -41,20 +42,20 @@ def rows(w):
 
 
 def serve_waits(base):
-    """serve: the first Ctrl-C says for which session it waits, the second ends it, and the serial in use is burnt for good."""
+    """serve: the first Ctrl-C prints the session it waits for. The second ends it, and the serial in use is burnt."""
     for first, second in ((signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
         with World(base, f'serve {first} {second}') as w:
             w.both()
             e = many(w)
             e.stop()
             w.server.signal(first)
-            said = w.server.said(r'serve: ending when the session with the data owner at 127\.0\.0\.1:\d+ does: [01] texts?( of 4 tokens)? in flight, \d+ done; '
-                                 'a second Ctrl-C or SIGTERM ends at once, and what runs is lost with its keys$', LONG)
+            said = w.server.said(r'serve: ending when the session with the data owner at 127\.0\.0\.1:\d+ ends: [01] texts?( of 4 tokens)? in flight, \d+ done; '
+                                 'a second Ctrl-C or SIGTERM ends at once, and running work is lost with its keys$', LONG)
             assert said and w.server.process.poll() is None, w.server.err
             w.server.signal(second)
             assert w.server.finish() == -second, w.server.process.returncode
-            assert w.server.err[-1] == 'suf: serve ended at once by a second signal; what ran was dropped', w.server.err
-            assert w.server.said('serve: ending at once; what runs is dropped and its serial burnt', 0), w.server.err
+            assert w.server.err[-1] == 'suf: serve ended at once by a second signal; running work was dropped', w.server.err
+            assert w.server.said('serve: ending at once; running work is dropped and its serial burnt', 0), w.server.err
             e.kill()
             fates = w.fates('model')
             assert 'claimed' not in fates.values() and list(fates.values()).count('burnt') <= 1, fates
@@ -63,7 +64,7 @@ def serve_waits(base):
 
 
 class Held:
-    """Keeps what a role at `port` sends ('down') or is sent ('up') after that many bytes, until it is released."""
+    """Holds back what a role at `port` sends ('down') or receives ('up') after `at` bytes, until it is released."""
 
     def __init__(self, port, at, way):
         self.reached, self.released = threading.Event(), threading.Event()
@@ -71,7 +72,9 @@ class Held:
 
 
 def second_signals(base, name, worlds, holds, waits):
-    """The first signal waits for what a Held keeps, the second drops it; `waits` is what the log says. holds: (World) -> Held, process, data owner."""
+    """The first signal waits for the session that a Held delays, the second drops it. `waits` is the pattern in the
+    log.
+    holds: (World) -> Held, process, data owner."""
     for first, second in ((signal.SIGINT, None), (signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGHUP)):
         for world in worlds:
             with world(base, f'{name} {world.__name__} {first} {second}') as w:
@@ -80,13 +83,13 @@ def second_signals(base, name, worlds, holds, waits):
                 before = {store: list(w.fates(store).values()).count('done') for store in ('model', 'data')}
                 process.signal(first)
                 role = f'fn {name}' if world is FunctionWorld and name == 'serve' else name
-                assert process.said(f'info {role}: ending when {waits}; a second Ctrl-C or SIGTERM ends at once, and what runs is lost with its keys$'), process.err
+                assert process.said(f'info {role}: ending when {waits}; a second Ctrl-C or SIGTERM ends at once, and running work is lost with its keys$'), process.err
                 assert process.process.poll() is None, process.err
                 if second:
                     process.signal(second)
                     assert process.finish() == -second, process.process.returncode
-                    assert process.said(f'warning {role}: ending at once; what runs is dropped and its serial burnt$', 0), process.err
-                    assert process.err[-1] == f'suf: {role} ended at once by a second signal; what ran was dropped', process.err
+                    assert process.said(f'warning {role}: ending at once; running work is dropped and its serial burnt$', 0), process.err
+                    assert process.err[-1] == f'suf: {role} ended at once by a second signal; running work was dropped', process.err
                 held.released.set()
                 assert e.finish() == (3 if second else 0), e.err
                 if not second:
@@ -99,17 +102,18 @@ def second_signals(base, name, worlds, holds, waits):
 
 
 def serve_drops(base):
-    """serve and fn serve amid a run: the first signal waits for it, the second drops it, and its serial is burnt in both stores."""
+    """serve and fn serve during a run: the first signal waits, the second drops it. Its serial is burnt in both
+    stores."""
     def holds(w):
         w.works(*w.BIG)  # its store has the masked weights
         held = Held(w.server.port(), 12_000, 'up')
         return held, w.server, w.embed(*w.BIG, connect=held.port)
-    second_signals(base, 'serve', (World, FunctionWorld), holds, r'the session with the data owner at 127\.0\.0\.1:\d+ does: [01] (text|call)s?( of \d+ (tokens|values))? in flight, 0 done')
+    second_signals(base, 'serve', (World, FunctionWorld), holds, r'the session with the data owner at 127\.0\.0\.1:\d+ ends: [01] (text|call)s?( of \d+ (tokens|values))? in flight, 0 done')
 
 
 def deal_drops(base):
-    """deal amid a delivery: the first signal waits for it, the second drops it, and its serial is burnt in both stores.
-    The keys are larger than what sockets hold, so they cannot all be under way."""
+    """deal during a delivery: the first signal waits, the second drops it. Its serial is burnt in both stores.
+    The keys are larger than the buffers of sockets, so they cannot all be under way."""
     def holds(w):
         held = Held(w.deal().port(), 12_000, 'down')
         w.serve(dealer=held.port).port()
@@ -128,7 +132,8 @@ def nothing_waits(base):
 
 
 def embed_stops(base):
-    """embed: the first Ctrl-C ends after what is agreed on, with all its results and no fault at the model owner; the second ends it at once."""
+    """embed: the first Ctrl-C ends after the agreed texts, with all results and no fault at the model owner.
+    The second ends it at once."""
     with World(base, 'embed') as w:
         w.both()
         e = many(w)
@@ -136,7 +141,7 @@ def embed_stops(base):
         assert e.finish() == -signal.SIGINT, e.err
         assert e.said('embed: ending after the text in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost$', 0), e.err
         done = rows(w)
-        assert e.err[-1] == f'suf: embed was stopped by a signal; {len(done)} of {MANY} texts have a result, run it again with the others', e.err
+        assert e.err[-1] == f'suf: embed was stopped by a signal; {len(done)} of {MANY} texts have a result; run it again with the others', e.err
         assert [r['i'] for r in done] == list(range(len(done))) and all('y' in r for r in done)
         assert set(w.fates('data').values()) == {'done'}, w.fates('data')
         assert w.server.said('a session ended: the data owner ended the session for a reason of its own', LONG), w.server.err
@@ -152,7 +157,7 @@ def embed_stops(base):
 # ---- a terminal
 
 class Terminal:
-    """A program on a pseudo terminal; `bytes` is what it wrote."""
+    """A program on a pseudo terminal; `bytes` is its output."""
 
     def __init__(self, columns, *command):
         self.ours, theirs = pty.openpty()
@@ -165,7 +170,7 @@ class Terminal:
         fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack('HHHH', 40, columns, 0, 0))
 
     def read(self, until=None):
-        """Until it wrote that, or to its end."""
+        """Reads until this output, or to the end."""
         end = time.monotonic() + 2 * LONG
         while until is None or until not in self.bytes:
             assert time.monotonic() < end, self.bytes[-2000:]
@@ -174,12 +179,12 @@ class Terminal:
         return self
 
     def more(self, seconds):
-        """What it wrote within that time: b'' at its end, None if nothing came."""
+        """Returns the output within that time: b'' at the end, None if nothing arrives."""
         if not select.select([self.ours], [], [], seconds)[0]:
             return None
         try:
             data = os.read(self.ours, 65536)
-        except OSError:  # its end
+        except OSError:  # the end of the output
             return b''
         self.bytes += data
         return data
@@ -190,11 +195,11 @@ class Terminal:
         return self.process.wait(LONG)
 
     def widths(self):
-        """Columns of all that was ever on one line; braille and ASCII have one each."""
+        """Returns the columns of everything that was ever on one line; braille and ASCII have one column each."""
         return [(len(x), x) for x in re.split(r'\r\n|\r|\x1b\[K', self.bytes.decode())]
 
     def screen(self):
-        """The lines as they stay."""
+        """Returns the final lines of the screen."""
         lines = ['']
         for token in re.findall(r'\r\n|\r|\x1b\[K|[^\r\x1b]+', self.bytes.decode()):
             if token == '\r\n':
@@ -215,7 +220,7 @@ def fits(t, columns):
 
 
 def bars_fit(base):
-    """serve's and embed's bars are narrower than the terminal, whatever its width; result lines begin at column 1; nothing of a bar stays."""
+    """serve's and embed's bars fit a terminal of any width. Result lines begin at column 1; no bar remains."""
     with World(base, 'bars') as w:
         w.deal().port()
         (w.dir / 'texts').write_text('the dog\n' * 12)
@@ -250,7 +255,7 @@ def resized(base):
         os.killpg(e.process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, e.process.pid, os.WSTOPPED)
         e.resize(40)
-        while e.more(0):  # what was on its way
+        while e.more(0):  # output under way
             pass
         drawn = int(re.findall(rb'\x1b\[Kline (\d+):', e.bytes)[-1])
         os.killpg(e.process.pid, signal.SIGCONT)
@@ -265,7 +270,7 @@ def resized(base):
 
 
 def tables_fit(base):
-    """Every table fits 80 and 40 columns, says what it left out, and elsewhere has all of it."""
+    """Every table fits 80 and 40 columns and says what it left out. Without a terminal it is complete."""
     texts = base.folder / 'texts of tables'
     texts.write_text('the dog\n')
     commands = {
@@ -294,7 +299,7 @@ def tables_fit(base):
 
 
 def demo_fits(base):
-    """suf demo at 80 columns: one writer, no bar stays, every table fits."""
+    """suf demo at 80 columns: one process writes, no bar remains, every table fits."""
     with World(base, 'demo') as w:
         (w.dir / 'texts').write_text('the dog\nthe river and the house\nwhy\n')
         t = Terminal(80, base.program, 'demo', '--model', base.model, '--plan', base.plan, '--file', w.dir / 'texts')
@@ -306,7 +311,7 @@ def demo_fits(base):
 
 
 def demo_stops(base):
-    """suf demo: Ctrl-C leaves no process and no folder behind."""
+    """suf demo: Ctrl-C leaves no process and no folder."""
     with World(base, 'demo stops') as w:
         (w.dir / 'texts').write_text('the dog\n' * MANY)
         process = {'env': {**os.environ, 'TMPDIR': str(w.dir)}}
@@ -326,7 +331,7 @@ def demo_stops(base):
 
 
 def elsewhere(base):
-    """Off a terminal long phases are lines of the log: each step, and how long all took where that is worth a line."""
+    """Without a terminal long phases are lines of the log: each step, and the total time if it is long."""
     with World(base, 'log') as w:
         w.both()
         e = w.embed()
@@ -337,7 +342,7 @@ def elsewhere(base):
 
 
 def too_few(base):
-    """compile says when the calibration texts are too few, what that costs and how many would do, and which it could not use."""
+    """compile reports too few calibration texts: their cost, how many are enough, and which were unusable."""
     with World(base, 'few') as w:
         (w.dir / 'texts').write_bytes(b'the dog\n\nthe river\n\nno \xff utf\nwhy ' + b'the ' * 30 + b'\n')
         done = subprocess.run([base.program, 'compile', '--model', base.model, '--calibrate', w.dir / 'texts', '--max-tokens', '8',
@@ -347,9 +352,9 @@ def too_few(base):
         found = [x for x in lines if re.search(r'warning compile: 3 of 6 texts in .*texts are not used: 2, the first in line 2: the text has no token besides '
                                                r'\[CLS\] and \[SEP\].*; 1, the first in line 5: .*not UTF-8 at byte', x)]
         assert found, lines
-        assert any(re.search(r'warning compile: 1 of 6 texts in .*texts is too long and cut to 8 tokens; --max-tokens makes', x) for x in lines), lines
+        assert any(re.search(r'warning compile: 1 of 6 texts in .*texts is too long and cut to 8 tokens; raise --max-tokens', x) for x in lines), lines
         few = [re.search(r'warning compile: too few calibration texts: every softmax keeps its maximum, which costs about (\d+) of the plan\'s (\d+) flights; '
-                         r'a fit needs 20 texts and 1000 rows, there are 3 texts with 16 rows, so give about 188 such lines', x) for x in lines]
+                         r'a fit needs 20 texts and 1000 rows, there are 3 texts with 16 rows; give about 188 such lines', x) for x in lines]
         assert any(few), lines
         assert re.search(r'^plan [0-9a-f]{16}: 1 length class up to 8 tokens, calibrated on 3 texts$', done.stderr, re.M), lines
 
@@ -358,7 +363,8 @@ FOREIGN = re.compile(r'filesystem|std::|basic_string|what\(\)|error:[0-9A-F]|nlo
 
 
 def paths(base):
-    """Each option that takes a path: missing, a folder or a file in its place, below a file, and not readable: a sentence of ours that names it, code 2 or 5."""
+    """Each option with a path gets our sentence if the path is missing, unusable or unreadable, or below a file.
+    The sentence names the path, and the exit code is 2 or 5."""
     with World(base, 'paths') as w:
         program = shutil.copy(base.program, w.dir / 'suf')
         shutil.copytree(base.model, w.dir / 'model'), shutil.copy(base.plan, w.dir / 'plan')

@@ -1,30 +1,32 @@
-// The three roles of the program in one process, with the real engine, on a tiny encoder: a thread and an in-process
-// channel for each conversation, stores in a scratch folder. For tests of what real processes cannot be made to do.
+// The three roles of the program in one process, with the real engine, on a tiny encoder. There are a thread and an
+// in-process channel for each conversation, and stores in a scratch folder. For tests that are impossible with real
+// processes.
 #pragma once
 #include <optional>
 #include <thread>
 
-#include "suf/backends/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/store/told_test.hpp"
 
 namespace suf::roles {
 
-// Tiny: a plan and its weights, made once.
+// A plan and its weights, made once.
 struct Tiny {
   nn::Plan plan;
-  nn::Quantised weights;
+  nn::QuantisedWeights weights;
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    const model::Model m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    const model::LoadedModel m =
+        model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
     nn::Plan plan = model::SmallPlan(m, 8);
-    nn::Quantised q = nn::Quantise(m.weights, plan);
+    nn::QuantisedWeights q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
   }();
   return tiny;
@@ -32,15 +34,16 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
-// TheBackend: the one that the program runs.
+// The backend that the program runs.
 inline pfss::Backend& TheBackend() {
-  static const auto backend = backends::MakePacked(exec::Default());
+  static const auto backend = cpu::MakePacked(exec::Default());
   return *backend;
 }
 
 class ThreeRoles {
  public:
-  // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
+  // The array `emit` is for P0, P1 and dealer, in the order of Role; empty: the real one. `ahead` is the number of
+  // bundles per fetch, for kText's length.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{.ahead = ahead, .whole = true} {
     for (int r = 0; r < kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
@@ -50,17 +53,18 @@ class ThreeRoles {
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[2], *state_, proto::Dealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
+        plan[2], *state_,
+        proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
-  // Open: the stores, again if they are open.
+  // Starts the stores, or restarts them.
   void Open() {
     for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
   }
-  // Session: P0 in a thread and `p1` here; what either throws is in error[party].
+  // Runs P0 on a thread and `p1` here. Their exceptions are in error[party].
   void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
     auto [near, far] = net::InProcessPair(kId[1], kId[0]);
     near->set_recorder(recorder);
@@ -82,13 +86,13 @@ class ThreeRoles {
     model.join();
     Join();
   }
-  // Embed: one inference of kText; whether its result is the simulator's.
+  // Runs one inference of kText; returns whether its result is the simulator's.
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
     s.Infer(store::JobOf(uint32_t(kText.size())),
             [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
-    static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
+    static const std::vector<int64_t> want = nn::PlanSimulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
       auto work = engine[1]->At(int(kText.size()));
       return work->trace.node(work->trace.result(1)).ring;
@@ -97,7 +101,7 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's cause and sentence; "" for none.
+  // An error's cause and message; "" if there is none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
@@ -111,13 +115,13 @@ class ThreeRoles {
   Scratch dir;
   std::optional<ModelEngine> engine[kRoles];
   proto::BundlePlan plan[kRoles];
-  proto::Generate generate;  // what the dealer does; tests may make it cheat
+  proto::Generate generate;  // the dealer's function; tests may make it cheat
   std::optional<store::Store> store[2];
   std::exception_ptr error[2], dealer_error;
   int dealt = 0;
 
  private:
-  proto::Keys keys_;
+  proto::KeyPolicy keys_;
   static constexpr net::Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
   void Keep(int p, const std::function<void()>& f) {
     try {
@@ -169,7 +173,7 @@ class ThreeRoles {
   std::optional<Masks> masks_;
   run::Inputs inputs_[2];
   std::optional<store::DealerState> state_;
-  std::optional<proto::Dealer> dealer_;
+  std::optional<proto::BundleDealer> dealer_;
   std::mutex m_;
   std::vector<std::thread> links_;
 };

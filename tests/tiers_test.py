@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every test has one tier, what a filter names is there, and no test of a room is left out or run twice.
+"""Checks that each test has one tier, that filters name existing cases, and that each module's cases run once.
 
   tiers_test.py BUILD     exit 0, or 1 with a sentence a line
 
-A room's program may have two tests, ROOM and ROOM_sweeps (one shard of eight), which share its cases by filters
+A module's program may have two tests, MODULE and MODULE_sweeps (one shard of eight). They share its cases by filters
 (cmake/tests.cmake).
 """
 import json
@@ -16,7 +16,7 @@ TIERS = {'fast', 'full', 'nightly'}
 
 
 def cases(program, filter):
-    """-> names of the cases that a filter of GoogleTest takes"""
+    """-> names of the cases that a filter of GoogleTest selects."""
     listed = subprocess.run([program, '--gtest_list_tests', f'--gtest_filter={filter}'], capture_output=True, text=True, check=True).stdout
     found, suite = [], ''
     for line in listed.splitlines():
@@ -41,7 +41,7 @@ def main():
                 filters.setdefault(program, []).append((test['name'], word.removeprefix('--gtest_filter=')))
     for program, of in filters.items():
         if not os.path.exists(program):
-            continue  # a tier that was not built
+            continue  # its tier was not built
         taken = []
         for name, filter in of:
             parts = filter.lstrip('-').split(':')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Strangers of the openssl command at both ends of all three links, a man in the middle, and pinned keys: who may not speak is refused by
-one sentence and the right exit code, and the next inference works.
+"""Runs strangers by the openssl command at both ends of all links, a man in the middle, and pinned keys. A forbidden
+peer is refused by one sentence and the right exit code. The next inference works.
 
   tls_test.py SUF [PATTERN]     from anywhere; about 20 seconds. PATTERN picks rows
 """
@@ -23,7 +23,8 @@ ONE, INDEX = threading.Lock(), threading.Lock()  # rows run in threads
 
 
 class Authority:
-    """A CA as docs/operations.md allows one, made with the openssl command; `certs` holds the folders of the three roles."""
+    """A CA as docs/operations.md allows one, made with the openssl command; `certs` has the folders of the three
+    roles."""
 
     def __init__(self, folder):
         self.folder, self.certs = folder, folder / 'certs'
@@ -39,7 +40,7 @@ class Authority:
         subprocess.run(['openssl', *map(str, args)], check=True, capture_output=True, cwd=self.folder)
 
     def leaf(self, to, roles, key=EC, ca='ca', start='20200101000000Z', end='20900101000000Z', self_signed=False):
-        """A folder with key and certificate for these roles; its ca.pem is ours."""
+        """Makes a folder with key and certificate for these roles; its ca.pem is ours."""
         to.mkdir(parents=True)
         uris = ['subjectAltName=' + ','.join(f'URI:suf:{r}' for r in roles)] if roles else []
         made = ['-nodes', '-keyout', to / 'key.pem', '-subj', '/CN=leaf']
@@ -63,10 +64,10 @@ def authority(w):
     return w.base.authority
 
 
-# What is wrong with a stranger: keywords of its leaf, flags of its openssl; what is said of it where it knocks (door) and where it is called
-# (call, with the title of who it should be); what it hears itself.
+# A fault of a stranger: keywords of its leaf, flags of its openssl. `door` is the message if it connects, `call` the
+# message if it is called (with the title of the expected role). `hears` is in the stranger's own output.
 Fault = collections.namedtuple('Fault', 'leaf flags door call hears')
-REFUSAL = '\x02\x00\x00\x00\x01\x00\x00\x00\x08\x00'  # the frame that says "does not take our certificate for this"
+REFUSAL = '\x02\x00\x00\x00\x01\x00\x00\x00\x08\x00'  # the frame for "rejected our certificate because it is for another role"
 
 
 def untrusted(why, hears, **leaf):
@@ -82,12 +83,12 @@ def unable(flags, why='it finds no cipher suite, curve or signature in common', 
 
 
 def faults(role, taken=()):
-    """Of a stranger as `role`, where the roles in `taken` may come too."""
+    """Yields the faults of a stranger as `role`, if the roles in `taken` are also accepted."""
     wrong = [r for r in TITLES if r != role and r not in taken]
     yield 'sound', Fault({}, [], 'sent a frame of 2021161080 bytes', '{} sent a frame of 2021161080 bytes', '')
     yield 'expired', untrusted("it expired: valid from 2020-01-01 00:00 UTC to 2021-01-01 00:00 UTC, and this machine's clock says 20.. UTC".replace('..', r'\d\d-\d\d-\d\d \d\d:\d\d'), 'alert certificate expired', end='20210101000000Z')
     yield 'not yet valid', untrusted('it is not yet valid: valid from 2080-01-01 00:00 UTC to 2090-01-01 .*', 'alert bad certificate', start='20800101000000Z')
-    yield 'self-signed', untrusted('it is self-signed, by no CA of ours', 'alert unknown ca', self_signed=True)
+    yield 'self-signed', untrusted('it is self-signed, not issued by our CA', 'alert unknown ca', self_signed=True)
     yield 'of another CA', untrusted('it is of another CA than ours', 'alert unknown ca', ca='other')
     for other in wrong:
         yield f'of the role {other}', mistaken(TITLES[other], [other])
@@ -105,20 +106,20 @@ def folder(w, role, name, fault):
 
 
 def stranger(w, command, *flags, own):
-    """openssl s_client or s_server; all it says comes as lines of err."""
+    """Starts openssl s_client or s_server; all its output is in lines of err."""
     files = ['-cert', own / 'cert.pem', '-key', own / 'key.pem', '-CAfile', own / 'ca.pem', '-tlsextdebug']
     w.roles.append(Role(['sh', '-c', 'exec openssl "$@" 1>&2', 'sh', command, *files, *flags], stdin=subprocess.PIPE))
     return w.roles[-1]
 
 
 def poke(role):
-    """Eight bytes that are no frame header of ours."""
+    """Sends eight bytes that are no frame header of ours."""
     role.process.stdin.write(b'xxxxxxxx\n')
     role.process.stdin.flush()
 
 
 def knocks(door, role):
-    """openssl s_client at a listener of ours, as `role`."""
+    """Makes a case of openssl s_client at a listener of ours, as `role`."""
     def case(w):
         certs = authority(w).certs
         w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
@@ -145,7 +146,7 @@ for door, role in (('deal', 'model'), ('deal', 'data'), ('serve', 'data')):
 
 
 class Called:
-    """openssl s_server in the place of a role; gone at the end of the block."""
+    """openssl s_server in place of a role; ended at the end of the block."""
 
     def __init__(self, w, role, name, fault):
         self.server = stranger(w, 's_server', '-accept', '127.0.0.1:0', '-Verify', 1, '-verify_return_error', *fault.flags, own=folder(w, role, name, fault))
@@ -159,7 +160,7 @@ class Called:
 
 
 def answered(name, e, fault, title):
-    """A dialer of ours ended by the fault's sentence."""
+    """Asserts that a dialer of ours ended with the fault's sentence."""
     code = 3 if name == 'sound' else 4
     assert e.finish(2 * SLOW) == code and len(e.err) < 9, f'{name}: exit code {e.process.returncode}: {e.err}'
     assert e.err[-1].startswith('suf: ') and re.search(fault.call.replace('{}', title), e.err[-1]), f'{name}: {e.err}'
@@ -231,10 +232,10 @@ def _(w):
     yield w.embed()
 
 
-# ---- our own certificate, looked at before a role listens or dials
+# ---- our own certificate, checked before a role listens or dials
 
 def own(what, code, sentence, prepare, role='dealer'):
-    """A role whose folder of certificates `prepare` has spoiled."""
+    """Makes a row of a role whose folder of certificates `prepare` has spoiled."""
     def case(w):
         folder = prepare(w)
         yield (w.deal(certs=folder) if role == 'dealer' else w.embed(certs=folder, dealer=1, connect=1) if role == 'data' else w.serve(certs=folder, dealer=1))
@@ -302,7 +303,7 @@ def _(w):
      r"refused our certificate \(.*\): .*/data/cert.pem is the data owner's, valid from 2020-01-01 00:00 UTC to 2090-01-01 00:00 UTC, and this machine's clock says")
 def _(w):
     certs = honest(w)
-    # trusted by itself and by nobody else: a leaf of the other CA, with both CAs in its ca.pem
+    # Trusted only by itself: a leaf of the other CA, with both CAs in its ca.pem.
     own_ca = authority(w).leaf(w.dir / 'own' / 'data', ['data'], ca='other')
     (own_ca / 'ca.pem').write_bytes((authority(w).folder / 'ca.pem').read_bytes() + (authority(w).folder / 'other.pem').read_bytes())
     yield w.embed(certs=w.dir / 'own', timeout=SLOW)
@@ -324,7 +325,7 @@ def honest(w):
 
 
 def impostors(w):
-    """Good certificates of both roles, of other keys."""
+    """Returns good certificates of both roles, with other keys."""
     return [authority(w).leaf(w.dir / f'{role} between', [role]) for role in ('model', 'data')]
 
 
@@ -339,7 +340,7 @@ def _(w):
     w.spent(1)
 
 
-@row('in the middle with certificates of its own', 4, 'the dealer was asked for different bundles by the two parties')
+@row('in the middle with certificates of its own', 4, 'the dealer received requests for different bundles from the two parties')
 def _(w):
     certs = honest(w)
     yield w.embed(certs=certs, connect=Between(w.server.port(), *impostors(w)).port, store=w.dir / 'data2')
@@ -361,7 +362,7 @@ def pins(w, certs):
 
 
 def pin(w, *roles, certs=None):
-    """--pin of these roles' keys in `certs`."""
+    """Returns the --pin of these roles' keys in `certs`."""
     known = pins(w, certs or w.base.certs)
     return [f'{role}={known[role]}' for role in roles]
 
@@ -392,7 +393,7 @@ def _(w):
 
 
 def misfit(what, sentence, *, deal=(), serve=(), embed=(), elsewhere=None):
-    """Pins of other keys than those met; `elsewhere`: (role, what it says)."""
+    """Makes a row with pins of other keys than those met; `elsewhere`: (role, its message)."""
     def case(w):
         other = lambda roles: pin(w, *roles, certs=w.base.strangers)
         w.deal(pin=other(deal)).port(), w.serve(pin=other(serve)).port()

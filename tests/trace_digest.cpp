@@ -1,8 +1,9 @@
-// Digests of traces: what every compiler's build must print alike. Of a committed plan a line a token count; of library
-// functions of 16 bits at scale 8, for 3 values of P1 who learns the results, a line a lowering. The second digest is
-// that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
-//   trace_digest PLAN N..     each N whole, then in two tiles where the plan's class may have them
-//   trace_digest --functions NAME|FILE.suf..
+// Prints digests of traces, which must be equal for every compiler. A committed plan has one line for each token count.
+// Library functions of 16 bits at scale 8, for 3 values of P1 who learns the results, have one line for each lowering.
+// The second digest is that of the DAG. It does not change if only the order of pure nodes or input names change.
+//
+//    trace_digest PLAN N..     each N whole, then in two tiles if the plan's class may have them
+//    trace_digest --functions NAME|FILE.suf..
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -10,8 +11,8 @@
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/dag.hpp"
 #include "suf/pfss/schedule.hpp"
 
@@ -54,7 +55,7 @@ func::Function FunctionOf(const std::string& name) {
 
 void OfFunction(const std::string& name) {
   constexpr int kCount = 3;
-  gates::FunctionPlan plan{FunctionOf(name), {}, gates::From::kP1, gates::To::kP1};
+  gates::FunctionPlan plan{FunctionOf(name), {}, gates::Origin::kP1, gates::To::kP1};
   std::cout << "function " << func::Name(plan.f) << "\n";
   for (const compiler::Candidate& c : gates::Price(plan, compiler::Profiles()[0].prices, kCount)) {
     if (!c.why_not.empty()) continue;

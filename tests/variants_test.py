@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Variants of a plan, three processes: what serve and embed allow, the link that they measure, bundles made ahead, and what is refused.
+"""Tests variants of a plan with three processes: allowed variants, measured links, preprocessed bundles, and refusals.
 
 variants_test.py SUF [PATTERN]
 """
@@ -19,7 +19,7 @@ MAKING = threading.Lock()
 
 
 def compiled(base, name, *variants):
-    """A plan of these variants, made once; its segments are given, so that only the rest is searched."""
+    """Makes a plan of these variants once. Its segments are given, so that only the rest is searched."""
     out = base.folder / name
     with MAKING:
         if not out.exists():
@@ -28,7 +28,7 @@ def compiled(base, name, *variants):
 
 
 def plan(w):
-    """A plan of two variants that differ in their traces: far has few flights, small a small key."""
+    """Returns a plan of two variants that differ in their traces: far has few flights, small has a small key."""
     return compiled(w.base, 'far_small.json', *FAR, *SMALL)
 
 
@@ -41,7 +41,7 @@ def simulated(w, of, variant, text):
 
 
 def right(w, of, e, variant, text):
-    """What embed printed is the variant's simulation, at the variant's estimated cost."""
+    """Asserts that embed printed the variant's simulation, at the variant's estimated cost."""
     assert e.finish() == 0, e.err
     r, = e.rows()
     cost = estimate(w, of, r['variant'], r['n'])
@@ -51,7 +51,7 @@ def right(w, of, e, variant, text):
 
 
 class Slow:
-    """Forwards one connection to `port`; what goes either way comes `seconds` later."""
+    """Forwards one connection to `port` with a delay of `seconds` in both directions."""
 
     def __init__(self, port, seconds):
         self.to, self.seconds = port, seconds
@@ -108,11 +108,11 @@ def _(w):
     e = w.embed(None, plan=of, file=w.dir / 'texts', connect=link.port)
     assert e.said('the link has a round trip of'), e.err
     link.seconds = 0
-    yield e  # the variant stays what the greeting chose; only time changes
+    yield e  # the variant stays as chosen at the greeting; only time changes
     rows = e.rows()
     assert [r['variant'] for r in rows] == ['far'] * 3
     assert [r['y'] for r in rows] == w.base.simulate(texts, '--plan', of, '--variant', 'far')
-    again = w.embed(texts[0], plan=of, connect=Slow(w.server.port(), link.seconds).port)  # the next session measures anew
+    again = w.embed(texts[0], plan=of, connect=Slow(w.server.port(), link.seconds).port)  # the next session measures again
     right(w, of, again, None, texts[0])
     trips = [float(re.search('round trip of ([0-9.]+) ms', ' '.join(x.err))[1]) for x in (e, again)]
     assert trips[1] < 100 <= trips[0], trips
@@ -171,9 +171,9 @@ def _(w):
     of = plan(w)
     w.deal(plan=of).port(), w.serve(plan=of, variants='small').port()
     yield w.embed(plan=of, variant='far')
-    ended(w, "the data owner allows none of the plan's variants that we do")
+    ended(w, "the data owner allows none of the plan's variants that we allow")
     assert not w.records('data') and not w.records('model')
-    right(w, of, w.embed('the dog', plan=of), 'small', 'the dog')  # auto: the one that is common
+    right(w, of, w.embed('the dog', plan=of), 'small', 'the dog')  # auto: the common one
 
 
 @row('a plan of the same variants in another order', 4, 'holds another plan', 20)

@@ -1,8 +1,6 @@
-// What a corrupt party receives, on streams that can be moved and broken, and the two checks of it. Its view: its key
-// bundle and the other party's messages. Each item of it is a value under a pad, a PRG section of the honest party.
-// Order: a pad moves its own item by exactly its own step, other items only along an acyclic graph: so pads -> view is
-// a bijection for every secret. Equiv: pads are found under which other secrets give the same view, byte for byte.
-// (docs/mathematics.md#lint; the lint proves the same from the trace alone.)
+// The view of a corrupt party on streams that can be moved and broken, and two checks of it. The view is its key bundle
+// and the other party's messages. Each item is a value under a pad, a PRG section of the honest party. The lint proves
+// the same from the trace alone (docs/mathematics.md#lint).
 #pragma once
 #include <cstring>
 #include <functional>
@@ -11,7 +9,7 @@
 
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/backend.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::views {
@@ -21,7 +19,7 @@ using pfss::Ring;
 
 // ---- words of a PRG section or a packed tensor
 
-// Words: `count` elements of a ring in PRG storage, ElementBytes each.
+// `count` elements of a ring in PRG storage, ElementBytes each.
 struct Words {
   Ring ring;
   Bytes bytes;
@@ -38,7 +36,7 @@ inline Words Unpacked(View packed, int64_t count, Ring ring) {
   return w;
 }
 
-// AddTo: a += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
+// a += sign b in b's ring, elements of `element` bytes; exclusive or for bit strings.
 inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind kind, size_t element, int sign = 1) {
   if (kind == Ring::kXor) {
     for (size_t i = 0; i < a.size(); ++i) a[i] ^= b[i];
@@ -52,7 +50,7 @@ inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind k
   }
 }
 
-// Reduced: the same elements modulo 2^bits.
+// The same elements modulo 2^bits.
 inline Words Reduced(Words w) {
   if (w.ring.kind == Ring::kAdd)
     for (size_t i = 0; i < w.bytes.size(); i += w.element()) {
@@ -76,13 +74,13 @@ inline constexpr int kZeros = -1;
 
 struct Streams {
   std::map<Section, Words> moved;  // added to the section
-  std::map<Section, int> instead;  // planted: another section of the party, or zeros, is read
+  std::map<Section, int> instead;  // planted: read instead, another section of the party or zeros
 };
 
 class Moved : public pfss::Randomness {
  public:
   Moved(std::unique_ptr<pfss::Randomness> real, const Streams& streams) : real_(std::move(real)), streams_(streams) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     auto instead = streams_.instead.find({party, section});
     bool zeros = instead != streams_.instead.end() && instead->second == kZeros;
     if (instead != streams_.instead.end() && !zeros) section = instead->second;
@@ -93,9 +91,9 @@ class Moved : public pfss::Randomness {
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
  private:
-  class Shifted : public Section {
+  class Shifted : public SectionReader {
    public:
-    Shifted(std::unique_ptr<Section> real, bool zeros, const Words* by)
+    Shifted(std::unique_ptr<SectionReader> real, bool zeros, const Words* by)
         : real_(std::move(real)), zeros_(zeros), by_(by) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       if (zeros_) return void(std::memset(out.data(), 0, out.size()));
@@ -106,7 +104,7 @@ class Moved : public pfss::Randomness {
     }
 
    private:
-    std::unique_ptr<Section> real_;
+    std::unique_ptr<SectionReader> real_;
     bool zeros_;
     const Words* by_;
   };
@@ -116,7 +114,7 @@ class Moved : public pfss::Randomness {
 
 // ---- the view
 
-// Item: one tensor that the corrupt party receives, and the honest party's section that pads it.
+// One tensor that the corrupt party receives, and the honest party's section that pads it.
 struct Item {
   int node, frame;  // frame: -1 for a key section
   int64_t at, bytes, size;
@@ -132,15 +130,15 @@ struct Received {
   std::vector<std::string> faults;  // items without a pad of their own
   int trees = 0;                    // correction words, left out
   int result = -1;                  // the frame with the result message
-  pfss::Part result_part{};
+  pfss::FrameField result_part{};
 };
 
-// ReceivedBy: everything that party p receives, except the result.
+// Everything that party p receives, except the result.
 inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   const pfss::Trace& t = s.trace();
   Received v;
   std::map<Section, int> used;
-  auto add = [&](int frame, const pfss::Part& part) {
+  auto add = [&](int frame, const pfss::FrameField& part) {
     const pfss::Node& m = t.node(part.node);
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
@@ -169,14 +167,14 @@ inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   return v;
 }
 
-// Seen: an item's bytes in a run.
+// An item's bytes in a run.
 inline View Seen(const run::PairRun& run, int p, const Item& i) {
   const Bytes& from = i.frame < 0 ? run.key[size_t(p)] : run.frame[size_t(i.frame)];
   return View(from).subspan(size_t(i.at), size_t(i.bytes));
 }
 inline bool Same(View a, View b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-// InPadStorage: an item's elements as its pad's section stores them, so that they can be added to it.
+// An item's elements as its pad's section stores them, so that they can be added to it.
 inline Words InPadStorage(View packed, const Item& i) {
   Words w = Unpacked(packed, i.size, i.ring);
   if (fss::ElementBytes(i.pad_bits) == w.element()) return w;
@@ -197,7 +195,7 @@ struct OrderReport {
   bool ok() const { return items > 0 && !stuck && !cycles && faults.empty(); }
 };
 
-// Cycles: back edges of the graph.
+// The number of back edges of the graph.
 inline int Cycles(const std::vector<std::vector<size_t>>& to) {
   std::vector<int> state(to.size());
   int cycles = 0;
@@ -215,6 +213,8 @@ inline int Cycles(const std::vector<std::vector<size_t>>& to) {
   return cycles;
 }
 
+// Checks that each pad moves its own item by exactly its own step, and others only along an acyclic graph. So pads ->
+// view is a bijection for every secret.
 inline OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams streams) {
   Received view = ReceivedBy(s, p);
   OrderReport report{int(view.items.size()), 0, 0, view.faults};
@@ -240,11 +240,12 @@ inline OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams
 
 struct EquivReport {
   int items = 0, iterations = 0, left = 0;  // left: items that still differ
-  bool differs = false, explained = false;  // the results; and their difference is that of the result messages
+  bool differs = false, explained = false;  // of the results; and their difference is that of the result messages
   bool ok() const { return items > 0 && !left && explained; }
 };
 
-// Equiv: `a` and `b` run with different secrets of party 1 - p.
+// Finds pads under which other secrets give party p the same view, byte for byte. `a` and `b` run with different
+// secrets of party 1 - p.
 inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, Streams streams) {
   constexpr int kMost =
       200;  // a pad is settled once the pads before it are: at most one iteration a flight and dealt product
@@ -283,7 +284,7 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
   return report;
 }
 
-// RunOf: of a schedule with these inputs, all roles by one backend; both outlive it.
+// Runs a schedule with these inputs, all roles on one backend; both must outlive the result.
 inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend,
                  std::shared_ptr<std::array<run::Inputs, 3>> in) {
   return [&schedule, &backend, in](const Streams& streams) {

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The library's sentences name no option and no command: a program that links it has neither. Only apps composes those. And no sentence
-is another library's: what std::filesystem, OpenSSL, Asio, JSON or CLI11 say of a fault is translated at its door.
+"""Checks the library's messages. They name no option and no command, because a program that links it has neither; only
+apps adds them. No message is another library's: errors of std::filesystem, OpenSSL, Asio, JSON or CLI11 are translated.
+The messages in the table of docs/operations.md are in literals.
 
-  words_test.py        every string literal of suf/ outside tests, every line of suf/ and apps/; then planted lines, which it must find
+    words_test.py        every string literal of suf/ outside tests, every line of suf/ and apps/
+
+It must also find planted lines.
 """
 import pathlib
 import re
@@ -30,7 +33,7 @@ CAUGHT = re.compile(r'catch \(const (std::(?:exception|system_error|runtime_erro
 
 
 def raw(name, text):
-    """Lines that may print another library's text."""
+    """Yields lines that may print another library's text."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         code = line.split('//')[0]
@@ -44,6 +47,17 @@ def raw(name, text):
                     break
 
 
+def stale(page, texts):
+    """Returns the parts of messages in the table of a page, and those that no string literal has. In a cell ".." is
+    a value, and ";" separates messages."""
+    joined = (re.sub(r'"\s*\n\s*"', '', text) for text in texts)
+    literals = '\n'.join(literal for text in joined for literal in LITERAL.findall(text)).replace('\\"', '"')
+    table = page.partition('## Error messages\n')[2].partition('---|---\n')[2]
+    cells = [line.split('|')[0] for line in table.splitlines() if '|' in line and not line.startswith('**')]
+    parts = [part.strip() for cell in cells for part in re.split(r';|\.\.', cell) if part.strip()]
+    return parts, [part for part in parts if part not in literals]
+
+
 def main():
     for planted in ('if (fs::exists(dir / "x")) {', 'std::filesystem::remove_all(path);', 'Fail(x, ec.message());', 'ERR_error_string(e, b)',
                     '} catch (const std::exception& e) {\n  report(e.what());\n}'):
@@ -52,12 +66,18 @@ def main():
     for planted in ('Fail(x, "shorten it or pass --truncate");', 'Str("; make one with suf compile")', '"run tools/x.py"'):
         assert list(found('planted', planted)), planted
     assert not list(found('fine', 'Str("suf B", a--b) // --pin'))
+    planted = '## Error messages\n\nmessage has | do\n---|---\n**code 2** |\nis there; is not | x\nhas .. "bytes" | y\n'
+    assert stale(planted, ['Fail("it is "\n  "there, has ", n, " \\"bytes\\"");']) == (['is there', 'is not', 'has', '"bytes"'], ['is not'])
     files = [f for f in sorted((ROOT / 'suf').rglob('*.?pp')) if not f.stem.endswith(('_test', '_bench'))]
     assert len(files) > 100, files
     wrong = [w for f in files for w in found(f.relative_to(ROOT), f.read_text())]
-    both = files + [f for f in sorted((ROOT / 'apps').glob('*.?pp')) if not f.stem.endswith('_test')]
+    both = files + [f for f in sorted((ROOT / 'apps').rglob('*.?pp')) if not f.stem.endswith('_test')]
     wrong += [w for f in both for w in raw(f.relative_to(ROOT), f.read_text())]
-    print('\n'.join(wrong) or f'words: {len(files)} files name no option and no command; {len(both)} pass no text of another library on')
+    parts, old = stale((ROOT / 'docs/operations.md').read_text(), [f.read_text() for f in both])
+    assert len(parts) > 150, parts
+    wrong += [f'docs/operations.md: no message has "{part}"' for part in old]
+    print('\n'.join(wrong) or f'words: {len(files)} files name no option and no command; {len(both)} pass no text of another library on; '
+          f'{len(parts)} parts of messages in docs/operations.md')
     sys.exit(bool(wrong))
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""`make accept`: the 200 sentences of tests/data through three processes, by each variant of a plan for near and far links; every output
-word must equal the simulator's. Then stores on file systems of their own (root and loop mounts; where they are not allowed, that is
-said): disks that go back, and no serial runs twice.
+"""Runs `make accept`: the 200 sentences of tests/data through three processes, by each variant of a plan for near and
+far links. Every output word must equal the simulator's. Then it runs stores on file systems of their own, whose disks
+go back in time. No serial may run twice. This needs root and loop mounts, and a message says if they are not allowed.
 
-  accept.py [--model DIR] [--variant lan wan] [--out bench/results/accept.jsonl]
+    accept.py [--model DIR] [--variant lan wan] [--out bench/results/accept.jsonl]
 
-Writes one JSON line a sentence (without the vectors) behind a summary of its variant with commit and machine; exit 1 when a limit is missed.
+Writes one JSON line for each sentence, without the vectors. A summary of its variant, with commit and machine, precedes
+them. Exit code 1 if a limit is missed.
 """
 import argparse
 import json
@@ -22,7 +23,7 @@ KEEP = ('i', 'id', 'n', 'serial', 'flights', 'frames', 'bytes', 'key_bytes', 'ms
 
 
 def accept(model, plan, variant):
-    """Summary and sentences of one variant."""
+    """Returns the summary and the sentences of one variant."""
     data = ROOT / 'tests/data'
     run = subprocess.Popen([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--variant', variant, '--json-file', data / 'sentences.jsonl', '--json'],
                            stdout=subprocess.PIPE, text=True)

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""`make bench`: three processes on this machine, TLS on, keys fresh from the dealer; every timed result is compared with the simulator.
+"""Runs `make bench`: three processes on this machine, with TLS and fresh keys of the dealer. Every timed result is
+compared with the simulator.
 
-  bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
-  bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
+    bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
+    bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
 
-Prints the tables of docs/measurements.md and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
-medians of fresh serials after one warm-up, text by text (--one-by-one); a line "throughput" tells sentences a second of many texts in one
-call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
-With --shape the model is a random one of that preset, and its lines are added to shapes.jsonl.
+Prints the tables of docs/measurements.md. Writes JSON lines with commit and machine: inference.jsonl (one line for each
+length) and kernels.jsonl. Times are medians of fresh serials after one warm-up, text by text (--one-by-one). A line
+"throughput" has sentences per second of many texts in one call. Calls that fetch the next bundle meanwhile alternate
+with calls that do not. The yardstick is the float32 forward of tools/reference.py on one thread, in the same run. With
+--shape the model is a random one of that preset, and its lines are added to shapes.jsonl.
 """
 import argparse
 import collections
@@ -28,7 +30,7 @@ PARTS = ('compute', 'key', 'upload', 'wire', 'wait')
 
 
 def texts(model, tokens, count):
-    """Texts of exactly `tokens` tokens: random whole words of the vocabulary between [CLS] and [SEP]."""
+    """Makes texts of exactly `tokens` tokens: random whole words of the vocabulary between [CLS] and [SEP]."""
     words = [w for w in (pathlib.Path(model) / 'vocab.txt').read_text().split('\n') if w.isascii() and w.isalpha() and w.islower() and len(w) > 3]
     draw = random.Random(tokens)
     return [' '.join(draw.choice(words) for _ in range(tokens - 2)) for _ in range(count)]
@@ -43,7 +45,7 @@ def median(rows, *path):
 
 
 def demo(model, plan, tokens, count, *flags, program=ROOT / 'build/suf'):
-    """Rows of `suf demo` for that many texts; every result equals the simulator's."""
+    """Returns the rows of `suf demo` for `count` texts; every result must equal the simulator's."""
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
         f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, count)))
         f.flush()
@@ -78,7 +80,7 @@ def measure(model, plan, tokens, runs):
 
 
 def operators(runs):
-    """{operator: {part: ms}}: the median over runs of the sum over layers; the operator 'total' sums all."""
+    """-> {operator: {part: ms}}: the median over runs of the sum over layers; the operator 'total' sums all."""
     sums = []
     for by in runs:
         one = collections.defaultdict(lambda: dict.fromkeys(PARTS, 0.0))
@@ -91,7 +93,7 @@ def operators(runs):
 
 
 def yardsticks(lines):
-    """What one core, the memory and the loopback of this machine can do."""
+    """Returns the limits of this machine: one core, the memory and the loopback."""
     of = {k['bench']: k for k in reversed(lines)}  # the first of each name
     return {'aes_blocks_per_s': of['prg']['aes_bound_gb_per_s'] * 1e9 / 16, 'float32_gmac_per_s': max(k['float32_gmac_per_s'] for k in lines if k['bench'] == 'gemm'),
             'memory_read_gb_per_s': of['yardstick']['memory_read_gb_per_s'], 'tcp_round_trip_us': of['yardstick']['tcp_round_trip_us'],
@@ -99,7 +101,7 @@ def yardsticks(lines):
 
 
 def kernels():
-    """JSON lines of the kernels' own benchmarks, as far as they say something about this job."""
+    """Returns the JSON lines of the kernels' own benchmarks that concern inference."""
     keep = []
     for name in ('gemm_bench', 'prg_bench', 'cut_bench', 'table_bench', 'dpf_bench', 'myl7_bench', 'tls_bench', 'yardstick_bench'):
         program = ROOT / 'build' / name

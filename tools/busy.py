@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs tests again and again beside busy loops: one that depends on load or luck fails here.
+"""Runs tests many times beside busy loops. A test that depends on load or luck fails here.
 
-  busy.py [-b BUILD] [-n TIMES] [-l LOOPS] [ctest options]     such as -R 'stress|tls', -L fast; default: 10 times beside 4 loops, in build/
+    busy.py [-b BUILD] [-n TIMES] [-l LOOPS] [ctest options]     such as -R 'stress|tls', -L fast; default: 10 times beside 4 loops, in build/
 
-Each time is a call of ctest of its own. At the end there is a table, a row a test: how often it passed, its least, median and longest time in
-seconds. Output of what failed is in BUILD/busy/TEST.TIME.txt. Exit code 1 if a test failed once, or if no test was chosen.
+Each time is a call of ctest of its own. A table at the end shows for each test how often it passed. It also has the
+test's least, median and longest time in seconds. BUILD/busy/TEST.TIME.txt has the output of failed tests. Exit code 1
+if a test failed once, or if no test was chosen.
 """
 import argparse
 import collections
@@ -21,7 +22,7 @@ LOOP = 'while True: pass'
 
 
 def run(build, options, out):
-    """One call of ctest: {test: (passed, seconds)}, with the output of what failed in `out`."""
+    """Calls ctest once; returns {test: (passed, seconds, output)}."""
     report = out / 'report.xml'
     report.unlink(missing_ok=True)
     subprocess.run(['ctest', '--test-dir', build, '--output-junit', report, '-Q', *options], env={**os.environ, 'CTEST_OUTPUT_ON_FAILURE': '1'})

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that a room includes and names only the rooms that layers.toml grants it, and that only suf/base/json.cpp parses JSON.
+"""Checks that a module includes and names only the modules that layers.toml grants it, and that only suf/base/json.cpp
+parses JSON.
 
-  check_layers.py [ROOT]        every include and every name of another room (`compiler::`) in suf/<room>/ and apps/; exit 1
-                                and one line per forbidden include, name or parser
-  check_layers.py --self-test   also runs on small trees with forbidden includes, names and grants planted, which it must report
+    check_layers.py [ROOT]        every include and every name of another module (`compiler::`) in suf/<module>/ and apps/
+    check_layers.py --self-test   also runs on small trees with forbidden includes, names and grants planted, which it must report
+
+Exit code 1, and one line for each forbidden include, name or parser.
 """
 import pathlib
 import re
@@ -16,11 +18,12 @@ SILENT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/',
 
 
 def sources(root):
-    return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
+    return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/**/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
 
 
 def names(text, rooms):
-    """{(room, name)} that the code says: `fss::Prg`, and a room alone where its namespace is opened, used or given another name."""
+    """Returns {(module, name)} of the code, such as `fss::Prg`. The name is empty if a namespace is opened, used or
+    renamed."""
     any_room = '|'.join(rooms)
     code = SILENT.sub('""', text)
     said = set(re.findall(rf'(?<![\w:])(?:::)?(?:suf::)?({any_room})::(\w+)', code))
@@ -29,14 +32,14 @@ def names(text, rooms):
     return said | {(room, '') for room in opened + nested}
 
 
-# What parses JSON in nlohmann's library: its functions, their callbacks, and literals.
+# The parsers of nlohmann's library: functions, their callbacks, and literals.
 JSON = re.compile(r'\bjson_sax|\bparse_event_t|\b(?:[jJ]son|ordered_json)\s*::\s*(?:parse|accept|sax_parse|from_[a-z]+)\b|"_json')
 JSON_READER = 'suf/base/json.cpp'
 
 
 def forbidden(root):
     rules = tomllib.loads((root / 'layers.toml').read_text())
-    rooms, tests, only, order = rules['rooms'], rules['tests'], rules['only'], rules['order']
+    rooms, tests, only, private, order = (rules[table] for table in ('rooms', 'tests', 'only', 'private', 'order'))
     for room, grants in rooms.items():
         for g in grants:
             if order.index(g) >= order.index(room):
@@ -60,7 +63,7 @@ def forbidden(root):
                 continue
             if other not in granted:
                 yield f'{name} includes {other}/{rest}; {room} may include {", ".join(sorted(granted))}'
-            elif other != room and rest.startswith('internal/'):
+            elif other != room and (rest.startswith('internal/') or rest in private.get(other, [])):
                 yield f'{name} includes {other}/{rest}, which is private to {other}'
             elif other != room and rest.startswith('cuda/') and parts[2] not in ('cuda', 'cuda.cpp'):
                 yield f'{name} includes {other}/{rest}, which is for the cuda folders of rooms and their doors, cuda.cpp'
@@ -71,13 +74,14 @@ def forbidden(root):
 
 
 def self_test(root):
-    """A small tree with planted faults: includes (upward, private, sizes only, two of devices), names (qualified, opened, used whole, renamed,
-    beyond the sizes), a JSON parser and a grant that points up. Each must be reported, and nothing else."""
+    """Checks that faults planted in a small tree are reported, and nothing besides.
+    There are includes (upward, private, sizes only, two of devices) and names (qualified, opened, used whole,
+    renamed, beyond the sizes). There are also a JSON parser and a grant that points up."""
     with tempfile.TemporaryDirectory() as d:
         tree = pathlib.Path(d)
         (tree / 'layers.toml').write_text((root / 'layers.toml').read_text())
         for name, text in {'suf/ring/good.hpp': '#include "suf/exec/pool.hpp"', 'suf/ring/up.hpp': '#include "suf/proto/x.hpp"',
-                           'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"',
+                           'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/private.cpp': '#include "suf/net/pipe.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"',
                            'suf/ring/host.cpp': '#include "suf/exec/cuda/x.hpp"', 'suf/ring/cuda/host.cpp': '#include "suf/exec/cuda/x.cuh"',
                            'suf/ring/cuda/good.cu': '#include "suf/exec/cuda/x.cuh"', 'suf/ring/cuda.cpp': '#include "suf/exec/cuda/x.hpp"',
                            'suf/fss/sizes.hpp': 'struct Form {};', 'suf/base/json.cpp': 'json::sax_parse(a, b, c);',
@@ -92,7 +96,7 @@ def self_test(root):
         found = list(forbidden(tree))
         assert [f.split()[0] for f in found] == [
             'suf/model/nests.hpp', 'suf/model/opens.hpp', 'suf/model/renames.cpp', 'suf/model/says.cpp', 'suf/model/uses.cpp', 'suf/nn/parses.cpp',
-            'suf/pfss/kernel.cpp', 'suf/pfss/prg.hpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
+            'suf/pfss/kernel.cpp', 'suf/pfss/prg.hpp', 'suf/proto/private.cpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
         text = (tree / 'layers.toml').read_text()
         (tree / 'layers.toml').write_text(text.replace('ring = ["exec"]', 'ring = ["exec", "proto"]'))
         assert any('not below' in f for f in forbidden(tree)), 'an upward grant went unseen'

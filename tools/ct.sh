@@ -1,7 +1,8 @@
 #!/bin/sh
-# ct.sh [BUILD]: constant time, and the release programs, under valgrind (which hides AVX-512): builds with g++ in BUILD (build) and with clang++-19 in
-# build-clang/; planted leaks must be reported, anything else must not. Then every variant's kernels are timed, AVX-512's too: on an idle
-# machine. Some minutes for the builds, about a minute for the checks, some for the times.
+# ct.sh [BUILD] checks constant time, and the release programs, under valgrind (which hides AVX-512). It builds with g++
+# in BUILD (build) and with clang++-19 in build-clang/. Planted leaks must be reported, anything else must not. Then it
+# times the kernels of every variant, including AVX-512; use an idle machine. The builds and the times take minutes
+# each, the checks about one minute.
 set -eu
 cd "$(dirname "$0")/.."
 main=${1:-build}

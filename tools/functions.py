@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""`suf fn bench` on this machine, and the README's table of functions from what it wrote.
+"""Runs `suf fn bench` on this machine, and writes the table of docs/functions.md from its results.
 
-  functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
-  functions.py --readme FILE    writes the table of that JSON between the markers of README.md
+    functions.py                  writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
+    functions.py --table FILE     writes the table of that JSON between the markers of docs/functions.md
+
+Measuring takes some two minutes.
 """
 import argparse
 import json
@@ -15,15 +17,26 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROFILES = ('cpu', 'gpu', 'lan', 'balanced', 'wan')
-BEGIN, END = '<!-- functions: tools/functions.py --readme -->\n', '<!-- functions end -->\n'
+PROFILES = ('lan', 'wan')  # of the table
+BEGIN, END = '<!-- functions: tools/functions.py --table -->\n', '<!-- functions end -->\n'
+
+
+def read(path):
+    """Reads the results of suf.fn.bench/2, or of version 1, in which a row's flights are called rounds."""
+    bench = json.loads(path.read_text())
+    if bench['schema'] == 'suf.fn.bench/1':
+        bench['rows'] = [{'flights' if k == 'rounds' else k: v for k, v in row.items()} for row in bench['rows']]
+    elif bench['schema'] != 'suf.fn.bench/2':
+        sys.exit(f"{path} has the schema {bench['schema']}; use a file of suf.fn.bench/1 or /2")
+    return bench
 
 
 def table(bench):
-    """A line a function, a cell a profile: lowering, flights, key bytes a value, microseconds a value."""
+    """Makes a line for each function, a cell for each profile: lowering, flights, key bytes a value,
+    microseconds a value."""
     lines = [f"| function, bits | {' | '.join(PROFILES)} |", '|---' * (len(PROFILES) + 1) + '|']
     for row in bench['choices']:
-        cells = [f"`{c['lowering']}`, {c['flights']} fl, {c['key_bytes']:.0f} B, {c['us']:.2f} us" for c in (row[p] for p in PROFILES)]
+        cells = [f"`{c['lowering']}`; {c['flights']}; {c['key_bytes']:.0f}; {c['us']:.2f}" for c in (row[p] for p in PROFILES)]
         lines.append(f"| `{row['function']}`, {row['n']} | {' | '.join(cells)} |")
     return '\n'.join(lines) + '\n'
 
@@ -48,13 +61,16 @@ def measure():
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--readme', metavar='FILE', type=pathlib.Path)
+    p.add_argument('--table', metavar='FILE', type=pathlib.Path)
     a = p.parse_args()
-    if not a.readme:
+    if not a.table:
         return measure()
-    page = ROOT / 'README.md'
-    before, rest = page.read_text().split(BEGIN)
-    page.write_text(before + BEGIN + '\n' + table(json.loads(a.readme.read_text())) + '\n' + END + rest.split(END)[1])
+    page = ROOT / 'docs/functions.md'
+    text = BEGIN + '\n' + table(read(a.table)) + '\n' + END
+    written, count = re.subn('<!-- functions: .*?' + END, lambda _: text, page.read_text(), flags=re.S)
+    if count != 1:
+        sys.exit(f'docs/functions.md has {count} places for the table; write these two lines where it belongs:\n{BEGIN}{END}')
+    page.write_text(written)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gpu_host_test.sh BUILD: what the host does for an NVIDIA device, tested without one. Builds with SUF_CUDA=ON in a folder
-# of its own (nvcc from the machine, else from tools/cuda.sh) and runs the tests double, kernels and cuda.
+# gpu_host_test.sh BUILD tests the host code for NVIDIA devices without a device. It builds with SUF_CUDA=ON in a folder
+# of its own (nvcc from the machine, or from tools/cuda.sh). Then it runs the tests double, kernels and cuda.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1

@@ -1,14 +1,14 @@
 #!/bin/sh
-# gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..]: programs of a build folder for a machine that has a driver and nothing else: stripped,
-# with the libraries that it may lack in build/lib. Without programs named: those of bench/gpu.sh, tools/gpu_test.sh and
-# tools/gpu_sanitize.sh, of which all must be built. Unpacked anywhere, its folder build is what those three take; they
-# find the libraries by themselves.
+# gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..] packs programs of a build folder for a machine with nothing but a driver.
+# They are stripped, and build/lib has the libraries that the machine may lack. The default is all programs of
+# bench/gpu.sh, tools/gpu_test.sh and tools/gpu_sanitize.sh, which must be built. Those scripts take the unpacked folder
+# build and find the libraries themselves.
 set -eu
 [ $# -ge 2 ] || { echo "usage: tools/gpu_pack.sh BUILD OUT.tar.xz [PROGRAM ..]"; exit 2; }
 build=$1 out=$2
 shift 2
 [ $# -gt 0 ] || set -- suf inference_bench flight_bench operator_bench fss_bench products_bench backends_test gates_test nn_test model_test \
-  backends_cuda_test exec_cuda_test frames_cuda_test fss_cuda_test ring_cuda_test tests/simulatable_test tests/planted
+  gpu_cuda_test exec_cuda_test frames_cuda_test fss_cuda_test ring_cuda_test tests/simulatable_test tests/planted
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/build/tests" "$work/build/lib"

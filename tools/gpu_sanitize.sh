@@ -1,15 +1,18 @@
 #!/bin/sh
-# gpu_sanitize.sh [BUILD] [PLAN.json [MODEL]]: compute-sanitizer's four tools, on a machine with a device and the sanitizer, from the
-# repository's root. First each tool must find the fault that is planted for it (tests/planted.cu) and nothing in a clean kernel. Then
-# it must find nothing in the operations of backends_test and, for a plan and a model (suf model random), in inferences of
-# 5 tokens with all three roles on the device: by the interpreter, and by printed kernels. TOOLS, FILTER (of tests), SECONDS_EACH,
-# SANITIZER (the program), PRINTED (a cache with the plan's kernels) and JOBS (parts of backends_test that run at once) may be given in
-# the environment: racecheck takes minutes a test, of which there are 21. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
+# gpu_sanitize.sh [BUILD] [PLAN.json [MODEL]] runs compute-sanitizer's four tools from the repository's root, on a
+# machine with a device. Each tool must find the fault that is planted for it (tests/planted.cu), and nothing in a clean
+# kernel. Then it must find nothing in the operations of backends_test. If a plan and a model (suf model random) are
+# given, inferences of 5 tokens are also checked. All three roles use the device, by the interpreter and then by printed
+# kernels.
+# The environment may have TOOLS, FILTER (of tests), SECONDS_EACH, SANITIZER (the program) and PRINTED (a cache with the
+# plan's kernels). JOBS is the number of concurrent parts of backends_test. racecheck takes minutes for each of 21
+# tests. Reports are in BUILD/sanitize/. Exit code 1 if anything is found.
+# tests. Reports are in BUILD/sanitize/. Exit code 1 if anything is found.
 set -u
 build=${1:-build} plan=${2:-} model=${3:-}
 : "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}" "${JOBS:=1}"
 command -v "$SANITIZER" >/dev/null || { echo "gpu_sanitize: there is no $SANITIZER; install CUDA's, or name it by SANITIZER"; exit 1; }
-[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH="$(cd "$build" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
+[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH="$(cd "$build" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # made by gpu_pack.sh
 reports=$build/sanitize
 mkdir -p "$reports"
 work=$(mktemp -d)
@@ -18,14 +21,15 @@ touch "$failed"
 trap 'rm -rf "$work"' EXIT
 : "${PRINTED:=$work/printed}"
 
-# expect CODE NAME TOOL COMMAND..: how the tool ends on a command: 0: nothing was found and the command ended well; 99: found
+# expect CODE NAME TOOL COMMAND.. checks the exit code of a tool on a command. 0: nothing is found and the command
+# succeeds; 99: a fault is found.
 expect() {
   code=$1 name=$2 tool=$3 begin=$(date +%s)
   shift 3
   timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --error-exitcode 99 --print-limit 20 "$@" >"$reports/$name.$tool.log" 2>&1
   got=$?
   said="as it should"
-  # tests of a part that ask nothing of a device
+  # The tests of this part do not use a device.
   if [ $got = 255 ] && grep -q 'terminated before first instrumented' "$reports/$name.$tool.log" && grep -q '\[  PASSED  \]' "$reports/$name.$tool.log"; then got=0; fi
   [ $got = "$code" ] || { said="NOT with $code, see $reports/$name.$tool.log"; echo "$name/$tool" >> "$failed"; }
   echo "$name, $tool: ends with $got, $said, $(($(date +%s) - begin)) s"

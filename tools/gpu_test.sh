@@ -1,19 +1,20 @@
 #!/bin/sh
-# gpu_test.sh [FOLDER]: every test of a build folder that uses a device, from the repository's root, on a machine that needs a
-# driver, a device and no compiler: the programs *_cuda_test, and the tests that take every backend that this machine has: operations,
-# gates, layers, whole tiny models of 3 to 40 tokens, other randomness (simulatability), audits, and the matrix
-# lowering x backend x function. JOBS of them run at a time (1), the long ones in as many parts; but those that look at
-# the device's free memory or give a peer seconds run alone. ONLY, a pattern, picks programs by their names. What a test prints goes to
-# FOLDER/gpu_test/, and of one that fails here. Ends with 1 if one fails, or if there is none.
+# gpu_test.sh [FOLDER] runs every test of a build folder that uses a device, from the repository's root. The machine
+# needs a driver and a device, but no compiler. The tests are the programs *_cuda_test and those that run every
+# available backend. Their subjects are operations, gates, layers, tiny models of 3 to 40 tokens and other randomness
+# (simulatability). They also are audits and the matrix lowering x backend x function.
+# JOBS of them run at a time (default 1), and long ones are cut into JOBS parts. Tests that measure free device memory
+# or have time limits run alone. ONLY, a pattern, picks programs by name. Output goes to FOLDER/gpu_test/, that of
+# failures also here. Exit code 1 if a test fails, or if there is none.
 set -u
 : "${JOBS:=1}"
 folder=${1:-build}
 logs=$folder/gpu_test
-[ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$(cd "$folder" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
+[ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$(cd "$folder" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # made by gpu_pack.sh
 mkdir -p "$logs"
 rm -f "$logs"/*
 
-# tests JOBS: those whose commands come on standard input
+# tests JOBS runs the commands on standard input, JOBS at a time.
 tests() {
   xargs -P "$1" -I{} sh -c '
     logs=$1 test=$2 begin=$(date +%s)
@@ -29,7 +30,7 @@ for program in "$folder"/*_cuda_test "$folder"/backends_test "$folder"/gates_tes
   [ -x "$program" ] || continue
   echo "$program" | grep -q "${ONLY:-.}" || continue
   case $program in
-  */backends_cuda_test | */frames_cuda_test) alone="$alone$program
+  */gpu_cuda_test | */frames_cuda_test) alone="$alone$program
 " ;;
   */backends_test | */gates_test | */model_test | */simulatable_test)
     for part in $(seq 0 $((JOBS - 1))); do
@@ -40,7 +41,7 @@ for program in "$folder"/*_cuda_test "$folder"/backends_test "$folder"/gates_tes
 " ;;
   esac
 done
-if [ -x "$folder/suf" ] && echo matrix_audits | grep -q "${ONLY:-.}"; then  # its roles take a device where there is one; the matrix has a column of it
+if [ -x "$folder/suf" ] && echo matrix_audits | grep -q "${ONLY:-.}"; then  # its roles use a device if there is one, and the matrix has a column for it
   together="${together}python3 tests/matrix_test.py $folder/suf $logs/matrix.txt 1
 "
   alone="${alone}python3 tests/audits_test.py $folder/suf

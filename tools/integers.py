@@ -1,8 +1,10 @@
-"""What the plan of a BERT, GPT-2 or Llama model means, in integers: written by hand, family by family, beside the C++ evaluator.
+"""Evaluates the plan of a BERT, GPT-2 or Llama model in integers. It is written by hand for each family, to check the
+C++ evaluator.
 
-It shares no code with that one and reads no graph: what a node computes from which others stands here, and so do the weights.  The plan gives
-numbers alone, by the name of a node (scope/label): scales, rings, shifts, tables, certificates.  Products are taken modulo 2^64, every hard
-certificate is asserted, every rescale is round half up, and a plan with a node that is not read here is refused.
+It shares no code with that one and reads no graph. The inputs of every node are written here, and so are the weights.
+The plan gives only numbers, by the name of a node (scope/label): scales, rings, shifts, tables, certificates. Products
+are taken modulo 2^64. Every hard certificate is asserted, and every rescale rounds half up. A plan with a node that is
+not read here is refused.
 """
 import numpy as np
 
@@ -10,17 +12,17 @@ I = np.int64
 
 
 def total(a, axis=-1):
-    """plain left-to-right sum: numpy's own sum adds pairwise and rounds differently"""
+    """Sums from left to right; numpy's own sum adds pairwise and rounds differently."""
     return np.take(np.add.accumulate(a, axis=axis), -1, axis=axis)
 
 
 def fold(v, w):
-    """v @ w, accumulated over the inputs in order"""
+    """v @ w, accumulated over the inputs in order."""
     return total(v[:, None] * w, 0)
 
 
 def centre(a):
-    """a minus the mean of its last axis"""
+    """a minus the mean of its last axis."""
     return a - (total(a) / a.shape[-1])[..., None]
 
 
@@ -29,12 +31,12 @@ def fixed(a, f):
 
 
 def shift(x, s):
-    """round half up by s bits"""
+    """Rounds half up by s bits."""
     return (x + (I(1) << I(s - 1))) >> I(s) if s > 0 else x
 
 
 def product(x, w):
-    """integer product modulo 2^64, by limbs of 20 bits in float64: limb * weight * inputs stays below 2^53"""
+    """Integer product modulo 2^64, by limbs of 20 bits in float64: limb * weight * inputs stays below 2^53."""
     assert np.abs(w).max(initial=0) < 1 << 18 and w.shape[0] <= 1 << 14
     w, out = w.astype(np.float64), np.zeros(x.shape[:-1] + (w.shape[1],), np.uint64)
     high = int(np.abs(x).max(initial=0)).bit_length()
@@ -49,7 +51,7 @@ def product(x, w):
 
 
 class Function:
-    """a piecewise polynomial of a plan, from its text (grammar: suf/func/text.hpp)"""
+    """A piecewise polynomial of a plan, from its text (grammar: suf/func/text.hpp)."""
 
     def __init__(self, text):
         begins, values = [], []
@@ -78,7 +80,7 @@ class Function:
 
 
 class Evaluator:
-    """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
+    """The numbers of a plan, by name, and the steps that families share. A family adds its weights and its steps."""
 
     def __init__(self, model, plan, shifts, variant):
         assert plan['version'] == 4, 'the plan has version %s, this program reads version 4' % plan['version']
@@ -104,7 +106,7 @@ class Evaluator:
         return self.functions[self.number(name, field)]
 
     def wire(self, name, x, cut=0, width=''):
-        """the hard certificate of a wire, |x| < 2^bits, and its ring: |x| + rounding < 2^(ring - 2)"""
+        """Asserts the hard certificate of a wire, |x| < 2^bits, and its ring: |x| + rounding < 2^(ring - 2)."""
         what = self.at + name + ('.' if width else '') + width
         hard, = (c for c in self.number(name, 'certificates') if c['width'] == width)
         assert hard['hard'], 'wire %s has no hard certificate' % what
@@ -121,7 +123,8 @@ class Evaluator:
         self.q['positions'] = fixed(positions, s) if positions is not None else np.zeros((1, 1), I)
 
     def linear(self, name, full=None, bias=None, gamma=None, centred=True):
-        """weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean goes where the sum is centred"""
+        """Quantises weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean only if
+        `centred`."""
         self.q[name] = q = {}
         bits, scale, up, turn, mean = self.number(name, 'full', 'scale', 'up', 'turn', 'mean')
         if full is not None:
@@ -148,7 +151,7 @@ class Evaluator:
         return z + (q['bias'] << I(up)) * times if 'bias' in q else z
 
     def rescaled(self, name, z, of):
-        """an exact rescale of the wire `of`; none where its shift is 0"""
+        """Rescales the wire `of` exactly, unless its shift is 0."""
         s = self.number(name, 'shift')
         if s == 0:
             self.number(of, 'ring')
@@ -156,7 +159,7 @@ class Evaluator:
         return shift(self.wire(of, z, s), s)
 
     def norm(self, name, z):
-        """x / sqrt(mean of squares), or x / |x| at the end, x = z rescaled"""
+        """x / sqrt(mean of squares), or x / |x| at the end; x is z rescaled."""
         cut, by, kz, epsilon = self.number(name, 'cut', 'shift', 'kz', 'epsilon')
         assert int(np.abs(z).max()) + ((1 << cut) >> 1) < 1 << kz - 2, 'wire %s%s.input leaves its ring of %d bits' % (self.at, name, kz)
         x = shift(z, cut)
@@ -167,15 +170,16 @@ class Evaluator:
         return self.wire(name, shift(y, by))
 
     def by_maximum(self, at, s, there):
-        """exp about the row's maximum, from the scores (heads, n, n)"""
+        """exp relative to the row's maximum, from the scores (heads, n, n)."""
         by, low, level, floor, offset = self.number(at + 'e', 'shift', 'low', 'level', 'floor', 'offset')
-        x = shift(s + np.array(offset, I)[:, None, None], by) & I((1 << low + level) - 1)                      # in the window
+        x = shift(s + np.array(offset, I)[:, None, None], by) & I((1 << low + level) - 1)                      # within the window
         levels = np.where(there, x >> I(low), 0)
         top = np.maximum(levels.max(-1, keepdims=True), floor)
         return self.function(at + 'e', 'high_table')(top - levels) * self.function(at + 'e', 'low_table')(x & I((1 << low) - 1))
 
     def by_shift(self, at, s, n):
-        """exp about the predicted shift: a map of the row n, and in sixteenths the row's scores with itself and with the one before"""
+        """exp relative to the predicted shift. The shift is a map of n, plus sixteenths of a row's scores with
+        itself and the previous row."""
         by, index, end, offset, up, shift_up = self.number(at + 'e', 'shift', 'index', 'end', 'offset', 'score_up', 'shift_up')
         own = self.plan['nodes'][self.names.index(at + 'e')]['own']
         c, i = self.map(at + 'shift', n).T << I(shift_up), np.arange(s.shape[-1])                               # (heads, n)
@@ -187,7 +191,8 @@ class Evaluator:
         return np.where(place < end, table(np.minimum(place, table.end - 1)), 0)
 
     def attention(self, at, q, k, v, n_row, causal):
-        """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads; n_row: what q is made of; (n, heads dim)"""
+        """Attention of q (n, heads, dim), k and v (n, serving, dim) -> (n, heads dim). Each k and v serves heads /
+        serving heads; q is a map of n_row."""
         n, heads = q.shape[:2]
         q, k, v = (np.repeat(a.transpose(1, 0, 2), heads // a.shape[1], 0) for a in (q, k, v))
         self.number(at + 'scores', 'ring')
@@ -228,7 +233,7 @@ class Bert(Evaluator):
         g, b = w['g'], w['b']
         for l in range(m.layers):
             at, W = '%d/' % l, lambda c: w[l, 'W' + c]
-            key = np.zeros(m.d)                                                                               # a key bias adds the same to a row of scores
+            key = np.zeros(m.d)                                                                               # a key bias adds a constant to a row of scores
             self.linear(at + 'attention/z_qk', np.hstack([g[:, None] * W('q'), g[:, None] * W('k')]), np.concatenate([fold(b, W('q')) + w[l, 'bq'], key]))
             self.linear(at + 'attention/z_v', g[:, None] * W('v'))
             o = centre(W('o'))
@@ -256,7 +261,7 @@ class Bert(Evaluator):
 
 
 class Decoder(Evaluator):
-    """pre-LN: what GPT-2 and Llama share; `ffn` is their own"""
+    """Pre-LN: the steps that GPT-2 and Llama share. Each has its own `ffn`."""
 
     def forward(self, ids):
         m = self.m
@@ -277,12 +282,12 @@ class Decoder(Evaluator):
         return self.wire('head/logits', self.rescaled('head/logits', z, 'head/z_head'))[0]
 
     def wraps(self, at):
-        """whether a stream may wrap: everything that reads it, and reads what it becomes, is a window"""
+        """Whether a stream may wrap: every reader of it, and of the streams made from it, is a window."""
         places = ['%d/%s/' % (l, part) for l in range(self.m.layers) for part in ('proj', 'ffn2')]
         return all(self.number(p + 'clamp', 'window') for p in places[places.index(at):])
 
     def stream(self, at, label, x, z):
-        """the residual stream and what is added to it"""
+        """Adds z to the residual stream x."""
         up, other = self.number(at + 'stream', 'up', 'up_other')
         y = (x << I(up)) + (z << I(other))
         if not self.wraps(at):
@@ -291,7 +296,7 @@ class Decoder(Evaluator):
         return y
 
     def clamped(self, at, x):
-        """a stream as a norm reads it: where a clamp has a window, rescaled and wrapped"""
+        """A stream as a norm reads it: rescaled, and wrapped if its clamp has a window."""
         by, window = self.number(at + 'clamp', 'shift', 'window')
         x = shift(x, by)
         if window:
@@ -339,7 +344,7 @@ class Llama(Decoder):
         self.linear('head/z_head', w['g'][:, None] * w['head'])
 
     def turned(self, name, z):
-        """pairs (j, j + half) of every head, turned by their row's angles"""
+        """Turns the pairs (j, j + half) of every head by the angles of their row."""
         n, half = len(z), self.m.dim // 2
         c, s = (self.function(name, f).values[:n * half, 0].reshape(n, 1, half) for f in ('cosines', 'sines'))
         z = self.split(z, self.m.heads + self.m.serving)
@@ -353,5 +358,6 @@ class Llama(Decoder):
 
 
 def evaluator(model, plan, shifts=None, variant=0):
-    """shifts: tensors by name of the file beside the plan, where the plan's softmaxes have shifts"""
+    """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
+    shifts."""
     return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Online time over a link of given delay and rate: P0 and P1 in network namespaces of their own, build/link between them. As root.
+"""Measures online time over a link of given delay and rate. P0 and P1 are in network namespaces of their own, with
+build/link between them. Needs root.
 
-  link.py [--delay-ms 10] [--mbit 100 1000] [--tokens 32 128] [--variant lan wan] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
+    link.py [--delay-ms 10] [--mbit 100 1000] [--tokens 32 128] [--variant lan wan] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
 
-The dealer sits in a third namespace with an undelayed wire to each party; its bundles are made before the timed part. --delay-ms is
-one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --variant: of the plan, each over every link;
-"auto" lets the roles measure the link and choose. --sessions N runs N independent pairs of parties at
-once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
-Every timed output is compared with the simulator. Beside each online time stands the predicted one (suf estimate --profile: the cost
-model over the link that was asked for, the machine of the profile cpu). Where several variants are named, a last table has the fastest
-one for each link and length and what "auto" takes there. "with keys" adds what dealing and fetching keys took. Prints tables and appends JSON lines to bench/results/link.jsonl.
+* The dealer is in a third namespace with a wire without delay to each party. It makes its bundles in advance.
+* --delay-ms is one way (10: a round trip of 20 ms); 0 uses loopback instead of build/link.
+* --variant: variants of the plan, each over every link. With "auto" the roles measure the link and choose.
+* --sessions N runs N independent pairs of parties at once.
+* --pin parties: P0 has core 0 and P1 core 1. sessions: pair i has core i. machine: all share both.
+
+Every timed output is compared with the simulator. The prediction of suf estimate is beside each online time. It uses
+the cost model for the requested link and the machine of the profile cpu. If several variants are named, a last table
+has the fastest one for each link and length. It also has the choice of "auto". "with keys" adds the time of dealing and
+fetching keys. Prints tables and appends JSON lines to bench/results/link.jsonl.
 """
 import argparse
 import contextlib
@@ -41,7 +45,7 @@ def sh(command):
 
 
 class Net:
-    """Namespaces of dealer, data owner and model owner, with wires between them; on loopback the two parties share one."""
+    """Namespaces of dealer, data owner and model owner, connected by wires. On loopback the two parties share one."""
 
     def __init__(self, a):
         self.a, self.link, self.shaped = a, None, a.delay_ms > 0
@@ -89,7 +93,7 @@ class Net:
         return '10.77.1.1' if self.place(who) == self.name['data'] else '10.77.2.1'
 
     def retransmitted(self):
-        """TCP segments sent again so far, by both parties."""
+        """Returns the number of TCP segments that both parties have retransmitted so far."""
         total = 0
         for ns in {self.place('model'), self.place('data')}:
             names, values = [line.split() for line in subprocess.check_output(['ip', 'netns', 'exec', ns, 'grep', '^Tcp:', '/proc/net/snmp'], text=True).splitlines()]
@@ -97,7 +101,7 @@ class Net:
         return total
 
     def end(self):
-        """What build/link counted."""
+        """Ends build/link and returns its counts."""
         if not self.link:
             return None
         self.link.send_signal(signal.SIGINT)
@@ -113,7 +117,7 @@ class Net:
 
     @contextlib.contextmanager
     def within(self, who):
-        """This thread makes its sockets there."""
+        """Lets this thread make its sockets in the namespace of a role."""
         setns = ctypes.CDLL(None, use_errno=True).setns
         with open('/proc/thread-self/ns/net') as home, open(f'/run/netns/{self.place(who)}') as there:
             assert setns(there.fileno(), 0) == 0
@@ -123,7 +127,7 @@ class Net:
                 assert setns(home.fileno(), 0) == 0
 
     def probe(self, megabytes=200):
-        """Median round trip of a byte in ms, and MB/s of one long transfer from P1 to P0."""
+        """Returns the median round trip of a byte in ms, and MB/s of one long transfer from P1 to P0."""
         with self.within('model'):
             listener = socket.create_server(('0.0.0.0', 0))
         with self.within('data'):
@@ -163,11 +167,11 @@ class Timed(Role):
             self.lines.append((time.monotonic(), json.loads(line)))
 
 
-CORES = {'machine': (('0-1', '0-1'),), 'parties': (('0', '1'),), 'sessions': (('0', '0'), ('1', '1'))}  # of both parties, by session
+CORES = {'machine': (('0-1', '0-1'),), 'parties': (('0', '1'),), 'sessions': (('0', '0'), ('1', '1'))}  # of both parties, for each session
 
 
 def predicted(a, tokens, variant, plan):
-    """The profile that is this run's link and cores, and the online ms that the cost model says; keys are there before."""
+    """Returns the profile of this run's link and cores, and the online ms of the cost model with preprocessed keys."""
     own = CORES[a.pin][0]
     link = f'cpu,rtt={2 * a.delay_ms:g}ms,rate={a.mbit:g}M,duplex=1' if a.delay_ms else 'cpu'
     profile = f'{link},cores={2 if own[0] == "0-1" else 1},machines={1 if own[0] == own[1] else 2}'
@@ -176,7 +180,8 @@ def predicted(a, tokens, variant, plan):
 
 
 def session(net, a, tokens, variant, number, folder, files, started):
-    """Dealer and model owner of one pair, listening; returns what starts its data owner. Adds every process to `started`."""
+    """Starts dealer and model owner of one pair; returns a function that starts its data owner. Adds processes to
+    `started`."""
     folder.mkdir()
     cores = CORES[a.pin][number % len(CORES[a.pin])]
     ahead = a.ahead and variant != 'auto'  # the dealer makes bundles of one variant
@@ -195,7 +200,7 @@ def session(net, a, tokens, variant, number, folder, files, started):
 
 
 def embedded(net, a, tokens, variant, files, folder, runs, sessions):
-    """The data owners of so many pairs at once, each with so many texts of files['texts'] done."""
+    """Runs the data owners of `sessions` pairs at once, each on the first `runs` texts; returns them when finished."""
     started = []
     texts = bench.texts(files['model'], tokens, runs)
     files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
@@ -211,7 +216,7 @@ def embedded(net, a, tokens, variant, files, folder, runs, sessions):
 
 
 def chosen(a, tokens, files):
-    """The variant that the roles agree on over this link."""
+    """Returns the variant that the roles agree on over this link."""
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder, Net(a) as net:
         folder = pathlib.Path(folder)
         e, = embedded(net, a, tokens, 'auto', {**files, 'texts': folder / 'texts.jsonl'}, folder, 1, 1)
@@ -219,20 +224,20 @@ def chosen(a, tokens, files):
 
 
 def measure(net, a, tokens, variant, files):
-    """One row: `sessions` pairs at once, each over the same texts; the first text of each is a warm-up (first_ms)."""
+    """Measures one row: `sessions` pairs at once on the same texts. The first text of each is a warm-up (first_ms)."""
     sent_again = net.retransmitted()
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         folder = pathlib.Path(folder)
         files = {**files, 'texts': folder / 'texts.jsonl'}
         embeds = embedded(net, a, tokens, variant, files, folder, a.runs + 1, a.sessions)
-        taken = embeds[0].lines[0][1]['variant']  # of "auto", what the roles agreed on
+        taken = embeds[0].lines[0][1]['variant']  # for "auto", the agreed variant
         expected = [json.loads(line)['y'] for line in subprocess.check_output(
             [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--variant', taken, '--json', '--json-file', files['texts']], text=True).splitlines()]
     rows = []
     for e in embeds:
         assert [row['y'] for _, row in e.lines] == expected and all(row['n'] == tokens for _, row in e.lines), 'a timed result differs from the simulator'
         rows += [row for _, row in e.lines[1:]]
-    # what all sessions together finished while all of them ran
+    # The texts that all sessions finished while all of them ran.
     begin, end = max(e.lines[0][0] for e in embeds), min(e.lines[-1][0] for e in embeds)
     inside = sum(begin < at <= end for e in embeds for at, _ in e.lines)
     first, online = rows[0], sorted(row['ms']['online'] for row in rows)
@@ -264,7 +269,7 @@ def cells(row):
 
 
 def timed(a, tokens, variant, files):
-    """One row over a link of its own; it goes into a.out, too."""
+    """Measures one row over a link of its own, and appends it to a.out."""
     print(f'{tokens} tokens, {a.delay_ms:g} ms one way, {a.mbit:g} Mb/s, {variant} ..', file=sys.stderr)
     with Net(a) as net:
         trip, rate = net.probe()
@@ -278,9 +283,9 @@ def timed(a, tokens, variant, files):
 
 
 def choice(a, tokens, rows, files):
-    """The fastest variant of these rows of one link, what "auto" takes there, and how much slower that is."""
+    """Compares the variants over one link: the fastest one, the choice of "auto", and how much slower that is."""
     auto = next((row['variant'] for row in rows if row['asked'] == 'auto'), None) or chosen(a, tokens, files)
-    online = {row['variant']: row['online_ms'] for row in sorted(rows, key=lambda row: row['asked'] != 'auto')}  # a named one counts first
+    online = {row['variant']: row['online_ms'] for row in sorted(rows, key=lambda row: row['asked'] != 'auto')}  # a named variant goes before "auto"
     fastest = min(online, key=online.get)
     loss = f'{100 * (online[auto] / online[fastest] - 1):.1f}' if auto in online else 'not measured'
     return [tokens, f'{a.delay_ms:g}', f'{a.mbit:g}' if a.delay_ms else '', fastest, f'{online[fastest]:.0f}', auto, loss]

@@ -1,4 +1,4 @@
-"""What measurements are labelled with, and where the model and its plan are."""
+"""Labels of measurements, and the paths of the model and its plan."""
 import os
 import pathlib
 import subprocess
@@ -8,18 +8,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def fetched():
-    """The directory of the fetched model."""
+    """Returns the directory of the fetched model."""
     return subprocess.check_output([ROOT / 'build/suf', 'model', 'path'], text=True).strip()
 
 
 def model_and_plan(model=None, tokens=256):
-    """The model directory (the fetched one by default) and the path of its plan for texts of up to that many tokens."""
+    """Returns a model directory (the fetched one by default) and the path of its plan for up to `tokens` tokens."""
     model = model or fetched()
     return model, subprocess.check_output([ROOT / 'tools/plan.sh', model, str(tokens)], text=True).strip()
 
 
 def random_model(preset):
-    """The directory of a preset's random model, in the cache beside the fetched one; made where it is not there."""
+    """Returns the directory of a preset's random model, in the cache beside the fetched one. Makes it if missing."""
     cache = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache') / 'suf'
     folder = cache / f'random-{preset}'
     if not folder.exists():
@@ -31,7 +31,7 @@ def random_model(preset):
 
 
 def commit():
-    """The commit of this checkout; `-dirty` follows if a file differs, other than the results that are being written."""
+    """Returns the commit of this checkout, with `-dirty` if a file differs. The results being written do not count."""
     def git(*command):
         return subprocess.run(['git', '-C', ROOT, *command], capture_output=True, text=True).stdout.strip()
     changed = git('status', '--porcelain', '--untracked-files=no', '--', '.', ':!bench/results')
@@ -39,7 +39,7 @@ def commit():
 
 
 def facts():
-    """commit, processor, cores, memory."""
+    """Returns commit, processor, cores and memory."""
     name, family = '', ''
     for line in open('/proc/cpuinfo'):
         key, _, value = line.partition(':')

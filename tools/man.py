@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The man page of suf, from what its --help says: man.py SUF OUT."""
+"""Writes the man page of suf from its --help: man.py SUF OUT."""
 import re
 import subprocess
 import sys
@@ -11,27 +11,29 @@ def text_of(suf, *command):
 
 
 def quoted(line):
-    """Safe from troff: no line begins with a control character, no backslash or hyphen means anything else."""
+    """Quotes a line for troff: no control character begins it, and backslashes and hyphens are literal."""
     line = line.replace('\\', '\\e').replace('-', '\\-')
     return '\\&' + line if line[:1] in ".'" else line
 
 
 def commands(text):
-    """Names under "Subcommands:", with their first line."""
+    """Returns the names under "Subcommands:"."""
     found = re.search(r'^Subcommands:\n((?:  .*\n?)+)', text, re.M)
     return re.findall(r'^  (\w[\w-]*) ', found.group(1), re.M) if found else []
 
 
 def entries(text, heading):
-    """(option with its value, what it means) under a heading; continued lines are joined."""
+    """Returns (option with its value, meaning) under a heading; continued lines are joined."""
     found = re.search(rf'^{heading}:\n((?:  .*\n?)+)', text, re.M)
     rows = []
     for line in (found.group(1) if found else '').splitlines():
-        if line.startswith('    '):
-            rows[-1][1].append(line.strip())
+        if not line.startswith('    '):  # one space follows a name that fills its column; a longer name has its meaning below
+            name, required, after, meaning = re.fullmatch(r'(.*?)(?: (REQUIRED)(?: +(.*))?|  +(.*))?', line.strip()).groups()
+            rows.append((name, [('Required. ' if required else '') + (after or meaning or '')]))
+        elif rows[-1][1][-1] in ('', 'Required. '):
+            rows[-1][1][-1] += line.strip()
         else:
-            name, _, meaning = line.strip().partition('  ')
-            rows.append((name.removesuffix(' REQUIRED'), [('Required. ' if name.endswith(' REQUIRED') else '') + meaning.strip()]))
+            rows[-1][1].append(line.strip())
     return rows
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs every test of a build folder, sweeps whole, and appends a line per test to bench/results/nightly.jsonl as it ends.
+"""Runs every test of a build folder, with whole sweeps. Appends one line per test to bench/results/nightly.jsonl as it
+ends.
 
-  nightly.py BUILD
+    nightly.py BUILD
 
-A line has commit, test, tier, seconds, result, cores and day. A second call at the same commit runs what has no line or
-failed. Exit code 1 if a test failed; 2 if the checkout has changes that are not committed (other than that file).
+A line has commit, test, tier, seconds, result, cores and day. A second call at the same commit runs tests that failed
+or have no line. Exit code 1 if a test failed; 2 if the checkout has uncommitted changes (other than that file).
 """
 import datetime
 import json
@@ -31,13 +32,13 @@ def commit():
 
 
 def tiers(build):
-    """-> name of each test: its tier"""
+    """-> {test: tier}."""
     listed = json.loads(subprocess.check_output(['ctest', '--test-dir', build, '--show-only=json-v1'], text=True))
     return {t['name']: {p['name']: p['value'] for p in t['properties']}['LABELS'][0] for t in listed['tests']}
 
 
 def lines_of(this):
-    """-> the last line of each test at this commit"""
+    """-> {test: its last line at this commit}."""
     rows = [json.loads(line) for line in RECORD.read_text().splitlines()] if RECORD.exists() else []
     return {row['test']: row for row in rows if row['commit'] == this}
 

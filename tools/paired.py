@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Two builds of the program in turns on this machine: what a change did to times, memory, bytes and flights.
+"""Compares two builds of the program on this machine, in turns: times, memory, bytes and flights.
 
-  paired.py BEFORE AFTER [--model DIR] [--tokens 32 128 256] [--rounds 3] [--runs 4] [--out bench/results/paired.jsonl]
+    paired.py BEFORE AFTER [--model DIR] [--tokens 32 128 256] [--rounds 3] [--runs 4] [--out bench/results/paired.jsonl]
 
-BEFORE and AFTER are paths of `suf`; both run the plan of this checkout. A round is one `suf demo --one-by-one` of each, in turns, every result compared with the
-simulator's; the first text of a call warms up. A time is the median over all texts, a ratio that of the medians of a round, its median and its spread over rounds.
+BEFORE and AFTER are paths of `suf`; both run the plan of this checkout. A round is one `suf demo --one-by-one` of each,
+in turns. Every result is compared with the simulator's. The first text of a call warms up. A time is the median over
+all texts. A ratio compares the medians of a round; the table has its median and its spread over rounds.
 """
 import argparse
 import json
@@ -18,7 +19,7 @@ import machine
 
 
 def one(program, model, plan, tokens, runs, flags):
-    """What a call of `runs` texts after one took; times in ms, memory in MB, bytes of one text."""
+    """Measures a call of `runs` texts after one more: times in ms, memory in MB, bytes of one text."""
     rows = bench.demo(model, plan, tokens, runs + 1, '--one-by-one', *flags, program=program)[1:]
     times = {'sum': [sum(r['ms'].values()) for r in rows], 'online': [r['ms']['online'] for r in rows]}
     same = {'flights': rows[0]['flights'], 'key_bytes': max(rows[0]['key_bytes']), 'sent_bytes': [rows[0]['bytes'][p] for p in ('p0', 'p1')], 'trace': rows[0]['trace']}
@@ -45,7 +46,7 @@ def main():
     p.add_argument('--tokens', type=int, nargs='+', default=[32, 128, 256])
     p.add_argument('--rounds', type=int, default=3)
     p.add_argument('--runs', type=int, default=4, help='texts of a call after the first one')
-    p.add_argument('--note', default='', help='what the line is about')
+    p.add_argument('--note', default='', help='note for the line')
     p.add_argument('--out', help='JSON lines are added to it')
     a = p.parse_args()
     model, plan = (a.model, a.plan) if a.plan else machine.model_and_plan(a.model)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# plan.sh MODEL [TOKENS], by the program $SUF (build/suf): prints the path of the plan for a model directory and texts of up to so many tokens (256); compiles it when the cache has none
-# for these weights, texts and this program.
+# plan.sh MODEL [TOKENS] prints the path of the plan for a model directory and texts of up to TOKENS tokens (256). It
+# compiles the plan if the cache has none for these weights, texts and this program, $SUF (build/suf).
 set -eu
 cd "$(dirname "$0")/.."
 model=$1 tokens=${2:-256} suf=${SUF:-build/suf}

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Reference for BERT sentence encoders, GPT-2 and Llama: float forward, timing, comparison, and an independent integer evaluation of a plan
-(integers.py).
+"""Reference for BERT sentence encoders, GPT-2 and Llama: float forward, timing, comparison, and an integer evaluation
+of a plan. The evaluation is independent of the C++ one (integers.py).
 
-Needs numpy and nothing else; safetensors files are read and written by hand.
+Needs only numpy; safetensors files are read and written by hand.
 
 examples:
-  reference.py float    --model DIR --ids ids.jsonl --out golden.safetensors
-  reference.py time     --model DIR --tokens 32
-  reference.py compare  golden.safetensors ids-and-y.jsonl --scale 16
-  reference.py evaluate --model DIR --plan plan.json --ids ids.jsonl > y.jsonl
+    reference.py float    --model DIR --ids ids.jsonl --out golden.safetensors
+    reference.py time     --model DIR --tokens 32
+    reference.py compare  golden.safetensors ids-and-y.jsonl --scale 16
+    reference.py evaluate --model DIR --plan plan.json --ids ids.jsonl > y.jsonl
 
-ids.jsonl holds one row {"id": .., "ids": [token ids, BERT's [CLS] and [SEP] included]} a line.
+ids.jsonl has one row {"id": .., "ids": [token ids, BERT's [CLS] and [SEP] included]} per line.
 """
 import os
 for _name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):
@@ -29,7 +29,7 @@ import integers
 
 # ---------------------------------------------------------------------------------------------------------------- files
 def read_safetensors(path):
-    """name -> array.  Layout: 8 bytes little-endian length of a JSON header, the header, the data."""
+    """-> {name: array}. Layout: 8 bytes little-endian length of a JSON header, the header, the data."""
     kinds = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I64': np.int64, 'I32': np.int32, 'I16': np.int16, 'U8': np.uint8, 'I8': np.int8}
     with open(path, 'rb') as file:
         size, = struct.unpack('<Q', file.read(8))
@@ -43,7 +43,7 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    """the same layout; float64, float32 and int32 arrays"""
+    """Writes the same layout; float64, float32 and int32 arrays."""
     kinds, header, blobs, at = {'float64': 'F64', 'float32': 'F32', 'int32': 'I32'}, {}, [], 0
     for name, value in tensors.items():
         blob = np.ascontiguousarray(value).tobytes()
@@ -62,7 +62,7 @@ def read_rows(path):
 
 
 class Checkpoint:
-    """config and float weights of a directory; weights are (inputs, outputs), x @ W"""
+    """The config and float weights of a directory; weights are (inputs, outputs), x @ W."""
 
     def __init__(self, folder, kind, prefix):
         self.config, self.w = read_config(folder), {}
@@ -70,7 +70,7 @@ class Checkpoint:
         self.raw = {now(k): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
 
     def activation(self, h):
-        """the function that the configuration names, GPT-2's and Llama's by default"""
+        """Applies the function that the configuration names; GPT-2 and Llama have defaults."""
         name = self.config.get('activation_function' if self.kind == 'gpt2' else 'hidden_act', {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
         one, root = h.dtype.type(1), h.dtype.type(math.sqrt(2))
         return {
@@ -89,7 +89,7 @@ class Checkpoint:
 
 
 class Bert(Checkpoint):
-    """BERT sentence encoder: L2-normalised mean of the last layer"""
+    """BERT sentence encoder: L2-normalised mean of the last layer."""
     kind, result = 'bert', 'embedding'
 
     def __init__(self, folder, kind=np.float64):
@@ -109,7 +109,7 @@ class Bert(Checkpoint):
                 w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
 
     def forward(self, ids):
-        """as HF BertModel in evaluation mode"""
+        """Computes as HF BertModel in evaluation mode."""
         w, split = self.w, lambda t: t.reshape(len(ids), self.heads, -1)
         x = layer_norm(w['word'][ids] + w['pos'][:len(ids)], w['g'], w['b'], self.eps)                        # (n, d)
         for l in range(self.layers):
@@ -123,7 +123,7 @@ class Bert(Checkpoint):
 
 
 class Gpt2(Checkpoint):
-    """GPT-2: logits of the last token"""
+    """GPT-2: logits of the last token."""
     kind, result = 'gpt2', 'logits'
 
     def __init__(self, folder, kind=np.float64):
@@ -141,7 +141,7 @@ class Gpt2(Checkpoint):
                 w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
 
     def forward(self, ids):
-        """as HF GPT2LMHeadModel in evaluation mode"""
+        """Computes as HF GPT2LMHeadModel in evaluation mode."""
         w, split = self.w, lambda t: t.reshape(len(ids), self.heads, self.dim)
         x = w['word'][ids] + w['pos'][:len(ids)]                                                              # (n, d)
         for l in range(self.layers):
@@ -154,7 +154,7 @@ class Gpt2(Checkpoint):
 
 
 class Llama(Checkpoint):
-    """Llama: logits of the last token"""
+    """Llama: logits of the last token."""
     kind, result = 'llama', 'logits'
 
     def __init__(self, folder, kind=np.float64):
@@ -174,7 +174,7 @@ class Llama(Checkpoint):
             w[l, 'g1'], w[l, 'g2'] = raw[p + 'input_layernorm.weight'], raw[p + 'post_attention_layernorm.weight']
 
     def forward(self, ids):
-        """as HF LlamaForCausalLM in evaluation mode"""
+        """Computes as HF LlamaForCausalLM in evaluation mode."""
         w, n, half = self.w, len(ids), self.dim // 2
         angle = (np.arange(n)[:, None] * self.theta ** (-np.arange(half) / half))[:, None]                    # (n, 1, half)
         cos, sin = np.cos(angle).astype(w['g'].dtype), np.sin(angle).astype(w['g'].dtype)
@@ -200,7 +200,7 @@ def read_config(folder):
 
 
 def load(folder, kind=np.float64):
-    """the model in a directory, by its config's model_type"""
+    """Loads the model in a directory, by its config's model_type."""
     families = {c.kind: c for c in (Bert, Gpt2, Llama)}
     name = read_config(folder)['model_type']
     if name not in families:
@@ -210,7 +210,7 @@ def load(folder, kind=np.float64):
 
 # ---------------------------------------------------------------------------------------------------------------- float
 def erf(x):
-    """erf of an array: the C library's, value by value, for float64; a rational fit (1.5e-7) for float32, where speed is measured"""
+    """erf of an array: the C library's, value by value, for float64; a fast rational fit (1.5e-7) for float32."""
     if x.dtype == np.float64:
         return np.frompyfunc(math.erf, 1, 1)(x).astype(np.float64)
     t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
@@ -231,7 +231,8 @@ def rms_norm(x, g, eps):
 
 
 def attention(q, k, v, causal=False):
-    """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads in a row; (n, heads dim)"""
+    """Attention of q (n, heads, dim), k and v (n, serving, dim) -> (n, heads dim). Each k and v serves heads /
+    serving heads in a row."""
     n, heads, dim = q.shape
     q, k, v = (t.transpose(1, 0, 2) for t in (q, k, v))
     if len(k) != heads:
@@ -264,7 +265,7 @@ def run_time(a):
 
 # -------------------------------------------------------------------------------------------------------------- compare
 def load_embeddings(path):
-    """safetensors with tensor "embedding" or "logits", or JSON lines with "y" """
+    """Loads safetensors with tensor "embedding" or "logits", or JSON lines with "y"."""
     if path.endswith('.safetensors'):
         tensors = read_safetensors(path)
         return tensors['embedding' if 'embedding' in tensors else 'logits'].astype(np.float64)
@@ -272,8 +273,9 @@ def load_embeddings(path):
 
 
 def run_compare(a):
-    """cosine of each row with its reference; the largest reference similarity difference of a pair among the `near` nearest that the other set orders the
-    other way.  A common scale of the second set does not matter: rows are normalised."""
+    """Prints the cosine of each row with its reference, and the worst inversion among the `near` nearest neighbours.
+    An inversion is a pair that the other set orders the other way. Its size is the difference of the reference
+    similarities. A common scale of the second set does not matter, because rows are normalised."""
     x, y = load_embeddings(a.reference), load_embeddings(a.other)
     if x.shape != y.shape:
         sys.exit('reference.py compare: %s has shape %s, %s has %s' % (a.reference, x.shape, a.other, y.shape))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `make run`: compiles the plan once (kept in the user's cache), then three processes embed a handful of sentences.
-#   tools/run.sh [MODEL_DIR]
+# `make run`: compiles the plan once (kept in the user's cache); then three processes embed a few sentences.
+#
+#    tools/run.sh [MODEL_DIR]
 set -eu
 cd "$(dirname "$0")/.."
 model=${1:-}

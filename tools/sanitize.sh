@@ -1,13 +1,17 @@
 #!/bin/sh
-# Memory, undefined behaviour and data races, with clang++-19's sanitizers, over the unit tests of all rooms and over real processes
-# (embed_test.py, audits_test.py, inputs_test.py; not the tests whose subject is limits in seconds):
-#   build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
-#   build-tsan   ThreadSanitizer
-# Nothing is suppressed. tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
+# Finds memory errors, undefined behaviour and data races with clang++-19's sanitizers. They run over the unit tests of
+# all modules and over real processes (embed_test.py, audits_test.py, inputs_test.py). Tests of time limits are left
+# out.
+#
+#    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
+#    build-tsan   ThreadSanitizer
+#
+# Nothing is suppressed. tools/sanitize.sh [asan|tsan]; JOBS is the number of compilers. Prints one line per test; exit
+# code 1 if one failed.
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
-ROOMS=$(for test in suf/*/*_test.cpp; do basename "$(dirname "$test")"; done | sort -u)
+ROOMS=$(find suf -name "*_test.cpp" ! -path "*/cuda/*" | cut -d/ -f2 | sort -u)
 failed=0
 
 # build DIR FLAGS TARGET..
@@ -19,7 +23,7 @@ build() {
     || { tail -n 40 "$dir.log"; echo "$dir did not build; see $dir.log"; exit 1; }
 }
 
-# check DIR NAME COMMAND..: its output is in DIR/NAME.txt
+# check DIR NAME COMMAND.. runs a command; its output is in DIR/NAME.txt.
 check() {
   out=$1/$2.txt name="$1 $2"; shift 2
   begun=$(date +%s)
@@ -37,8 +41,8 @@ suite() {
   build "$dir" "$2" suf $(for room in $ROOMS; do echo "${room}_test"; done)
   built=$(date +%s)
   for room in $ROOMS; do check "$dir" "$room" "$dir/${room}_test" --gtest_brief=1; done
-  # the roles forbid being traced, which the search for leaks needs (memcheck_test.py looks for them); a report of a role that the test
-  # kills in the end stands in a file
+  # The roles forbid tracing, which the search for leaks needs, so memcheck_test.py searches for leaks. The report of a
+  # role that the test kills at the end is in a file.
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
   for test in embed audits inputs; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the project builds and tests with: Debian packages (as root), then a Python environment in .venv, then
-# the headers of the backend myl7 in .myl7, whose hashes tools/myl7.txt states.
+# Installs the packages to build and test with: Debian packages (as root), then a Python environment in .venv. Then it
+# installs the headers of the backend myl7 in .myl7; tools/myl7.txt has their hashes.
 set -eu
 cd "$(dirname "$0")/.."
 packages="build-essential cmake ninja-build ccache pkg-config git libssl-dev openssl libasio-dev libcli11-dev nlohmann-json3-dev \

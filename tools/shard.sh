@@ -1,7 +1,7 @@
 #!/bin/sh
-# shard.sh PROGRAM ARGS..: runs one shard of eight of a sweep and names it. SHARD=1..8 chooses it and SHARD=all runs the
-# whole sweep; else the number of commits chooses, so that eight commits in a row run them all (in a shallow clone, the
-# commit's hash). The program reads SHARD (absent: all); GoogleTest gets its own variables.
+# shard.sh PROGRAM ARGS..: runs one shard of eight of a sweep and prints which. SHARD=1..8 chooses it; SHARD=all runs
+# the whole sweep. Otherwise the number of commits chooses, so that eight commits in a row run every shard. In a shallow
+# clone, the commit's hash chooses. The program reads SHARD (absent: all); GoogleTest gets its own variables.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${SHARD:-}" ]; then

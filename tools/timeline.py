@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A run's timeline: when keys were dealt and came, and when each party ran, side by side.
+"""Draws a run's timeline: when keys were dealt and arrived, and when each party ran, side by side.
 
-  suf demo .. --json > rows.jsonl; timeline.py rows.jsonl [--line 2] [--width 100] [--svg FILE]
+    suf demo .. --json > rows.jsonl; timeline.py rows.jsonl [--line 2] [--width 100] [--svg FILE]
 
-Reads rows of `suf demo --json` (- is stdin) and draws one text: a bar a role and phase, on one axis of milliseconds from what happened first. All roles
-ran on one machine, so that their clocks are one. --svg writes the same bars as a drawing.
+Reads rows of `suf demo --json` (- is stdin) and draws one text. There is a bar for each role and phase, on one axis of
+milliseconds from the first event. All roles ran on one machine, so their clocks agree. --svg writes the same bars as a
+drawing.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ COLOURS = {'deal': '#b07aa1', 'keys': '#edc948', 'ahead': '#bab0ac', 'online': '
 
 
 def bars(row):
-    """(name, phase, begin, end) of a row, in ms from the first begin."""
+    """Returns (name, phase, begin, end) of a row, in ms from the first begin."""
     spans = [(name, phase, *row['times'][role]['spans'][phase]) for role, phase, name in BARS if phase in row['times'].get(role, {}).get('spans', {})]
     if not spans:
         sys.exit('this row has no spans; make it with suf demo --json of this version')
@@ -26,7 +27,7 @@ def bars(row):
 
 
 def marks(length, most):
-    """At most so many marks of the axis: multiples of 1, 2 or 5 times a power of ten."""
+    """Returns at most `most` marks of the axis: multiples of 1, 2 or 5 times a power of ten."""
     step = next(k * 10 ** e for e in range(-3, 9) for k in (1, 2, 5) if length / (k * 10 ** e) <= most)
     return [i * step for i in range(int(length / step) + 1)]
 

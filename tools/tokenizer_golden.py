@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes what the tokenizer is built from and tested against, asking Hugging Face `tokenizers` (pip install tokenizers==0.23.3).
+"""Writes the data that the tokenizer is built from and tested against, by Hugging Face `tokenizers` (pip install
+tokenizers==0.23.3).
 
-  tokenizer_golden.py
-      rewrites suf/model/internal/unicode_tables.hpp and suf/model/testdata/{vocab.txt,tokens.jsonl,words.txt,tokenizer.json,added.jsonl}
-  tokenizer_golden.py --tokenizer tokenizer.json --count 200000 --seed 1 --out tokens.jsonl
-      random texts and their ids by a real tokenizer, truncation and padding off
+    tokenizer_golden.py
+        rewrites suf/model/internal/unicode_tables.hpp and suf/model/testdata/{vocab.txt,tokens.jsonl,words.txt,tokenizer.json,added.jsonl}
+    tokenizer_golden.py --tokenizer tokenizer.json --count 200000 --seed 1 --out tokens.jsonl
+        random texts and their ids by a real tokenizer, truncation and padding off
 
-tokens.jsonl: {"text", "ids"} a line; ids [CLS] [SEP] alone mean a text without tokens.
-tokenizer.json: vocab.txt's entries with added tokens of every kind; added.jsonl: texts that hold them, as tokens.jsonl.
-words.txt: for each 4096 code points c the SHA-256 of the words of "x" + c + "y", UTF-32, a newline after each word and text.
+* tokens.jsonl: {"text", "ids"} per line. If the ids are only [CLS] [SEP], the text has no tokens.
+* tokenizer.json: vocab.txt's entries with added tokens of every kind; added.jsonl: texts with them, as tokens.jsonl.
+* words.txt: for each 4096 code points c the SHA-256 of the words of "x" + c + "y", UTF-32. A newline follows each word
+  and text.
 """
 import argparse
 import hashlib
@@ -57,7 +59,7 @@ def rows(kind, name, comment, cells):
 
 
 def beside(**flags):
-    """Of each code point c, what an added token x takes of the text x + c: 0 if it does not match, else its length in code points."""
+    """For each code point c: how many code points of the text x + c an added token x matches."""
     t = Tokenizer(models.WordPiece({'[UNK]': 0}, unk_token='[UNK]', max_input_chars_per_word=100))
     t.add_tokens([AddedToken('x', normalized=False, **flags)])
     found = {}
@@ -73,18 +75,19 @@ def tables():
         return {c: n.normalize_str(left + chr(c) + right)[1:-1] for c in POINTS}
     clean, chinese, stripped = image(bert(clean=True)), image(bert(chinese=True)), image(bert(accents=True))
     lower, nfd = image(bert(lower=True)), image(normalizers.NFD())
-    # A mark commutes with U+0334 (class 1) on its right, or with U+0345 (class 240) on its left, when its class is not 0.
+    # A mark of a class other than 0 commutes with U+0334 (class 1) on its right, or with U+0345 (class 240) on its
+    # left.
     after, before = image(normalizers.NFD(), right='\u0334x'), image(normalizers.NFD(), left='x\u0345')
     combining = [c for c in POINTS if nfd[c] == chr(c) and
                  (after[c][0] == '\u0334' and c != 0x334 or before[c][-1] == '\u0345' and c != 0x345 or c in (0x334, 0x345))]
     pre = pre_tokenizers.BertPreTokenizer()
     punctuation = [c for c in POINTS if len(pre.pre_tokenize_str('x' + chr(c) + 'x')) == 3]
     single, right = beside(single_word=True), beside(rstrip=True)
-    # utf8proc decomposes these (Unicode 13 and 16), the reference does not.
+    # utf8proc decomposes these (Unicode 13 and 16), but the reference does not.
     newer = [0x105C9, 0x105E4, 0x11383, 0x11385, 0x1138E, 0x11391, 0x113C5, 0x113C7, 0x113C8, 0x11938,
              *range(0x16121, 0x16129), *range(0x16D68, 0x16D6B)]
     assert all(nfd[c] == chr(c) for c in newer)
-    # The reference lowers these (Unicode 16 and 17), older releases of utf8proc do not.
+    # The reference lowers these (Unicode 16 and 17), but older releases of utf8proc do not.
     lowered = {c: ord(lower[c]) - c for c in [0x1C89, 0xA7CB, 0xA7CC, 0xA7CE, 0xA7D2, 0xA7D4, 0xA7DA, 0xA7DC,
                                               *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)]}
     runs = []
@@ -252,7 +255,7 @@ def text(rng, entries):
 
 
 def added_text(rng, entries, contents):
-    """Some added tokens, as they are or not quite, among words, with and without spaces."""
+    """Makes a text of added tokens, exact or slightly altered, among words, with and without spaces."""
     parts = []
     for _ in range(rng.randrange(1, 9)):
         part = rng.choice(contents) if rng.random() < 0.6 else rng.choice([word(rng, entries), rng.choice(ODD), rng.choice('a_1.é中x')])
@@ -280,7 +283,7 @@ def write_texts(out, tokenizer, texts):
         for t in texts:
             try:
                 ids = tokenizer.encode(t).ids
-            except BaseException as x:  # tokenizers panics where spaces that a token takes hold another token
+            except BaseException as x:  # tokenizers panics if spaces that one token takes contain another token
                 if type(x).__name__ != 'PanicException':
                     raise
                 continue

@@ -1,4 +1,4 @@
-// What the headers of myl7/fss ask of OpenMP, for compilers that come without it. Only their full domains call it, and
-// the adapter evaluates none.
+// The only function of OpenMP in the headers of myl7/fss, for compilers without OpenMP. Only evaluations of full
+// domains call it, and the adapter has none.
 #pragma once
 inline int omp_get_max_threads() { return 1; }

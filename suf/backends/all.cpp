@@ -2,75 +2,76 @@
 
 #include <algorithm>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/interpreter.hpp"
-#include "suf/backends/myl7.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/reference/myl7.hpp"
+#include "suf/reference/rows.hpp"
 
 namespace suf::backends {
 namespace {
 
-// Listed: names, with commas between.
-std::string Listed(const std::vector<Entry>& all) {
+// Returns the names, with commas between them.
+std::string Listed(const std::vector<BackendEntry>& all) {
   std::string out;
-  for (const Entry& e : all) out += (out.empty() ? "" : ", ") + e.name;
+  for (const BackendEntry& e : all) out += (out.empty() ? "" : ", ") + e.name;
   return out;
 }
 
-// Cuda: asks the driver.
-Entry Cuda(int device) {
-  std::string why_not = CudaWhyNot(device);
+// Queries the driver.
+BackendEntry Cuda(int device) {
+  std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
-  return {"cuda", CudaCapabilities(), [device](exec::Pool&) { return MakeCuda(device); }, !CudaBuilt().empty(),
-          std::move(why_not)};
+  return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); },
+          !gpu::CudaBuilt().empty(), std::move(why_not)};
 }
 
-// Hosts: those that compute on the processor, and ask no driver.
-std::vector<Entry> Hosts() {
-  const auto packed = MakePacked(exec::Default());
-  std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return MakePacked(pool); }}};
+// Returns the backends that compute on the processor and query no driver.
+std::vector<BackendEntry> Hosts() {
+  const auto packed = cpu::MakePacked(exec::Default());
+  std::vector<BackendEntry> out{
+      {"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
+  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2, ring::Isa::kAvx512}) {
     const std::string kernels = ring::Name(v);
-    Entry e{"packed/" + kernels, packed->capabilities(),
-            [kernels](exec::Pool& pool) { return MakePacked(pool, ring::VariantNamed(kernels)); }};
+    BackendEntry e{"packed/" + kernels, packed->capabilities(),
+                   [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
     if (!ring::Supports(v))
       e.why_not = Str("the backend ", e.name, " needs a processor with the instructions of ", kernels, "; use packed");
     e.variant = true;
     out.push_back(std::move(e));
   }
-  out.push_back({"clear", MakeClear()->capabilities(), [](exec::Pool&) { return MakeClear(); }});
-  out.push_back({"rows", MakeRows()->capabilities(), [](exec::Pool&) { return MakeRows(); }});
-  std::string why_not = Myl7WhyNot();
+  out.push_back({"clear", reference::MakeClear()->capabilities(), [](exec::Pool&) { return reference::MakeClear(); }});
+  out.push_back({"rows", reference::MakeRows()->capabilities(), [](exec::Pool&) { return reference::MakeRows(); }});
+  std::string why_not = reference::Myl7WhyNot();
   if (!why_not.empty()) why_not = "the backend myl7 " + why_not;
-  out.push_back(
-      {"myl7", Myl7Capabilities(), [](exec::Pool&) { return MakeMyl7(); }, Myl7Built(), std::move(why_not), false});
+  out.push_back({"myl7", reference::Myl7Capabilities(), [](exec::Pool&) { return reference::MakeMyl7(); },
+                 reference::Myl7Built(), std::move(why_not), false});
   return out;
 }
 
 }  // namespace
 
-std::vector<Entry> All(int device) {
-  std::vector<Entry> out = Hosts();
+std::vector<BackendEntry> All(int device) {
+  std::vector<BackendEntry> out = Hosts();
   out.push_back(Cuda(device));
   return out;
 }
 
-std::vector<Entry> Usable(bool models) {
-  std::vector<Entry> out = All();
-  std::erase_if(out, [&](const Entry& e) { return e.variant || !e.why_not.empty() || (models && !e.models); });
+std::vector<BackendEntry> Usable(bool models) {
+  std::vector<BackendEntry> out = All();
+  std::erase_if(out, [&](const BackendEntry& e) { return e.variant || !e.why_not.empty() || (models && !e.models); });
   return out;
 }
 
-Entry Find(const std::string& name, bool models, int device) {
+BackendEntry Find(const std::string& name, bool models, int device) {
   if (name == "auto" || name == "cuda") {
-    Entry e = Cuda(device);
+    BackendEntry e = Cuda(device);
     if (e.why_not.empty()) return e;
     if (name == "cuda") Fail(Cause::kResource, e.why_not);
   }
-  const std::vector<Entry> all = Hosts();
+  const std::vector<BackendEntry> all = Hosts();
   const auto it =
       std::find_if(all.begin(), all.end(), [&](auto& e) { return e.name == (name == "auto" ? "packed" : name); });
   if (it == all.end()) Fail(Cause::kInput, "there is no backend ", name, "; use one of auto, ", Listed(all), ", cuda");

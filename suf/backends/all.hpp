@@ -1,4 +1,4 @@
-// The backends there are, by name: the one list that programs and tests read.
+// The backends by name: the one list that programs and tests read.
 #pragma once
 #include <functional>
 
@@ -7,27 +7,27 @@
 
 namespace suf::backends {
 
-// Entry: one that Make makes.
-struct Entry {
+// A backend that Make can make.
+struct BackendEntry {
   std::string name;
   pfss::Capabilities can;
   std::function<std::unique_ptr<pfss::Backend>(exec::Pool&)> make;
   bool built = true;
-  std::string why_not = {};  // why it does not run here, and what does: a sentence; empty where it runs
-  bool models = true;        // runs models; else plans of functions alone
+  std::string why_not = {};  // why it does not run here, and which one does: a sentence; empty if it runs
+  bool models = true;        // runs models, not only plans of functions
   bool variant = false;      // packed with kernels by name, for tests and measurements
 };
-// device: that of cuda, by its number.
-std::vector<Entry> All(int device = 0);
-// Usable: those that run here, without variants. models: those that run models, too, whose keys and words are the same:
-// any role may take any of them.
-std::vector<Entry> Usable(bool models = true);
+// Returns all backends; `device` is the number of cuda's device.
+std::vector<BackendEntry> All(int device = 0);
+// Returns the backends that run here, without variants. With `models`, those that also run models. Their keys and words
+// are the same, so any role may run on any of them.
+std::vector<BackendEntry> Usable(bool models = true);
 
-// Find: by name; `auto` is cuda where the device can be used, else packed. Throws Cause::kInput for a name that none
-// has, and for one that runs plans of functions alone where models are asked for; Cause::kResource for one that does
-// not run here.
-Entry Find(const std::string& name, bool models = false, int device = 0);
-// Make: of what Find finds.
+// Returns a backend by name; `auto` is cuda if the device can be used, otherwise packed. Throws Cause::kInput for an
+// unknown name, or with `models` for a backend that runs only plans of functions. Throws Cause::kResource for one that
+// does not run here.
+BackendEntry Find(const std::string& name, bool models = false, int device = 0);
+// Makes the backend that Find finds.
 std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool = exec::Default());
 
 }  // namespace suf::backends

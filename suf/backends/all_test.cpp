@@ -1,4 +1,5 @@
-// The backends by name: what auto is, and what one that does not run here says. None is made on a device.
+// The backends by name: the one that auto selects, and the message of one that does not run here. None is made on a
+// device.
 #include "suf/backends/all.hpp"
 
 #include <gmock/gmock.h>
@@ -6,7 +7,7 @@
 
 #include <algorithm>
 
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 
 namespace suf::backends {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Said: what Find says instead of an entry.
+// Returns the message of Find, if it finds no entry.
 std::string Said(Cause cause, const std::string& name, bool models = false, int device = 0) {
   try {
-    const Entry e = Find(name, models, device);
+    const BackendEntry e = Find(name, models, device);
     return "found " + e.name;
   } catch (const Error& e) {
     EXPECT_EQ(e.cause(), cause) << e.what();
@@ -26,7 +27,7 @@ std::string Said(Cause cause, const std::string& name, bool models = false, int 
 }
 
 TEST(All, FindsByName) {
-  for (const Entry& e : All())
+  for (const BackendEntry& e : All())
     if (e.why_not.empty())
       EXPECT_EQ(Find(e.name).name, e.name);
     else
@@ -40,18 +41,19 @@ TEST(All, FindsByName) {
 }
 
 TEST(All, AutoIsADeviceThatCanBeUsedElsePacked) {
-  EXPECT_EQ(Find("auto").name, CudaWhyNot().empty() ? "cuda" : "packed");
+  EXPECT_EQ(Find("auto").name, gpu::CudaWhyNot().empty() ? "cuda" : "packed");
   EXPECT_EQ(Find("auto", true, 999).name, "packed") << "no machine has that many";
-  const std::vector<Entry> usable = Usable();
-  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }), CudaWhyNot().empty());
+  const std::vector<BackendEntry> usable = Usable();
+  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }),
+            gpu::CudaWhyNot().empty());
 }
 
 TEST(All, CudaSaysWhyNot) {
-  const std::string why_not = CudaWhyNot(999);
+  const std::string why_not = gpu::CudaWhyNot(999);
   EXPECT_EQ(Said(Cause::kResource, "cuda", true, 999), why_not + ", or use packed");
   EXPECT_EQ(All(999).back().why_not, why_not + ", or use packed");
-  EXPECT_EQ(All().back().built, !CudaBuilt().empty());
-  if (CudaBuilt().empty())
+  EXPECT_EQ(All().back().built, !gpu::CudaBuilt().empty());
+  if (gpu::CudaBuilt().empty())
     EXPECT_EQ(why_not, "this suf was built without CUDA; build it where nvcc is");
   else
     EXPECT_THAT(why_not, StartsWith("the backend cuda needs "));

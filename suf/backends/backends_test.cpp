@@ -1,15 +1,13 @@
-// Every operation of the trace, at many ring widths, on clear and on every variant of packed: same keys, same frames,
-// same result.
-#include <set>
+// Runs every operation of the trace, at many ring widths, on clear and on every variant of packed. Keys, frames and
+// results must be the same.
 
-#include "suf/backends/internal/registers.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/poly.hpp"
 
 namespace suf::backends {
 namespace {
 
-// Open what is linear in shares of the mask and public; then reveal.
+// Opens values that are linear in shares of the mask and public values, then reveals.
 TEST(Backends, ArithmeticAndViews) {
   for (int k : {1, 5, 8, 9, 16, 17, 31, 32, 33, 40, 63, 64}) {
     Fixture f;
@@ -41,8 +39,8 @@ TEST(Backends, ArithmeticAndViews) {
   }
 }
 
-// Pack and Unpack against index arithmetic written here, in rings of every element size, for masked words and shares
-// alike. Shares of a value that nobody opens: hat - (shares of r).
+// Compares Pack and Unpack with index arithmetic written here, in rings of every element size. It tests masked words,
+// and shares of a value that is never opened: hat - (shares of r).
 TEST(Backends, Triangles) {
   for (int k : {1, 7, 8, 13, 16, 30, 32, 47, 64})
     for (int64_t n : {1, 2, 5, 33}) {
@@ -66,7 +64,8 @@ TEST(Backends, Triangles) {
     }
 }
 
-// Unequal parts along every axis, back in one piece, in rings of every element size; one part comes three ticks later.
+// Splits into unequal parts along every axis and joins them, in rings of every element size. One part comes three ticks
+// later.
 TEST(Backends, PartsJoinAgain) {
   for (int k : {1, 8, 13, 30, 47, 64})
     for (int axis : {0, 1, 2}) {
@@ -85,8 +84,8 @@ TEST(Backends, PartsJoinAgain) {
     }
 }
 
-// What is shifted, lifted or compared is the representative of the narrower ring, also where a view of it is read as
-// what it is of: in memory, and in the group that makes it.
+// Shifts, lifts and comparisons use the representative of the narrower ring. This also holds if a view is read as the
+// node behind it, in memory or in that node's group.
 TEST(Backends, NarrowerCopiesOfViews) {
   for (int k : {9, 33, 64}) {
     Fixture f;
@@ -104,8 +103,8 @@ TEST(Backends, NarrowerCopiesOfViews) {
   }
 }
 
-// The views of rotary positions: (n, h dh) by heads and halves, turned by public cosines and sines, and back. What
-// comes out is compared with complex arithmetic on the numbers that went in.
+// Tests the views of rotary positions: (n, h dh) by heads and halves, rotated by public cosines and sines. The result
+// is compared with complex arithmetic on the inputs.
 TEST(Backends, ViewsTurnPairs) {
   const int64_t n = 5, heads = 3, half = 4;
   for (int k : {20, 33, 64}) {
@@ -146,7 +145,7 @@ TEST(Backends, TablesAndPolynomials) {
   for (int k : {12, 24, 40}) {
     Fixture f;
     auto x = f.Wire1("x", {37, k == 24 ? 61 : 19}, k);  // one strip or three, planes that end within a byte
-    // digits, arithmetic world
+    // Digits, in the arithmetic world.
     Shape widths = {3, 2, 5, 1};
     std::vector<Own<0>> ta;
     std::vector<Own<1>> tb;
@@ -171,7 +170,7 @@ TEST(Backends, TablesAndPolynomials) {
     auto cb = BorrowA(b.hat, wb);
     auto c = Sh{ca, cb} + BorrowAt0(b.hat, 4);
     auto opened = f.t.open(c, "borrow");
-    // two stages
+    // Two stages.
     std::vector<Own<0>> ga;
     std::vector<Own<1>> gb;
     for (int j = 1; j < 4; ++j) {
@@ -181,7 +180,7 @@ TEST(Backends, TablesAndPolynomials) {
     auto xa = BorrowX(b.hat, Own<0>(b.s.a), ga);
     auto xb = BorrowX(b.hat, Own<1>(b.s.b), gb);
     auto carry = f.t.open(Sh{xa, xb} + Bits(BorrowAt0(b.hat, 4), 1), "carry");
-    // reads of tables
+    // Reads of tables.
     auto idx = Low(x.hat >> 5, 5);
     auto rot = Rotate(tables[2].a, idx, 17);
     auto rot1 = Rotate(tables[2].b, idx, 17);
@@ -196,7 +195,7 @@ TEST(Backends, TablesAndPolynomials) {
     auto dot = f.t.open(Low(Sh{da, -db}, 29), "dot");
     auto sign = Lift(Point(tables[2].a, Low(Sec(x.r) >> 5, 5))) * 2 - 1;
     auto dealt = f.t.deal(sign * Lift(Sec(x.r)), k);
-    // histogram
+    // A histogram.
     auto unit = f.t.deal(Unit(Low(Sec(x.r), 4), 16), 7);
     auto ra = RotSum(unit.a, Low(x.hat, 4));
     auto rb = RotSum(unit.b, Low(x.hat, 4));
@@ -206,7 +205,7 @@ TEST(Backends, TablesAndPolynomials) {
     auto pa = RotSum(first(unit.a), Low(first(x.hat), 4), rows);
     auto pb = RotSum(first(unit.b), Low(first(x.hat), 4), rows);
     auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
-    auto pairs = f.t.deal(Unit(Low(Sec(first(x.r)), 4), 16), 7);  // drawn, not sliced from what is in memory
+    auto pairs = f.t.deal(Unit(Low(Sec(first(x.r)), 4), 16), 7);  // drawn, not sliced from memory
     auto drawn = f.t.open(Sh{RotSum(pairs.a, Low(first(x.hat), 4), rows), RotSum(pairs.b, Low(first(x.hat), 4), rows)},
                           "drawn by row");
     auto nz = f.t.deal(Unit(Low(Sec(x.r), 3), 8), 9);
@@ -218,13 +217,13 @@ TEST(Backends, TablesAndPolynomials) {
     f.t.reveal<1>(Sum(Sh(dealt)) + all);
     SCOPED_TRACE(k);
     auto run = Compare(f);
-    // the opened borrows are the true ones: hat of the carry xor its mask is not seen here, gates' tests assert it
+    // The opened borrows are not visible here, because the carry's hat is masked; the gates' tests assert them.
     EXPECT_EQ(run.result[1].size(), 37u);
   }
 }
 
-// The longest borrows: eight digits in one stage, ten in two. z mod 2^D is hat - r + 2^D borrow of their low bits, and
-// what P1 learns is what it gave.
+// Tests the longest borrows: eight digits in one stage, ten in two. `z mod 2^D` is hat - r + 2^D borrow of their low
+// bits. P1 learns the value that it gave.
 TEST(Backends, LongestBorrows) {
   for (bool two : {false, true}) {
     const int digits = two ? kMostDigitsX : 8;
@@ -293,55 +292,7 @@ TEST(Backends, Trees) {
   }
 }
 
-// Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
-std::set<int> Steps(const Schedule& s, Role role) {
-  std::set<int> steps;
-  const internal::ExecutionPlan plan = internal::PlanOf(s, role);
-  for (size_t k = 0; k < plan.registers.size(); ++k) {
-    const lower::Instruction& ins = plan.plan.instructions[k];
-    if (!ins.group && ins.same < 0) steps.insert(ins.node);
-    for (size_t j = 0; j < ins.members.size(); ++j)
-      if (!plan.registers[k].members[j].alias) steps.insert(ins.members[j].node);
-  }
-  return steps;
-}
-
-// The share that the one who did not draw a mask has of it is zero. Subtracting it is in the trace and is no step,
-// alone before a product as in a chain of additions; the zeros are never made.
-TEST(Backends, ZeroSharesCostNothing) {
-  for (int k : {16, 33, 64}) {
-    Fixture f;
-    auto x = f.Wire1("x", {6, 8}, k);
-    auto w = f.t.input<kP0>("w", {8, 5});
-    f.inputs[0].Set("w", f.Random(40, 64));
-    auto masked = x.hat - x.s.a;  // P0's half of x: it drew nothing
-    auto y = Matmul(Own<0>(masked), w);
-    auto more = (x.hat << 1) - x.s.a;
-    auto chain = Low((x.s.a + (more * 3)) - x.s.a, k) + Column(Sum(x.hat));
-    f.t.reveal<1>(Sh{Sum(y) + Sum(Low(chain, k)), Broadcast(f.t.constant(0), {6})});
-    SCOPED_TRACE(k);
-    auto run = Compare(f);
-    Schedule s(f.t);
-    std::set<int> steps = Steps(s, Role(0));
-    int copies = 0;
-    for (int i = 0; i < int(f.t.nodes().size()); ++i) {
-      const Node& n = f.t.node(i);
-      bool zero = n.op == Op::kConst && n.data->size() == 1 && n.data->at(0) == 0;
-      bool zeros = n.op == Op::kBroadcast && f.t.node(n.args[0]).op == Op::kConst;
-      bool copy = false;
-      if (n.op == Op::kAdd || n.op == Op::kSub)
-        for (int a : n.args) copy = copy || f.t.node(a).op == Op::kBroadcast;
-      if (copy && n.know & kP0) ++copies;
-      if (zero || zeros || (copy && n.know & kP0)) {
-        EXPECT_FALSE(steps.count(i)) << "%" << i << " " << Name(n.op);
-      }
-    }
-    EXPECT_EQ(copies, k == 64 ? 5 : 4);  // at 64 bits the revealed zero is not narrowed first
-    EXPECT_TRUE(steps.count(y.id()));
-  }
-}
-
-// What runs was planned: another program, another role's, or one out of turn is a Bug and not ignored.
+// Programs are planned in advance. A program of another trace or role, or one out of turn, is a Bug and not ignored.
 TEST(Backends, RunsTheProgramsOfItsSchedule) {
   Fixture f;
   auto x = f.Wire1("x", {4}, 20);
@@ -355,12 +306,12 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
     Data Input(int) override { throw Error(Cause::kInput, "asked"); }
   } io;
   exec::Pool pool(1);
-  auto packed = MakePacked(pool);
+  auto packed = cpu::MakePacked(pool);
   auto randomness = packed->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
   const auto programs = Programs(s, Role(1));
   ASSERT_GE(programs.size(), 2u);
   auto run = [&](Program p) { packed->Start(s, Role(1))->Run(p, *randomness, io); };
-  EXPECT_THROW(run(programs[0]), Error);  // it begins
+  EXPECT_THROW(run(programs[0]), Error);  // it begins, and then its Io throws
   EXPECT_THROW(run(programs[1]), Bug);
   EXPECT_THROW(run(Programs(s, Role(0))[0]), Bug);
   Program shorter = programs[0];
@@ -371,7 +322,7 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
   EXPECT_THROW(run(other), Bug);
 }
 
-// A weight that takes another's place in memory is another weight.
+// A weight in the place of another one in memory is another weight.
 TEST(Backends, KeepsNoWeightOfAnOldInput) {
   Fixture f;
   auto x = f.Wire1("x", {3, 4}, 40);
@@ -381,13 +332,13 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   f.t.close();
   Schedule s(f.t);
   exec::Pool pool(2);
-  auto packed = MakePacked(pool), clear = MakeClear();
-  Wiped<uint64_t> memory;
+  auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
+  WipedVector<uint64_t> memory;
   for (int i = 0; i < 3; ++i) {
     auto fresh = f.Random(20, 64);
     if (i == 0) memory.resize(fresh.size());
     std::copy(fresh.begin(), fresh.end(), memory.begin());
-    f.inputs[1].Set("w", run::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
+    f.inputs[1].Set("w", run::Inputs::AnyArray(std::shared_ptr<const WipedVector<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
 }

@@ -1,4 +1,4 @@
-// Cost's AES blocks are those that a run draws, counted at the PRG; those of trees are closed forms.
+// Compares Cost's AES blocks with those that a run draws, counted at the PRG. Blocks of trees are closed forms.
 #include <atomic>
 
 #include "suf/backends/rig_test.hpp"
@@ -7,31 +7,31 @@
 namespace suf::backends {
 namespace {
 
-// Counting: how many blocks are drawn.
+// Counts the blocks that are drawn.
 class Counting : public Randomness {
  public:
   Counting(std::unique_ptr<Randomness> real, std::atomic<int64_t>& blocks) : real_(std::move(real)), blocks_(blocks) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     return std::make_unique<Stream>(real_->Open(party, section), blocks_);
   }
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
  private:
-  struct Stream : Section {
-    Stream(std::unique_ptr<Section> section, std::atomic<int64_t>& counter)
+  struct Stream : SectionReader {
+    Stream(std::unique_ptr<SectionReader> section, std::atomic<int64_t>& counter)
         : real(std::move(section)), blocks(counter) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       blocks += int64_t(out.size() + 15) / 16;
       real->Fill(offset, out);
     }
-    std::unique_ptr<Section> real;
+    std::unique_ptr<SectionReader> real;
     std::atomic<int64_t>& blocks;
   };
   std::unique_ptr<Randomness> real_;
   std::atomic<int64_t>& blocks_;
 };
 
-// Emit: masks of every size of words, a dealt word, a table, and with `tree` a key that is read in windows.
+// Emits masks of every size of words, a dealt word and a table. With `tree` it adds a key that is read in windows.
 void Emit(Fixture& f, int k, bool tree) {
   f.t.scope("input");
   auto x = f.Wire1("x", {37}, k);
@@ -63,7 +63,7 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       Emit(f, k, tree);
       Schedule s(f.t);
       Cost cost = CostOf(s);
-      auto clear = MakeClear();
+      auto clear = reference::MakeClear();
       Material m{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
       std::atomic<int64_t> drawn[3] = {0, 0, 0};
       run::RunPair({s,
@@ -78,7 +78,7 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       EXPECT_EQ(cost.total.aes[0], drawn[0] + window);
       EXPECT_EQ(cost.total.aes[1], drawn[1] + window);
       EXPECT_EQ(cost.total.aes[2], drawn[2] + dealt);
-      // rows are parts of the total, each where it was emitted
+      // Rows are parts of the total, each for the scope that emitted it.
       Cost::Row sum;
       for (auto& row : cost.rows)
         for (size_t r : {0, 1, 2}) {
@@ -97,8 +97,8 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
     }
 }
 
-// Words: what a node takes whatever its size, and its elements; wide tables, strings of monomials and paths of trees
-// count more than once.
+// Words are a fixed number per node and its elements. Wide tables, strings of monomials and paths of trees count more
+// than once.
 TEST(Cost, CountsWhatAnElementTouches) {
   Trace t;
   auto x = t.give<1>(t.input<kP1>("x", {100}, 32, 0), 32, "x");
@@ -115,7 +115,7 @@ TEST(Cost, CountsWhatAnElementTouches) {
   EXPECT_EQ(words(Select(Hot(Low(r, 9)), Low(r, 9), table)) - start, 100 * (1 + 512 / 8));
 }
 
-// Reads of one key: parity, dense and level reads, and comparisons, as the closed forms say.
+// Reads of one key (parity, dense and level reads, comparisons) cost the closed forms.
 TEST(Cost, CountsReadsByTheirForms) {
   auto reads = [](auto emit) {
     Trace t;

@@ -1,5 +1,5 @@
-// Endings of a trace: one value or several, learned by either party or by both, and kept shares, whose halves are PRG
-// words, the dealer's words, constants or sums; every backend gives the same words.
+// Tests endings of a trace: one value or several, learned by either party or by both, and kept shares. The halves of
+// kept shares are PRG words, the dealer's words, constants or sums. Every backend gives the same words.
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/dag.hpp"
 
@@ -13,7 +13,7 @@ TEST(Endings, KeptSharesAreTheValueAndSendNothing) {
   Dealt word = f.t.deal(Lift(x.r) * 3, 20);
   Const nothing = f.t.constant({0}, {});
   Const zeros{&f.t, f.t.fn(Op::kBroadcast, {nothing.id()}, {kCount})};
-  f.t.keep(Sh(word));                                           // a PRG word and a told one, nothing else reads them
+  f.t.keep(Sh(word));                                           // a PRG word and a dealt one; no other node reads them
   f.t.keep(Low(Sh(word), 7));                                   // narrower
   f.t.keep({Low(zeros, 13) + Low(x.hat, 13), Low(zeros, 13)});  // public and constant
   Sh product = Sh(word) * x.hat;
@@ -25,7 +25,7 @@ TEST(Endings, KeptSharesAreTheValueAndSendNothing) {
   Schedule s(f.t);
   LintReport lint = Lint(s);
   EXPECT_EQ(lint.results, 3);
-  EXPECT_EQ(f.t.result(0), -1);  // not one value
+  EXPECT_EQ(f.t.result(0), -1);  // more than one value
   EXPECT_EQ(f.t.results(0).size(), 5u);
   EXPECT_EQ(f.t.results(1).size(), 6u);
   EXPECT_EQ(run.result[0].size(), 5u * kCount);
@@ -56,7 +56,7 @@ TEST(Endings, AreInTheDigests) {
     t.close();
     Schedule s(t);
     EXPECT_EQ(Lint(s).results, end != kKept);
-    // a kept share is no message, and nothing else here waits for one
+    // A kept share is no message, and nothing here waits for one.
     EXPECT_EQ(s.frames().size(), end == kKept ? 0u : 1u);
     return std::pair{t.digest(), DagDigest(t)};
   };
@@ -67,7 +67,7 @@ TEST(Endings, AreInTheDigests) {
   EXPECT_NE(twice.second, learned.second);
 }
 
-// A bare message beside a kept share is found: only what is learned excuses one.
+// A bare message next to a kept share is found, because only a learned result excuses one.
 TEST(Endings, AKeptShareExcusesNoMessage) {
   Trace t;
   SharedWire<kPub> x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");

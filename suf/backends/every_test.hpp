@@ -1,5 +1,5 @@
-// For tests of all rooms: every backend that runs models here. A test that runs none by name takes them in turn, role
-// by role, so that each of its runs is one of different backends with each other.
+// Every backend that runs models here, for the tests of all modules. A test that names none takes them in turn, role by
+// role, so each of its runs combines different backends.
 #pragma once
 #include <array>
 
@@ -9,11 +9,11 @@ namespace suf::backends {
 
 inline std::vector<std::unique_ptr<pfss::Backend>> Every(exec::Pool& pool = exec::Default()) {
   std::vector<std::unique_ptr<pfss::Backend>> out;
-  for (const Entry& e : Usable()) out.push_back(e.make(pool));
+  for (const BackendEntry& e : Usable()) out.push_back(e.make(pool));
   return out;
 }
 
-// InTurn: those of P0, P1 and the dealer in this turn.
+// Returns the backends of P0, P1 and the dealer in this turn.
 inline std::array<pfss::Backend*, 3> InTurn(const std::vector<std::unique_ptr<pfss::Backend>>& every, size_t turn) {
   std::array<pfss::Backend*, 3> out;
   for (size_t role = 0; role < 3; ++role) out[role] = every[(turn + role) % every.size()].get();

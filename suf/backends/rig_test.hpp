@@ -1,4 +1,4 @@
-// For tests of backends: a trace between two parties in one process whose words P1 gives, run on every backend.
+// For tests of backends: a trace between two parties in one process, with words from P1, run on every backend.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <random>
 
 #include "suf/backends/all.hpp"
-#include "suf/backends/clear.hpp"
-#include "suf/backends/lower/check_test.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
+#include "suf/grouping/check_test.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::backends {
@@ -37,7 +37,7 @@ struct Fixture {
   }
 };
 
-// DenseRead: a trace of one table read at 100 secret places.
+// Makes a trace of one table that is read at 100 secret places.
 inline Schedule DenseRead(Fixture& f) {
   const auto x = f.Wire1("x", {100}, 9);
   f.t.reveal<1>(f.t.dense(f.t.tree(Sec(x.r)), x.hat, f.t.constant(std::vector<uint64_t>(512, 3), {512}), 20));
@@ -50,27 +50,27 @@ inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p
   return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
-// Without: whether a trace has neither tree nor DCF, so that a backend of other keys computes what ours compute.
+// Returns whether a trace has neither tree nor DCF. Then a backend of other keys computes the same as ours.
 inline bool Without(const Trace& t) {
   return std::none_of(t.nodes().begin(), t.nodes().end(),
                       [](const Node& n) { return Info(n.op).cls == OpClass::kTree; });
 }
 
-// Compare: clear against all others that run here, each variant of packed among them, and where there are no trees also
-// those of other keys; and the parties mixed.
+// Compares clear with all others that run here, among them each variant of packed. Traces without trees also run on
+// backends of other keys. The parties' backends are mixed as well.
 inline run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
   EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
   for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
-  lower::CheckAll(s);
-  auto clear = MakeClear();
+  grouping::CheckAll(s);
+  auto clear = reference::MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
-  for (const Entry& e : All()) {
+  for (const BackendEntry& e : All()) {
     if (e.name == "clear" || e.name == "packed" || !e.why_not.empty() || !(e.models || Without(f.t))) continue;
     const auto b = e.make(pool);
-    // a device makes its graphs in the second run, and uses them again in the third
+    // A device makes its graphs in the second run and reuses them in the third.
     for (int run = 0; run < (e.name == "cuda" ? 3 : 1); ++run) {
       SCOPED_TRACE(testing::Message() << b->name() << ", run " << run);
       auto got = RunOn(f, s, *b, *clear, *b);

@@ -1,5 +1,5 @@
-// Operations on bit strings and on one-hot tables by lists: clear against every variant of packed, and both against
-// their meaning as it is written here.
+// Compares operations on bit strings and on lists of one-hot tables between clear and every variant of packed. Both are
+// compared with the definitions written here.
 #include "suf/backends/rig_test.hpp"
 
 namespace suf::backends {
@@ -8,13 +8,13 @@ namespace {
 constexpr int kRings[] = {1, 4, 8, 9, 10, 31, 32, 33, 63, 64};
 constexpr int kStrings[] = {1, 7, 8, 9, 63, 64, 65, 200};
 
-// Masked: P1's words x under its mask r; P0 learns x + r, which tells the test r.
+// P1's words x under its mask r. P0 learns x + r, from which the test computes r.
 struct Masked : Fixture {
   int k;
   SharedWire<kPub> x;
   Masked(Shape shape, int bits) : k(bits), x(Wire1("x", std::move(shape), bits)) {}
 
-  // Run: reveals y to P1; hat, r and y are then known.
+  // Reveals y to P1; then hat, r and y are known.
   void Run(const Sh& y) {
     t.reveal<0>(Public(x.hat));
     t.reveal<1>(y);
@@ -22,7 +22,7 @@ struct Masked : Fixture {
     hat = run.result[0], got = run.result[1];
     for (size_t i = 0; i < hat.size(); ++i) r.push_back((hat[i] - given.at("x")[i]) & ring::Mask(k));
   }
-  // Public: as shares.
+  // Returns a public value as shares.
   Sh Public(Pub v) {
     auto zero = Low(Broadcast(t.constant(0), v.shape()), v.bits());
     return {v, zero};
@@ -37,8 +37,8 @@ std::vector<uint64_t> Thresholds(Fixture& f, int m, int k) {
   return b;
 }
 
-// Less of a public value and of a secret one, taken apart: their sum is the exclusive or, whether the string was dealt
-// or its bits, each a word of its own.
+// Takes Less of a public and of a secret value apart. Their sum is the XOR, whether the string was dealt or each of its
+// bits as a word.
 TEST(Strings, LessAndUnbits) {
   for (int k : kRings)
     for (int m : kStrings) {
@@ -59,7 +59,7 @@ TEST(Strings, LessAndUnbits) {
     }
 }
 
-// Parities of a string of m bits, l of them; some masks are zero, one is a splat.
+// Computes l parities of a string of m bits. Some masks are zero, one is a splat.
 TEST(Strings, Mix) {
   for (int m : kStrings)
     for (int l : {1, 8, 9, 64, 65, 130}) {
@@ -86,7 +86,7 @@ TEST(Strings, Mix) {
     }
 }
 
-// Reads of a one-hot table at the mask: above many places, and of a function's values at the wire itself.
+// Reads a one-hot table at the mask: above many places, and a function's values at the wire itself.
 TEST(Strings, AboveAndDense) {
   for (int w = 1; w <= 10; ++w)
     for (int m : kStrings) {
@@ -108,7 +108,7 @@ TEST(Strings, AboveAndDense) {
     }
 }
 
-// A one-hot table at a string's mask, read at the opened string: the entry at the string, times P0's sign.
+// Reads a one-hot table at a string's mask from the opened string: the entry at the string, times P0's sign.
 TEST(Strings, SelectX) {
   for (int w = 1; w <= 10; ++w)
     for (int ring : {8, 20, 33, 64})
@@ -147,8 +147,8 @@ TEST(Strings, Turn) {
     }
 }
 
-// Strings longer than a group's registers like: thousands of bits taken apart and mixed, over more than one strip; and
-// the longest that there may be.
+// Tests strings that are longer than a group's registers: thousands of bits taken apart and mixed, over several strips.
+// It also tests the longest strings possible.
 TEST(Strings, Long) {
   for (auto [m, rows] : {std::pair<int, int64_t>{64, 3000}, {65, 300}, {4096, 150}, {65536, 9}}) {
     SCOPED_TRACE(m);

@@ -1,18 +1,19 @@
-// Reads of trees: levels, parities, dense tables and comparison functions, on clear and on every variant of packed, and
-// each against what it means for the words that P1 gave.
+// Reads of trees: levels, parities, dense tables and comparison functions, on clear and on every variant of packed.
+// Each is compared with its definition for P1's words.
 #include "suf/backends/rig_test.hpp"
 
 namespace suf::backends {
 namespace {
 
-// Words: the bits of a shared string as shares of numbers, (m, ..) in Z_{2^k}: opened, then turned by the mask's share.
+// Returns the bits of a shared string as shares of numbers, (m, ..) in Z_{2^k}. They are opened, then turned by the
+// mask's share.
 Sh Words(Fixture& f, const Sh& bits, int k, const char* label) {
   auto o = f.t.open(bits, label);
   auto hat = Lift(Unbits(o.hat));
   return Low(Sh(f.t.deal(Lift(Unbits(o.r)), k)) * (1 - hat * 2) + hat, k);
 }
 
-// Given: P1's words in Z_{2^k}, all below `most`.
+// Returns P1's words in Z_{2^k}, all below `most`.
 SharedWire<kPub> Given(Fixture& f, Shape shape, int k, uint64_t most) {
   auto x = f.t.input<kP1>("x", shape, k, 0);
   auto& words = f.given["x"] = f.Random(Size(shape), k);
@@ -21,7 +22,7 @@ SharedWire<kPub> Given(Fixture& f, Shape shape, int k, uint64_t most) {
   return f.t.give<1>(Own<1>(x), k, "x");
 }
 
-// 1[x >= a] = 1[x^ < r] ^ 1[(x^ - a) mod 2^n < r] ^ 1[x^ < a] ^ 1, of more keys than two tiles have.
+// Tests `1[x >= a] = 1[x^ < r] ^ 1[(x^ - a) mod 2^n < r] ^ 1[x^ < a] ^ 1` with more keys than two tiles have.
 TEST(Trees, ParitiesAreComparisons) {
   for (int n : {8, 13, 33, 64})
     for (int64_t rows : {1, 31, 150}) {
@@ -54,7 +55,8 @@ TEST(Trees, ParitiesAreComparisons) {
     }
 }
 
-// With x below 2^(w+2) the window of width 8 that ends at x^ >> w holds r >> w, as far down as x and a carry reach.
+// If x is below 2^(w+2), the window of width 8 that ends at x^ >> w holds r >> w. That is as far down as x and a carry
+// go.
 TEST(Trees, EveryLevelHoldsTheMask) {
   for (int n : {9, 16, 40, 64})
     for (int w : {0, 1, 5, 7, 8, 11, 36}) {
@@ -66,7 +68,7 @@ TEST(Trees, EveryLevelHoldsTheMask) {
       auto list = f.t.constant({7, 6, 5, 4, 3, 2, 1, 0}, {8});
       auto bits = Words(f, window, 16, "window");
       auto value = Sum(bits * Reshape(Pub(list), {8, 1}), 0);
-      // the parties' sums differ by the distance under the sign that the dealer's copy of P0's bit says
+      // The parties' sums differ by the distance, with a sign that the dealer's copy of P0's bit gives.
       auto sign = Lift(f.t.point_of_p0(tree, w ? Sec(x.r) >> w : Sec(x.r), w)) * 2 - 1;
       auto da = Dot(window.a, list, 0);
       auto db = Dot(window.b, list, 0);
@@ -102,7 +104,8 @@ TEST(Trees, DenseTablesAreLookups) {
     }
 }
 
-// x 1[x < a] from one key with payload (1, r): 1[x < a] = 1[(x^ - a) mod 2^n < r] - 1[x^ < r] + 1[x^ < a] in numbers.
+// Computes x 1[x < a] from one key with payload (1, r). As numbers,
+//  1[x < a] = 1[(x^ - a) mod 2^n < r] - 1[x^ < r] + 1[x^ < a].
 TEST(Trees, ComparisonsCarryPayloads) {
   for (int n : {1, 7, 20, 32, 33, 64})
     for (int64_t rows : {1, 33, 100}) {

@@ -35,7 +35,7 @@ TEST(Bytes, WipeLeavesNothingInVectorRegisters) {
 }
 #endif
 
-// What rewrites a line of a terminal, hides or reverses text, or is no UTF-8, is escaped; what is visible stays.
+// Escapes bytes that are no UTF-8 and characters that rewrite a terminal's line, hide text or reverse it.
 TEST(Printable, EscapesWhatIsNoVisibleCharacter) {
   const std::pair<std::string, std::string> texts[] = {
       {"", ""},
@@ -48,7 +48,7 @@ TEST(Printable, EscapesWhatIsNoVisibleCharacter) {
       {"\xe2\x80\x8b\xef\xbb\xbf\xc2\xad", "\\u{200b}\\u{feff}\\u{ad}"},  // invisible
       {"\xe2\x80\xa8\xe2\x80\xa9", "\\u{2028}\\u{2029}"},                 // line and paragraph separators
       {"\xee\x80\x80\xf3\xa0\x81\x81", "\\u{e000}\\u{e0041}"},            // private, a tag
-      {"\xff\xc3", "\\xff\\xc3"},                                         // no UTF-8, cut short
+      {"\xff\xc3", "\\xff\\xc3"},                                         // not UTF-8, cut short
       {"\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80"},              // overlong, a surrogate
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}};                      // beyond Unicode
   for (const auto& [text, shown] : texts) {

@@ -1,4 +1,4 @@
-// What every x_bench.cpp needs: a clock and the best of several short runs. Header only; not for product code.
+// Helpers of every x_bench.cpp: a clock and the best of several short runs. Header only; not for product code.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@ inline double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// BestSeconds: seconds of one f(), the best of `runs` runs of about 20 ms each, after a warm-up.
+// Returns the seconds of one f(): the best average of `runs` runs of about 20 ms each, after a warm-up.
 template <class F>
 double BestSeconds(F f, int runs = 9) {
   double t = Now();
@@ -26,7 +26,7 @@ double BestSeconds(F f, int runs = 9) {
   return best;
 }
 
-// Verify: ends a bench whose result is wrong before anything is timed.
+// Ends the bench if its result is wrong, before anything is timed.
 inline void Verify(bool right, const char* what) {
   if (right) return;
   std::fprintf(stderr, "%s is wrong; nothing was timed\n", what);

@@ -6,8 +6,6 @@ namespace suf {
 
 namespace {
 
-// ClearRegisters: what a copy or a hash left in vector registers. Whoever saves registers (a resolver that the loader
-// runs for a library bound late, a switch of contexts) would write it to a stack that nobody wipes.
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) void ClearAvx512() {
   asm volatile(
@@ -32,6 +30,8 @@ void ClearSse() {
           : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
             "xmm13", "xmm14", "xmm15");
 }
+// Clears copies that a memcpy or a hash left in vector registers. A context switch or the loader's lazy binding would
+// save them to a stack that is never wiped.
 void ClearRegisters() {
   static const auto clear = __builtin_cpu_supports("avx512f") ? ClearAvx512
                             : __builtin_cpu_supports("avx")   ? ClearAvx

@@ -1,4 +1,4 @@
-// Byte buffers: a little-endian writer and a reader that never reads past the end; wiping; hex.
+// Byte buffers: a little-endian writer, a reader that never reads past the end, wiped vectors, and hex.
 #pragma once
 #include <array>
 #include <bit>
@@ -20,37 +20,38 @@ static_assert(std::endian::native == std::endian::little, "frames and files are 
 using View = std::span<const uint8_t>;
 using Hash = std::array<uint8_t, 32>;
 
-// Wipe: overwrites memory in a way that no optimiser removes, and the vector registers, which may hold it, too.
+// Overwrites memory in a way that no optimiser removes. Also clears the vector registers, which may hold a copy.
 void Wipe(void* p, size_t bytes);
 
-// Wiping: the allocator of arrays that may hold secrets: all they give back is wiped, also when they grow.
+// An allocator for vectors that may hold secrets: it wipes all memory that they free, also when they grow.
 template <class T>
-struct Wiping {
+struct WipingAllocator {
   using value_type = T;
-  Wiping() = default;
+  WipingAllocator() = default;
   template <class U>
-  Wiping(const Wiping<U>&) {}  // NOLINT: allocators convert
+  WipingAllocator(const WipingAllocator<U>&) {}  // NOLINT: allocators convert
   T* allocate(size_t n) { return std::allocator<T>().allocate(n); }
   void deallocate(T* p, size_t n) {
     Wipe(p, n * sizeof(T));
     std::allocator<T>().deallocate(p, n);
   }
-  bool operator==(const Wiping&) const = default;
+  bool operator==(const WipingAllocator&) const = default;
 };
 template <class T>
-using Wiped = std::vector<T, Wiping<T>>;
-// Bytes: frames, files, key bodies.
-using Bytes = Wiped<uint8_t>;
+using WipedVector = std::vector<T, WipingAllocator<T>>;
+// The bytes of frames, files and keys.
+using Bytes = WipedVector<uint8_t>;
 inline bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
-// Append: at the speed of a copy, and no byte written twice. With an allocator of its own a vector copies byte by byte,
-// which g++ 12 makes vectors of at -O3 alone: bytes.cpp has that.
+// Appends at the speed of a copy and writes no byte twice. A vector with a custom allocator copies byte by byte. Only
+// at -O3 does g++ 12 vectorise this loop, so it is in bytes.cpp.
 void Append(Bytes* to, View v);
 
 std::string Hex(View bytes);
-// FromHex: throws Cause::kInput with `what` in the sentence when text is not hex of that many bytes.
+// Parses lower-case hex. Throws Cause::kInput, with `what` as the subject, if `text` is not hex of exactly `bytes`
+// bytes.
 Bytes FromHex(std::string_view text, size_t bytes, const char* what);
 
-// Writer: appends numbers and byte strings.
+// Appends numbers, little-endian, and byte strings.
 class Writer {
  public:
   template <class T>
@@ -66,7 +67,7 @@ class Writer {
   Bytes out_;
 };
 
-// Reader: the inverse; a short buffer throws Cause::kRefused: "<what> is cut short ..".
+// Reads the bytes of a Writer. Each read past the end throws Cause::kRefused: "<what> is cut short ..".
 class Reader {
  public:
   Reader(View in, std::string what) : in_(in), what_(std::move(what)) {}
@@ -79,11 +80,11 @@ class Reader {
   }
   View Raw(size_t n);
   Hash GetHash();
-  // Sized: a length of at most `limit`, then that many bytes.
+  // Reads a length of at most `limit`, then that many bytes.
   View Sized(size_t limit);
   std::string Text(size_t limit);
   size_t left() const { return in_.size() - at_; }
-  // Done: throws when bytes are left over.
+  // Throws Cause::kRefused if bytes are left over.
   void Done() const;
 
  private:

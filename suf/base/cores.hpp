@@ -1,4 +1,4 @@
-// What this machine lets a process do at once, and so how long it pays to watch for the other one's turn.
+// How a thread waits: how many cores this process has, and how long a thread polls before it sleeps.
 #pragma once
 #include <sched.h>
 
@@ -7,22 +7,22 @@
 
 namespace suf {
 
-// Cores: processors this process may use.
+// Returns the number of processors that this process may use, at least 1.
 int Cores();
 
-// Many: so many that a thread which watches keeps nobody from a core.
+// Whether there are enough cores that a polling thread takes none from a working thread.
 inline bool Many(int cores) { return cores >= 8; }
 
-// Pause: for about a microsecond, or until soon() is true, the processor's other thread has most of the core.
+// Pauses for about a microsecond, or until soon() is true. The core's other hardware thread runs meanwhile.
 template <class F>
 void Pause(F&& soon) {
   for (int i = 0; i < 20 && !soon(); ++i) __builtin_ia32_pause();
 }
 
-// Watch: looks once, and on until then, whether there() is true; whether it was. Between two looks it leaves the core:
-// where cores are few to another thread, as the peer's turn comes next, else to the processor's, and every eighth time
-// to another thread, as those who watch may be more than the cores. `soon`, a look that asks nothing of the system,
-// ends a pause early. Who sleeps instead is woken some 30 us later on a virtual machine.
+// Polls there() at least once, until it is true or the time `until` passes. Returns whether it was true. On few cores
+// it yields to another thread between two polls, because the peer works next. On many cores it only pauses, and yields
+// every eighth time, because polling threads may outnumber the cores. If soon() is true, a pause ends early; it makes
+// no system call. Polling pays because waking a sleeping thread takes about 30 us on a virtual machine.
 template <class F, class Soon>
 bool Watch(std::chrono::steady_clock::time_point until, F&& there, Soon&& soon) {
   static const bool many = Many(Cores());
@@ -35,19 +35,20 @@ bool Watch(std::chrono::steady_clock::time_point until, F&& there, Soon&& soon) 
       sched_yield();
   }
 }
+// Polls in the same way, without an early end of a pause.
 template <class F>
 bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
   return Watch(until, there, [] { return false; });
 }
 
-// Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
-// outwaits the peer's turn, as the pool does. ADR 33, 39.
+// Returns the time until which a thread that starts to wait for the peer polls before it sleeps. On many cores this
+// outlasts the peer's turn, as in the pool. See docs/design/scheduling.md#pool and #watching.
 inline std::chrono::steady_clock::time_point Patience() {
   static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
   return std::chrono::steady_clock::now() + time;
 }
 
-// Locked: a lock that nobody holds for long: who finds it taken looks again some hundred times before he sleeps.
+// Locks a mutex that is never held for long: tries 300 times before it sleeps.
 inline std::unique_lock<std::mutex> Locked(std::mutex& m) {
   std::unique_lock l(m, std::try_to_lock);
   for (int i = 0; !l && i < 300; ++i) {

@@ -10,7 +10,7 @@
 namespace suf {
 namespace {
 EVP_MD_CTX* Ctx(void* p) { return static_cast<EVP_MD_CTX*>(p); }
-// Algorithm: looked up once; OpenSSL does so at every EVP_sha256(), which costs more than a short hash.
+// Fetches the algorithm once. EVP_sha256() fetches it at every use, which costs more than a short hash.
 const EVP_MD* Algorithm() {
   static const EVP_MD* const md = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return md;
@@ -41,7 +41,7 @@ Hash HashOf(std::initializer_list<View> parts) {
 }
 
 Hash Hmac(View key, std::initializer_list<View> parts) {
-  // RFC 2104 over Sha256; keys here are at most one block long
+  // RFC 2104 over Sha256; our keys are at most one block long
   SUF_CHECK(key.size() <= 64);
   std::array<uint8_t, 64> in{}, out{};
   for (size_t i = 0; i < 64; ++i) {

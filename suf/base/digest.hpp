@@ -1,4 +1,4 @@
-// SHA-256, HMAC, HKDF and the system's random bytes: the door to OpenSSL's primitives and getrandom.
+// SHA-256, HMAC, HKDF and random bytes of the system: the only interface to OpenSSL's primitives and getrandom.
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace suf {
 
-// Sha256: streaming digest.
+// SHA-256 of a stream of bytes.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +21,7 @@ class Sha256 {
     return Add(View(reinterpret_cast<const uint8_t*>(&v), sizeof v));
   }
   Hash Done();
-  // Peek: the digest so far; the stream goes on.
+  // Returns the digest so far; more bytes may follow.
   Hash Peek() const;
 
  private:
@@ -30,11 +30,11 @@ class Sha256 {
 
 Hash HashOf(std::initializer_list<View> parts);
 Hash Hmac(View key, std::initializer_list<View> parts);
-// Hkdf: HKDF-SHA256 (RFC 5869), 32 bytes.
+// HKDF-SHA256 (RFC 5869) with 32 bytes of output.
 Secret Hkdf(View salt, View ikm, View info);
-// Equal: constant time.
+// Compares in constant time, except for the lengths.
 bool Equal(View a, View b);
-// RandomBytes: from the operating system; throws Cause::kResource when it has none.
+// Fills `out` with random bytes of the operating system. Throws Cause::kResource if it gives none.
 void RandomBytes(std::span<uint8_t> out);
 Hash RandomHash();
 

@@ -15,7 +15,7 @@ const char* Name(Cause cause) {
 std::string Quoted(std::string_view text) {
   constexpr size_t kLongest = 100;
   size_t end = std::min(text.size(), kLongest);
-  while (end < text.size() && end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  while (end < text.size() && end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
   std::string out = "\"";
   for (char c : Printable(text.substr(0, end))) out += c == '"' ? std::string("\\\"") : std::string(1, c);
   return out + (end < text.size() ? "..\"" : "\"");

@@ -1,5 +1,5 @@
-// Errors that a person reads: one sentence that names the quantity, the limit and the remedy, and its cause, for
-// programs. Not for internal mistakes: those are SUF_CHECK.
+// Errors for a person: one sentence that names the quantity, the limit and the remedy, and a cause for programs.
+// Internal mistakes are SUF_CHECK instead.
 #pragma once
 #include <sstream>
 #include <stdexcept>
@@ -8,17 +8,17 @@
 
 namespace suf {
 
-// Cause: where the remedy of an error lies.
+// The place of an error's remedy.
 enum class Cause {
-  kInput,     // in what the caller gave: a text, a file, an option
-  kPeer,      // with another role: nobody answers, it fell silent or broke the protocol
-  kRefused,   // nowhere yet: going on would be wrong or unsafe, and the sentence says what has to be other than it is
-  kResource,  // in this machine: disk, memory, descriptors, processor
+  kInput,     // the caller's input: a text, a file, an option
+  kPeer,      // another role: it cannot be reached, fell silent or broke the protocol
+  kRefused,   // none yet: going on would be wrong or unsafe, and the message says which change is needed
+  kResource,  // this machine: disk, memory, descriptors, processor
 };
-// Name: "input", "peer", "refused", "resource".
+// Returns "input", "peer", "refused" or "resource".
 const char* Name(Cause cause);
 
-// Str(a, b, ..): the arguments streamed one after another.
+// Returns the arguments streamed one after another.
 template <class... T>
 std::string Str(const T&... parts) {
   std::ostringstream s;
@@ -26,8 +26,8 @@ std::string Str(const T&... parts) {
   return s.str();
 }
 
-// Error: what doors throw. `what()` is the sentence, as a terminal may show it (printable.hpp): it may quote a file. It
-// never holds a secret.
+// The exception of functions that take outside input. `what()` is printable (printable.hpp), because it may quote a
+// file. It never holds a secret.
 class Error : public std::runtime_error {
  public:
   Error(Cause cause, const std::string& sentence);
@@ -37,17 +37,16 @@ class Error : public std::runtime_error {
   Cause cause_;
 };
 
-// Fail(cause, parts..): throws Error with the parts joined.
+// Throws an Error with the parts joined.
 template <class... T>
 [[noreturn]] void Fail(Cause cause, const T&... parts) {
   throw Error(cause, Str(parts...));
 }
 
-// Returns a text that someone else wrote as an error message may show it: Printable, in quotes, at most 100 bytes of
-// it.
+// Returns another program's or person's text for an error message: Printable, in quotes, at most 100 bytes of it.
 std::string Quoted(std::string_view text);
 
-// Bug: a broken promise between our own functions.
+// The exception of SUF_CHECK: a broken promise between our own functions.
 class Bug : public std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -55,5 +54,5 @@ class Bug : public std::logic_error {
 
 }  // namespace suf
 
-// SUF_CHECK(condition): a precondition between our own functions; always on, names no value.
+// Checks a precondition between our own functions. Always on; the message names no value.
 #define SUF_CHECK(condition) ((condition) ? void() : ::suf::Broken(#condition, __FILE__, __LINE__))

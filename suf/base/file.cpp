@@ -50,7 +50,7 @@ Fd OpenFile(const std::string& path, int flags, Links links) {
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd && errno == ELOOP && (flags & O_NOFOLLOW))
     Fail(Cause::kRefused, path, " is a symbolic link, which is not followed here; remove it");
-  if (!fd && errno != ENXIO) Cannot("open", path);  // ENXIO: a pipe that nobody reads, or a socket
+  if (!fd && errno != ENXIO) Cannot("open", path);  // ENXIO: a socket, or a pipe without a reader
   struct stat s {};
   if (!fd || fstat(fd.get(), &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)))
     Fail(Cause::kRefused, path, " is no ordinary file; remove it");
@@ -112,7 +112,7 @@ Part::Part(const std::string& file, int mode) : file_(file), part_(file + ".part
   if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode))
     Fail(Cause::kResource, "cannot write ", file_, ", which is ", S_ISDIR(s.st_mode) ? "a folder" : "no ordinary file",
          "; name another file");
-  unlink(part_.c_str());  // of a process that was killed; what lies there is not written through
+  unlink(part_.c_str());  // left by a killed process; it is never written through
   fd_ = Fd(open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd_) Refuse();
 }

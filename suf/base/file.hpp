@@ -1,4 +1,4 @@
-// Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX.
+// Files that survive a crash: whole writes, synced directories, a temporary file and a rename. POSIX.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace suf {
 
-// SystemError: text of errno.
+// Returns the text of errno.
 std::string SystemError();
 
-// Fd: owns a descriptor.
+// Owner of a file descriptor.
 class Fd {
  public:
   explicit Fd(int fd = -1) : fd_(fd) {}
@@ -28,37 +28,38 @@ class Fd {
   int fd_;
 };
 
-// FileId: which file this is, apart from its name and content: a copy of it and a file restored under its name are
-// others. An inode number returns at once on ext4; time of birth and generation (0 where the file system has none) do
-// not.
+// The identity of a file, independent of name and content: a copy or a restored file has another one. On ext4 an inode
+// number is soon reused. The time of birth and the generation (0 if the file system has none) are not.
 struct FileId {
   uint64_t inode = 0;
   int64_t birth_s = 0;
   uint32_t birth_ns = 0, generation = 0;
   bool operator==(const FileId&) const = default;
 };
-// Identify: nothing where the file system keeps no time of birth.
+// Returns nothing if the file system keeps no time of birth.
 std::optional<FileId> Identify(int fd);
 
-// Each throws Cause::kResource with path and cause in the sentence.
+// The functions below throw Cause::kResource, with the path and the system's reason.
 
-// Opens a file; new ones get mode 0600. Throws Cause::kRefused for a symbolic link, unless links are followed or the
-// file is a folder (O_DIRECTORY), and for a pipe, a socket or a device: it never waits for another process.
+// Whether OpenFile follows a symbolic link.
 enum class Links { kRefuse, kFollow };
+// Opens a file; a new one gets mode 0600. Never waits for another process. Throws Cause::kRefused for a pipe, a socket
+// or a device. Throws it also for a symbolic link, unless links are followed or the file is a folder (O_DIRECTORY).
 Fd OpenFile(const std::string& path, int flags, Links links = Links::kRefuse);
-void MakeDir(const std::string& path);  // mode 0700; fine when it exists
+void MakeDir(const std::string& path);  // mode 0700; succeeds if it exists
 void WriteAll(int fd, View bytes, const std::string& path);
 void Sync(int fd, const std::string& path);  // fdatasync
 void SyncDir(const std::string& path);
 void Rename(const std::string& from, const std::string& to);
-// ReadInto: fills `out` from the current position; how many bytes, fewer only at the end of the file. ReadSome: up to
-// `bytes`. ReadAt: as ReadInto, from that place.
+// Fills `out` from byte `place` of the file. Returns the number of bytes, fewer only at the end of the file.
 size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path);
+// Fills `out` from the current position. Returns the number of bytes, fewer only at the end of the file.
 size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path);
+// Reads up to `bytes` bytes from the current position; fewer only at the end of the file.
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
-// Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
-// own, so that a reader sees the old file or all of the new one. Throws Cause::kResource when the disk refuses, or when
-// the name is that of a folder or a device.
+// A file that is being written under a temporary name, FILE.part, which is always created anew. Done renames it, so
+// that a reader sees the old file or all of the new one. Without Done it is removed. Throws Cause::kResource if the
+// disk refuses, or if the name is that of a folder or a device.
 class Part {
  public:
   explicit Part(const std::string& file, int mode = 0600);
@@ -66,7 +67,8 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
   void Add(View bytes);
-  // Done: renamed. With a sync before it and of the directory after it, it survives a crash: WriteFile.
+  // Renames the file to its own name. It survives a crash only with a sync before and a sync of the directory after, as
+  // in WriteFile.
   void Done();
   int fd() const { return fd_.get(); }
 
@@ -77,11 +79,11 @@ class Part {
   bool done_ = false;
 };
 
-// Throws as a Part would if so many bytes cannot be written under this name; leaves nothing behind.
+// Throws like Part if `bytes` bytes cannot be written under this name. Leaves nothing behind.
 void ProbeFile(const std::string& file, uint64_t bytes);
-// WriteFile: a Part of mode 0600, synced, renamed, and the directory synced.
+// Writes a Part of mode 0600, syncs it, renames it, and syncs the directory.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
-// LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
+// Locks dir/lock (flock) as long as the Fd lives. Throws Cause::kResource if another process holds the lock.
 Fd LockDir(const std::string& dir);
 
 }  // namespace suf

@@ -1,4 +1,4 @@
-// For tests: a scratch folder, and a variable of the environment; also where there is no GoogleTest.
+// For tests, also those without GoogleTest: a scratch folder, and a variable of the environment.
 #pragma once
 #include <stdlib.h>
 
@@ -8,9 +8,9 @@
 
 namespace suf {
 
-// Scratch: a fresh folder, removed with what it holds.
+// A fresh folder, removed with its content.
 struct Scratch {
-  // parent: /dev/shm where thousands of syncs would take minutes on a disk.
+  // `parent` is /dev/shm if thousands of syncs would take minutes on a disk.
   explicit Scratch(const std::string& parent = "/tmp") : path(parent + "/suf_XXXXXX") {
     if (!mkdtemp(path.data())) throw std::runtime_error("cannot make a folder in " + parent);
   }
@@ -21,7 +21,7 @@ struct Scratch {
   std::string path;
 };
 
-// Variable: sets (or unsets, for null) one of the environment for its lifetime.
+// Sets a variable of the environment, or unsets it if the value is null, for its own lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

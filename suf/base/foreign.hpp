@@ -1,12 +1,12 @@
-// Exceptions that no function of ours throws, in our own words.
+// Exceptions of libraries, in our own words.
 #pragma once
 #include <exception>
 #include <string>
 
 namespace suf {
 
-// Returns the message for a person: ours as it is; of the standard library's and any other, what it means, and never
-// the text that the library gave it.
+// Returns the error message for a person. Our own exceptions keep their message. For any other exception the message
+// explains its meaning, and never quotes the library's text.
 std::string Message(const std::exception& e);
 
 }  // namespace suf

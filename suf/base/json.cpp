@@ -10,12 +10,13 @@ namespace suf {
 
 namespace {
 
-// The parser refuses whole numbers above the largest double, which has 309 digits.
+// Longer whole numbers are replaced before parsing: the parser refuses those above the largest double, which has 309
+// digits.
 constexpr size_t kLongNumber = 300;
 
 bool InNumber(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'; }
 
-// The number that begins at `start`.
+// Returns the number that begins at `start`.
 std::string_view NumberAt(std::string_view json, size_t start) {
   size_t end = start;
   while (end < json.size() && InNumber(json[end])) ++end;
@@ -24,7 +25,7 @@ std::string_view NumberAt(std::string_view json, size_t start) {
 
 bool IsWhole(std::string_view number) { return number.find_first_of("+.eE") == number.npos; }
 
-// Writes 0 and spaces over whole numbers that the parser would refuse for their size, so that places stay as they are.
+// Replaces whole numbers that are too long for the parser by 0 and spaces, so that places stay the same.
 std::string WithoutLongNumbers(std::string_view json) {
   std::string out(json);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -45,7 +46,7 @@ std::string WithoutLongNumbers(std::string_view json) {
   return out;
 }
 
-// Iterates over a text and tells its owner how much of it the parser has read.
+// An iterator over a text that reports how much of it the parser has read.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -68,24 +69,24 @@ class Cursor {
   const char** read_;
 };
 
-// Adds a member to an object and returns its value. The name is not there yet.
+// Adds a member, whose name is new, to an object and returns its value.
 nlohmann::json& Member(nlohmann::json::object_t& object, std::string name, nlohmann::json value) {
   return object.emplace(std::move(name), std::move(value)).first->second;
 }
 nlohmann::ordered_json& Member(nlohmann::ordered_json::object_t& object, std::string name,
                                nlohmann::ordered_json value) {
-  // not through emplace of the ordered map, which compares the name with each that is there
+  // emplace of the ordered map would compare the name with every other one
   auto& members = static_cast<nlohmann::ordered_json::object_t::Container&>(object);
   return members.emplace_back(std::move(name), std::move(value)).second;
 }
 
-// Builds a value from the parser's events, and refuses what the header lists.
+// Builds a value from the parser's events, and refuses the texts that ReadJson refuses.
 template <class Json>
 class Builder {
  public:
   Builder(std::string_view json, const JsonText& text) : json_(json), text_(text) {}
 
-  // parsed: the text, but for long whole numbers.
+  // `parsed` is the text without its long whole numbers.
   Json Read(std::string_view parsed) {
     begin_ = read_ = parsed.data();
     (void)Json::sax_parse(Cursor(begin_, &read_), Cursor(begin_ + parsed.size(), &read_), this);
@@ -115,7 +116,7 @@ class Builder {
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& e) {
-    constexpr int kOverflow = 406;  // of nlohmann's ids
+    constexpr int kOverflow = 406;  // one of nlohmann's ids
     if (e.id == kOverflow) Refuse("has a number above 1.8e308, at ", Place(position));
     Refuse("is not JSON text", position > json_.size() ? ": it ends too early" : " at " + Place(position));
     return false;
@@ -129,7 +130,7 @@ class Builder {
 
   size_t Offset() const { return size_t(read_ - begin_); }
 
-  // The place of the last of `read` bytes.
+  // Returns the place of the last of `read` bytes.
   std::string Place(size_t read) const {
     const std::string_view before = json_.substr(0, read ? read - 1 : 0);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
@@ -138,7 +139,7 @@ class Builder {
     return json_.find('\n') == json_.npos ? Str("column ", column) : Str("line ", line, ", column ", column);
   }
 
-  // Notes the whole number that was just read. The parser has read one character more, unless the text ends there.
+  // Notes the whole number that was just read. The parser has read one more character, unless the text ends there.
   void Note() {
     if (!text_.wholes || open_.size() != 1 || !open_[0]->is_object()) return;
     size_t start = Offset();
@@ -169,8 +170,8 @@ class Builder {
   const char *begin_ = nullptr, *read_ = nullptr;
   Json root_;
   std::vector<Json*> open_;                   // objects and lists around the next value
-  std::vector<std::set<std::string>> names_;  // of each of them
-  std::string name_;                          // of the next value
+  std::vector<std::set<std::string>> names_;  // the names seen in each of them
+  std::string name_;                          // the name of the next value
 };
 
 template <class Json>

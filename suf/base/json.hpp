@@ -9,10 +9,10 @@
 
 namespace suf {
 
-// Most objects and lists inside each other. A value that nests deeper would overflow the stack when it is copied.
+// The largest depth of nested objects and lists. A deeper value would overflow the stack when it is copied.
 inline constexpr int kJsonDepth = 64;
 
-// What an error message says about a text, and what the caller needs beside the value.
+// The subject and the remedy of an error message about a text, and an optional second result.
 struct JsonText {
   std::string what;    // subject of the message: "the plan", a path
   std::string remedy;  // an imperative: "compile the plan again"
@@ -22,8 +22,8 @@ struct JsonText {
   std::map<std::string, std::string>* wholes = nullptr;
 };
 
-// Parses a text. Throws Error with text.cause, naming line and column, for a text that is not JSON, nests deeper than
-// kJsonDepth, gives a name twice in one object, or holds a number above the largest double.
+// Parses a text. Throws Error with text.cause, naming line and column, if the text is not JSON or nests deeper than
+// kJsonDepth. Throws it also if a name occurs twice in one object, or a number is above the largest double.
 nlohmann::json ReadJson(std::string_view json, const JsonText& text);
 // Parses a text like ReadJson, but keeps the order of names.
 nlohmann::ordered_json ReadOrderedJson(std::string_view json, const JsonText& text);

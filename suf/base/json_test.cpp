@@ -29,7 +29,7 @@ TEST(Json, ReadsWhatTheLibraryReads) {
   }
 }
 
-// Each refusal: its text, word by word; none is the parser's.
+// Each refusal has exactly our text; none is the parser's.
 TEST(Json, RefusesWithThePlace) {
   const std::string deep = std::string(size_t(kJsonDepth), '[');
   const std::pair<std::string, std::string> cases[] = {
@@ -94,7 +94,7 @@ TEST(Json, KeepsWholeNumbersOfTheOutermostObjectAsTheyAreWritten) {
     EXPECT_TRUE(Fails(Cause::kRefused, "at column ", [&] { read("{\"id\":" + bad + "}"); })) << bad;
 }
 
-// An object of many names takes no longer a name than one of few.
+// An object of many names takes no longer per name than one of few.
 TEST(Json, ReadsManyNames) {
   std::string text = "{\"n0\":0";
   for (int i = 1; i < 50'000; ++i) text += ",\"n" + std::to_string(i) + "\":0";

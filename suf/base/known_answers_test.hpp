@@ -1,4 +1,4 @@
-// Reads files of known answers (tests only): records of "name value" lines, an empty line after each; # starts a
+// Reads files of known answers (tests only). A record is lines of "name value", and an empty line ends it; # starts a
 // comment. A record whose fields are not all read fails its test.
 #pragma once
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Memo: values of a pure function, kept by its arguments: for what is asked again and again with few arguments, such as
-// the digits of a cut while thousands of traces are priced. From any thread.
+// The values of a pure function, kept by its arguments. It serves functions that are called often with few arguments.
+// An example is the digits of a cut while thousands of traces are priced. Thread-safe.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,7 +10,8 @@ namespace suf {
 template <class Key, class Value>
 class Memo {
  public:
-  // Get: the kept value of this key, else that of make(). Threads at once may each call make(); the first one is kept.
+  // Returns the kept value of this key, or keeps that of make(). Concurrent threads may each call make(); the first
+  // value is kept.
   template <class F>
   std::shared_ptr<const Value> Get(const Key& key, F make) {
     {

@@ -1,11 +1,11 @@
 #include "suf/base/own.hpp"
 
-#include <cstring>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -26,7 +26,7 @@ std::string Octal(mode_t mode) {
   return text;
 }
 
-// What is checked, for error messages: "folder" or "file", and its path.
+// The checked "folder" or "file" and its path, for error messages.
 struct Subject {
   const char* kind;
   const std::string& path;
@@ -38,13 +38,13 @@ struct Subject {
        "; ", remedy, ", or use another ", what.kind);
 }
 
-// Checks one folder, file or link. above: it lies above what is checked.
+// Checks one folder, file or link. `above` says that it lies above the subject.
 void CheckOne(const Subject& what, const std::string& at, const struct stat& s, bool above) {
   const uid_t user = geteuid();
   if (s.st_uid != user && s.st_uid != 0)
     Refuse(what, at, s, user ? Str("give it to user ", user, " or 0") : "give it to user 0");
   if (S_ISLNK(s.st_mode) || !(s.st_mode & kOthers)) return;  // a link has no mode of its own
-  if (above && (s.st_mode & S_ISVTX)) return;                // others cannot rename or remove what is not theirs
+  if (above && (s.st_mode & S_ISVTX)) return;                // others cannot rename or remove our files
   Refuse(what, at, s, "let nobody else write it (chmod go-w)");
 }
 
@@ -56,19 +56,19 @@ struct stat Status(const Subject& what, const std::string& at) {
   return s;
 }
 
-// The path from the root on, or as it is if there is no working directory.
+// Returns the path from the root on, or the path itself if there is no working directory.
 fs::path Absolute(const fs::path& path) {
   std::error_code error;
   const fs::path whole = fs::absolute(path, error);
   return error ? path : whole;
 }
 
-// The path without a slash at its end, which would follow a link.
+// Returns the path without a slash at its end, which would follow a link.
 std::string Bare(const fs::path& path) { return (path.has_filename() ? path : path.parent_path()).string(); }
 std::string Parent(const fs::path& path) { return path.parent_path().string(); }
 
 void Check(const Subject& what) {
-  std::vector<std::pair<std::string, bool>> todo;  // path, and whether it lies above
+  std::vector<std::pair<std::string, bool>> todo;  // a path, and whether it lies above the subject
   todo.emplace_back(Bare(Absolute(what.path)), false);
   for (int steps = 0; !todo.empty(); ++steps) {
     const auto [at, above] = todo.back();
@@ -83,7 +83,7 @@ void Check(const Subject& what) {
       const fs::path target = fs::read_symlink(at, error);
       if (error) Fail(Cause::kResource, "cannot read the symbolic link ", at, " (", std::strerror(error.value()), ")");
       todo.emplace_back(Parent(at), true);
-      todo.emplace_back(Bare(fs::path(Parent(at)) / target), above);  // an absolute one replaces what is before it
+      todo.emplace_back(Bare(fs::path(Parent(at)) / target), above);  // an absolute target replaces the path before it
     } else if (at != "/" && !(above && (s.st_uid == 0 || (s.st_mode & S_ISVTX)))) {
       todo.emplace_back(Parent(at), true);
     }

@@ -1,21 +1,21 @@
-// Folders and files that no other user of this machine can change, checked as sshd's StrictModes does: each belongs to
-// us or to root, and only its owner may write it. So does every folder above it, up to one that is sticky or root's. A
-// symbolic link on the way is checked like a file, with the folders above it. An access control list that lets others
-// write shows in the mode of the group.
+// Folders and files that no other user of this machine can change, checked as sshd's StrictModes does. Each belongs to
+// us or to root, and only its owner may write it. The same holds for every folder above it, up to one that is sticky or
+// root's. A symbolic link on the way is checked like a file, with the folders above it. An access control list that
+// lets others write shows in the mode of the group.
 #pragma once
 #include <string>
 
 namespace suf {
 
-// Makes the folder with mode 0700 if there is none, and checks it. Throws Cause::kRefused, naming path, owner, mode and
-// what to do, and Cause::kResource if the folder cannot be made or read.
+// Makes the folder with mode 0700 if there is none, and checks it. Throws Cause::kRefused, with path, owner, mode and
+// remedy. Throws Cause::kResource if the folder cannot be made or read.
 void OwnFolder(const std::string& path);
 
 // Does the same for a folder inside one that OwnFolder has checked. It may not be a symbolic link.
 void OwnFolderIn(const std::string& folder, const std::string& name);
 
-// Checks a file that somebody put there for us, such as a mounted key. The file and its folder may be links, as
-// Kubernetes mounts them. Does nothing if there is no such file.
+// Checks a file that another program made for us, such as a mounted key. The file and its folder may be links, as in
+// Kubernetes. Does nothing if there is no such file.
 void OwnFile(const std::string& path);
 
 }  // namespace suf

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Modes and links; owners are tried by tests/isolation_test.py, as root.
+// Modes and links are tested here; tests/isolation_test.py tests owners, as root.
 void Mode(const std::string& path, mode_t mode) { ASSERT_EQ(chmod(path.c_str(), mode), 0) << path; }
 
 std::string Said(const std::string& path, void (*check)(const std::string&) = OwnFolder) {
@@ -65,7 +65,7 @@ TEST(OwnFolder, IsRefusedWhereOthersMayWriteOrRenameIt) {
   EXPECT_EQ(Said(store), "");
   Mode(parent, 01777);  // others may add to a sticky folder, but not rename
   EXPECT_EQ(Said(store), "");
-  Mode(store, 01777);  // nothing of ours is written to one itself
+  Mode(store, 01777);  // a sticky folder itself holds nothing of ours
   EXPECT_NE(Said(store), "");
 }
 
@@ -77,22 +77,22 @@ TEST(OwnFolder, IsRefusedBehindALinkThatOthersCouldReplace) {
   fs::create_directory_symlink("link/store", dir / "here/relative");
   for (const std::string name : {"here/link/store", "here/relative", "here/relative/"}) {
     EXPECT_EQ(Said(dir / name), "");
-    Mode(dir / "here", 0777);  // where the link lies
+    Mode(dir / "here", 0777);  // the folder of the link
     EXPECT_NE(Said(dir / name).find("here belongs to"), std::string::npos) << name;
     Mode(dir / "here", 0755);
-    Mode(dir / "there", 0777);  // where it leads
+    Mode(dir / "there", 0777);  // the folder of its target
     EXPECT_NE(Said(dir / name).find("there belongs to"), std::string::npos) << name;
     Mode(dir / "there", 0755);
   }
   fs::create_directory_symlink(dir / "here/loop", dir / "here/loop");
   EXPECT_NE(Said(dir / "here/loop"), "");
-  // inside a checked folder there is no link at all
+  // a checked folder contains no link at all
   fs::create_directory_symlink(dir / "there", dir / "here/pairs");
   EXPECT_TRUE(Fails(Cause::kRefused, "pairs is a symbolic link, through which nothing is written; remove it",
                     [&] { OwnFolderIn(dir / "here", "pairs"); }));
 }
 
-// Kubernetes mounts a secret into a sticky folder: its files are links through ..data, which is a link.
+// Kubernetes mounts a secret into a sticky folder. Its files are links through ..data, which is a link.
 TEST(OwnFile, MayBeALinkAsMountedKeysAre) {
   const Scratch dir;
   const std::string mount = dir / "certs";
@@ -122,7 +122,7 @@ TEST(OpenFile, FollowsNoLink) {
                       [&] { (void)OpenFile(dir / "ledger", flags); }));
   EXPECT_EQ(ReadSome(OpenFile(dir / "ledger", O_RDONLY, Links::kFollow).get(), 9, "ledger").size(), 4u);
   fs::create_symlink("theirs", dir / "serial.part");
-  WriteFile(dir.path, "serial", AsView("new"));  // the rest of a killed process is replaced, never written through
+  WriteFile(dir.path, "serial", AsView("new"));  // a killed process's leftover is replaced, never written through
   EXPECT_EQ(fs::file_size(dir / "theirs"), 4u);
   EXPECT_FALSE(fs::is_symlink(dir / "serial"));
 }

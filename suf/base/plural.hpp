@@ -6,8 +6,8 @@
 
 namespace suf {
 
-// Plural(1, "text") is "1 text", Plural(3, "text") "3 texts". A noun whose plural is no noun and s gives it: Plural(2,
-// "class", "classes").
+// Returns "1 text" for Plural(1, "text"), "3 texts" for Plural(3, "text"). `several` is an irregular plural, as in
+// Plural(2, "class", "classes").
 template <class N>
 std::string Plural(N count, const std::string& noun, const std::string& several = {}) {
   if (count == 1) return Str(count, " ", noun);

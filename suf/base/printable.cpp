@@ -9,11 +9,11 @@ namespace suf {
 
 namespace {
 
-// kHidden: what is no visible character: the categories Cc, Cf, Zl, Zp, Co, Cs, the default ignorable code points and
-// the noncharacters of Unicode 15.1. Our own list, so that every machine refuses the same texts.
 struct Range {
   uint32_t first, last;
 };
+// The invisible characters of Unicode 15.1: categories Cc, Cf, Zl, Zp, Co, Cs, default ignorable code points and
+// noncharacters. The list is our own, so that every machine refuses the same texts.
 constexpr Range kHidden[] = {
     {0x0000, 0x001f},   {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x0600, 0x0605},
     {0x061c, 0x061c},   {0x06dd, 0x06dd},   {0x070f, 0x070f},   {0x0890, 0x0891},   {0x08e2, 0x08e2},
@@ -31,11 +31,12 @@ bool Hidden(uint32_t c) {
   return at != std::end(kHidden) && at->first <= c;
 }
 
-// Next: takes the character at the front of `s`: its length, and its code point; a byte that begins none has length 0.
+// A character's length in bytes and its code point. Length 0 marks a byte that begins no character.
 struct Character {
   size_t length = 0;
   uint32_t point = 0;
 };
+// Decodes the character at the front of `s`.
 Character Next(std::string_view s) {
   const auto byte = [&](size_t i) { return uint8_t(s[i]); };
   const uint8_t lead = byte(0);

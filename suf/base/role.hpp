@@ -1,4 +1,4 @@
-// The three roles. P0, which holds the weights, is the model owner; P1, which holds the text, is the data owner.
+// The three roles. P0, the model owner, holds the weights; P1, the data owner, holds the text; the dealer makes keys.
 #pragma once
 #include <cstdint>
 
@@ -7,11 +7,11 @@ namespace suf {
 enum class Role : uint8_t { kModel = 0, kData = 1, kDealer = 2 };
 inline constexpr int kRoles = 3;
 
-// Name: "model", "data", "dealer" (the URI SAN is suf:<name>, the certificate folder <name>).
+// Returns "model", "data" or "dealer". A certificate's URI SAN is suf:<name> and its folder is <name>.
 const char* Name(Role role);
-// Title: "the model owner", "the data owner", "the dealer", as sentences call them.
+// Returns the role as sentences call it: "the model owner", "the data owner", "the dealer".
 const char* Title(Role role);
-// PartyOf: model 0, data 1.
+// Returns 0 for the model owner and 1 for the data owner.
 inline int PartyOf(Role role) { return role == Role::kModel ? 0 : 1; }
 
 }  // namespace suf

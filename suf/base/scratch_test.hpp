@@ -1,4 +1,4 @@
-// For tests: scratch folders (folder_test.hpp), and "this ends with that cause and says this".
+// For tests: scratch folders (folder_test.hpp), and an assertion about the error that a call throws.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace suf {
 
-// Fails: f throws Error with this cause, and a sentence that contains `words`.
+// Succeeds if f throws an Error with this cause and a message that contains `words`.
 template <class F>
 testing::AssertionResult Fails(Cause code, const std::string& words, F&& f) {
   try {

@@ -1,5 +1,4 @@
-// Secret: 32 bytes that are in one place only: moved, never copied, and wiped where they were. Never printed, never
-// compared.
+// 32 secret bytes that exist in one place only: moved, never copied, wiped at the old place, never printed or compared.
 #pragma once
 #include <memory>
 #include <utility>
@@ -11,9 +10,9 @@ namespace suf {
 class Secret {
  public:
   Secret() = default;
-  // Of 32 bytes that the caller wipes.
+  // Copies 32 bytes, which the caller wipes.
   explicit Secret(View v);
-  // Takes them over: they are wiped there.
+  // Takes 32 bytes over and wipes them in `h`.
   explicit Secret(Hash&& h) : Secret(View(h)) { Wipe(h.data(), h.size()); }
   Secret(Secret&& o) noexcept : v_(o.v_) { o.Clear(); }
   Secret& operator=(Secret&& o) noexcept {
@@ -29,7 +28,7 @@ class Secret {
   Hash v_{};
 };
 
-// SharedSecret: one secret that several hold; it goes with the last of them.
+// One secret with several holders. The last one wipes it.
 using SharedSecret = std::shared_ptr<const Secret>;
 inline SharedSecret Share(Secret s) { return std::make_shared<const Secret>(std::move(s)); }
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "suf/compiler/place.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 
@@ -16,7 +16,7 @@ size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   return size_t(it - list->begin());
 }
 
-// Masks: rows of bits as the constant that Mix takes; nothing when all are zero.
+// Returns rows of bits as the constant that Mix takes, or nothing if all are zero.
 std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows) {
   const size_t words = (rows[0].size() + 63) / 64;
   std::vector<uint64_t> data(rows.size() * words);
@@ -37,9 +37,8 @@ void Xor(std::optional<V>* sum, const V& v) {
 
 namespace {
 
-// PointsOf: of one bit, views and points, increasing. Two comparisons of one view read D(x_hat) twice, which is
-// nothing.
-std::set<std::pair<int, uint64_t>> PointsOf(const Compiled& c, const Bit& b) {
+// Returns the increasing views and points of one bit. If two comparisons of a view read D(x_hat), both reads cancel.
+std::set<std::pair<int, uint64_t>> PointsOf(const CompiledFunction& c, const Bit& b) {
   std::set<std::pair<int, uint64_t>> odd;
   auto flip = [&](int f, uint64_t v) {
     if (!odd.erase({f, v})) odd.insert({f, v});
@@ -56,7 +55,7 @@ std::set<std::pair<int, uint64_t>> PointsOf(const Compiled& c, const Bit& b) {
 
 }  // namespace
 
-std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap) {
+std::map<int, std::vector<uint64_t>> PointsOf(const CompiledFunction& c, std::span<const Bit> bits, bool wrap) {
   std::map<int, std::vector<uint64_t>> points;
   auto read = [&](const Bit& b) {
     for (auto [f, point] : PointsOf(c, b)) Find(&points[f], point);
@@ -68,20 +67,20 @@ std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const
   return points;
 }
 
-BitReader::BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
-                     bool wrap)
+WireBits::WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps,
+                   std::span<const Bit> bits, bool wrap)
     : t_(t), x_(x), c_(c), steps_(steps) {
   for (auto& [f, points] : PointsOf(c, bits, wrap)) views_[f].points = points;
   for (int i : UsedBy(c, bits).compares)
     if (const Compare& p = c.compares[size_t(i)]; !p.top) Find(&views_[p.f].betas, p.beta);
 }
 
-// Read: all points of a view, when the first of them is asked for.
-void BitReader::Read(int f, View* v) {
+// Reads all points of a view when the first one is needed.
+void WireBits::Read(int f, MaskView* v) {
   if (v->string || !v->apart.empty()) return;
   Pub hat = Low(x_.hat, f);
   Sec r = Low(x_.r, f);
-  if (steps_ == Steps::kParity) {
+  if (steps_ == StepSource::kParity) {
     if (f <= kTableBits) {
       Dealt table = t_.deal(Hot(r));
       v->string = pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, v->points); });
@@ -90,7 +89,7 @@ void BitReader::Read(int f, View* v) {
     }
     return;
   }
-  const Stages stages = steps_ == Steps::kDigits ? Stages::kTwo : Stages::kThree;
+  const Stages stages = steps_ == StepSource::kDigits ? Stages::kTwo : Stages::kThree;
   DigitPlan plan = PlanDigits({{f, 1}}, stages, int(v->points.size()));
   for (uint64_t p : v->points) {
     OpenedDigits d(t_, x_, t_.constant(int64_t(0 - p)), plan);
@@ -98,7 +97,7 @@ void BitReader::Read(int f, View* v) {
   }
 }
 
-Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
+OwedWord WireBits::String(std::span<const Bit> bits, bool wrap, bool settled) {
   const size_t l = bits.size() + wrap;
   SUF_CHECK(l >= 1 && l <= 64);
   std::optional<Sh> sum;
@@ -171,11 +170,11 @@ Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
   return {*sum, owed};
 }
 
-// Product: its factors are opened under shared masks; one flight behind them.
-Sh BitReader::Product(int i) {
+// Opens the factors under shared masks, one flight after they are known.
+Sh WireBits::Product(int i) {
   if (auto it = products_.find(i); it != products_.end()) return it->second;
   const std::vector<Bit>& factors = c_.products[size_t(i)];
-  Owing string = String(factors, false, true);
+  OwedWord string = String(factors, false, true);
   OpenedBits opened = ApartX(t_.open(string.y, "factors"));
   std::vector<int> all;
   for (size_t k = 0; k < factors.size(); ++k) all.push_back(int(k));

@@ -1,6 +1,7 @@
-// Bits of a wire's value: comparisons rewritten on the public masked value, exact over the integers and so over XOR:
-// 1[x < beta] = D(x_hat - beta) + 1[x_hat < beta] - D(x_hat) with D(u) = 1[u < r]; the top bit of x + c is that of
-// x_hat + c, of r, and the borrow below it. One key a view r mod 2^f. (docs/mathematics.md#mask-rewrite.)
+// Bits of a wire's value, as comparisons on the public x_hat (docs/mathematics.md#mask-rewrite). With D(u) = 1[u < r],
+// 1[x < beta] = D(x_hat - beta) + 1[x_hat < beta] - D(x_hat), over the integers and so over XOR. The top bit of
+// x + c is the XOR of three bits. They are the top bits of x_hat + c and of r, and the borrow below. Each view
+// r mod 2^f has one key.
 #pragma once
 #include <map>
 #include <span>
@@ -10,34 +11,35 @@
 
 namespace suf::compiler {
 
-// PointsOf: where D is read in each view, by its f: points p of D(x_hat - p).
-std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap);
+// Returns for each view, by its f, the points p at which D(x_hat - p) is read.
+std::map<int, std::vector<uint64_t>> PointsOf(const CompiledFunction& c, std::span<const Bit> bits, bool wrap);
 
-class BitReader {
+// A reader of bits of one wire.
+class WireBits {
  public:
-  // For strings of these bits, and 1[x_hat < r] with `wrap`: what they need of a view is read together.
-  BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
-            bool wrap = false);
-  // String: shares of at most 64 bits, Xor(l), the first lowest; with `wrap` one more, 1[x_hat < r]. What is owed are
-  // top bits of r; settled: they are dealt.
-  Owing String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
+  // Prepares strings of these bits, and 1[x_hat < r] if `wrap`. All that they need of a view is read together.
+  WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps, std::span<const Bit> bits,
+           bool wrap = false);
+  // Returns shares of at most 64 bits as a string, the first one lowest. With `wrap` the string has one bit more:
+  // 1[x_hat < r]. The owed word has top bits of r; they are dealt if `settled`.
+  OwedWord String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
 
  private:
-  // View: D at points u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
-  struct View {
+  // The reads of a view: D at u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
+  struct MaskView {
     std::vector<uint64_t> points, betas;
-    std::optional<Sh> string;  // parity: Xor(points)
-    std::vector<Sh> apart;     // digits, blocks: Xor(1) each
+    std::optional<Sh> string;  // by parity: Xor(points)
+    std::vector<Sh> apart;     // by digits or blocks: Xor(1) each
     std::optional<Pub> less;   // Xor(betas)
   };
-  void Read(int f, View* v);
+  void Read(int f, MaskView* v);
   Sh Product(int i);
 
   Trace& t_;
   Wire<kPub> x_;
-  const Compiled& c_;
-  Steps steps_;
-  std::map<int, View> views_;
+  const CompiledFunction& c_;
+  StepSource steps_;
+  std::map<int, MaskView> views_;
   std::map<int, Sh> products_;  // Xor(1)
 };
 

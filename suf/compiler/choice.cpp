@@ -1,24 +1,26 @@
-// What a lowering is called, and what it applies to.
+// Names of lowerings, and the conditions under which they apply.
 #include <algorithm>
 #include <bit>
 
-#include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/limits.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 
 namespace {
 
-constexpr size_t kMostOpened = 63;   // step bits in one string, beside 1[x_hat < r]
-constexpr size_t kMostReads = 4096;  // places at which one DPF key is read
+constexpr size_t kMostOpened = 63;   // most step bits in one string, beside 1[x_hat < r]
+constexpr size_t kMostReads = 4096;  // most places at which one DPF key is read
 
-const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
+const char* Name(StepSource s) {
+  return s == StepSource::kParity ? "parity" : s == StepSource::kDigits ? "digits" : "blocks";
+}
 
-// WhyNotSteps: what reading comparisons so needs.
-std::string WhyNotSteps(const Compiled& c, Steps s) {
-  const size_t most = s == Steps::kParity ? kMostReads : 64;
+// Returns why the function's comparisons cannot be read by s; empty if they can.
+std::string WhyNotSteps(const CompiledFunction& c, StepSource s) {
+  const size_t most = s == StepSource::kParity ? kMostReads : 64;
   if (c.compares.size() > most)
     return Str("it has ", c.compares.size(), " comparisons, and ", most, " are the most that ", Name(s), " read");
   return "";
@@ -27,20 +29,20 @@ std::string WhyNotSteps(const Compiled& c, Steps s) {
 std::string More(size_t has, const char* what, size_t most) {
   return Str("it has ", has, " ", what, ", and ", most, " are the most");
 }
-std::string WhyNotDense(const Compiled& c) {
+std::string WhyNotDense(const CompiledFunction& c) {
   return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
 }
 
-// WhyNotNarrow: where no opening can be narrower than the function's own ring.
-std::string WhyNotNarrow(const Compiled& c, const Lowering& l) {
+// Returns why openings cannot be narrower than the function's ring; empty if they can, or if they need not be.
+std::string WhyNotNarrow(const CompiledFunction& c, const Lowering& l) {
   if (l.openings == Openings::kWide) return "";
   bool narrower;
   if (l.kind == Kind::kRowLut) {
-    narrower = std::any_of(c.groups.begin(), c.groups.end(), [&](const func::Group& g) {
+    narrower = std::any_of(c.groups.begin(), c.groups.end(), [&](const func::Octave& g) {
       return internal::ReadRingsOf(g, c.f.n, c.f.ring, l.openings).here < c.f.ring;
     });
   } else {
-    const internal::Grid g = internal::GridOf(c, c.f.ring);
+    const internal::PieceGrid g = internal::GridOf(c, c.f.ring);
     narrower = *std::min_element(g.bits.begin(), g.bits.end()) < c.f.ring;
   }
   return narrower ? "" : "its entries are as wide as its ring";
@@ -54,7 +56,9 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kStepDcf:
       return constants ? "IntervalLut" : "StepDcf";
     case Kind::kOpenSteps:
-      return l.steps == Steps::kParity ? "Parity+Open" : l.steps == Steps::kDigits ? "Digits+Open" : "Blocks+Open";
+      return l.steps == StepSource::kParity   ? "Parity+Open"
+             : l.steps == StepSource::kDigits ? "Digits+Open"
+                                              : "Blocks+Open";
     case Kind::kIndex:
       return "Index/" + steps;
     case Kind::kWindowLut:
@@ -62,7 +66,7 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kWindowBoth:
       return "WindowBoth/" + std::to_string(int(l.stages)) + narrow;
     case Kind::kRowLut:
-      return Str(l.steps == Steps::kParity ? "RowLut/tree" : "RowLut",
+      return Str(l.steps == StepSource::kParity ? "RowLut/tree" : "RowLut",
                  l.stages == Stages::kOne   ? ""
                  : l.stages == Stages::kTwo ? "/2"
                                             : "/3",
@@ -72,7 +76,7 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kDense:
       return "DenseTable";
     case Kind::kPacked:
-      return l.steps == Steps::kParity ? "PackedCompare" : l.steps == Steps::kDigits ? "Digits" : "Blocks";
+      return l.steps == StepSource::kParity ? "PackedCompare" : l.steps == StepSource::kDigits ? "Digits" : "Blocks";
   }
   return "";
 }
@@ -85,19 +89,19 @@ std::optional<Lowering> Named(const std::vector<Lowering>& all, std::string_view
 
 }  // namespace
 
-std::string Name(const Compiled& c, const Lowering& l) { return NameOf(l, c.f.degree == 0); }
+std::string Name(const CompiledFunction& c, const Lowering& l) { return NameOf(l, c.f.degree == 0); }
 std::string Name(const Lowering& l) { return NameOf(l, false); }
 std::optional<Lowering> NumbersNamed(std::string_view name) { return Named(AllForNumbers(), name); }
 std::optional<Lowering> BitsNamed(std::string_view name) { return Named(AllForBits(), name); }
 
-std::string Name(const Compiled& c, const Choice& choice) {
+std::string Name(const CompiledFunction& c, const Choice& choice) {
   std::string s;
   if (c.f.outputs > 0) s = Name(c, choice.numbers);
   if (!c.f.formulas.empty()) s += (s.empty() ? "" : ", ") + Name(c, choice.bits);
   return s;
 }
 
-std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
+std::string WhyNotNumbers(const CompiledFunction& c, const Lowering& l) {
   if (c.f.pieces.empty() && l.kind != Kind::kRowLut) return "it is prepared as a function on octaves alone";
   const bool constant = c.pieces() == 1 && c.f.degree == 0;
   if (constant != (l.kind == Kind::kConstant)) return constant ? "it is a constant" : "it is no constant";
@@ -126,7 +130,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
     case Kind::kRowLut:
       if (c.groups.empty()) return "it is no function of constants on octaves alone";
       if (c.groups.back().w > 56) return Str("its pieces are 2^", c.groups.back().w, " wide, and 2^56 are the most");
-      for (const func::Group& g : c.groups)
+      for (const func::Octave& g : c.groups)
         if (g.hi - g.lo > 65535) return More(size_t(g.hi - g.lo), "pieces of one width", 65535);
       return WhyNotNarrow(c, l);
     case Kind::kDense:
@@ -139,7 +143,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
   return "it makes bits";
 }
 
-std::string WhyNotBits(const Compiled& c, const Lowering& l) {
+std::string WhyNotBits(const CompiledFunction& c, const Lowering& l) {
   if (c.f.formulas.empty()) return "it has no bit";
   if (l.kind == Kind::kDense) return WhyNotDense(c);
   return l.kind == Kind::kPacked ? WhyNotSteps(c, l.steps) : "it makes numbers";
@@ -148,11 +152,12 @@ std::string WhyNotBits(const Compiled& c, const Lowering& l) {
 std::vector<Lowering> AllForNumbers() {
   std::vector<Lowering> out{{Kind::kConstant}, {Kind::kStepDcf}, {Kind::kDense}};
   for (Kind k : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
-    for (Steps s : {Steps::kParity, Steps::kDigits, Steps::kBlocks}) out.push_back({k, s, Stages::kOne});
+    for (StepSource s : {StepSource::kParity, StepSource::kDigits, StepSource::kBlocks})
+      out.push_back({k, s, Stages::kOne});
   constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
   for (Kind k : {Kind::kWindowLut, Kind::kWindowBoth})
-    for (Stages s : kAll) out.push_back({k, Steps::kDigits, s});
-  for (Steps trees : {Steps::kDigits, Steps::kParity})
+    for (Stages s : kAll) out.push_back({k, StepSource::kDigits, s});
+  for (StepSource trees : {StepSource::kDigits, StepSource::kParity})
     for (Stages s : kAll) out.push_back({Kind::kRowLut, trees, s});
   for (size_t i = 0, n = out.size(); i < n; ++i)
     if (out[i].kind == Kind::kWindowBoth || out[i].kind == Kind::kRowLut) {
@@ -163,9 +168,9 @@ std::vector<Lowering> AllForNumbers() {
 }
 
 std::vector<Lowering> AllForBits() {
-  return {{Kind::kPacked, Steps::kParity},
-          {Kind::kPacked, Steps::kDigits},
-          {Kind::kPacked, Steps::kBlocks},
+  return {{Kind::kPacked, StepSource::kParity},
+          {Kind::kPacked, StepSource::kDigits},
+          {Kind::kPacked, StepSource::kBlocks},
           {Kind::kDense}};
 }
 

@@ -11,13 +11,14 @@ namespace suf::compiler {
 
 namespace {
 
-// kBlock: of an AES block, where the words beside it are counted, as a walk of a DPF or a DCF counts 4 or 6 a block:
-// with them StepDcf takes 0.9 to 1.1 of what `suf fn bench --count 1024` measures. The walk's whole rate would count
-// them twice: 0.96 and 0.69 G blocks a second of 32 bits (dpf_bench avx512, dcf_bench avx512), which gives 1.2 to 1.3.
+// Seconds of an AES block, without the words beside it. A walk of a DPF counts 4 words a block, and of a DCF 6.
+// With them StepDcf is priced at 0.9 to 1.1 of the time that `suf fn bench --count 1024` measures. The whole rate of a
+// walk would count these words twice and give 1.2 to 1.3 of that time. It is 0.96 G blocks of 32 bits a second in
+// dpf_bench avx512, and 0.69 G in dcf_bench avx512.
 constexpr double kBlock = 1 / 1.45e9;
-// kKey: of a byte of a key; kWord: what an element of a strip takes on one core, its share of the PRG left out. Both by
-// texts of 32 tokens on loopback, a core a party (tools/link.py), whose plans differ in keys and words; a function of
-// 1024 rows alone takes half as much again for a word (suf fn bench).
+// Seconds of a byte of key, and of an element of a strip on one core without its PRG words. Both are fitted to plans
+// with different keys and words, by texts of 32 tokens on loopback (tools/link.py). Each party had one core. A function
+// of 1024 rows alone takes 1.5 times as long for a word (suf fn bench).
 constexpr double kKey = 0.8e-9, kWord = 0.2e-9;
 
 Profile Network(const char* name, double rtt, const char* source) {
@@ -27,12 +28,12 @@ Profile Network(const char* name, double rtt, const char* source) {
 
 enum class Unit { kSeconds, kRate, kNumber };
 
-// Term: how a price is written, its limits as written, and what it sets.
+// The syntax of a price, its limits in the unit of the text, and its effect.
 struct Term {
   const char* name;
   Unit unit;
   double least, most;
-  const char* what;  // of what, in the sentence that refuses another value
+  const char* what;  // the quantity, for error messages
   void (*set)(Prices& p, double v);
 };
 constexpr Term kPrices[] = {
@@ -51,7 +52,7 @@ constexpr Term kPrices[] = {
     {"disk", Unit::kRate, 1e3, 1e15, "bytes a second of reading bundles", [](Prices& p, double v) { p.disk = 1 / v; }},
 };
 
-// ScaleOf: of what stands behind a number: 0 where it is no unit of these.
+// Returns the factor of the suffix of a number, or 0 if it is no such unit.
 double ScaleOf(Unit unit, std::string_view behind) {
   if (behind.empty()) return 1;
   if (unit == Unit::kSeconds)
@@ -72,7 +73,7 @@ const char* UnitsOf(Unit unit) {
   return "a whole number";
 }
 
-// Set: the price of an item NAME=VALUE.
+// Sets the price of an item NAME=VALUE. Throws Cause::kInput if the value is wrong or outside its limits.
 void Set(const Term& price, const std::string& item, Prices* to) {
   const char *const begin = item.data() + item.find('=') + 1, *const last = item.data() + item.size();
   double v = 0;
@@ -107,8 +108,8 @@ std::string PricesHelp() {
   std::string names;
   for (const Profile& p : Profiles()) names += p.name + ", ";
   return names +
-         "or prices with commas between: rtt=, flight= (20ms), rate= (bits a second: 1G), wire=, key=, word= "
-         "(seconds), aes= (blocks a second), duplex=, machines=, cores=, disk= (bytes a second), keys=ahead|now";
+         "or prices with commas between. Times: rtt=, flight= (20ms); wire=, key=, word= (seconds). Rates a second: "
+         "rate= (bits: 1G), aes= (blocks), disk= (bytes). Also duplex=, machines=, cores=, keys=ahead|now";
 }
 
 Profile ParseProfile(const std::string& text) {
@@ -148,7 +149,7 @@ void SetKeys(Profile* profile, const std::string& keys) {
   const bool now = keys == "now";
   if (profile->says_keys && profile->prices.now != now)
     Fail(Cause::kInput, "the profile says keys=", profile->prices.now ? "now" : "ahead", " where ", keys,
-         " is asked for; leave out one of both");
+         " is requested; leave one of both out");
   profile->prices.now = now;
 }
 
@@ -180,12 +181,12 @@ Bill BillOf(const pfss::Schedule& s) {
 
 namespace {
 
-// Clock: of one reading of a bill's turns.
+// The times of both parties while a bill's turns are added up.
 class Clock {
  public:
   explicit Clock(const Prices& p) : p_(p) {}
 
-  // Tick: the turns of one tick.
+  // Adds the turns of one tick.
   void Tick(std::span<const Turn> turns) {
     const std::array<double, 2> arrived = arrives_;
     std::array<double, 2> over = ready_;
@@ -196,7 +197,7 @@ class Clock {
           begin + (t.due ? p_.turn : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
       cores_ = over[p];
       if (!t.due) front_ = over[p];
-      if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, beside no flight
+      if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, without a flight
     }
     if (turns.size() == 2 && turns[0].tick >= 0 && over[1] < over[0])
       return Leave(turns[1], over), Leave(turns[0], over);
@@ -214,9 +215,10 @@ class Clock {
   }
 
   const Prices& p_;
-  std::array<double, 2> ready_{}, arrives_{}, free_{};  // by party; of the frame on its way to it; by direction
-  double front_ = 0;                                    // of what waits for no frame
-  double cores_ = 0;                                    // of the last turn, of either party
+  // By party: the end of the last turn and the arrival of the last frame. By direction: the time when it is free.
+  std::array<double, 2> ready_{}, arrives_{}, free_{};
+  double front_ = 0;  // end of the last turn that waited for no frame
+  double cores_ = 0;  // end of the last turn of either party
 };
 
 }  // namespace
@@ -233,7 +235,7 @@ double Seconds(const Bill& b, const Prices& p) {
   return before + clock.Over();
 }
 
-Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
+TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
   Trace t(can);
   try {
     emit(t);
@@ -245,7 +247,7 @@ Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::functi
   return {bill, Seconds(bill, p), {}, pfss::Steering(t, 0)};
 }
 
-std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
+std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit) {
   std::vector<Candidate> out;
   std::vector<Lowering> numbers, bits;

@@ -1,7 +1,7 @@
-// What a lowering costs, read from its closed trace, and which one a network is best served by: the schedule's steps
-// and frames one after another, and key bytes x (key + disk). Where the parties take turns, that is flights x flight +
-// bytes x wire + (AES blocks x block + words x word) / cores. Only the prices come from outside
-// (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
+// Prices the closed traces of lowerings and chooses the cheapest for a network (docs/mathematics.md#cost-model). The
+// time is that of the schedule's steps and frames, one after another, plus key bytes x (key + disk). If the parties
+// take turns, steps and frames take `flights x flight + bytes x wire + (AES blocks x block + words x word) / cores`.
+// Only the prices come from outside. Among equal costs the first lowering wins.
 #pragma once
 #include <functional>
 
@@ -10,79 +10,83 @@
 
 namespace suf::compiler {
 
-// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. The
-// dealer's work adds up when keys are dealt now. Key: of the party that has more.
+// Prices of a network and its machines.
 struct Prices {
+  // Seconds of a flight, a byte on the wire, a byte of key, an AES block, and a computed word. Key bytes are those of
+  // the party that has more.
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
-  bool now = false;       // keys are dealt while the parties wait, and come over the same wire
-  bool duplex = false;    // both directions may be used at once; else a frame waits for one that goes the other way
-  bool together = false;  // the parties share one machine, whose cores one of them has at a time
-  double cores = 1;       // of each role: words and AES blocks are divided by it; one thread at a time takes turns
-  double turn = 0;        // seconds of one core that a turn takes whatever it computes
-  double disk = 0;        // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
-  bool whole = false;     // a text runs in one tile: halves of it would take as many kernels each (ADR 44)
+  bool now = false;       // the parties wait for keys, which are dealt during the run and use the same wire
+  bool duplex = false;    // both directions work at once; otherwise a frame waits for one in the other direction
+  bool together = false;  // both parties are on one machine and use its cores in turn
+  double cores = 1;       // cores of each role, which divide the time of words and AES blocks
+  double turn = 0;        // seconds of one core for each turn, whatever it computes
+  double disk = 0;        // seconds to read a byte of a bundle from a disk; 0: the bundle is cached in memory
+  bool whole = false;     // a text runs in one tile, because each half would take as many kernels
+                          // (docs/design/gpu.md#whole-text)
 };
-// Profile: prices with a name and where they come from.
+// Prices with a name and a source.
 struct Profile {
   std::string name;
   Prices prices;
   std::string source;
-  bool says_keys = false;  // `keys=` was among the prices
+  bool says_keys = false;  // the text had `keys=`
 };
-const std::vector<Profile>& Profiles();  // cpu, gpu, lan, balanced, wan
-// ParseProfile: a name, or prices "rtt=20ms,rate=1G,..", each at most once, over those of cpu or of the profile whose
-// name comes first. rtt (two flights) and flight, wire, key, word: seconds, by number or with ns, us, ms or s; rate
-// (bits a second, one byte is 8 / rate seconds of wire), disk (bytes a second), aes (blocks a second): a number, or
-// with k, M or G; duplex: 0 or 1; machines: 1 or 2; cores; keys: ahead or now. Throws Cause::kInput, naming what is
-// wrong, the limit and what may be given.
+// Returns the built-in profiles: cpu, gpu, lan, balanced, wan.
+const std::vector<Profile>& Profiles();
+// Parses the name of a profile, or prices "rtt=20ms,rate=1G,..". Prices override those of cpu, or of a profile whose
+// name comes first. Each may be given once. Throws Cause::kInput, with the fault, the limit and the choices.
+// * rtt (two flights), flight, wire, key, word: seconds, as a number or with ns, us, ms or s
+// * rate: bits a second, so a byte takes 8 / rate seconds of wire; a number, or with k, M or G
+// * disk (bytes a second) and aes (blocks a second): likewise
+// * duplex: 0 or 1; machines: 1 or 2; cores: a number; keys: ahead or now
 Profile ParseProfile(const std::string& text);
-// SetKeys: when keys come, as the flag --keys says ("ahead", "now"; empty: as the profile says). Throws Cause::kInput
-// where both say it and differ.
+// Sets when keys are dealt: "ahead" or "now"; empty: as the profile says. Throws Cause::kInput if the profile says
+// otherwise.
 void SetKeys(Profile* profile, const std::string& keys);
-// PricesHelp: what ParseProfile takes, in a few words.
+// Returns the syntax of ParseProfile in a few words.
 std::string PricesHelp();
 
-// Turn: what a party does at one tick: it waits for the peer's frame of the tick before where one is due, works, and
-// sends a frame.
+// The work of a party at one tick. If `due`, it first waits for the frame that its peer sent at the tick before. At the
+// end it sends a frame of `sent` bytes.
 struct Turn {
   int tick = 0, party = 0;
   bool due = false;
   int64_t blocks = 0, words = 0, sent = 0;
 };
-// Bill: what a trace costs. turns: by tick and party; sums of them are by role and party.
+// The cost of a trace before prices.
 struct Bill {
   int flights = 0;
   std::array<int64_t, 2> sent{}, key{};  // bytes, by party
   std::array<int64_t, 2> key_bits{};
   std::array<int64_t, 3> blocks{}, words{};  // by role: P0, P1, dealer
-  std::vector<Turn> turns;
+  std::vector<Turn> turns;                   // by tick and party
 };
 Bill BillOf(const pfss::Schedule& s);
-// Seconds: from the first turn to the end of the last one. A turn begins when its party's last one is over and the
-// frame that is due is there; what waits for no frame is done by one party after the other. A frame leaves when its
-// turn is over and its direction is free, takes it for its bytes, and is there a flight later.
+// Returns the seconds from the first turn to the end of the last one. A turn begins after the party's previous turn and
+// after the frame that is due. Turns that wait for no frame run one after another. A frame occupies its direction after
+// its turn, as soon as the direction is free, and arrives a flight later.
 double Seconds(const Bill& b, const Prices& p);
 
-// Priced: a trace's bill, or why there is no such trace.
-struct Priced {
+// The bill of a trace, or the reason why there is no such trace.
+struct TraceBill {
   Bill bill;
   double seconds = 0;
   std::string why_not;
-  std::string steering;  // what lets a P0 that alters its messages learn more than its results (pfss::Steering)
+  std::string steering;  // how P0 can learn more than its results by altering messages (pfss::Steering)
 };
-// Candidate: a way to make a function, its bill, or why it does not apply.
-struct Candidate : Priced {
+// A way to lower a function, with its bill or the reason why it does not apply.
+struct Candidate : TraceBill {
   Choice choice;
   std::string name;
 };
-// PriceOf: of the trace that `emit` makes and closes for a backend of these capabilities. A refusal is why there is
-// none: a limit of a part, or what the backend cannot run. Every other error is thrown on.
-Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
-// Price: candidates for numbers and bits of c, each emitted alone by `emit` into a trace that it closes. In the order
-// of the lowerings; those that do not apply come with why.
-std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
+// Prices the trace that `emit` writes and closes for a backend with these capabilities. If `emit` throws
+// Cause::kRefused, its message is the reason why there is no trace. Other errors propagate.
+TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
+// Returns all candidates for numbers and bits of c, in the order of the lowerings. For each one `emit` writes and
+// closes a trace of its own. Candidates that do not apply have a reason.
+std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit);
-// Best: the cheapest that applies. Throws Cause::kRefused, with why each does not, where none does.
+// Returns the cheapest candidate that applies. Throws Cause::kRefused, with all reasons, if none does.
 const Candidate& Best(const std::vector<Candidate>& all);
 
 }  // namespace suf::compiler

@@ -1,4 +1,4 @@
-// Profiles as they are written, and what a bill costs under them.
+// Parsing of profiles, and the time of a bill under their prices.
 #include "suf/compiler/choose.hpp"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Profile, BothSpellingsAreOne) {
   EXPECT_DOUBLE_EQ(p.block, 0.5e-9);
   EXPECT_DOUBLE_EQ(p.word, 1e-9);
   EXPECT_DOUBLE_EQ(p.key, 3e-9);
-  // over a profile that is named first
+  // prices override a profile whose name comes first
   EXPECT_DOUBLE_EQ(Of("wan,cores=4").flight, 30e-3);
   EXPECT_EQ(Of("wan,cores=4").cores, 4);
   EXPECT_DOUBLE_EQ(Of("gpu,rtt=1ms").word, Of("gpu").word);
@@ -103,7 +103,7 @@ TEST(Profile, KeysAgreeWithTheFlag) {
   }
 }
 
-// Two turns of P1 and two of P0 between them, a frame before the inference, the end.
+// A frame before the inference, then alternate turns of both parties.
 TEST(Seconds, TurnsAddUp) {
   Bill b;
   b.flights = 3, b.sent = {100, 50}, b.key = {7, 1000}, b.blocks = {10, 20, 40}, b.words = {1, 2, 4};
@@ -115,17 +115,17 @@ TEST(Seconds, TurnsAddUp) {
   Prices p{.flight = 1, .wire = 10, .key = 0.1, .block = 100, .word = 1000};
   EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 100 + 3000 + 3000);
   p.disk = 0.5;
-  for (bool duplex : {false, true}) {  // one frame at a time: nothing else to use the other direction for
+  for (bool duplex : {false, true}) {  // with one frame at a time both are equal
     p.duplex = duplex;
     EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 600 + 3000 + 3000);
   }
   p.cores = 4;
   EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 600 + 750 + 750);
-  p.now = true;  // keys come by wire, not from a disk, and the dealer works
+  p.now = true;  // keys use the wire instead of a disk, and the dealer works during the run
   EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 10100 + 7000 / 4.0 + 7000 / 4.0);
 }
 
-// In antiphase both machines and both directions are at work at once.
+// With two tiles in turn, both machines and both directions work at once.
 TEST(Seconds, TwoTilesOverlap) {
   Bill b;
   for (int tick = 0; tick < 6; ++tick)
@@ -133,7 +133,7 @@ TEST(Seconds, TwoTilesOverlap) {
       if (tick > 0 || p == 1) b.turns.push_back({tick, p, p == 1 ? tick > 1 : true, 1, 0, tick < 5 ? 4 : 0});
   EXPECT_DOUBLE_EQ(Seconds(b, {.block = 100}), 600);  // work of one machine
   EXPECT_DOUBLE_EQ(Seconds(b, {.flight = 10}), 50);
-  // P1 sends five frames, the first of which is alone on the wire, and P0 four beside four of them
+  // P1 sends five frames, the first one alone on the wire; P0 sends four, each beside one of P1
   EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 1, .duplex = true}), 20);
   EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 1}), 36);
   EXPECT_DOUBLE_EQ(Seconds(b, {.flight = 10, .block = 100}), 650);

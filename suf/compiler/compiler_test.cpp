@@ -1,5 +1,5 @@
-// Digit plans are the lightest, and every lowering's closed form is what the trace deals. (What lowerings compute,
-// gates' tests assert.)
+// Digit plans have the fewest key bits, and closed forms equal the key bits of the trace. Tests of gates check the
+// results of lowerings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ Cost CostOf(Trace& t, const Sh& y) {
   return {s.key_bits(0) + s.key_bits(1), s.flights()};
 }
 
-// Every composition of the cuts into digits, in every order.
+// Returns the fewest key bits among all splits of the cuts into digits, in every order.
 int64_t Lightest(const std::vector<Cut>& cuts, Stages stages) {
   int64_t least = INT64_MAX;
   std::vector<int> now;
@@ -61,7 +61,7 @@ TEST(PlanDigits, NoOtherSplitIsLighter) {
   }
 }
 
-// The splits of the executable specification's layer: 12 bits at scale 8, a 44-bit cut in two stages.
+// The splits of a layer of the specification: 12 bits at scale 8, and a 44-bit cut in two stages.
 TEST(PlanDigits, KnownSplits) {
   EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kOne).widths, (std::vector<int>{6, 6}));
   EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kTwo).widths, (std::vector<int>{3, 3, 3, 3}));
@@ -69,7 +69,7 @@ TEST(PlanDigits, KnownSplits) {
   EXPECT_THROW(PlanDigits({{64, 64}, {128, 1}}, Stages::kOne), Error);
 }
 
-// The most digits there may be are emitted, and one more is refused with a sentence, in one stage and in two.
+// Emits the largest number of digits, in one stage and in two. One digit more is refused with an error message.
 TEST(PlanDigits, AsManyAsTheTraceTakes) {
   for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 10}}) {
     std::vector<Cut> cuts;
@@ -93,7 +93,7 @@ TEST(PlanDigits, AsManyAsTheTraceTakes) {
       EXPECT_NE(std::string(e.what()).find(remedy), std::string::npos) << e.what();
     }
   }
-  // a whole ring of 64 bits: a tenth digit's monomials would cost more than its tables save
+  // in a ring of 64 bits the monomials of a tenth digit would cost more than its tables save
   EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).widths.size(), 9u);
 }
 
@@ -113,7 +113,7 @@ TEST(Borrow, KeyBits) {
       }
 }
 
-// Three stages against two, both parties: a borrow at a cut as a bit.
+// Key bits of both parties for a borrow at a cut as a bit, in two stages and in three.
 TEST(PlanDigits, ThreeStagesAreLighter) {
   const int want[][3] = {{12, 47, 34}, {31, 307, 118}, {44, 751, 190}, {63, 1901, 324}};
   for (auto [cut, two, three] : want) {
@@ -123,7 +123,7 @@ TEST(PlanDigits, ThreeStagesAreLighter) {
   }
 }
 
-// Nested cuts share their words at the widest ring, whatever order they are asked in.
+// Nested cuts share their words at the widest ring, in any order of emission.
 TEST(Borrow, NestedCutsShareWords) {
   for (bool swapped : {false, true})
     for (int narrow : {5, 40}) {
@@ -162,21 +162,20 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 
-// Words: nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is
-// free.
+// Public and owed summands and those beyond the ring are not dealt. A factor of which the parties hold shares is free.
 TEST(Words, DealsOnlyWhatAPublicValueScales) {
   for (int ring : {20, 40}) {
     Trace t;
     Wire<kPub> x = Input(t, 20);
-    Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // the given mask's own halves: free
+    Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // shares of a fresh mask are free
     SharedWire<kPub> w = t.open(y, "w");
-    Words sum(t, ring);
+    WordSum sum(t, ring);
     Factors number = Centred(w);
     Sec u = Lift(x.r);
     sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
-    if (ring == 20) sum.Add(Masked(w));          // public, and the held halves
-    sum.Add({1, ring + 1, number[0].p, u, {}});  // no bit
-    Owing owing = sum.Done();
+    if (ring == 20) sum.Add(Masked(w));          // public, and held shares
+    sum.Add({1, ring + 1, number[0].p, u, {}});  // beyond the ring
+    OwedWord owing = sum.Done();
     ASSERT_TRUE(owing.owed);
     EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
   }

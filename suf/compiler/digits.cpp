@@ -14,14 +14,14 @@ using pfss::Val;
 
 namespace {
 
-constexpr int kWidest = 8;  // bits a digit: 256-bit tables
-// Digits of a block: the strings of monomials below stay within 64 bits.
+constexpr int kWidest = 8;  // most bits of a digit with a table, which has 256 bits
+// The most digits of a block. The strings of monomials below stay within 64 bits.
 constexpr int kMostInBlock = 5;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 
 int MaxDigits(Stages s) { return s == Stages::kOne ? pfss::kMostDigitsA : pfss::kMostDigitsX; }
 
-// GroupKeyBits: what digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
+// Returns the key bits of digit j, which begins at bit `at`, without its table. Its group is dealt once, at the widest
 // ring of the cuts above.
 int64_t GroupKeyBits(int j, int at, const std::vector<Cut>& cuts, Stages stages) {
   int ring = 0;
@@ -30,8 +30,8 @@ int64_t GroupKeyBits(int j, int at, const std::vector<Cut>& cuts, Stages stages)
   return stages == Stages::kOne ? int64_t(pfss::GroupSize(j)) * ring : j == 0 ? 0 : pfss::GroupBits(j);
 }
 
-// Search over digit widths, cut by cut, non-increasing inside a cut (their order costs nothing). Costs only grow, so
-// what has reached the least so far is left.
+// A search over digit widths, cut by cut. Widths do not increase within a cut, because their order has no cost. Costs
+// only grow, so a branch ends at the least cost so far.
 struct Search {
   const std::vector<Cut>& cuts;
   Stages stages;
@@ -60,21 +60,21 @@ struct Search {
   }
 };
 
-// Evenly: `bits` bits in `digits` digits, wider ones first.
+// Returns the widths of `digits` digits with `bits` bits in all, wider ones first.
 std::vector<int> Evenly(int bits, int digits) {
   std::vector<int> w(size_t(digits), bits / digits);
   for (int i = 0; i < bits % digits; ++i) ++w[size_t(i)];
   return w;
 }
 
-// BlockMonomials: dealt bits of a block's lt, and of its eq: products of re_0 with others; those without it are lt's.
+// Returns the bits dealt for a block's lt and eq. Those of eq are products with re_0; products without it belong to lt.
 int64_t BlockMonomials(int digits, bool lowest) {
   int64_t bits = lowest ? 0 : (int64_t{1} << (digits - 1)) - 1;
   for (int j = 1; j < digits; ++j) bits += pfss::GroupBits(j);
   return bits;
 }
 
-// BlockSearch: the lightest blocks from a bit on, when so many lie below; a cut ends a block.
+// A search for the blocks with the fewest key bits. A cut ends a block.
 struct BlockSearch {
   const std::vector<Cut>& cuts;
   int readings;
@@ -82,8 +82,9 @@ struct BlockSearch {
     int64_t cost = kNever;
     int bits = 0, digits = 0;  // of the first block
   };
-  std::map<std::pair<int, int>, Best> found = {};
+  std::map<std::pair<int, int>, Best> found = {};  // by first bit and number of blocks below
 
+  // Returns the best blocks from bit `at` on, with `block` blocks below.
   const Best& From(int at, int block) {
     auto [it, fresh] = found.try_emplace({at, block});
     if (!fresh) return it->second;
@@ -122,7 +123,7 @@ std::optional<DigitPlan> FindBlocks(const std::vector<Cut>& cuts, int readings) 
   return plan;
 }
 
-// StringOf: bits in Z_2 as a string, the first lowest.
+// Packs bits in Z_2 into a string, the first one lowest.
 template <unsigned A>
 Val<A> StringOf(const std::vector<Val<A>>& bits) {
   Val<A> sum = Lift(bits[0]);
@@ -134,11 +135,12 @@ Val<A> StringOf(const std::vector<Val<A>>& bits) {
   return Bits(sum, int(bits.size()));
 }
 
-// BorrowX: shares of the borrow of the lowest `digits` digits, from their opened bits; monomials are dealt as bits.
+// Shares of a borrow, and the monomials dealt for it.
 struct Shared {
   Sh borrow;                  // Xor(1)
   std::vector<Dealt> groups;  // 1 .. digits - 1
 };
+// Returns shares of the borrow of the lowest `digits` digits, from their opened bits. Monomials are dealt as bits.
 Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
   Shared out;
   std::vector<pfss::Own<0>> a;
@@ -156,9 +158,9 @@ Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
   return out;
 }
 
-// Equal: shares in Z_2 of the product of a block's eq bits: t_0 is the lowest digit's, opened alone, the others are
-// bits 2j - 1 of `bits`; `groups` are lt's monomials, among which the products without re_0 are found (poly.hpp's
-// order).
+// Returns shares in Z_2 of the product of a block's eq bits. That of the lowest digit is opened alone, as `first`. The
+// others are bits 2j - 1 of `bits`. Products without re_0 are among the monomials of lt, `groups`, in the order of
+// pfss/poly.hpp.
 Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, const std::vector<Dealt>& groups) {
   const int digits = int(groups.size()) + 1;
   std::vector<Pub> h;
@@ -175,9 +177,9 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
     std::optional<V> sum;
     auto add = [&](V v) { sum = sum ? *sum + v : v; };
     for (int set = 0; set < 1 << (digits - 1); ++set) {
-      // coefficient: the other digits' opened eq bits
+      // the coefficient has the opened eq bits of the other digits
       std::optional<Pub> others;
-      size_t place = 0;  // of the product in V_{digits-1}
+      size_t place = 0;  // index of the product in V_{digits-1}
       for (int j = 1; j < digits; ++j) {
         if (set >> (j - 1) & 1)
           place += size_t(pfss::PolySize(j - 1));
@@ -208,7 +210,7 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
   Pub constant = h0;
   for (const Pub& v : h) constant = constant * v;
   out = out + constant;
-  // re_0 times the others' products: dealt here
+  // products with re_0 are dealt here
   for (int set = 1; set < 1 << (digits - 1); ++set) {
     Sec product = r0;
     std::optional<Pub> others;
@@ -298,21 +300,21 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
   bits_ = t_.open({string0, string1}, "blocks");
 }
 
-// Table: the one-hot table of r's digit.
+// Deals the one-hot table of a digit of r.
 Dealt OpenedDigits::Table(int at, int width) {
   Sec digit = Field(z_.r, at, width);
   Sec hot = Hot(digit);
   return t_.deal(hot);
 }
 
-// Equal: the eq bit of one digit.
+// Returns shares of the eq bit of one digit.
 Sh OpenedDigits::Equal(int at, int width) {
   Pub place = Field(z_.hat, at, width);
   if (width > kWidest) return t_.window(t_.tree(Field(z_.r, at, width)), place, 1);
   return pfss::Map(Sh(Table(at, width)), [&](auto v) { return Point(v, place); });
 }
 
-// Block: the lt and eq bits of tables from bit `at` on, at most 64 bits, but for the lowest one's eq.
+// Returns shares of the lt and eq bits of tables from bit `at` on. It omits the eq of the lowest. At most 64 bits.
 Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;
@@ -329,11 +331,11 @@ Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   return {bits0, bits1};
 }
 
-// All: the lt and eq bits of all digits: those of trees, and of runs of tables within 64 bits.
+// Returns shares of the lt and eq bits of all digits. It reads trees one by one, and tables in runs of up to 64 bits.
 Sh OpenedDigits::All(std::span<const int> widths) {
   const size_t count = 2 * widths.size() - 1;
   std::optional<Sh> all;
-  // bit i of a part is bit `first` + i of the whole
+  // adds a part whose bit i is bit `first` + i of all
   auto add = [&](const Sh& part, size_t first) {
     if (part.bits() == int(count)) return void(all = part);
     std::vector<uint64_t> masks(count);
@@ -418,10 +420,10 @@ Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
   return x + Sh{y0, y1};
 }
 
-Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high) {
+OwedWord Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high) {
   int k = d.hat().bits(), width = end - begin;
   SUF_CHECK(0 <= begin && begin < end && end <= k && (begin == 0 || low) && (ring <= width || (end < k && high)));
-  Words y(d.trace(), ring);
+  WordSum y(d.trace(), ring);
   Pub h = d.hat() >> begin;
   h = Low(h, width);
   Sec r = d.r() >> begin;

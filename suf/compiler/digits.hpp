@@ -1,8 +1,7 @@
-// Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot
-// tables on digits. Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its
-// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened. Three stages:
-// digits are gathered in blocks, whose lt and eq bits are opened in between. (docs/mathematics.md#borrow, #blocks;
-// closed-form key bits at the end.)
+// The borrow 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire, at one or more cuts. One-hot tables give the lt and eq
+// bits of each digit. They are opened under a mask, and the borrow is a polynomial in them. In one stage its monomials
+// are dealt as ring words. In two stages they are dealt as bits, and the masked borrow is opened. Three stages gather
+// digits in blocks, whose lt and eq bits are opened first (docs/mathematics.md#borrow, #blocks).
 #pragma once
 #include <span>
 #include <vector>
@@ -11,43 +10,47 @@
 
 namespace suf::compiler {
 
-// Stages: of a cut. None: the borrow is an additive share that nobody opens (BorrowByDcf); only a gate that says so
-// takes it.
+// The openings that a cut takes. With kNone the borrow is an additive share that is never opened (BorrowByDcf); few
+// gates accept it.
 enum class Stages { kNone, kOne, kTwo, kThree };
-// Where a choice of stages begins before costs are known: the fewest flights on a path that others wait for; beside a
-// longer one two, which need less key and there no flight.
+// The initial stages of a search, before costs are known. On the critical path (kOnPath) one stage has the fewest
+// flights. Beside a longer path (kBeside) two stages need less key and add no flight.
 inline constexpr Stages kOnPath = Stages::kOne, kBeside = Stages::kTwo;
 
-// Cut: a bit position and the ring in which its borrow is wanted.
+// A bit position, and the bits of the ring in which its borrow is needed.
 struct Cut {
   int at = 0, ring = 0;
 };
 
-// DigitPlan: digit widths, low digit first; a digit wider than a table is a tree, whose parity and point are lt and eq.
-// Three stages: digits a block, low block first; else none.
+// The digits of a wire. A digit that is too wide for a table is a tree, whose parity and point are lt and eq.
 struct DigitPlan {
+  // Bits of each digit, and in three stages the number of digits in each block; the lowest comes first.
   std::vector<int> widths, blocks;
 };
-// PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
-// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
-// Cause::kRefused where there is none; FindDigits returns nothing there. base: if any, one or two stages may also read
-// trees: of the lowest `base` bits, and up to the next cut or 64 bits.
+// Returns the plan with the fewest key bits. Every cut lies between two digits or, in three stages, two blocks. Cuts
+// must increase. `readings` offsets of one wire are compared and share the tables. Throws Cause::kRefused if there is
+// no plan.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
+// Returns the plan, or nothing if there is none. If `base` is not 0, plans of one or two stages may also read trees.
+// The lowest one has `base` bits, others up to 64; none passes a cut.
 std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1, int base = 0);
-// DigitKeyBits: of one digit, a table or a tree.
+// Returns the key bits of one digit, which is a table or a tree.
 int64_t DigitKeyBits(int width);
 
-// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
-// stages: those of its blocks, one flight more.
+// The digits of z_hat + offset, and their lt and eq bits against the digits of r, opened together: one flight. In three
+// stages the bits are those of blocks: two flights.
 class OpenedDigits {
  public:
   OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan);
   OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan);
   Trace& trace() const { return t_; }
-  Pub hat() const { return z_.hat.limbs.at(0); }  // z_hat + offset in z's ring, of a wire of one limb
+  // Returns z_hat + offset in z's ring, if the wire has one limb.
+  Pub hat() const { return z_.hat.limbs.at(0); }
+  // Returns the mask, if the wire has one limb.
   Sec r() const { return z_.r.limbs.at(0); }
-  const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1) of D digits or blocks
-  // Count: digits, in three stages blocks, below a cut, which must lie between two of them.
+  // Returns the opened string, Xor(2D - 1) of D digits or blocks.
+  const SharedWire<kPub>& bits() const { return bits_; }
+  // Returns the number of digits, or in three stages of blocks, below a cut. A digit or block must end at the cut.
   int Count(int cut) const;
 
  private:
@@ -57,45 +60,45 @@ class OpenedDigits {
   Sh All(std::span<const int> widths);
   Trace& t_;
   WideWire z_;
-  std::vector<int> ends_;  // of digits or blocks
+  std::vector<int> ends_;  // bits at which digits or blocks end
   SharedWire<kPub> bits_;
 };
 
-// BorrowBit: shares of the borrow at a cut as a string of one bit, its monomials dealt as bits (two or three stages).
+// Returns shares of the borrow at a cut as a string of one bit, in two or three stages. Monomials are dealt as bits.
 Sh BorrowBit(const OpenedDigits& d, int cut);
 
-// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two or three stages: opens one
-// more bit, one more flight.
+// The borrow at one cut, which can be multiplied by values of the dealer.
 class Borrow {
  public:
+  // In two or three stages it opens one more bit: one more flight.
   Borrow(const OpenedDigits& d, int cut, Stages stages);
-  // Share: shares of the borrow in Z_{2^k}.
+  // Returns shares of the borrow in Z_{2^k}.
   Sh Share(int k) const;
-  // Times: shares of borrow x q in Z_{2^k}; `held`: shares of q that the parties hold anyway.
+  // Returns shares of borrow x q in Z_{2^k}. `held` are shares of q if the parties already hold some.
   Sh Times(Sec q, int k, const std::optional<Sh>& held = std::nullopt) const;
 
  private:
   Trace& t_;
-  Pub h_, at0_;  // opened bits; the borrow that they alone show
-  Sec rho_;      // their masks
+  Pub h_, at0_;  // opened bits; the borrow of these bits alone
+  Sec rho_;      // masks of the opened bits
   int digits_;
   Stages stages_;
   Pub carry_, sign_;  // two stages: borrow = carry xor sigma = carry + sign sigma
   Sec sigma_;
 };
 
-// Slice: bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0);
-// high: at end, for a ring wider than the slice (end < k).
-Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
+// Returns bits [begin, end) of z + offset in Z_{2^ring}; d has the digits of z + offset. `low` is the borrow at begin,
+// and may be null if begin = 0. `high` is the borrow at end, for a ring wider than the slice (end < k).
+OwedWord Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
 
-// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or borrow bits
-// (without what is dealt of sigma) in two or three.
+// Returns the key bits of an element of OpenedDigits and its borrows. In one stage these are shared at the cuts' rings.
+// In two or three stages they are bits, without the dealt words of sigma.
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
-// BorrowWords: what Times or Share deals, beside the word itself, at a cut below which there are D digits.
+// Returns how many words Times or Share deals, without q itself, at a cut with `digits` digits below.
 int BorrowWords(int digits, Stages stages);
 
-// BorrowByDcf: shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]: a DCF on the low bits of r with payload
-// 1. No stage, no opening (docs/mathematics.md#borrow-dcf).
+// Returns shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]. A DCF on the low bits of r has payload 1. It
+// takes no stage and no opening (docs/mathematics.md#borrow-dcf).
 Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring);
 int64_t BorrowByDcfKeyBits(int cut, int ring);
 

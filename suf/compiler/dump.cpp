@@ -11,7 +11,7 @@ namespace {
 std::string Flights(int n) { return Str(n, n == 1 ? " flight" : " flights"); }
 std::string Bits(const std::array<int64_t, 2>& bits) { return Str(bits[0], " + ", bits[1]); }
 
-// Terms: the seconds of a bill, term by term, in whole nanoseconds.
+// Returns the time of a bill and its terms, in whole nanoseconds.
 std::string Terms(const Bill& b, const Prices& p) {
   const std::pair<const char*, Prices> terms[] = {{"flights", {.flight = p.flight}},
                                                   {"wire", {.wire = p.wire}},

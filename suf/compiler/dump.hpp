@@ -1,4 +1,4 @@
-// The later passes as text, beside the earlier ones of passes.hpp: what each made, for a reader and for golden tests.
+// The results of the later passes as text, for people and for golden tests. The earlier passes are in passes.hpp.
 #pragma once
 #include "suf/compiler/choose.hpp"
 
@@ -6,11 +6,11 @@ namespace suf::compiler {
 
 inline constexpr const char* kLaterPasses[] = {"candidates", "choice", "emit"};
 
-// CandidatesText: a line each, with flights and key bits of P0 and P1, or why it does not apply.
+// Returns a line for each candidate: flights and key bits of P0 and P1, or why it does not apply.
 std::string CandidatesText(const std::vector<Candidate>& all);
-// ChoiceText: what every profile chooses of them with keys ahead, the terms of its time, and those of the runner-up.
+// Returns the choice of every profile with preprocessed keys, the terms of its time, and those of the runner-up.
 std::string ChoiceText(const std::vector<Candidate>& all);
-// EmitText: the trace that the choice became: its digest, and by scope its operations, key bits and sent bits.
+// Returns the digest of a trace and, by scope, its operations, key bits and sent bits.
 std::string EmitText(const pfss::Schedule& s);
 
 }  // namespace suf::compiler

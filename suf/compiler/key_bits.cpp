@@ -1,12 +1,12 @@
-// Closed forms of every lowering's key, an element of both bundles, the owed word dealt
-// (docs/mathematics.md#lowerings).
+// The key bits of every lowering in closed form (docs/mathematics.md#lowerings). They are those of an element of both
+// bundles, with the owed word dealt.
 #include <bit>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "suf/compiler/bits.hpp"
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/taylor.hpp"
 #include "suf/fss/sizes.hpp"
@@ -17,16 +17,16 @@ namespace {
 
 int64_t OneHotBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
 
-// ViewBits: of the comparisons that these bits read, and of 1[x_hat < r].
-int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Steps steps) {
+// Returns the key bits of the comparisons that these bits read and, if `wrap`, of 1[x_hat < r].
+int64_t ViewBits(const CompiledFunction& c, const std::vector<Bit>& bits, bool wrap, StepSource steps) {
   int64_t sum = 0;
-  std::set<std::pair<int, int>> tables;  // place and width of a digit: views share those that are equal
+  std::set<std::pair<int, int>> tables;  // place and width of a digit; views share equal ones
   for (auto& [f, points] : PointsOf(c, bits, wrap)) {
-    if (steps == Steps::kParity) {
+    if (steps == StepSource::kParity) {
       sum += OneHotBits(f);
       continue;
     }
-    const Stages stages = steps == Steps::kDigits ? Stages::kTwo : Stages::kThree;
+    const Stages stages = steps == StepSource::kDigits ? Stages::kTwo : Stages::kThree;
     const std::vector<Cut> cuts{{f, 1}};
     const int readings = int(points.size());
     const DigitPlan plan = PlanDigits(cuts, stages, readings);
@@ -40,8 +40,8 @@ int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Ste
   return sum;
 }
 
-// Changes: whether step j changes the coefficient of d^k in any output.
-bool Changes(const Compiled& c, size_t j, int k, int ring) {
+// Returns whether step j changes the coefficient of d^k in any output.
+bool Changes(const CompiledFunction& c, size_t j, int k, int ring) {
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = k; q <= c.f.degree; ++q) {
       uint64_t v = (c.coefficient(j + 1, o, q) - c.coefficient(j, o, q)) * Binomial(q, k);
@@ -49,7 +49,8 @@ bool Changes(const Compiled& c, size_t j, int k, int ring) {
     }
   return false;
 }
-bool Begins(const Compiled& c, int k, int ring) {
+// Returns whether the first piece has a coefficient of d^k in any output.
+bool Begins(const CompiledFunction& c, int k, int ring) {
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = k; q <= c.f.degree; ++q) {
       uint64_t v = c.coefficient(0, o, q) * Binomial(q, k);
@@ -58,17 +59,17 @@ bool Begins(const Compiled& c, int k, int ring) {
   return false;
 }
 
-int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
-  const internal::Grid g = internal::GridOf(c, ring);
+int64_t WindowBits(const CompiledFunction& c, const CutReading& e, int ring, Stages stages) {
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   const std::vector<Cut> cuts = g.Cuts(e.shift, g.width > 1);
   int64_t bits = int64_t{1} << g.p;
   if (!cuts.empty()) {
     bits += DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages);
-    if (stages != Stages::kOne)  // the borrow at the place's end is read in both rings
+    if (stages != Stages::kOne)  // the borrow at the end of the place is read in both rings
       bits += g.width > 1 ? (e.shift > 0 ? g.a + 1 : 0) + std::max(g.p, 1) : g.p;
   }
   auto word = [&](int lost) { return std::max(0, ring - lost); };
-  // words by what they hold: (power of r, b of the place), at the widest ring asked for
+  // words by content, (power of r, whether b of the place), at the widest ring of all requests
   std::map<std::pair<int, bool>, int> shared;
   auto ask = [](auto* map, auto key, int w) {
     if (w > 0) (*map)[key] = std::max((*map)[key], w);
@@ -97,15 +98,16 @@ int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
   return bits;
 }
 
-int64_t BothBits(const Compiled& c, const Entry& e, int ring, const Lowering& l) {
+int64_t BothBits(const CompiledFunction& c, const CutReading& e, int ring, const Lowering& l) {
   const Stages stages = l.stages;
-  const internal::Grid g = internal::GridOf(c, ring);
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   const std::vector<Cut> cuts{{e.shift + g.a, ring}};
   const int words = internal::BothReadings(c, g), readings = stages == Stages::kOne ? words : 1;
-  // e times powers of r's place, by output the steps' masks; each with the borrow's monomials; by output what is owed
+  // Words: e times powers of r's place and, for each output, the masks of the steps. Each is also dealt times the
+  // monomials of the borrow. Each output has an owed word.
   const DigitPlan plan = PlanDigits(cuts, stages, readings);
   int64_t bits = DigitsKeyBits(plan, cuts, stages, readings);
-  // a gap: the top bit of a read's mask, times a power; of a step's, that alone and times the borrow's monomials
+  // Words of a gap: the top bit of a read's mask times a power. That of a step is also dealt times the monomials.
   const int digits = int(plan.blocks.empty() ? plan.widths.size() : plan.blocks.size());
   for (int o = 0; o < c.f.outputs; ++o)
     for (int n = 0; n < g.width; ++n) {
@@ -115,10 +117,10 @@ int64_t BothBits(const Compiled& c, const Entry& e, int ring, const Lowering& l)
   return bits + (int64_t{1} << g.p) + int64_t(ring) * (words * (stages == Stages::kOne ? 1 : 2) + c.f.outputs);
 }
 
-int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+int64_t RowBits(const CompiledFunction& c, const Lowering& l, int shift, int ring) {
   int64_t bits = 0;
-  std::set<std::pair<int, int>> tables;  // place and width of a digit: runs share those that are equal
-  std::map<int, int> words;              // by width: what the borrow deals times a word
+  std::set<std::pair<int, int>> tables;  // place and width of a digit; runs share equal ones
+  std::map<int, int> words;              // number of words that the borrow deals, by cut
   for (const internal::RowRun& run : internal::RowRuns(c.groups, shift, ring, l.stages)) {
     if (l.stages != Stages::kOne) bits += DigitsKeyBits(run.plan, run.cuts, l.stages);
     int at = 0, digits = 0;
@@ -131,16 +133,16 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
     }
   }
   const int finest = c.f.n - c.groups.front().w;
-  const bool one_tree = l.steps == Steps::kParity && finest > kTableBits;
+  const bool one_tree = l.steps == StepSource::kParity && finest > kTableBits;
   if (one_tree) bits += OneHotBits(finest);
-  int before = -1;  // groups of one width read one place: its sign, and that times the borrow, are dealt once
-  for (const func::Group& g : c.groups) {
+  int before = -1;  // groups of one width read one place, so its sign e and e times the borrow are dealt once
+  for (const func::Octave& g : c.groups) {
     const bool fresh = std::exchange(before, g.w) != g.w;
     if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
-    // e m1, and that and e times every monomial
+    // e times the step's mask; the monomials times that and times e
     if (shift + g.w > 0) bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * words.at(shift + g.w));
-    // a gap: e times the top bits of both masks, the step's with every monomial, too
+    // of a gap: e times the top bits of both masks; that of the step also times the monomials
     const internal::ReadRings w = internal::ReadRingsOf(g, c.f.n, ring, l.openings);
     bits += ring - w.here;
     if (shift + g.w > 0) bits += int64_t(ring - w.step) * (1 + words.at(shift + g.w));
@@ -150,12 +152,13 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
 
 }  // namespace
 
-int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+int64_t RowKeyBits(const CompiledFunction& c, const Lowering& l, int shift, int ring) {
   if (l.kind == Kind::kStepDcf) return internal::WideDcfKeyBits(c.f.n + shift, ring);
   return RowBits(c, l, shift, ring);
 }
 
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
+int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutReading& e, int ring,
+                       fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;
@@ -183,14 +186,15 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
       bits += ViewBits(c, internal::PieceNumber(c), wrap, l.steps) + (int64_t{1} << c.index_bits());
       return bits + ring * (degree + 1) + 2 * high * degree + c.f.outputs * (ring + 2 * high);
     case Kind::kHorner:
-      // e; by output: masks of all coefficients but the highest, r_w and its products with the wrap, the last owed
+      // Words: e and, for each output, r_w, an owed one, and the masks of all but the highest coefficient. The products
+      // of r_w and the wrap are dealt as well.
       bits += ViewBits(c, internal::PieceNumber(c), wrap, l.steps) + (int64_t{1} << c.index_bits());
       bits += ring + ring + 2 * high;
       return bits + c.f.outputs * (int64_t(degree) * (ring + ring + 2 * high) + ring);
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
     case Kind::kWindowBoth:
-      return bits + BothBits(c, internal::CutsItself(c, l) ? e : Entry{}, ring, l);
+      return bits + BothBits(c, internal::CutsItself(c, l) ? e : CutReading{}, ring, l);
     case Kind::kRowLut:
       return bits + RowBits(c, l, 0, ring);
     case Kind::kDense:
@@ -202,7 +206,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
   return 0;
 }
 
-int64_t BitsKeyBits(const Compiled& c, const Lowering& l) {
+int64_t BitsKeyBits(const CompiledFunction& c, const Lowering& l) {
   if (l.kind == Kind::kDense) return OneHotBits(c.f.n);
   SUF_CHECK(l.kind == Kind::kPacked);
   int64_t bits = ViewBits(c, c.bits, false, l.steps);

@@ -2,38 +2,38 @@
 
 #include <algorithm>
 
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/taylor.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 
 namespace internal {
 
-std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output) {
+std::span<const uint64_t> Coefficients(const CompiledFunction& c, size_t piece, int output) {
   const size_t width = size_t(c.f.degree) + 1;
   return {c.coefficients.data() + (piece * size_t(c.f.outputs) + size_t(output)) * width, width};
 }
 
-bool NeedsWrap(const Compiled& c, int ring) { return c.f.degree > 0 && ring > c.f.n; }
+bool NeedsWrap(const CompiledFunction& c, int ring) { return c.f.degree > 0 && ring > c.f.n; }
 
-std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+std::vector<OwedWord> OpenSteps(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
   const bool wrap = NeedsWrap(c, ring);
   std::vector<OpenedBit> steps;
   if (wrap || !c.steps.empty()) {
-    BitReader reader(t, x, c, from, c.steps, wrap);
-    Owing string = reader.String(c.steps, wrap);
+    WireBits reader(t, x, c, from, c.steps, wrap);
+    OwedWord string = reader.String(c.steps, wrap);
     steps = Apart(OpenDefined(t, string, "steps"));
   }
   std::optional<OpenedBit> borrow;
   if (wrap) borrow = steps.back(), steps.pop_back();
   Taylor taylor(t, x, ring, c.f.degree, borrow);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
-    Words y(t, ring);
+    WordSum y(t, ring);
     for (int k = 0; k <= c.f.degree; ++k) {
-      // the coefficient of d^k: the first piece's, and every step's change where the step is opened as 1
+      // the coefficient of d^k: that of the first piece, plus the change at every step that is opened as 1
       std::optional<Pub> whole = taylor.At(k, Coefficients(c, 0, o));
       for (size_t j = 0; j < steps.size(); ++j) {
         std::vector<uint64_t> change;
@@ -52,8 +52,8 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   return out;
 }
 
-// PieceNumber: bit k of the piece's number is linear over XOR in the steps.
-std::vector<Bit> PieceNumber(const Compiled& c) {
+// The bits of the number are linear over XOR in the steps.
+std::vector<Bit> PieceNumber(const CompiledFunction& c) {
   std::vector<Bit> number(size_t(c.index_bits()));
   for (size_t j = 0; j < c.steps.size(); ++j)
     for (size_t i = 0; i < number.size(); ++i)
@@ -61,18 +61,18 @@ std::vector<Bit> PieceNumber(const Compiled& c) {
   return number;
 }
 
-// Selected: of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
+// The piece at x.
 struct Selected {
-  std::vector<std::vector<Sh>> coefficients;
-  Sec sign;
-  std::optional<OpenedBit> wrap;
+  std::vector<std::vector<Sh>> coefficients;  // (outputs, degree + 1), times e
+  Sec sign;                                   // e
+  std::optional<OpenedBit> wrap;              // 1[x_hat < r], if the ring needs it
 };
 
-Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+Selected SelectPiece(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
   const int p = c.index_bits(), width = c.f.degree + 1;
   const std::vector<Bit> number = PieceNumber(c);
   const bool wrap = NeedsWrap(c, ring);
-  BitReader reader(t, x, c, from, number, wrap);
+  WireBits reader(t, x, c, from, number, wrap);
   Wire<kPub> i = OpenDefined(t, reader.String(number), "piece");
   Selected out;
   if (wrap) out.wrap = Apart(OpenDefined(t, reader.String({}, true), "wrap"))[0];
@@ -93,11 +93,12 @@ Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& 
   return out;
 }
 
-// EndSelected: y = sum_k e (T_k^ - mu_k) d^k; what no public value but a wrap's scales is one word.
-Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
-                  int ring) {
-  Words y(t, ring);
-  std::vector<Factor> rest;  // by factor of d^k: sum_k e mu_k times it
+// Returns y = sum_k e (T_k^ - mu_k) d^k. Terms without a public factor are one word, and so are those with the factor
+// of a wrap.
+OwedWord EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
+                     int ring) {
+  WordSum y(t, ring);
+  std::vector<Factor> rest;  // sum_k e mu_k times the factors of d^k, factor by factor
   for (size_t k = 0; k < at.size(); ++k) {
     Factor sign{1, 0, {}, e, {}};
     Factor open{1, 0, at[k].hat, {}, {}};
@@ -117,10 +118,10 @@ Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at
   return y.Done(x.shape());
 }
 
-std::vector<Owing> Index(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+std::vector<OwedWord> Index(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
   Selected s = SelectPiece(t, c, from, x, ring);
   Taylor taylor(t, x, ring, c.f.degree, s.wrap);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (auto& coefficients : s.coefficients) {
     std::vector<Wire<kPub>> at;
     for (int k = 0; k <= c.f.degree; ++k) {
@@ -132,23 +133,23 @@ std::vector<Owing> Index(Trace& t, const Compiled& c, Steps from, const Wire<kPu
   return out;
 }
 
-std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+std::vector<OwedWord> Horner(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
   Selected s = SelectPiece(t, c, from, x, ring);
   Taylor taylor(t, x, ring, std::min(1, c.f.degree), s.wrap);
-  std::vector<Owing> out;
+  std::vector<OwedWord> out;
   for (auto& coefficients : s.coefficients) {
-    std::vector<Owing> word;
+    std::vector<OwedWord> word;
     for (const Sh& v : coefficients) {
       Wire<kPub> w = t.open(v, "coefficient");
-      Words y(t, ring);
+      WordSum y(t, ring);
       y.Add({1, 0, w.hat, s.sign, {}});
       y.Add({-1, 0, {}, w.r * s.sign, {}});
       word.push_back(y.Done(x.shape()));
     }
-    Owing sum = word.back();
+    OwedWord sum = word.back();
     for (size_t q = word.size() - 1; q-- > 0;) {
       Wire<kPub> w = OpenDefined(t, sum, "Horner");
-      Words y(t, ring);
+      WordSum y(t, ring);
       Factors value = Masked(w);
       Factors place = taylor.d()[1];
       place.push_back({1, 0, Lift(x.hat), {}, {}});
@@ -161,8 +162,8 @@ std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kP
   return out;
 }
 
-std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
-  std::vector<Owing> out;
+std::vector<OwedWord> Constant(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring) {
+  std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     Pub value = t.constant(int64_t(c.coefficient(0, o, 0)));
     out.push_back({Zeros(t, x.shape(), ring) + value, std::nullopt});
@@ -174,7 +175,7 @@ std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, in
 
 using namespace internal;  // NOLINT: the parts of this file's one function
 
-// Part: the scope of one part of a function; an operator's own, where it stands in one.
+// Sets the scope of one part of a function, unless the trace is in the scope of an operator.
 struct Part {
   Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
     if (outer.empty()) t.scope(name);
@@ -184,14 +185,14 @@ struct Part {
   const std::string outer;
 };
 
-// Refuse: a lowering that does not apply; `why` is empty where it does.
-void Refuse(const Compiled& c, const Lowering& l, const char* part, const std::string& why) {
+// Throws Cause::kRefused if `why`, the reason against a lowering, is not empty.
+void Refuse(const CompiledFunction& c, const Lowering& l, const char* part, const std::string& why) {
   if (!why.empty()) Fail(Cause::kRefused, Name(c, l), " does not make the ", part, " of ", c.f.name, ": ", why);
 }
 
-Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring) {
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const Wire<kPub>& x, int ring) {
   SUF_CHECK(x.k() == c.f.n && ring >= 1 && ring <= c.f.ring);
-  Lowered out;
+  FunctionShares out;
   const Lowering &n = choice.numbers, &b = choice.bits;
   if (c.f.outputs > 0) {
     Refuse(c, n, "numbers", WhyNotNumbers(c, n));
@@ -232,16 +233,16 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
     Refuse(c, b, "bits", WhyNotBits(c, b));
     const Part part(t, c.f.name + "/Pred");
     if (b.kind == Kind::kDense) {
-      out.bits = Owing{DenseBits(t, c, x), std::nullopt};
+      out.bits = OwedWord{DenseBits(t, c, x), std::nullopt};
     } else {
-      BitReader reader(t, x, c, b.steps, c.bits);
+      WireBits reader(t, x, c, b.steps, c.bits);
       out.bits = reader.String(c.bits);
     }
   }
   return out;
 }
 
-Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring) {
+OwedWord LowerRow(Trace& t, const CompiledFunction& c, const Lowering& l, const WideWire& x, int shift, int ring) {
   SUF_CHECK(l.kind == Kind::kRowLut || (l.kind == Kind::kStepDcf && c.f.degree == 0 && c.f.outputs == 1));
   SUF_CHECK(x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
   Refuse(c, l, "numbers", WhyNotNumbers(c, l));
@@ -250,14 +251,15 @@ Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x
   return RowLut(t, c.groups, x, shift, ring, l);
 }
 
-Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring) {
+FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, const CutReading& entry,
+                     const Wire<kPub>& z, int ring) {
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
   if (CutsItself(c, choice.numbers) && c.f.formulas.empty() && entry.shift > 0) {
     const Lowering& l = choice.numbers;
     Refuse(c, l, "numbers", WhyNotNumbers(c, l));
     const Part part(t, c.f.name + "/Coeff");
-    const Entry own{entry.shift, entry.offset, l.stages};
+    const CutReading own{entry.shift, entry.offset, l.stages};
     if (l.kind == Kind::kWindowLut) return {WindowLut(t, c, own, z, ring), std::nullopt};
     return {WindowBoth(t, c, own, z, ring, l.openings), std::nullopt};
   }

@@ -1,4 +1,4 @@
-// Every lowering computes every function: under every mask of small rings, and at random up to 64 bits.
+// Every lowering computes every function, under every mask of small rings and at random up to 64 bits.
 #include <algorithm>
 
 #include "suf/compiler/choose.hpp"
@@ -7,10 +7,10 @@
 namespace suf::compiler {
 namespace {
 
-// Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
-std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7WhyNot().empty() ? backends::MakeMyl7() : nullptr; }
+// Returns the backend of the library myl7, or null if it was not built or cannot run.
+std::unique_ptr<pfss::Backend> Myl7() { return reference::Myl7WhyNot().empty() ? reference::MakeMyl7() : nullptr; }
 
-// Pairs: every x under every mask.
+// Appends every x with every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
   for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
     for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x->push_back(a), r->push_back(b);
@@ -22,7 +22,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
     Shape s{int(rng() % 9) + 1, int(rng() % 64) + 1, int(rng() % 6) + 1,
             int(rng() % 4),     int(rng() % 3) + 1,  int(rng() % 4)};
     func::Suf f = RandomSuf(s, rng);
-    Compiled c = Compile(f);
+    CompiledFunction c = Compile(f);
     for (uint64_t x = 0; x < uint64_t{1} << s.n; ++x) {
       func::Value v = Eval(c, x);
       Meaning m = MeaningOf(f, x, s.ring);
@@ -34,20 +34,20 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
 
 TEST(Lower, EveryMaskOfSmallRings) {
   std::mt19937_64 rng(2);
-  auto clear = backends::MakeClear(), myl7 = Myl7();
+  auto clear = reference::MakeClear(), myl7 = Myl7();
   for (int n : {1, 2, 3, 4, 5})
     for (int ring : {1, n, n + 3, 31})
       for (int round = 0; round < 6; ++round) {
         Shape s{n, ring, round % 5 + 1, round % 4, round % 2 + 1, round % 3};
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         std::vector<uint64_t> x, r;
         Pairs(n, &x, &r);
         for (const Choice& choice : Choices(c)) {
           Ran got = RunOn(f, choice, x, r, ring, *clear);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
-          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it runs what clear runs
+          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it equals clear
           Ran theirs = RunOn(f, choice, x, r, ring, *myl7);
           ExpectMeaning(f, theirs, x, ring, "myl7 " + Name(c, choice) + "\n" + func::Print(f));
           EXPECT_NE(theirs.digest, got.digest);
@@ -56,10 +56,10 @@ TEST(Lower, EveryMaskOfSmallRings) {
       }
 }
 
-// Key bits of one part at a time.
+// Compares key bits with closed forms, for numbers or for bits alone.
 TEST(Lower, ClosedForms) {
   std::mt19937_64 rng(4);
-  auto clear = backends::MakeClear(), myl7 = Myl7();
+  auto clear = reference::MakeClear(), myl7 = Myl7();
   for (int n : {3, 8, 12, 32, 40})
     for (int ring : {n - 2, n, n + 9})
       for (int round = 0; round < 8; ++round) {
@@ -67,7 +67,7 @@ TEST(Lower, ClosedForms) {
         if (round % 2) s.outputs = round % 4 == 1, s.formulas = 1 - s.outputs + round / 4;
         if (s.outputs > 0) s.formulas = 0;
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         const std::vector<uint64_t> x{0, 1, 5};
         for (const Choice& choice : Choices(c)) {
           Ran got = RunOn(f, choice, x, {}, ring, *clear);
@@ -82,10 +82,10 @@ TEST(Lower, ClosedForms) {
       }
 }
 
-// OnGrid: pieces 2^a wide on a domain of a + p bits; coefficients are numbers of `bits` bits.
+// Returns a function with pieces of width 2^a on a domain of a + p bits. Coefficients have `bits` bits.
 func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_64& rng, int bits = 64) {
   func::Suf f;
-  do {  // until neighbours differ at the grid's finest cutpoints
+  do {  // until neighbours differ at the finest cutpoints of the grid
     f = RandomSuf({a + p, ring, 1, degree, outputs, 0}, rng);
     f.pieces.resize(size_t{1} << p, f.pieces[0]);
     f.end = func::U128{1} << (a + p);
@@ -98,10 +98,10 @@ func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_6
   return f;
 }
 
-// OnGridIsRight: both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
-void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
+// Checks both methods to read a grid, in one, two and three stages: results, key bits and flights.
+void OnGridIsRight(const func::Suf& f, const CutReading& entry, const std::vector<uint64_t>& z,
                    const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
-  const Compiled c = Compile(f);
+  const CompiledFunction c = Compile(f);
   const int k = f.n + entry.shift;
   std::vector<uint64_t> x;
   for (uint64_t v : z) x.push_back(((v + entry.offset) & ring::Mask(k)) >> entry.shift);
@@ -113,7 +113,7 @@ void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uin
     Ran got = RunOn(f, {l, {}}, z, r, ring, backend, false, entry, k);
     ExpectMeaning(f, got, x, ring, Name(c, l) + "\n" + func::Print(f));
     EXPECT_EQ(got.key_bits, int64_t(z.size()) * NumbersKeyBits(c, l, entry, ring)) << Name(c, l);
-    // stages to shares, and a flight to give x; P0's share of the result goes with the last stage or after it
+    // Stages to shares, plus a flight to give x. P0's share of the result is sent with the last stage or after it.
     const int more = (l.kind == Kind::kWindowLut ? 3 : 1) + int(l.stages) - 1;
     EXPECT_TRUE(got.flights == more + 1 || got.flights == more + 2) << Name(c, l) << " " << got.flights;
     if (::testing::Test::HasFatalFailure()) return;
@@ -122,7 +122,7 @@ void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uin
 
 TEST(Lower, GridsUnderEveryMask) {
   std::mt19937_64 rng(6);
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   for (auto [a, p] : {std::pair{1, 1}, {1, 3}, {2, 2}, {3, 1}, {4, 2}})
     for (int degree : {0, 1, 2, 3})
       for (int ring : {a + p - 1, a + p, a + p + 9, 64}) {
@@ -133,7 +133,7 @@ TEST(Lower, GridsUnderEveryMask) {
           if (HasFatalFailure()) return;
         }
       }
-  // constants behind a shift are read from the wire's own digits
+  // constants behind a shift are read from the digits of the wire itself
   for (int shift : {1, 2})
     for (uint64_t offset : {0, 5}) {
       std::vector<uint64_t> z, r;
@@ -161,15 +161,15 @@ TEST(Lower, WideGrids) {
     }
 }
 
-// Bytes of key of both parties: ReLU to shares, and sixteen cubic pieces, at 32 bits.
+// Key bytes of both parties at 32 bits, for ReLU to shares and for sixteen cubic pieces.
 TEST(Lower, KnownCosts) {
   func::Suf relu = func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n");
-  Compiled c = Compile(relu);
-  auto bytes = [&](Kind kind, Steps steps) { return double(NumbersKeyBits(c, {kind, steps}, {}, 32)) / 8; };
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kParity), 812);
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kDigits), 50.375);
-  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kBlocks), 26.75);
+  CompiledFunction c = Compile(relu);
+  auto bytes = [&](Kind kind, StepSource steps) { return double(NumbersKeyBits(c, {kind, steps}, {}, 32)) / 8; };
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kParity), 812);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kDigits), 50.375);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, StepSource::kBlocks), 26.75);
   std::mt19937_64 rng(5);
   func::Suf cubic = RandomSuf({32, 32, 1, 3, 1, 0}, rng);
   cubic.end = func::U128{1} << 32;
@@ -177,12 +177,12 @@ TEST(Lower, KnownCosts) {
     cubic.pieces.push_back({i * 250000001, {{rng() >> 32, rng() >> 32, rng() >> 32, rng() >> 32}}});
   c = Compile(cubic);
   EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
-  EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
-  // Four flights take 72 bytes: 50 for the borrows at x_hat and behind 15 cutpoints, 2 for the piece's table, 20 for
-  // words. The borrows are of one view of r, so its digits' tables are dealt once and the monomials 16 times. Digits
-  // planned for one borrow have small tables and many monomials and take 108.5; those planned for 16 have larger
-  // tables.
-  EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
+  EXPECT_EQ(bytes(Kind::kIndex, StepSource::kParity), 854);
+  // With four flights the key has 72 bytes. The borrows at x_hat and at 15 cutpoints take 50, the table of the piece 2
+  // and words 20. The borrows read one view of r, so the tables of its digits are dealt once, and the monomials 16
+  // times. Digits planned for 16 borrows have larger tables and fewer monomials. Those planned for one take 108.5
+  // bytes.
+  EXPECT_EQ(bytes(Kind::kIndex, StepSource::kBlocks), 72);
   const std::vector<Cut> cuts{{32, 1}};
   const int borrows = 16;
   auto of = [&](const DigitPlan& plan) { return double(DigitsKeyBits(plan, cuts, Stages::kThree, borrows)) / 8; };
@@ -193,14 +193,14 @@ TEST(Lower, KnownCosts) {
 
 TEST(Lower, WideRingsAtRandom) {
   std::mt19937_64 rng(3);
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   for (int n : {8, 16, 31, 32, 33, 63, 64})
     for (int ring : {n - 7, n, n + 5, 64})
       for (int round = 0; round < 2; ++round) {
         if (ring > 64) continue;
         Shape s{n, ring, round ? 17 : 4, int(rng() % 4), round + 1, int(rng() % 4)};
         func::Suf f = RandomSuf(s, rng);
-        Compiled c = Compile(f);
+        CompiledFunction c = Compile(f);
         std::vector<uint64_t> x;
         for (const func::Piece& p : f.pieces)
           for (int d : {-1, 0, 1}) x.push_back((uint64_t(p.begin) + uint64_t(d)) & ring::Mask(n));
@@ -213,27 +213,27 @@ TEST(Lower, WideRingsAtRandom) {
       }
 }
 
-// Every lowering on a backend without DPF trees: it computes the function, or the trace would have a tree.
+// On a backend without DPF trees, lowerings that need a tree are refused, and all others compute the function.
 TEST(Lower, WithoutTrees) {
   std::mt19937_64 rng(6);
   std::unique_ptr<pfss::Backend> lacking = Myl7();
   if (!lacking) {
     using pfss::Op;
-    auto clear = backends::MakeClear()->capabilities();
-    lacking = backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
-                                  std::make_shared<const pfss::Kernels>());
+    auto clear = reference::MakeClear()->capabilities();
+    lacking = reference::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
+                                   std::make_shared<const pfss::Kernels>());
   }
   int ran = 0, refused = 0;
   for (int n : {8, 12, 33, 64})
     for (int ring : {n - 7, n, 64}) {
       Shape s{n, ring, 5, int(rng() % 4), 2, int(rng() % 3)};
       func::Suf f = RandomSuf(s, rng);
-      Compiled c = Compile(f);
+      CompiledFunction c = Compile(f);
       std::vector<uint64_t> x{0, 1, ring::Mask(n)};
       while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
       for (const Choice& choice : Choices(c)) {
         const bool dcf = choice.numbers.kind == Kind::kStepDcf;
-        if (dcf && lacking->name() == "clear") continue;  // no kernels
+        if (dcf && lacking->name() == "clear") continue;  // it has no kernels
         const std::string what = Name(c, choice) + " on " + lacking->name() + "\n" + func::Print(f);
         try {
           ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what), ++ran;
@@ -255,9 +255,9 @@ TEST(Lower, WithoutTrees) {
   EXPECT_GT(refused, 10);
 }
 
-// What a backend cannot do is no candidate, and says why.
+// A lowering that the backend cannot run is no candidate, and has a reason.
 TEST(Choose, CandidatesFitTheBackend) {
-  const Compiled c = Compile(func::Parse(
+  const CompiledFunction c = Compile(func::Parse(
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));
   auto emit = [&](Trace& t, const Choice& choice) {
     Wire<kPub> x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("x", {4}, 32, 0)), 32, "x");

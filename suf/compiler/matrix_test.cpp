@@ -1,5 +1,5 @@
-// Every lowering against two evaluators: functions of the library and random ones of each shape under every mask of
-// small rings, and random ones of every size from one bit to 64, on both backends; two functions on one wire.
+// Every lowering against two evaluators. Functions of the library and random ones run under every mask of small rings.
+// Random functions of 1 to 64 bits run on every backend. Two functions share one wire.
 #include "suf/compiler/rig_test.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/func/library.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 uint64_t Draw(std::mt19937_64& rng, uint64_t most) { return rng() % (most + 1); }
 
-// Agree: the two evaluators, which share nothing.
+// Compares the two independent evaluators.
 void Agree(const func::Suf& f, const std::vector<uint64_t>& x) {
   for (uint64_t v : x) {
     const func::Value theirs = func::Evaluate(f, v);
@@ -19,8 +19,8 @@ void Agree(const func::Suf& f, const std::vector<uint64_t>& x) {
   }
 }
 
-// Small: functions of n bits: some of the library, whose bits are helpers (w, t, d of reluars), and one random function
-// of each shape.
+// Returns functions of n bits: some of the library, and a random one of each shape. The bits of reluars are its helpers
+// w, t and d.
 std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
   std::vector<func::Suf> out;
   for (const char* name : {"relu", "reluars", "gelu"}) {
@@ -29,7 +29,7 @@ std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
   }
   const Shape shapes[] = {{n, n + 3, 3, 0, 1, 0}, {n, n, 5, 1, 2, 1}, {n, 2 * n, 4, 3, 1, 2}, {n, 64, 2, 2, 3, 3}};
   for (const Shape& s : shapes) out.push_back(RandomSuf(s, rng));
-  func::Suf bits = RandomSuf({n, n, 1, 0, 0, 3}, rng);  // no piece at all
+  func::Suf bits = RandomSuf({n, n, 1, 0, 0, 3}, rng);  // without pieces
   bits.pieces.clear(), bits.end = 0;
   out.push_back(bits);
   return out;
@@ -38,17 +38,17 @@ std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
 TEST(Matrix, EveryMaskOfEveryShape) {
   std::mt19937_64 rng(11);
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool);
+  auto packed = cpu::MakePacked(pool);
   std::set<std::string> names;
   for (int n : {1, 4, 6, 8}) {
     std::vector<uint64_t> x, r;
     for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
       for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x.push_back(a), r.push_back(b);
     for (const func::Suf& f : Small(n, rng)) {
-      const Compiled c = Compile(f);
+      const CompiledFunction c = Compile(f);
       int round = 0;
       for (const Choice& choice : Choices(c)) {
-        // under P1's masks, or under those of both parties, which are random: 2^n of each x
+        // under chosen masks of P1, or under random ones of both parties, 2^n for each x
         const bool shared = ++round % 2 == 0;
         Ran got = RunOn(f, choice, x, r, f.ring, *packed, shared);
         ExpectMeaning(f, got, x, f.ring, Name(c, choice) + "\n" + func::Print(f));
@@ -76,7 +76,7 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
         if (s.outputs == 0 && round) f.pieces.clear(), f.end = 0;
         most = std::max(most, f.pieces.size());
         degrees.insert(f.degree), outputs.insert(f.outputs), formulas.insert(s.formulas);
-        const Compiled c = Compile(f);
+        const CompiledFunction c = Compile(f);
         std::vector<uint64_t> x;
         for (const func::Piece& p : f.pieces)
           for (int d : {-1, 0, 1})
@@ -87,7 +87,7 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
         while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
         Agree(f, x);
         for (const Choice& choice : Choices(c)) {
-          // masks are random in every run, and none is left out
+          // masks are random in every run
           Ran got = RunOn(f, choice, x, {}, ring, *every[rng() % every.size()], rng() % 2);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
@@ -99,14 +99,14 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
   EXPECT_GE(most, 30u);
 }
 
-// KeyOf: key bits an element of both parties, of these functions on one wire, their owed words dealt.
+// Returns both parties' key bits for one element if these functions read one wire, with owed words dealt.
 int64_t KeyOf(const std::vector<func::Suf>& all, const Choice& choice) {
   Trace t;
   pfss::Own<1> v = t.input<pfss::kP1>("x", {1}, 64, 0);
   Wire<kPub> x = t.give<1>(v, all[0].n, "x");
   for (const func::Suf& f : all) {
-    Lowered y = Lower(t, Compile(f), choice, x, f.ring);
-    for (const Owing& o : y.numbers) t.reveal<1>(Settle(t, o));
+    FunctionShares y = Lower(t, Compile(f), choice, x, f.ring);
+    for (const OwedWord& o : y.numbers) t.reveal<1>(Settle(t, o));
   }
   t.close();
   pfss::Schedule s(t);
@@ -114,16 +114,16 @@ int64_t KeyOf(const std::vector<func::Suf>& all, const Choice& choice) {
   return s.key_bits(0) + s.key_bits(1);
 }
 
-// Two functions on one wire share tables and trees, whoever reads them: the key of both is below the sum by just that.
+// Two functions on one wire share tables and trees, which both pay for only once.
 TEST(Matrix, TwoFunctionsOnOneWireShareTablesAndTrees) {
   std::mt19937_64 rng(13);
   const Shape shape{32, 20, 4, 1, 1, 0};
   std::vector<func::Suf> pair;
   while (pair.size() < 2) {
-    // of one size, so that digits are planned alike: a plan of other widths has other tables
+    // of one key size, so that both have the same digits; other widths would have other tables
     func::Suf f = RandomSuf(shape, rng);
     auto size = [&](const func::Suf& g) {
-      return NumbersKeyBits(Compile(g), {Kind::kIndex, Steps::kDigits}, {}, shape.ring);
+      return NumbersKeyBits(Compile(g), {Kind::kIndex, StepSource::kDigits}, {}, shape.ring);
     };
     if (Compile(f).pieces() == 5 && (pair.empty() || size(f) == size(pair[0]))) pair.push_back(f);
   }
@@ -131,12 +131,12 @@ TEST(Matrix, TwoFunctionsOnOneWireShareTablesAndTrees) {
     return KeyOf({pair[0]}, choice) + KeyOf({pair[1]}, choice) - KeyOf(pair, choice);
   };
   const int64_t tree = 2 * int64_t(fss::DpfKeyBits(32));
-  EXPECT_GE(saved({{Kind::kOpenSteps, Steps::kParity}, {}}), tree);
-  EXPECT_GE(saved({{Kind::kIndex, Steps::kParity}, {}}), tree);
+  EXPECT_GE(saved({{Kind::kOpenSteps, StepSource::kParity}, {}}), tree);
+  EXPECT_GE(saved({{Kind::kIndex, StepSource::kParity}, {}}), tree);
   for (Kind kind : {Kind::kOpenSteps, Kind::kIndex})
-    for (Steps steps : {Steps::kDigits, Steps::kBlocks})
+    for (StepSource steps : {StepSource::kDigits, StepSource::kBlocks})
       EXPECT_GT(saved({{kind, steps}, {}}), 0) << Name({kind, steps});
-  // one function twice is one function, but for what it opens
+  // a second copy of a function costs only what it opens
   const std::vector<func::Suf> twice{pair[0], pair[0]};
   for (const Lowering& l : AllForNumbers())
     if (WhyNotNumbers(Compile(pair[0]), l).empty() && l.kind != Kind::kDense) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 
@@ -17,7 +17,7 @@ using func::U128;
 
 namespace {
 
-// Either: elements of one of two increasing lists.
+// Returns the elements that are in exactly one of two increasing lists.
 std::vector<int> Either(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<int> out;
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
@@ -30,12 +30,12 @@ Bit operator!(Bit a) {
 }
 bool Constant(const Bit& b) { return b.compares.empty() && b.products.empty(); }
 
-// Primitives: formulas and cutpoints to bits; equal comparisons and equal products are one.
+// Turns formulas and cutpoints into bits. Equal comparisons share a number, and so do equal products.
 class Primitives {
  public:
-  explicit Primitives(Compiled* c) : c_(*c) {}
+  explicit Primitives(CompiledFunction* c) : c_(*c) {}
 
-  // Less: 1[x mod 2^f < beta], 0 <= beta <= 2^f. The middle is the top bit, which has a narrower view.
+  // Returns 1[x mod 2^f < beta], 0 <= beta <= 2^f. If beta is the middle, it is a top bit, whose view is narrower.
   Bit Less(int f, U128 beta) {
     if (beta == 0 || beta == U128{1} << f) return {.constant = beta != 0, .compares = {}, .products = {}};
     if (beta == U128{1} << (f - 1)) return !Top(f, 0);
@@ -44,7 +44,7 @@ class Primitives {
   Bit Top(int f, uint64_t c) { return One({true, f, c & ring::Mask(f)}); }
   Bit In(int f, U128 a, U128 b) {
     if (a >= b) return {};
-    const Bit above = Less(f, b);  // first, with every compiler: comparisons are numbered as they are met
+    const Bit above = Less(f, b);  // first, because this order numbers the comparisons
     return Less(f, a) ^ above;
   }
 
@@ -101,17 +101,17 @@ class Primitives {
     if (fresh) c_.compares.push_back(c);
     return {.constant = false, .compares = {it->second}, .products = {}};
   }
-  // FactorsOf: of a bit that is one product; else the bit itself.
+  // Returns the factors of a bit that is one product, otherwise the bit itself.
   std::vector<Bit> FactorsOf(const Bit& b) const {
     bool one = !b.constant && b.compares.empty() && b.products.size() == 1;
     return one ? c_.products[size_t(b.products[0])] : std::vector<Bit>{b};
   }
-  Compiled& c_;
+  CompiledFunction& c_;
   std::map<Compare, int> number_;
 };
 
-// Products that no bit reads, left over where factors were joined, go.
-void Prune(Compiled* c) {
+// Removes products that no bit reads. They remain when factors of products are joined.
+void Prune(CompiledFunction* c) {
   const std::vector<int> kept_ones = UsedBy(*c, c->bits).products;
   const std::set<int> read(kept_ones.begin(), kept_ones.end());
   std::vector<int> number(c->products.size());
@@ -129,7 +129,7 @@ void Prune(Compiled* c) {
   c->products = std::move(kept);
 }
 
-bool Holds(const Compiled& c, const Bit& b, uint64_t x) {
+bool Holds(const CompiledFunction& c, const Bit& b, uint64_t x) {
   bool v = b.constant;
   for (int i : b.compares) {
     const Compare& p = c.compares[size_t(i)];
@@ -158,20 +158,20 @@ Bit Exclusive(const Bit& a, const Bit& b) {
   return {a.constant != b.constant, Either(a.compares, b.compares), Either(a.products, b.products)};
 }
 
-Used UsedBy(const Compiled& c, std::span<const Bit> bits) {
+BitOperands UsedBy(const CompiledFunction& c, std::span<const Bit> bits) {
   std::set<int> compares, products;
   auto mark = [&](const Bit& b) {
     compares.insert(b.compares.begin(), b.compares.end()), products.insert(b.products.begin(), b.products.end());
   };
   for (const Bit& b : bits) mark(b);
-  for (size_t i = c.products.size(); i-- > 0;)  // factors stand before their product
+  for (size_t i = c.products.size(); i-- > 0;)  // factors precede their product
     if (products.count(int(i)))
       for (const Bit& b : c.products[i]) mark(b);
   return {{compares.begin(), compares.end()}, {products.begin(), products.end()}};
 }
 
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring) {
-  // Horner in (x - begin): multiply what there is by it, add the next coefficient
+  // Horner's scheme in (x - begin)
   std::vector<uint64_t> out(local.size());
   for (size_t i = local.size(); i-- > 0;) {
     for (size_t k = local.size(); k-- > 0;) out[k] = (k ? out[k - 1] : 0) - out[k] * begin;
@@ -210,8 +210,8 @@ func::Suf Normalise(const Suf& given) {
   return f;
 }
 
-Compiled Compile(const Suf& given) {
-  Compiled c;
+CompiledFunction Compile(const Suf& given) {
+  CompiledFunction c;
   c.f = Normalise(given);
   if (given.formulas.empty() && given.outputs == 1 && given.degree == 0 && given.n <= 63) {
     try {
@@ -232,23 +232,23 @@ Compiled Compile(const Suf& given) {
   return c;
 }
 
-Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring) {
-  Compiled c;
+CompiledFunction OnOctaves(std::string name, std::vector<func::Octave> groups, int n, int ring) {
+  CompiledFunction c;
   c.f.name = std::move(name), c.f.n = n, c.f.ring = ring;
   c.groups = std::move(groups);
   return c;
 }
 
-int Compiled::grid() const {
+int CompiledFunction::grid() const {
   int a = f.n;
   for (const func::Piece& p : f.pieces)
     if (p.begin) a = std::min(a, std::countr_zero(uint64_t(p.begin)));
   return a;
 }
 
-int Compiled::index_bits() const { return std::bit_width(pieces() - 1); }
+int CompiledFunction::index_bits() const { return std::bit_width(pieces() - 1); }
 
-func::Value Eval(const Compiled& c, uint64_t x) {
+func::Value Eval(const CompiledFunction& c, uint64_t x) {
   func::Value v;
   size_t piece = 0;
   for (const Bit& s : c.steps) piece += Holds(c, s, x);
@@ -261,7 +261,7 @@ func::Value Eval(const Compiled& c, uint64_t x) {
   return v;
 }
 
-std::string Text(const Compiled& c, std::string_view pass) {
+std::string Text(const CompiledFunction& c, std::string_view pass) {
   if (pass == "normalised") return func::Print(c.f);
   std::string s;
   std::map<int, int> views;

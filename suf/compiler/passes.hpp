@@ -1,6 +1,6 @@
-// A function as lowerings read it: normalised pieces, and every bit of it as an exclusive or of comparisons and of
-// products of such bits. Pure data, public, without a wire (docs/mathematics.md#function-passes). Passes, in order:
-// normalise -> primitives -> views. Not here: which lowering reads it (choose.hpp), and how (lower.hpp).
+// The form of a function that lowerings read (docs/mathematics.md#function-passes). Its pieces are normalised. Its bits
+// are exclusive ors of comparisons and of products of such bits. It is public data without a wire. The passes are
+// normalise -> primitives -> views. Lowerings are in lower.hpp, and their choice is in choose.hpp.
 #pragma once
 #include <span>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace suf::compiler {
 
-// Compare: of x mod 2^f: 1[x < beta], 0 < beta < 2^f; or, with `top`, bit f - 1 of x + beta.
+// A comparison on x mod 2^f: 1[x < beta] with 0 < beta < 2^f or, if `top`, bit f - 1 of x + beta.
 struct Compare {
   bool top = false;
   int f = 0;
@@ -18,55 +18,56 @@ struct Compare {
   auto operator<=>(const Compare&) const = default;
 };
 
-// Bit: exclusive or of a constant, comparisons and products, by index, increasing.
+// The exclusive or of a constant, comparisons and products, which are increasing indices into Compiled.
 struct Bit {
   bool constant = false;
   std::vector<int> compares, products;
   bool operator==(const Bit&) const = default;
 };
+// Returns a xor b.
 Bit Exclusive(const Bit& a, const Bit& b);
-inline constexpr size_t kMostInProduct = 4;  // of a product: it deals 2^g - g - 1 bits
+inline constexpr size_t kMostInProduct = 4;  // factors of a product; g factors deal 2^g - g - 1 bits
 
-// Compiled: the function after its passes.
-struct Compiled {
+// A function after all passes.
+struct CompiledFunction {
   func::Suf f;  // pieces cover the domain, neighbours differ, the degree is used
   std::vector<Compare> compares;
-  std::vector<std::vector<Bit>> products;  // of 2 to kMostInProduct factors, those they read before them
+  std::vector<std::vector<Bit>> products;  // 2 to kMostInProduct factors each; a product follows those that it reads
   std::vector<Bit> bits;                   // by formula
   std::vector<Bit> steps;                  // 1[x >= begin of piece j + 1]
   std::vector<uint64_t> coefficients;      // (pieces, outputs, degree + 1) in x itself, modulo 2^ring
-  // groups: the function as it was given, where it is one on octaves.
-  std::vector<func::Group> groups;
+  std::vector<func::Octave> groups;        // the function as given, if it is on octaves
 
   size_t pieces() const { return f.pieces.size(); }
+  // Returns a coefficient in x itself, modulo 2^ring.
   uint64_t coefficient(size_t piece, int output, int power) const {
     return coefficients[(piece * size_t(f.outputs) + size_t(output)) * size_t(f.degree + 1) + size_t(power)];
   }
-  // grid: the largest a such that every piece begins at a multiple of 2^a; n for one piece.
+  // Returns the largest a such that every piece begins at a multiple of 2^a; n for a single piece.
   int grid() const;
-  // index_bits: bits of a piece's number.
+  // Returns the bits of a piece's number.
   int index_bits() const;
 };
 
-// Normalise: pieces to the domain's end, equal neighbours as one, no degree that no piece uses.
+// Returns f with pieces up to the end of the domain. Equal neighbours are joined, and unused degrees are dropped.
 func::Suf Normalise(const func::Suf& f);
-// Compile: all passes. Throws Cause::kInput when f does not verify.
-Compiled Compile(const func::Suf& f);
-// Used: the comparisons, increasing, and the products, increasing, that bits are made of.
-struct Used {
+// Runs all passes. Throws Cause::kInput if f does not verify.
+CompiledFunction Compile(const func::Suf& f);
+// The increasing indices of comparisons and products that some bits read.
+struct BitOperands {
   std::vector<int> compares, products;
 };
-Used UsedBy(const Compiled& c, std::span<const Bit> bits);
-// OnOctaves: a function of constants on octaves as RowLut reads it, and nothing else prepared: for tables of thousands
-// of pieces, which a trace has by the dozen.
-Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring);
-// Powers: coefficients in x itself of a polynomial in x - begin, modulo 2^ring.
+// Returns the comparisons and products that the bits read, directly or by a product.
+BitOperands UsedBy(const CompiledFunction& c, std::span<const Bit> bits);
+// Prepares constants on octaves for RowLut alone. A trace has dozens of such tables with thousands of pieces.
+CompiledFunction OnOctaves(std::string name, std::vector<func::Octave> groups, int n, int ring);
+// Returns the coefficients in x of a polynomial in x - begin, modulo 2^ring.
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring);
 
-// Eval: what the compiled function is at x; Compile's own check, and tests'.
-func::Value Eval(const Compiled& c, uint64_t x);
-// Text: of what a pass made: "normalised", "primitives" or "views".
-std::string Text(const Compiled& c, std::string_view pass);
+// Evaluates the compiled function at x, for Compile's own check and for tests.
+func::Value Eval(const CompiledFunction& c, uint64_t x);
+// Returns the result of a pass as text: "normalised", "primitives" or "views".
+std::string Text(const CompiledFunction& c, std::string_view pass);
 inline constexpr const char* kPasses[] = {"normalised", "primitives", "views"};
 
 }  // namespace suf::compiler

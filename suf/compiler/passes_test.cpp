@@ -305,22 +305,22 @@ steps/Coeff: 9 operations, key bits 4096 + 0, sent bits 0 + 0: 1 const, 2 low, 1
 result: 2 operations, key bits 0 + 0, sent bits 64 + 0: 1 add, 1 send
 )"}}};
 
-// EmitGolden: of 16 values of P1, who learns all.
-void EmitGolden(Trace& t, const Compiled& c, const Choice& choice) {
+// Emits a function of 16 values of P1, which learns all results.
+void EmitGolden(Trace& t, const CompiledFunction& c, const Choice& choice) {
   const int n = c.f.n;
   t.scope("input");
   Wire<kPub> x = t.give<1>(t.input<pfss::kP1>("x", {16}, n, 0), n, "x");
   t.scope("");
-  Lowered y = Lower(t, c, choice, x, c.f.ring);
+  FunctionShares y = Lower(t, c, choice, x, c.f.ring);
   t.scope("result");
-  for (const Owing& o : y.numbers) t.reveal<1>(Settle(t, o));
+  for (const OwedWord& o : y.numbers) t.reveal<1>(Settle(t, o));
   if (y.bits) t.reveal<1>(Settle(t, *y.bits));
   t.close();
 }
 
 TEST(Passes, GoldenOfTheLaterOnes) {
   for (const Golden& g : kGolden) {
-    const Compiled c = Compile(func::Parse(g.text));
+    const CompiledFunction c = Compile(func::Parse(g.text));
     const std::vector<Candidate> all =
         Price(c, Profiles()[0].prices, {}, [&](Trace& t, const Choice& choice) { EmitGolden(t, c, choice); });
     Trace t;
@@ -332,14 +332,14 @@ TEST(Passes, GoldenOfTheLaterOnes) {
 
 TEST(Passes, Golden) {
   for (const Golden& g : kGolden) {
-    const Compiled c = Compile(func::Parse(g.text));
+    const CompiledFunction c = Compile(func::Parse(g.text));
     for (size_t i = 0; i < std::size(kPasses); ++i) EXPECT_EQ(Text(c, kPasses[i]), g.passes[i]) << kPasses[i];
   }
 }
 
-// Thresholds at both ends and in the middle: constants, and the top bit, whose view is narrower.
+// Thresholds at both ends are constants. One in the middle is the top bit, whose view is narrower.
 TEST(Passes, EndsAndTheMiddle) {
-  const Compiled c = Compile(func::Parse(
+  const CompiledFunction c = Compile(func::Parse(
       "suf ends domain 6 ring 1 outputs 0 degree 0\npiece 0 :\nend 64\nformula lt 0\nformula lt 64\nformula lt 32\n"
       "formula lt 1\nformula ltlow 1 2\nformula lt 32 not msb 0 and\nchannel bit 1 0 a\n"));
   EXPECT_EQ(Text(c, "primitives"),

@@ -1,5 +1,5 @@
-// Place: a one-hot vector at a secret place, XOR-shared, read at public windows of it: a table up to 10 bits, else a
-// tree, which one key serves at every level. A read gives e x value, e = +-1 known to the dealer alone
+// An XOR-shared one-hot vector at a secret place, which is read in public windows. It is a table up to 10 bits, and a
+// tree above, whose key serves every level. A read returns e x value with e = +-1, which only the dealer knows
 // (docs/mathematics.md#one-hot, #level-reads).
 #pragma once
 #include "suf/compiler/words.hpp"
@@ -8,13 +8,16 @@ namespace suf::compiler {
 
 inline constexpr int kTableBits = 10;  // a one-hot table is lighter than a DPF up to here
 
+// The vector at one place.
 class Place {
  public:
-  // At alpha in Z_{2^n}. With a tree of a finer place (alpha = fine >> level), its own bits are read.
+  // Makes a key at alpha in Z_{2^n}.
   Place(Trace& t, Sec alpha);
+  // Uses the key of a finer place: alpha = fine >> level.
   Place(Trace& t, const Trace::Tree& fine, Sec alpha, int level);
-  // Read: bits at lo .. lo+m-1, m <= 2^n.
+  // Returns shares of the bits at lo .. lo+m-1, m <= 2^n.
   Sh Read(Pub lo, int m) const;
+  // Returns e.
   Sec sign() const { return sign_; }
 
  private:
@@ -25,7 +28,7 @@ class Place {
   Sec sign_;
 };
 
-// SignOf: 2 bit - 1.
+// Returns 2 bit - 1.
 Sec SignOf(Sec bit);
 
 }  // namespace suf::compiler

@@ -8,40 +8,40 @@ namespace suf::compiler {
 
 namespace {
 
-Product Reduced(Product p) {
+BitProduct Reduced(BitProduct p) {
   std::sort(p.begin(), p.end());
   p.erase(std::unique(p.begin(), p.end()), p.end());
   SUF_CHECK(p.size() <= kMostFactors && (p.empty() || p[0] >= 0));
   return p;
 }
 
-// Terms: by monomial of rho, its public coefficient: constants times products of opened bits.
-using Terms = std::map<Product, Weighted>;
+// Public coefficients by monomial of rho. A coefficient is a sum of constants times products of opened bits.
+using Terms = std::map<BitProduct, WeightedProducts>;
 
-// Expand: t_i = hat_i + (sign of) rho_i in every product.
-Terms Expand(const std::map<Product, int64_t>& sum) {
+// Inserts t_i = hat_i + (sign of) rho_i in every product.
+Terms Expand(const std::map<BitProduct, int64_t>& sum) {
   Terms terms;
   for (auto& [product, c] : sum)
     for (size_t set = 0; set < size_t{1} << product.size(); ++set) {
-      Product secret, open;
+      BitProduct secret, open;
       for (size_t i = 0; i < product.size(); ++i) (set >> i & 1 ? secret : open).push_back(product[i]);
       terms[secret].push_back({c, open});
     }
   return terms;
 }
 
-// OfX: what is left when equal products cancel.
-Terms OfX(const std::vector<Product>& products) {
-  std::map<Product, int64_t> sum;
-  for (const Product& p : products)
-    if (Product r = Reduced(p); !sum.erase(r)) sum[r] = 1;
+// Expands the exclusive or of products; equal products cancel.
+Terms OfX(const std::vector<BitProduct>& products) {
+  std::map<BitProduct, int64_t> sum;
+  for (const BitProduct& p : products)
+    if (BitProduct r = Reduced(p); !sum.erase(r)) sum[r] = 1;
   return Expand(sum);
 }
 
-// OfA: coefficients are representatives in [-2^(k-1), 2^(k-1)).
-Terms OfA(const Weighted& products, int k) {
+// Expands a weighted sum. Its coefficients are representatives in [-2^(k-1), 2^(k-1)).
+Terms OfA(const WeightedProducts& products, int k) {
   SUF_CHECK(k >= 1 && k <= 64);
-  std::map<Product, int64_t> sum;
+  std::map<BitProduct, int64_t> sum;
   for (auto& [c, p] : products) {
     int64_t& all = sum[Reduced(p)];
     all = int64_t((uint64_t(all) + uint64_t(c)) << (64 - k)) >> (64 - k);
@@ -50,24 +50,24 @@ Terms OfA(const Weighted& products, int k) {
   return Expand(sum);
 }
 
-// Shift: the power of two that all coefficients have.
-int Shift(const Weighted& coefficient) {
+// Returns the largest s such that 2^s divides all constants of a coefficient.
+int Shift(const WeightedProducts& coefficient) {
   int shift = 63;
   for (auto& [c, open] : coefficient) shift = std::min(shift, std::countr_zero(uint64_t(c)));
   return shift;
 }
-bool Constant(const Weighted& coefficient) { return coefficient.size() == 1 && coefficient[0].second.empty(); }
+bool Constant(const WeightedProducts& coefficient) { return coefficient.size() == 1 && coefficient[0].second.empty(); }
 
-// Times: from the left, so that products with equal beginnings share nodes.
+// Returns the product of bits. It multiplies from the left, so that products with equal beginnings share nodes.
 template <class V>
-V Times(const std::vector<V>& bits, const Product& p) {
+V Times(const std::vector<V>& bits, const BitProduct& p) {
   V v = bits.at(size_t(p[0]));
   for (size_t i = 1; i < p.size(); ++i) v = v * bits.at(size_t(p[i]));
   return v;
 }
 
-// Value: of a public coefficient, divided by 2^shift.
-Pub Value(Trace& t, const std::vector<Pub>& hat, const Weighted& coefficient, int shift) {
+// Returns the value of a public coefficient divided by 2^shift.
+Pub Value(Trace& t, const std::vector<Pub>& hat, const WeightedProducts& coefficient, int shift) {
   std::optional<Pub> sum;
   int64_t constant = 0;
   for (auto& [c, open] : coefficient) {
@@ -112,7 +112,7 @@ OpenedBits ApartX(const SharedWire<kPub>& string) {
   return bits;
 }
 
-Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant) {
+Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<BitProduct>& products, bool constant) {
   SUF_CHECK(!bits.hat.empty());
   std::optional<Sh> y;
   std::optional<Pub> open;
@@ -131,17 +131,17 @@ Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& pro
   return constant ? *y + 1 : *y;
 }
 
-Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
-                  const std::optional<Sec>& times) {
+OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedProducts& products, int k,
+                     const std::optional<Sec>& times) {
   SUF_CHECK(!bits.empty());
   std::vector<Pub> hat, sign;
   std::vector<Sec> rho;
   for (const OpenedBit& b : bits) hat.push_back(b.hat), sign.push_back(b.sign), rho.push_back(b.rho);
-  Words y(t, k);
+  WordSum y(t, k);
   for (auto& [secret, coefficient] : OfA(products, k)) {
     const int shift = Shift(coefficient);
     Factor f{1, shift, {}, times, {}};
-    if (secret.empty() && times && Constant(coefficient)) {  // owed, and no word
+    if (secret.empty() && times && Constant(coefficient)) {  // owed, so it is not dealt
       f.u = *times * (coefficient[0].first >> shift);
     } else {
       f.p = Value(t, hat, coefficient, shift);
@@ -156,13 +156,13 @@ Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& pro
   return y.Done(bits[0].hat.shape());
 }
 
-int64_t MonomialsX(const std::vector<Product>& products) {
+int64_t MonomialsX(const std::vector<BitProduct>& products) {
   int64_t bits = 0;
   for (auto& [secret, coefficient] : OfX(products)) bits += secret.size() > 1;
   return bits;
 }
 
-int64_t WordsA(const Weighted& products, int k, bool times) {
+int64_t WordsA(const WeightedProducts& products, int k, bool times) {
   int64_t bits = 0;
   for (auto& [secret, coefficient] : OfA(products, k))
     if (!secret.empty() || (times && !Constant(coefficient))) bits += k - Shift(coefficient);

@@ -1,7 +1,7 @@
-// Polynomials in opened bits, with public coefficients: t_i = hat_i xor rho_i, so a product of bits is a sum over its
-// subsets of what is public times a monomial of rho, which the dealer shares once. In the exclusive-or world a monomial
-// costs one bit and a bit alone nothing; in the arithmetic world each is a ring word.
-// (docs/mathematics.md#borrow.) The borrow polynomial of digits has operations of its own: digits.hpp.
+// Polynomials in opened bits t_i = hat_i xor rho_i, with public coefficients (docs/mathematics.md#opened-bits). A
+// product of bits is a sum over its subsets, of public factors times a monomial of rho. A monomial is dealt once. In
+// the XOR world it costs one bit, and a single rho_i costs nothing. In the arithmetic world each costs a ring word. The
+// borrow polynomial has operations of its own (digits.hpp).
 #pragma once
 #include <span>
 #include <utility>
@@ -11,41 +11,40 @@
 
 namespace suf::compiler {
 
-// An opened string is taken apart for one world or the other: a form is nodes of the trace, and neither world reads
-// the other's.
-// OpenedBit: of the arithmetic world, a bit as an int, b = hat xor rho = hat + sign rho.
+// An opened bit for the arithmetic world, as an int: b = hat xor rho = hat + sign rho. A string is split for one world
+// only, because both would add nodes to the trace.
 struct OpenedBit {
   Pub hat;   // 0 or 1
   Pub sign;  // 1 - 2 hat
   Sec rho;
 };
-// Apart: of a string of at most 64 bits.
+// Splits a string of at most 64 bits for the arithmetic world.
 std::vector<OpenedBit> Apart(const Wire<kPub>& string);
-// OpenedBits: of the exclusive-or world: bit i is hat[i] + rho[i] in Add(1), where each sign is 1; held: shares of
-// rho[i], which are free.
+// Opened bits for the XOR world: bit i is hat[i] + rho[i] in Add(1). `held` are shares of rho[i], which are free.
 struct OpenedBits {
   std::vector<Pub> hat;
   std::vector<Sec> rho;
   std::vector<Sh> held;
 };
+// Splits a string for the XOR world.
 OpenedBits ApartX(const SharedWire<kPub>& string);
 
-// Product: of bits, by index; of no bit it is 1. A bit that stands in it twice is one. At most kMostFactors bits.
-using Product = std::vector<int>;
+// A product of at most kMostFactors bits, by index; 1 if there is none. A repeated bit counts once.
+using BitProduct = std::vector<int>;
 inline constexpr size_t kMostFactors = 16;
-// Weighted: products and their coefficients.
-using Weighted = std::vector<std::pair<int64_t, Product>>;
+// Products and their coefficients.
+using WeightedProducts = std::vector<std::pair<int64_t, BitProduct>>;
 
-// PolynomialX: shares in Add(1) of the exclusive or of products and constant. There is at least one bit.
-Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant);
-// PolynomialA: the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
-// narrow as the coefficients' common powers of two let them be.
-Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
-                  const std::optional<Sec>& times = std::nullopt);
+// Returns shares in Add(1) of the exclusive or of products and a constant. There must be at least one bit.
+Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<BitProduct>& products, bool constant);
+// Returns the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
+// narrow as the common powers of two of the coefficients allow.
+OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedProducts& products, int k,
+                     const std::optional<Sec>& times = std::nullopt);
 
-// MonomialsX: bits of key an element of PolynomialX alone.
-int64_t MonomialsX(const std::vector<Product>& products);
-// WordsA: bits of key an element of PolynomialA alone, with or without a factor; less what Settle deals.
-int64_t WordsA(const Weighted& products, int k, bool times = false);
+// Returns the key bits of PolynomialX for an element.
+int64_t MonomialsX(const std::vector<BitProduct>& products);
+// Returns the key bits of PolynomialA for an element, with or without a factor, but without the owed word.
+int64_t WordsA(const WeightedProducts& products, int k, bool times = false);
 
 }  // namespace suf::compiler

@@ -1,5 +1,5 @@
-// For tests of lowerings: a function on a wire between two parties, under masks that the test chooses, with every
-// backend; random functions; and an evaluator of its own, which shares nothing with func's or the compiler's.
+// A rig for tests of lowerings. It runs a function on a wire between two parties, on any backend, under masks that the
+// test chooses. It also has random functions, and an evaluator that is independent of those of func and the compiler.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,23 +7,24 @@
 #include <random>
 #include <set>
 
-#include "suf/backends/clear.hpp"
 #include "suf/backends/every_test.hpp"
-#include "suf/backends/myl7.hpp"
-#include "suf/backends/packed.hpp"
 #include "suf/compiler/lower.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/reference/myl7.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::compiler {
 
-// Meaning: outputs, then bits, of a function at x, by its definition.
+// The outputs and bits of a function at one x.
 struct Meaning {
   std::vector<uint64_t> numbers;
   std::vector<bool> bits;
 };
+// Evaluates a function by its definition.
 inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
   using func::Term;
   using Wide = unsigned __int128;
@@ -82,7 +83,7 @@ inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
   return m;
 }
 
-// ChosenMasks: P1's first PRG section, the mask of its wire, holds chosen words.
+// Randomness in which P1's first section, the mask of its wire, has chosen words.
 class ChosenMasks : public pfss::Randomness {
  public:
   ChosenMasks(std::unique_ptr<pfss::Randomness> rest, std::vector<uint64_t> words, int bits)
@@ -95,14 +96,14 @@ class ChosenMasks : public pfss::Randomness {
       for (size_t i = 0; i < bytes_; ++i) data_.push_back(uint8_t(w >> (8 * i)));
     data_.resize(data_.size() + 64);
   }
-  std::unique_ptr<Section> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
     if (party == 1 && section == 0) return std::make_unique<Chosen>(data_);
     return rest_->Open(party, section);
   }
   std::array<uint8_t, 16> TreeKey() const override { return rest_->TreeKey(); }
 
  private:
-  struct Chosen : Section {
+  struct Chosen : SectionReader {
     explicit Chosen(const std::vector<uint8_t>& d) : data(d) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       std::copy_n(data.begin() + int64_t(offset), out.size(), out.begin());
@@ -114,8 +115,8 @@ class ChosenMasks : public pfss::Randomness {
   std::vector<uint8_t> data_;
 };
 
-// Choices: every lowering that applies, beside a fixed one of the other part.
-inline std::vector<Choice> Choices(const Compiled& c) {
+// Returns choices in which every lowering that applies occurs.
+inline std::vector<Choice> Choices(const CompiledFunction& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
   for (const Lowering& l : AllForNumbers())
@@ -129,6 +130,7 @@ inline std::vector<Choice> Choices(const Compiled& c) {
   return out;
 }
 
+// The result of a run.
 struct Ran {
   std::vector<Meaning> at;  // by element
   int64_t key_bits = 0;     // both bundles, all elements
@@ -136,10 +138,11 @@ struct Ran {
   Hash digest{};
 };
 
-// RunOn: the function on x_i under masks r_i; `shared`: the wire is opened again first, under masks of both parties.
+// Runs the function on x_i under masks r_i, or random ones if r is empty. If `shared`, the wire is first opened again
+// under masks of both parties.
 inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
-                 const Entry& entry = {}, int k = 0) {
+                 const CutReading& entry = {}, int k = 0) {
   if (!k) k = f.n;
   Trace t(backend.capabilities());
   run::Inputs inputs[3];
@@ -151,12 +154,12 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     Sh again = -Sh(w.s) + w.hat;
     w = t.open(again, "again");
   }
-  const Compiled c = Compile(f);
-  Lowered y = Lower(t, c, choice, entry, w, ring);
+  const CompiledFunction c = Compile(f);
+  FunctionShares y = Lower(t, c, choice, entry, w, ring);
   if (!y.numbers.empty()) {
     std::vector<pfss::Own<0>> a;
     std::vector<pfss::Own<1>> b;
-    for (const Owing& o : y.numbers) {
+    for (const OwedWord& o : y.numbers) {
       Sh s = Settle(t, o);
       a.push_back(s.a), b.push_back(s.b);
     }
@@ -191,7 +194,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
   return out;
 }
 
-// ExpectMeaning: of every element.
+// Compares every element with MeaningOf.
 inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<uint64_t>& x, int ring,
                           const std::string& what) {
   for (size_t i = 0; i < x.size(); ++i) {
@@ -201,10 +204,11 @@ inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<
   }
 }
 
-// RandomSuf: cutpoints and thresholds favour the ends and the middle.
+// The shape of a random function.
 struct Shape {
   int n = 8, ring = 8, pieces = 3, degree = 1, outputs = 1, formulas = 1, depth = 3;
 };
+// Returns a random function. Its cutpoints and thresholds favour the ends and the middle of the domain.
 inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
   using func::Term;
   using func::U128;

@@ -1,6 +1,6 @@
 #include "suf/compiler/taylor.hpp"
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 

@@ -1,16 +1,16 @@
 #include "suf/compiler/unopened.hpp"
 
-#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/lowerings/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/poly.hpp"
 #include "suf/fss/sizes.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::compiler {
 
 namespace {
 
-// BorrowBitByParity: shares of 1[x_hat mod 2^cut < r mod 2^cut], a string of one bit.
+// Returns shares of 1[x_hat mod 2^cut < r mod 2^cut] as a string of one bit.
 Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   Pub hat = Low(x.hat, cut);
   Sec r = Low(x.r, cut);
@@ -19,8 +19,8 @@ Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
 }
 
-// SelectedAtWords: sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
-// b_hat) rho the opened borrow. What no read scales is one word alone and one by b_hat, however many reads there are.
+// A sum of `p (U - u + b (V - v))` over opened reads U and steps V, with words p of the dealer. The opened borrow is
+// b = b_hat + (1 - 2 b_hat) rho. All terms without U and V form two words, one alone and one times b_hat.
 class SelectedAtWords {
  public:
   explicit SelectedAtWords(const OpenedBit& b) : b_(b) {}
@@ -45,15 +45,15 @@ class SelectedAtWords {
  private:
   OpenedBit b_;
   Factors sum_;
-  std::optional<Sec> alone_, with_;  // the first read's sign is +1
+  std::optional<Sec> alone_, with_;  // set by the first read, whose sign must be +1
 };
 
 int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits : 2 * int64_t(fss::DpfKeyBits(bits)); }
 
 }  // namespace
 
-// e = s (U - u + b (V - v)), s = +-1 the place's sign, U and V the opened window sums.
-Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring) {
+// Returns e = s (U - u + b (V - v)). The sign of the place is s = +-1, and U and V are the opened window sums.
+Factors EntrySummands(Trace& t, const func::Octave& g, const Wire<kPub>& x, int ring) {
   const int64_t m = g.hi - g.lo;
   const Const table = t.constant({g.values.rbegin(), g.values.rend()}, {m});
   Sec alpha = x.r >> g.w;
@@ -77,12 +77,12 @@ Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int r
   return e.Done();
 }
 
-int64_t EntrySummandsKeyBits(const func::Group& g, int k) {
+int64_t EntrySummandsKeyBits(const func::Octave& g, int k) {
   return PlaceKeyBits(k - g.w) + (g.w > 0 ? PlaceKeyBits(g.w) : 0);
 }
 
-Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
-  const internal::Grid g = internal::GridOf(c, ring);
+Factors PieceSummands(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring) {
+  const internal::PieceGrid g = internal::GridOf(c, ring);
   SUF_CHECK(entry.shift == 0 && z.k() == c.f.n && c.f.outputs == 1 && g.a >= 1 && g.p >= 1 && g.p <= kTableBits);
   const Wire<kPub> x{z.hat + t.constant(int64_t(entry.offset)), z.r};
   const internal::BothReads both = internal::ReadBoth(t, c, g, x, g.a, ring, Openings::kWide);
@@ -93,13 +93,13 @@ Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wir
   return y.Done();
 }
 
-// f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j], 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat), where
-// D(u) = 1[u < r].
-Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring) {
+// Returns f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j]. With D(u) = 1[u < r],
+// 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat).
+Sh IntervalTimes(Trace& t, std::span<const func::Octave> f, const Wire<kPub>& x, Sec b, int ring) {
   const uint64_t mask = ring::Mask(ring), first_value = uint64_t(f[0].values[0]);
   std::vector<uint64_t> points{0}, steps{0};
   uint64_t last = first_value;
-  for (const func::Group& g : f)
+  for (const func::Octave& g : f)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       const uint64_t value = uint64_t(g.values[size_t(v - g.lo)]);
       if (value == last) continue;

@@ -1,5 +1,5 @@
-// Values that nobody opens: a table's entry or a line's value as a sum of public coefficients times words of the
-// dealer, which a product multiplies without a flight; and a row function times words that only the dealer knows.
+// Values that are never opened. A table entry or a value of a line is a sum of public coefficients times words of the
+// dealer. A product multiplies the sum without a flight. A row function times words of the dealer takes none either.
 // Together they divide a weighted sum by its weights without a flight for the weights (docs/mathematics.md#unopened).
 #pragma once
 #include <span>
@@ -9,18 +9,22 @@
 
 namespace suf::compiler {
 
-// EntrySummands: of constants on one grid, 0 outside it, at a wire's value, in Z_{2^ring}: the window sums at both
-// neighbours and the borrow, by parity, are opened together: one flight. Four summands, on the finest grid two.
-Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring);
-int64_t EntrySummandsKeyBits(const func::Group& g, int k);
+// Returns the summands of constants on one grid, 0 outside it, at a wire's value, in Z_{2^ring}. Both neighbours'
+// window sums and the borrow, by parity, are opened together: one flight. There are four summands, or two on the finest
+// grid.
+Factors EntrySummands(Trace& t, const func::Octave& g, const Wire<kPub>& x, int ring);
+// Returns the key bits of EntrySummands for an element.
+int64_t EntrySummandsKeyBits(const func::Octave& g, int k);
 
-// PieceSummands: of a function on a grid that covers the whole ring of z, one output, entered without a shift; as
-// WindowBoth reads it, but for the borrow: one flight. Two summands a power of the place, and two.
-Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
+// Returns the summands of a function with one output, on a grid that covers the whole ring of z. The entry has no
+// shift. Reads are those of WindowBoth, except for the borrow: one flight. Each power of the place has two summands,
+// and there are two more.
+Factors PieceSummands(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z, int ring);
 
-// IntervalTimes: shares in Z_{2^ring} of f(x) b_j for constants f on octaves from 0 to the end of x's ring and b (c,
-// ..) of the dealer: a DCF at x's mask carries b. No flight.
-Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring);
+// Returns shares in Z_{2^ring} of f(x) b_j. The constants f are on octaves from 0 to the end of x's ring, and the
+// dealer knows b (c, ..). A DCF at x's mask carries b: no flight.
+Sh IntervalTimes(Trace& t, std::span<const func::Octave> f, const Wire<kPub>& x, Sec b, int ring);
+// Returns the key bits of IntervalTimes for an element.
 int64_t IntervalTimesKeyBits(int k, int words, int ring);
 
 }  // namespace suf::compiler

@@ -10,7 +10,7 @@ using pfss::kP1;
 using pfss::Own;
 using pfss::Val;
 
-// Columns: a wide sum in the making: column i is an int >= 0 that counts 2^(radix i). The caller keeps each below 2^64.
+// A wide sum under construction. Column i is an int >= 0 that counts 2^(radix i). The caller keeps it below 2^64.
 template <unsigned A>
 class Columns {
  public:
@@ -25,7 +25,7 @@ class Columns {
   void Add(const Wide<A>& x) {
     for (size_t i = 0; i < x.limbs.size(); ++i) Add(i, Lift(x.limbs[i]));
   }
-  // AddAt: x 2^bit for an int x < 2^width, a limb at a time.
+  // Adds x 2^bit for an int x < 2^width, limb by limb.
   void AddAt(Val<A> x, int width, int bit) {
     size_t i = size_t(bit / radix_);
     const int first = radix_ - bit % radix_;  // bits of x in the lowest column
@@ -36,7 +36,7 @@ class Columns {
       Add(++i, next);
     }
   }
-  // AddProducts: 2^shift times the sum over the last axis of x y, limb by limb: one matrix product a row.
+  // Adds 2^shift times the sum of x y over the last axis, limb by limb. A row takes one matrix product.
   template <unsigned X, unsigned Y>
   void AddProducts(const Wide<X>& x, const Wide<Y>& y, int shift = 0) {
     Val<X> left = Rows(x);
@@ -50,7 +50,8 @@ class Columns {
         Add(i + j, one << shift);
       }
   }
-  // Each: calls f(i, column with the carry below it, bits of the limb); f returns what carries on, the column or more.
+  // Calls f(i, column i with the carry from below, bits of limb i) by increasing i. The result of f carries into the
+  // next column; it is the column, possibly with a pad.
   template <class F>
   void Each(F f) const {
     std::optional<Val<A>> carry;
@@ -72,7 +73,7 @@ class Columns {
   }
 
  private:
-  // Rows: limbs as the rows of a matrix: (.., limbs, d).
+  // Returns the limbs as rows of a matrix, (.., limbs, d).
   template <unsigned X>
   static Val<X> Rows(const Wide<X>& x) {
     std::vector<Val<X>> ints;
@@ -87,7 +88,7 @@ class Columns {
   std::vector<std::optional<Val<A>>> columns_;
 };
 
-// Split: an int as limbs.
+// Splits an int into limbs.
 template <unsigned A>
 Wide<A> Split(Val<A> x, int bits, int radix) {
   Columns<A> c(radix, bits);
@@ -95,7 +96,7 @@ Wide<A> Split(Val<A> x, int bits, int radix) {
   return c.Done();
 }
 
-// Subtract: -x modulo 2^bits, as 2^bits - 1 - x + 1, so that no column is negative.
+// Adds -x modulo 2^bits, as 2^bits - 1 - x + 1, so that no column is negative.
 void Subtract(Trace& t, Columns<kDealer>* c, const Wide<kDealer>& x) {
   for (size_t i = 0; i < c->size(); ++i) {
     const int64_t ones = (int64_t{1} << LimbBits(c->radix(), c->bits(), int(i))) - 1 + (i == 0);
@@ -116,8 +117,8 @@ struct WideSh {
   Wide<kP1> b;
 };
 
-// Deal: shares a + b = x modulo 2^bits. The halves of a limb add up over the integers: what they have too much, the
-// dealer takes from the next limb before it deals that.
+// Deals shares a + b = x modulo 2^bits. Over the integers the two shares of a limb may exceed it. The dealer subtracts
+// the excess from the next limb before it deals that.
 WideSh Deal(Trace& t, const Wide<kDealer>& x) {
   WideSh out{{x.radix, x.bits, {}}, {x.radix, x.bits, {}}};
   std::optional<Sec> carry;
@@ -136,13 +137,14 @@ WideSh Deal(Trace& t, const Wide<kDealer>& x) {
   return out;
 }
 
-// Send: a party's half of an opening: its sum plus its pad modulo 2^bits. The value under a limb's pad holds the carry
-// of the limbs below with their pads; its own pad is drawn after it.
+// A party's message of an opening, and the pad in it.
 template <int P>
 struct Half {
   Wide<kPub> message;
   Wide<kDealer> pad;
 };
+// Sends a party's sum plus a pad, modulo 2^bits. Each limb contains the carry of the padded limbs below; its own pad is
+// drawn after it.
 template <int P>
 Half<P> Send(Trace& t, const Columns<pfss::Party(P)>& y, const char* label) {
   Half<P> out{{y.radix(), y.bits(), {}}, {y.radix(), y.bits(), {}}};
@@ -160,7 +162,7 @@ Half<P> Send(Trace& t, const Columns<pfss::Party(P)>& y, const char* label) {
   return out;
 }
 
-// Open: x = y_0 + y_1 + owed.
+// Opens x = y_0 + y_1 + owed.
 WideWire Open(Trace& t, const Columns<kP0>& y0, const Columns<kP1>& y1, const Columns<kDealer>& owed,
               const char* label) {
   const Wide<kDealer> missing = owed.Done();
@@ -176,8 +178,8 @@ WideWire Open(Trace& t, const Columns<kP0>& y0, const Columns<kP1>& y1, const Co
   return out;
 }
 
-// Wrapped: 2^(k+1) g b (h + 2^(k-1) - R') summed over the row, what x^2 has beside (h - R')^2: in a ring of `bits`
-// bits, at bit `at` of both sums.
+// The difference of x^2 and (h - R')^2: 2^(k+1) g b (h + 2^(k-1) - R'). Its sum over a row has `bits` bits and is added
+// at bit `at` of both parties' sums.
 struct Wrapped {
   Pub factor, g;  // g (h + 2^(k-1)), g
   Sec b, masked;  // b, R' b
@@ -209,7 +211,7 @@ void AddWide(Trace& t, const Wrapped& w, Columns<kP0>* a, Columns<kP1>* b) {
 }  // namespace
 
 int SumOfSquares::Radix(int64_t row, int k) {
-  for (int radix = 26; radix > 1; --radix)  // a column: both factors' limbs, doubled, h^2, and room for what carries
+  for (int radix = 26; radix > 1; --radix)  // a column adds doubled products of limbs, h^2 and carries
     if (row * (3 * Limbs(radix, k + 1) + 1) <= int64_t{1} << std::min(62, 64 - 2 * radix)) return radix;
   return 1;
 }

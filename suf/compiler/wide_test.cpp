@@ -1,6 +1,6 @@
-// Wide sums and row functions behind a shift, against 128-bit arithmetic: every value under every mask in small rings
-// whose limbs have a few bits, so that every carry is met; random ones in rings of up to 128 bits. Every run is linted,
-// its messages counted and its key compared with the closed form.
+// Wide sums, and row functions behind a shift, against 128-bit arithmetic. Small rings have every value under every
+// mask, and limbs of a few bits, so that every carry occurs. Rings of up to 128 bits have random values. Each run
+// passes the lint, and its sent bits and key bits are checked.
 #include "suf/compiler/wide.hpp"
 
 #include "suf/compiler/rig_test.hpp"
@@ -15,7 +15,7 @@ using Values = std::vector<uint64_t>;
 
 U128 MaskOf(int bits) { return bits == 128 ? ~U128{0} : (U128{1} << bits) - 1; }
 
-// Bench: a wire of k bits that P1 gives under chosen masks, and what a run of the trace ends with.
+// A trace in which P1 gives a wire of k bits under chosen masks, and its run.
 struct Bench {
   Trace t;
   run::Inputs inputs[3];
@@ -48,7 +48,7 @@ struct Bench {
   int64_t sent(const std::string& label) const { return pfss::SentUnder(*schedule, label); }
 };
 
-// Reveal: all limbs of a wide wire and of its mask, as words of 64 bits.
+// Reveals all limbs of a wide wire and of its mask, as words of 64 bits.
 void Reveal(Trace& t, const WideWire& v) {
   std::vector<pfss::Own<0>> a;
   std::vector<pfss::Own<1>> b;
@@ -59,7 +59,7 @@ void Reveal(Trace& t, const WideWire& v) {
   pfss::Own<1> b0 = Stack(b);
   t.reveal<1>({a0, b0});
 }
-// Opened: the numbers of what Reveal revealed.
+// Returns the numbers of the words that Reveal revealed.
 std::vector<U128> Opened(const Values& words, const WideWire& v, size_t count) {
   const size_t limbs = v.hat.limbs.size();
   std::vector<U128> out(count);
@@ -83,7 +83,7 @@ std::vector<U128> Squares(const Values& x, size_t d, const SumOfSquares& s) {
   return out;
 }
 
-// ExpectSquares: rows of d numbers under masks r; two flights, as P1 gives the numbers.
+// Checks rows of d numbers under masks r.
 void ExpectSquares(const Values& x, const Values& r, int64_t d, int k, const SumOfSquares& s, pfss::Backend& backend,
                    uint8_t serial = 1) {
   Bench b;
@@ -97,10 +97,10 @@ void ExpectSquares(const Values& x, const Values& r, int64_t d, int k, const Sum
   ASSERT_EQ(Opened(words, v, size_t(rows)), Squares(x, size_t(d), s)) << k << " " << s.bits << " " << s.radix;
   EXPECT_EQ(b.key_bits(), int64_t(x.size()) * s.KeyBits(k) + rows * 64 * int64_t(v.hat.limbs.size()));
   EXPECT_EQ(b.sent("squares"), 2 * rows * s.bits);
-  EXPECT_EQ(b.schedule->flights(), 2);  // P1 gives x and its half of the sum; P0 answers
+  EXPECT_EQ(b.schedule->flights(), 2);  // P1 sends x and its share of the sum; P0 sends its share
 }
 
-// Every z in the gap under every mask, in limbs of one bit and more; alone and beside others in a row.
+// Every z in the gap under every mask, in limbs of one bit and more, alone and in rows.
 TEST(Wide, SquaresExhaustive) {
   for (auto& backend : backends::Every())
     for (int k : {3, 4, 5})
@@ -110,7 +110,7 @@ TEST(Wide, SquaresExhaustive) {
             Values x, r;
             for (int64_t v = -(int64_t{1} << (k - 2)); v < int64_t{1} << (k - 2); ++v)
               for (uint64_t m = 0; m < uint64_t{1} << k; ++m) x.push_back(uint64_t(v)), r.push_back(m);
-            if (d > 1)  // another neighbour than the next mask
+            if (d > 1)  // so that rows do not have the same value under consecutive masks
               for (size_t i = 0, j; i < x.size(); i += 3)
                 j = i * 7919 % x.size(), std::swap(x[i], x[j]), std::swap(r[i], r[j]);
             for (uint8_t serial : {1, 2})
@@ -118,10 +118,10 @@ TEST(Wide, SquaresExhaustive) {
           }
 }
 
-// Rings of up to 128 bits, terms of the wrap on both sides of 64 bits, limbs as wide as a row of `d` allows.
+// Rings of up to 128 bits. Limbs are the widest for rows of `d`, and terms of the wrap are below and above 64 bits.
 TEST(Wide, SquaresToHundredTwentyEightBits) {
   std::mt19937_64 rng(5);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (int bits : {65, 96, 121, 127, 128})
     for (int k : {33, 47, 60, 62, 63}) {
       if (bits <= k) continue;
@@ -138,7 +138,7 @@ TEST(Wide, SquaresToHundredTwentyEightBits) {
     }
 }
 
-// The widest limbs: a column of the longest row stays below 2^64.
+// With the widest limbs a column of the longest row stays below 2^64.
 TEST(Wide, Radix) {
   EXPECT_EQ(SumOfSquares::Radix(384, 60), 26);
   EXPECT_EQ(SumOfSquares::Radix(768, 60), 25);
@@ -151,13 +151,13 @@ TEST(Wide, Radix) {
   }
 }
 
-// RowAt: the value of a function on octaves.
-uint64_t RowAt(const std::vector<func::Group>& groups, uint64_t u) {
-  for (const func::Group& g : groups)
+// Returns the value of a function on octaves.
+uint64_t RowAt(const std::vector<func::Octave>& groups, uint64_t u) {
+  for (const func::Octave& g : groups)
     if (u >> g.w < uint64_t(g.hi)) return uint64_t(g.values[size_t(int64_t(u >> g.w) - g.lo)]);
   return 0;
 }
-// InLimbs: an ordinary wire in limbs of a few bits.
+// Splits an ordinary wire into limbs of a few bits.
 WideWire InLimbs(const Wire<kPub>& x, int radix) {
   WideWire out;
   out.hat = {radix, x.k(), {}}, out.r = {radix, x.k(), {}};
@@ -172,20 +172,20 @@ WideWire InLimbs(const Wire<kPub>& x, int radix) {
 
 std::vector<Lowering> RowReads() {
   std::vector<Lowering> out{{Kind::kStepDcf}};
-  for (Steps trees : {Steps::kDigits, Steps::kParity})
+  for (StepSource trees : {StepSource::kDigits, StepSource::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kRowLut, trees, stages});
   return out;
 }
 
-Compiled RowOf(const std::vector<func::Group>& groups, int n, const Lowering& l) {
+CompiledFunction RowOf(const std::vector<func::Octave>& groups, int n, const Lowering& l) {
   return l.kind == Kind::kRowLut ? OnOctaves("row", groups, n, 64) : Compile(func::FromGroups("row", groups, n, 64));
 }
 
-void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, const std::vector<func::Group>& groups,
+void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, const std::vector<func::Octave>& groups,
                const Lowering& l, pfss::Backend& backend) {
   Bench b;
   const SharedWire<kPub> z = b.Give(x, r, k, {int64_t(x.size())});
-  const Compiled c = RowOf(groups, k - shift, l);
+  const CompiledFunction c = RowOf(groups, k - shift, l);
   const int ring = 20;
   b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, InLimbs(z, radix), shift, ring)));
   const Values got = b.Run(backend);
@@ -193,12 +193,12 @@ void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, co
     ASSERT_EQ(got[i] & ring::Mask(ring), RowAt(groups, x[i] >> shift) & ring::Mask(ring))
         << x[i] << " under " << (r.empty() ? 0 : r[i]) << ", shift " << shift << ", " << Name(l);
   EXPECT_EQ(b.key_bits(), int64_t(x.size()) * RowKeyBits(c, l, shift, ring)) << shift << " " << Name(l);
-  EXPECT_EQ(b.schedule->flights(), l.stages == Stages::kOne ? 2 : 4) << Name(l);  // P1 gives x
+  EXPECT_EQ(b.schedule->flights(), l.stages == Stages::kOne ? 2 : 4) << Name(l);  // one is that of P1's x
 }
 
-// Every x under every mask behind every shift: a read at the un-truncated wire.
+// Every x under every mask behind every shift, read at the wire itself.
 TEST(Wide, RowsExhaustive) {
-  auto backend = backends::MakeClear();
+  auto backend = reference::MakeClear();
   for (int shift : {1, 2, 3}) {
     const int k = 4 + shift;
     const auto groups = func::FitOctaves([](double v) { return 900 / (v + 1); }, 2, 4, 1, 1).f;
@@ -210,16 +210,16 @@ TEST(Wide, RowsExhaustive) {
   }
 }
 
-// Shifts below which a tree reads: near every cut and at random.
+// Shifts that are read by a tree: x near every cut and at random.
 TEST(Wide, RowsBehindTrees) {
   std::mt19937_64 rng(11);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (auto [k, shift] : {std::pair{24, 9}, {40, 20}, {60, 31}, {62, 3}, {64, 48}}) {
     const int n = k - shift;
     const auto groups =
         func::FitOctaves([&](double v) { return std::ldexp(1, n) / (v + 1); }, n / 3, n, 2, 3, func::Measure::kNone).f;
     Values x, r;
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       for (int d = -2; d <= 2; ++d)
         for (uint64_t m : {uint64_t{0}, ring::Mask(k), uint64_t(rng()) & ring::Mask(k)})
           x.push_back(((uint64_t(g.lo) << (g.w + shift)) + uint64_t(d)) & ring::Mask(k)), r.push_back(m);
@@ -229,7 +229,7 @@ TEST(Wide, RowsBehindTrees) {
   }
 }
 
-// At 5973ede bits that a number does not have were read past its limbs.
+// At commit 5973ede, bits that a number lacks were read past its limbs.
 TEST(Wide, AFieldOutsideItsNumberIsRefused) {
   Trace t;
   const Wide<kPub> x{26, 40, {t.constant(1), t.constant(2)}};
@@ -245,7 +245,7 @@ TEST(Wide, AFieldOutsideItsNumberIsRefused) {
     }
 }
 
-// 1[(h - t) mod 2^n < r] of every h and every r in halves of few bits, on every backend.
+// Compares 1[(h - t) mod 2^n < r] for every h and every r, in halves of few bits, on every backend.
 TEST(Wide, ComparisonsOfHalvesExhaustive) {
   const auto every = backends::Every();
   for (int half : {1, 3, 4}) {
@@ -275,10 +275,10 @@ TEST(Wide, ComparisonsOfHalvesExhaustive) {
   }
 }
 
-// A row function of a sum of squares beyond 64 bits; its digits are trees where they must be.
+// A row function of a sum of squares with more than 64 bits. Some of its digits are trees.
 TEST(Wide, RowsOfWideSums) {
   std::mt19937_64 rng(3);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (int bits : {65, 96, 121, 127, 128})
     for (const Lowering& l : RowReads()) {
       if (l.stages == Stages::kThree && bits > 100) continue;
@@ -292,7 +292,7 @@ TEST(Wide, RowsOfWideSums) {
       const SharedWire<kPub> z = b.Give(x, {}, k, {30, 3});
       const int64_t bias = int64_t{1} << (k - 2);
       const WideWire v = s.Open(b.t, z.hat + bias, z.r, bias, "squares");
-      const Compiled c = RowOf(groups, n, l);
+      const CompiledFunction c = RowOf(groups, n, l);
       b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, v, shift, 40)));
       const Values got = b.Run(*backend);
       const std::vector<U128> sums = Squares(x, 3, s);

@@ -14,14 +14,14 @@ void Accumulate(std::optional<V>& sum, const V& v, int sign) {
 
 }  // namespace
 
-Sh Settle(Trace& t, const Owing& x) {
+Sh Settle(Trace& t, const OwedWord& x) {
   if (!x.owed) return x.y;
   Sh word = t.deal(*x.owed, x.y.bits());
   return x.y + word;
 }
 
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k) {
-  // a node that is no constant itself: a constant 0 would be folded into the mask of an opening
+  // not a kConst node, because a constant 0 would be folded into the mask of an opening
   Const zero = shape.empty() ? Reshape(t.constant({0}, {1}), {}) : Broadcast(t.constant(0), shape);
   zero = Low(zero, k);
   return {zero, zero};
@@ -58,7 +58,7 @@ Factors Masked(const Wire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {},
 
 Factors Masked(const SharedWire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {}, x.r, Sh(x.s)}}; }
 
-void Words::Add(const Factor& f) {
+void WordSum::Add(const Factor& f) {
   if (f.shift >= k_) return;
   if (!f.u) {
     Pub one = f.p ? *f.p : Pub(t_.constant(1));
@@ -71,27 +71,27 @@ void Words::Add(const Factor& f) {
   }
 }
 
-void Words::Add(const Factors& x, const Factor& scale) {
+void WordSum::Add(const Factors& x, const Factor& scale) {
   for (const Factor& f : x) Add(f * scale);
 }
 
-void Words::Add(const Factors& x, const Factors& y, const Factor& scale) {
+void WordSum::Add(const Factors& x, const Factors& y, const Factor& scale) {
   for (const Factor& f : x) {
     Factor g = f * scale;
     Add(y, g);
   }
 }
 
-void Words::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
+void WordSum::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
   if (shift >= k_) return;
   Sh v = Low(s, std::min(s.bits(), k_ - shift));
   if (p) v = v * *p;
   Accumulate(y_, v << shift, sign);
 }
 
-Owing Words::Done(const pfss::Shape& shape) {
+OwedWord WordSum::Done(const pfss::Shape& shape) {
   if (!y_) {
-    // constants of the summands' shapes broadcast as these do
+    // zeros of the summands' shapes broadcast as the summands do
     Const all = t_.constant({0}, shape);
     if (public_) all = all + t_.constant({0}, public_->shape());
     if (owed_) all = all + t_.constant({0}, owed_->shape());

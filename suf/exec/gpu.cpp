@@ -7,7 +7,7 @@
 namespace suf::exec {
 namespace {
 
-constexpr int kOldestDriver = 12040;  // of CUDA 12.4: capture into graphs
+constexpr int kOldestDriver = 12040;  // CUDA 12.4, for capture into graphs
 
 std::string Version(int v) { return Str(v / 1000, ".", v % 1000 / 10); }
 

@@ -1,35 +1,35 @@
-// What a driver says of this machine's devices, and whether one of them can be used. It asks nobody (cuda/device.hpp
-// does), so that tests can say what was found.
+// A driver's report of this machine's devices, and whether a device can be used. The queries are in cuda/device.hpp, so
+// that tests can supply a report.
 #pragma once
 #include <cstddef>
 #include <string>
 
 namespace suf::exec {
 
-// Gpu: a device as the driver describes it. Bytes.
+// A device as the driver describes it. Sizes are in bytes.
 struct Gpu {
   int index = 0;
   std::string name;
   int major = 0, minor = 0;     // compute capability
   int processors = 0;           // streaming multiprocessors
   size_t memory = 0;            // of the device
-  size_t shared = 0;            // that a block can be given
+  size_t shared = 0;            // the most that a block can use
   int driver = 0, runtime = 0;  // versions of CUDA, 1000 major + 10 minor
 };
 
-// kLeastMajor: of the compute capability that the kernels need, 8.0.
+// The least major version of the compute capability: the kernels need 8.0.
 inline constexpr int kLeastMajor = 8;
 
-// GpuLook: what was found in the look for one device.
+// The driver's report about one device.
 struct GpuLook {
-  int driver = 0, runtime = 0;  // versions of CUDA: the driver's, 0 where there is none, and this build's
-  int count = 0;                // of devices
-  std::string error;            // what the runtime says instead of the count, or of what the device is
-  Gpu gpu = {};                 // the device of that index, where there is one
+  int driver = 0, runtime = 0;  // versions of CUDA: the driver's, 0 if there is none, and this build's
+  int count = 0;                // number of devices
+  std::string error;            // the runtime's error, about the count or the device
+  Gpu gpu = {};                 // the device of that index, if there is one
 };
 
-// WhyNot: why device `index` cannot be used: what is needed, what was found, and after a semicolon what to do, as in
-// "needs .., and ..; ..". Empty where it can.
+// Returns why device `index` cannot be used: need, finding, and after a semicolon the remedy, as in "needs .., and ..;
+// ..". Returns nothing if it can be used.
 std::string WhyNot(const GpuLook& look, int index);
 
 }  // namespace suf::exec

@@ -5,7 +5,7 @@
 namespace suf::exec {
 namespace {
 
-// Machine: with devices of compute capability 9.0, of which the one that is looked for is `name`.
+// Returns a report of devices with compute capability 9.0. The requested device is "NVIDIA X".
 GpuLook Machine(int driver, int runtime, int count) {
   GpuLook out{driver, runtime, count, ""};
   out.gpu.name = "NVIDIA X", out.gpu.major = 9;

@@ -14,21 +14,21 @@ namespace {
 
 constexpr size_t kPage = 4096, kHuge = size_t{2} << 20;
 
-std::atomic<const Pinning*> pinning{nullptr};
+std::atomic<const PinHooks*> pinning{nullptr};
 
 void Unmap(uint8_t* p, size_t bytes) {
-  if (const Pinning* by = pinning) by->unpin(p, bytes);
+  if (const PinHooks* by = pinning) by->unpin(p, bytes);
   munmap(p, bytes);
 }
 
-// Kept: pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
-// filling it, and pinning it again costs more and holds up whoever uses the device. They are wiped. With those in use
-// they are no more than Most() bytes: those that went first go.
+// Wiped pages of freed buffers, kept for later buffers. The system would clear new pages, which costs as much as
+// filling them. Pinning costs more, and stalls the device. Kept pages and pages in use have at most Most() bytes
+// together; the oldest kept pages are freed first.
 class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
-  // Take: so many bytes or up to twice as many, or null, and the caller maps them. bytes becomes what they are; they
-  // are in use from now on. Lost: they could not be mapped.
+  // Returns kept pages of `*bytes` to twice as many bytes, and sets `*bytes` to their size. Returns null if none fit;
+  // the caller maps them. In both cases they count as in use.
   uint8_t* Take(size_t* bytes) {
     std::unique_lock l(m_);
     uint8_t* const p = Find(bytes);
@@ -41,14 +41,16 @@ class Kept {
     idle_.push_back(pages), held_ += pages.size(), used_ -= pages.size();
     Trim(l);
   }
+  // Notes that pages could not be mapped.
   void Lost(size_t bytes) {
     std::lock_guard l(m_);
     used_ -= bytes;
   }
 
  private:
-  // Most: pages that a device reaches: as many as were in use at once, since the next bundle takes as many again, and
-  // the windows of keys of a dealer's two bundles. Others: beside those in use.
+  // Returns the limit. Pinned pages may be as many as were in use at once, because the next bundle takes the same
+  // again. They may always be 512 MB, for the key windows of a dealer's two bundles. Other pages may exceed those in
+  // use by 96 MB.
   size_t Most() const { return pinning ? std::max(size_t{512} << 20, peak_) : used_ + (size_t{96} << 20); }
   uint8_t* Find(size_t* bytes) {
     auto best = idle_.end();
@@ -60,7 +62,7 @@ class Kept {
     idle_.erase(best);
     return p;
   }
-  // Trim: nobody waits while they are unpinned, which waits for the device.
+  // Frees the oldest pages beyond the limit. Unlocks before, because unpinning waits for the device.
   void Trim(std::unique_lock<std::mutex>& l) {
     std::vector<std::span<uint8_t>> gone;
     for (; held_ && held_ + used_ > Most(); idle_.pop_front())
@@ -70,7 +72,7 @@ class Kept {
   }
   std::mutex m_;
   std::deque<std::span<uint8_t>> idle_;
-  size_t held_ = 0, used_ = 0, peak_ = 0;  // bytes: of idle_, in use, and the most that were
+  size_t held_ = 0, used_ = 0, peak_ = 0;  // bytes: of idle_, in use, and the most in use
 };
 
 Kept& Idle() {
@@ -87,7 +89,7 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
     void* p = mmap(nullptr, pages_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED) p_ = static_cast<uint8_t*>(p);
     if (p_ && pages_ >= kHuge) (void)madvise(p_, pages_, MADV_HUGEPAGE);
-    if (const Pinning* by = pinning; p_ && by) by->pin(p_, pages_);
+    if (const PinHooks* by = pinning; p_ && by) by->pin(p_, pages_);
   } else {
     p_ = static_cast<uint8_t*>(std::aligned_alloc(kPage, pages_));
   }
@@ -98,8 +100,8 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
          "memory");
 }
 
-void PinWith(const Pinning& by) {
-  static Pinning kept;
+void PinWith(const PinHooks& by) {
+  static PinHooks kept;
   if (pinning) return;
   kept = by;
   pinning = &kept;

@@ -1,4 +1,4 @@
-// Memory that is handed between sockets, disks and kernels: bundles, frames, the dealer's sections.
+// Memory that passes between sockets, disks and kernels: bundles, frames, the dealer's sections.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace suf::exec {
 
-// HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again: 96 MB stay for those,
-// or where a device is in use, whose pages are pinned (PinWith), as many as were in use at once.
+// Whole pages, not cleared, and wiped when freed. The next buffers get freed pages again: 96 MB are kept. With a
+// device, pages are pinned (PinWith), and as many bytes are kept as were in use at once.
 class HostBuffer {
  public:
   HostBuffer() = default;
-  // Throws Cause::kResource where there is no memory.
+  // Throws Cause::kResource if there is no memory.
   explicit HostBuffer(size_t bytes);
   HostBuffer(HostBuffer&& o) noexcept
       : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)), pages_(std::exchange(o.pages_, 0)) {}
@@ -31,16 +31,15 @@ class HostBuffer {
 
  private:
   uint8_t* p_ = nullptr;
-  size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
+  size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of the pages
 };
 
-// Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all
-// buffers made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says
-// nothing.
-struct Pinning {
+// Functions that make pages accessible to a device, and undo it. `pin` may fail and reports nothing.
+struct PinHooks {
   void (*pin)(void* pages, size_t bytes);
   void (*unpin)(void* pages, size_t bytes);
 };
-void PinWith(const Pinning& pinning);
+// Pins all later buffers of whole pages. Called once, by a program that uses a device.
+void PinWith(const PinHooks& pinning);
 
 }  // namespace suf::exec

@@ -9,14 +9,14 @@
 namespace suf::exec {
 namespace {
 
-// Pages that are pinned, and how often any were. Pages of before PinWith are none of them.
+// The pinned pages, and how often pages were pinned. Pages from before PinWith are not among them.
 std::set<void*> held;
 int pinned = 0;
 
-// From then on every large buffer of this program is counted.
+// From here on every large buffer of this program is counted.
 TEST(HostBuffer, PinnedPagesStayThatWereInUseAtOnce) {
   PinWith({[](void* p, size_t) { held.insert(p), ++pinned; }, [](void* p, size_t) { held.erase(p); }});
-  constexpr size_t kMany = 300, kBytes = size_t{2} << 20;  // 600 MB, more than stay without having been in use
+  constexpr size_t kMany = 300, kBytes = size_t{2} << 20;  // 600 MB, more than is kept without having been in use
   const auto all = [&] {
     std::vector<HostBuffer> b;
     for (size_t i = 0; i < kMany; ++i) b.emplace_back(kBytes);
@@ -26,7 +26,7 @@ TEST(HostBuffer, PinnedPagesStayThatWereInUseAtOnce) {
   for (int round = 0; round < 2; ++round) all();
   EXPECT_EQ(pinned, int(kMany)) << "the second bundle gets the pages of the first";
   EXPECT_EQ(held.size(), kMany);
-  // another size: no page fits, and those that are idle go before there are more than were in use
+  // another size: no page fits, and idle pages are freed before there are more than were in use
   {
     std::vector<HostBuffer> b;
     for (size_t i = 0; i < kMany / 3; ++i) b.emplace_back(3 * kBytes);

@@ -18,12 +18,16 @@ namespace {
 
 thread_local bool inside = false;
 
-// A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most
-// wake-ups, and yields while it does, so that the peer, whose turn comes next, finds its core. Three processes on 2
-// virtual cores, 32 tokens, online: 76 ms; 83 with 400 us; without yielding 83 with 150, 87 with 60, 95 with 20. Where
-// cores are many, it outwaits the peer's turn: docs/adr/0033-pool.md.
+// How long an idle worker polls before it sleeps. A step of an inference is a chain of short ranges, so polling spares
+// most wake-ups. The worker yields meanwhile, so that the peer, which works next, finds a core. Online times of 32
+// tokens, three processes on 2 virtual cores:
+//
+//     yielding:         76 ms with 150 us, 83 ms with 400 us
+//     without yielding: 83 ms with 150 us, 87 ms with 60 us, 95 ms with 20 us
+//
+// On many cores a worker outlasts the peer's turn: docs/design/scheduling.md#pool.
 constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std::chrono::microseconds(1000);
-constexpr size_t kWakes = 4;  // sleepers that one hand wakes
+constexpr size_t kWakes = 4;  // sleepers that one thread wakes
 constexpr uint32_t kOpen = 1u << 31;
 constexpr int kHandBits = 16;
 constexpr size_t kAll = (1u << kHandBits) - 1;
@@ -31,7 +35,7 @@ constexpr size_t kAll = (1u << kHandBits) - 1;
 }  // namespace
 
 struct Pool::State {
-  // Worker: sleeping is 1 while it sleeps, and who calls it wakes it by 0.
+  // `sleeping` is 1 while the worker sleeps. A waking thread sets it to 0.
   struct alignas(64) Worker {
     std::atomic<uint32_t> sleeping{0};
     std::thread thread;
@@ -39,22 +43,22 @@ struct Pool::State {
 
   explicit State(size_t count) : workers(count) {}
 
-  std::vector<Worker> workers;  // hand i of a range is workers[i - 1], hand 0 its caller
+  std::vector<Worker> workers;  // thread ("hand") i of a range is workers[i - 1], 0 its caller
   std::mutex one;               // one For at a time
 
-  // The range being worked on. gate: kOpen while it may be entered, plus the number of workers inside; it is changed
-  // only while closed and empty, so a worker that entered reads it safely, and one that comes too late leaves at once
-  // and holds nobody up.
+  // The gate of the current range: kOpen while it may be entered, plus the number of workers inside. The range changes
+  // only while the gate is closed and empty, so a worker inside reads it safely. A worker that is late leaves at once
+  // and delays no other.
   alignas(64) std::atomic<uint32_t> gate{0};
   alignas(64) std::atomic<size_t> next{0};
   alignas(64) const std::function<void(size_t, size_t)>* f = nullptr;
   size_t n = 0, chunk = 0;
   std::mutex error_m;
-  std::exception_ptr error;  // of the part that begins at error_at: those below it were begun before, and end
+  std::exception_ptr error;  // of the part that begins at error_at; those below it have begun and will end
   size_t error_at = 0;
 
-  // call: number of the range << kHandBits | its hands. Other workers neither enter nor are woken. The last one, of
-  // kAll hands, is the end: by that alone a worker leaves, once it has woken those below it.
+  // The range's number << kHandBits | its number of threads. Workers beyond that number neither enter nor are woken.
+  // The last call has kAll threads: only then does a worker leave, after it has woken those below it.
   alignas(64) std::atomic<uint64_t> call{0};
 
   void Work() {
@@ -80,7 +84,7 @@ struct Pool::State {
 
   static size_t Hands(uint64_t called) { return called & kAll; }
 
-  // Wake: the hands below this one in a tree, where they sleep: nobody wakes all.
+  // Wakes the sleeping workers below this one in a tree, so that no thread wakes all.
   void Wake(size_t hand, size_t hands) {
     hands = std::min(hands, workers.size() + 1);
     for (size_t below = kWakes * hand + 1; below <= kWakes * (hand + 1) && below < hands; ++below) {
@@ -89,7 +93,7 @@ struct Pool::State {
     }
   }
 
-  // Called: waits for a range that wants this hand, which is not the one that it `seen` last; that one's call.
+  // Waits for a range that wants this worker and is not the one of call `seen`. Returns its call.
   uint64_t Called(size_t hand, uint64_t seen) {
     auto& sleeping = workers[hand - 1].sleeping;
     const auto patience = Many(int(workers.size()) + 1) ? kPatienceOfMany : kPatience;
@@ -97,7 +101,7 @@ struct Pool::State {
       const auto wanted = [&] { return now = call.load(), now != seen && Hands(now) > hand; };
       if (Watch(std::chrono::steady_clock::now() + patience, wanted)) return now;
       sleeping = 1;
-      if (call.load() == now) sleeping.wait(1);  // else a call may have missed that it sleeps
+      if (call.load() == now) sleeping.wait(1);  // otherwise a call may have missed that it sleeps
       sleeping = 0;
     }
   }
@@ -138,7 +142,7 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   if (inside || s_->workers.empty() || n <= grain) return f(0, n);
   std::lock_guard one(s_->one);
   const size_t grains = (n + grain - 1) / grain, hands = std::min(size_t(threads()), grains);
-  // about four chunks a thread, so that a slow core does not hold the others up
+  // about four chunks per thread, so that a slow core does not delay the others
   s_->f = &f, s_->n = n, s_->chunk = (grains + hands * 4 - 1) / (hands * 4) * grain, s_->next = 0, s_->error = nullptr;
   s_->gate.store(kOpen);
   s_->Call(hands);

@@ -1,4 +1,4 @@
-// Where work runs: a pool of threads that splits an index range. The caller works too; nesting runs inline.
+// A pool of threads that splits an index range. The caller works as well; nested ranges run inline.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace suf::exec {
 
-// Pool: `threads` workers including the caller.
+// A pool of `threads` threads, including the caller.
 class Pool {
  public:
   explicit Pool(int threads);
@@ -15,9 +15,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   int threads() const;
-  // For: calls f(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last.
-  // grain is what is worth a thread: no more are called, woken or waited for. Of exceptions the caller gets the one of
-  // the lowest range, whichever thread is faster.
+  // Calls f(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long except the last. A
+  // grain is work that is worth a thread: at most one thread per grain is woken and waited for. If several ranges
+  // throw, rethrows the exception of the lowest one.
   void For(size_t n, size_t grain, const std::function<void(size_t, size_t)>& f);
 
  private:
@@ -25,11 +25,11 @@ class Pool {
   State* s_;
 };
 
-// Default: one pool for the process, of Cores() threads.
+// Returns the process's pool, of Cores() threads.
 Pool& Default();
 
-// Copy: a long piece by several threads, as one moves less than a memory does. None is Default's, so that the caller
-// may hold a lock that a range of Default's waits for.
+// Copies long memory with several threads, because one does not reach the memory's bandwidth. They are not Default()'s,
+// so that the caller may hold a lock that a range of Default() waits for.
 void Copy(View from, uint8_t* to);
 
 }  // namespace suf::exec

@@ -1,6 +1,6 @@
-// pool_bench [threads]: what handing a range to threads costs. Ranges of 1 to 1024 chunks of 1, 10 and 100 us, one
-// after another and each after a pause in which the workers fall asleep; beside oneTBB where CMake found it. JSON
-// lines: microseconds of a range, median and 9th decile, and what `threads` cores need at least.
+// pool_bench [threads]: the cost of handing a range to threads. Ranges have 1 to 1024 chunks of 1, 10 and 100 us. They
+// run one after another, and each after a pause in which the workers fall asleep. Measures oneTBB as well if CMake
+// found it. JSON lines: microseconds per range, median and 9th decile, and the least that `threads` cores need.
 #include <algorithm>
 #include <atomic>
 #include <functional>

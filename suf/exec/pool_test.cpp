@@ -37,7 +37,7 @@ TEST(Pool, NestsInlineAndRethrows) {
   EXPECT_EQ(sum, 40);
 }
 
-// All parts above the first fail, the first one last: the others have begun by then.
+// The first part fails after another one has, and its exception is rethrown.
 TEST(Pool, TheLowestRangesErrorIsTold) {
   Pool pool(4);
   for (int round = 0; round < 50; ++round) {
@@ -55,7 +55,7 @@ TEST(Pool, TheLowestRangesErrorIsTold) {
   }
 }
 
-// A link copies frames under a lock that kernels, which send while they run, wait for.
+// A link copies frames under a lock. Kernels that send while they run wait for this lock.
 TEST(Pool, ACopyWaitsForNoRange) {
   std::mutex m;
   std::atomic<bool> begun{false};
@@ -75,8 +75,8 @@ TEST(Pool, ACopyWaitsForNoRange) {
   EXPECT_EQ(from, to);
 }
 
-// As many threads as a range has grains take part, from sleep or not, whatever the range before called: each grain
-// waits for all others.
+// A range gets one thread per grain, also if threads sleep, and after any previous range. Each grain waits for all
+// others.
 TEST(Pool, ARangeHasAThreadAGrain) {
   Pool pool(7);
   std::mt19937 rng(4);
@@ -93,8 +93,8 @@ TEST(Pool, ARangeHasAThreadAGrain) {
   }
 }
 
-// Plain words, for the thread sanitizer: what the caller wrote is seen in the range, what the range wrote by the
-// caller. Each range has two threads at least, and the pool two callers.
+// Plain words, for the thread sanitizer. The range sees the caller's writes, and the caller sees those of the range.
+// Each range has at least two threads, and the pool has two callers.
 TEST(Pool, RangesAreOrderedWithTheirCallers) {
   Pool pool(3);
   auto caller = [&](uint64_t salt) {
@@ -113,7 +113,7 @@ TEST(Pool, RangesAreOrderedWithTheirCallers) {
   std::thread other([&] { caller(1000); });
   caller(7);
   other.join();
-  for (int i = 0; i < 50; ++i) {  // the end of a pool, at any moment after its last range
+  for (int i = 0; i < 50; ++i) {  // a pool ends at any moment after its last range
     int sum = 0;
     Pool brief(2);
     brief.For(4, 2, [&](size_t a, size_t) {
@@ -123,13 +123,13 @@ TEST(Pool, RangesAreOrderedWithTheirCallers) {
   }
 }
 
-// A pool ends while a worker that its last range called still wakes others: hand 1, which that range gives three to
-// wake and the end one more.
+// A pool ends while a worker of its last range still wakes others. That range gives worker 1 three others to wake, and
+// the end gives it one more.
 TEST(Pool, EndsBeforeALateWorker) {
   auto ends = [] {
     for (int round = 0; round < 500; ++round) {
       Pool pool(9);
-      std::this_thread::sleep_for(std::chrono::microseconds(400));  // all sleep
+      std::this_thread::sleep_for(std::chrono::microseconds(400));  // all workers sleep
       pool.For(8, 1, [](size_t, size_t) {});
     }
   };

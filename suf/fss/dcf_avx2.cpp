@@ -6,7 +6,7 @@
 
 namespace suf::fss::avx2 {
 #include "suf/fss/internal/lanes_avx2.hpp"
-// on these vectors
+// The core uses these vectors.
 #include "suf/fss/internal/dcf_core.hpp"
 
 const internal::DcfKernels kDcf = {DcfGenTile, DcfEvalTile};

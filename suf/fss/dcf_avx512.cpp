@@ -6,7 +6,7 @@
 
 namespace suf::fss::avx512 {
 #include "suf/fss/internal/lanes_avx512.hpp"
-// on these vectors
+// The core uses these vectors.
 #include "suf/fss/internal/dcf_core.hpp"
 
 const internal::DcfKernels kDcf = {DcfGenTile, DcfEvalTile};

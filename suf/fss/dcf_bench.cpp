@@ -1,5 +1,5 @@
-// dcf_bench [variant]: key pairs and evaluations of comparison functions a second on one core, each with the fraction
-// of AES in registers only that it reaches. JSON lines.
+// dcf_bench [variant]: key pairs and evaluations of comparison functions per second on one core. Each comes with the
+// fraction of AES in registers only that it reaches. Prints JSON lines.
 #include <random>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace suf::fss {
 namespace {
 
-void Run(int n, int words, int bits, Variant v, std::mt19937_64& rng) {
+void Run(int n, int words, int bits, Isa v, std::mt19937_64& rng) {
   constexpr size_t kCount = 256;
   const DcfContext ctx{{1, 2, 3}, 7, n, words, bits};
   const size_t key_bytes = ElementBytes(int(DcfKeyBits(n, words, bits))), payload = size_t(words) * kCount;
@@ -47,7 +47,7 @@ void Run(int n, int words, int bits, Variant v, std::mt19937_64& rng) {
 
 int main(int argc, char** argv) {
   using namespace suf::fss;
-  const Variant v = argc > 1 ? suf::ring::VariantNamed(argv[1]) : suf::ring::Best();
+  const Isa v = argc > 1 ? suf::ring::VariantNamed(argv[1]) : suf::ring::Best();
   std::mt19937_64 rng(1);
   for (auto [n, words, bits] : {std::array<int, 3>{32, 1, 32}, {32, 4, 32}, {64, 1, 64}, {64, 4, 64}})
     Run(n, words, bits, v, rng);

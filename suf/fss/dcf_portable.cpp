@@ -4,7 +4,7 @@
 
 namespace suf::fss::portable {
 #include "suf/fss/internal/lanes_portable.hpp"
-// on these vectors
+// The core uses these vectors.
 #include "suf/fss/internal/dcf_core.hpp"
 
 const internal::DcfKernels kDcf = {DcfGenTile, DcfEvalTile};

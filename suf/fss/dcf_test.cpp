@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "suf/base/known_answers_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {
@@ -25,7 +25,7 @@ struct DcfKeys {
   Bytes root[2], key;
   size_t key_bytes;
   size_t count, number;  // number: words of an alpha or a point
-  DcfKeys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v)
+  DcfKeys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Isa v)
       : alpha(std::move(a)), count(alpha.size() / DcfWords(n)), number(DcfWords(n)) {
     ctx.n = n, ctx.words = words, ctx.bits = bits, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
@@ -37,7 +37,7 @@ struct DcfKeys {
     DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), count, key.data(), v);
     EXPECT_EQ(View(key).last(8)[0], 0xa5) << "wrote beyond";
   }
-  std::vector<uint64_t> Eval(int party, const std::vector<uint64_t>& x, int m, Variant v) const {
+  std::vector<uint64_t> Eval(int party, const std::vector<uint64_t>& x, int m, Isa v) const {
     const size_t size = size_t(ctx.words) * size_t(m) * count;
     std::vector<uint64_t> out(size + 1, 0xa5a5);
     DcfEval(ctx, party, root[party].data(), key.data(), x.data(), count, m, out.data(), v);
@@ -45,8 +45,8 @@ struct DcfKeys {
     out.pop_back();
     return out;
   }
-  // Both parties' shares add up to beta where x < alpha, else to zero.
-  void Expect(const std::vector<uint64_t>& x, int m, Variant v) const {
+  // Expects that both parties' shares add up to beta if x < alpha, otherwise to zero.
+  void Expect(const std::vector<uint64_t>& x, int m, Isa v) const {
     using U128 = unsigned __int128;
     auto number_of = [&](const std::vector<uint64_t>& from, size_t i) {
       const uint64_t high = number > 1 ? from[2 * i + 1] & Mask(ctx.n - 64) : 0;
@@ -74,7 +74,7 @@ TEST(Dcf, KnownAnswers) {
     const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("key"), beta = r.Hex("beta"),
                 share[2] = {r.Hex("share0"), r.Hex("share1")};
     r.ExpectAllRead();
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       Bytes key(ElementBytes(int(DcfKeyBits(ctx.n, ctx.words, ctx.bits))));
       DcfGen(ctx, &alpha, reinterpret_cast<const uint64_t*>(beta.data()), root[0].data(), root[1].data(), 1, key.data(),
              v);
@@ -88,17 +88,17 @@ TEST(Dcf, KnownAnswers) {
   }
 }
 
-// Every alpha at every x: all widths of words for n <= 4, then fewer for the variant without AES instructions.
+// Tests every alpha at every x: all word widths for n <= 4, then fewer without AES instructions.
 TEST(Dcf, Exhaustive) {
   std::mt19937_64 rng(14);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n = 1; n <= 8; ++n) {
       std::vector<uint64_t> all(size_t{1} << n), x;
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
       for (size_t i = 0; i < all.size(); ++i) x.insert(x.end(), all.begin(), all.end());
       for (int words : {1, 2, 3, 4}) {
         for (int bits : {1, 8, 31, 32, 64}) {
-          if (v == Variant::kPortable && n > 4 && words * 32 != bits && words + bits != 67) continue;
+          if (v == Isa::kPortable && n > 4 && words * 32 != bits && words + bits != 67) continue;
           DcfKeys(n, words, bits, all, rng, v).Expect(x, int(all.size()), v);
         }
       }
@@ -108,7 +108,7 @@ TEST(Dcf, Exhaustive) {
 
 TEST(Dcf, RandomToSixtyFourBits) {
   std::mt19937_64 rng(15);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {16, 31, 32, 33, 63, 64}) {
       for (size_t count : {1, 15, 16, 17, 33, 70}) {
         const int words = 1 + int(rng() % 9), bits = 1 + int(rng() % 64);
@@ -124,12 +124,12 @@ TEST(Dcf, RandomToSixtyFourBits) {
   }
 }
 
-// Two words a number: neighbours of alpha in either word, and random ones.
+// Uses two words per number: neighbours of alpha in either word, and random ones.
 TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
   using U128 = unsigned __int128;
   std::mt19937_64 rng(16);
   auto put = [](std::vector<uint64_t>& to, U128 x) { to.push_back(uint64_t(x)), to.push_back(uint64_t(x >> 64)); };
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {65, 66, 95, 96, 97, 121, 127, 128}) {
       for (size_t count : {1, 15, 17, 70}) {
         const int words = 1 + int(rng() % 5), bits = count == 15 ? 27 : 1 + int(rng() % 64);
@@ -147,11 +147,11 @@ TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
   }
 }
 
-// Every low part with every high part about the first word's end: all pairs of alpha and x of 65 to 67 bits whose other
-// bits are ones or zeros.
+// Tests every low part with every high part near the end of the first word. These are all pairs of alpha and x of 65 to
+// 67 bits whose other bits are ones or zeros.
 TEST(Dcf, EveryBitAboutTheWordsEnd) {
   std::mt19937_64 rng(17);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {65, 67}) {
       std::vector<uint64_t> all, x;
       for (uint64_t high = 0; high < uint64_t{1} << (n - 64); ++high) {
@@ -168,15 +168,15 @@ TEST(Dcf, EveryBitAboutTheWordsEnd) {
 }
 
 TEST(Dcf, EveryVariantMakesTheSameKeysAndShares) {
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int words : {1, 3}) {
       for (int bits : {13, 64}) {
         std::mt19937_64 a(6), b(6);
         std::vector<uint64_t> alpha, x;
         for (uint64_t i = 0; i < 40; ++i) alpha.push_back(i * 0x9e3779b97f4a7c15), x.push_back(alpha[i] + i % 3);
-        const DcfKeys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Variant::kPortable);
+        const DcfKeys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Isa::kPortable);
         ASSERT_EQ(one.key, two.key);
-        for (int p = 0; p < 2; ++p) ASSERT_EQ(one.Eval(p, x, 1, v), two.Eval(p, x, 1, Variant::kPortable));
+        for (int p = 0; p < 2; ++p) ASSERT_EQ(one.Eval(p, x, 1, v), two.Eval(p, x, 1, Isa::kPortable));
       }
     }
   }
@@ -195,8 +195,8 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(key.begin(), key.end(), keys.key.begin() + std::ptrdiff_t(keys.key_bytes * 32)));
 }
 
-// Toy: the same tree with 64-bit seeds and another hash, with the payload where `everywhere` says: in a value a level,
-// or in the final word alone.
+// The same tree with 64-bit seeds and another hash. `everywhere` puts the payload into a value per level, otherwise
+// into the final word alone.
 class Toy {
  public:
   Toy(int n, uint64_t alpha, uint64_t beta, bool everywhere) : n_(n), everywhere_(everywhere) {
@@ -253,7 +253,7 @@ TEST(Dcf, APayloadInTheFinalWordAloneIsAPointFunction) {
   }
 }
 
-// A share alone looks uniform at x < alpha and beyond.
+// Checks that a single share is uniform at x < alpha and beyond.
 TEST(Dcf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
   const std::vector<uint64_t> alpha(4000, 1234567);

@@ -7,24 +7,24 @@
 #include "suf/fss/internal/dpf_kernels.hpp"
 #include "suf/fss/internal/scratch.hpp"
 #include "suf/fss/internal/tile_keys.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {
 
+using internal::CacheLine;
 using internal::DpfKernels;
 using internal::DpfTile;
-using internal::Line;
 using internal::Scratch;
 
-const DpfKernels& Kernels(Variant v) {
+const DpfKernels& Kernels(Isa v) {
   const DpfKernels* const kTable[] = {&portable::kDpf, &avx2::kDpf, &avx512::kDpf};
   return *ring::Pick(kTable, v);
 }
 
-// ByTiles: f(round keys, tile, number of its first key).
+// Calls f(round keys, tile, number of its first key) for each tile.
 template <class F>
-void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v, F f) {
+void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Isa v, F f) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
   internal::TileKeys keys(ctx.k_serial.data(), ctx.program, internal::TreeKind::kDpf, v);
   for (size_t i = 0; i < count; i += kDpfTile) {
@@ -33,13 +33,13 @@ void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_
   }
 }
 
-// ByDomains: the full domains of a few keys at a time to where(number of the first), then f(number, keys).
+// Expands the full domains of a few keys at a time into `where(number of the first)`. Then it calls `f(number, keys)`.
 template <class W, class F>
-void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v,
-               W where, F f) {
+void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Isa v, W where,
+               F f) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
-  Scratch<Line> scratch(internal::FullScratch(ctx.n) / 64);
+  Scratch<CacheLine> scratch(internal::FullScratch(ctx.n) / 64);
   ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
     for (size_t k = 0; k < t.keys; k += kernels.full_keys) {
       const size_t now = std::min(kernels.full_keys, t.keys - k);
@@ -49,8 +49,8 @@ void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint
   });
 }
 
-// Planes: of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
-// q] at q, twice over, so that j -> x - j is contiguous.
+// Bit planes of a public table of 64 `words` words; their number is the bit length of its widest word. Plane k holds
+// bit k of `table[-1 - q]` at q, twice in a row, so that `j -> x - j` is contiguous.
 struct Planes {
   size_t stride;
   int count = 0;
@@ -74,7 +74,7 @@ struct Planes {
 }  // namespace
 
 void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, size_t count,
-            uint8_t* cw, Variant v) {
+            uint8_t* cw, Isa v) {
   const DpfKernels& kernels = Kernels(v);
   ByTiles(ctx, 0, root0, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
     kernels.gen(key, ctx.n, alpha + i, root0 + 16 * i, root1 + 16 * i, t.keys, cw + i * DpfKeyBytes(ctx.n));
@@ -82,7 +82,7 @@ void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, 
 }
 
 void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* lo,
-               size_t count, int m, uint64_t* out, Variant v) {
+               size_t count, int m, uint64_t* out, Isa v) {
   SUF_CHECK(level >= 0 && level <= ctx.n && m >= 1 && m <= 1 << std::min(ctx.n - level, 20));
   if (m == 1) return DpfPoint(ctx, party, root, cw, level, lo, count, out, v);
   const size_t words = size_t(m + 63) / 64;
@@ -109,7 +109,7 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
 }
 
 void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* x,
-              size_t count, uint64_t* out, Variant v) {
+              size_t count, uint64_t* out, Isa v) {
   SUF_CHECK(level >= 0 && level <= ctx.n);
   const DpfKernels& kernels = Kernels(v);
   ByTiles(ctx, party, root, cw, count, v,
@@ -117,7 +117,7 @@ void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8
 }
 
 void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-               size_t count, int m, uint64_t* out, Variant v) {
+               size_t count, int m, uint64_t* out, Isa v) {
   SUF_CHECK(m >= 1);
   const DpfKernels& kernels = Kernels(v);
   ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
@@ -126,7 +126,7 @@ void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint
 }
 
 void DpfDense(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-              const uint64_t* table, size_t count, uint64_t* out, Variant v) {
+              const uint64_t* table, size_t count, uint64_t* out, Isa v) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
   const size_t size = size_t{1} << ctx.n, words = size / 64;

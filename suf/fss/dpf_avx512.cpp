@@ -6,7 +6,7 @@
 
 namespace suf::fss::avx512 {
 #include "suf/fss/internal/lanes_avx512.hpp"
-// on these vectors
+// The cores use these vectors.
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
 

@@ -1,6 +1,6 @@
-// dpf_bench [variant]: key pairs, comparisons, windows, whole domains and dense reads a second on one core, each with
-// the fraction of AES in registers only that it reaches; comparisons from memory with the fraction of the slower of AES
-// and reading the keys. JSON lines.
+// dpf_bench [variant]: key pairs, comparisons, windows, whole domains and dense reads per second on one core. Each
+// comes with the fraction of AES in registers only that it reaches. Comparisons from memory come with the fraction of
+// the slower of AES and reading the keys. Prints JSON lines.
 #include <random>
 #include <vector>
 
@@ -13,11 +13,11 @@ namespace {
 
 struct Keys {
   DpfContext ctx;
-  Variant v;
+  Isa v;
   size_t count;
   std::vector<uint64_t> alpha, x;
   Bytes root[2], cw;
-  Keys(int n, size_t keys, Variant variant, std::mt19937_64& rng)
+  Keys(int n, size_t keys, Isa variant, std::mt19937_64& rng)
       : ctx{{1, 2, 3}, 7, n}, v(variant), count(keys), alpha(keys), x(keys), cw(DpfKeyBytes(n) * keys) {
     for (Bytes& r : root) {
       r.resize(16 * keys);
@@ -49,7 +49,7 @@ void VerifyParity(const Keys& k) {
     suf::bench::Verify((out[0][i] ^ out[1][i]) == ((k.x[i] & mask) < k.alpha[i]), "a comparison");
 }
 
-void Paths(int n, Variant v, std::mt19937_64& rng) {
+void Paths(int n, Isa v, std::mt19937_64& rng) {
   Keys k(n, 512, v, rng);
   VerifyParity(k);
   const double count = double(k.count);
@@ -72,9 +72,9 @@ void Paths(int n, Variant v, std::mt19937_64& rng) {
   }
 }
 
-// FromMemory: parts of a batch that no cache holds, one after the other.
-void FromMemory(Variant v, std::mt19937_64& rng) {
-  const bool slow = v == Variant::kPortable;
+// Reads one part after the other of a batch that exceeds every cache.
+void FromMemory(Isa v, std::mt19937_64& rng) {
+  const bool slow = v == Isa::kPortable;
   const Keys k(64, slow ? 4096 : 262144, v, rng);
   VerifyParity(k);
   const size_t part = slow ? 128 : 4096, bytes = part * DpfKeyBytes(64);
@@ -104,7 +104,7 @@ void FromMemory(Variant v, std::mt19937_64& rng) {
       ring::Name(v), k.count, 1e-6 / seconds, 1e-9 * double(bytes) / t.other, 57 * t.block / seconds, bound / seconds);
 }
 
-void Domains(int n, Variant v, std::mt19937_64& rng) {
+void Domains(int n, Isa v, std::mt19937_64& rng) {
   Keys k(n, 64, v, rng);
   const size_t words = size_t{1} << (n - 6);
   std::vector<uint64_t> lo(k.count), out[2];
@@ -130,7 +130,7 @@ void Domains(int n, Variant v, std::mt19937_64& rng) {
 
 int main(int argc, char** argv) {
   using namespace suf::fss;
-  const Variant v = argc > 1 ? suf::ring::VariantNamed(argv[1]) : suf::ring::Best();
+  const Isa v = argc > 1 ? suf::ring::VariantNamed(argv[1]) : suf::ring::Best();
   std::mt19937_64 rng(1);
   for (int n : {16, 32, 64}) Paths(n, v, rng);
   FromMemory(v, rng);

@@ -4,7 +4,7 @@
 
 namespace suf::fss::portable {
 #include "suf/fss/internal/lanes_portable.hpp"
-// on these vectors
+// The cores use these vectors.
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
 

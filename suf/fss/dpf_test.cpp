@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "suf/base/known_answers_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {
@@ -21,7 +21,7 @@ struct DpfKeys {
   DpfContext ctx;
   std::vector<uint64_t> alpha;
   Bytes root[2], cw;
-  DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+  DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Isa v) : alpha(std::move(a)) {
     ctx.n = n, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
     for (Bytes& r : root) {
@@ -32,7 +32,7 @@ struct DpfKeys {
     DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), alpha.size(), cw.data(), v);
     EXPECT_EQ(cw[cw.size() - 8], 0xa5) << "wrote beyond";
   }
-  std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Variant v) const {
+  std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64 * alpha.size();
     std::vector<uint64_t> out(words + 1, 0xa5a5);
     DpfWindow(ctx, party, root[party].data(), cw.data(), 0, lo.data(), alpha.size(), m, out.data(), v);
@@ -40,8 +40,8 @@ struct DpfKeys {
     out.pop_back();
     return out;
   }
-  // Both parties' shares of a level, added up: bits of 1[v = alpha >> level].
-  void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Variant v) const {
+  // Expects that both parties' shares of a level add up to the bits of 1[v = alpha >> level].
+  void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1), point[2];
     for (int p = 0; p < 2; ++p) {
@@ -61,8 +61,8 @@ struct DpfKeys {
     ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " level " << level << " m " << m;
     EXPECT_EQ(point[1].back(), 0xa5u) << "wrote beyond";
   }
-  // Both parties' parities add up to 1[x < alpha].
-  void ExpectParity(const std::vector<uint64_t>& x, int m, Variant v) const {
+  // Expects that both parties' parities add up to 1[x < alpha].
+  void ExpectParity(const std::vector<uint64_t>& x, int m, Isa v) const {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1);
     for (int p = 0; p < 2; ++p) {
@@ -78,8 +78,8 @@ struct DpfKeys {
     ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " m " << m;
     EXPECT_EQ(got[1].back(), 0xa5a5u) << "wrote beyond";
   }
-  // Both parties' dense reads add up to table[x - alpha].
-  void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Variant v) const {
+  // Expects that both parties' dense reads add up to table[x - alpha].
+  void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Isa v) const {
     std::vector<uint64_t> got[2];
     for (int p = 0; p < 2; ++p) {
       got[p].assign(alpha.size(), 0xa5);
@@ -89,8 +89,8 @@ struct DpfKeys {
       ASSERT_EQ(got[0][i] ^ got[1][i], table[(x[i] - alpha[i]) & Mask(ctx.n)]) << ring::Name(v) << " n " << ctx.n;
     }
   }
-  // Both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
-  void Expect(const std::vector<uint64_t>& lo, int m, Variant v) const {
+  // Expects that both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
+  void Expect(const std::vector<uint64_t>& lo, int m, Isa v) const {
     auto a = Window(0, lo, m, v);
     const auto b = Window(1, lo, m, v);
     for (size_t w = 0; w < a.size(); ++w) a[w] ^= b[w];
@@ -111,7 +111,7 @@ TEST(Dpf, KnownAnswers) {
     const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("cw"),
                 share[2] = {r.Hex("share0"), r.Hex("share1")};
     r.ExpectAllRead();
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       Bytes cw(DpfKeyBytes(ctx.n));
       DpfGen(ctx, &alpha, root[0].data(), root[1].data(), 1, cw.data(), v);
       EXPECT_EQ(Hex(cw), Hex(want)) << ring::Name(v);
@@ -133,7 +133,7 @@ TEST(Dpf, KnownReads) {
     r.ExpectAllRead();
     std::vector<uint64_t> x(xs.size() / 8);
     std::memcpy(x.data(), xs.data(), xs.size());
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       for (int p = 0; p < 2; ++p) {
         uint64_t lt = 0, want = 0;
         DpfParity(ctx, p, root[p].data(), cw.data(), x.data(), 1, int(x.size()), &lt, v);
@@ -153,11 +153,11 @@ TEST(Dpf, KnownReads) {
   }
 }
 
-// n = 8, 9: every alpha, every position as a point and as the start of windows, wrapping ones too; 256 or 512 keys, so
-// full tiles.
+// n = 8, 9: tests every alpha at every position, as a point and as the start of windows, which may wrap. 256 or 512
+// keys make full tiles.
 TEST(Dpf, Exhaustive) {
   std::mt19937_64 rng(4);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9}) {
       std::vector<uint64_t> all(size_t{1} << n);
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -173,7 +173,7 @@ TEST(Dpf, Exhaustive) {
 
 TEST(Dpf, RandomToSixtyFourBits) {
   std::mt19937_64 rng(5);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9, 10, 13, 16, 24, 31, 32, 33, 47, 63, 64}) {
       for (size_t count : {1, 15, 16, 17, 40}) {
         std::vector<uint64_t> alpha(count), lo(count);
@@ -190,12 +190,12 @@ TEST(Dpf, RandomToSixtyFourBits) {
   }
 }
 
-// Every level at every place, as a point and in windows, and every comparison: n = 8, 9, 10.
+// n = 8, 9, 10: tests every level at every place, as a point and in windows, and every comparison.
 TEST(Dpf, LevelsAndParitiesExhaustive) {
   std::mt19937_64 rng(14);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {8, 9, 10}) {
-      if (n == 10 && v == Variant::kPortable) continue;
+      if (n == 10 && v == Isa::kPortable) continue;
       std::vector<uint64_t> all(size_t{1} << n), x;
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
       const DpfKeys keys(n, all, rng, v);
@@ -215,7 +215,7 @@ TEST(Dpf, LevelsAndParitiesExhaustive) {
 
 TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
   std::mt19937_64 rng(15);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n : {12, 16, 31, 32, 33, 63, 64}) {
       for (size_t count : {1, 7, 32, 33, 71}) {
         std::vector<uint64_t> alpha(count), lo(count), x;
@@ -243,11 +243,11 @@ TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
 
 TEST(Dpf, WholeDomainsAndDenseTables) {
   std::mt19937_64 rng(16);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int n = 8; n <= 16; ++n) {
-      if (v == Variant::kPortable && n > 12 && n < 16) continue;
+      if (v == Isa::kPortable && n > 12 && n < 16) continue;
       for (size_t count : {1, 3, 4, 33}) {
-        if (v == Variant::kPortable && n > 12 && count > 3) continue;
+        if (v == Isa::kPortable && n > 12 && count > 3) continue;
         std::vector<uint64_t> alpha(count), x(count), table(size_t{1} << n);
         for (uint64_t& a : alpha) a = rng() & Mask(n);
         for (uint64_t& a : x) a = rng();
@@ -256,7 +256,7 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
         const DpfKeys keys(n, alpha, rng, v);
         const std::vector<uint64_t> zero(count), one(count, 1);
         keys.Expect(zero, 1 << n, v);
-        // bit j of the domain is the bit that a window has
+        // Bit j of the domain is the bit that a window has.
         const auto all = keys.Window(1, zero, 1 << n, v), turned = keys.Window(1, one, 1 << n, v);
         const size_t words = all.size() / count;
         for (size_t i = 0; i < count; ++i) {
@@ -275,12 +275,12 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
 }
 
 TEST(Dpf, EveryVariantMakesTheSameKeysAndShares) {
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     std::mt19937_64 a(6), b(6);
     const std::vector<uint64_t> alpha = {1, 2, 3, 1000, 77777, ~uint64_t{0}, 1 << 20}, lo = {0, 2, 3, 999, 77700, 0, 5};
-    const DpfKeys x(40, alpha, a, v), y(40, alpha, b, Variant::kPortable);
+    const DpfKeys x(40, alpha, a, v), y(40, alpha, b, Isa::kPortable);
     ASSERT_EQ(x.cw, y.cw);
-    for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Variant::kPortable));
+    for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Isa::kPortable));
   }
 }
 
@@ -296,7 +296,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));
 }
 
-// A share alone looks like coin flips wherever it is read: the counts of ones at alpha and beside it stay near one
+// Checks that a single share is a fair coin at every place. The counts of ones at alpha and beside it stay near one
 // half.
 TEST(Dpf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
@@ -308,9 +308,9 @@ TEST(Dpf, OneShareIsBalanced) {
   }
 }
 
-// The attack on a half-tree whose hash lacks sigma: with pi = AES under the public key, H(x) = pi(x) ^ x and children
-// H(x), H(x) ^ x, a 0 bit of alpha makes CW = pi(s) ^ pi(s ^ Delta), so one decryption gives the holder of s the other
-// party's seed.
+// The attack on a half-tree whose hash lacks sigma. There pi is AES under the public key, H(x) = `pi(x) ^ x`, and the
+// children are H(x) and `H(x) ^ x`. A 0 bit of alpha makes CW = `pi(s) ^ pi(s ^ Delta)`. One decryption then gives the
+// holder of s the other party's seed.
 class Attack {
  public:
   using Block = std::array<uint8_t, 16>;
@@ -337,8 +337,8 @@ class Attack {
     const Block s = sigma ? Sigma(x) : x;
     return Xor(Cipher(s, true), s);
   }
-  // Finds: whether party 0, from its root s and the first correction word, finds the other root, inverting with or
-  // without sigma.
+  // Returns whether party 0 finds the other root from its root s and the first correction word. It tries the inversion
+  // with and without sigma.
   bool Finds(const Block& s, const Block& other, const Block& cw) const {
     for (bool sigma : {false, true}) {
       const Block g = sigma ? Sigma(s) : s, pi = Cipher(Xor(cw, Cipher(g, true)), false);
@@ -369,11 +369,11 @@ TEST(Dpf, TheInversionAttackFindsNothing) {
       const Attack::Block c = Attack::Xor(attack.H(s, sigma), attack.H(other, sigma));
       return right ? c : Attack::Xor(c, Attack::Xor(s, other));
     };
-    ASSERT_EQ(cw, word(true));  // the attack knows what it attacks
+    ASSERT_EQ(cw, word(true));  // the attack models this scheme
     ASSERT_FALSE(attack.Finds(s, other, cw));
     without_sigma += attack.Finds(s, other, word(false)), expected += !right;
   }
-  EXPECT_EQ(without_sigma, expected);  // and it works where sigma is missing
+  EXPECT_EQ(without_sigma, expected);  // and it works if sigma is missing
   EXPECT_GT(expected, 400);
 }
 

@@ -1,5 +1,5 @@
-// prg_bench [variant]: expansion, GB/s and as a fraction of AES in registers only, and the cost of a section. JSON
-// lines.
+// prg_bench [variant]: expansion in GB/s and as a fraction of AES in registers only, and the cost of a section. Prints
+// JSON lines.
 #include <numeric>
 #include <vector>
 
@@ -10,20 +10,20 @@
 int main(int argc, char** argv) {
   using namespace suf;
   using namespace suf::fss;
-  const Variant v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
+  const Isa v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
   const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
   const auto& aes = *ring::Pick(kTable, v);
   const Prg prg(Secret(), Hash{}, 0, v);
   const auto section = prg.At(1);
   Bytes room(32768 + 64), part(100);
   const std::span<uint8_t> out(room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64,
-                               32768);  // as registers lie
+                               32768);  // aligned like registers
   section.Fill(0, out), section.Fill(160, part);
   bench::Verify(std::equal(part.begin(), part.end(), out.begin() + 160), "an offset");
-  const uint64_t blocks = v == Variant::kPortable ? 4000 : 40000;
+  const uint64_t blocks = v == Isa::kPortable ? 4000 : 40000;
   double bound = 1e300, fill = 1e300;
   volatile uint64_t sink = 0;
-  for (int i = 0; i < 5; ++i) {  // interleaved: other load moves both
+  for (int i = 0; i < 5; ++i) {  // interleaved, so that other load affects both
     bound = std::min(bound, bench::BestSeconds([&] { sink = aes.bound(blocks); }, 3) / double(blocks));
     fill = std::min(fill, bench::BestSeconds([&] { section.Fill(0, out); }, 3) / double(out.size() / 16));
   }

@@ -12,7 +12,7 @@
 namespace suf::fss {
 namespace {
 
-const internal::AesKernels& Aes(Variant v) {
+const internal::AesKernels& Aes(Isa v) {
   const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
   return *ring::Pick(kTable, v);
 }
@@ -21,7 +21,7 @@ TEST(Aes, KnownAnswers) {
   for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/aes.txt")) {
     const Bytes key = r.Hex("key"), plain = r.Hex("plain"), cipher = r.Hex("cipher");
     r.ExpectAllRead();
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       uint8_t keys[176], out[16];
       Aes(v).expand(key.data(), keys);
       Aes(v).encrypt(keys, plain.data(), out, 1);
@@ -32,23 +32,23 @@ TEST(Aes, KnownAnswers) {
 
 TEST(Aes, EveryVariantEqualsThePortableOne) {
   std::mt19937_64 rng(3);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (size_t n = 0; n <= 70; ++n) {
       Bytes key(16), in(16 * n), want(16 * n), got(16 * n + 16, 0xa5);
       for (uint8_t& b : key) b = uint8_t(rng());
       for (uint8_t& b : in) b = uint8_t(rng());
       uint8_t k0[176], k1[176];
-      Aes(Variant::kPortable).expand(key.data(), k0), Aes(v).expand(key.data(), k1);
+      Aes(Isa::kPortable).expand(key.data(), k0), Aes(v).expand(key.data(), k1);
       ASSERT_EQ(Hex(k0), Hex(k1)) << ring::Name(v);
       for (auto f : {&internal::AesKernels::encrypt, &internal::AesKernels::hash}) {
-        (Aes(Variant::kPortable).*f)(k0, in.data(), want.data(), n);
+        (Aes(Isa::kPortable).*f)(k0, in.data(), want.data(), n);
         (Aes(v).*f)(k0, in.data(), got.data(), n);
         ASSERT_EQ(Hex(View(got).first(16 * n)), Hex(want)) << ring::Name(v) << " " << n;
         ASSERT_EQ(got[16 * n], 0xa5);
       }
       if (n == 0) continue;
-      Bytes same = in;  // in place
-      Aes(v).encrypt(k0, same.data(), same.data(), n), Aes(Variant::kPortable).encrypt(k0, in.data(), want.data(), n);
+      Bytes same = in;  // encrypted in place
+      Aes(v).encrypt(k0, same.data(), same.data(), n), Aes(Isa::kPortable).encrypt(k0, in.data(), want.data(), n);
       ASSERT_EQ(Hex(same), Hex(want));
     }
   }
@@ -64,7 +64,7 @@ TEST(Prg, KnownAnswers) {
     const int party = int(r.Number("party"));
     const uint32_t section = uint32_t(r.Number("section"));
     r.ExpectAllRead();
-    for (Variant v : ring::Supported()) {
+    for (Isa v : ring::Supported()) {
       const Prg prg(Secret(View(key)), rho, party, v);
       Bytes got(want.size() + 8, 0xa5);
       prg.At(section).Fill(offset, std::span(got).first(want.size()));
@@ -87,8 +87,8 @@ TEST(Prg, KnownAnswers) {
 TEST(Prg, AnAddressGivesTheSameBytesHoweverItIsRead) {
   const Hash key = HashOf({AsView("key")}), rho = HashOf({AsView("rho")});
   Bytes whole(3000);
-  Prg(Secret(View(key)), rho, 1, Variant::kPortable).At(5).Fill(0, whole);
-  for (Variant v : ring::Supported()) {
+  Prg(Secret(View(key)), rho, 1, Isa::kPortable).At(5).Fill(0, whole);
+  for (Isa v : ring::Supported()) {
     const Prg prg(Secret(View(key)), rho, 1, v);
     const auto section = prg.At(5);
     for (size_t at = 0; at < 1100; at += 16) {

@@ -5,8 +5,8 @@
 namespace suf::fss {
 namespace {
 
-// Blocks of a window of m points at level w that begins at lo, node by node: the leaf blocks that cover it, wherever it
-// begins in the first of them, and each node above them that is opened.
+// Counts the blocks of a window of m points at level w that begins at lo, node by node. Counted are the leaf blocks
+// that cover the window at any offset in the first of them. Each expanded node above them counts as well.
 int64_t Blocks(int n, int64_t m, int w, uint64_t lo) {
   const bool inner = w >= 8;
   const int depth = n - (inner ? w : 8);
@@ -50,7 +50,7 @@ TEST(Sizes, KnownBlocks) {
   EXPECT_EQ(DcfEvalBlocks(64, 1, 64, DcfScheme::kMyl7), 4 * 64);
   EXPECT_EQ(DcfGenBlocks(64, 3, 20, DcfScheme::kMyl7), 3 * 8 * 64);
   EXPECT_EQ(DcfKeyBits(64, 1, 64, DcfScheme::kMyl7), 64u * 193 + 64);
-  EXPECT_EQ(DcfKeyBits(10, 3, 7, DcfScheme::kMyl7), 3u * (10 * 193 + 64));  // whatever the ring
+  EXPECT_EQ(DcfKeyBits(10, 3, 7, DcfScheme::kMyl7), 3u * (10 * 193 + 64));  // independent of the ring
   EXPECT_EQ(DcfRootBits(3), 128);
   EXPECT_EQ(DcfRootBits(3, DcfScheme::kMyl7), 3 * 128);
 }

@@ -10,9 +10,9 @@
 namespace suf::fss {
 namespace {
 
-constexpr int kLeastRun = 64;  // equal entries from which counting their bits is faster than adding
+constexpr int kLeastRun = 64;  // a run of equal entries from which counting bits is faster than adding
 
-const internal::TableKernels& TablesOf(Variant v) {
+const internal::TableKernels& TablesOf(Isa v) {
   const internal::TableKernels* const kTables[] = {&portable::kTable, &avx2::kTable, &avx512::kTable};
   return *ring::Pick(kTables, v);
 }
@@ -23,22 +23,22 @@ const uint8_t* BytesOf(const void* t) { return static_cast<const uint8_t*>(t); }
 
 }  // namespace
 
-void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v) {
+void Hot(int w, const uint16_t* pos, size_t n, void* out, Isa v) {
   CheckWidth(w);
   TablesOf(v).hot(w, pos, n, static_cast<uint8_t*>(out));
 }
 
-void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
+void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Isa v) {
   CheckWidth(w);
   TablesOf(v).cmp(w, BytesOf(t), a, n, out);
 }
 
-void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
+void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Isa v) {
   CheckWidth(w);
   TablesOf(v).point(w, BytesOf(t), a, n, out);
 }
 
-void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Variant v) {
+void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Isa v) {
   CheckWidth(w);
   SUF_CHECK(m >= 1);
   TablesOf(v).rotate(w, BytesOf(t), lo, m, n, out);
@@ -46,7 +46,7 @@ void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t*
 
 template <class T>
 void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
-            Variant v) {
+            Isa v) {
   CheckWidth(w);
   SUF_CHECK(tables.size() == 1 || tables.size() == 2);
   const size_t size = size_t{1} << w;
@@ -67,7 +67,7 @@ void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const>
 
 template <class T>
 void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
-             Variant v) {
+             Isa v) {
   CheckWidth(w);
   SUF_CHECK(tables.size() == 1 || tables.size() == 2);
   const internal::TableKernels& k = TablesOf(v);
@@ -78,14 +78,13 @@ void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const
   }
 }
 
-void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out, Variant v) {
+void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out, Isa v) {
   CheckWidth(w);
   SUF_CHECK(!b.empty());
   TablesOf(v).above(w, BytesOf(t), x, b.data(), b.size(), n, out);
 }
 
-void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
-           Variant v) {
+void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out, Isa v) {
   CheckWidth(w);
   SUF_CHECK(bits >= 1 && bits <= 64);
   const size_t size = size_t{1} << w, words = (size + 63) / 64;
@@ -98,10 +97,10 @@ void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int b
 }
 
 template <class T>
-void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
+void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Isa v) {
   SUF_CHECK(first >= 0 && m >= 0);
   const internal::TableKernels& k = TablesOf(v);
-  // a table that saturates begins with many equal entries
+  // A table that saturates begins with many equal entries.
   int run = 0;
   while (run < m && table[run] == table[0]) ++run;
   if (run < kLeastRun) run = 0;
@@ -120,14 +119,14 @@ void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* t
 }
 
 template void Select<uint32_t>(int, const void*, const uint16_t*, std::span<const uint32_t* const>, size_t,
-                               uint32_t* const*, Variant);
+                               uint32_t* const*, Isa);
 template void Select<uint64_t>(int, const void*, const uint16_t*, std::span<const uint64_t* const>, size_t,
-                               uint64_t* const*, Variant);
+                               uint64_t* const*, Isa);
 template void SelectX<uint32_t>(int, const void*, const uint16_t*, std::span<const uint32_t* const>, size_t,
-                                uint32_t* const*, Variant);
+                                uint32_t* const*, Isa);
 template void SelectX<uint64_t>(int, const void*, const uint16_t*, std::span<const uint64_t* const>, size_t,
-                                uint64_t* const*, Variant);
-template void Dot<uint32_t>(const uint64_t*, size_t, int, int, const uint32_t*, size_t, uint32_t*, Variant);
-template void Dot<uint64_t>(const uint64_t*, size_t, int, int, const uint64_t*, size_t, uint64_t*, Variant);
+                                uint64_t* const*, Isa);
+template void Dot<uint32_t>(const uint64_t*, size_t, int, int, const uint32_t*, size_t, uint32_t*, Isa);
+template void Dot<uint64_t>(const uint64_t*, size_t, int, int, const uint64_t*, size_t, uint64_t*, Isa);
 
 }  // namespace suf::fss

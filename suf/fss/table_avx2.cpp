@@ -1,4 +1,4 @@
-// One-hot tables, AVX2.
+// One-hot tables with AVX2.
 #include "suf/base/bytes.hpp"
 #include "suf/fss/internal/table_kernels.hpp"
 

@@ -9,7 +9,8 @@ namespace suf::fss::avx512 {
 
 namespace {
 
-// CmpVectors: whole vectors of tables; the answers' two bits are made in the tables' lanes, then narrowed to bytes.
+// Compares whole vectors of tables. The two bits of an answer are made in the lane of its table, then narrowed to
+// bytes.
 template <class E>
 inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned low, E used, uint8_t* out) {
   constexpr size_t L = 64 / sizeof(E);
@@ -88,8 +89,7 @@ struct Lanes<uint64_t> {
   static uint64_t Sum(__m512i a) { return uint64_t(_mm512_reduce_add_epi64(a)); }
 };
 
-// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]. The share bits are lane masks; what is loaded depends on m
-// alone.
+// Computes sum[c] = sum_{j < m} bit[first + j] row[c][j]. The share bits are lane masks; the loads depend on m alone.
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]) {
   constexpr size_t L = 64 / sizeof(T);

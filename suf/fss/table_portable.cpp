@@ -1,4 +1,4 @@
-// One-hot tables, baseline.
+// One-hot tables with baseline instructions.
 #include "suf/base/bytes.hpp"
 #include "suf/fss/internal/table_kernels.hpp"
 

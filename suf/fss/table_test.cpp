@@ -6,13 +6,13 @@
 #include <random>
 #include <vector>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss {
 namespace {
 
-// Tables: n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
-// spread out.
+// n random tables of width w, indices, and the bits of the tables as an array. The bits of a byte that do not count are
+// random.
 struct Tables {
   int w;
   size_t n, size;
@@ -31,7 +31,7 @@ std::vector<T> Poisoned(size_t n) {
   return std::vector<T>(n + 1, T(0xa5a5a5a5a5a5a5a5));
 }
 
-void ExpectReads(const Tables& t, Variant v) {
+void ExpectReads(const Tables& t, Isa v) {
   auto got = Poisoned<uint8_t>(t.n), want = got, point = got, bit = got;
   for (size_t i = 0; i < t.n; ++i) {
     int above = 0;
@@ -56,9 +56,9 @@ void ExpectReads(const Tables& t, Variant v) {
   }
 }
 
-// ExpectColumns: `select` of one column and of two, which reads column[place(i, j)] where bit j of table i is set.
+// Expects that `select` of one column and of two reads column[place(i, j)] if bit j of table i is set.
 template <class T, class Select, class Place>
-void ExpectColumns(const Tables& t, Variant v, std::mt19937_64& rng, Select select, Place place) {
+void ExpectColumns(const Tables& t, Isa v, std::mt19937_64& rng, Select select, Place place) {
   std::vector<T> column[2];
   std::vector<T> want[2], got[2];
   for (int c = 0; c < 2; ++c) {
@@ -79,7 +79,7 @@ void ExpectColumns(const Tables& t, Variant v, std::mt19937_64& rng, Select sele
   ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
 }
 template <class T>
-void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
+void ExpectSelect(const Tables& t, Isa v, std::mt19937_64& rng) {
   ExpectColumns<T>(
       t, v, rng,
       [&](std::span<const T* const> columns, T* const* out) {
@@ -88,7 +88,7 @@ void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
       [&](size_t i, size_t j) { return (t.a[i] - j) & (t.size - 1); });
 }
 template <class T>
-void ExpectSelectX(const Tables& t, Variant v, std::mt19937_64& rng) {
+void ExpectSelectX(const Tables& t, Isa v, std::mt19937_64& rng) {
   ExpectColumns<T>(
       t, v, rng,
       [&](std::span<const T* const> columns, T* const* out) {
@@ -97,7 +97,7 @@ void ExpectSelectX(const Tables& t, Variant v, std::mt19937_64& rng) {
       [&](size_t i, size_t j) { return t.a[i] ^ j; });
 }
 
-void ExpectLists(const Tables& t, Variant v, std::mt19937_64& rng) {
+void ExpectLists(const Tables& t, Isa v, std::mt19937_64& rng) {
   for (size_t m : {1, 7, 63, 64, 65, 200}) {
     std::vector<uint16_t> b(m);
     for (uint16_t& x : b) x = uint16_t(rng() % t.size);
@@ -127,7 +127,7 @@ void ExpectLists(const Tables& t, Variant v, std::mt19937_64& rng) {
 
 TEST(Table, EveryVariantEqualsTheDefinition) {
   std::mt19937_64 rng(10);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int w = 1; w <= kMaxTableWidth; ++w) {
       for (size_t n : {0, 1, 7, 63, 64, 65, 200}) {
         const Tables t(w, n, rng);
@@ -142,10 +142,10 @@ TEST(Table, EveryVariantEqualsTheDefinition) {
   }
 }
 
-// w <= 3: every table at every index.
+// w <= 3: tests every table at every index.
 TEST(Table, Exhaustive) {
   std::mt19937_64 rng(11);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int w = 1; w <= 3; ++w) {
       const size_t size = size_t{1} << w;
       Tables t(w, size << size, rng);
@@ -160,11 +160,11 @@ TEST(Table, Exhaustive) {
   }
 }
 
-// What tables are for: shares of a hot table, read by both parties at every index, add up to comparisons and table
-// values.
+// Tests the use of tables: both parties read their shares of a hot table at every index. Their reads add up to
+// comparisons and to table values.
 TEST(Table, SharesOfAHotTableCompareAndSelect) {
   std::mt19937_64 rng(12);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int w = 1; w <= kMaxTableWidth; ++w) {
       const size_t size = size_t{1} << w, n = w <= 6 ? size * size : 3000;
       Tables t(w, n, rng);
@@ -184,9 +184,9 @@ TEST(Table, SharesOfAHotTableCompareAndSelect) {
   }
 }
 
-// Kinds of tables: any; sums that fit 32 bits; and one that begins with as many equal entries.
+// Tests three kinds of tables: any; with sums that fit 32 bits; with `equal` equal entries at the start.
 template <class T>
-void ExpectDots(Variant v, std::mt19937_64& rng, int entry_bits, int equal) {
+void ExpectDots(Isa v, std::mt19937_64& rng, int entry_bits, int equal) {
   for (int first : {0, 1, 17, 63, 64, 100}) {
     for (int m : {0, 1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 200, 500}) {
       const size_t n = 5, stride = size_t(first + m + 63) / 64;
@@ -211,7 +211,7 @@ void ExpectDots(Variant v, std::mt19937_64& rng, int entry_bits, int equal) {
 
 TEST(Table, DotsEqualTheDefinition) {
   std::mt19937_64 rng(13);
-  for (Variant v : ring::Supported()) {
+  for (Isa v : ring::Supported()) {
     for (int equal : {1, 63, 64, 65, 129, 500}) {
       for (int entry_bits : {20, 32}) ExpectDots<uint32_t>(v, rng, entry_bits, equal);
       for (int entry_bits : {20, 31, 64}) ExpectDots<uint64_t>(v, rng, entry_bits, equal);

@@ -1,4 +1,4 @@
-// Bipartite tables: every pair of cuts, the smallest tables first.
+// Fits of bipartite tables. All pairs of cuts are tried, those with the smallest tables first.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,15 +9,15 @@ namespace suf::func::internal {
 
 namespace {
 
-// Over: what no word holds has no error.
-Fitted<Function> Over(Fitted<Function> fit) {
+// Returns a fit whose values exceed a word; its error is infinite.
+FitResult<Function> Over(FitResult<Function> fit) {
   fit.error = INFINITY;
   return fit;
 }
 
-// Bipartite: high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
-// middles, high centres the rest.
-Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
+// Fits high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c. `low` is the centred difference from the middles of
+// the blocks, and `high` centres the rest.
+FitResult<Function> Bipartite(const FitRequest& q, const TargetFunction& f, int a, int c) {
   const int n = q.in.bits, scale = q.result.scale;
   const int64_t across = int64_t{1} << a, blocks = int64_t{1} << (c - a);
   auto at = [&](uint64_t u) {
@@ -25,7 +25,7 @@ Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
     return std::ldexp(f.At(x), scale);
   };
   Split g{Split::kSum, q.name, n, q.result.bits, a, c, {}, {}};
-  Fitted<Function> out;
+  FitResult<Function> out;
   std::vector<double> high(size_t{1} << (n - a));
   for (size_t j = 0; j < size_t{1} << (n - c); ++j) {
     const size_t first = j << (c - a);
@@ -59,19 +59,19 @@ Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
   const std::string best =
       reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
-  // a result of so many places cannot come closer than half of the last one
+  // the scale of the result limits the error to half of its last place
   const bool coarse = *q.error < std::ldexp(1, -q.result.scale - 1);
   Fail(Cause::kRefused, "an error of ", *q.error, " is out of reach for ", q.name, " with ", most, " ", what, "; ",
        best, reached ? "; allow that, or use " : "; use ", coarse ? "a finer scale" : "a smaller range of x, or tails");
 }
 
-Fitted<Function> FitBipartite(const FitRequest& q) {
+FitResult<Function> FitBipartite(const FitRequest& q) {
   if (q.in.bits > 20 || q.below || q.above || q.degree || q.knots || q.slope.value_or(0) || !q.finer.empty() ||
       q.cost || !q.error)
     Fail(
         Cause::kInput, "a bipartite fit of ", q.name,
         " has a domain of at most 20 bits and a bound on the error, and neither tails, degree, knots, scales nor cost");
-  const Target f(q);
+  const TargetFunction f(q);
   WantRoom(q, f.reach());
   const int n = q.in.bits;
   std::vector<std::array<int64_t, 3>> cuts;  // values, a, c

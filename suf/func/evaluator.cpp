@@ -1,16 +1,16 @@
-// Evaluator: one Suf prepared for many points. It must equal Evaluate (suf.cpp), which is the definition.
+// The prepared evaluator. It must equal Evaluate (suf.cpp), which is the definition.
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 
-// Compiled: each comparison as (x + add) & mask <= last; one that is never or always true, as a constant.
-Evaluator::Step Evaluator::Compiled(const Term& t, int n) {
+// Turns each comparison into (x + add) & mask <= last, or into a constant if it is never or always true.
+Evaluator::FormulaStep Evaluator::Compiled(const Term& t, int n) {
   const uint64_t all = ~uint64_t{0};
-  // Below: (x + add) & mask < count
+  // (x + add) & mask < count
   auto below = [](uint64_t add, uint64_t mask, U128 count) {
-    if (count == 0 || count > mask) return Step{Step::kConstant, count != 0, 0, 0, 0};
-    return Step{Step::kLeaf, false, add, mask, uint64_t(count - 1)};
+    if (count == 0 || count > mask) return FormulaStep{FormulaStep::kConstant, count != 0, 0, 0, 0};
+    return FormulaStep{FormulaStep::kLeaf, false, add, mask, uint64_t(count - 1)};
   };
   const uint64_t half = uint64_t{1} << (n - 1);
   switch (t.kind) {
@@ -18,23 +18,23 @@ Evaluator::Step Evaluator::Compiled(const Term& t, int n) {
       return below(0, all, t.value);
     case Term::kLtLow:
       return below(0, ring::Mask(t.f), t.value);
-    case Term::kMsb:  // x + c >= 2^(n-1) mod 2^n: x + c + 2^(n-1) is below it
+    case Term::kMsb:  // x + c >= 2^(n-1) mod 2^n if x + c + 2^(n-1) mod 2^n is below 2^(n-1)
       return below(uint64_t(t.value) + half, ring::Mask(n), half);
     case Term::kIn:
       return below(0 - uint64_t(t.value), all, t.upper - t.value);
     case Term::kTrue:
     case Term::kFalse:
-      return {Step::kConstant, t.kind == Term::kTrue, 0, 0, 0};
+      return {FormulaStep::kConstant, t.kind == Term::kTrue, 0, 0, 0};
     case Term::kNot:
-      return {Step::kNot, false, 0, 0, 0};
+      return {FormulaStep::kNot, false, 0, 0, 0};
     case Term::kAnd:
-      return {Step::kAnd, false, 0, 0, 0};
+      return {FormulaStep::kAnd, false, 0, 0, 0};
     case Term::kOr:
-      return {Step::kOr, false, 0, 0, 0};
+      return {FormulaStep::kOr, false, 0, 0, 0};
     case Term::kXor:
       break;
   }
-  return {Step::kXor, false, 0, 0, 0};
+  return {FormulaStep::kXor, false, 0, 0, 0};
 }
 
 Evaluator::Evaluator(const Suf& f)
@@ -48,12 +48,12 @@ Evaluator::Evaluator(const Suf& f)
     for (const Term& t : g) steps_.push_back(Compiled(t, n_));
     formula_.push_back(uint32_t(steps_.size()));
   }
-  for (const Channel& c : f.channels) channels_.push_back({c.kind, c.bits, c.source});
+  for (const OutputChannel& c : f.channels) channels_.push_back({c.kind, c.bits, c.source});
 }
 
-Evaluator::Evaluator(std::span<const Group> groups, int n, int ring)
+Evaluator::Evaluator(std::span<const Octave> groups, int n, int ring)
     : n_(n), ring_(ring), outputs_(1), width_(1), end_(0) {
-  for (const Group& g : groups) {
+  for (const Octave& g : groups) {
     SUF_CHECK(end_ == U128(g.lo) << g.w && int64_t(g.values.size()) == g.hi - g.lo);
     for (int64_t v = g.lo; v < g.hi; ++v) begin_.push_back(uint64_t(v) << g.w);
     coefficients_.insert(coefficients_.end(), g.values.begin(), g.values.end());
@@ -63,7 +63,7 @@ Evaluator::Evaluator(std::span<const Group> groups, int n, int ring)
 
 size_t Evaluator::Find(uint64_t x) const {
   if (uniform_) return *uniform_ == 64 ? 0 : x >> *uniform_;
-  const uint64_t* at = begin_.data();  // *at <= x, and the answer is one of `many` from here on
+  const uint64_t* at = begin_.data();  // *at <= x, and the result is one of the next `many`
   for (size_t many = begin_.size(), half; many > 1; many -= half) {
     half = many / 2;
     at = at[half] <= x ? at + half : at;
@@ -84,20 +84,20 @@ bool Evaluator::Run(uint64_t x, size_t formula) const {
   bool stack[kMostTerms];
   size_t depth = 0;
   for (size_t i = formula_[formula]; i < formula_[formula + 1]; ++i) {
-    const Step& s = steps_[i];
+    const FormulaStep& s = steps_[i];
     switch (s.kind) {
-      case Step::kLeaf:
+      case FormulaStep::kLeaf:
         stack[depth++] = ((x + s.add) & s.mask) <= s.last;
         break;
-      case Step::kConstant:
+      case FormulaStep::kConstant:
         stack[depth++] = s.value;
         break;
-      case Step::kNot:
+      case FormulaStep::kNot:
         stack[depth - 1] = !stack[depth - 1];
         break;
       default: {
         const bool b = stack[--depth], a = stack[depth - 1];
-        stack[depth - 1] = s.kind == Step::kAnd ? a & b : s.kind == Step::kOr ? a | b : a != b;
+        stack[depth - 1] = s.kind == FormulaStep::kAnd ? a & b : s.kind == FormulaStep::kOr ? a | b : a != b;
       }
     }
   }
@@ -126,13 +126,13 @@ void Evaluator::Channels(uint64_t x, std::span<int64_t> out) const {
   const bool inside = x < end_ && outputs_ > 0;
   const size_t piece = inside ? Find(x) : 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    const Output& c = channels_[i];
-    if (c.kind == Channel::kBit) {
+    const FormulaOutput& c = channels_[i];
+    if (c.kind == OutputChannel::kBit) {
       out[i] = Run(x, size_t(c.source));
       continue;
     }
     const uint64_t v = (inside ? In(piece, x, c.source) : 0) & ring::Mask(c.bits);
-    out[i] = c.kind == Channel::kSigned ? ring::Signed(v, c.bits) : int64_t(v);
+    out[i] = c.kind == OutputChannel::kSigned ? ring::Signed(v, c.bits) : int64_t(v);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
@@ -55,9 +55,9 @@ Suf Random(Rng& rng, int n) {
   }
   for (uint64_t i = rng() % 4; i > 0; --i) f.formulas.push_back(RandomFormula(rng, n, 4));
   for (int i = 0; i < f.outputs; ++i)
-    f.channels.push_back(
-        {rng() % 2 ? Channel::kSigned : Channel::kUnsigned, int(1 + rng() % uint64_t(f.ring)), i, Str("y", i)});
-  for (size_t i = 0; i < f.formulas.size(); ++i) f.channels.push_back({Channel::kBit, 1, int(i), Str("b", i)});
+    f.channels.push_back({rng() % 2 ? OutputChannel::kSigned : OutputChannel::kUnsigned,
+                          int(1 + rng() % uint64_t(f.ring)), i, Str("y", i)});
+  for (size_t i = 0; i < f.formulas.size(); ++i) f.channels.push_back({OutputChannel::kBit, 1, int(i), Str("b", i)});
   std::shuffle(f.channels.begin(), f.channels.end(), rng);
   Verify(f);
   return f;
@@ -108,7 +108,7 @@ TEST(Evaluator, IsEvaluateOnWideDomains) {
 TEST(Evaluator, RefusesWhatIsNotThere) {
   Rng rng(13);
   Suf f = Random(rng, 8);
-  f.formulas = {{{Term::kTrue}}}, f.channels = {{Channel::kBit, 1, 0, "b"}};
+  f.formulas = {{{Term::kTrue}}}, f.channels = {{OutputChannel::kBit, 1, 0, "b"}};
   const Evaluator e(f);
   EXPECT_THROW((void)e.Bit(256, 0), Bug);
   EXPECT_THROW((void)e.Bit(0, 1), Bug);
@@ -118,12 +118,12 @@ TEST(Evaluator, RefusesWhatIsNotThere) {
   EXPECT_THROW(Unpack(f.channels, {}), Bug);
 }
 
-// Exact to 2^64: words of 64 bits keep every bit.
+// Words of 64 bits keep every bit.
 TEST(Unpack, KeepsWholeWords) {
-  const std::vector<Channel> c{{Channel::kUnsigned, 64, 0, "u"},
-                               {Channel::kSigned, 64, 0, "s"},
-                               {Channel::kSigned, 3, 0, "t"},
-                               {Channel::kBit, 1, 0, "b"}};
+  const std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 64, 0, "u"},
+                                     {OutputChannel::kSigned, 64, 0, "s"},
+                                     {OutputChannel::kSigned, 3, 0, "t"},
+                                     {OutputChannel::kBit, 1, 0, "b"}};
   const std::vector<uint64_t> words{~uint64_t{0} - 1, uint64_t{1} << 63, 0b1101};
   const std::vector<int64_t> out = Unpack(c, words);
   EXPECT_EQ(uint64_t(out[0]), ~uint64_t{0} - 1);

@@ -13,14 +13,14 @@ using internal::Extremes;
 using internal::ExtremesOf;
 using internal::Round;
 
-// An octave [2^j, 2^top) in pieces of 2^w, from `first`; `value` makes a piece's integer from its ends.
+// Fits octaves. `value` returns the integer of a piece from the function at its ends.
 template <class F>
-Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int span, Measure m, F value) {
+FitResult<std::vector<Octave>> Octaves(const Real& f, int lo, int hi, int p, int span, Measure m, F value) {
   SUF_CHECK(0 <= lo && lo < hi && hi <= 62 && p >= 0 && span >= 1);
-  Fitted<std::vector<Group>> out;
+  FitResult<std::vector<Octave>> out;
   if (m == Measure::kNone) out.error = out.relative = NAN;
   for (int j = lo; j < hi; j += span) {
-    Group g;
+    Octave g;
     g.w = std::max(0, j - p);
     g.lo = j == lo ? 0 : int64_t{1} << (j - g.w);
     g.hi = int64_t{1} << (std::min(j + span, hi) - g.w);
@@ -30,7 +30,7 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
       double a = double(std::max(v, low)) * width;
       g.values.push_back(value(f(a), f(a + width)));
       if (v < low || m == Measure::kNone) continue;
-      // a constant's error, absolute or relative, is largest where the function is
+      // the error of a constant, absolute or relative, is largest at an extreme of the function
       const Extremes y = ExtremesOf([&](int64_t x) { return f(double(x)); }, v << g.w, ((v + 1) << g.w) - 1,
                                     hi <= internal::kEveryPoint);
       out.exact = out.exact && y.exact;
@@ -46,9 +46,9 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
 
 }  // namespace
 
-Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
+FitResult<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
   SUF_CHECK(a >= 1 && p >= 1 && a + p <= 61);
-  Fitted<Lines> out{{a, scale, slope, {}, {}}};
+  FitResult<Lines> out{{a, scale, slope, {}, {}}};
   int64_t n = int64_t{1} << a, bias = int64_t{1} << (a + p - 1);
   double unit = std::ldexp(1, scale + slope);
   for (int64_t i = 0; i < int64_t{1} << p; ++i) {
@@ -64,17 +64,17 @@ Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
   return out;
 }
 
-Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m) {
+FitResult<std::vector<Octave>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m) {
   return Octaves(f, lo, hi, p, span, m, [](double a, double b) { return Round(2 * a * b / (a + b)); });
 }
 
-Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m) {
+FitResult<std::vector<Octave>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m) {
   return Octaves(f, lo, hi, p, span, m, [](double a, double b) { return int64_t(std::floor(std::min(a, b))); });
 }
 
-Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale) {
+FitResult<std::vector<int64_t>> FitTable(const Real& f, int n, int scale) {
   SUF_CHECK(n >= 0 && n <= 16);
-  Fitted<std::vector<int64_t>> out;
+  FitResult<std::vector<int64_t>> out;
   for (int64_t i = 0; i < int64_t{1} << n; ++i) {
     out.f.push_back(Round(std::ldexp(f(double(i)), scale)));
     out.error = std::max(out.error, std::abs(std::ldexp(double(out.f.back()), -scale) - f(double(i))));

@@ -1,6 +1,6 @@
-// Fitting: real functions to SUFs of a given shape, each with the largest error over its whole domain, measured at
-// every point of up to 2^24 and bounded from samples beyond (search.hpp finds the shape). libm rounds its last bit
-// differently from machine to machine: what is fitted travels in the plan, and nobody fits it twice.
+// Fits of real functions by SUFs of a given shape; search.hpp finds the shape. Each fit has its largest error over the
+// whole domain. The error is measured at every point of up to 2^24, and bounded by samples of larger domains. Different
+// math libraries may round the last bit differently. So a fit is made once and stored in the plan.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,41 +12,44 @@ namespace suf::func {
 
 using Real = std::function<double(double)>;
 
-// Fitted: the function and its largest error against the real one at the domain's points: measured at every point when
-// `exact`, else a bound from samples and the curvature that they show (internal/measure.hpp says for which functions).
+// A fit and its largest error at the points of the domain. If `exact`, the error is measured at every point. Otherwise
+// it is a bound from samples and their curvature (internal/measure.hpp).
 template <class F>
-struct Fitted {
+struct FitResult {
   F f;
   double error = 0;     // absolute, in real units
-  double relative = 0;  // |got / real - 1|; of FitOctaves and FitOctavesBelow
+  double relative = 0;  // |got / real - 1|; set by FitOctaves and FitOctavesBelow
   bool exact = true;
-  int scale = 0;  // of the result; of Fit
+  int scale = 0;  // scale of the result; set by Fit
 };
 
-// Lines: linear pieces over a whole signed ring. x = (u - 2^(a+p-1)) / 2^scale for u in Z_{2^(a+p)}; piece i = u >> a;
-// y = (A_i + B_i (u mod 2^a)) / 2^(scale + slope). A slope goes through the piece's ends, its offset is centred
-// (Chebyshev). Domains of over 2^24 points are fitted from samples of each piece.
+// Linear pieces over a whole signed ring. x = `(u - 2^(a+p-1)) / 2^scale` for u in Z_{2^(a+p)}. With piece i = u >> a,
+// y = `(A_i + B_i (u mod 2^a)) / 2^(scale + slope)`.
 struct Lines {
   int a = 0, scale = 0, slope = 0;
   std::vector<int64_t> offset, rise;  // A, B: 2^p entries
 };
-Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope);
+// Fits lines. A slope goes through the ends of its piece, and its offset is centred (Chebyshev). Domains of more than
+// 2^24 points are fitted by samples of each piece.
+FitResult<Lines> FitLines(const Real& f, int a, int p, int scale, int slope);
+// Returns the lines as a SUF.
 inline Suf ToSuf(const Lines& l, std::string name, int ring) {
   return Uniform(std::move(name), l.a, l.offset, l.rise, ring);
 }
 
-// Measure: whether FitOctaves looks for its errors; without, they are not a number, and no time goes by.
+// A request to measure errors in FitOctaves. With kNone they are NaN and cost no time.
 enum class Measure { kNone, kError };
 
-// FitOctaves: constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
-// 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error for a monotone function. Errors
-// are the largest on [2^lo, 2^hi), inside the pieces too.
-Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
-// FitOctavesBelow: the same for coarse pieces that must not exceed a falling function: each has the value at its right
-// end, rounded down.
-Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
+// Fits a positive function on [0, 2^hi) by constants. Groups of `span` octaves share one width, with at least 2^p
+// pieces an octave. Below 2^lo the value is that at 2^lo. Values balance the relative error of a monotone function.
+// Errors are the largest on [2^lo, 2^hi), including points inside the pieces.
+FitResult<std::vector<Octave>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
+// Fits as FitOctaves, by pieces that do not exceed a falling function. Each has the value at its right end, rounded
+// down.
+FitResult<std::vector<Octave>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span,
+                                               Measure m = Measure::kError);
 
-// FitTable: round(f(i) 2^scale) for i in [0, 2^n).
-Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);
+// Returns round(f(i) 2^scale) for i in [0, 2^n).
+FitResult<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);
 
 }  // namespace suf::func

@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
 
 double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-// The reported errors are the largest ones, found again through the evaluator.
+// The reported error is the largest one over all points.
 TEST(Fit, LinesReportTheirError) {
   for (int a : {2, 4})
     for (int slope : {3, 7}) {
@@ -48,7 +48,7 @@ TEST(Fit, OctavesReportTheirError) {
   for (uint64_t x = 16; x < 4096; ++x) EXPECT_LE(double(Evaluate(g, x).poly[0]), recip(double(x)));
 }
 
-// Inside the pieces too: functions that turn there, whose ends say nothing. Pieces of up to 512 points.
+// Errors inside the pieces count. These functions have extremes there, in pieces of up to 512 points.
 TEST(Fit, OctavesReportTheErrorInside) {
   const Real turning[] = {[](double v) { return 1000 + 400 * std::sin(v / 61); },
                           [](double v) { return 5000 - std::abs(v - 2600.0); },
@@ -69,7 +69,7 @@ TEST(Fit, OctavesReportTheErrorInside) {
     }
 }
 
-// Domains of more than 2^24 points: a bound, not below the error of any point looked at here, and not far above.
+// In domains of more than 2^24 points the error is a bound. It covers the errors of all sampled points closely.
 TEST(Fit, OctavesBoundTheErrorOfWideDomains) {
   const Real turning[] = {[](double v) { return std::ldexp(1, 40) / v; },
                           [](double v) { return 1e7 + 1e6 * std::sin(std::log2(v) * 3); },

@@ -1,5 +1,5 @@
-// Formulas: the door to muParser. Its own functions and constants are replaced by the list below, so that the list is
-// all there is, and every rounding has a name.
+// Formulas by muParser, which only this file includes. The lists below replace its functions and constants, so that
+// they are complete, and every rounding has a name.
 #include "suf/func/internal/formula.hpp"
 
 #include <muParser.h>
@@ -37,7 +37,7 @@ double Sum(const double* v, int n) {
 double Mean(const double* v, int n) { return Sum(v, n) / n; }
 double Not(double x) { return double(x == 0); }
 
-// ParserFunction: of one, two, three or any number of arguments.
+// A function of one, two, three or any number of arguments.
 struct ParserFunction {
   const char* name;
   std::variant<F1, F2, F3, FN> f;
@@ -114,6 +114,7 @@ constexpr FormulaWord kOperators[] = {
     {FormulaWord::kOperator, ")", "( a )", "see ("},
 };
 
+// A parsed formula and its variable.
 struct Compiled {
   Compiled() {
     parser.ClearFun(), parser.ClearConst();
@@ -127,7 +128,7 @@ struct Compiled {
   mu::Parser parser;
 };
 
-// Mistake: what is wrong where the parser stopped, in our words.
+// Returns the mistake that stopped the parser, in our own words.
 std::string Mistake(const mu::Parser::exception_type& e) {
   std::string name = e.GetToken();
   while (!name.empty() && name.back() == ' ') name.pop_back();
@@ -139,7 +140,7 @@ std::string Mistake(const mu::Parser::exception_type& e) {
       return token + " is no name, number or operator of formulas";
     case mu::ecUNEXPECTED_EOF:
     case mu::ecEMPTY_EXPRESSION:
-      return "it ends where a number, x or a function belongs";
+      return "it ends before a number, x or a function";
     case mu::ecMISSING_PARENS:
       return "a parenthesis is not closed";
     case mu::ecTOO_MANY_PARAMS:
@@ -168,7 +169,7 @@ std::string Mistake(const mu::Parser::exception_type& e) {
   Fail(Cause::kInput, "the formula has a mistake at column ", at + 1, ": ", what);
 }
 
-// NoAssignment: the parser would set x where a single = stands.
+// Refuses a single =, by which the parser would set x.
 void NoAssignment(const std::string& s) {
   for (size_t i = 0; i < s.size(); ++i) {
     if (s[i] != '=') continue;

@@ -8,21 +8,21 @@
 #include "suf/func/fit.hpp"
 #include "suf/func/suf.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
 
-// A function with every feature, on 4 bits.
+// Returns a function with every feature, on 4 bits.
 Suf Example() {
   Suf f{"example", 4, 6, 2, 2, {}, 13, {}, {}};
   f.pieces = {{0, {{1, 2, 63}, {5, 0, 0}}}, {3, {{60, 1, 0}, {0, 1, 1}}}, {12, {{7, 0, 0}, {32, 0, 0}}}};
   f.formulas = {{{Term::kLt, 0, 7}, {Term::kLtLow, 2, 3}, {Term::kAnd}, {Term::kMsb, 0, 3}, {Term::kNot}, {Term::kOr}},
                 {{Term::kLt, 0, 16}, {Term::kLt, 0, 0}, {Term::kXor}}};
-  f.channels = {{Channel::kBit, 1, 0, "near"},
-                {Channel::kSigned, 6, 0, "y"},
-                {Channel::kUnsigned, 4, 1, "low"},
-                {Channel::kBit, 1, 1, "always"}};
+  f.channels = {{OutputChannel::kBit, 1, 0, "near"},
+                {OutputChannel::kSigned, 6, 0, "y"},
+                {OutputChannel::kUnsigned, 4, 1, "low"},
+                {OutputChannel::kBit, 1, 1, "always"}};
   return f;
 }
 
@@ -49,7 +49,7 @@ TEST(Suf, EvaluatesEveryPoint) {
     bool near = (x < 7 && x % 4 < 3) || !((x + 3) % 16 >= 8);
     std::vector<int64_t> want{near, ring::Signed(uint64_t(y), 6), low & 15, 1};
     EXPECT_EQ(Channels(f, uint64_t(x)), want) << x;
-    // near, y and low and always share one word in channel order
+    // near, y, low and always share one word in channel order
     uint64_t word = uint64_t(near) | (uint64_t(y) & 63) << 1 | (uint64_t(low) & 15) << 7 | uint64_t{1} << 11;
     EXPECT_EQ(Pack(f, uint64_t(x)), std::vector<uint64_t>{word}) << x;
   }
@@ -75,12 +75,12 @@ TEST(Suf, WideDomains) {
 }
 
 TEST(Suf, FirstFitLayout) {
-  std::vector<Channel> c{{Channel::kUnsigned, 40, 0, "a"},
-                         {Channel::kUnsigned, 30, 0, "b"},
-                         {Channel::kUnsigned, 24, 0, "c"},
-                         {Channel::kUnsigned, 34, 0, "d"},
-                         {Channel::kBit, 1, 0, "e"}};
-  std::vector<Slot> s = Layout(c);
+  std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 40, 0, "a"},
+                               {OutputChannel::kUnsigned, 30, 0, "b"},
+                               {OutputChannel::kUnsigned, 24, 0, "c"},
+                               {OutputChannel::kUnsigned, 34, 0, "d"},
+                               {OutputChannel::kBit, 1, 0, "e"}};
+  std::vector<ChannelSlot> s = Layout(c);
   int want[][2] = {{0, 0}, {1, 0}, {0, 40}, {1, 30}, {2, 0}};
   for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;
 }
@@ -108,7 +108,7 @@ TEST(Suf, TextRoundTrip) {
   }
 }
 
-// From four consecutive pieces of one power-of-two width on there is a run; the last width ends at `end`.
+// Four consecutive pieces or more of one power-of-two width are a run. The last piece ends at `end`.
 TEST(Suf, TextRuns) {
   Suf f{"runs", 8, 16, 2, 1, {}, 200, {}, {}};
   auto add = [&](U128 at) {
@@ -140,7 +140,7 @@ TEST(Suf, TextRuns) {
     EXPECT_EQ(g.pieces[i].poly, f.pieces[i].poly);
   }
   EXPECT_TRUE(g.end == 200);
-  // the widest: one line for a whole domain, and a width of 2^64
+  // the widest runs: a whole domain on one line, and a width of 2^64
   std::vector<int64_t> table(4096);
   for (size_t i = 0; i < table.size(); ++i) table[i] = int64_t(i * i) - 1000;
   Suf big = Uniform("table", 52, table, {}, 64);
@@ -152,7 +152,7 @@ TEST(Suf, TextRuns) {
   EXPECT_EQ(Print(Parse(one)), "suf f domain 64 ring 8 outputs 1 degree 0\npiece 0 : 7\nend 18446744073709551616\n");
 }
 
-// Every text of few pieces on 4 bits: what Print writes, with runs or without, is read as what it was.
+// Every partition of 4 bits survives Print and Parse, with runs or without.
 TEST(Suf, TextRoundTripOfEveryPartition) {
   for (uint32_t cuts = 0; cuts < 1 << 15; ++cuts)
     for (int end : {16, 15}) {
@@ -168,7 +168,7 @@ TEST(Suf, TextRoundTripOfEveryPartition) {
     }
 }
 
-// What Verify lets pass, Parse reads; what is over a limit is refused by both.
+// At the limits Verify and Parse accept a function. Beyond them both refuse it.
 TEST(Suf, Limits) {
   auto refused = [](const Suf& f, const std::string& part) {
     try {
@@ -190,7 +190,7 @@ TEST(Suf, Limits) {
   f.formulas[0].insert(f.formulas[0].end(), size_t(kMostTerms) - 1, {Term::kNot});
   for (int i = 0; i < kMostChannels; ++i)
     f.channels.push_back(
-        {Channel::kBit, 1, kMostFormulas - 1, Str(i, std::string(size_t(kMostName), 'n')).substr(0, 256)});
+        {OutputChannel::kBit, 1, kMostFormulas - 1, Str(i, std::string(size_t(kMostName), 'n')).substr(0, 256)});
   f.name = std::string(size_t(kMostName), 'f');
   Verify(f);
   EXPECT_EQ(Print(Parse(Print(f))), Print(f));
@@ -219,7 +219,7 @@ TEST(Suf, Limits) {
   EXPECT_THROW(Parse(std::string(kMostText + 1, ' ')), Error);
 }
 
-// A name is one word of the text: nothing that Verify accepts is read back as something else.
+// A name that Verify accepts is one word of the text, so Parse reads it back.
 TEST(Suf, NamesAreWords) {
   for (int c = 0; c < 256; ++c)
     for (bool channel : {false, true}) {
@@ -242,7 +242,7 @@ TEST(Suf, NamesAreWords) {
   EXPECT_THROW(Verify(f), Error);
 }
 
-// One sentence for every mistake.
+// Every mistake has an error message.
 TEST(Suf, RefusesWithASentence) {
   auto refused = [](auto change, const std::string& part) {
     Suf f = Example();
@@ -343,7 +343,7 @@ TEST(Suf, Uniform) {
 }
 
 TEST(Suf, Groups) {
-  std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+  std::vector<Octave> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
   Suf f = FromGroups("f", g, 5, 8);
   int want[] = {9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 5, 5, 4, 4, 4, 4};
   for (uint64_t x = 0; x < 32; ++x) EXPECT_EQ(Evaluate(f, x).poly[0], x < 16 ? uint64_t(want[x]) : 0);
@@ -351,17 +351,17 @@ TEST(Suf, Groups) {
   EXPECT_THROW(FromGroups("f", g, 5, 8), Error);
 }
 
-// ToGroups is the inverse of FromGroups, whatever the widths, signs and ring.
+// ToGroups reverses FromGroups for all widths, signs and rings.
 TEST(Suf, GroupsRoundTrip) {
   std::mt19937_64 rng(3);
   for (int i = 0; i < 200; ++i) {
     const int ring = int(1 + rng() % 64), n = 40;
-    std::vector<Group> g;
+    std::vector<Octave> g;
     int64_t at = 0;
     for (int w = int(rng() % 3), next = 0; g.size() < 5; w = next) {
       next = w + 1 + int(rng() % 4);
       const int64_t whole = int64_t{1} << (next - w), lo = at >> w;  // the next group begins at a multiple of its width
-      Group x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
+      Octave x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
       for (int64_t v = x.lo; v < x.hi; ++v) x.values.push_back(int64_t(rng() & ring::Mask(ring)));
       at = x.hi << w;
       g.push_back(x);
@@ -384,17 +384,17 @@ TEST(Suf, GroupsRoundTrip) {
       EXPECT_EQ(direct.At(x), Evaluate(f, x).poly[0]);
     }
   }
-  // negative values: in two's complement where the channel says so
-  std::vector<Group> g{{0, 0, 2, {-3, 4}}};
+  // negative values are in two's complement if the channel is signed
+  std::vector<Octave> g{{0, 0, 2, {-3, 4}}};
   Suf f = FromGroups("f", g, 4, 8);
   EXPECT_EQ(ToGroups(f)[0].values, (std::vector<int64_t>{253, 4}));
-  f.channels[0].kind = Channel::kSigned;
+  f.channels[0].kind = OutputChannel::kSigned;
   EXPECT_EQ(ToGroups(f)[0].values, g[0].values);
-  // groups of one width are one group
-  std::vector<Group> two{{1, 0, 4, {9, 8, 7, 6}}, {1, 4, 6, {5, 4}}};
+  // consecutive groups of one width are joined
+  std::vector<Octave> two{{1, 0, 4, {9, 8, 7, 6}}, {1, 4, 6, {5, 4}}};
   EXPECT_EQ(ToGroups(FromGroups("f", two, 5, 8)).size(), 1u);
-  // widths may fall
-  std::vector<Group> falls{{2, 0, 2, {9, 8}}, {1, 4, 6, {7, 6}}, {2, 3, 4, {5}}};
+  // widths may decrease
+  std::vector<Octave> falls{{2, 0, 2, {9, 8}}, {1, 4, 6, {7, 6}}, {2, 3, 4, {5}}};
   auto back = ToGroups(Parse(Print(FromGroups("f", falls, 4, 8))));
   ASSERT_EQ(back.size(), 3u);
   for (size_t k = 0; k < back.size(); ++k) {
@@ -405,7 +405,7 @@ TEST(Suf, GroupsRoundTrip) {
 
 TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
   auto refused = [](auto change, const std::string& part) {
-    std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+    std::vector<Octave> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
     Suf f = FromGroups("f", g, 5, 8);
     change(f);
     Verify(f);
@@ -431,7 +431,7 @@ TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
   refused([](Suf& f) { f.n = 64, f.pieces.resize(1), f.end = U128{1} << 64; }, "no power of two up to 2^62");
 }
 
-// The prepared evaluator is Evaluate, for outputs, degrees, ends and uniform pieces; points before, at and after cuts.
+// The prepared evaluator equals Evaluate before, at and after cuts, for several outputs, degrees and ends.
 TEST(Suf, EvaluatorIsEvaluate) {
   std::mt19937_64 rng(7);
   int uniform = 0;

@@ -1,5 +1,5 @@
-// The library: functions by name, each with the range and the error it keeps. They are data like any user's text: Make
-// writes a Suf or a Split, and nothing above this room knows one by its name.
+// The library of functions, by name, each with its range and error. They are data like any user's text. Make returns a
+// Suf or a Split, and no other module knows a function by name.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,39 +10,41 @@
 
 namespace suf::func {
 
-// Entry: a row of the list. `range` and `error` are in real units; an argument is written as in clamp(-1,1).
-struct Entry {
+// A function of the list, in words. `range` and `error` are in real units.
+struct LibraryEntry {
   std::string_view name, sentence, range, error;
 };
-std::span<const Entry> Library();
+// Returns all functions of the library.
+std::span<const LibraryEntry> Library();
 
-// Made: a function of x = word / 2^in.scale. Its result has `scale`, which is `shift` bits finer than asked for: a
-// rounding shift by `shift` gives it (a SUF has one scale for all coefficients, so slopes need the bits).
-struct Made {
+// A library function of x = word / 2^in.scale. The scale of its result is `shift` bits finer than requested. A SUF has
+// one scale for all coefficients, and slopes need these bits. A rounding shift by `shift` removes them.
+struct LibraryFunction {
   Function f;
-  Numbers in;
+  FixedPoint in;
   int scale = 0, shift = 0;
-  // For low <= x < high, channel "y" (or the sum of all numbers, of gelu_spline) differs from exact(x) by `error` at
-  // most, or by `relative` |exact(x)|. `exact` has the constants as they were rounded.
+  // The function with its constants as rounded. For low <= x < high, channel "y" differs from it by at most `error` or
+  // `relative` |exact(x)|. In gelu_spline the sum of all numbers does.
   Real exact;
   double low = 0, high = 0, error = 0, relative = 0;
-  // The numbers that it takes, x = number / 2^in.scale: all of its ring, or fewer.
+  // The accepted numbers, x = number / 2^in.scale: all of its ring, or fewer.
   int64_t first = 0, last = 0;
 };
 
-// Make: the function `name` at ring n (8 to 48 bits) and scale (2 to n - 6, at most 20). Throws Cause::kInput for
-// another name, another number of arguments, constants outside the ring.
-Made Make(std::string_view name, int n, int scale);
+// Makes a function from its name, with arguments as in clamp(-1,1). The ring n has 8 to 48 bits, and the scale is 2 to
+// n - 6, at most 20. Throws Cause::kInput if the name, the number of arguments or a constant is wrong.
+LibraryFunction Make(std::string_view name, int n, int scale);
 
-// Taken: the numbers that a library function takes, x = number / 2^scale, if they are fewer than its words in two's
-// complement: of an unsigned one, or one without a value somewhere.
-struct Taken {
+// The numbers that a library function accepts, x = number / 2^scale, if not all words in two's complement. It is
+// unsigned then, or undefined at some numbers.
+struct ArgumentRange {
   bool is_signed = false;
   int64_t first = 0, last = 0;
-  std::optional<int> scale;  // none: the same text at several scales
+  std::optional<int> scale;  // none: the text is the same at several scales
 };
-std::optional<Taken> TakenBy(const Made& m);
-// Of a function from a file or a plan, if it is the library's of that name.
-std::optional<Taken> TakenBy(const Function& f);
+// Returns the accepted numbers, or nothing if the function accepts all words.
+std::optional<ArgumentRange> TakenBy(const LibraryFunction& m);
+// Returns the accepted numbers of a function from a text, if it equals the library's function of its name.
+std::optional<ArgumentRange> TakenBy(const Function& f);
 
 }  // namespace suf::func

@@ -1,5 +1,5 @@
-// Every library function keeps its stated error, at rings 28, 32, 40 and scales 9 to 12: at random points, around every
-// cut, and in all of the range where it bends; references are stated again here.
+// Every library function keeps its stated error, at rings 28, 32 and 40 and scales 9 to 12. Points are random, around
+// every cut, and dense near 0. This file has its own references.
 #include "suf/func/library.hpp"
 
 #include <gtest/gtest.h>
@@ -9,12 +9,12 @@
 #include <random>
 
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
 
-// Truth: a second statement of each function without arguments.
+// Returns an independent definition of each function, with its default arguments.
 const std::map<std::string, Real, std::less<>>& Truth() {
   auto gelu = [](double x) { return x * std::erfc(-x / M_SQRT2) / 2; };
   auto sigmoid = [](double x) { return (1 + std::tanh(x / 2)) / 2; };
@@ -50,8 +50,8 @@ const std::map<std::string, Real, std::less<>>& Truth() {
   return all;
 }
 
-// Points: words of the domain: random, around cuts, and every one near 0.
-std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
+// Returns words of the domain: random, around cuts, and dense near 0.
+std::vector<uint64_t> Points(const LibraryFunction& m, std::mt19937_64& rng) {
   std::vector<uint64_t> out;
   const uint64_t mask = ring::Mask(m.in.bits);
   for (int i = 0; i < 2000; ++i) out.push_back(rng() & mask), out.push_back(rng() >> rng() % 64 & mask);
@@ -63,19 +63,19 @@ std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
 }
 
 void KeepsItsError(std::string_view name, int n, int scale) {
-  const Made m = Make(name, n, scale);
+  const LibraryFunction m = Make(name, n, scale);
   const Real& truth = Truth().at(std::string(name));
   std::mt19937_64 rng(uint64_t(n * 100 + scale));
   const Evaluator e = std::holds_alternative<Suf>(m.f) ? Evaluator(std::get<Suf>(m.f)) : Evaluator(Suf{"f", 1});
   EXPECT_EQ(m.scale, m.shift + (name == "reluars" ? m.scale - m.shift : scale));
-  const std::vector<Channel> channels = ChannelsOf(m.f);
+  const std::vector<OutputChannel> channels = ChannelsOf(m.f);
   for (uint64_t u : Points(m, rng)) {
     const double x = std::ldexp(m.in.is_signed ? double(ring::Signed(u, m.in.bits)) : double(u), -m.in.scale);
     if (x < m.low || x >= m.high || (name == "log2" && u == 0)) continue;
     const std::vector<int64_t> y = std::holds_alternative<Suf>(m.f) ? e.Channels(u) : Channels(m.f, u);
     int64_t sum = 0;
     for (size_t i = 0; i < y.size(); ++i)
-      if (channels[i].kind != Channel::kBit) sum += y[i];
+      if (channels[i].kind != OutputChannel::kBit) sum += y[i];
     const double got = std::ldexp(double(sum), -m.scale), want = truth(x);
     ASSERT_LE(std::abs(got - want), m.error + m.relative * std::abs(want) + 1e-12 * std::abs(want))
         << name << " " << n << " " << scale << " at " << x;
@@ -84,17 +84,17 @@ void KeepsItsError(std::string_view name, int n, int scale) {
 }
 
 TEST(Library, KeepsItsErrors) {
-  for (const Entry& f : Library())
+  for (const LibraryEntry& f : Library())
     for (int n : {28, 32, 40})
       for (int scale : {9, 10, 11, 12}) ASSERT_NO_FATAL_FAILURE(KeepsItsError(f.name, n, scale));
 }
 
 TEST(Library, ListsWhatItMakes) {
   EXPECT_EQ(Library().size(), Truth().size());
-  for (const Entry& f : Library()) {
+  for (const LibraryEntry& f : Library()) {
     EXPECT_TRUE(Truth().contains(f.name));
     EXPECT_FALSE(f.sentence.empty() || f.range.empty() || f.error.empty());
-    const Made m = Make(f.name, 32, 12);
+    const LibraryFunction m = Make(f.name, 32, 12);
     EXPECT_EQ(Name(m.f), f.name);
     EXPECT_EQ(ParseFunction(Print(m.f)), m.f);
     EXPECT_EQ(f.error == "0", m.error == 0 && m.relative == 0);
@@ -102,7 +102,7 @@ TEST(Library, ListsWhatItMakes) {
 }
 
 TEST(Library, GeluSplineHasItsBits) {
-  const Made m = Make("gelu_spline", 32, 12);
+  const LibraryFunction m = Make("gelu_spline", 32, 12);
   const Suf& f = std::get<Suf>(m.f);
   EXPECT_EQ(f.degree, 3);
   const Evaluator e(f);
@@ -114,14 +114,14 @@ TEST(Library, GeluSplineHasItsBits) {
     EXPECT_EQ(y[2], x >= 0);
     int64_t pieces = 0;
     for (size_t i = 4; i < y.size(); ++i) pieces += y[i];
-    EXPECT_EQ(y[3], pieces);  // one piece, or none
+    EXPECT_EQ(y[3], pieces);  // x is in one piece, or in none
     EXPECT_TRUE(y[3] || y[1] == 0);
     EXPECT_TRUE(y[3] || std::abs(x) >= 4 << 12);
   }
 }
 
 TEST(Library, ReluarsRounds) {
-  const Made m = Make("reluars", 16, 5);
+  const LibraryFunction m = Make("reluars", 16, 5);
   for (uint64_t u = 0; u < 1 << 16; ++u) {
     const std::vector<int64_t> y = Channels(m.f, u);
     const int64_t x = std::max<int64_t>(ring::Signed(u, 16), 0);
@@ -133,7 +133,7 @@ TEST(Library, ReluarsRounds) {
 
 TEST(Library, Arguments) {
   auto at = [](const char* name, double x) {
-    const Made m = Make(name, 32, 8);
+    const LibraryFunction m = Make(name, 32, 8);
     const double y = std::ldexp(double(Channels(m.f, uint64_t(int64_t(x * 256)) & ring::Mask(32))[0]), -m.scale);
     EXPECT_EQ(y, m.exact(x));
     return y;
@@ -151,15 +151,15 @@ TEST(Library, Arguments) {
   EXPECT_EQ(at(seven, 50000), 125 + 500 + 2250 + 5000 + 12500 + 7500);
 }
 
-// A function says which numbers it takes, and is known again from its text alone.
+// The accepted numbers of a library function also follow from its text alone.
 TEST(Library, SaysWhatItTakes) {
-  for (const Entry& f : Library()) {
-    const Made m = Make(f.name, 24, 9);
+  for (const LibraryEntry& f : Library()) {
+    const LibraryFunction m = Make(f.name, 24, 9);
     const int64_t all = int64_t{1} << m.in.bits;
     const bool no_zero = f.name == "recip" || f.name == "rsqrt" || f.name == "log2", abs = f.name == "abs";
     EXPECT_EQ(m.first, m.in.is_signed ? -all / 2 + abs : int64_t(no_zero)) << f.name;
     EXPECT_EQ(m.last, (m.in.is_signed ? all / 2 : all) - 1) << f.name;
-    const std::optional<Taken> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
+    const std::optional<ArgumentRange> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
     EXPECT_EQ(made.has_value(), abs || !m.in.is_signed) << f.name;
     ASSERT_EQ(known.has_value(), made.has_value()) << f.name;
     if (!known) continue;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kQuick = 256;
 
-// Few: of Many + 1 points of [0, m).
+// Returns the extremes at Many + 1 points of [0, m).
 template <int Many, class F>
 Extremes Few(const F& rest, int64_t m) {
   Extremes few;
@@ -19,7 +19,7 @@ Extremes Few(const F& rest, int64_t m) {
   return few;
 }
 
-// Longest: the largest width up to `most` that fits, by doubling from `guess` and halving what is between; 0: none.
+// Returns the largest width up to `most` that fits, or 0. It doubles from `guess`, then bisects.
 template <class F>
 int64_t Longest(int64_t guess, int64_t most, const F& fits) {
   int64_t good = 0, bad = most + 1;
@@ -36,7 +36,7 @@ int64_t Longest(int64_t guess, int64_t most, const F& fits) {
   return good;
 }
 
-// Leading: the divided difference at d + 1 of Chebyshev's points of [0, m).
+// Returns the divided difference at d + 1 of Chebyshev's points of [0, m).
 template <class F>
 double Leading(const F& rest, int d, int64_t m) {
   double t[kMostFitted + 1], y[kMostFitted + 1];
@@ -52,7 +52,7 @@ double Leading(const F& rest, int d, int64_t m) {
 
 }  // namespace
 
-Shape WithSlope(Shape s, int slope) {
+FitShape WithSlope(FitShape s, int slope) {
   s.finer.fill(slope), s.slope = slope;
   return s;
 }
@@ -86,7 +86,7 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
 }
 
 template <class F>
-Pieces::Found Pieces::Along(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::Along(double bound, size_t most, const F& next) const {
   std::vector<Local> out;
   double done = 0;
   auto part = [&](int64_t from, int64_t to) {
@@ -105,7 +105,7 @@ Pieces::Found Pieces::Along(double bound, size_t most, const F& next) const {
 }
 
 template <class F>
-Pieces::Found Pieces::Given(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::Given(double bound, size_t most, const F& next) const {
   size_t many = 0;
   for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
     for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
@@ -113,19 +113,19 @@ Pieces::Found Pieces::Given(double bound, size_t most, const F& next) const {
   return Along(bound, most, next);
 }
 
-Pieces::Found Pieces::Uniform(int w, double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Uniform(int w, double bound, size_t most) const {
   return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
 }
 
-Pieces::Found Pieces::Octaves(int p, double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Octaves(int p, double bound, size_t most) const {
   return Given(bound, most, [&](int64_t x, int64_t) {
-    const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
+    const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // a negative x has the octaves of -x - 1
     const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
     return ((x >> w) + 1) << w;
   });
 }
 
-Pieces::Found Pieces::Cuts(double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Cuts(double bound, size_t most) const {
   std::vector<int64_t> cuts;
   for (double v : q_.cuts) cuts.push_back(f_.Cut(v));
   return Given(bound, most, [&](int64_t x, int64_t last) {
@@ -145,12 +145,12 @@ int64_t Pieces::Width(int64_t x, int64_t last, int64_t guess, double bound) cons
 bool Pieces::Hopeless(double bound, size_t most) const {
   constexpr int kPlaces = 32, kChain = 8;
   const int64_t points = f_.last() - f_.first();
-  if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // those are soon counted
+  if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // counting them is fast
   std::array<double, kPlaces> density;
   for (int i = 0; i < kPlaces; ++i) {
     const int64_t from = f_.first() + int64_t(__int128{points} * i / kPlaces), end = from + points / kPlaces;
     int64_t x = from, guess = 1;
-    int whole = 0;  // the last one may only end where the place does
+    int whole = 0;  // the last piece may be cut off at the end of the place
     for (; whole < kChain && x < end; ++whole) x += guess = Width(x, end, guess, bound);
     density[size_t(i)] = double(x == end ? whole - 1 : whole) / double(x - from);
   }
@@ -158,7 +158,7 @@ bool Pieces::Hopeless(double bound, size_t most) const {
   return density[kPlaces / 2] * double(points) / 2 > 2 * double(most);
 }
 
-Pieces::Found Pieces::Free(double bound, size_t most) const {
+Pieces::FoundPieces Pieces::Free(double bound, size_t most) const {
   if (Hopeless(bound, most)) return std::nullopt;
   int64_t guess = 1;
   return Along(bound, most, [&](int64_t x, int64_t last) { return x + (guess = Width(x, last, guess, bound)); });

@@ -6,26 +6,26 @@
 
 #include "suf/func/internal/pieces.hpp"
 #include "suf/func/internal/target.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 
 namespace {
 
+using internal::FitShape;
 using internal::kMostFitted;
 using internal::Local;
 using internal::OutOfReach;
 using internal::Pieces;
 using internal::Round;
-using internal::Shape;
-using internal::Target;
+using internal::TargetFunction;
 using internal::WantRoom;
 using internal::WithSlope;
 
 constexpr int kMostDomain = 62;
 
-// Tails: the exact pieces.
-void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from, int64_t to, double* error,
+// Adds the pieces of a tail in [from, to), and its error.
+void AddTail(const FitRequest& q, const FitShape& s, const Tail& tail, int64_t from, int64_t to, double* error,
              std::vector<Local>* out) {
   const int scale = q.result.scale + s.slope, up = scale - q.in.scale;
   for (auto [a, b] : {std::pair{std::max<int64_t>(from, 0), to}, std::pair{from, std::min<int64_t>(to, 0)}}) {
@@ -46,7 +46,7 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
       p.c[0] = uint64_t(a) << up, p.c[1] = uint64_t{1} << up;
     } else {
       const int64_t rise = tail.kind == Tail::kLine ? Round(std::ldexp(tail.slope, up)) : 0,
-                    // what the slope's rounding adds from end to end is shared by both ends
+                    // both ends share the error of the rounded slope
           begin = Round((real(a) + real(b - 1) - double(rise) * double(b - 1 - a)) / 2);
       p.c[0] = uint64_t(begin);
       if (rise != 0) p.c[1] = uint64_t(rise);
@@ -60,9 +60,10 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
   }
 }
 
-// ToFunction: pieces and tails in the domain's order.
-Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s, std::vector<Local> pieces) {
-  Fitted<Function> out;
+// Joins pieces and tails in the order of the domain.
+FitResult<Function> ToFunction(const FitRequest& q, const TargetFunction& f, const FitShape& s,
+                               std::vector<Local> pieces) {
+  FitResult<Function> out;
   out.scale = q.result.scale + s.slope;
   if (q.below) AddTail(q, s, *q.below, f.lo(), f.first(), &out.error, &pieces);
   if (q.above) AddTail(q, s, *q.above, f.last(), f.hi(), &out.error, &pieces);
@@ -73,7 +74,7 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
     out.error = std::max(out.error, p.error), out.exact = out.exact && p.exact;
     g.pieces.push_back({f.Word(p.begin), {std::move(p.c)}});
   }
-  g.channels = {{Channel::kSigned, s.ring, 0, "y"}};
+  g.channels = {{OutputChannel::kSigned, s.ring, 0, "y"}};
   if (g.pieces.size() > kMostPieces)
     Fail(Cause::kRefused, g.name, " needs ", g.pieces.size(), " pieces with its tails; at most ", kMostPieces);
   Verify(g);
@@ -81,14 +82,14 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
   return out;
 }
 
-// CostOf: in the ring asked for; a wider one costs in proportion.
+// Returns the cost in the requested ring. A wider ring costs in proportion.
 double CostOf(const FitRequest& q, const Suf& f) {
   const double cost = q.cost ? q.cost(f) : double(f.pieces.size()) * (f.degree + 2);
   return cost * f.ring / q.result.bits;
 }
 
-// ErrorOf: of `fit` as its integers say it: at every point between the tails, else at 2^16 points.
-double ErrorOf(const Suf& fit, int scale, const Target& f) {
+// Returns the error of a fit from its integers, at every point between the tails or at 2^16 of them.
+double ErrorOf(const Suf& fit, int scale, const TargetFunction& f) {
   constexpr int64_t kSampled = int64_t{1} << 16;
   const Evaluator at(fit);
   const int64_t points = f.last() - f.first(), shown = f.every() ? points : kSampled;
@@ -101,13 +102,14 @@ double ErrorOf(const Suf& fit, int scale, const Target& f) {
   return error;
 }
 
-// Best: the choice so far: within the bound, the cheapest; else the smallest error, of which `close` is as good as
-// none.
+// The best fit so far. With a bound it is the cheapest, otherwise the one with the smallest error. Errors below `close`
+// count as equal.
 class Best {
  public:
-  Best(const FitRequest& q, const Target& f, double close, std::string* refused)
+  Best(const FitRequest& q, const TargetFunction& f, double close, std::string* refused)
       : q_(q), f_(f), close_(close), refused_(refused) {}
-  void Offer(const Shape& shape, Fitted<Function> next) {
+  // Takes a fit if it is better.
+  void Offer(const FitShape& shape, FitResult<Function> next) {
     const Suf& s = std::get<Suf>(next.f);
     const double at = CostOf(q_, s), is = std::max(next.error, close_), was = fit ? std::max(fit->error, close_) : 0;
     bool better = !fit;
@@ -117,10 +119,10 @@ class Best {
       better = at < cost || (at == cost && next.scale < fit->scale);
     if (better) Take(shape, std::move(next), at);
   }
-  // Take: unless it is no fit after all.
-  void Take(const Shape& shape, Fitted<Function> next, double at) {
+  // Takes a fit, unless its measured error exceeds the bound or the caller refuses it.
+  void Take(const FitShape& shape, FitResult<Function> next, double at) {
     const Suf& s = std::get<Suf>(next.f);
-    // what a double rounded away is found here
+    // finds errors that doubles rounded away
     const double seen = ErrorOf(s, next.scale, f_);
     if (next.exact ? seen > next.error : seen > next.error * (1 + 0x1p-30)) next.error = seen;
     if (q_.error && next.error > *q_.error * (1 + 0x1p-30)) return;
@@ -130,18 +132,18 @@ class Best {
     }
     fit = std::move(next), cost = at, of = shape;
   }
-  std::optional<Fitted<Function>> fit;
+  std::optional<FitResult<Function>> fit;
   double cost = INFINITY;
-  Shape of;  // fit's
+  FitShape of;  // the shape of `fit`
 
  private:
   const FitRequest& q_;
-  const Target& f_;
+  const TargetFunction& f_;
   double close_;
-  std::string* refused_;  // the first reason
+  std::string* refused_;  // the first reason of a refusal
 };
 
-// WithError: the fewest pieces of a shape within `bound`.
+// Returns the fewest pieces of a shape within `bound`.
 std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
                                             size_t most) {
   if (knots == Knots::kFree) return pieces.Free(bound, most);
@@ -159,11 +161,12 @@ double ErrorOf(const std::vector<Local>& pieces) {
   return error;
 }
 
-// WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
+// Returns at most `most` pieces of a shape with the smallest error. For free knots it bisects the logarithm of the
+// bound.
 std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most,
                                              int halvings = 24) {
   std::optional<std::vector<Local>> best;
-  bool worse = false;  // much: wider pieces will not be better than what there is
+  bool worse = false;  // by a factor of 2, so wider pieces will not be better
   auto offer = [&](std::optional<std::vector<Local>> found) {
     if (!found) return;
     worse = best && ErrorOf(*found) > 2 * ErrorOf(*best);
@@ -185,14 +188,14 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
   return best;
 }
 
-// Shapes: every degree and kind of knots, with the finest slope asked for.
-std::vector<Shape> Shapes(const FitRequest& q) {
+// Returns the shapes of every degree and kind of knots, with the finest requested slope.
+std::vector<FitShape> Shapes(const FitRequest& q) {
   auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
-  std::vector<Shape> out;
+  std::vector<FitShape> out;
   for (int d = q.degree.value_or(lines(q.below) || lines(q.above)); d <= q.degree.value_or(kMostFitted); ++d)
     for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree, Knots::kGiven})
       if (q.knots ? *q.knots == k : k != Knots::kGiven) {
-        Shape s{k, d, q.result.bits, {}, 0};
+        FitShape s{k, d, q.result.bits, {}, 0};
         if (q.finer.empty()) {
           s = WithSlope(s, d > 0 ? q.slope.value_or(0) : 0);
         } else {
@@ -238,7 +241,7 @@ void Check(const FitRequest& q) {
     Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
 }
 
-// Search: one request's.
+// The search for one request with FitForm::kPieces.
 class Search {
  public:
   explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.reach()), shapes_(Shapes(q)) {
@@ -246,12 +249,12 @@ class Search {
     most_ = q.pieces ? size_t(*q.pieces) : kMostPieces;
   }
 
-  Fitted<Function> Run() {
+  FitResult<Function> Run() {
     Best plain(q_, f_, 0, &refused_), fine(q_, f_, Half(), &refused_);
     if (Open() && q_.error) AllFine(&fine);
-    // a plain fit that costs more than this gives way to the finer one
+    // a finer fit replaces a plain one that costs more than this
     dearest_ = std::max(kCheap, kSaved * fine.cost);
-    for (const Shape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
+    for (const FitShape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
     if (Open() && !q_.error && !(plain.fit && plain.fit->error <= Half())) AllFine(&fine);
     Best& best = fine.fit && Saves(plain, fine) ? fine : plain;
     if (!best.fit) Refuse();
@@ -260,11 +263,11 @@ class Search {
   }
 
  private:
-  static constexpr double kSaved = 2.25;  // a finer result must be so much cheaper, or closer
-  static constexpr double kCheap = 12;    // what costs no more is taken as it is
-  static constexpr double kSharp = 64;    // of kinks that are met exactly, the error falls by more
+  static constexpr double kSaved = 2.25;  // the least gain of a finer result, in cost or error
+  static constexpr double kCheap = 12;    // a fit that costs no more is not made finer
+  static constexpr double kSharp = 64;    // the least gain in error if pieces begin exactly at kinks
   static constexpr double kNothing = 0x1p-60;
-  static constexpr int kMostSize = 61;  // bits of a value that is fitted
+  static constexpr int kMostSize = 61;  // most bits of a fitted value
 
   bool Open() const { return !q_.slope && q_.finer.empty(); }
   double Half() const { return std::ldexp(1, -q_.result.scale - 1); }
@@ -274,8 +277,8 @@ class Search {
     return plain.cost > kCheap && fine.cost * kSaved <= plain.cost;
   }
 
-  // Progressing: the pieces of a shape, which report how far the search is. It never goes back.
-  Pieces Progressing(const Shape& s) {
+  // Returns a fitter of a shape that reports progress. Progress never decreases.
+  Pieces Progressing(const FitShape& s) {
     if (!q_.progress) return Pieces(q_, f_, s);
     const char* const kinds[] = {"uniform", "octave", "free", "given"};
     const std::string what = Str(kinds[int(s.knots)], " pieces of degree ", s.degree);
@@ -285,64 +288,64 @@ class Search {
     });
   }
 
-  // Try: the pieces of one shape, at most `limit`, within `bound` if there is one.
-  std::optional<Fitted<Function>> Try(const Shape& s, size_t limit, std::optional<double> bound) {
+  // Fits one shape, by at most `limit` pieces, within `bound` if there is one.
+  std::optional<FitResult<Function>> Try(const FitShape& s, size_t limit, std::optional<double> bound) {
     if (limit == 0) return std::nullopt;
     const Pieces pieces = Progressing(s);
     auto found = bound ? WithError(q_, pieces, s.knots, *bound, limit) : WithPieces(q_, pieces, s.knots, limit);
     if (!found) return std::nullopt;
     return ToFunction(q_, f_, s, std::move(*found));
   }
-  // Offer: what Try finds; the number of its pieces.
-  size_t Offer(const Shape& s, size_t limit, Best* best) {
+  // Offers the fit of one shape to `best`. Returns the number of its pieces, or 0.
+  size_t Offer(const FitShape& s, size_t limit, Best* best) {
     auto found = Try(s, limit, q_.error);
     const size_t many = found ? std::get<Suf>(found->f).pieces.size() : 0;
     if (found) best->Offer(s, std::move(*found));
     return many;
   }
 
-  // Plain: a shape in the result's ring, with the slopes that the request names.
-  void Plain(const Shape& shape, Best* best) {
-    // bits for slopes
+  // Fits a shape in the ring of the result, with the requested slopes.
+  void Plain(const FitShape& shape, Best* best) {
+    // bits that are left for slopes
     const double room = q_.result.bits - 1 - q_.result.scale - std::log2(std::max(reach_.size(), 1e-300));
     const int finest = q_.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
-    const Shape s = q_.finer.empty() ? WithSlope(shape, finest) : shape;
-    if (q_.cost || !q_.error) {  // every slope: what is dear is the caller's to say, and errors need not fall with it
+    const FitShape s = q_.finer.empty() ? WithSlope(shape, finest) : shape;
+    if (q_.cost || !q_.error) {  // every slope, because cost and errors need not fall with finer slopes
       Offer(s, most_, best);
       for (int slope = finest - 1; slope >= 0; --slope) Offer(WithSlope(s, slope), most_, best);
       return;
     }
-    // the fewest pieces are those of the finest slope; more than this are dearer than what is there
+    // the finest slope has the fewest pieces; with more pieces than this the fit costs more than the best one
     const size_t limit = size_t(std::min(double(most_), std::min(best->cost, dearest_) / (s.degree + 2)));
     int fine = finest;
     size_t many = Offer(s, limit, best);
-    if (many == 0 && fine > 0) many = Offer(WithSlope(s, --fine), limit, best);  // a value may be just over the room
-    for (int coarse = -1; many > 0 && fine - coarse > 1;) {                      // the coarsest with as many
+    if (many == 0 && fine > 0) many = Offer(WithSlope(s, --fine), limit, best);  // a value may just exceed the ring
+    for (int coarse = -1; many > 0 && fine - coarse > 1;) {  // the coarsest slope with the same number
       const int slope = (coarse + fine) / 2;
       (Offer(WithSlope(s, slope), many, best) > 0 ? fine : coarse) = slope;
     }
   }
 
-  // Widened: a shape with a slope, and the ring that its values then need.
-  Shape Widened(const Shape& shape, int slope) const {
-    Shape s = WithSlope(shape, slope);
+  // Returns a shape with a slope, and with the ring that its values then need.
+  FitShape Widened(const FitShape& shape, int slope) const {
+    FitShape s = WithSlope(shape, slope);
     const double error = q_.error.value_or(Half());
     while (s.ring < 64 && std::ldexp(reach_.size() + error, q_.result.scale + slope) >= std::ldexp(1, s.ring - 1))
       ++s.ring;
     return s;
   }
 
-  // AllFine: slopes that are left open: of free knots unless others are named, which never take fewer pieces;
-  // constants, whose slope only rounds them finer, come last.
+  // Fits all shapes with finer slopes, if the request has no slope. Only free knots are tried unless others are
+  // requested, because others never take fewer pieces. Constants, whose slope only rounds them finer, come last.
   void AllFine(Best* best) {
     for (const bool constants : {false, true})
-      for (const Shape& s : shapes_)
+      for (const FitShape& s : shapes_)
         if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) Fine(s, best), begun_ += 0.5;
   }
 
-  // Fine: a shape with the coarsest slope that takes an eighth more pieces than the finest, or has an error a quarter
-  // larger.
-  void Fine(const Shape& shape, Best* best) {
+  // Fits a shape with the coarsest slope that is good enough. It may take an eighth more pieces than the finest slope,
+  // or have an error that is a quarter larger.
+  void Fine(const FitShape& shape, Best* best) {
     const double size = std::log2(std::max(reach_.size() + q_.error.value_or(Half()), 1e-300));
     int fine = std::clamp(int(std::floor(kMostSize - size)) - q_.result.scale, 0, 64);
     if (fine == 0) return;
@@ -364,7 +367,7 @@ class Search {
     best->Offer(Widened(shape, fine), std::move(*good));
   }
 
-  // Sharpen: where the function's own kinks can be met, they are: as many pieces with far less error.
+  // Searches for the same number of pieces with far smaller error, as they have if they begin at kinks.
   void Sharpen(Best* best) {
     while (best->of.knots == Knots::kFree && best->fit->error > kNothing) {
       const double error = best->fit->error;
@@ -380,10 +383,10 @@ class Search {
     if (!q_.error)
       Fail(Cause::kRefused, "no fit of ", q_.name, " with ", most_, " pieces stays in its ring of ", q_.result.bits,
            " bits; use ", q_.result.bits < 64 ? "a wider ring, " : "", "a coarser scale or more pieces");
-    constexpr int kRough = 14;  // halvings: the error that is reached within a percent
+    constexpr int kRough = 14;  // halvings, for the error within a percent
     std::optional<double> reached;
-    const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes
-    for (const Shape& s : shapes_) {
+    const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // larger domains take minutes
+    for (const FitShape& s : shapes_) {
       const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
       if (auto found = WithPieces(q_, Progressing(s), knots, most_, kRough))
         reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
@@ -392,21 +395,21 @@ class Search {
   }
 
   const FitRequest& q_;
-  const Target f_;
-  const Target::Reach reach_;
-  const std::vector<Shape> shapes_;
+  const TargetFunction f_;
+  const TargetFunction::ValueRange reach_;
+  const std::vector<FitShape> shapes_;
   size_t most_;
   std::string refused_;
-  double dearest_ = INFINITY;    // cost of a plain fit
-  double begun_ = 0, done_ = 0;  // shapes; the part that was reported last
+  double dearest_ = INFINITY;    // largest cost of a plain fit
+  double begun_ = 0, done_ = 0;  // shapes that were begun; the part that was reported last
 };
 
 }  // namespace
 
-Fitted<Function> Fit(const FitRequest& request) {
+FitResult<Function> Fit(const FitRequest& request) {
   if (!IsWord(request.name)) Fail(Cause::kInput, "a function to fit needs a name that is one word");
   Check(request);
-  return request.form == Form::kBipartite ? internal::FitBipartite(request) : Search(request).Run();
+  return request.form == FitForm::kBipartite ? internal::FitBipartite(request) : Search(request).Run();
 }
 
 }  // namespace suf::func

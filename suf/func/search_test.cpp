@@ -1,5 +1,5 @@
-// Fit: reported errors found again at every point, through Channels and a second statement of each function; the search
-// keeps its bounds; every refusal.
+// Tests of Fit. Reported errors are measured again at every point, against independent definitions. The search keeps
+// its bounds, and every refusal has an error message.
 #include "suf/func/search.hpp"
 
 #include <gtest/gtest.h>
@@ -8,21 +8,21 @@
 
 #include "suf/func/internal/formula.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
 
 double TrueGelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-FitRequest Request(Real f, Numbers in, Numbers result, double error) {
+FitRequest Request(Real f, FixedPoint in, FixedPoint result, double error) {
   FitRequest q;
   q.what = std::move(f), q.in = in, q.result = result, q.error = error;
   return q;
 }
 
-// Worst: the largest error at every point of the domain.
-double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
+// Returns the largest error over all points of the domain.
+double Worst(const FitResult<Function>& fit, const FixedPoint& in, const Real& f) {
   double worst = 0;
   for (uint64_t u = 0; u < uint64_t{1} << in.bits; ++u) {
     const double x = std::ldexp(in.is_signed ? double(ring::Signed(u, in.bits)) : double(u), -in.scale);
@@ -31,15 +31,15 @@ double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
   return worst;
 }
 
-size_t PiecesOf(const Fitted<Function>& fit) { return std::get<Suf>(fit.f).pieces.size(); }
+size_t PiecesOf(const FitResult<Function>& fit) { return std::get<Suf>(fit.f).pieces.size(); }
 
 TEST(Fit, EveryShapeReportsItsError) {
-  const Numbers in{12, 8, true}, result{32, 12, true};
+  const FixedPoint in{12, 8, true}, result{32, 12, true};
   for (Knots knots : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
     for (int degree = 0; degree <= 3; ++degree) {
       FitRequest q = Request(TrueGelu, in, result, 0x1p-7);
       q.knots = knots, q.degree = degree, q.slope = 8;
-      const Fitted<Function> fit = Fit(q);
+      const FitResult<Function> fit = Fit(q);
       EXPECT_TRUE(fit.exact);
       EXPECT_LE(fit.error, 0x1p-7);
       EXPECT_NEAR(Worst(fit, in, TrueGelu), fit.error, 1e-12) << int(knots) << degree;
@@ -57,13 +57,13 @@ TEST(Fit, FreeKnotsAreFewest) {
   EXPECT_LT(pieces[2], pieces[0]);
   EXPECT_LT(pieces[2], pieces[1]);
   q.knots.reset(), q.degree.reset();
-  const Fitted<Function> best = Fit(q);  // all shapes, by cost
+  const FitResult<Function> best = Fit(q);  // all shapes, by cost
   EXPECT_LE(double(PiecesOf(best)) * (std::get<Suf>(best.f).degree + 2), double(pieces[2]) * 4);
 }
 
-// A relu is two pieces without an error; a table is what it says; steps are found where they are.
+// A relu has two pieces without an error. A table keeps its values. Pieces begin exactly at steps.
 TEST(Fit, ExactFunctions) {
-  const Fitted<Function> relu =
+  const FitResult<Function> relu =
       Fit(Request([](double x) { return std::max(x, 0.0); }, {20, 8, true}, {32, 8, true}, 1e-9));
   EXPECT_EQ(PiecesOf(relu), 2u);
   EXPECT_EQ(relu.error, 0);
@@ -71,22 +71,22 @@ TEST(Fit, ExactFunctions) {
   for (int i = 0; i < 256; ++i) values.push_back((i * 37 % 101) / 8.0);
   FitRequest q = Request({}, {8, 0, false}, {16, 3, true}, 1e-9);
   q.what = values;
-  const Fitted<Function> table = Fit(q);
+  const FitResult<Function> table = Fit(q);
   EXPECT_EQ(table.error, 0);
   for (uint64_t u = 0; u < 256; ++u) EXPECT_EQ(double(Channels(table.f, u)[0]) / 8, values[u]);
   const Real steps = [](double x) { return x < 3.25 ? 1 : x < 1000.5 ? 5 : 2; };
-  const Fitted<Function> few = Fit(Request(steps, {30, 12, false}, {8, 0, true}, 0.25));
+  const FitResult<Function> few = Fit(Request(steps, {30, 12, false}, {8, 0, true}, 0.25));
   ASSERT_EQ(PiecesOf(few), 3u);
   EXPECT_TRUE(std::get<Suf>(few.f).pieces[1].begin == 3 * 4096 + 1024);
   EXPECT_TRUE(std::get<Suf>(few.f).pieces[2].begin == 1000 * 4096 + 2048);
 }
 
-// Domains of more than 2^24 points: a bound, said so.
+// In domains of more than 2^24 points the error is a bound, and is marked as one.
 TEST(Fit, WideDomainsAreBounded) {
   for (Knots knots : {Knots::kOctaves, Knots::kFree}) {
     FitRequest q = Request([](double x) { return std::log2(1 + x); }, {36, 12, false}, {48, 24, true}, 0x1p-10);
     q.knots = knots, q.degree = 1, q.slope = 20;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_FALSE(fit.exact);
     EXPECT_LE(fit.error, 0x1p-10);
     const Evaluator e(std::get<Suf>(fit.f));
@@ -105,7 +105,7 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
   double last = 1;
   for (int pieces : {2, 4, 16, 64}) {
     q.pieces = pieces;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_LE(PiecesOf(fit), size_t(pieces));
     EXPECT_LT(fit.error, last);
     EXPECT_NEAR(Worst(fit, q.in, [](double x) { return std::exp(-x); }), fit.error, 1e-12);
@@ -113,11 +113,11 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
   }
 }
 
-// Each coefficient is a multiple of what its scale says, and the result carries the finest.
+// Each coefficient is a multiple of the unit of its scale, and the result has the finest scale.
 TEST(Fit, ScalesOfEachDegree) {
   FitRequest q = Request(TrueGelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
   q.degree = 2, q.finer = {0, 9, 16};
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.scale, 28);
   EXPECT_NEAR(Worst(fit, q.in, TrueGelu), fit.error, 1e-12);
   for (const Piece& p : std::get<Suf>(fit.f).pieces) {
@@ -129,7 +129,7 @@ TEST(Fit, ScalesOfEachDegree) {
 TEST(Fit, Tails) {
   FitRequest q = Request(TrueGelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
   q.below = Tail{Tail::kConstant, -4, 0}, q.above = Tail{Tail::kIdentity, 4.5, 0}, q.slope = 10;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : TrueGelu(x); }), fit.error, 1e-12);
   EXPECT_LE(fit.error, 0x1p-8);
   for (double x : {-511.0, -100.25, -4.5, 4.5, 77.75, 511.0}) {
@@ -141,24 +141,24 @@ TEST(Fit, Tails) {
   EXPECT_LE(Worst(Fit(log), log.in, [](double x) { return std::log2(std::max(x, 0.25)); }), 0x1p-9);
 }
 
-// A line outside the range, of any slope: what its rounding costs is counted.
+// A tail may be a line of any slope. The error includes the rounding of its slope.
 TEST(Fit, TailsOfASlope) {
   const Real f = [](double x) { return x < -3 ? 0.25 * x : x >= 5 ? 1.75 - 0.3 * (x - 5) : std::sin(x); };
   FitRequest q = Request({}, {14, 8, true}, {32, 14, true}, 0x1p-6);
   q.what = "sin(x)", q.slope = 6;
   q.below = Tail{Tail::kLine, -3, -0.75, 0.25}, q.above = Tail{Tail::kLine, 5, 1.75, -0.3};
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, f), fit.error, 1e-12);
   EXPECT_GE(std::get<Suf>(fit.f).degree, 1);
   EXPECT_EQ(std::ldexp(double(Channels(fit.f, uint64_t(-20 * 256) & ring::Mask(14))[0]), -fit.scale), -5);
 }
 
-// Pieces begin where the request says, and at 0.
+// Pieces begin at the cuts of the request, and at 0.
 TEST(Fit, GivenKnots) {
   FitRequest q;
   q.what = "abs(x) + exp(x/4)", q.in = {12, 7, true}, q.result = {32, 16, true}, q.pieces = 16;
   q.knots = Knots::kGiven, q.cuts = {-7.5, -2, 3.25, 9}, q.degree = 2, q.slope = 8;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   std::vector<uint64_t> begins, want{0, 416, 1152, 2048, 4096 - 960, 4096 - 256};
   for (const Piece& p : std::get<Suf>(fit.f).pieces) begins.push_back(uint64_t(p.begin));
   EXPECT_EQ(begins, want);
@@ -180,12 +180,12 @@ TEST(Fit, CostChooses) {
 
 TEST(Fit, Bipartite) {
   FitRequest q = Request([](double x) { return 1 / (1 + x); }, {14, 14, false}, {16, 14, true}, 0x1p-13);
-  q.form = Form::kBipartite;
-  const Fitted<Function> fit = Fit(q);
+  q.form = FitForm::kBipartite;
+  const FitResult<Function> fit = Fit(q);
   const Split& f = std::get<Split>(fit.f);
   EXPECT_LE(fit.error, 0x1p-13);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return 1 / (1 + x); }), fit.error, 1e-12);
-  EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // 2^14 values in one table
+  EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // a single table would have 2^14 values
   q.in.is_signed = true, q.what = "sigmoid(8*x)";
   EXPECT_NEAR(Worst(Fit(q), q.in, [](double x) { return 1 / (1 + std::exp(-8 * x)); }), 0x1p-14, 0x1p-14);
 }
@@ -199,12 +199,12 @@ TEST(Fit, Formulas) {
   EXPECT_EQ(RealOf("x < 2 ? 1 : -x^2")(3), -9);
 }
 
-// Where coefficients in the result's units are too coarse, they are finer, and the ring grows as the values need: the
-// tariff took 52,294 pieces.
+// If coefficients in units of the result are too coarse, they become finer, and the ring grows as needed. Before that
+// the first case took 52,294 pieces.
 TEST(Fit, SlopesThatAreLeftOpen) {
   struct Case {
     const char* formula;
-    Numbers in, result;
+    FixedPoint in, result;
     double error;
     size_t pieces;
     int scale, ring;
@@ -215,14 +215,14 @@ TEST(Fit, SlopesThatAreLeftOpen) {
       {"x^3", {16, 8, true}, {40, 16, true}, 0x1p-8, 2, 24, 47},
       {"x*min(max(x+3,0),6)/6", {16, 8, true}, {32, 16, true}, 0x1p-8, 4, 23, 32},
       {"sin(x)", {16, 8, true}, {32, 16, true}, 0x1p-8, 143, 30, 32},
-      // no slope: what the result's units say is cheap enough
+      // without a finer slope, because units of the result are cheap enough
       {"x*0.5*(1+erf(x/sqrt(2)))", {16, 9, true}, {32, 16, true}, 0x1p-11, 36, 16, 32},
       {"min(max(x,0),6)", {16, 8, true}, {32, 8, true}, 0x1p-8, 3, 8, 32},
       {"-x^2", {12, 8, true}, {32, 16, true}, 0x1p-8, 2, 16, 32}};
   for (const Case& c : cases) {
     FitRequest q;
     q.what = c.formula, q.in = c.in, q.result = c.result, q.error = c.error;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     EXPECT_LE(PiecesOf(fit), c.pieces) << c.formula;
     EXPECT_EQ(fit.scale, c.scale) << c.formula;
     EXPECT_EQ(RingBits(fit.f), c.ring) << c.formula;
@@ -234,30 +234,30 @@ TEST(Fit, SlopesThatAreLeftOpen) {
       EXPECT_GT(PiecesOf(Fit(q)), 800u);
     }
   }
-  FitRequest q;  // as close as three pieces come
+  FitRequest q;  // with the smallest error of three pieces
   q.what = cases[0].formula, q.in = {16, 0, false}, q.result = {32, 2, true}, q.pieces = 3;
   EXPECT_LE(Fit(q).error, 0.25);
 }
 
-// Pieces begin at the function's own kinks and jumps, where that costs no piece; also on domains that are sampled.
+// Pieces begin at kinks and jumps of the function if that costs no piece, also in sampled domains.
 TEST(Fit, KinksAreMet) {
   for (int bits : {16, 32}) {
     FitRequest q;
     q.what = "min(max(x,0),6)", q.in = {bits, 8, true}, q.result = {40, 8, true}, q.error = 0.5;
-    const Fitted<Function> fit = Fit(q);
+    const FitResult<Function> fit = Fit(q);
     const auto& pieces = std::get<Suf>(fit.f).pieces;
     ASSERT_EQ(pieces.size(), 3u);
     EXPECT_GE(uint64_t(pieces[1].begin), 6u << 8);  // both lines meet there
     EXPECT_LE(uint64_t(pieces[1].begin), (6u << 8) + 1);
     EXPECT_EQ(fit.error, 0);
     q.what = "floor(x/32)", q.knots = Knots::kFree, q.in = {bits == 16 ? 16 : 20, 8, true}, q.error = 0.25;
-    const Fitted<Function> steps = Fit(q);
+    const FitResult<Function> steps = Fit(q);
     EXPECT_EQ(steps.error, 0);
     EXPECT_EQ(PiecesOf(steps), bits == 16 ? 8u : 128u);
   }
 }
 
-// What cannot be done is soon said: 166,000 periods of a sine.
+// An impossible fit is refused quickly. This one has 166,000 periods of a sine.
 TEST(Fit, HopelessIsSoonSaid) {
   FitRequest q;
   q.what = "sin(x)", q.in = {32, 12, true}, q.result = {32, 12, true}, q.error = 0x1p-8, q.pieces = 16384;
@@ -275,7 +275,7 @@ TEST(Fit, HopelessIsSoonSaid) {
   EXPECT_LT(reports, 200000);
 }
 
-// The list of words is what the parser knows, no more and no less.
+// The list of words is exactly that of the parser.
 TEST(Fit, VocabularyIsTheParsers) {
   internal::ParserNames listed;
   listed.variables = {"x"};
@@ -290,10 +290,10 @@ TEST(Fit, VocabularyIsTheParsers) {
   EXPECT_EQ(listed.functions, parser.functions);
   EXPECT_EQ(listed.constants, parser.constants);
   EXPECT_EQ(listed.variables, parser.variables);
-  EXPECT_EQ(parser.operators.erase("="), 1u);  // assigns; refused
+  EXPECT_EQ(parser.operators.erase("="), 1u);  // an assignment, which RealOf refuses
   parser.operators.insert("%"), parser.operators.insert("!");
   EXPECT_EQ(listed.operators, parser.operators);
-  // each is read as it is written in the list
+  // the syntax in the list parses
   for (const FormulaWord& w : Vocabulary()) {
     std::string form;
     for (char c : std::string(w.form)) form += c == 'a' || c == 'b' || c == 'c' || c == 'y' ? 'x' : c;
@@ -328,16 +328,16 @@ TEST(Fit, Rounding) {
   EXPECT_EQ(RealOf("clamp(x, -1, 2) + pow(x, 2) + cbrt(8) + exp2(3) + log10(100) + e - _e + pi - _pi")(5), 2 + 25 + 12);
 }
 
-// Values of the whole ring are taken, its least one too.
+// A fit may use all values of the ring, including the least.
 TEST(Fit, TheWholeRing) {
   FitRequest q;
   q.what = "x", q.in = {16, 8, true}, q.result = {16, 8, true}, q.error = 0x1p-9;
-  const Fitted<Function> fit = Fit(q);
+  const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.error, 0);
   EXPECT_EQ(RingBits(fit.f), 16);
 }
 
-// One sentence for every mistake.
+// Every mistake has an error message.
 TEST(Fit, RefusesWithASentence) {
   const FitRequest good = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
   auto refused = [&](auto change, Cause cause, const std::string& part) {
@@ -379,7 +379,7 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.what = "sin x"; }, input, "'sin' lacks its argument in parentheses: sin(x)");
   refused([](FitRequest& q) { q.what = "2x"; }, input, "at column 2: 'x' does not belong there");
   refused([](FitRequest& q) { q.what = "(x"; }, input, "at column 3: a parenthesis is not closed");
-  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends where a number, x or a function belongs");
+  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends before a number, x or a function");
   refused([](FitRequest& q) { q.what = "clamp(x,1)"; }, input, "'clamp' has too few arguments");
   refused([](FitRequest& q) { q.what = "exp(x,1)"; }, input, "'exp' has too many arguments");
   refused([](FitRequest& q) { q.what = "x<1 ? 2"; }, input, "a ? lacks its :");
@@ -408,7 +408,7 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1, 1}; }, input, "cut 2 of the fit of f is 1");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {8}; }, input, "between -8 and 8");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1}; }, no, "the best reached is");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
   refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no,
           "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "reaches 1e+09 at x = 1, and a result");
@@ -430,9 +430,10 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a result of 16 bits");
   refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
           "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.degree = 1; }, input,
+          "a bipartite fit of f has a domain");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
+  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
 }
 
 }  // namespace

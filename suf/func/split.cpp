@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 
 namespace {
 
-// LowBits: of the index of `low`.
+// Returns the bits of the index of `low`.
 int LowBits(const Split& f) { return f.kind == Split::kSum ? f.n - f.c + f.a : f.a; }
 
 void VerifyTable(const Split& f, const char* which, int bits, const std::vector<uint64_t>& values) {
@@ -62,9 +62,9 @@ void Verify(const Function& f) {
   std::visit([](const auto& g) { Verify(g); }, f);
 }
 
-std::vector<Channel> ChannelsOf(const Function& f) {
+std::vector<OutputChannel> ChannelsOf(const Function& f) {
   if (const Suf* s = std::get_if<Suf>(&f)) return s->channels;
-  return {{Channel::kSigned, std::get<Split>(f).ring, 0, "y"}};
+  return {{OutputChannel::kSigned, std::get<Split>(f).ring, 0, "y"}};
 }
 
 std::vector<int64_t> Channels(const Function& f, uint64_t x) {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "suf/base/printable.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 
@@ -12,7 +12,7 @@ namespace {
 
 U128 Power(int n) { return U128{1} << n; }
 
-// VerifySize: the limits, before anything else walks over the parts.
+// Checks the limits. It runs first, so that other checks only see parts of limited size.
 void VerifySize(const Suf& f) {
   auto most = [&](size_t has, size_t limit, const char* what) {
     if (has > limit)
@@ -114,16 +114,16 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
   return stack.back();
 }
 
-// VerifyChannels: names are words, each for one channel, and sources and widths are there.
+// Checks that names are words and differ, and that sources and widths exist.
 void VerifyChannels(const Suf& f) {
   std::vector<std::string_view> names;
-  for (const Channel& c : f.channels) {
+  for (const OutputChannel& c : f.channels) {
     if (!IsWord(c.name))
       Fail(Cause::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
            " needs a name without spaces, control characters and a # in front, of 1 to ", kMostName, " bytes; its has ",
            c.name.size());
     names.push_back(c.name);
-    bool bit = c.kind == Channel::kBit;
+    bool bit = c.kind == OutputChannel::kBit;
     int sources = bit ? int(f.formulas.size()) : f.outputs, most = bit ? 1 : f.ring;
     if (c.source < 0 || c.source >= sources)
       Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " reads source ", c.source, " of ", sources,
@@ -194,21 +194,21 @@ Value Evaluate(const Suf& f, uint64_t x) {
 std::vector<int64_t> Channels(const Suf& f, uint64_t x) {
   Value v = Evaluate(f, x);
   std::vector<int64_t> out;
-  for (const Channel& c : f.channels) {
-    if (c.kind == Channel::kBit) {
+  for (const OutputChannel& c : f.channels) {
+    if (c.kind == OutputChannel::kBit) {
       out.push_back(v.bits[size_t(c.source)]);
       continue;
     }
     uint64_t w = v.poly[size_t(c.source)] & ring::Mask(c.bits);
-    out.push_back(c.kind == Channel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
+    out.push_back(c.kind == OutputChannel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
   }
   return out;
 }
 
-std::vector<Slot> Layout(std::span<const Channel> channels) {
-  std::vector<Slot> out;
-  std::vector<int> used;  // bits taken of each word
-  for (const Channel& c : channels) {
+std::vector<ChannelSlot> Layout(std::span<const OutputChannel> channels) {
+  std::vector<ChannelSlot> out;
+  std::vector<int> used;  // used bits of each word
+  for (const OutputChannel& c : channels) {
     size_t w = 0;
     while (w < used.size() && used[w] + c.bits > 64) ++w;
     if (w == used.size()) used.push_back(0);
@@ -219,7 +219,7 @@ std::vector<Slot> Layout(std::span<const Channel> channels) {
 }
 
 std::vector<uint64_t> Pack(const Suf& f, uint64_t x) {
-  std::vector<Slot> slots = Layout(f.channels);
+  std::vector<ChannelSlot> slots = Layout(f.channels);
   std::vector<int64_t> values = Channels(f, x);
   std::vector<uint64_t> words;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -229,14 +229,14 @@ std::vector<uint64_t> Pack(const Suf& f, uint64_t x) {
   return words;
 }
 
-std::vector<int64_t> Unpack(std::span<const Channel> channels, std::span<const uint64_t> words) {
-  std::vector<Slot> slots = Layout(channels);
+std::vector<int64_t> Unpack(std::span<const OutputChannel> channels, std::span<const uint64_t> words) {
+  std::vector<ChannelSlot> slots = Layout(channels);
   std::vector<int64_t> out;
   for (size_t i = 0; i < slots.size(); ++i) {
     SUF_CHECK(size_t(slots[i].word) < words.size());
-    const Channel& c = channels[i];
+    const OutputChannel& c = channels[i];
     const uint64_t w = words[size_t(slots[i].word)] >> slots[i].offset & ring::Mask(c.bits);
-    out.push_back(c.kind == Channel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
+    out.push_back(c.kind == OutputChannel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
   }
   return out;
 }
@@ -249,9 +249,9 @@ std::optional<int> UniformBits(const Suf& f) {
   return a;
 }
 
-Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring) {
+Suf FromGroups(std::string name, std::span<const Octave> groups, int n, int ring) {
   Suf f{std::move(name), n, ring, 1, 0, {}, 0, {}, {}};
-  for (const Group& g : groups) {
+  for (const Octave& g : groups) {
     if (f.end != U128(g.lo) << g.w || int64_t(g.values.size()) != g.hi - g.lo)
       Fail(Cause::kInput, "a group of ", f.name, " with pieces of 2^", g.w,
            " does not begin where the last one ends, or has ", g.values.size(), " values for ", g.hi - g.lo, " pieces");
@@ -262,21 +262,21 @@ Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring)
     }
     f.end = U128(g.hi) << g.w;
   }
-  f.channels = {{Channel::kUnsigned, ring, 0, "y"}};
+  f.channels = {{OutputChannel::kUnsigned, ring, 0, "y"}};
   Verify(f);
   return f;
 }
 
-std::vector<Group> ToGroups(const Suf& f) {
+std::vector<Octave> ToGroups(const Suf& f) {
   auto refuse = [&](const auto&... why) { Fail(Cause::kInput, f.name, " is no function on octaves: ", why...); };
   if (f.outputs != 1 || f.degree != 0 || f.pieces.empty() || !f.formulas.empty())
     refuse("it needs one output of constants and no formula, and has ", f.outputs, " of degree ", f.degree, " and ",
            f.formulas.size());
-  const bool two = !f.channels.empty() && f.channels[0].kind == Channel::kSigned;
-  std::vector<Group> out;
+  const bool two = !f.channels.empty() && f.channels[0].kind == OutputChannel::kSigned;
+  std::vector<Octave> out;
   for (size_t i = 0; i < f.pieces.size(); ++i) {
     const U128 begin = f.pieces[i].begin, width = (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end) - begin;
-    // bounds as signed 64-bit numbers of pieces, which is what a Group has
+    // bounds must fit the signed 64-bit numbers of a Group
     if (width == 0 || width > U128{1} << 62 || !std::has_single_bit(uint64_t(width)))
       refuse("the width of piece ", i, " is no power of two up to 2^62");
     const int w = std::countr_zero(uint64_t(width));
@@ -298,7 +298,7 @@ Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<cons
     if (!b0.empty()) c.push_back(uint64_t(b0[i]) & ring::Mask(ring));
     f.pieces.push_back({U128{i} << a, {c}});
   }
-  f.channels = {{Channel::kSigned, ring, 0, "y"}};
+  f.channels = {{OutputChannel::kSigned, ring, 0, "y"}};
   Verify(f);
   return f;
 }

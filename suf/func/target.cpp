@@ -2,7 +2,7 @@
 
 namespace suf::func::internal {
 
-void Target::WantFinite() const {
+void TargetFunction::WantFinite() const {
   int64_t first = hi_, last = lo_, many = 0;
   for (size_t i = 0; i < values_.size(); ++i)
     if (!std::isfinite(values_[i])) {
@@ -24,7 +24,7 @@ void Useless(const FitRequest& q, const std::string& why) {
        " is out of reach: ", why, "; allow a larger error, or use a smaller range of x, or tails");
 }
 
-void WantRoom(const FitRequest& q, const Target::Reach& reach) {
+void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach) {
   const double error = q.error.value_or(0), unit = std::ldexp(1, q.result.scale);
   auto holds = [&](double slack, int bits) {
     const double room = std::ldexp(1, bits - 1);

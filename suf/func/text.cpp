@@ -9,7 +9,7 @@ namespace suf::func {
 
 namespace {
 
-using internal::Line;
+using internal::LineReader;
 using internal::Text;
 
 constexpr const char* kTerms[] = {"lt", "ltlow", "msb", "not", "and", "or", "xor", "in", "true", "false"};
@@ -27,7 +27,7 @@ void PrintPolynomials(const Piece& p, int ring, Text* out) {
   }
 }
 
-// LogWidth: of piece i; -1 when its width is no power of two.
+// Returns the logarithm of the width of piece i; -1 if the width is no power of two.
 int LogWidth(const Suf& f, size_t i) {
   U128 width = (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end) - f.pieces[i].begin;
   if (width == U128{1} << 64) return 64;
@@ -57,16 +57,16 @@ void PrintPieces(const Suf& f, Text* out) {
 
 // ---- parsing
 
-// Parser: what a text has said so far.
+// The parser of a Suf, with the items read so far.
 struct Parser {
   Suf f;
   bool head = false, ended = false;
   size_t coefficients = 0;
-  // where the last run ends: the next piece, or the end, must be there
+  // the end of the last run, at which the next piece or the end must be
   bool run = false;
   U128 due = 0;
 
-  void Head(Line& line) {
+  void Head(LineReader& line) {
     head = true;
     f.name = line.Word("a name");
     line.Keyword("domain"), f.n = line.Small("a number of bits", 64);
@@ -76,13 +76,13 @@ struct Parser {
     if (f.ring < 1) line.Bad("a ring of 1 bit or more");
   }
 
-  void Met(const Line& line, U128 begin) {
+  void Met(const LineReader& line, U128 begin) {
     if (run && begin != due) line.Bad("the place where the run before it ends");
     run = false;
   }
 
-  // Polynomials: of one piece, up to the line's end or a comma.
-  void Polynomials(Line& line, U128 begin) {
+  // Reads one piece, up to the end of the line or a comma.
+  void Polynomials(LineReader& line, U128 begin) {
     line.Most(f.pieces.size() + 1, kMostPieces, "pieces");
     Piece& p = f.pieces.emplace_back();
     p.begin = begin;
@@ -97,15 +97,15 @@ struct Parser {
     line.Most(coefficients, kMostCoefficients, "coefficients");
   }
 
-  void APiece(Line& line) {
+  void APiece(LineReader& line) {
     U128 begin = line.Unsigned("a cutpoint");
     Met(line, begin);
     line.Keyword(":");
     Polynomials(line, begin);
   }
 
-  // APoly: a piece with coefficients in x itself; Taylor's shift by its begin, by Horner's steps.
-  void APoly(Line& line) {
+  // Reads a piece with coefficients in x itself, and shifts them to its begin by Horner's scheme.
+  void APoly(LineReader& line) {
     APiece(line);
     const uint64_t begin = uint64_t(f.pieces.back().begin);
     for (auto& c : f.pieces.back().poly) {
@@ -115,8 +115,8 @@ struct Parser {
     }
   }
 
-  // ATable: the value at every point.
-  void ATable(Line& line) {
+  // Reads the value at every point.
+  void ATable(LineReader& line) {
     if (f.outputs != 1 || f.degree != 0 || !f.pieces.empty() || f.n > kMostTableBits)
       line.Bad("a place for a table: it is the only item with pieces of a function of at most ", kMostTableBits,
                " bits with 1 output of degree 0");
@@ -124,7 +124,7 @@ struct Parser {
       f.pieces.push_back({x, {{line.Coefficient(f.ring, "a constant for each of the domain's points")}}});
   }
 
-  void ARun(Line& line) {
+  void ARun(LineReader& line) {
     U128 begin = line.Unsigned("a cutpoint");
     Met(line, begin);
     const int w = line.Small("the logarithm of a width", 64);
@@ -137,7 +137,7 @@ struct Parser {
     run = true;
   }
 
-  void AFormula(Line& line) {
+  void AFormula(LineReader& line) {
     line.Most(f.formulas.size() + 1, kMostFormulas, "formulas");
     Formula& g = f.formulas.emplace_back();
     while (line.More()) {
@@ -150,16 +150,16 @@ struct Parser {
     }
   }
 
-  void AChannel(Line& line) {
+  void AChannel(LineReader& line) {
     line.Most(f.channels.size() + 1, kMostChannels, "channels");
-    Channel c;
-    c.kind = Channel::Kind(line.OneOf(kChannels, "one of bit, unsigned, signed"));
+    OutputChannel c;
+    c.kind = OutputChannel::Kind(line.OneOf(kChannels, "one of bit, unsigned, signed"));
     c.bits = line.Small("a number of bits", 64);
     c.source = line.Small("a source", kMostOutputs + kMostFormulas), c.name = line.Word("a name");
     f.channels.push_back(std::move(c));
   }
 
-  void Item(Line& line) {
+  void Item(LineReader& line) {
     std::string_view word = line.Word("a word");
     if (word == "suf" && !head)
       Head(line);
@@ -188,12 +188,12 @@ void WantReadable(std::string_view text) {
     Fail(Cause::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
 }
 
-// SplitParser: what the text of a Split has said so far.
+// The parser of a Split, with the items read so far.
 struct SplitParser {
   Split f;
   bool head = false, high = false, low = false, ended = false;
 
-  void Head(Line& line) {
+  void Head(LineReader& line) {
     head = true;
     f.name = line.Word("a name");
     line.Keyword("domain"), f.n = line.Small("a number of bits", 64);
@@ -204,7 +204,7 @@ struct SplitParser {
     if (f.kind == Split::kSum) f.c = line.Small("where the slope's bits begin", 64);
   }
 
-  void Item(Line& line) {
+  void Item(LineReader& line) {
     std::string_view word = line.Word("a word");
     auto values = [&](std::vector<uint64_t>& v) {
       while (line.More()) {
@@ -227,7 +227,7 @@ struct SplitParser {
 
 Split ParseSplit(std::string_view text) {
   SplitParser p;
-  const int lines = internal::ReadLines(text, [&](Line& line) { p.Item(line); });
+  const int lines = internal::ReadLines(text, [&](LineReader& line) { p.Item(line); });
   if (!p.ended) Fail(Cause::kInput, "the text of ", p.f.name, " lacks its end: write 'end' after line ", lines);
   Verify(p.f);
   return std::move(p.f);
@@ -251,7 +251,7 @@ std::string Print(const Suf& f) {
     }
     s << "\n";
   }
-  for (const Channel& c : f.channels)
+  for (const OutputChannel& c : f.channels)
     s << "channel " << kChannels[c.kind] << " " << c.bits << " " << c.source << " " << c.name << "\n";
   return s.Take();
 }
@@ -276,7 +276,7 @@ Function ParseFunction(std::string_view text) {
   WantReadable(text);
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    if (Line line(rest.substr(0, end), 0); line.More()) {
+    if (LineReader line(rest.substr(0, end), 0); line.More()) {
       if (line.Word("a word") == "split") return ParseSplit(text);
       break;
     }
@@ -288,7 +288,7 @@ Function ParseFunction(std::string_view text) {
 Suf Parse(std::string_view text) {
   WantReadable(text);
   Parser p;
-  const int lines = internal::ReadLines(text, [&](Line& line) { p.Item(line); });
+  const int lines = internal::ReadLines(text, [&](LineReader& line) { p.Item(line); });
   if (!p.head) Fail(Cause::kInput, "a function's text must begin with 'suf <name> domain ..'");
   if (!p.ended)
     Fail(Cause::kInput, "a function's text lacks its end: write 'end <where the last piece ends>' after line ", lines);

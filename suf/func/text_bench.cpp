@@ -1,12 +1,12 @@
-// text_bench: functions as a plan holds them: Print and Parse by the byte, Evaluator by the point. One JSON line a
-// figure.
+// text_bench: the text of functions as in plans. It times Print and Parse by the byte and Evaluator by the point. It
+// prints a JSON line for each function.
 #include <cmath>
 #include <random>
 
 #include "suf/base/bench.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/func/text.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 
@@ -30,7 +30,7 @@ static void Report(const char* what, const Suf& f) {
       "%.0f,\"prepare_us\":%.1f,\"at_ns\":%.1f}\n",
       what, f.pieces.size(), text.size(), double(text.size()) / print / 1e6, double(text.size()) / parse / 1e6,
       prepare * 1e6, at / double(x.size()) * 1e9);
-  if (bytes == 0) std::abort();  // the work is wanted
+  if (bytes == 0) std::abort();  // keeps the work from being optimised away
 }
 
 void BenchText() {
@@ -50,6 +50,6 @@ void BenchText() {
 }  // namespace suf::func
 
 int main() {
-  using namespace suf::func;  // NOLINT: the room of functions
+  using namespace suf::func;  // NOLINT: the module of functions
   BenchText();
 }

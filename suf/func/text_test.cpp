@@ -1,11 +1,11 @@
-// The text forms beyond what Print writes, and those of a Split; what is read is compared with its meaning by hand.
+// Items of the text form that Print does not write, and the form of a Split, against expected values.
 #include "suf/func/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func {
 namespace {
@@ -44,7 +44,7 @@ TEST(Text, TableIsARun) {
   EXPECT_EQ(Print(f), "suf t domain 2 ring 8 outputs 1 degree 0\nrun 0 0 : 1 , -2 , 3 , -1\nend 4\n");
 }
 
-// Coefficients in x itself, normalised: the same numbers modulo 2^ring, at every degree, far from 0 too.
+// Coefficients in x itself become equal polynomials modulo 2^ring, at every degree and also far from 0.
 TEST(Text, PolyIsExactModuloTheRing) {
   std::mt19937_64 rng(5);
   for (int i = 0; i < 200; ++i) {
@@ -82,7 +82,7 @@ TEST(Text, Splits) {
   EXPECT_EQ(Name(sum), "b");
   EXPECT_EQ(DomainBits(product), 3);
   EXPECT_EQ(RingBits(sum), 9);
-  EXPECT_EQ(ChannelsOf(sum), (std::vector<Channel>{{Channel::kSigned, 9, 0, "y"}}));
+  EXPECT_EQ(ChannelsOf(sum), (std::vector<OutputChannel>{{OutputChannel::kSigned, 9, 0, "y"}}));
 }
 
 TEST(Text, SplitsRoundTrip) {

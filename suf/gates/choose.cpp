@@ -16,19 +16,19 @@ Ints Select::Spec(const Ints& b, const Ints& v) const {
   return out;
 }
 
-// b v = (b^ + (1 - 2 b^) rho) (v^ - r).
-Owing Select::Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const {
+// Emits b v = (b^ + (1 - 2 b^) rho) (v^ - r).
+OwedWord Select::Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const {
   SUF_CHECK(ring <= v.k());
   compiler::Factors bit{{1, 0, b.hat, {}, {}}, {1, 0, b.sign, b.rho, {}}};
   compiler::Factors word{{1, 0, v.hat, {}, {}}, {-1, 0, {}, v.r, {}}};
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   y.Add(bit, word);
   return y.Done();
 }
 
-// max(d, 0) and 1[d >= 0], from one step that is opened once for both.
+// Both max(d, 0) and 1[d >= 0] follow from one step, which is opened once.
 static compiler::Lowering Opened(const ArgmaxBit& g) { return {compiler::Kind::kOpenSteps, g.steps, Stages::kOne}; }
-static compiler::Compiled Of(const ArgmaxBit& g, int k) {
+static compiler::CompiledFunction Of(const ArgmaxBit& g, int k) {
   SUF_CHECK(k >= 2 && g.ring >= 1 && g.ring <= k);
   return compiler::Compile(func::Parse(Str("suf argmax domain ", k, " ring ", g.ring, " outputs 2 degree 1\n",  //
                                            "piece 0 : 0 1 | 1 0\npiece ", PowerText(k - 1), " : 0 0 | 0 0\n",   //
@@ -45,12 +45,12 @@ ArgmaxBit::Pair ArgmaxBit::Spec(const Ints& x, const Ints& y, int k) const {
   return out;
 }
 
-ArgmaxBit::Shares ArgmaxBit::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
+ArgmaxBit::ChosenShares ArgmaxBit::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
   SUF_CHECK(x.k() == y.k());
   Pub hat = x.hat - y.hat;
   pfss::Sec r = x.r - y.r;
-  compiler::Lowered both = compiler::Lower(t, Of(*this, x.k()), {Opened(*this), {}}, Wire<kPub>{hat, r}, ring);
-  Owing max = both.numbers[0];
+  compiler::FunctionShares both = compiler::Lower(t, Of(*this, x.k()), {Opened(*this), {}}, Wire<kPub>{hat, r}, ring);
+  OwedWord max = both.numbers[0];
   Pub whole = Lift(y.hat);
   pfss::Sec mask = Lift(y.r);
   max.y = max.y + whole;
@@ -63,8 +63,8 @@ int64_t ArgmaxBit::KeyBits(int k) const {
   return compiler::NumbersKeyBits(Of(*this, k), Opened(*this), {}, ring) + ring;  // y's mask is owed
 }
 
-// Clamp reads x + 2^(k-1), so that its bounds are its cutpoints.
-static Function Of(const Clamp& g, int k) {
+// Returns Clamp as a function of x + 2^(k-1), whose cutpoints are the bounds.
+static FunctionGate Of(const Clamp& g, int k) {
   const uint64_t half = uint64_t{1} << (k - 1), low = Word(g.low + int64_t(half), k),
                  high = Word(g.high + int64_t(half), k);
   SUF_CHECK(k >= 2 && g.low < g.high && Number(uint64_t(g.low), k) == g.low && Number(uint64_t(g.high), k) == g.high);
@@ -82,7 +82,7 @@ Ints Clamp::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing Clamp::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
+OwedWord Clamp::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
 
 int64_t Clamp::KeyBits(int k) const { return Of(*this, k).KeyBits(true); }
 

@@ -1,53 +1,53 @@
-// Choices by a comparison: between a number and zero, between two numbers, between a number and two bounds. Clamp and
-// ArgmaxBit are functions that the compiler lowers (docs/mathematics.md#lowerings).
+// Gates that choose by a comparison with zero, with another number or with two bounds. The compiler lowers Clamp and
+// ArgmaxBit (docs/mathematics.md#lowerings).
 #pragma once
 #include "suf/compiler/bits.hpp"
 #include "suf/gates/gate.hpp"
 
 namespace suf::gates {
 
-// Select: y = b v of an opened bit b and a word v, in Z_{2^ring}, ring <= v's. No flight.
+// y = b v in Z_{2^ring}, of an opened bit b and a word v. The ring of v has at least `ring` bits. No flight.
 struct Select {
   static constexpr std::string_view kName = "select";
   int ring = 1;
 
   Ints Spec(const Ints& b, const Ints& v) const;
-  Owing Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const;
-  // KeyBits: an element of both bundles; `held`: the parties share v's mask, which the trace finds out. Nothing is
-  // owed.
+  OwedWord Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v) const;
+  // Returns the key bits of both bundles for an element. `held`: the parties share v's mask, as Build detects. Nothing
+  // is owed.
   int64_t KeyBits(bool held) const { return (held ? 2 : 3) * int64_t(ring); }
 };
 
-// ArgmaxBit: b = 1[x >= y] and max(x, y) = y + b (x - y), of words x and y of k bits whose difference, as a number of
-// [-2^(k-1), 2^(k-1)), is x - y; in Z_{2^ring}, ring <= k. One comparison makes both. The difference of two wires is
-// one: nothing is opened for it. Flights to shares: by parity one, by digits two, by blocks three.
+// b = 1[x >= y] and max(x, y) = `y + b (x - y)` in Z_{2^ring}, of words x and y of k bits, ring <= k. Their difference
+// must lie in [-2^(k-1), 2^(k-1)). One comparison makes both results. The difference of two wires is a wire, so it is
+// not opened. Flights to shares: one by parity, two by digits, three by blocks.
 struct ArgmaxBit {
   static constexpr std::string_view kName = "argmax bit";
   int ring = 1;
-  compiler::Steps steps = compiler::Steps::kDigits;
+  compiler::StepSource steps = compiler::StepSource::kDigits;
 
   struct Pair {
     Ints bit, max;
   };
-  struct Shares {
-    Owing bit, max;
+  struct ChosenShares {
+    OwedWord bit, max;
   };
   Pair Spec(const Ints& x, const Ints& y, int k) const;
-  Shares Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
-  // KeyBits: an element of both bundles, the owed words dealt.
+  ChosenShares Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
+  // Returns the key bits of both bundles for an element, with the owed words dealt.
   int64_t KeyBits(int k) const;
 };
 
-// Clamp: y = min(max(x, low), high) of x in [-2^(k-1), 2^(k-1)), in Z_{2^ring}. low < high, both numbers of x.
+// y = min(max(x, low), high) in Z_{2^ring} of x in [-2^(k-1), 2^(k-1)). Both bounds are in this range, and low < high.
 struct Clamp {
   static constexpr std::string_view kName = "clamp";
   int64_t low = 0, high = 1;
   int ring = 1;
-  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles, the owed word dealt.
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
+  // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 };
 

@@ -7,11 +7,11 @@ namespace {
 
 using compiler::Kind;
 using compiler::Lowering;
-using compiler::Steps;
+using compiler::StepSource;
 
-Lowering By(Kind kind, Steps steps) { return {kind, steps, Stages::kOne}; }
+Lowering By(Kind kind, StepSource steps) { return {kind, steps, Stages::kOne}; }
 
-// Every bit, every word of 5 bits, 16 masks each; with shared masks and without.
+// Every bit with every word of 5 bits, under 16 masks each, which are shared or not.
 TEST(Select, Exhaustive) {
   for (int ring : {1, 3, 5})
     for (bool held : {false, true}) {
@@ -21,8 +21,8 @@ TEST(Select, Exhaustive) {
       compiler::OpenedBit bit = compiler::Apart(g.Both(b, 1))[0];
       SharedWire<kPub> given = g.Give(v, 5);
       Wire<kPub> w = given;
-      if (!held) {  // a mask that the dealer defines
-        Owing word{compiler::Zeros(g.t, given.shape(), 5) + given.hat, -given.r};
+      if (!held) {  // under a defined mask
+        OwedWord word{compiler::Zeros(g.t, given.shape(), 5) + given.hat, -given.r};
         w = compiler::OpenDefined(g.t, word, "defined");
       }
       Select gate{ring};
@@ -46,22 +46,22 @@ TEST(Select, WideRings) {
   }
 }
 
-// Every pair of 4-bit numbers of [-4, 4), 8 masks each.
+// Every pair of 4-bit numbers in [-4, 4), under 8 masks each.
 TEST(ArgmaxBit, Exhaustive) {
   Ints x, y, max, bit;
   for (int copy = 0; copy < 8; ++copy)
     for (int a = -4; a < 4; ++a)
       for (int b = -4; b < 4; ++b) x.push_back(a), y.push_back(b), max.push_back(std::max(a, b)), bit.push_back(a >= b);
-  for (Steps steps : kAllSteps) {
+  for (StepSource steps : kAllSteps) {
     ArgmaxBit gate{4, steps};
     ArgmaxBit::Pair want = gate.Spec(x, y, 4);
     EXPECT_EQ(want.max, max);
     EXPECT_EQ(want.bit, bit);
-    for (bool both : {false, true}) {  // the maximum, and the bit added as the ring's top bit
+    for (bool both : {false, true}) {  // the maximum, alone or with the bit as top bit of the ring
       Rig g;
       SharedWire<kPub> wx = g.Give(x, 4);
       SharedWire<kPub> wy = g.Both(y, 4);
-      ArgmaxBit::Shares s = gate.Build(g.t, wx, wy);
+      ArgmaxBit::ChosenShares s = gate.Build(g.t, wx, wy);
       Sh sum = compiler::Settle(g.t, s.max);
       if (both) sum = sum + compiler::Settle(g.t, s.bit) * 8;
       Ints expected;
@@ -81,20 +81,20 @@ TEST(ArgmaxBit, WideRings) {
     for (size_t i = 0; i < x.size(); ++i) want.push_back(std::max(x[i], y[i]));
     SharedWire<kPub> wx = g.Give(x, k);
     SharedWire<kPub> wy = g.Give(y, k);
-    ArgmaxBit gate{k, Steps::kBlocks};
+    ArgmaxBit gate{k, StepSource::kBlocks};
     EXPECT_EQ(g.Run(gate.Build(g.t, wx, wy).max), want);
     EXPECT_EQ(g.flights(), 4);
     EXPECT_EQ(g.key_bits(), 200 * gate.KeyBits(k));
   }
 }
 
-// Every x of 5 bits, every pair of bounds.
+// Every x of 5 bits with every pair of bounds.
 TEST(Clamp, Exhaustive) {
   for (int low = -16; low < 15; ++low)
     for (int high = low + 1; high < 16; ++high)
-      for (Steps steps : kAllSteps) {
+      for (StepSource steps : kAllSteps) {
         const Kind kind = (low + high) % 2 ? Kind::kOpenSteps : Kind::kIndex;
-        if (low == -16 && high == 15) continue;  // it changes nothing above its last piece
+        if (low == -16 && high == 15) continue;  // these bounds change no x
         Rig g;
         Ints x = Range(-16, 16, 2), want;
         for (int64_t v : x) want.push_back(std::min<int64_t>(std::max<int64_t>(v, low), high));
@@ -107,14 +107,14 @@ TEST(Clamp, Exhaustive) {
 
 TEST(Clamp, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
-    for (Steps steps : {Steps::kParity, Steps::kBlocks})
+    for (StepSource steps : {StepSource::kParity, StepSource::kBlocks})
       for (int ring : {k - 5, k, 64}) {
         Rig g;
         Ints x = Some(INT64_MIN, INT64_MAX, 100, uint64_t(k));
         for (int64_t v : {-1001, -1000, -999, 0, 7776, 7777, 7778}) x.push_back(v);
         Clamp gate{-1000, 7777, ring, By(Kind::kOpenSteps, steps)};
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(x, k))), gate.Spec(x, k)) << k;
-        // at 64 bits the mask's shares serve as the word r that is dealt of a narrower one
+        // at 64 bits shares of the mask replace the dealt word r
         EXPECT_EQ(g.key_bits(), int64_t(x.size()) * (gate.KeyBits(k) - (k == 64 ? ring : 0))) << k << " " << ring;
       }
 }

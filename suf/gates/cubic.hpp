@@ -1,5 +1,5 @@
-// A spline of degree 3 by Horner's rule, the classical way: a piece's coefficients are selected, then each degree is a
-// product of masked wires (docs/mathematics.md#lowerings). Index makes the same function in fewer flights.
+// A spline of degree 3 by Horner's rule (docs/mathematics.md#lowerings). The coefficients of a piece are selected, and
+// each degree takes a product of masked wires. The lowering Index computes the same function in fewer flights.
 #pragma once
 #include <array>
 
@@ -8,22 +8,22 @@
 
 namespace suf::gates {
 
-// Cubic: y = ((c3 u + c2) u + c1) u + c0 in Z_{2^ring}, u = x - begin of the piece in which x of [0, 2^k) lies. Two
-// pieces or more, by increasing begin, the first at 0. Flights to shares: five beside those of the comparisons (one,
-// two or three by parity, digits or blocks).
+// y = `((c3 u + c2) u + c1) u + c0` in Z_{2^ring}, with u = x - begin of the piece that contains x in [0, 2^k). There
+// are at least two pieces, by increasing begin, the first at 0. Flights to shares: five, plus those of the comparisons
+// (one by parity, two by digits, three by blocks).
 struct Cubic {
   static constexpr std::string_view kName = "cubic";
-  struct Piece {
+  struct CubicPiece {
     uint64_t begin = 0;
     std::array<int64_t, 4> c{};  // c0 .. c3
   };
-  std::vector<Piece> pieces;
+  std::vector<CubicPiece> pieces;
   int ring = 1;
-  compiler::Lowering lowering{compiler::Kind::kHorner, compiler::Steps::kDigits, Stages::kOne};
+  compiler::Lowering lowering{compiler::Kind::kHorner, compiler::StepSource::kDigits, Stages::kOne};
 
   Ints Spec(const Ints& x, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& x) const;
-  // KeyBits: an element of both bundles, the owed word dealt.
+  OwedWord Build(Trace& t, const Wire<kPub>& x) const;
+  // Returns the key bits of both bundles for an element, with the owed word dealt.
   int64_t KeyBits(int k) const;
 };
 

@@ -6,23 +6,23 @@ namespace suf::gates {
 namespace {
 
 using compiler::Kind;
-using compiler::Steps;
+using compiler::StepSource;
 
 Cubic Random(int k, int pieces, int ring, uint64_t seed) {
   std::mt19937_64 rng(seed);
   Cubic gate{{}, ring};
   for (int i = 0; i < pieces; ++i) {
-    Cubic::Piece p{(ring::Mask(k) / uint64_t(pieces) + 1) * uint64_t(i) + (i ? 1 + rng() % 2 : 0), {}};
+    Cubic::CubicPiece p{(ring::Mask(k) / uint64_t(pieces) + 1) * uint64_t(i) + (i ? 1 + rng() % 2 : 0), {}};
     for (int64_t& c : p.c) c = int64_t(rng());
     gate.pieces.push_back(p);
   }
   return gate;
 }
 
-// Every x of 6 bits, 16 masks each, with two to five pieces.
+// Every x of 6 bits under 16 masks each, with two to five pieces.
 TEST(Cubic, Exhaustive) {
   for (int pieces = 2; pieces <= 5; ++pieces)
-    for (Steps steps : kAllSteps)
+    for (StepSource steps : kAllSteps)
       for (int ring : {3, 6, 9, 64}) {
         Rig g;
         Ints x = Range(0, 64, 16);
@@ -41,17 +41,17 @@ TEST(Cubic, WideRings) {
       Rig g;
       Ints x = Some(INT64_MIN, INT64_MAX, 100, uint64_t(k));
       Cubic gate = Random(k, 16, ring, uint64_t(k));
-      for (const Cubic::Piece& p : gate.pieces) x.push_back(int64_t(p.begin)), x.push_back(int64_t(p.begin) - 1);
-      gate.lowering.steps = k == 33 ? Steps::kParity : Steps::kBlocks;
+      for (const Cubic::CubicPiece& p : gate.pieces) x.push_back(int64_t(p.begin)), x.push_back(int64_t(p.begin) - 1);
+      gate.lowering.steps = k == 33 ? StepSource::kParity : StepSource::kBlocks;
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(x, k))), gate.Spec(x, k)) << k << " " << ring;
     }
 }
 
-// Horner's rule and the index make the same numbers, of 16 pieces at 32 bits; the index takes fewer flights.
+// With 16 pieces at 32 bits, Horner's rule and Index compute the same numbers. Index takes fewer flights.
 TEST(Cubic, HornerIsTheIndex) {
   const int horner[] = {6, 8, 8}, index[] = {4, 4, 6};
-  const int64_t bits[] = {6832, 1216, 576};  // of the index: 854, 152 and 72 bytes
-  for (Steps steps : kAllSteps) {
+  const int64_t bits[] = {6832, 1216, 576};  // of Index: 854, 152 and 72 bytes
+  for (StepSource steps : kAllSteps) {
     int flights[2];
     int64_t index_bits = 0;
     for (Kind kind : {Kind::kHorner, Kind::kIndex}) {

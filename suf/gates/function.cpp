@@ -7,21 +7,22 @@
 
 namespace suf::gates {
 
-static_assert(Gate<Function> && Gate<Split>);
+static_assert(Gate<FunctionGate> && Gate<SplitGate>);
 
 namespace {
 
-// RingOf: the ring in which a table's entries are opened: a gap of two bits about them.
+// Returns the ring in which the entries of a table are opened, with a gap of two bits.
 int RingOf(const std::vector<uint64_t>& table) {
   return std::bit_width(*std::max_element(table.begin(), table.end())) + 2;
 }
 
-// Whole: a table over 10 bits is dealt whole, turned; a smaller one is read by a one-hot table at the index.
+// Returns whether a table is dealt whole, rotated: above 10 bits. A smaller one is read by a one-hot table at the
+// index.
 bool Whole(const std::vector<uint64_t>& table) { return table.size() > size_t{1} << compiler::kTableBits; }
 
 }  // namespace
 
-Ints Function::Spec(const Ints& z, int k) const {
+Ints FunctionGate::Spec(const Ints& z, int k) const {
   const func::Evaluator at = f.f.pieces.empty() ? func::Evaluator(f.groups, f.f.n, f.f.ring) : func::Evaluator(f.f);
   const int to = std::min(ring, f.f.ring);
   Ints out;
@@ -30,15 +31,15 @@ Ints Function::Spec(const Ints& z, int k) const {
   return out;
 }
 
-Owing Function::Build(Trace& t, const Wire<kPub>& z) const {
+OwedWord FunctionGate::Build(Trace& t, const Wire<kPub>& z) const {
   return compiler::Lower(t, f, {lowering, {}}, entry, z, ring).numbers.at(0);
 }
 
-int64_t Function::KeyBits(bool shared) const {
+int64_t FunctionGate::KeyBits(bool shared) const {
   return compiler::NumbersKeyBits(f, lowering, entry, ring) - (shared ? 0 : ring);
 }
 
-Ints Split::Spec(const Ints& i, const Ints& j) const {
+Ints SplitGate::Spec(const Ints& i, const Ints& j) const {
   Ints out;
   for (size_t n = 0; n < i.size(); ++n) {
     uint64_t a = f.high[Word(i[n], std::countr_zero(f.high.size()))],
@@ -48,7 +49,7 @@ Ints Split::Spec(const Ints& i, const Ints& j) const {
   return out;
 }
 
-Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
+OwedWord SplitGate::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   auto read = [&](const Wire<kPub>& at, const std::vector<uint64_t>& table, const char* label) -> compiler::Factors {
     const int bits = std::min(RingOf(table), ring);
     if (Whole(table)) {
@@ -66,7 +67,7 @@ Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   };
   compiler::Factors low = read(j, f.low, "low");
   compiler::Factors high = read(i, f.high, "high");
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   if (f.kind == func::Split::kProduct) {
     y.Add(high, low);
   } else {
@@ -76,9 +77,9 @@ Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   return y.Done(i.shape());
 }
 
-int64_t Split::KeyBits() const {
+int64_t SplitGate::KeyBits() const {
   int64_t bits = 0;
-  // by wire: 1, r, and b where the value is narrower than the ring
+  // words of a wire, as lost bits: 1, r, and b if the value is narrower than the ring
   auto lost = [&](const std::vector<uint64_t>& table) {
     std::vector<int> out{0, 0};
     if (RingOf(table) < ring) out.push_back(RingOf(table));
@@ -90,10 +91,10 @@ int64_t Split::KeyBits() const {
     for (int x : lost(f.high))
       for (int y : lost(f.low)) bits += std::max(0, ring - x - y);
     if (!Whole(f.high) || !Whole(f.low)) return bits;
-    // without signs 1 is public, and a mask of the ring itself is shared by those who opened under it
+    // without signs 1 is public, and a mask in the ring itself is shared by its openers
     return bits - ring * (1 + (RingOf(f.high) >= ring) + (RingOf(f.low) >= ring));
   }
-  // e and its b by wire; both masks are one owed word
+  // e and e b for each wire; both masks are one owed word
   bits += ring;
   for (auto* table : {&f.high, &f.low}) {
     if (!Whole(*table)) bits += ring;

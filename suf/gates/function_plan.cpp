@@ -4,20 +4,20 @@
 #include <array>
 
 #include "suf/gates/function.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::gates {
 
 using compiler::Candidate;
 using compiler::Choice;
-using compiler::Compiled;
+using compiler::CompiledFunction;
 using compiler::Cut;
 using compiler::Lowering;
 using pfss::Sec;
 
 namespace {
 
-// Block: channels of one ring; what two of them read is there once.
+// The channels of one ring. A source that several channels read occurs once.
 struct Block {
   int bits = 1;
   bool formulas = false;
@@ -25,10 +25,10 @@ struct Block {
   size_t Row(int source) const { return size_t(std::find(sources.begin(), sources.end(), source) - sources.begin()); }
 };
 
-std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
+std::vector<Block> BlocksOf(const std::vector<func::OutputChannel>& channels) {
   std::vector<Block> out;
-  for (const func::Channel& c : channels) {
-    const bool bit = c.kind == func::Channel::kBit;
+  for (const func::OutputChannel& c : channels) {
+    const bool bit = c.kind == func::OutputChannel::kBit;
     auto at =
         std::find_if(out.begin(), out.end(), [&](const Block& b) { return b.formulas == bit && b.bits == c.bits; });
     if (at == out.end()) at = out.insert(out.end(), {c.bits, bit, {}});
@@ -37,14 +37,14 @@ std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
   return out;
 }
 
-// Pruned: f without the polynomials and formulas that no channel reads.
+// Returns f without the polynomials and formulas that no channel reads.
 func::Suf Pruned(const func::Suf& f) {
   func::Suf g = f;
   g.outputs = 0, g.formulas.clear();
   for (func::Piece& p : g.pieces) p.poly.clear();
   std::vector<int> outputs, formulas;
-  for (func::Channel& c : g.channels) {
-    const bool bit = c.kind == func::Channel::kBit;
+  for (func::OutputChannel& c : g.channels) {
+    const bool bit = c.kind == func::OutputChannel::kBit;
     std::vector<int>& list = bit ? formulas : outputs;
     auto at = std::find(list.begin(), list.end(), c.source);
     if (at == list.end()) {
@@ -59,14 +59,14 @@ func::Suf Pruned(const func::Suf& f) {
   return g;
 }
 
-// Table: all values of a Split whose x is one index: of 16 bits at most.
+// Returns all values of a Split with a single index, which has at most 16 bits.
 func::Suf Table(const func::Split& f) {
   std::vector<int64_t> values;
   for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
   return func::Uniform(f.name, 0, values, {}, f.ring);
 }
 
-// Program: a plan's function, ready to be emitted more than once.
+// The function of a plan, prepared for several emissions.
 struct Program {
   explicit Program(const func::Function& f) {
     func::Verify(f);
@@ -85,17 +85,17 @@ struct Program {
     const func::Suf used = table ? *table : Pruned(std::get<func::Suf>(f));
     channels = used.channels;
     compiled = compiler::Compile(used);
-    for (const func::Channel& c : channels)
-      if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
+    for (const func::OutputChannel& c : channels)
+      if (c.kind != func::OutputChannel::kBit) ring = std::max(ring, c.bits);
   }
   const func::Split* split = nullptr;
-  std::optional<func::Suf> table;  // of a Split of which one index has no bit
-  Compiled compiled;
-  std::vector<func::Channel> channels;
+  std::optional<func::Suf> table;  // of a Split in which one index has no bits
+  CompiledFunction compiled;
+  std::vector<func::OutputChannel> channels;
   int ring = 1;  // of all numbers
 };
 
-// ---- a Split: both tables are read at index wires of their own
+// ---- a Split, whose two tables are read at two index wires
 
 constexpr Stages kStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
@@ -103,13 +103,13 @@ std::string NameOf(const func::Split& f, Stages stages) {
   return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
 }
 
-// Indices: wires of x >> a and of the low table's index.
+// The wires of x >> a and of the index of the low table.
 struct Indices {
   Wire<kPub> high, low;
 };
 Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
   const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
-  if (a == 0) {  // a sum of which the low table reads x >> c
+  if (a == 0) {  // a sum whose low table is read at x >> c
     if (c == 0) return {x, x};
     compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits({{c, top}}, stages));
     compiler::Borrow at_c(d, c, stages);
@@ -127,8 +127,8 @@ Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages st
   }
   std::optional<compiler::Borrow> at_c;
   if (c > a) at_c.emplace(d, c, stages);
-  Owing slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
-  Owing low = place;
+  OwedWord slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
+  OwedWord low = place;
   low.y = Low(place.y + (slope.y << a), top + a);
   if (slope.owed) {
     Sec shifted = *slope.owed << a;
@@ -138,24 +138,24 @@ Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages st
   return out;
 }
 
-Owing LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
+OwedWord LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
   t.scope(f.name + "/index");
   Indices at = IndicesOf(t, f, x, stages);
   t.scope(f.name + "/tables");
-  return Split{f, f.ring}.Build(t, at.high, at.low);
+  return SplitGate{f, f.ring}.Build(t, at.high, at.low);
 }
 
 // ---- both ends
 
-Wire<kPub> Begin(Trace& t, From from, int n, int64_t count) {
+Wire<kPub> Begin(Trace& t, Origin from, int n, int64_t count) {
   t.scope("input");
   const char* const name = InputOf(from);
   switch (from) {
-    case From::kP0:
+    case Origin::kP0:
       return t.give<0>(t.input<pfss::kP0>(name, {count}, n, 0), n, name);
-    case From::kP1:
+    case Origin::kP1:
       return t.give<1>(t.input<pfss::kP1>(name, {count}, n, 0), n, name);
-    case From::kShared:
+    case Origin::kShared:
       break;
   }
   pfss::Own<0> a = t.input<pfss::kP0>(name, {count}, n, 0);
@@ -169,18 +169,18 @@ void End(Trace& t, To to, const Sh& y) {
   if (to != To::kP0) t.reveal<1>(y);
 }
 
-void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
+void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
-  t.scope("");  // the function names its parts
-  compiler::Lowered y;
+  t.scope("");  // so that Lower sets its own scopes
+  compiler::FunctionShares y;
   if (p.split)
     y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
   else
     y = Lower(t, p.compiled, choice, x, p.ring);
   t.scope("result");
   std::vector<Sh> numbers;
-  for (const Owing& o : y.numbers) numbers.push_back(Settle(t, o));
+  for (const OwedWord& o : y.numbers) numbers.push_back(Settle(t, o));
   for (const Block& b : BlocksOf(p.channels)) {
     if (b.formulas) {
       Sh string = Settle(t, *y.bits);
@@ -208,12 +208,12 @@ void Emit(Trace& t, const FunctionPlan& plan, int64_t count) {
 
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
                                                 int64_t count) {
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
   std::vector<std::vector<uint64_t>> out(channels.size());
   size_t at = 0;
   for (const Block& b : BlocksOf(channels)) {
     for (size_t c = 0; c < channels.size(); ++c)
-      if ((channels[c].kind == func::Channel::kBit) == b.formulas && channels[c].bits == b.bits) {
+      if ((channels[c].kind == func::OutputChannel::kBit) == b.formulas && channels[c].bits == b.bits) {
         auto row = results.subspan(at + b.Row(channels[c].source) * size_t(count), size_t(count));
         out[c].assign(row.begin(), row.end());
       }
@@ -276,12 +276,12 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
 }
 
 bool RevealsToP0(const FunctionPlan& plan) {
-  return plan.from != From::kP0 && (plan.to == To::kP0 || plan.to == To::kBoth);
+  return plan.from != Origin::kP0 && (plan.to == To::kP0 || plan.to == To::kBoth);
 }
 
 namespace {
 
-// Each name once.
+// Joins the names, each once.
 std::string List(const std::vector<std::string>& names, const char* between = ", ") {
   std::string s;
   for (auto it = names.begin(); it != names.end(); ++it)
@@ -289,7 +289,7 @@ std::string List(const std::vector<std::string>& names, const char* between = ",
   return s;
 }
 
-// The name of a lowering of numbers, of bits, or of both.
+// Splits the name of a choice into the names of its lowerings.
 std::vector<std::string> PartsOf(const std::string& name) {
   const size_t comma = name.find(", ");
   if (comma == name.npos) return {name};
@@ -316,7 +316,7 @@ const Candidate& Pick(const FunctionPlan& plan, const std::vector<Candidate>& al
     if (c.why_not.empty()) apply.insert(apply.end(), parts.begin(), parts.end());
   }
   if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", List(known));
-  if (!best->why_not.empty() && name == "auto") return compiler::Best(all);  // none applies: says why
+  if (!best->why_not.empty() && name == "auto") return compiler::Best(all);  // throws, as none applies
   if (!best->why_not.empty())
     Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
          "; these do: ", List(apply));

@@ -1,5 +1,5 @@
-// Functions between two parties: every origin, every ending, numbers of several rings and bits, Splits; the parties'
-// words are the function's meaning, and estimate and channel agree.
+// Plans of functions between two parties, with every owner of inputs and results, several rings, bits and Splits. The
+// results equal the function, and the counters of the channel equal the schedule.
 #include "suf/gates/function_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::gates {
@@ -36,10 +36,10 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   run::Inputs inputs[3];
   std::vector<uint64_t> other(x.size()), mine(x.size());
   for (size_t i = 0; i < x.size(); ++i) other[i] = rng() & ring::Mask(n), mine[i] = (x[i] - other[i]) & ring::Mask(n);
-  if (plan.from == From::kShared)
+  if (plan.from == Origin::kShared)
     inputs[0].Set("share", mine), inputs[1].Set("share", other);
   else
-    inputs[plan.from == From::kP1].Set("values", x);
+    inputs[plan.from == Origin::kP1].Set("values", x);
   pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   static const auto every = backends::Every();
   static size_t turn = 0;
@@ -54,7 +54,7 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   return out;
 }
 
-// ExpectMeaning: who learns is told the function's values; kept shares add up to them; nobody else has a word.
+// A party that learns has the function's values, and kept shares add up to them. Other parties have no result.
 void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, const Ran& ran) {
   const auto channels = func::ChannelsOf(plan.f);
   const bool learns[2] = {plan.to == To::kP0 || plan.to == To::kBoth, plan.to == To::kP1 || plan.to == To::kBoth};
@@ -75,7 +75,7 @@ void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, con
   }
 }
 
-// Two rings, one polynomial by two channels, one that no channel reads, bits of which one is not read.
+// A function with two rings. Two channels read one polynomial; one polynomial and one formula are not read.
 const char* const kMixed = R"(suf mixed domain 8 ring 20 outputs 3 degree 1
 piece 0 : 5 3 | 7 0 | 1 1
 piece 100 : -2 -9 | 0 1 | 2 0
@@ -98,20 +98,19 @@ TEST(FunctionPlan, EveryOriginAndEnding) {
   std::vector<compiler::Candidate> all = Price(plan, compiler::Profiles()[0].prices, 256);
   plan.choice = compiler::Best(all).choice;
   std::array<int, 2> flights{};
-  for (From from : {From::kP0, From::kP1, From::kShared})
+  for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
       plan.from = from, plan.to = to;
       Ran ran = RunPlan(plan, x, rng);
       ExpectMeaning(plan, x, ran);
-      // blocks: the bits, numbers of 20 bits, numbers of 12 bits
+      // results: the bits, numbers of 20 bits, and numbers of 12 bits
       EXPECT_EQ(ran.results, to == To::kShared ? 0 : to == To::kBoth ? 6 : 3);
-      if (to == To::kBoth) flights[from == From::kShared] = ran.flights;
+      if (to == To::kBoth) flights[from == Origin::kShared] = ran.flights;
     }
   EXPECT_GE(flights[1], flights[0]);
 }
 
-// ExpectEveryLowering: each that applies means the plan's function, in as many flights as it was priced at; their
-// names.
+// Runs every lowering that applies, and checks its results and its flights. Returns the names of these lowerings.
 std::set<std::string> ExpectEveryLowering(FunctionPlan plan, const std::vector<uint64_t>& x, std::mt19937_64& rng) {
   std::set<std::string> names;
   for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, int64_t(x.size()))) {
@@ -131,7 +130,7 @@ TEST(FunctionPlan, EveryLoweringIsThePlansFunction) {
   std::mt19937_64 rng(2);
   std::vector<uint64_t> x;
   for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
-  for (From from : {From::kP1, From::kShared})
+  for (Origin from : {Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
       EXPECT_GT(ExpectEveryLowering({func::ParseFunction(kMixed), {}, from, to}, x, rng).size(), 20u);
 }
@@ -155,8 +154,8 @@ TEST(FunctionPlan, Splits) {
   all.push_back(RandomSplit(func::Split::kProduct, 14, 3, 0, 30, rng));  // a table of 11 bits is dealt whole
   all.push_back(RandomSplit(func::Split::kSum, 15, 5, 9, 64, rng));
   for (const func::Split& f : all)
-    for (From from : {From::kP0, From::kShared}) {
-      FunctionPlan plan{f, {}, from, from == From::kP0 ? To::kBoth : To::kShared};
+    for (Origin from : {Origin::kP0, Origin::kShared}) {
+      FunctionPlan plan{f, {}, from, from == Origin::kP0 ? To::kBoth : To::kShared};
       std::vector<uint64_t> x;
       for (uint64_t v = 0; v < 64; ++v) x.push_back(f.n == 6 ? v : rng() & ring::Mask(f.n));
       ExpectEveryLowering(plan, x, rng);
@@ -188,8 +187,8 @@ TEST(FunctionPlan, NamesLowerings) {
   EXPECT_THROW(Emit(t, {mute, {}, {}, {}}, 1), Error);
 }
 
-// For each two of the profiles, keys ahead or now, and for each profile's two ways with keys, there is a function that
-// they lower differently.
+// Any two profiles, with keys ahead or now, lower some function differently. The same holds for one profile with keys
+// ahead and now.
 TEST(FunctionPlan, EachTwoProfilesDiffer) {
   std::vector<compiler::Profile> all;
   for (bool now : {false, true})
@@ -199,7 +198,7 @@ TEST(FunctionPlan, EachTwoProfilesDiffer) {
     for (size_t j = 0; j < i; ++j) equal.insert({j, i});
   for (const char* name : {"relu", "gelu", "reluars", "sigmoid"})
     for (int64_t count : {16, 30, 64, 100, 128, 1024, 3000, 4096, 16384, 262144}) {
-      const FunctionPlan plan{func::Make(name, 32, 12).f, {}, From::kP1, To::kP1};
+      const FunctionPlan plan{func::Make(name, 32, 12).f, {}, Origin::kP1, To::kP1};
       std::vector<compiler::Candidate> candidates = Price(plan, all[0].prices, count);
       std::vector<std::string> choice;
       for (const compiler::Profile& p : all) {

@@ -11,36 +11,37 @@ namespace {
 
 using compiler::Kind;
 using compiler::Lowering;
-using compiler::Steps;
+using compiler::StepSource;
 
 double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
-Lowering Window(Stages s) { return {Kind::kWindowLut, Steps::kDigits, s}; }
+Lowering Window(Stages s) { return {Kind::kWindowLut, StepSource::kDigits, s}; }
 TEST(Function, ExhaustiveGelu) {
   for (Stages stages : kAllStages)
     for (int shift : {1, 3})
       for (int ring : {20, 32, 33, 64}) {
         auto fit = func::FitLines(Gelu, 2, 5, 4, 4);  // x of 7 bits at scale 4: [-4, 4)
         const int k = 7 + shift;
-        Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift), ring};
+        FunctionGate gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift),
+                          ring};
         Rig g;
         Ints z = Range(-(1 << (k - 1)), 1 << (k - 1), 4);
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << shift << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(true));
-        // give, bits, [carry,] pieces, U and V, and P0's share of the result
+        // give, bits, carry in two stages or more, pieces, U and V, and P0's share of the result
         EXPECT_EQ(g.flights(), stages == Stages::kOne ? 4 : 6);
       }
 }
 
-// Every other lowering, behind a cut of its own in every number of stages.
+// Every lowering that applies, behind a cut in one, two and three stages.
 TEST(Function, EveryLoweringBehindAShift) {
   auto fit = func::FitLines(Gelu, 4, 3, 5, 4);
   const func::Suf f = func::ToSuf(fit.f, "gelu", 40);
-  const compiler::Compiled c = compiler::Compile(f);
+  const compiler::CompiledFunction c = compiler::Compile(f);
   int ran = 0;
   for (const Lowering& l : compiler::AllForNumbers())
     for (Stages stages : kAllStages) {
       if (!compiler::WhyNotNumbers(c, l).empty()) continue;
-      Function gate{c, l, SignedEntry(9, 2), 33};
+      FunctionGate gate{c, l, SignedEntry(9, 2), 33};
       gate.entry.stages = stages;
       Rig g;
       Ints z = Range(-256, 256, 2);
@@ -53,7 +54,7 @@ TEST(Function, EveryLoweringBehindAShift) {
 
 TEST(Function, MeansTheFunction) {
   auto fit = func::FitLines(Gelu, 5, 7, 9, 7);
-  Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(Stages::kOne), SignedEntry(16, 4), 40};
+  FunctionGate gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(Stages::kOne), SignedEntry(16, 4), 40};
   EXPECT_LT(fit.error, 1e-3);
   Ints z = Some(-(1 << 15), (1 << 15) - 9, 1000);
   Ints y = gate.Spec(z, 16);
@@ -62,13 +63,14 @@ TEST(Function, MeansTheFunction) {
                 fit.error + 1e-12);
 }
 
-// GELU of a wire of 27 bits into a ring of 32 with its rescale by 12, 2^8 pieces, in three and four flights to shares:
-// key of both parties, the owed word dealt. 32 bytes are the table of pieces, 24.25 the words, the rest the two cuts.
+// GELU with 2^8 pieces and a rescale by 12, from 27 bits into a ring of 32, in three and four flights to shares. Of the
+// key of both parties, the table of pieces takes 32 bytes, the words 24.25, and the two cuts the rest. The owed word is
+// dealt.
 TEST(Function, KeyOfGeluWithItsRescale) {
   auto fit = func::FitLines(Gelu, 7, 8, 12, 5);  // x in [-4, 4)
   EXPECT_LT(fit.error, std::ldexp(1, -11));
   for (auto [stages, bytes] : {std::pair{Stages::kOne, 97.25}, {Stages::kTwo, 71.875}}) {
-    Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(27, 12), 32};
+    FunctionGate gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(27, 12), 32};
     Rig g;
     Ints z = Some(-(1 << 26), (1 << 26) - 1, 64);
     EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 27))), gate.Spec(z, 27));
@@ -79,10 +81,11 @@ TEST(Function, KeyOfGeluWithItsRescale) {
   }
 }
 
-Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
+FunctionGate OnOctaves(const std::vector<func::Octave>& groups, int k, int ring) {
   return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
 }
-// RowLuts: with a tree a width and with one for all, in every number of stages, opened wide and narrow.
+// Returns all forms of RowLut. They have a tree for each width or one for all, in one to three stages, opened wide or
+// narrow.
 std::vector<Lowering> RowLuts() {
   std::vector<Lowering> out;
   for (const Lowering& l : compiler::AllForNumbers())
@@ -95,7 +98,7 @@ TEST(Function, ExhaustiveOnOctaves) {
     for (int span : {1, 3, 8})
       for (int ring : {20, 32, 33, 64}) {
         auto fit = func::FitOctaves([](double v) { return 4096 / v; }, 2, hi, 2, span);
-        Function gate = OnOctaves(fit.f, 8, ring);
+        FunctionGate gate = OnOctaves(fit.f, 8, ring);
         for (const Lowering& l : RowLuts()) {
           if (l.stages != Stages::kOne && ring % 32 == 0) continue;
           gate.lowering = l;
@@ -104,17 +107,17 @@ TEST(Function, ExhaustiveOnOctaves) {
           EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 8))), gate.Spec(x, 8)) << hi << " " << span << " " << ring;
           EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true)) << compiler::Name(l);
           const bool cut = fit.f.back().w > 0 && l.stages != Stages::kOne;
-          EXPECT_EQ(g.flights(), cut ? 4 : 2);  // P1 is one stage ahead
+          EXPECT_EQ(g.flights(), cut ? 4 : 2);
         }
       }
 }
 
-// A width an octave, as 1/x at 32 bits has it: more cuts than one plan of digits takes, in any number of stages.
+// With a width for each octave, as for 1/x at 32 bits, the cuts exceed one plan of digits.
 TEST(Function, MoreOctavesThanDigits) {
   for (int k : {14, 32}) {
     auto fit = func::FitOctaves([&](double v) { return std::ldexp(1, k + 4) / v; }, 2, k, 1, 1);
     ASSERT_GE(fit.f.size(), 12u);
-    Function gate = OnOctaves(fit.f, k, 40);
+    FunctionGate gate = OnOctaves(fit.f, k, 40);
     Ints x = Some(0, (int64_t{1} << k) - 1, 60, uint64_t(k));
     for (auto& group : fit.f)
       for (int64_t at : {group.lo << group.w, group.hi << group.w})
@@ -128,11 +131,11 @@ TEST(Function, MoreOctavesThanDigits) {
   }
 }
 
-// Pieces of width one only: no borrow is read.
+// If all pieces have width one, no borrow is read.
 TEST(Function, OctavesOfOnePlaceEach) {
   auto fit = func::FitOctaves([](double v) { return 1000 / std::sqrt(v); }, 5, 8, 8, 3);
   ASSERT_EQ(fit.f.size(), 1u);
-  Function gate = OnOctaves(fit.f, 8, 16);
+  FunctionGate gate = OnOctaves(fit.f, 8, 16);
   Rig g;
   Ints x = Range(0, 256, 8);
   EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 8))), gate.Spec(x, 8));
@@ -143,7 +146,7 @@ TEST(Function, TreesAndCoarsePieces) {
   for (int k : {11, 12, 31, 32, 33, 45, 60}) {
     int hi = k - 1, lo = std::max(1, k - 13);
     auto fine = func::FitOctaves([&](double v) { return std::ldexp(1, k + 4) / v; }, lo, hi, 4, 4);
-    Function gate = OnOctaves(fine.f, k, std::min(64, k + 6));
+    FunctionGate gate = OnOctaves(fine.f, k, std::min(64, k + 6));
     Rig g;
     Ints x = Some(0, (int64_t{1} << hi) - 1, 100, uint64_t(k));
     for (auto& group : fine.f)
@@ -154,17 +157,17 @@ TEST(Function, TreesAndCoarsePieces) {
   }
 }
 
-// One tree serves five widths: 608 bytes of both parties instead of 1728.
+// One tree serves five widths, with 608 key bytes of both parties instead of 1728.
 TEST(Function, OneTreeForAllWidths) {
-  std::vector<func::Group> groups;
+  std::vector<func::Octave> groups;
   for (int w = 15; w <= 31; w += 4) {
-    func::Group g{w, w == 15 ? 0 : 16, 256, {}};
+    func::Octave g{w, w == 15 ? 0 : 16, 256, {}};
     for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(v * 7 + w);
     groups.push_back(g);
   }
   Rig g;
-  Function gate = OnOctaves(groups, 40, 32);
-  gate.lowering.steps = Steps::kParity;
+  FunctionGate gate = OnOctaves(groups, 40, 32);
+  gate.lowering.steps = StepSource::kParity;
   Ints x = Some(0, (int64_t{1} << 39) - 1, 50);
   EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 40))), gate.Spec(x, 40));
   int64_t trees = 0;
@@ -175,10 +178,10 @@ TEST(Function, OneTreeForAllWidths) {
   EXPECT_EQ(trees, 8 * 608);
 }
 
-// The exponential of a softmax at the un-truncated scores, 50 bits: 2^14 entries below 2^20 into a ring of 39 bits.
-// Narrow openings send 68 bits less an element, of both parties, for 51 bits of key more.
+// The exponential of a softmax at scores of 50 bits without a rescale, with 2^14 entries below 2^20, into a ring of 39
+// bits. For each element, narrow openings send 68 bits less and take 51 key bits more, of both parties.
 TEST(Function, NarrowOpenings) {
-  func::Group all{36, 0, 1 << 14, {}};
+  func::Octave all{36, 0, 1 << 14, {}};
   for (int64_t i = 0; i < all.hi; ++i)
     all.values.push_back(
         std::min<int64_t>((1 << 20) - 1, std::llround(std::ldexp(std::exp(double(i - 8192) / 512), 8))));
@@ -186,7 +189,7 @@ TEST(Function, NarrowOpenings) {
   const Ints x = Some(0, (int64_t{1} << 50) - 1, 64);
   int64_t key[2], sent[2];
   for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow}) {
-    Function gate = OnOctaves({all}, 50, 39);
+    FunctionGate gate = OnOctaves({all}, 50, 39);
     gate.lowering.stages = Stages::kTwo, gate.lowering.openings = openings;
     Rig g;
     EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 50))), gate.Spec(x, 50));
@@ -204,7 +207,7 @@ TEST(Function, NarrowOpenings) {
 TEST(Split, Exhaustive) {
   for (auto kind : {func::Split::kProduct, func::Split::kSum})
     for (int ring : {9, 14, 31, 32, 33, 64}) {
-      Split gate;
+      SplitGate gate;
       gate.f = {kind, "exp", 7, ring, 3, 3, {}, {}}, gate.ring = ring;
       for (int64_t v : func::FitTable([](double i) { return std::exp(-i * 0.7); }, 4, 7).f)
         gate.f.high.push_back(uint64_t(v));
@@ -228,7 +231,7 @@ TEST(Split, TablesDealtWhole) {
   for (auto kind : {func::Split::kProduct, func::Split::kSum})
     for (int low_bits : {3, 11})
       for (int entry_bits : {9, 40}) {  // with and without a gap
-        Split gate;
+        SplitGate gate;
         gate.f = {kind, "f", 11 + low_bits, 40, low_bits, low_bits, {}, {}}, gate.ring = 40;
         for (int v = 0; v < 1 << 11; ++v) gate.f.high.push_back(rng() & ring::Mask(entry_bits));
         for (int v = 0; v < 1 << low_bits; ++v) gate.f.low.push_back(rng() & ring::Mask(entry_bits));

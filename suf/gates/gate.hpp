@@ -1,6 +1,6 @@
-// A gate: parameters, a name, what it means on cleartext integers (Spec), and how it is emitted (Build). Spec never
-// calls Build: tests and the simulator compare two independent statements of one function. Values are int64_t: numbers
-// where the gate says so, else words of a ring in two's complement (a k-bit word may be given with any upper bits).
+// A gate has parameters, a name, a meaning on cleartext integers (Spec) and an emission (Build). Spec never calls
+// Build, so tests and the simulator compare two independent definitions of one function. Values are int64_t. They are
+// numbers if the gate says so, otherwise words of a ring in two's complement. The upper bits of a word are ignored.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "suf/compiler/lower.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::gates {
 
-using compiler::Owing;
+using compiler::OwedWord;
 using compiler::Stages;
 using pfss::kPub;
 using pfss::Pub;
@@ -23,6 +23,7 @@ using pfss::Wire;
 
 using Ints = std::vector<int64_t>;
 
+// A type with the parts of a gate.
 template <class G>
 concept Gate = requires {
   { G::kName } -> std::convertible_to<std::string_view>;
@@ -30,8 +31,9 @@ concept Gate = requires {
   &G::Build;
 };
 
-// Word: the low k bits; Number: the same in two's complement.
+// Returns the low k bits.
 inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & ring::Mask(k); }
+// Returns the low k bits as a number in two's complement.
 inline int64_t Number(uint64_t v, int k) { return ring::Signed(v, k); }
 
 }  // namespace suf::gates

@@ -5,7 +5,7 @@
 namespace suf::gates {
 namespace {
 
-// Every row of 3 numbers of 3 bits, every floor.
+// Every row of 3 numbers of 3 bits, with every floor.
 TEST(Maximum, Exhaustive) {
   Ints x;
   for (int v = 0; v < 512; ++v)
@@ -21,8 +21,8 @@ TEST(Maximum, Exhaustive) {
     }
 }
 
-// Every triangle of 2 rows of 3-bit numbers and of 3 rows of 2-bit numbers, every floor. Rows do not see what comes
-// after them, and nothing is dealt or sent for it.
+// Every triangle of 2 rows of 3-bit numbers and of 3 rows of 2-bit numbers, with every floor. Rows ignore later
+// positions, for which nothing is dealt or sent.
 TEST(Maximum, ExhaustiveCausal) {
   for (auto [n, k] : {std::pair{2, 3}, {3, 2}}) {
     const int pairs = n * (n + 1) / 2, many = 1 << k * pairs, levels = 1 << k;
@@ -35,7 +35,7 @@ TEST(Maximum, ExhaustiveCausal) {
         Maximum gate{floor, count_bits, true};
         Ints got = g.Run(gate.Build(g.t, g.Give(x, k, {many, pairs})));
         EXPECT_EQ(got, gate.Spec(x, k, n)) << n << " " << floor;
-        // once more, without Spec's walk over the rows
+        // checks the first rows without Spec
         for (int v = 0; v < many; ++v)
           EXPECT_EQ(Word(got[size_t(v * n)], k), uint64_t(std::max<int64_t>(floor, x[size_t(v * pairs)])));
         EXPECT_EQ(g.key_bits(), many * gate.KeyBits(k, n));
@@ -62,7 +62,7 @@ TEST(Maximum, RefusesWhatIsNoTriangle) {
   Rig g;
   Maximum gate{0, 3, true};
   EXPECT_THROW((void)gate.Build(g.t, g.Give(Range(0, 4), 2, {1, 4})), Bug);
-  Maximum narrow{0, 2, true};  // counts to 3
+  Maximum narrow{0, 2, true};  // it counts only to 3
   EXPECT_THROW((void)narrow.Build(g.t, g.Give(Range(0, 10), 4, {1, 10})), Bug);
 }
 
@@ -76,18 +76,19 @@ TEST(Maximum, LongRows) {
   }
 }
 
-Maximum Tournament(int64_t floor, compiler::Steps steps = compiler::Steps::kParity, bool causal = false) {
-  return {floor, 1, causal, Maximum::Form::kTournament, steps};
+Maximum Tournament(int64_t floor, compiler::StepSource steps = compiler::StepSource::kParity, bool causal = false) {
+  return {floor, 1, causal, Maximum::MaximumForm::kTournament, steps};
 }
-constexpr compiler::Steps kSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits, compiler::Steps::kBlocks};
+constexpr compiler::StepSource kSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
+                                           compiler::StepSource::kBlocks};
 
-// Every row of 3 numbers of 3 bits, every floor; Spec is the histogram's.
+// Every row of 3 numbers of 3 bits, with every floor, against the Spec of the histogram.
 TEST(Tournament, Exhaustive) {
   Ints x;
   for (int v = 0; v < 512; ++v)
     for (int j = 0; j < 3; ++j) x.push_back(v >> 3 * j & 7);
   for (int floor = 0; floor < 7; ++floor)
-    for (compiler::Steps steps : kSteps) {
+    for (compiler::StepSource steps : kSteps) {
       Rig g;
       Maximum gate = Tournament(floor, steps);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 3, {512, 3}))), (Maximum{floor, 2}.Spec(x, 3, 3))) << floor;
@@ -106,14 +107,14 @@ TEST(Tournament, ExhaustiveCausal) {
       for (int j = 0; j < pairs; ++j) x.push_back(v >> k * j & (levels - 1));
     for (int floor = 0; floor < levels - 1; ++floor) {
       Rig g;
-      Maximum gate = Tournament(floor, compiler::Steps::kParity, true);
+      Maximum gate = Tournament(floor, compiler::StepSource::kParity, true);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {many, pairs}))), gate.Spec(x, k, n)) << n << " " << floor;
       EXPECT_EQ(g.key_bits(), many * gate.KeyBits(k, n)) << n << " " << floor;
     }
   }
 }
 
-// Rows of all lengths, of numbers of 1 to 61 bits: two flights a halving.
+// Rows of several lengths, of numbers of 7 to 61 bits. Each halving takes two flights.
 TEST(Tournament, LongRowsAndWideNumbers) {
   for (auto [row, k] : {std::pair{1, 7}, {2, 30}, {7, 31}, {9, 32}, {32, 7}, {33, 12}, {5, 61}})
     for (int floor : {0, 40}) {
@@ -121,12 +122,12 @@ TEST(Tournament, LongRowsAndWideNumbers) {
       const int64_t top = (int64_t{1} << k) - 1;
       Ints x = Some(0, top, size_t(6 * row + (row == 1)), 5);
       x.resize(size_t(6 * row));
-      Maximum gate = Tournament(floor, k > 10 ? compiler::Steps::kBlocks : compiler::Steps::kParity);
+      Maximum gate = Tournament(floor, k > 10 ? compiler::StepSource::kBlocks : compiler::StepSource::kParity);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {2, 3, row}))), gate.Spec(x, k, row)) << row << " " << k;
       EXPECT_EQ(g.key_bits(), 6 * gate.KeyBits(k, row)) << row << " " << k << " " << floor;
       EXPECT_TRUE(row != 32 || g.flights() == (floor ? 14 : 12));
     }
-  // 32 numbers of 7 bits: a ninth of the histogram's key, for ten flights more
+  // for 32 numbers of 7 bits, a ninth of the key of the histogram and ten more flights
   EXPECT_EQ(Tournament(0).KeyBits(7, 32), 8812);
   EXPECT_EQ((Maximum{0, 6}.KeyBits(7, 32)), 81472);
 }

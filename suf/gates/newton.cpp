@@ -18,7 +18,7 @@ Newton::Rings Newton::Plan(int k) const {
   SUF_CHECK(!groups.empty() && steps >= 1);
   if (top > 60) Fail(Cause::kRefused, "a product of Newton's step needs ", top, " bits, over 60; lower the scales");
   int64_t most = 0;
-  for (const func::Group& g : groups)
+  for (const func::Octave& g : groups)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       const int64_t y = g.values[size_t(v - g.lo)];
       const Wide x = ((Wide{v} + 1) << g.w) - 1;
@@ -29,7 +29,7 @@ Newton::Rings Newton::Plan(int k) const {
     }
   const int highest = std::bit_width(uint64_t(groups.back().hi) << groups.back().w);
   Rings r{};
-  // below the table's floor a step at most doubles Y
+  // below the floor of the table a step at most doubles Y
   r.y = std::bit_width(uint64_t(most)) + steps + 2;
   r.e = one + 4;
   r.last = r.y + one + 3;
@@ -39,7 +39,7 @@ Newton::Rings Newton::Plan(int k) const {
     r.dy = std::max(top - cut + 1, r.y - 2) + 4;
   }
   const int widest = std::max({r.last, r.xy, r.dy});
-  // E's rounding by Y / 2^(shift + 1) is at most 1/64
+  // the rounding of E by Y / 2^(shift + 1) is at most 1/64
   if (Shift() < 1 || one < 6 || cut < 1 || (root && (r.d < 3 || r.y - 2 - Shift() - 1 > one - 6)) || widest > 62 ||
       k > 62)
     Fail(Cause::kRefused, "Newton's steps of scales ", x_scale, ", ", scale, " and ", one, ", cut by ", cut,
@@ -47,7 +47,7 @@ Newton::Rings Newton::Plan(int k) const {
   return r;
 }
 
-Function Newton::Coarse(int k, int y) const {
+FunctionGate Newton::Coarse(int k, int y) const {
   return {compiler::Compile(func::FromGroups("coarse", groups, k, y)), table, {}, y};
 }
 
@@ -58,7 +58,7 @@ Ints Newton::Spec(const Ints& x, int) const {
   const Wide whole = Wide{1} << one;
   for (int64_t v : x) {
     int64_t y = 0;
-    for (const func::Group& g : groups)
+    for (const func::Octave& g : groups)
       if (v >> g.w >= g.lo && v >> g.w < g.hi) {
         y = g.values[size_t((v >> g.w) - g.lo)];
         break;
@@ -78,20 +78,20 @@ Ints Newton::Spec(const Ints& x, int) const {
   return out;
 }
 
-Owing Newton::Build(Trace& t, const Wire<kPub>& x) const {
+OwedWord Newton::Build(Trace& t, const Wire<kPub>& x) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(x.k());
-  Owing next = Coarse(x.k(), r.y).Build(t, x);
+  OwedWord next = Coarse(x.k(), r.y).Build(t, x);
   auto rescaled = [&](const Wire<kPub>& a, const Wire<kPub>& b, int product, int shift, int to) {
-    Owing p = Multiply{product}.Build(t, a, b);
+    OwedWord p = Multiply{product}.Build(t, a, b);
     Wire<kPub> w = compiler::OpenDefined(t, p, "product");
     return Trunc{shift, to, stages}.Build(t, w);
   };
   for (int i = 0; i < steps; ++i) {
     Wire<kPub> y = compiler::OpenDefined(t, next, "y");
-    Owing e;
+    OwedWord e;
     if (root) {
-      Owing d = rescaled(x, y, r.xy, cut, r.d);
+      OwedWord d = rescaled(x, y, r.xy, cut, r.d);
       Wire<kPub> w = compiler::OpenDefined(t, d, "D");
       e = rescaled(w, y, r.dy, Shift(), r.e);
     } else {
@@ -109,8 +109,9 @@ int64_t Newton::KeyBits(int k) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(k);
   auto words = [](int bits) { return int64_t(std::max(0, bits)); };
-  // own: a wire's mask and its top bit, at the widest ring of its products; cross: products of two wires' words
+  // a wire's mask and its top bit, at the widest ring of its products
   auto own = [&](int width, int widest) { return words(widest) + words(widest - width); };
+  // products of the words of two wires
   auto cross = [&](int a, int b, int in) { return words(in - a) + words(in - b) + words(in - a - b); };
   auto cutting = [&](int from, int shift, int to) { return Trunc{shift, to, stages}.KeyBits(from, false); };
   int64_t bits = Coarse(k, r.y).KeyBits(false);

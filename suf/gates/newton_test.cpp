@@ -9,8 +9,8 @@
 namespace suf::gates {
 namespace {
 
-// Coarse: a table of 2^p pieces an octave or more on [2^low, 2^high), of 2^scale F(X / 2^x_scale).
-std::vector<func::Group> Coarse(Newton::Of of, int low, int high, int p, int x_scale, int scale) {
+// Returns a table of 2^scale F(X / 2^x_scale) on [2^low, 2^high), with at least 2^p pieces an octave.
+std::vector<func::Octave> Coarse(Newton::Of of, int low, int high, int p, int x_scale, int scale) {
   auto f = [=](double x) {
     const double v = std::ldexp(x, -x_scale);
     return std::ldexp(of == Newton::Of::kRecip ? 1 / v : 1 / std::sqrt(v), scale);
@@ -18,7 +18,7 @@ std::vector<func::Group> Coarse(Newton::Of of, int low, int high, int p, int x_s
   return func::FitOctaves(f, low, high, p, 2, func::Measure::kNone).f;
 }
 
-// Every x below a quarter of rings of 8 and 10 bits, 8 masks each: numbers, key bits, every stage.
+// Every x below a quarter of rings of 8 and 10 bits, under 8 masks each, in one to three stages.
 TEST(Newton, Exhaustive) {
   for (Newton::Of of : {Newton::Of::kRecip, Newton::Of::kRsqrt})
     for (int k : {8, 10})
@@ -35,12 +35,12 @@ TEST(Newton, Exhaustive) {
           }
 }
 
-// A step squares the table's relative error, up to two units in the last place.
+// A step squares the relative error of the table, up to two units in the last place.
 TEST(Newton, ConvergesAndFits) {
   const int k = 32, x_scale = 12, scale = 16;
   for (Newton::Of of : {Newton::Of::kRecip, Newton::Of::kRsqrt}) {
     const bool root = of == Newton::Of::kRsqrt;
-    const std::vector<func::Group> coarse = Coarse(of, 12, 22, 3, x_scale, scale);
+    const std::vector<func::Octave> coarse = Coarse(of, 12, 22, 3, x_scale, scale);
     const func::Evaluator table(coarse, k, 64);
     const Ints x = Some(1 << 12, (1 << 22) - 1, 300, 7);
     auto real = [&](int64_t v) {
@@ -68,9 +68,9 @@ TEST(Newton, ConvergesAndFits) {
 TEST(Newton, RefusesWhatLeavesItsRings) {
   Rig g;
   auto x = g.Give({5}, 12);
-  const std::vector<func::Group> coarse = Coarse(Newton::Of::kRecip, 2, 8, 2, 4, 8);
+  const std::vector<func::Octave> coarse = Coarse(Newton::Of::kRecip, 2, 8, 2, 4, 8);
   EXPECT_NO_THROW((void)(Newton{Newton::Of::kRecip, coarse, 4, 8, 8}.Build(g.t, x)));
-  std::vector<func::Group> high = coarse;
+  std::vector<func::Octave> high = coarse;
   high.back().values.back() *= 3;
   EXPECT_THROW((void)(Newton{Newton::Of::kRecip, high, 4, 8, 8}.Build(g.t, x)), Error);
   EXPECT_THROW((void)(Newton{Newton::Of::kRecip, coarse, 40, 30, 8}.Build(g.t, x)), Error);

@@ -35,13 +35,14 @@ Json Content(const FunctionFile& f) {
 
 Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
-// Text, Number: a field of the plan.
+// Returns a field of the plan as text. Throws Cause::kRefused if it is missing or no text.
 std::string Text(const Json& j, const char* name) {
   auto it = j.find(name);
   if (it == j.end() || !it->is_string())
     Fail(Cause::kRefused, "the plan's field ", name, " is missing or no text; make the plan again");
   return it->get<std::string>();
 }
+// Returns a field of the plan as a whole number in [lo, hi]. Throws Cause::kRefused if it is missing or outside.
 int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
   auto it = j.find(name);
   if (it == j.end() || !it->is_number_integer())
@@ -53,7 +54,7 @@ int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
   return it->get<int64_t>();
 }
 
-// Field: errors of what a field holds are the plan's.
+// Runs f and turns its errors into errors of a field of the plan.
 template <class F>
 auto Field(const char* name, F&& f) {
   try {
@@ -63,7 +64,7 @@ auto Field(const char* name, F&& f) {
   }
 }
 
-// Object: the plan as JSON.
+// Parses the plan as a JSON object.
 Json Object(const std::string& text) {
   Json j = ReadOrderedJson(text, {"the plan", "make the plan again", Cause::kRefused});
   if (!j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");
@@ -72,9 +73,9 @@ Json Object(const std::string& text) {
 
 }  // namespace
 
-const char* Name(From from) { return kFrom[size_t(from)]; }
+const char* Name(Origin from) { return kFrom[size_t(from)]; }
 const char* Name(To to) { return kTo[size_t(to)]; }
-From FromNamed(const std::string& name, const char* what) { return Find<From>(kFrom, name, what); }
+Origin FromNamed(const std::string& name, const char* what) { return Find<Origin>(kFrom, name, what); }
 To ToNamed(const std::string& name, const char* what) { return Find<To>(kTo, name, what); }
 
 Hash HashOfFile(const FunctionFile& file) { return HashOfContent(Content(file)); }

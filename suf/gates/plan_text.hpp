@@ -1,5 +1,5 @@
-// The plan of a function as a file: JSON text with the function, its lowering, its ends and a hash over all of it. What
-// dealer and parties hold of the same plan, they read from the same text.
+// The plan of a function as a file. Its JSON text has the function, its lowering, its ends and a hash of all. Dealer
+// and parties read the same text.
 #pragma once
 #include <string>
 
@@ -11,28 +11,30 @@ namespace suf::gates {
 inline constexpr int kFunctionPlanVersion = 1;
 inline constexpr int64_t kMostValues = int64_t{1} << 26;
 
-// FunctionFile: a plan, and the most values that a call may bring: 1 to kMostValues. Who answers prepares for as many
-// as are announced to it.
+// A plan, and the most values of a call, 1 to kMostValues. A server prepares for the announced number of values.
 struct FunctionFile {
   FunctionPlan plan;
   int64_t max_values = int64_t{1} << 20;
 };
 
-// Print: {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
+// Returns {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
 std::string Print(const FunctionFile& file);
-// ParseFile: the inverse. Throws Cause::kRefused, naming the field, for a model's plan, another version, a field that
-// is unknown, missing or out of range, a function that does not parse, a lowering that does not apply, and a hash that
-// does not match.
+// Parses the text of Print. Throws Cause::kRefused, and names the field, in these cases:
+// * the plan is a model's, or of another version
+// * a field is unknown, missing or out of range
+// * the function does not parse, or its lowering does not apply
+// * the hash does not match
 FunctionFile ParseFile(const std::string& text);
-// IsFunctionPlan: whether a text is a function's plan rather than a model's; throws as ParseFile when it is no plan.
+// Returns whether a text is the plan of a function, not of a model. Throws as ParseFile if it is no plan.
 bool IsFunctionPlan(const std::string& text);
-// HashOfFile: SHA-256 of the text without its hash.
+// Returns the SHA-256 of the text without its hash.
 Hash HashOfFile(const FunctionFile& file);
 
-// FromNamed, ToNamed: "p0", "p1", "shared", "both". Throw Cause::kInput with the names there are, after `what`.
-From FromNamed(const std::string& name, const char* what);
+// Parses "p0", "p1" or "shared". Throws Cause::kInput, with `what` and the names, if there is no such name.
+Origin FromNamed(const std::string& name, const char* what);
+// Parses "p0", "p1", "both" or "shared". Throws Cause::kInput, with `what` and the names, if there is no such name.
 To ToNamed(const std::string& name, const char* what);
-const char* Name(From from);
+const char* Name(Origin from);
 const char* Name(To to);
 
 }  // namespace suf::gates

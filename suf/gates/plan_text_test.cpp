@@ -1,4 +1,4 @@
-// A function's plan as text: it comes back as it was, and nothing in it can be altered.
+// The plan of a function as text: a round trip, and refusal of every alteration.
 #include "suf/gates/plan_text.hpp"
 
 #include <gmock/gmock.h>
@@ -18,14 +18,14 @@ using Json = nlohmann::ordered_json;
 
 const FunctionFile& SomeFile() {
   static const FunctionFile file = [] {
-    FunctionFile f{{func::Make("relu", 16, 8).f, {}, From::kShared, To::kBoth}, 100};
+    FunctionFile f{{func::Make("relu", 16, 8).f, {}, Origin::kShared, To::kBoth}, 100};
     f.plan.choice = ChoiceOf(f.plan.f, "Index/digits");
     return f;
   }();
   return file;
 }
 
-// Hashed: the text with a hash that fits it.
+// Returns the text with a matching hash.
 std::string Hashed(Json j) {
   j.erase("hash");
   const Hash h = HashOf({AsView(j.dump())});
@@ -34,8 +34,8 @@ std::string Hashed(Json j) {
 }
 
 TEST(PlanText, ComesBackAsItWas) {
-  for (const func::Entry& e : func::Library())
-    for (From from : {From::kP0, From::kP1, From::kShared})
+  for (const func::LibraryEntry& e : func::Library())
+    for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
       for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
         FunctionFile file{{func::Make(std::string(e.name), 16, 8).f, {}, from, to}, 7};
         const auto all = Price(file.plan, compiler::Profiles()[0].prices, 1);
@@ -50,7 +50,7 @@ TEST(PlanText, ComesBackAsItWas) {
           Emit(a, file.plan, 2), Emit(b, again.plan, 2);
           EXPECT_EQ(a.digest(), b.digest()) << e.name << " " << c.name;
           EXPECT_EQ(pfss::EndingOf(a), EndingOf(file.plan)) << e.name;
-          if (from != From::kP1 || to != To::kP1) break;  // one lowering of the other ends
+          if (from != Origin::kP1 || to != To::kP1) break;  // other ends have one lowering only
         }
       }
 }

@@ -12,16 +12,16 @@ Ints Multiply::Spec(const Ints& x, const Ints& y) const {
   return out;
 }
 
-Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
+OwedWord Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
   SUF_CHECK(x.k() >= 2 && y.k() >= 2 && x.shape() == y.shape());
-  compiler::Words z(t, ring);
-  compiler::Factors left = compiler::Centred(x), right = compiler::Centred(y);  // in this order with every compiler
+  compiler::WordSum z(t, ring);
+  compiler::Factors left = compiler::Centred(x), right = compiler::Centred(y);  // the trace needs this order
   z.Add(left, right);
   return z.Done();
 }
 
 int64_t Multiply::KeyBits(int k, int m, bool shared) const {
-  auto word = [&](int past) { return int64_t(std::max(0, ring - past)); };  // 2^past x a word
+  auto word = [&](int past) { return int64_t(std::max(0, ring - past)); };  // bits of a word times 2^past
   return 2 * word(0) + 2 * word(k) + 2 * word(m) + word(k + m) + (shared ? ring : 0);
 }
 
@@ -32,9 +32,9 @@ Ints RowProduct::Spec(const Ints& x, const Ints& s) const {
   return out;
 }
 
-Owing RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
+OwedWord RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
   SUF_CHECK(x.k() >= 2 && s.k() >= 2 && x.shape().size() == s.shape().size() + 1);
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   compiler::Factors left = compiler::Centred(x);
   compiler::Factors right;
   for (compiler::Factor f : compiler::Centred(s)) {

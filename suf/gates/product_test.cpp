@@ -14,11 +14,11 @@ TEST(Product, NoKeyAndOneRound) {
       SharedWire<kPub> wx = g.Both(x, k, {2, 3, 5});
       SharedWire<kPub> wy = g.Both(y, k, transpose ? pfss::Shape{2, 4, 5} : pfss::Shape{2, 5, 4});
       EXPECT_EQ(g.Run(gate.Build(g.t, wx, wy)), gate.Spec(x, y, 3, 5, 4, k)) << k;
-      EXPECT_EQ(g.key_bits(), 2 * 3 * 4 * k);  // the word that reveals the result; none for the product
+      EXPECT_EQ(g.key_bits(), 2 * 3 * 4 * k);  // for the reveal; the product itself takes none
     }
 }
 
-// Every pair of numbers in the gaps of 5 and 6 bits, 8 masks each, into rings below, between and beyond.
+// Every pair of numbers in the gaps of rings of 2 to 6 bits, under 8 masks each, into narrower and wider rings.
 TEST(Multiply, Exhaustive) {
   for (auto [k, m] : {std::pair{5, 6}, {6, 5}, {2, 4}, {4, 4}})
     for (int ring : {1, 4, 5, 7, 9, 11, 12, 33, 64}) {
@@ -54,7 +54,7 @@ TEST(Multiply, WideRingsAndDefinedMask) {
   }
 }
 
-// Every pair of numbers in the gaps of 5 and 6 bits, as rows of eight numbers and their one factor.
+// Every pair of numbers in the gaps of 5 and 6 bits, as rows of eight numbers with one factor.
 TEST(RowProduct, Exhaustive) {
   for (auto [k, m] : {std::pair{5, 6}, {6, 5}, {5, 5}})
     for (int ring : {1, 5, 7, 11, 12, 33, 64}) {
@@ -91,7 +91,7 @@ TEST(RowProduct, WideRings) {
   }
 }
 
-// Every pair of 4-bit words, elementwise.
+// Every pair of 4-bit words.
 TEST(Product, Exhaustive) {
   Ints x, y, want;
   for (int a = 0; a < 16; ++a)

@@ -11,7 +11,7 @@ namespace suf::gates {
 
 static_assert(Gate<Relu> && Gate<ReluARS>);
 
-static Function Of(const Relu& g, int k) {
+static FunctionGate Of(const Relu& g, int k) {
   SUF_CHECK(k >= 2);
   func::Suf f = func::Parse(Str("suf relu domain ", k, " ring ", g.ring, " outputs 1 degree 1\n",  //
                                 "piece 0 : 0 1\npiece ", PowerText(k - 1), " : 0 0\n",             //
@@ -25,7 +25,7 @@ Ints Relu::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing Relu::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
+OwedWord Relu::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
 
 int64_t Relu::KeyBits(int k) const { return Of(*this, k).KeyBits(true); }
 
@@ -43,14 +43,14 @@ Ints ReluARS::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
+OwedWord ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
   const int k = x.k();
   const int64_t half = int64_t{1} << (shift - 1);
   compiler::OpenedDigits digits(t, x, t.constant(half), compiler::PlanDigits(Cuts(k), stages));
   Sh low = compiler::BorrowBit(digits, shift);
   Sh high = compiler::BorrowBit(digits, k - 1);
 
-  // the string (t, w): w = 1 - (MSB h + MSB r + the borrow below), of which the dealer's part goes into the mask
+  // the string (t, w) with w = 1 - (MSB h + MSB r + the borrow below); MSB r goes into the mask
   auto join = [](auto first, auto second) {
     auto a = Lift(first);
     auto b = Lift(second);
@@ -62,7 +62,7 @@ Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
   Pub open = Bits((1 - msb) << 1, 2);
   pfss::Sec top = Lift(digits.r() >> (k - 1));
   pfss::Sec owed = Bits(top << 1, 2);
-  const Owing string{Sh{string0, string1} + open, owed};
+  const OwedWord string{Sh{string0, string1} + open, owed};
   std::vector<compiler::OpenedBit> bits = compiler::Apart(compiler::OpenDefined(t, string, "helpers"));
   const compiler::OpenedBit &borrow = bits[0], &positive = bits[1];
 
@@ -72,7 +72,7 @@ Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
   compiler::Factors shifted{{1, 0, whole, {}, {}}, {-1, 0, {}, r, {}}, {-1, 0, borrow.sign, borrow.rho, {}}};
   shifted.push_back({1, k - shift, 1 - msb, top, {}});
   compiler::Factors w{{1, 0, positive.hat, {}, {}}, {1, 0, positive.sign, positive.rho, {}}};
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   y.Add(w, shifted);
   return y.Done();
 }
@@ -80,7 +80,7 @@ Owing ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
 int64_t ReluARS::KeyBits(int k) const {
   const std::vector<compiler::Cut> cuts = Cuts(k);
   const int wider = std::max(0, ring - (k - shift));
-  // words: rho_w, r >> s, rho_t and both products; MSB r and rho_w MSB r
+  // words in the ring: rho_w, r >> s, rho_t and its products; narrower words: MSB r and rho_w MSB r
   return compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages) + 5 * ring + 2 * wider;
 }
 

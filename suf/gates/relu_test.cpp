@@ -9,10 +9,10 @@ namespace {
 
 using compiler::Kind;
 using compiler::Lowering;
-using compiler::Steps;
+using compiler::StepSource;
 
-Lowering Open(Steps steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
-// Openings: messages under a label, one of each party.
+Lowering Open(StepSource steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
+// Returns the number of messages under a label; an opening has two.
 int Openings(const Rig& g, const std::string& label) {
   int n = 0;
   for (auto& f : g.schedule->frames())
@@ -20,10 +20,10 @@ int Openings(const Rig& g, const std::string& label) {
   return n;
 }
 
-// Every x of rings of 2 to 8 bits, 16 masks each, whatever reads the comparison.
+// Every x of rings of 2 to 8 bits, under 16 masks each, by three lowerings.
 TEST(Relu, Exhaustive) {
   for (int k : {2, 3, 6, 8})
-    for (Steps steps : kAllSteps)
+    for (StepSource steps : kAllSteps)
       for (Kind kind : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
         for (int ring : {k, std::max(1, k - 3), k + 5}) {
           Rig g;
@@ -40,7 +40,7 @@ TEST(Relu, Exhaustive) {
 
 TEST(Relu, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
-    for (Steps steps : kAllSteps) {
+    for (StepSource steps : kAllSteps) {
       Rig g;
       Ints x = Some(INT64_MIN, INT64_MAX, 200, uint64_t(k));
       for (int64_t v : {0, 1, -1}) x.push_back(v), x.push_back(v + int64_t(uint64_t{1} << (k - 1)));
@@ -49,22 +49,22 @@ TEST(Relu, WideRings) {
     }
 }
 
-// 32 bits to shares, both bundles: the comparison of 31 bits and three words.
+// At 32 bits the key of both bundles has a comparison of 31 bits and three words.
 TEST(Relu, KnownSizes) {
   const int64_t bits[] = {812 * 8, 403, 214};  // 812, 50.4 and 26.8 bytes
-  for (Steps steps : kAllSteps) {
+  for (StepSource steps : kAllSteps) {
     Relu gate{32, Open(steps)};
     EXPECT_EQ(gate.KeyBits(32), bits[int(steps)]);
     Rig g;
     Ints x = Some(INT32_MIN, INT32_MAX, 50);
     EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 32))), gate.Spec(x, 32));
     EXPECT_EQ(g.key_bits(), 50 * bits[int(steps)]);
-    EXPECT_EQ(g.flights(), steps == Steps::kParity ? 2 : 4);  // give, and P0's last word; P1 is one stage ahead
+    EXPECT_EQ(g.flights(), steps == StepSource::kParity ? 2 : 4);  // including P1's x and P0's last message
     EXPECT_EQ(g.sent("steps"), 2 * 50);
   }
 }
 
-// Every x of 4 to 8 bits, 16 masks each, every shift.
+// Every x of 4 and 8 bits, under 16 masks each, with every shift.
 TEST(ReluARS, Exhaustive) {
   for (int k : {4, 8})
     for (int s = 1; s <= k - 2; ++s)
@@ -97,8 +97,8 @@ TEST(ReluARS, WideRings) {
       }
 }
 
-// f = 12 of 32 bits into the 20 that are left, two flights to shares: 423 bits, 53 bytes of both bundles. The digits of
-// both cuts are one set of tables, and the helper bits one opening of each party.
+// A rescale by 12 of 32 bits into 20 bits takes two flights to shares and 423 key bits (53 bytes) of both bundles. Both
+// cuts share one set of tables, and the helper bits take one opening.
 TEST(ReluARS, KnownSize) {
   Rig g;
   Ints x = Some(-(1 << 30), (1 << 30) - 1, 50);
@@ -112,8 +112,8 @@ TEST(ReluARS, KnownSize) {
   EXPECT_EQ(g.sent("helpers"), 2 * 2 * 50);
 }
 
-// The correction by a table on (t, d, w) is the linear form -t + d 2^(k-s) where w = 1, and d is then the product of a
-// public and a dealer's bit: for every x, every mask and every shift.
+// If w = 1, the correction by a table on (t, d, w) is the linear form -t + d 2^(k-s). Then d is the product of a public
+// bit and a dealer's bit. Both are checked for every x, mask and shift.
 TEST(ReluARS, EightEntriesAreTheLinearForm) {
   const int k = 7, whole = 1 << k;
   for (int s = 1; s <= k - 2; ++s) {

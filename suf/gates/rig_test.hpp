@@ -1,6 +1,6 @@
-// For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random
-// masks, ending in a reveal to P1. Each run has the roles on other backends than the one before. Every run is linted,
-// and the channel's counters are compared with the schedule.
+// A rig for tests of gates and layers: a trace between two parties in one process. P1 gives wires under random masks
+// and learns the result. From run to run the roles change their backends. Every run passes the lint, and the counters
+// of the channel equal those of the schedule.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,16 +14,17 @@
 
 namespace suf::gates {
 
-inline constexpr compiler::Steps kAllSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits,
-                                                compiler::Steps::kBlocks};
+inline constexpr compiler::StepSource kAllSteps[] = {compiler::StepSource::kParity, compiler::StepSource::kDigits,
+                                                     compiler::StepSource::kBlocks};
 inline constexpr Stages kAllStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
+// A trace and its run.
 class Rig {
  public:
   Trace t;
   run::Inputs inputs[3];  // P0, P1, dealer
 
-  // Give: the values as a wire in Z_{2^k} under P1's mask.
+  // Returns values of P1 as a wire in Z_{2^k} under P1's mask.
   SharedWire<kPub> Give(const Ints& x, int k, pfss::Shape shape = {}) {
     if (shape.empty()) shape = {int64_t(x.size())};
     std::string name = "x" + std::to_string(wires_++);
@@ -31,20 +32,20 @@ class Rig {
     pfss::Own<1> v = t.input<pfss::kP1>(name, shape, 64, 0);
     return t.give<1>(v, k, "x");
   }
-  // Both: the same, opened again under masks of both parties, which they share.
+  // Returns values of P1 as a wire under masks of both parties, which they share.
   SharedWire<kPub> Both(const Ints& x, int k, pfss::Shape shape = {}) {
     SharedWire<kPub> w = Give(x, k, std::move(shape));
     Sh y = -Sh(w.s) + w.hat;
     return t.open(y, "again");
   }
-  // Run: reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
+  // Reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
   Ints Run(const Sh& y, uint8_t serial = 1) {
     const int k = y.bits();
     t.reveal<1>(y);
     return Close(k, serial);
   }
-  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
-  // Close: runs what was emitted, its result of k bits already revealed.
+  Ints Run(const OwedWord& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+  // Runs the trace after a result of k bits was revealed.
   Ints Close(int k, uint8_t serial = 1) {
     t.close();
     schedule.emplace(t);
@@ -71,7 +72,7 @@ class Rig {
 
   int flights() const { return schedule->flights(); }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
-  // sent: online bits of both parties under a label.
+  // Returns the online bits that both parties send under a label.
   int64_t sent(const std::string& label) const { return pfss::SentUnder(*schedule, label); }
   std::optional<pfss::Schedule> schedule;
 
@@ -79,14 +80,14 @@ class Rig {
   int wires_ = 0;
 };
 
-// Range: low, low + 1, .., high - 1, `copies` times.
+// Returns low, low + 1, .., high - 1, `copies` times.
 inline Ints Range(int64_t low, int64_t high, int copies = 1) {
   Ints v;
   for (int c = 0; c < copies; ++c)
     for (int64_t i = low; i < high; ++i) v.push_back(i);
   return v;
 }
-// Some: n seeded numbers of [low, high], both ends among them.
+// Returns n seeded numbers in [low, high], including both ends.
 inline Ints Some(int64_t low, int64_t high, size_t n, uint64_t seed = 1) {
   std::mt19937_64 rng(seed);
   std::uniform_int_distribution<int64_t> d(low, high);

@@ -13,13 +13,13 @@ using Wide = __int128;
 
 enum class Wrap { kInside, kGap, kTop, kCut };
 
-constexpr int kTop = 5;  // high bits that a slack form reads
+constexpr int kTop = 5;  // high bits in the table of a slack form
 
-// Shift: u = z + 2^(shift-1) + above in [0, 2^k), above a multiple of 2^shift, and where 1[u + r >= 2^k] comes from.
+// A shift of u = z + 2^(shift-1) + above in [0, 2^k), with `above` a multiple of 2^shift.
 struct Shift {
   int shift, ring;
   Stages stages;
-  Wrap wrap;
+  Wrap wrap;  // the source of 1[u + r >= 2^k]
   Wide above = 0;
   int top = 0;
 
@@ -35,10 +35,10 @@ Shift Make(int shift, int ring, Stages stages, Wrap wrap, int k, Wide above = 0,
   return {shift, ring, stages, ring <= k - shift ? Wrap::kInside : wrap, above, top};
 }
 
-// Above: the least multiple of 2^shift that lifts low to 0 or more.
+// Returns the least multiple of 2^shift that lifts low to 0 or more.
 Wide Above(int64_t low, int shift) { return -(Wide{low} >> shift) * (Wide{1} << shift); }
 
-Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
+OwedWord Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
   const int k = z.k(), wider = f.ring - (k - f.shift);
   const std::vector<compiler::Cut> cuts = f.Cuts(k);
   const Wide bias = f.above + (Wide{1} << (f.shift - 1));
@@ -57,7 +57,7 @@ Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
   std::optional<compiler::Borrow> end;
   if (f.wrap == Wrap::kCut) end.emplace(d, k, f.stages);
 
-  compiler::Words y(t, f.ring);
+  compiler::WordSum y(t, f.ring);
   Pub a = Lift(d.hat() >> f.shift);
   a = a - int64_t(f.above >> f.shift);
   pfss::Sec r = Lift(d.r() >> f.shift);
@@ -65,7 +65,7 @@ Owing Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
   y.Add({-1, 0, {}, r, {}});
   y.Add(low.Share(f.ring), std::nullopt, -1);
   if (f.wrap == Wrap::kGap) {
-    // u < 2^(k-1): it wraps where z_hat's top bit is 0 and r's is 1
+    // u < 2^(k-1) wraps if the top bit of z_hat is 0 and that of r is 1
     Pub g = Lift(d.hat() >> (k - 1));
     g = 1 - g;
     pfss::Sec b = Lift(d.r() >> (k - 1));
@@ -89,7 +89,7 @@ int64_t KeyBits(const Shift& f, int k, bool shared) {
   return bits + (shared ? f.ring : 0);
 }
 
-// Rounded: floor((z + 2^(s-1)) / 2^s) of numbers.
+// Returns floor((z + 2^(s-1)) / 2^s) of numbers.
 Ints Rounded(const Ints& z, int shift, int ring) {
   Ints out;
   for (int64_t v : z) out.push_back(Number(uint64_t((Wide{v} + (Wide{1} << (shift - 1))) >> shift), ring));
@@ -107,7 +107,7 @@ Ints LRS::Spec(const Ints& z, int k) const {
   return out;
 }
 static Shift Of(const LRS& g, int k) { return Make(g.shift, g.ring, g.stages, Wrap::kCut, k); }
-Owing LRS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
+OwedWord LRS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
 int64_t LRS::KeyBits(int k, bool shared) const { return gates::KeyBits(Of(*this, k), k, shared); }
 
 Ints ARS::Spec(const Ints& z, int k) const {
@@ -119,38 +119,39 @@ Ints ARS::Spec(const Ints& z, int k) const {
   return out;
 }
 static Shift Of(const ARS& g, int k) { return Make(g.shift, g.ring, g.stages, Wrap::kCut, k, Wide{1} << (k - 1)); }
-Owing ARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
+OwedWord ARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
 int64_t ARS::KeyBits(int k, bool shared) const { return gates::KeyBits(Of(*this, k), k, shared); }
 
 Ints GapARS::Spec(const Ints& z, int) const { return Rounded(z, shift, ring); }
 static Shift Of(const GapARS& g, int k) {
   return Make(g.shift, g.ring, g.stages, Wrap::kGap, k, Above(g.low, g.shift));
 }
-Owing GapARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
+OwedWord GapARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
 int64_t GapARS::KeyBits(int k, bool shared) const { return gates::KeyBits(Of(*this, k), k, shared); }
 
 Ints SlackARS::Spec(const Ints& z, int) const { return Rounded(z, shift, ring); }
 static Shift Of(const SlackARS& g, int k) {
   return Make(g.shift, g.ring, g.stages, Wrap::kTop, k, Above(g.low, g.shift), g.top);
 }
-Owing SlackARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
+OwedWord SlackARS::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
 int64_t SlackARS::KeyBits(int k, bool shared) const { return gates::KeyBits(Of(*this, k), k, shared); }
 
-Form AutoTrunc::Pick(int k) const {
+ShiftForm AutoTrunc::Pick(int k) const {
   SUF_CHECK(range.low <= range.high);
-  if (ring <= k - shift) return Form::kInside;
+  if (ring <= k - shift) return ShiftForm::kInside;
   const Wide whole = Wide{1} << k, half = whole / 2, step = Wide{1} << (shift - 1);
   const Wide most = Wide{range.high} + Above(range.low, shift) + step;
-  // a full form takes numbers of either sign, or of none
+  // a full form takes signed numbers, or unsigned ones
   if (range.low < -half || Wide{range.high} + step >= (range.low < 0 ? half : whole))
     Fail(Cause::kRefused, "numbers from ", range.low, " to ", range.high, " and half of 2^", shift,
          " do not fit a ring of ", k, " bits; widen the ring");
   const bool hard = range.proof == Proof::kHard;
-  const bool gap = most<half, slack = k> kTop && most < whole - (whole >> kTop);
-  if (hard && range.low >= 0 && Wide{range.high} + step < half) return Form::kUnsigned;
-  if (hard && gap) return Form::kGap;
-  if (hard ? slack : gap && k > kTop) return Form::kSlack;
-  return Form::kFull;
+  const bool gap = most < half;
+  const bool slack = k > kTop && most < whole - (whole >> kTop);
+  if (hard && range.low >= 0 && Wide{range.high} + step < half) return ShiftForm::kUnsigned;
+  if (hard && gap) return ShiftForm::kGap;
+  if (hard ? slack : gap && k > kTop) return ShiftForm::kSlack;
+  return ShiftForm::kFull;
 }
 
 Ints AutoTrunc::Spec(const Ints& z, int) const { return Rounded(z, shift, ring); }
@@ -158,20 +159,20 @@ Ints AutoTrunc::Spec(const Ints& z, int) const { return Rounded(z, shift, ring);
 static Shift Of(const AutoTrunc& g, int k) {
   auto make = [&](Wrap wrap, Wide above) { return Make(g.shift, g.ring, g.stages, wrap, k, above, kTop); };
   switch (g.Pick(k)) {
-    case Form::kInside:
+    case ShiftForm::kInside:
       return make(Wrap::kInside, 0);
-    case Form::kUnsigned:
+    case ShiftForm::kUnsigned:
       return make(Wrap::kGap, 0);
-    case Form::kGap:
+    case ShiftForm::kGap:
       return make(Wrap::kGap, Above(g.range.low, g.shift));
-    case Form::kSlack:
+    case ShiftForm::kSlack:
       return make(Wrap::kTop, Above(g.range.low, g.shift));
-    case Form::kFull:
+    case ShiftForm::kFull:
       return make(Wrap::kCut, g.range.low < 0 ? Wide{1} << (k - 1) : 0);
   }
   SUF_CHECK(false);
 }
-Owing AutoTrunc::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
+OwedWord AutoTrunc::Build(Trace& t, const Wire<kPub>& z) const { return gates::Build(t, z, Of(*this, z.k())); }
 int64_t AutoTrunc::KeyBits(int k, bool shared) const { return gates::KeyBits(Of(*this, k), k, shared); }
 
 }  // namespace suf::gates

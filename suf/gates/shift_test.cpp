@@ -8,16 +8,16 @@
 namespace suf::gates {
 namespace {
 
-// Check: result, key bits, flights and what is sent of a shift.
+// Checks results, key bits, flights and sent bits of a shift.
 template <class G>
 void Check(const G& gate, const Ints& z, int k, const Ints& want) {
   Rig g;
   Ints got = g.Run(gate.Build(g.t, g.Give(z, k)));
   ASSERT_EQ(got, want) << k << " " << gate.shift << " " << gate.ring << " stages " << int(gate.stages);
   EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(k, true));
-  EXPECT_EQ(g.flights(), gate.stages == Stages::kOne ? 2 : 4);  // give, and P0's last word; P1 is one stage ahead
+  EXPECT_EQ(g.flights(), gate.stages == Stages::kOne ? 2 : 4);  // including P1's z and P0's last message
   const bool wide = gate.ring > k - gate.shift;
-  const int64_t one = 2 * int64_t(z.size());  // a bit of each party
+  const int64_t one = 2 * int64_t(z.size());  // one bit of each party
   if constexpr (std::is_same_v<G, LRS> || std::is_same_v<G, ARS>) {
     EXPECT_EQ(g.sent("carry"), gate.stages == Stages::kOne ? 0 : one * (1 + wide));
   }
@@ -32,7 +32,7 @@ void Check(const G& gate, const Ints& z, int k, const Ints& want) {
   }
 }
 
-// Every z of a 6-bit ring, 16 masks each, every shift, every stage.
+// Every z of a 6-bit ring, under 16 masks each, with every shift, in one to three stages.
 TEST(Shift, FullFormsExhaustive) {
   for (int s = 1; s < 6; ++s)
     for (Stages stages : kAllStages)
@@ -50,7 +50,7 @@ TEST(Shift, FullFormsExhaustive) {
       }
 }
 
-// Every number of the widest range that each form takes, from several lowest numbers on.
+// Every number of the widest range of each form, with several lower ends.
 TEST(Shift, GapAndSlackExhaustive) {
   for (int s = 1; s <= 4; ++s)
     for (Stages stages : kAllStages)
@@ -69,7 +69,7 @@ TEST(Shift, GapAndSlackExhaustive) {
         }
 }
 
-// Two numbers past what each form takes, some mask gives a wrong result: the limits are tight (one past still holds).
+// The limits are nearly tight. Two numbers beyond the range of a form, some mask gives a wrong result.
 TEST(Shift, WhatIsOutsideTheCertificateGoesWrong) {
   auto wrong = [](auto gate, int64_t z, int copies) {
     Rig g;
@@ -104,7 +104,7 @@ TEST(Shift, WideRings) {
         }
 }
 
-// A table of 2^5 bits is 4 bytes, in the flight of the digits.
+// The table of a slack form has 2^5 bits, which are 4 bytes.
 TEST(Shift, SlackCostsFourBytes) {
   for (int k : {24, 32, 40})
     for (Stages stages : kAllStages)
@@ -116,22 +116,22 @@ TEST(AutoTrunc, PicksByCertificate) {
     return AutoTrunc{2, ring, {low, high, proof}}.Pick(8);
   };
   const Proof hard = Proof::kHard, seen = Proof::kCalibrated;
-  EXPECT_EQ(pick(-128, 127, seen, 6), Form::kInside);
-  EXPECT_EQ(pick(0, 125, hard), Form::kUnsigned);
-  EXPECT_EQ(pick(0, 126, hard), Form::kSlack);
-  EXPECT_EQ(pick(-62, 61, hard), Form::kGap);
-  EXPECT_EQ(pick(-100, 20, hard), Form::kGap);
-  EXPECT_EQ(pick(-100, 100, hard), Form::kSlack);
-  EXPECT_EQ(pick(-128, 125, hard), Form::kFull);
-  EXPECT_EQ(pick(0, 253, hard), Form::kFull);
-  EXPECT_EQ(pick(0, 100, seen), Form::kSlack);
-  EXPECT_EQ(pick(-62, 61, seen), Form::kSlack);
-  EXPECT_EQ(pick(-100, 100, seen), Form::kFull);
+  EXPECT_EQ(pick(-128, 127, seen, 6), ShiftForm::kInside);
+  EXPECT_EQ(pick(0, 125, hard), ShiftForm::kUnsigned);
+  EXPECT_EQ(pick(0, 126, hard), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-62, 61, hard), ShiftForm::kGap);
+  EXPECT_EQ(pick(-100, 20, hard), ShiftForm::kGap);
+  EXPECT_EQ(pick(-100, 100, hard), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-128, 125, hard), ShiftForm::kFull);
+  EXPECT_EQ(pick(0, 253, hard), ShiftForm::kFull);
+  EXPECT_EQ(pick(0, 100, seen), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-62, 61, seen), ShiftForm::kSlack);
+  EXPECT_EQ(pick(-100, 100, seen), ShiftForm::kFull);
   for (auto [low, high] : {std::pair{-129, 0}, {-128, 126}, {0, 254}, {-1, 200}})
     EXPECT_THROW((void)pick(low, high, hard), Error) << low;
 }
 
-// Every number of ranges of every form.
+// Every number of some ranges of every form.
 TEST(AutoTrunc, Exhaustive) {
   for (auto [low, high] : {std::pair{0, 125}, {0, 100}, {-62, 61}, {-100, 20}, {-100, 100}, {-128, 125}, {0, 253}})
     for (Proof proof : {Proof::kHard, Proof::kCalibrated})
@@ -143,16 +143,16 @@ TEST(AutoTrunc, Exhaustive) {
         }
 }
 
-// Random ranges of wide rings: every form turns up, and each is exact at both ends of its range.
+// In random ranges of wide rings every form occurs, and each is exact at both ends of its range.
 TEST(AutoTrunc, WideRings) {
   std::mt19937_64 rng(11);
-  std::set<Form> seen;
+  std::set<ShiftForm> seen;
   for (int k : {31, 32, 33, 48, 63, 64})
     for (int round = 0; round < 24; ++round) {
       const int s = 1 + int(rng() % 16), ring = std::min(64, k - s + int(rng() % 9));
       int64_t a = Number(rng(), k) >> rng() % 3, b = Number(rng(), k) >> rng() % 3;
       if (round % 3 == 0) a = std::abs(a / 2), b = std::abs(b / 2);
-      const Certificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
+      const ShiftCertificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
       AutoTrunc gate{s, ring, range, round % 4 ? Stages::kTwo : Stages::kThree};
       seen.insert(gate.Pick(k));
       Ints z = Some(range.low, range.high, 60, uint64_t(round));
@@ -161,15 +161,15 @@ TEST(AutoTrunc, WideRings) {
   EXPECT_EQ(seen.size(), 5u);
 }
 
-// Truncation of a 24-bit word by 12 into its 12 bits, opened under a mask that the parties share: tables, monomials,
-// the borrow's bit as a word, and the word of the new mask; both bundles.
+// A truncation of a 24-bit word by 12 into 12 bits, opened under a shared mask. The key of both bundles has tables,
+// monomials, and two words: the bit of the borrow and the new mask.
 TEST(Trunc, KnownSizes) {
   const int64_t bits[] = {180, 71, 58};  // 22.5, 8.9 and 7.3 bytes
   for (Stages stages : kAllStages) {
     EXPECT_EQ((Trunc{12, 12, stages}.KeyBits(24, true)), bits[int(stages) - 1]);
     Rig g;
     Ints z = Some(0, (1 << 24) - 1, 100);
-    Owing y = Trunc{12, 12, stages}.Build(g.t, g.Give(z, 24));
+    OwedWord y = Trunc{12, 12, stages}.Build(g.t, g.Give(z, 24));
     SharedWire<kPub> w = compiler::OpenShared(g.t, y, "y");
     EXPECT_EQ(g.Run(-Sh(w.s) + w.hat), (Trunc{12, 12, stages}.Spec(z, 24)));
     EXPECT_EQ(g.key_bits(), 100 * bits[int(stages) - 1]);

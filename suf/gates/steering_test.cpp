@@ -1,18 +1,17 @@
-// A P0 that alters its messages, against function plans by which it learns a result of P1's values: what it learns by
-// lowerings without a steering is F at an input of its own choice; by the others it learns more.
-// (docs/mathematics.md#steering.)
+// A P0 that alters its messages, against plans by which it learns a result of P1's values. By lowerings without a
+// steering it learns F at an input of its own choice. By the others it learns more (docs/mathematics.md#steering).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 #include <set>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::gates {
@@ -22,22 +21,23 @@ using pfss::Op;
 using pfss::Trace;
 using Words = std::vector<uint64_t>;
 
-// P0's randomness with one bit of every word of one section flipped: the pad of one opening, so the opening too.
+// P0's randomness with one bit of every word of one section flipped. The section is the pad of an opening, so the same
+// bits of the opening flip.
 class Flipped : public pfss::Randomness {
  public:
   Flipped(std::unique_ptr<Randomness> own, int section, int word_bytes, int bit)
       : own_(std::move(own)), section_(section), word_(word_bytes), bit_(bit) {}
-  std::unique_ptr<Section> Open(int party, int section) const override {
-    std::unique_ptr<Section> s = own_->Open(party, section);
+  std::unique_ptr<SectionReader> Open(int party, int section) const override {
+    std::unique_ptr<SectionReader> s = own_->Open(party, section);
     if (party != 0 || section != section_) return s;
     return std::make_unique<Altered>(std::move(s), word_, bit_);
   }
   std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
 
  private:
-  class Altered : public Section {
+  class Altered : public SectionReader {
    public:
-    Altered(std::unique_ptr<Section> own, int word, int bit) : own_(std::move(own)), word_(word), bit_(bit) {}
+    Altered(std::unique_ptr<SectionReader> own, int word, int bit) : own_(std::move(own)), word_(word), bit_(bit) {}
     void Fill(uint64_t offset, std::span<uint8_t> out) const override {
       own_->Fill(offset, out);
       for (size_t i = 0; i < out.size(); ++i)
@@ -45,22 +45,22 @@ class Flipped : public pfss::Randomness {
     }
 
    private:
-    std::unique_ptr<Section> own_;
+    std::unique_ptr<SectionReader> own_;
     const int word_, bit_;
   };
   std::unique_ptr<Randomness> own_;
   const int section_, word_, bit_;
 };
 
-// An opening of P0: its message, and the section of its pad.
+// A message of P0 that is an opening, and the section of its pad.
 struct Opening {
   int message, section;
   pfss::Ring ring;
   size_t frame;
-  pfss::Part part;
+  pfss::FrameField part;
 };
 
-// One plan between two parties, with the same keys each time.
+// Runs of one plan between two parties, with the same keys each time.
 class Attack {
  public:
   Attack(const FunctionPlan& plan, Words x) : plan_(plan), x_(std::move(x)) {
@@ -70,23 +70,23 @@ class Attack {
     const uint64_t mask = ring::Mask(func::DomainBits(plan_.f));
     std::mt19937_64 rng(1);
     for (uint64_t v : x_) {
-      const uint64_t own = plan_.from == From::kShared ? rng() & mask : 0;
+      const uint64_t own = plan_.from == Origin::kShared ? rng() & mask : 0;
       own_.push_back(own), peers_.push_back((v - own) & mask);
     }
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
-      for (const pfss::Part& part : schedule_->frames()[f].parts) AddOpening(f, part);
+      for (const pfss::FrameField& part : schedule_->frames()[f].parts) AddOpening(f, part);
   }
 
   const std::vector<Opening>& openings() const { return openings_; }
   std::string steering() const { return pfss::Steering(trace_, 0); }
 
-  // What P0 ends with, and the frames, with this bit of an opening flipped; honest without one.
+  // Runs the plan with a bit of an opening flipped, or honestly without an opening.
   run::PairRun Run(const Opening* flipped = nullptr, int bit = 0) {
     run::Inputs inputs[3];
-    if (plan_.from == From::kShared) inputs[0].Set("share", own_);
+    if (plan_.from == Origin::kShared) inputs[0].Set("share", own_);
     inputs[1].Set(InputOf(plan_.from), peers_);
     const pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
-    static const auto backend = backends::MakePacked(exec::Default());
+    static const auto backend = cpu::MakePacked(exec::Default());
     run::PairJob job{
         *schedule_, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material};
     if (flipped)
@@ -97,12 +97,12 @@ class Attack {
     return run::RunPair(job);
   }
 
-  // What P0 learned, by channel.
+  // Returns the values that P0 learned, by channel.
   std::vector<Words> Learned(const run::PairRun& run) const {
     return ChannelWords(plan_, run.result[0], int64_t(x_.size()));
   }
 
-  // F of x + shift, by channel.
+  // Returns F of x + shift, by channel.
   std::vector<Words> Meaning(const Words& shift) const {
     const auto channels = func::ChannelsOf(plan_.f);
     std::vector<Words> y(channels.size());
@@ -113,7 +113,7 @@ class Attack {
     return y;
   }
 
-  // The change of P0's input that an altered run shows: the difference of its opening, if that is the input's.
+  // Returns the change of P0's input in an altered run. It is the difference of the opening if P0 opened its input.
   Words ShiftOf(const Opening& o, const run::PairRun& honest, const run::PairRun& altered) const {
     Words shift(x_.size());
     if (trace_.name(trace_.node(o.message).label) != std::string("share")) return shift;
@@ -122,18 +122,18 @@ class Attack {
     return shift;
   }
 
-  // P1's bare shares, which make P0's result.
+  // Returns P1's bare shares of P0's results.
   std::vector<Bytes> Shares(const run::PairRun& run) const {
     std::vector<Bytes> out;
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
-      for (const pfss::Part& part : schedule_->frames()[f].parts)
+      for (const pfss::FrameField& part : schedule_->frames()[f].parts)
         if (schedule_->frames()[f].sender == 1 && trace_.name(trace_.node(part.node).label) == std::string("result"))
           out.emplace_back(run.frame[f].begin() + part.at, run.frame[f].begin() + part.at + part.bytes);
     return out;
   }
 
  private:
-  void AddOpening(size_t frame, const pfss::Part& part) {
+  void AddOpening(size_t frame, const pfss::FrameField& part) {
     const pfss::Node& message = trace_.node(part.node);
     int sum = message.args[0];
     while (trace_.node(sum).op == Op::kLow) sum = trace_.node(sum).args[0];
@@ -164,7 +164,7 @@ Words Every(int n) {
   return x;
 }
 
-// Attacks a plan at the first, middle and last bit of every opening of P0. Returns whether P0 found more than F.
+// Attacks a plan at the first, middle and last bit of every opening of P0. Returns whether P0 learned more than F.
 bool Leaks(const FunctionPlan& plan, const Words& x) {
   Attack attack(plan, x);
   const bool safe = attack.steering().empty();
@@ -176,7 +176,7 @@ bool Leaks(const FunctionPlan& plan, const Words& x) {
       const run::PairRun altered = attack.Run(&o, bit);
       const Words shift = attack.ShiftOf(o, honest, altered);
       const bool own = shift != Words(x.size());
-      // P0 learns more if P1's bare shares change otherwise than by a change of P0's own input
+      // P0 learns more if P1's bare shares change in a way that no change of P0's own input explains
       const bool other =
           attack.Learned(altered) != attack.Meaning(shift) && (own || attack.Shares(altered) != attack.Shares(honest));
       leaks |= other;
@@ -218,9 +218,9 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
   const Words x = Every(8);
   std::set<std::string> safe, leaky;
   for (const func::Function& f : Functions())
-    for (From from : {From::kP1, From::kShared}) {
-      FunctionPlan plan{f, {}, from, from == From::kP1 ? To::kP0 : To::kBoth};
-      if (func::Name(f) == "mixed" && from == From::kP1) continue;  // a hundred pairs of lowerings: once is enough
+    for (Origin from : {Origin::kP1, Origin::kShared}) {
+      FunctionPlan plan{f, {}, from, from == Origin::kP1 ? To::kP0 : To::kBoth};
+      if (func::Name(f) == "mixed" && from == Origin::kP1) continue;  // one run of its hundred pairs of lowerings
       for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, 256)) {
         if (!c.why_not.empty()) continue;
         SCOPED_TRACE(Str(func::Name(f), " by ", c.name));
@@ -233,11 +233,11 @@ TEST(Steering, AnAlteredOpeningShowsMoreExactlyWhereTheReadingSaysSo) {
   EXPECT_THAT(leaky, testing::IsSupersetOf({"Index/digits", "Parity+Open", "Digits", "Bipartite/1", "Product/2"}));
 }
 
-// The bit by which a ReLU selects its piece is opened. A P0 that flips it learns min(x, 0) in place of max(x, 0), so x
-// in two calls, and all negative x in one.
+// The bit that selects the piece of a ReLU is opened. If P0 flips it, P0 learns min(x, 0) instead of max(x, 0). Two
+// calls show x.
 TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
   const Words x = Every(8);
-  FunctionPlan plan{func::ParseFunction(kRelu), {}, From::kP1, To::kP0};
+  FunctionPlan plan{func::ParseFunction(kRelu), {}, Origin::kP1, To::kP0};
   for (const char* lowering : {"Parity+Open", "Digits+Open", "Index/digits"}) {
     plan.choice = ChoiceOf(plan.f, lowering);
     Attack attack(plan, x);
@@ -255,15 +255,15 @@ TEST(Steering, AReluOpenedBitByBitGivesAwayItsInput) {
   EXPECT_TRUE(Attack(plan, x).openings().empty());
 }
 
-// Plans choose by the reading where P0 learns a result of P1's values, and only there.
+// Plans avoid a steering if P0 learns a result of P1's values, and only then.
 TEST(Steering, PlansAvoidIt) {
   const auto& prices = compiler::Profiles()[0].prices;
   const func::Function relu = func::ParseFunction(kRelu), tables = Tables(func::Split::kProduct);
-  for (From from : {From::kP0, From::kP1, From::kShared})
+  for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
       SCOPED_TRACE(Str(int(from), " to ", int(to)));
       const FunctionPlan plan{relu, {}, from, to}, split{tables, {}, from, to};
-      const bool reveals = from != From::kP0 && (to == To::kP0 || to == To::kBoth);
+      const bool reveals = from != Origin::kP0 && (to == To::kP0 || to == To::kBoth);
       EXPECT_EQ(RevealsToP0(plan), reveals);
       const std::vector<compiler::Candidate> all = Price(plan, prices, 1024), none = Price(split, prices, 1024);
       const compiler::Candidate &cheapest = compiler::Best(all), &open = Pick(plan, all, "Index/digits", false);
@@ -286,9 +286,9 @@ TEST(Steering, PlansAvoidIt) {
     }
 }
 
-// A part alone leaves the other to the prices: to those that avoid a steering, if there are any.
+// If only one part is named, prices decide the other. They prefer candidates without a steering.
 TEST(Steering, APartThatIsNamedIsCompletedWithoutIt) {
-  const FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kP1, To::kP0};
+  const FunctionPlan plan{func::ParseFunction(kMixed), {}, Origin::kP1, To::kP0};
   const compiler::Profile small_keys = compiler::ParseProfile("flight=0,wire=0,key=1e-3,word=0,aes=1e15");
   const std::vector<compiler::Candidate> all = Price(plan, small_keys.prices, 1024);
   EXPECT_TRUE(Pick(plan, all, "StepDcf", false).steering.empty());

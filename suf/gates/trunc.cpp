@@ -17,12 +17,12 @@ Ints Trunc::Spec(const Ints& z, int k) const {
   return out;
 }
 
-Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
+OwedWord Trunc::Build(Trace& t, const Wire<kPub>& z) const {
   int k = z.k();
   bool wide = ring > k - shift;
   SUF_CHECK(shift >= 1 && shift < k && (!wide || shift <= k - 2));
   int64_t bias = (int64_t{1} << (shift - 1)) + (wide ? int64_t{1} << (k - 2) : 0);
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   if (stages == Stages::kNone) {
     Pub h = z.hat + t.constant(bias);
     y.Add(compiler::Lifted(h, z.r, bias, shift));
@@ -51,10 +51,10 @@ Ints Extend::Spec(const Ints& z, int) const {
   return out;
 }
 
-// With h = z_hat + 2^(k-2): z = (h - 2^(k-2)) - r + 2^k (1 - MSB h) MSB r; -r is owed.
-Owing Extend::Build(Trace& t, const Wire<kPub>& z) const {
+// With h = z_hat + 2^(k-2), z = (h - 2^(k-2)) - r + 2^k (1 - MSB h) MSB r. The summand -r is owed.
+OwedWord Extend::Build(Trace& t, const Wire<kPub>& z) const {
   SUF_CHECK(z.k() >= 2 && ring > z.k());
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   y.Add(compiler::Centred(z));
   return y.Done();
 }
@@ -75,7 +75,7 @@ Ints Slice::Spec(const Ints& z, int k) const {
   return out;
 }
 
-Owing Slice::Build(Trace& t, const Wire<kPub>& z) const {
+OwedWord Slice::Build(Trace& t, const Wire<kPub>& z) const {
   std::vector<compiler::Cut> cuts = Cuts();
   SUF_CHECK(!cuts.empty());
   compiler::OpenedDigits d(t, z, t.constant(offset), compiler::PlanDigits(cuts, stages));

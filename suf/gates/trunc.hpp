@@ -1,39 +1,38 @@
-// Exact rescales, extensions and slices of a masked wire (docs/mathematics.md#rescale). Round half up, faithful to the
-// last bit.
+// Exact rescales, extensions and slices of a masked wire (docs/mathematics.md#rescale). They round half up.
 #pragma once
 #include "suf/gates/gate.hpp"
 
 namespace suf::gates {
 
-// Trunc: y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. ring <= k - s: of the word z mod 2^k. Wider: of the number z,
-// which needs |z| + 2^(s-1) < 2^(k-2); the signed extension happens on shares, before the opening, as a matrix product
-// needs it. One flight to shares (two in two stages); none without a stage: the borrow is read off a DCF on the low
-// bits, which whoever reads y's opening alone may take (docs/mathematics.md#borrow-dcf).
+// y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. If ring <= k - s, z is a word mod 2^k. Into a wider ring z must be a
+// number with |z| + 2^(s-1) < 2^(k-2). It is extended on shares, before the opening, as matrix products need it.
+// Each stage takes one flight to shares. Without a stage a DCF on the low bits gives the borrow; then y may only be
+// opened (docs/mathematics.md#borrow-dcf).
 struct Trunc {
   static constexpr std::string_view kName = "trunc";
   int shift = 1, ring = 1;
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
-  // KeyBits: an element of both bundles; `shared`: the result's mask is shared.
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
+  // Returns the key bits of both bundles for an element. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const;
 };
 
-// Extend: y = z in Z_{2^ring}, for a wire narrower than that with |z| < 2^(k-2): its opening and the two top bits say
-// how often it wraps, so nothing is cut. One word of ring - k bits is dealt. One flight to shares.
+// y = z in Z_{2^ring}, for a narrower wire with |z| < 2^(k-2). Its opening and the two top bits show whether it wraps,
+// so there is no cut. One word of ring - k bits is dealt. One flight to shares.
 struct Extend {
   static constexpr std::string_view kName = "extend";
   int ring = 1;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
-  // KeyBits: an element of both bundles; `shared`: the result's mask is shared.
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
+  // Returns the key bits of both bundles for an element. `shared`: the result's mask is shared.
   int64_t KeyBits(int k, bool shared) const { return ring - k + (shared ? ring : 0); }
 };
 
-// Slice: bits [begin, end) of z + offset mod 2^k, as a number of [0, 2^(end-begin)) in Z_{2^ring}. A ring wider than
-// the slice needs end < k.
+// Bits [begin, end) of z + offset mod 2^k, as a number in [0, 2^(end-begin)) in Z_{2^ring}. If the ring is wider than
+// the slice, end < k.
 struct Slice {
   static constexpr std::string_view kName = "slice";
   int begin = 0, end = 1, ring = 1;
@@ -41,7 +40,7 @@ struct Slice {
   Stages stages = Stages::kOne;
 
   Ints Spec(const Ints& z, int k) const;
-  Owing Build(Trace& t, const Wire<kPub>& z) const;
+  OwedWord Build(Trace& t, const Wire<kPub>& z) const;
   int64_t KeyBits(int k, bool shared) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace suf::gates {
 namespace {
 
-// Every number in the gap of rings of 2 to 8 bits, into every wider ring that matters, 16 masks each.
+// Every number in the gap of rings of 2 to 8 bits, under 16 masks each, into several wider rings.
 TEST(Extend, Exhaustive) {
   for (int k : {2, 3, 5, 8})
     for (int ring : {k + 1, k + 7, 31, 32, 33, 64})
@@ -17,11 +17,11 @@ TEST(Extend, Exhaustive) {
         EXPECT_EQ(got, gate.Spec(z, k)) << k << " " << ring;
         EXPECT_EQ(got, z);
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(k, true));
-        EXPECT_EQ(g.flights(), 2);  // give, and P0's half of the result
+        EXPECT_EQ(g.flights(), 2);  // P1's z, and P0's share of the result
       }
 }
 
-// The defined mask: the word is ours, for the result; what is opened is as wide as the ring.
+// Under a defined mask, only the test's own reading deals a word. The opening is as wide as the ring.
 TEST(Extend, WideRingsAndDefinedMask) {
   for (int k : {31, 32, 33, 47, 63}) {
     Rig g;
@@ -43,7 +43,7 @@ TEST(Extend, RefusesANarrowerRing) {
   EXPECT_THROW((void)Extend{8}.Build(g.t, z), Bug);
 }
 
-// Every z of an 8-bit ring, every shift, every ring of the result, 16 masks each.
+// Every z of an 8-bit ring, under 16 masks each, with every shift.
 TEST(Trunc, ExhaustiveWithinTheRing) {
   for (int s = 1; s < 8; ++s)
     for (Stages stages : kAllStages)
@@ -74,7 +74,7 @@ TEST(Trunc, ExhaustiveExtension) {
       }
 }
 
-// The defined mask: no word is dealt for it, and the wire is the same number.
+// Under a defined mask the wire has the same number, and no word is dealt for the mask.
 TEST(Trunc, DefinedMask) {
   for (int ring : {3, 11}) {
     Rig g;
@@ -83,11 +83,11 @@ TEST(Trunc, DefinedMask) {
     Wire<kPub> y = compiler::OpenDefined(g.t, gate.Build(g.t, g.Give(z, 8)), "y");
     pfss::Dealt r = g.t.deal(y.r, ring);
     EXPECT_EQ(g.Run(-Sh(r) + y.hat), gate.Spec(z, 8));
-    EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));  // the word is our reading of the mask
+    EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));  // the test deals the mask to read the wire
   }
 }
 
-// EveryMask: numbers low, .., high - 1 of Z_{2^k}, each under every mask: one given zero, moved by public words.
+// Returns a wire of numbers low .. high - 1 in Z_{2^k}, each under every mask. Public words shift a single zero of P1.
 Wire<kPub> EveryMask(Rig* g, int k, int64_t low, int64_t high, Ints* z) {
   const SharedWire<kPub> zero = g->Give({0}, k);
   std::vector<uint64_t> number, mask;
@@ -102,7 +102,7 @@ Wire<kPub> EveryMask(Rig* g, int k, int64_t low, int64_t high, Ints* z) {
   return {hat, r};
 }
 
-// Without a stage: a DCF gives the borrow, so nothing is opened, within the ring and into wider ones.
+// Without a stage a DCF gives the borrow, and nothing is opened; within the ring and into wider ones.
 TEST(Trunc, WithoutAStageUnderEveryMask) {
   for (int k : {3, 5, 8})
     for (int s = 1; s < k; ++s)
@@ -122,14 +122,14 @@ TEST(Trunc, WithoutAStageUnderEveryMask) {
       }
 }
 
-// A flight fewer to an opening than one stage has, which has one fewer than two.
+// An opening takes one flight less without a stage than with one. One stage takes one flight less than two.
 TEST(Trunc, FlightsByStage) {
   int flights = 0;
   for (Stages stages : {Stages::kNone, Stages::kOne, Stages::kTwo}) {
     Rig g;
     const Ints z = Range(-50, 50);
     Wire<kPub> w = g.Both(z, 8);
-    for (int i = 0; i < 2; ++i)  // two in turn: parity hides a single one
+    for (int i = 0; i < 2; ++i)  // two in turn, because the direction of messages would hide a single one
       w = compiler::OpenDefined(g.t, Trunc{1, 8, stages}.Build(g.t, w), "y");
     pfss::Dealt r = g.t.deal(w.r, 8);
     const Ints got = g.Run(-Sh(r) + w.hat);
@@ -141,7 +141,7 @@ TEST(Trunc, FlightsByStage) {
   }
 }
 
-// The gates whose borrow is opened have a stage at least.
+// Gates that open a borrow refuse to have no stage.
 TEST(Trunc, OthersRefuseNoStage) {
   Rig g;
   const SharedWire<kPub> z = g.Give({0}, 8);
@@ -167,7 +167,7 @@ TEST(Trunc, WideRings) {
         }
 }
 
-// Ten nested cuts of one wire in two stages: one set of ten digits, whose bits every borrow reads.
+// Ten nested cuts of one wire in two stages share one set of ten digits.
 TEST(Slice, TenNestedCuts) {
   const int k = 24;
   for (int step : {1, 2}) {

@@ -18,9 +18,9 @@ namespace {
 using nlohmann::json;
 
 TEST(Bert, ARandomModelLoadsWithEveryTensorOfItsFile) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
-  const Model m = Load(folder.path());
+  const LoadedModel m = Load(folder.path());
   EXPECT_EQ(m.min_tokens, 3);
   Safetensors s(folder.path() / "model.safetensors");
   EXPECT_EQ(m.weights.tensors().size(), s.tensors().size());
@@ -32,20 +32,20 @@ TEST(Bert, ARandomModelLoadsWithEveryTensorOfItsFile) {
 }
 
 TEST(Bert, ThePrefixMakesNoDifference) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
-  const Model plain = Load(folder.path());
+  const LoadedModel plain = Load(folder.path());
   Rewrite(folder.path() / "model.safetensors", [](std::string& name, Shape&, std::vector<float>&) {
     name = "bert." + name;
     return true;
   });
-  const Model prefixed = Load(folder.path());
+  const LoadedModel prefixed = Load(folder.path());
   ASSERT_EQ(plain.weights.tensors().size(), prefixed.weights.tensors().size());
   for (auto& [name, t] : plain.weights.tensors()) EXPECT_EQ(t.values, prefixed.weights.Get(name).values) << name;
 }
 
 TEST(Bert, TensorsThatTheGraphDoesNotNameAreLeftOut) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const size_t before = Load(folder.path()).weights.tensors().size();
   Rewrite(
@@ -61,7 +61,7 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
                                                {1, target + "\" has shape (63), not (64)"},
                                                {2, target + "\" holds a value that is not"}};
   for (const auto& [what, sentence] : cases) {
-    const Folder folder;
+    const ModelFolder folder;
     WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
     Rewrite(folder.path() / "model.safetensors",
             [&, how = what](std::string& name, Shape& shape, std::vector<float>& v) {
@@ -75,7 +75,7 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
 }
 
 TEST(Bert, FilesOfDifferentModelsAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const json config = ReadJsonFile(folder.path() / "config.json");
   const auto with = [&](const char* field, int value) {
@@ -94,7 +94,7 @@ TEST(Bert, FilesOfDifferentModelsAreRefused) {
 }
 
 TEST(Config, FieldsAreReadAndDefaulted) {
-  const Folder folder;
+  const ModelFolder folder;
   json c = {{"model_type", "bert"},     {"hidden_act", "gelu"},         {"hidden_size", 8},
             {"num_attention_heads", 2}, {"intermediate_size", 9},       {"vocab_size", 10},
             {"num_hidden_layers", 3},   {"max_position_embeddings", 11}};
@@ -121,7 +121,7 @@ TEST(Config, FieldsAreReadAndDefaulted) {
 }
 
 TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const json good = ReadJsonFile(folder.path() / "config.json");
   const json gone(json::value_t::discarded);

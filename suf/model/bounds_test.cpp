@@ -3,21 +3,21 @@
 #include <gtest/gtest.h>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/measure.hpp"
+#include "suf/nn/plan/measure.hpp"
 
 namespace suf::model {
 namespace {
 
-// Reaches: of every node of one class, from the plan and the whole numbers alone.
-std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, const nn::Class& c) {
+// Returns the reaches of every node of one class, from the plan and the quantised weights alone.
+std::vector<nn::RowBound> Reaches(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::Class& c) {
   nn::Measures measures(exec::Default());
   const nn::Options policy;
   nn::Class own = c;
-  std::vector<nn::Reach> reaches(plan.graph.size());
+  std::vector<nn::RowBound> reaches(plan.graph.size());
   for (auto& n : plan.graph.nodes()) {
     nn::Operator& op = *own.ops[size_t(n->index)];
     nn::Facts facts{policy, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, true, {}};
-    for (const nn::Slot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(plan, c, *n, s)));
+    for (const nn::WeightSlot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(plan, c, *n, s)));
     if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
     nn::Edges in = nn::EdgesOf(*n, own.ops);
     for (size_t k = 0; k < in.size(); ++k) in[k].reach = reaches[size_t(n->in[k]->index)];
@@ -27,18 +27,18 @@ std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, con
   return reaches;
 }
 
-// Prey: a compiled model whose every run is held against its reaches and certificates.
+// A compiled model whose every run is checked against its reaches and certificates.
 class Prey {
  public:
   explicit Prey(Compiled c) : c_(std::move(c)), simulator_(c_.plan, c_.q), most_(c_.plan.graph.size(), 0.0) {
     for (const nn::Class& x : c_.plan.classes) reaches_[x.max_n] = Reaches(c_.plan, c_.q, x);
   }
-  // Run: the largest |value| of every node.
+  // Returns the largest |value| of every node.
   std::vector<double> Run(const Text& ids) {
     const nn::Class& c = c_.plan.For(int(ids.size()));
     std::vector<double> most(c_.plan.graph.size(), 0.0);
-    const nn::Simulation s = simulator_.Run(ids, [&](const nn::Node& n, const nn::IntArray& y) {
-      const nn::Reach& r = reaches_.at(c.max_n)[size_t(n.index)];
+    const nn::Simulation s = simulator_.Run(ids, [&](const nn::GraphNode& n, const nn::IntArray& y) {
+      const nn::RowBound& r = reaches_.at(c.max_n)[size_t(n.index)];
       double& top = most[size_t(n.index)];
       for (int64_t v : y.at) top = std::max(top, std::abs(double(v)));
       if (r.dim == 0 || c.ops[size_t(n.index)]->wrapped) return;
@@ -60,31 +60,31 @@ class Prey {
     return most;
   }
   const nn::Plan& plan() const { return c_.plan; }
-  // near: the largest part of its bound that a node came to.
+  // Returns the largest part of its bound that a node has reached.
   double near(size_t node) const { return most_[node]; }
 
  private:
-  static void Left(const nn::Node& n, double value, double limit) {
+  static void Left(const nn::GraphNode& n, double value, double limit) {
     ADD_FAILURE() << nn::Graph::Where(n) << " reached " << value << ", its bound is " << limit;
   }
   Compiled c_;
-  nn::Simulator simulator_;
-  std::map<int, std::vector<nn::Reach>> reaches_;
+  nn::PlanSimulator simulator_;
+  std::map<int, std::vector<nn::RowBound>> reaches_;
   std::vector<double> most_;
 };
 
 const char* const kPresets[] = {"tiny", "tiny-gpt2", "tiny-llama"};
 
-// FewTokens: a preset's model with the first `count` rows of its table.
-Model FewTokens(const char* preset, int64_t count) {
-  Model m = RandomModel(preset, 11);
-  const Folder folder;
+// Returns a preset's model with the first `count` rows of its table.
+LoadedModel FewTokens(const char* preset, int64_t count) {
+  LoadedModel m = RandomModel(preset, 11);
+  const ModelFolder folder;
   folder.Write("config.json", Replaced(FindPreset(preset).config, "vocab_size", "128", std::to_string(count)));
   m.graph = ReadGraph(folder.path());
   const nn::Leaf table = m.graph.leaves().at(0);
-  nn::Weights::Tensor t = m.weights.Get(table.name);
+  nn::Checkpoint::CheckpointTensor t = m.weights.Get(table.name);
   t.shape = table.shape, t.values.resize(size_t(nn::Size(table.shape)));
-  nn::Weights few;
+  nn::Checkpoint few;
   for (auto& [name, tensor] : m.weights.tensors()) few.Set(name, name == table.name ? t : tensor);
   m.weights = few;
   return m;
@@ -106,12 +106,12 @@ TEST(Bounds, HoldForEveryTextOfAFewTokens) {
     }
     EXPECT_EQ(texts, prey.plan().min_tokens == 3 ? 125 + 625 : 5 + 25 + 125 + 625);
     EXPECT_GT(prey.near(0), 0.9)
-        << preset;  // a lookup's bound is a table's: some text comes to it, up to a position's sign
+        << preset;  // a lookup's bound is a table's: some text reaches it, up to a position's sign
     for (size_t i = 0; i < prey.plan().graph.size(); ++i) EXPECT_LE(prey.near(i), 1) << preset;
   }
 }
 
-// Climb: one token at a time, towards the largest |value| of a node.
+// Changes one token at a time, towards the largest |value| of a node.
 void Climb(Prey& prey, size_t node, std::mt19937_64& rng, int starts, int steps) {
   for (int start = 0; start < starts; ++start) {
     Text ids = Texts(rng(), 1, 8, 8)[0];
@@ -136,7 +136,7 @@ TEST(Bounds, HoldUnderHillClimbing) {
     }
 }
 
-// The simulator says so when weights are 64 times those that the plan was made for.
+// The simulator reports weights that are 64 times those of the plan.
 TEST(Bounds, ABrokenBoundIsSeen) {
   Compiled c = CompileFor(RandomModel("tiny-gpt2", 12), 8);
   nn::Tensor& table = c.q.at("0.table");
@@ -146,12 +146,12 @@ TEST(Bounds, ABrokenBoundIsSeen) {
   for (int64_t& v : loud) v *= 64;
   table = nn::Tensor(table.shape(), loud);
   bool hard = false;
-  for (const nn::Outside& o : nn::Simulator(c.plan, c.q).Run(Text{1, 2, 3}).outside)
+  for (const nn::Outside& o : nn::PlanSimulator(c.plan, c.q).Run(Text{1, 2, 3}).outside)
     hard = hard || (o.hard && o.wire == "8/embed/z_embed");
   EXPECT_TRUE(hard);
 }
 
-// Scaled: a weight times f.
+// Returns a weight times f.
 nn::Tensor Scaled(const nn::Tensor& t, double f) {
   nn::Ints v;
   for (int64_t i = 0; i < t.size(); ++i) v.push_back(int64_t(std::trunc(double(t[i]) * f)));
@@ -165,11 +165,11 @@ TEST(CheckWeights, RefusesAWeightTimes64AndNamesTheWire) {
     int tried = 0;
     for (auto& n : c.plan.graph.nodes()) {
       const nn::Operator& op = *c.plan.classes[0].ops[size_t(n->index)];
-      if (op.wrapped) continue;  // no bound of it has to fit
-      for (const nn::Slot& s : op.Slots()) {
+      if (op.wrapped) continue;  // its bound need not fit
+      for (const nn::WeightSlot& s : op.Slots()) {
         if (s.name != "full" && s.name != "table") continue;
         const std::string name = nn::SlotName(c.plan, c.plan.classes[0], *n, s);
-        nn::Quantised q = c.q;
+        nn::QuantisedWeights q = c.q;
         for (double f : {0.9, -1.0}) {
           if (f < 0 && s.name == "table") continue;  // its rows meet the positions with another sign
           q[name] = Scaled(c.q.at(name), f);

@@ -1,4 +1,4 @@
-// Configurations and files of the decoders: what is read, defaulted and refused.
+// Configurations and files of the decoders: fields that are read, defaulted and refused.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ void ExpectRefused(const char* preset, const std::vector<Case>& cases) {
 }
 
 nn::Graph With(const char* preset, const std::string& field, const json& value) {
-  const Folder folder;
+  const ModelFolder folder;
   json config = json::parse(FindPreset(preset).config);
   config[field] = value;
   folder.Write("config.json", config.dump());
@@ -80,7 +80,7 @@ TEST(Llama, FieldsAreReadAndDefaulted) {
 
 TEST(Decoders, FilesOfDifferentModelsAreRefused) {
   for (const char* preset : {"tiny-gpt2", "tiny-llama"}) {
-    const Folder folder;
+    const ModelFolder folder;
     WriteRandomModel(folder.path(), FindPreset(preset), 1);
     EXPECT_EQ(Load(folder.path()).min_tokens, 1);
     const json good = json::parse(FindPreset(preset).config);
@@ -101,7 +101,7 @@ TEST(Decoders, FilesOfDifferentModelsAreRefused) {
 }
 
 TEST(Decoders, AnEncoderWantsItsVocabulary) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   std::filesystem::remove(folder.path() / "vocab.txt");
   ExpectSentence([&] { (void)Load(folder.path()); }, "vocab.txt");

@@ -1,21 +1,21 @@
-// Families against plain forwards, before folding and after every pass; what each pass leaves in the graph.
+// Families against plain forwards, before folding and after every pass, and the graphs that each pass leaves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "suf/model/plain_test.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/fold.hpp"
-#include "suf/nn/forward.hpp"
+#include "suf/nn/plan/fold.hpp"
+#include "suf/nn/read/forward.hpp"
 
 namespace suf::model {
 namespace {
 
 using nn::Graph;
-using nn::Node;
+using nn::GraphNode;
 
 struct Statement {
   const char* preset;
-  Row (*plain)(const nn::Weights&, std::span<const int32_t>);
+  Row (*plain)(const nn::Checkpoint&, std::span<const int32_t>);
 };
 constexpr Statement kStatements[] = {{"tiny", PlainBert}, {"tiny-gpt2", PlainGpt2}, {"tiny-llama", PlainLlama}};
 
@@ -28,7 +28,7 @@ double Difference(const Row& a, const Row& b) {
 
 TEST(Families, EveryPassKeepsTheFunctionOfAPlainForward) {
   for (const Statement& s : kStatements) {
-    const Model m = RandomModel(s.preset, 5);
+    const LoadedModel m = RandomModel(s.preset, 5);
     const std::vector<Text> texts = Texts(6, 4, m.min_tokens, 12);
     std::vector<Row> want;
     for (const Text& ids : texts) want.push_back(s.plain(m.weights, ids));
@@ -46,48 +46,50 @@ TEST(Families, EveryPassKeepsTheFunctionOfAPlainForward) {
 }
 
 template <class T>
-std::vector<const Node*> Of(const Graph& g) {
-  std::vector<const Node*> out;
+std::vector<const GraphNode*> Of(const Graph& g) {
+  std::vector<const GraphNode*> out;
   for (auto& n : g.nodes())
     if (n->As<T>()) out.push_back(n.get());
   return out;
 }
 template <class T>
-bool None(const Graph& g, bool (*is)(const Node&, const T&)) {
-  for (const Node* n : Of<T>(g))
+bool None(const Graph& g, bool (*is)(const GraphNode&, const T&)) {
+  for (const GraphNode* n : Of<T>(g))
     if (is(*n, *n->As<T>())) return false;
   return true;
 }
 
-// Left: what a graph still holds, a word each.
+// Returns the parts that a graph still holds, a word each.
 std::set<std::string> Left(const Graph& g) {
   std::set<std::string> left;
   auto add = [&](const char* what, bool none) {
     if (!none) left.insert(what);
   };
-  add("centre", None<nn::Norm>(g, [](const Node&, const nn::Norm& n) { return n.centre; }));
-  add("stream of a norm", None<nn::Add>(g, [](const Node& n, const nn::Add&) {
+  add("centre", None<nn::Norm>(g, [](const GraphNode&, const nn::Norm& n) { return n.centre; }));
+  add("stream of a norm", None<nn::Add>(g, [](const GraphNode& n, const nn::Add&) {
         return n.in[0]->As<nn::Norm>() || n.in[1]->As<nn::Norm>();
       }));
-  add("gamma", None<nn::Norm>(g, [](const Node&, const nn::Norm& n) { return n.gamma || n.beta; }));
-  add("plain term", None<nn::Map>(g, [](const Node&, const nn::Map& m) {
+  add("gamma", None<nn::Norm>(g, [](const GraphNode&, const nn::Norm& n) { return n.gamma || n.beta; }));
+  add("plain term", None<nn::LinearMap>(g, [](const GraphNode&, const nn::LinearMap& m) {
         return std::any_of(m.terms.begin(), m.terms.end(),
-                           [](const nn::Map::Term& t) { return t.kind > nn::Map::kMean; });
+                           [](const nn::LinearMap::MapTerm& t) { return t.kind > nn::LinearMap::kMean; });
       }));
-  add("key bias", None<nn::Scores>(g, [](const Node& n, const nn::Scores&) {
-        return n.in.size() == 2 && n.in[1]->As<nn::Map>() && n.in[1]->As<nn::Map>()->bias;
+  add("key bias", None<nn::Scores>(g, [](const GraphNode& n, const nn::Scores&) {
+        return n.in.size() == 2 && n.in[1]->As<nn::LinearMap>() && n.in[1]->As<nn::LinearMap>()->bias;
       }));
-  add("value bias", None<nn::WeightedSum>(g, [](const Node& n, const nn::WeightedSum&) {
-        return n.in[1]->As<nn::Map>() && n.in[1]->As<nn::Map>()->bias;
+  add("value bias", None<nn::WeightedSum>(g, [](const GraphNode& n, const nn::WeightedSum&) {
+        return n.in[1]->As<nn::LinearMap>() && n.in[1]->As<nn::LinearMap>()->bias;
       }));
   add("rotary", Of<nn::Rotary>(g).empty());
-  add("two maps", None<nn::Scores>(g, [](const Node& n, const nn::Scores&) { return n.in.size() == 2; }));
+  add("two maps", None<nn::Scores>(g, [](const GraphNode& n, const nn::Scores&) { return n.in.size() == 2; }));
   add("wide factor",
-      None<nn::Scores>(g, [](const Node& n, const nn::Scores&) { return !n.in[0]->As<nn::Rescale>(); }) &&
-          None<nn::WeightedSum>(g, [](const Node& n, const nn::WeightedSum&) { return !n.in[1]->As<nn::Rescale>(); }) &&
-          None<nn::Product>(
-              g, [](const Node& n, const nn::Product&) { return n.in[0]->As<nn::Map>() || n.in[1]->As<nn::Map>(); }));
-  add("narrow stream", None<nn::Add>(g, [](const Node& n, const nn::Add&) {
+      None<nn::Scores>(g, [](const GraphNode& n, const nn::Scores&) { return !n.in[0]->As<nn::Rescale>(); }) &&
+          None<nn::WeightedSum>(
+              g, [](const GraphNode& n, const nn::WeightedSum&) { return !n.in[1]->As<nn::Rescale>(); }) &&
+          None<nn::WireProduct>(g, [](const GraphNode& n, const nn::WireProduct&) {
+            return n.in[0]->As<nn::LinearMap>() || n.in[1]->As<nn::LinearMap>();
+          }));
+  add("narrow stream", None<nn::Add>(g, [](const GraphNode& n, const nn::Add&) {
         return n.in[0]->As<nn::Lookup>() || n.in[1]->As<nn::Lookup>();
       }));
   return left;
@@ -102,8 +104,8 @@ TEST(Families, EachPassTakesWhatItSays) {
   using Words = std::set<std::string>;
   struct Case {
     const char* preset;
-    std::vector<Words> gone;  // by pass
-    Words came;               // with the residual
+    std::vector<Words> gone;  // parts that each pass removes
+    Words came;               // parts that appear with the residual
     size_t adds, norms, rescales;
   };
   const Words none, centre{"centre"}, gamma{"gamma"}, biases{"key bias", "value bias"}, rotary{"rotary"},
@@ -126,7 +128,7 @@ TEST(Families, EachPassTakesWhatItSays) {
     EXPECT_EQ(Of<nn::Add>(folded).size(), c.adds) << c.preset;
     EXPECT_EQ(Of<nn::Norm>(folded).size(), c.norms) << c.preset;
     EXPECT_EQ(Of<nn::Rescale>(folded).size(), c.rescales) << c.preset;
-    EXPECT_EQ(folded.nodes().back()->As<nn::Result>() != nullptr, c.adds > 0) << c.preset;
+    EXPECT_EQ(folded.nodes().back()->As<nn::RevealResult>() != nullptr, c.adds > 0) << c.preset;
   }
 }
 

@@ -29,7 +29,7 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
        " are supported; use another model");
 }
 
-// Beyond: a leaf's name with its number raised by one: a tensor of the next layer, or "".
+// Returns a leaf's name with its number raised by one, a tensor of the next layer, or "".
 std::string Beyond(const std::string& name, int64_t* layer) {
   for (size_t at = 0; (at = name.find('.', at)) != std::string::npos; ++at) {
     const char *begin = name.data() + at + 1, *end = name.data() + name.size();
@@ -43,7 +43,7 @@ std::string Beyond(const std::string& name, int64_t* layer) {
 // Returns a tensor's name and those that exports may have instead.
 std::vector<std::string> NamesOf(const Family& family, const std::string& name) {
   std::vector<std::string> names{name};
-  for (const Renamed& r : family.renamed)
+  for (const TensorRename& r : family.renamed)
     if (name.ends_with(r.name)) names.push_back(name.substr(0, name.size() - r.name.size()) + std::string(r.older));
   for (size_t i = 0, n = *family.prefix ? names.size() : 0; i < n; ++i) names.push_back(family.prefix + names[i]);
   return names;
@@ -82,13 +82,13 @@ void CheckWeightsFile(const std::filesystem::path& dir) {
   const auto there = [&](const char* name) { return IsThere(dir / name); };
   if (there("adapter_config.json"))
     Fail(Cause::kInput, (dir / "adapter_config.json").string(),
-         " asks for an adapter, which is not applied; merge it into the weights and save the model again");
+         " names an adapter, which is not applied; merge it into the weights and save the model again");
   if (there("model.safetensors")) return;
   const std::string missing = Str("there is no file ", (dir / "model.safetensors").string());
   if (there("model.safetensors.index.json"))
     Fail(Cause::kInput, missing,
-         ", but the index of one in several parts, which are not read; save the model in one file, "
-         "save_pretrained with a max_shard_size above its size does");
+         ", but an index of several parts, which are not read; save the model in one file: "
+         "save_pretrained with a max_shard_size above its size");
   for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack",
                             "model.onnx", "onnx/model.onnx", "openvino/openvino_model.xml"})
     if (there(other))
@@ -98,7 +98,7 @@ void CheckWeightsFile(const std::filesystem::path& dir) {
   Fail(Cause::kInput, missing, "; name a model directory that has it");
 }
 
-// What a directory's files say, without the weights.
+// The description of a model by its directory's files, without the weights.
 struct Described {
   const Family& family;
   Modules modules;
@@ -113,7 +113,7 @@ Described Describe(const std::filesystem::path& dir) {
     CheckSentences(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]);
   else if (modules.listed || !modules.pooling.empty())
     Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
-         " asks for an embedding of the rows, and of a model of type ", Quoted(family.name),
+         " needs an embedding of the rows, and of a model of type ", Quoted(family.name),
          " the last row's logits are computed; ", kAnother);
   return {family, std::move(modules), std::move(graph)};
 }
@@ -133,10 +133,10 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
 
 nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).graph; }
 
-Model Load(const std::filesystem::path& dir) {
+LoadedModel Load(const std::filesystem::path& dir) {
   Described d = Describe(dir);
   const std::filesystem::path& folder = d.modules.transformer;
-  Model m{std::move(d.graph), {}, d.family.min_tokens};
+  LoadedModel m{std::move(d.graph), {}, d.family.min_tokens};
   const int64_t words = m.graph.node(0).As<nn::Lookup>()->table.shape()[0];
   m.vocabulary = d.family.sentences ? FindVocabulary(dir) : PlainVocabulary(folder);
   // a table may be padded with rows that no entry has

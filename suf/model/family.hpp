@@ -1,16 +1,16 @@
-// Model directories as Hugging Face lays them out: a configuration becomes a graph, safetensors its weights. A family
-// is a builder in families/ and nothing else.
+// Model directories in the layout of Hugging Face: a configuration becomes a graph, safetensors become its weights. A
+// family is a builder in families/ and nothing else.
 #pragma once
 #include <filesystem>
 #include <span>
 #include <string_view>
 
 #include "suf/model/vocabulary.hpp"
-#include "suf/nn/graph.hpp"
+#include "suf/nn/graph/graph.hpp"
 
 namespace suf::model {
 
-// Preset: a random model for tests and benchmarks: its name and config.json. query_key: spread of the weights of
+// A random model for tests and benchmarks: its name and config.json. `query_key` is the spread of the weights of
 // queries and keys, in units of 1/sqrt(inputs).
 struct Preset {
   const char* name;
@@ -18,19 +18,21 @@ struct Preset {
   double query_key = 1;
 };
 
-// The end of a tensor's name, and what older exports have in its place.
-struct Renamed {
+// The end of a tensor's name, and the one that older exports have instead.
+struct TensorRename {
   std::string_view name, older;
 };
 
-// Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest
-// text. sentences: it reads word pieces and gives the unit vector of the mean of all rows, which the files of the
-// directory must say, too. build: the graph, from config.json; throws Cause::kInput naming the file, the field, what it
-// holds and what is supported.
+// A family of models. `name` is model_type in config.json. Some exports have `prefix` before tensor names. `min_tokens`
+// is the length of the shortest text. If `sentences`, the model reads word pieces and gives the unit vector of the mean
+// of all rows. The files of the directory must state this as well.
+//
+// `build` makes the graph from config.json. It throws Cause::kInput naming the file, the field, its value and the
+// supported values.
 struct Family {
   const char* name;
   const char* prefix;
-  std::span<const Renamed> renamed;
+  std::span<const TensorRename> renamed;
   int min_tokens;
   bool sentences;
   std::span<const Preset> presets;
@@ -39,20 +41,21 @@ struct Family {
 
 std::span<const Family* const> Families();
 
-struct Model {
+struct LoadedModel {
   nn::Graph graph;  // not folded
-  nn::Weights weights;
+  nn::Checkpoint weights;
   int min_tokens = 1;
   Vocabulary vocabulary = {};        // file "": the directory has none
   int64_t longest = 0;               // the most tokens of a text that the files allow; 0: any number
-  std::string longest_said_by = {};  // the field that says so: "tokenizer_config.json: model_max_length"
+  std::string longest_said_by = {};  // the field with this limit: "tokenizer_config.json: model_max_length"
 };
 
-// ReadGraph: of the model in `dir`. Load: with every tensor that the graph names, all finite; other tensors are left
-// out. The directory may be one of sentence-transformers. Throw Cause::kInput naming the file and the field or tensor
-// that is missing, of another shape or type, or a tensor of a layer beyond the configuration's, or the vocabulary that
-// has more entries than the configuration.
+// Reads the graph of the model in `dir`, which may be a directory of sentence-transformers. Throws Cause::kInput naming
+// the file and the field that is missing or not supported.
 nn::Graph ReadGraph(const std::filesystem::path& dir);
-Model Load(const std::filesystem::path& dir);
+// Reads a model with every tensor that the graph names, all finite. Leaves out other tensors. Throws like ReadGraph.
+// Throws likewise for a tensor that is missing, of another shape or type, or of a layer beyond the configuration's.
+// Throws if the vocabulary has more entries than the configuration.
+LoadedModel Load(const std::filesystem::path& dir);
 
 }  // namespace suf::model

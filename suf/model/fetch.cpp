@@ -10,7 +10,7 @@ std::filesystem::path ModelPath() {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   std::filesystem::path base = cache ? cache : "";
   if (!base.is_absolute())
-    base = home && *home ? std::filesystem::path(home) / ".cache" : "";  // XDG: a relative one is ignored
+    base = home && *home ? std::filesystem::path(home) / ".cache" : "";  // XDG: a relative path is ignored
   if (base.empty())
     Fail(Cause::kInput, "neither XDG_CACHE_HOME nor HOME names a folder; set one of them or name the model directory");
   return base / "suf" / "all-MiniLM-L6-v2";

@@ -1,14 +1,14 @@
-// Where the real model lies: tools/fetch_model.py puts it into the user's cache; nothing here touches a network.
+// The place of the real model. tools/fetch_model.py puts it into the user's cache; nothing here uses a network.
 #pragma once
 #include <filesystem>
 
 namespace suf::model {
 
-// ModelPath: $XDG_CACHE_HOME/suf/all-MiniLM-L6-v2, or below ~/.cache; it need not exist.
-// Throws Cause::kInput when neither variable is set.
+// Returns $XDG_CACHE_HOME/suf/all-MiniLM-L6-v2, or the folder below ~/.cache; it need not exist. Throws Cause::kInput
+// if neither variable is set.
 std::filesystem::path ModelPath();
 
-// FetchedModel: ModelPath(), checked to hold a model; throws Cause::kInput naming the tool that fetches it.
+// Returns ModelPath(), after a check that it holds a model. Throws Cause::kInput naming the folder and a missing file.
 std::filesystem::path FetchedModel();
 
 }  // namespace suf::model

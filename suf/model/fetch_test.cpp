@@ -23,7 +23,7 @@ TEST(Fetch, ThePathFollowsTheCacheFolder) {
 }
 
 TEST(Fetch, AnAbsentModelNamesTheTool) {
-  const Folder folder;
+  const ModelFolder folder;
   const Variable cache("XDG_CACHE_HOME", folder.path().c_str());
   ExpectSentence([] { (void)FetchedModel(); }, "put the files of");
   std::filesystem::create_directories(ModelPath());

@@ -1,5 +1,5 @@
-// The families once more, by hand: plain forwards on a checkpoint's tensors. No graph, no operator, no expression; what
-// builders and passes are measured against.
+// The families again, by hand: plain forwards on a checkpoint's tensors, without graph, operator or expression.
+// Builders and passes are measured against them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,28 +8,29 @@
 #include <string>
 #include <vector>
 
-#include "suf/nn/expr.hpp"
+#include "suf/nn/graph/expr.hpp"
 
 namespace suf::model {
 
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
-// Plain: a tiny preset's shapes and tensors.
+// A tiny preset's shapes and tensors.
 struct Plain {
-  const nn::Weights& w;
+  const nn::Checkpoint& w;
   int layers = 2, heads = 4, serving = 4;
   double eps = 1e-5;
 
-  // Of a tensor: row i; number i.
+  // Returns row i of a tensor.
   Row RowOf(const std::string& name, size_t i) const {
     const auto& t = w.Get(name);
     const auto at = t.values.begin() + int64_t(i) * t.shape.back();
     return {at, at + t.shape.back()};
   }
+  // Returns number i of a tensor.
   double At(const std::string& name, size_t i) const { return double(w.Get(name).values[i]); }
 
-  // Linear: x W^T + b of (outputs, inputs), as most checkpoints store it; b "" : none.
+  // Returns x W^T + b for W (outputs, inputs), as most checkpoints store it. An empty `bias` means none.
   Rows Linear(const Rows& x, const std::string& weight, const std::string& bias) const {
     Rows y;
     for (const Row& r : x) {
@@ -41,7 +42,7 @@ struct Plain {
     }
     return y;
   }
-  // Conv: x W + b of (inputs, outputs), columns [begin, end).
+  // Returns x W + b for W (inputs, outputs), columns [begin, end).
   Rows Conv(const Rows& x, const std::string& at, size_t begin, size_t end) const {
     const size_t cols = size_t(w.Get(at + ".weight").shape[1]);
     Rows y;
@@ -54,7 +55,7 @@ struct Plain {
     }
     return y;
   }
-  // LayerNorm with a bias, RMSNorm without.
+  // Returns LayerNorm with a bias, RMSNorm without one.
   Rows Norm(Rows x, const std::string& gamma, const std::string& beta) const {
     for (Row& r : x) {
       double mean = 0, square = 0;
@@ -83,7 +84,7 @@ struct Plain {
     }
     return y;
   }
-  // Turned: pairs (c, c + half) of every head by the angle i 10000^(-c / half).
+  // Turns pairs (c, c + half) of every head by the angle i 10000^(-c / half).
   static Rows Turned(Rows x, size_t of) {
     for (size_t i = 0; i < x.size(); ++i)
       for (size_t h = 0; h < x[i].size(); h += of)
@@ -109,8 +110,8 @@ Rows Each(Rows x, F f) {
   return x;
 }
 
-// PlainBert: the mean of the last rows over its length. (d)
-inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
+// Returns the mean of the last rows over its length. (d)
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 4, 1e-12};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -138,8 +139,8 @@ inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
   return y;
 }
 
-// PlainGpt2: the logits of the last token. (vocabulary)
-inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
+// Returns the logits of the last token. (vocabulary)
+inline Row PlainGpt2(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -163,8 +164,8 @@ inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
   return p.Linear(norm({x.back()}, "ln_f"), "wte.weight", "")[0];
 }
 
-// PlainLlama: likewise.
-inline Row PlainLlama(const nn::Weights& w, std::span<const int32_t> ids) {
+// Returns the logits of the last token. (vocabulary)
+inline Row PlainLlama(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w, 2, 4, 2, 1e-5};
   Rows x;
   for (int32_t id : ids) x.push_back(p.RowOf("model.embed_tokens.weight", size_t(id)));

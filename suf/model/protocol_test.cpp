@@ -1,5 +1,5 @@
-// Both parties and the dealer against the specification, every word, for every family: lengths, plans of both attended
-// outputs, wrapping streams, windows that are far too narrow.
+// Both parties and the dealer against the specification, every word, for every family. Covers lengths, plans of both
+// attended outputs, wrapping streams, and windows that are far too narrow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace suf::model {
 namespace {
 
-// Lengths: a text of every length from the least to 12 tokens.
+// Returns a text of every length from the least to 12 tokens.
 std::vector<Text> Lengths(int least) {
   std::vector<Text> texts;
   for (int n = least; n <= 12; ++n) texts.push_back(Texts(uint64_t(100 + n), 1, n, n)[0]);
@@ -21,14 +21,14 @@ nn::Rescale* Optional(const nn::Plan& plan, int n) {
   return nullptr;
 }
 
-// Flights of `layers` layers: to the first stream or the first normalised rows, a layer, and the end. A layer of the
-// encoder: query-key 1, rescale 2, scores 1, softmax 6, weighted sum 3, output 1, norm 8, linear 1, activation 4,
-// linear 1, norm 8; each of its four maps behind a nonlinear operator saves one flight, for P0 alone sees what a map
-// reads. A decoder's attended output always has its own rescale; a gate of two stages and a product are two flights
-// more.
+// Returns the flights of `layers` layers, with those before (to the first stream or normalised rows) and behind them. A
+// layer has query-key 1, rescale 2, scores 1, softmax 6, weighted sum 3, output 1. Then it has norm 8, linear 1,
+// activation 4, linear 1, norm 8. Each of its four maps behind a nonlinear operator saves one flight, because P0 alone
+// sees a map's input.
 int EncoderFlights(int layers, bool merged) {
   return 6 + (1 + 2 + 1 + 6 + 3 + 1 + 8 + 1 + 4 + 1 + 8 - 4) * layers + (merged ? 0 : 2 * layers) + 8;
 }
+// A decoder's attended output always has its own rescale. A gate of two stages and a product take two flights more.
 int DecoderFlights(int layers, bool gated) {
   return 14 + (1 + 2 + 1 + 6 + 3 + 2 + 1 + 8 + 1 + 4 + 1 + 8 - 4) * layers + (gated ? 2 * layers : 0);
 }
@@ -74,7 +74,7 @@ TEST(Protocol, AnyRoleOnAnyBackend) {
         }
       }
   ASSERT_EQ(want->result[1].size(), 32u);
-  const std::vector<int64_t> y = nn::Simulator(c.plan, c.q).Run(ids).y;
+  const std::vector<int64_t> y = nn::PlanSimulator(c.plan, c.q).Run(ids).y;
   for (size_t i = 0; i < y.size(); ++i)
     EXPECT_EQ(ring::Signed(want->result[1][i], c.plan.For(5).ops.back()->ring), y[i]);
 }
@@ -94,7 +94,7 @@ TEST(Protocol, Decoders) {
   }
 }
 
-// Three openings of a softmax instead of six, and none to rescale queries and keys that stay un-truncated.
+// A softmax has three openings instead of six. Queries and keys that stay un-truncated need none to be rescaled.
 TEST(Protocol, PredictedShifts) {
   for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
     for (int scores : {0, 1})
@@ -103,14 +103,14 @@ TEST(Protocol, PredictedShifts) {
         policy.Set("softmax", 1), policy.Set("scores", scores);
         const bool encoder = std::string(preset) == "tiny", gated = std::string(preset) == "tiny-llama";
         const Compiled c = CompileFor(Shifted(RandomModel(preset, 3), own), 12, policy);
-        // a layer's flights come in pairs; a rotation's queries and keys are always rescaled
+        // A layer's flights come in pairs. A rotation's queries and keys are always rescaled.
         const int less = 2 * (gated ? 2 : 2 + 2 * scores);
         ExpectSameWords(c.plan, c.q, Texts(5, 3, 3, 12),
                         [&](int) { return (encoder ? EncoderFlights(2, true) : DecoderFlights(2, gated)) - less; });
       }
 }
 
-// A maximum of un-truncated scores, whose slices have too many digits for one stage: two flights less a layer.
+// A maximum of un-truncated scores, whose slices have too many digits for one stage: two flights fewer a layer.
 TEST(Protocol, UntruncatedScores) {
   nn::Options policy;
   policy.Set("scores", 1);
@@ -136,7 +136,7 @@ TEST(Protocol, EveryActivation) {
     }
 }
 
-// Every choice that the search has, one at a time: the same words, whatever it costs.
+// Every choice that the search has, one at a time: the same words, at any cost.
 TEST(Protocol, EveryChoiceOfEveryOperator) {
   for (const char* preset : {"tiny", "tiny-llama"}) {
     const Compiled c = CompileFor(RandomModel(preset, 8), 8);
@@ -172,8 +172,8 @@ TEST(Protocol, EveryChoiceOfEveryOperator) {
   }
 }
 
-// Sums of squares of what norms read, as it comes: every norm behind a rescale of its own takes two flights fewer. That
-// of one row, which cut in one stage, takes one fewer, which the flights' parity hides in an encoder.
+// Sums of squares of the norms' inputs: every norm behind a rescale of its own takes two flights fewer. The norm of one
+// row, which cut in one stage, takes one fewer. In an encoder the parity of flights hides this one.
 TEST(Protocol, SumsOfSquaresOfInputs) {
   for (auto [preset, plain, saved] : {std::tuple{"tiny", EncoderFlights(2, true), 8},
                                       {"tiny-gpt2", DecoderFlights(2, false), 10},
@@ -192,10 +192,10 @@ TEST(Protocol, SumsOfSquaresOfInputs) {
   }
 }
 
-// A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
+// A slice in two stages takes four flights to its opening. Its norm cuts nothing and takes two fewer.
 constexpr int kClamp = 2;
 
-// Clamped: how many streams a plan reads by wrapping slices.
+// Returns how many streams a plan reads by wrapping slices.
 int Clamped(const nn::Class& c) {
   int count = 0;
   for (auto& op : c.ops)
@@ -215,8 +215,8 @@ TEST(Protocol, StreamsReadByWrappingSlices) {
   }
 }
 
-// Narrow: every calibrated window `bits` bits narrower: activations, scores, clamped streams. The rings of the wires
-// they read shrink with them, and the norms' tables are fine only where nothing lies.
+// Makes every calibrated window `bits` bits narrower: activations, scores, clamped streams. The rings of the wires that
+// they read shrink as well. The norms' tables are fine only in a range without values.
 void Narrow(nn::Plan& plan, int bits) {
   const auto middle = [&](nn::Ints& t) {
     const size_t keep = t.size() >> bits, drop = (t.size() - keep) / 2;
@@ -250,7 +250,7 @@ TEST(Protocol, WindowsEightTimesTooNarrow) {
   for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
     for (int clamp : {0, 1}) {
       nn::Options policy;
-      policy.clamp = clamp, policy.piece = 4;  // more pieces than there are by default, so that an eighth is left
+      policy.clamp = clamp, policy.piece = 4;  // more pieces than the default, so that an eighth is left
       const Compiled c = CompileFor(RandomModel(preset, 6), 12, policy);
       nn::Plan plan = c.plan;
       Narrow(plan, 3);
@@ -270,14 +270,14 @@ TEST(Protocol, WindowsEightTimesTooNarrow) {
     }
 }
 
-// Loud: a decoder whose channel 3 of the stream is 60 times the others, as trained models have it; the norms' gains for
-// it are small.
-Model Loud(const char* preset) {
-  Model m = RandomModel(preset, 7);
+// Returns a decoder whose channel 3 of the stream is 60 times the others, like trained models. The norms' gains for it
+// are small.
+LoadedModel Loud(const char* preset) {
+  LoadedModel m = RandomModel(preset, 7);
   const bool llama = preset == std::string("tiny-llama");
-  nn::Weights all;
+  nn::Checkpoint all;
   for (auto& [name, tensor] : m.weights.tensors()) {
-    nn::Weights::Tensor t = tensor;
+    nn::Checkpoint::CheckpointTensor t = tensor;
     const auto ends = [&, of = name](const char* what) { return of.ends_with(what); };
     const size_t d = 32, out = t.values.size() / d;
     if (llama ? ends("o_proj.weight") || ends("down_proj.weight") : false)

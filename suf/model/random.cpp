@@ -14,12 +14,12 @@
 namespace suf::model {
 namespace {
 
-// Normals: nearly normal numbers (the sum of twelve uniform ones), by integers and one rounding each.
+// Nearly normal numbers (sums of twelve uniform ones), each by integers and one rounding.
 class Normals {
  public:
   explicit Normals(uint64_t seed) : state_(seed) {}
 
-  // Next: mean a whole multiple of sd.
+  // Returns a number whose mean is a whole multiple of sd.
   float Next(int64_t mean_in_sd, double sd) {
     int64_t sum = -6 * 65535;  // minus its mean
     for (int i = 0; i < 3; ++i) {
@@ -41,7 +41,7 @@ class Normals {
   uint64_t state_;
 };
 
-// TinyVocabulary: every lower-case English text and number tokenizes, mostly by letters; exactly 128 entries.
+// Returns exactly 128 entries, in which every lower-case English text and number tokenizes, mostly by letters.
 std::vector<std::string> TinyVocabulary() {
   std::vector<std::string> v = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "!", "?", "'", "-"};
   for (const char* prefix : {"", "##"}) {
@@ -58,8 +58,8 @@ std::vector<std::string> TinyVocabulary() {
   return v;
 }
 
-// LargeVocabulary: specials at 0 and 100 to 103, then printable ASCII and invented words of
-// consonant-vowel syllables, each also as a continuation.
+// Returns specials at 0 and 100 to 103, then printable ASCII, then invented words of consonant-vowel syllables. Each of
+// the latter is also there as a continuation.
 std::vector<std::string> LargeVocabulary(size_t size) {
   std::vector<std::string> v = {"[PAD]"};
   size_t unused = 0;
@@ -73,8 +73,7 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   for (char c = '0'; c <= '9'; ++c) v.push_back(std::string("##") + c);
   const std::string consonants = "bcdfghjklmnpqrstvwxz", vowels = "aeiou";
   std::vector<std::string> words = {""};
-  for (size_t at = 0; v.size() < size;
-       ++at) {  // each word begets its extensions by a syllable: shorter words come first
+  for (size_t at = 0; v.size() < size; ++at) {  // each word is extended by every syllable: shorter words come first
     for (char c : consonants) {
       for (char e : vowels) {
         words.push_back(words[at] + c + e);
@@ -86,12 +85,12 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   return v;
 }
 
-// QueriesAndKeys: the tensors of the maps whose results are multiplied to scores.
+// Returns the tensors of the maps whose results are multiplied to scores.
 std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
   std::map<std::string, nn::Shape> out;
   for (const auto& n : graph.nodes())
-    if (const auto* m = n->As<nn::Map>(); m && m->key == "query_key")
-      for (const nn::Map::Term& t : m->terms) t.weight.Leaves(&out);
+    if (const auto* m = n->As<nn::LinearMap>(); m && m->key == "query_key")
+      for (const nn::LinearMap::MapTerm& t : m->terms) t.weight.Leaves(&out);
   return out;
 }
 
@@ -124,7 +123,7 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
   std::vector<std::vector<float>> values;
   std::vector<NewTensor> tensors;
   for (const nn::Leaf& leaf : graph.leaves()) {
-    // a projection's inputs are its columns, or its rows where it is stored as it is applied: both are of its size
+    // The inputs of a projection are its columns, or its rows if it is stored as it is applied. Both have its size.
     const double sd = leaf.kind == nn::Leaf::kTable ? 0.05
                       : leaf.kind == nn::Leaf::kProjection
                           ? (scored.contains(leaf.name) ? preset.query_key : 1) / std::sqrt(double(leaf.shape.back()))

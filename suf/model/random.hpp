@@ -1,5 +1,5 @@
-// Model directories with random weights, for tests, examples and benchmarks: the same bytes from a seed with every
-// compiler. Not trained: an embedding by one of them means nothing.
+// Model directories with random weights, for tests, examples and benchmarks. A seed gives the same bytes with every
+// compiler. The models are not trained, so their embeddings mean nothing.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,14 +9,13 @@
 
 namespace suf::model {
 
-// FindPreset: "tiny" and those of the families; throws Cause::kInput for
-// another name, listing them.
+// Returns the preset "tiny" or another one of the families. Throws Cause::kInput for another name, listing them.
 const Preset& FindPreset(std::string_view name);
 
-// WriteRandomModel: config.json, model.safetensors (F32) and vocab.txt into `dir`, made if absent. Spreads like those
-// of a trained model: tables 0.05, projections 1/sqrt(inputs), of queries and keys as the preset says, biases and
-// LayerNorm's shift 0.1, its scale 1 +- 0.1.
-// Throws Cause::kInput when `dir` already holds a model, Cause::kResource when it cannot be written.
+// Writes config.json, model.safetensors (F32) and vocab.txt into `dir`, which is made if it is absent. Spreads are like
+// those of a trained model: tables 0.05, projections 1/sqrt(inputs), queries and keys as the preset says. Biases and
+// LayerNorm's shift have 0.1, its scale 1 +- 0.1. Throws Cause::kInput if `dir` already holds a model, and
+// Cause::kResource if it cannot be written.
 void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, uint64_t seed);
 
 }  // namespace suf::model

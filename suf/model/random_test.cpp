@@ -15,7 +15,7 @@
 namespace suf::model {
 namespace {
 
-// Spread: mean and standard deviation.
+// Returns mean and standard deviation.
 std::pair<double, double> Spread(const std::vector<float>& v) {
   double sum = 0, squares = 0;
   for (float x : v) sum += x, squares += double(x) * x;
@@ -27,7 +27,7 @@ std::string DigestOf(const std::filesystem::path& file) { return Hex(HashOf({AsV
 
 // The bytes of a seed are the same with every compiler and on every machine: known digests.
 TEST(Random, TheSeedFixesTheBytes) {
-  const Folder folder;
+  const ModelFolder folder;
   for (const auto& [name, seed] : {std::pair{"a", 1}, {"b", 1}, {"c", 2}}) {
     WriteRandomModel(folder.path() / name, FindPreset("tiny"), uint64_t(seed));
   }
@@ -40,9 +40,9 @@ TEST(Random, TheSeedFixesTheBytes) {
 }
 
 TEST(Random, TheSpreadIsThatOfARealModel) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("minilm"), 7);
-  const Model m = Load(folder.path());
+  const LoadedModel m = Load(folder.path());
   EXPECT_EQ(m.graph.leaves().at(0).shape, (nn::Shape{30522, 384}));
   const auto of = [&](const std::string& name) { return m.weights.Get(name).values; };
   const auto expect = [](const std::vector<float>& v, double mean, double sd) {
@@ -63,8 +63,8 @@ TEST(Random, TheSpreadIsThatOfARealModel) {
   EXPECT_EQ(t.Encode("[MASK] banana.")[1], 103);
 }
 
-// Levels: bits of the levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
-std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
+// Returns the bits of levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
+std::vector<int> Levels(const LoadedModel& m, const Tokenizer& t, int longest) {
   std::vector<Text> texts;
   std::istringstream lines(ReadText("tests/data/calibrate.txt", 1 << 20));
   for (std::string line; std::getline(lines, line);)
@@ -78,11 +78,12 @@ std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
   return levels;
 }
 
-// A trained encoder's, at 128 tokens: all-MiniLM-L6-v2 has 7, 6, 6, 5, 6, 5. Plain weights make keys that flatter.
+// Like a trained encoder's at 128 tokens: all-MiniLM-L6-v2 has 7, 6, 6, 5, 6, 5. Plain weights give bundles that are
+// too small.
 TEST(Random, TheScoresAreThoseOfATrainedEncoder) {
   const Preset& tiny = FindPreset("bert-tiny");
   const auto levels = [](const Preset& p) {
-    const Folder folder;
+    const ModelFolder folder;
     WriteRandomModel(folder.path(), p, 1);
     return Levels(Load(folder.path()), Tokenizer::Load(folder.path() / "vocab.txt"), 128);
   };
@@ -99,7 +100,7 @@ TEST(Random, PresetsOfPublishedSizes) {
                         {"bert-base", 30522, 512, 12, 768, 12, 108891648},
                         {"bert-large", 30522, 512, 24, 1024, 16, 334092288},
                         {"gpt2", 50257, 1024, 12, 768, 12, 124439808}}) {
-    const Folder folder;
+    const ModelFolder folder;
     folder.Write("config.json", FindPreset(s.name).config);
     const nn::Graph g = ReadGraph(folder.path());
     int64_t weights = 0, layers = 0;
@@ -119,7 +120,7 @@ TEST(Random, PresetsOfPublishedSizes) {
 }
 
 TEST(Random, TheTinyVocabularyCoversEnglish) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const Tokenizer t = Tokenizer::Load(folder.path() / "vocab.txt");
   for (int32_t id : t.Encode("The quick brown fox, it isn't jumping over 13 lazy dogs!")) EXPECT_NE(id, 1);
@@ -127,7 +128,7 @@ TEST(Random, TheTinyVocabularyCoversEnglish) {
 }
 
 TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   ExpectSentence([&] { WriteRandomModel(folder.path(), FindPreset("tiny"), 1); }, "already holds a model");
   folder.Write("plain", "");

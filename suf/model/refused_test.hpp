@@ -1,15 +1,15 @@
-// For tests of families: what a configuration gives, and those that are refused, each for one field.
+// For tests of families: configurations that are refused, each for one field, and leaves of a graph.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "suf/model/family.hpp"
 #include "suf/model/testing.hpp"
-#include "suf/nn/graph.hpp"
+#include "suf/nn/graph/graph.hpp"
 
 namespace suf::model {
 
-// Find: a leaf of a graph, by name; null: none.
+// Returns a leaf of a graph by name; null if there is none.
 inline const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
   for (const nn::Leaf& leaf : g.leaves())
     if (leaf.name == name) return &leaf;
@@ -22,9 +22,9 @@ struct Case {
   std::string sentence;
 };
 
-// ExpectRefused: `good` with each case's field changed.
+// Expects a refusal of `good` with each case's field changed.
 inline void ExpectRefused(const nlohmann::json& good, const std::vector<Case>& cases) {
-  const Folder folder;
+  const ModelFolder folder;
   for (const Case& c : cases) {
     nlohmann::json config = good;
     config[c.field] = c.value;

@@ -1,4 +1,4 @@
-// For tests: the tensors of a model's file under other names, shapes or values.
+// For tests: rewrites the tensors of a model's file with other names, shapes or values.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace suf::model {
 
-// Rewrite: the model's tensors through f(name, shape, values), which may change them and returns whether to keep them;
-// `more`: the name of another one.
+// Passes the model's tensors to f(name, shape, values), which may change them and returns whether to keep them. `more`
+// is the name of an additional one.
 template <class F>
 void Rewrite(const std::filesystem::path& file, F f, const std::string& more = "") {
   std::vector<std::vector<float>> kept;

@@ -1,4 +1,4 @@
-// For tests of families: random models of presets, compiled, and both parties with the dealer in one process.
+// For tests of families: compiled random models of presets, and both parties with the dealer in one process.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,18 +8,18 @@
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/compile.hpp"
-#include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/simulate.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/forward.hpp"
+#include "suf/nn/read/simulate.hpp"
 #include "suf/pfss/lint.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::model {
 
-// Replaced: a configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
+// Returns a configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
 inline std::string Replaced(std::string config, const std::string& name, const std::string& was,
                             const std::string& now) {
   const std::string field = "\"" + name + "\": " + was;
@@ -28,20 +28,20 @@ inline std::string Replaced(std::string config, const std::string& name, const s
   return config.replace(at, field.size(), "\"" + name + "\": " + now);
 }
 
-// RandomModel: of a preset's configuration, or of one derived from it.
-inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
+// Returns a random model of a preset's configuration, or of `config` derived from it.
+inline LoadedModel RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
   Preset p = FindPreset(preset);
   if (!config.empty()) p.config = config.c_str();
   return Written(p, seed);
 }
 
-// Compiled: a model with its plan for `longest` tokens and its whole numbers.
+// A model with its plan for `longest` tokens and its quantised weights.
 struct Compiled {
-  Model model;
+  LoadedModel model;
   nn::Plan plan;
-  nn::Quantised q;
+  nn::QuantisedWeights q;
 };
-inline Compiled CompileFor(Model m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
+inline Compiled CompileFor(LoadedModel m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
   Compiled c{std::move(m), {}, {}};
   c.plan = SmallPlan(c.model, longest, policy, std::move(texts));
   c.q = nn::Quantise(c.model.weights, c.plan);
@@ -53,7 +53,7 @@ struct Outcome {
   int flights = 0;
 };
 
-// ExpectSound: each message of the trace under a pad of its own but the result's, and none that is not needed.
+// Expects that each message of the trace, except the result's, has a pad of its own. Expects that all are needed.
 inline void ExpectSound(const pfss::Schedule& s) {
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
@@ -61,21 +61,20 @@ inline void ExpectSound(const pfss::Schedule& s) {
   EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
 }
 
-// SetInputs: those of P0, P1 and the dealer, as ForInputs has them.
-inline void SetInputs(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, std::mt19937_64& rng,
+// Sets the inputs of P0, P1 and the dealer by ForInputs.
+inline void SetInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, std::mt19937_64& rng,
                       run::Inputs* in) {
   ForInputs(plan, q, ids, rng,
             [&](int role, const std::string& name, const std::vector<uint64_t>& words) { in[role].Set(name, words); });
 }
 
-// RunCounted: both parties and the dealer under keys of `serial`'s own; lint and the counters of the channel are
-// checked.
+// Runs both parties and the dealer under the keys of `serial`. Checks lint and the counters of the channel.
 inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pfss::Backend& backend, uint8_t serial) {
   ExpectSound(s);
   const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
   run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());
-  // a chain of frames: in two tiles a frame also follows those of the other tile
+  // A chain of frames: in two tiles a frame also follows those of the other tile.
   EXPECT_GE(run.flights, s.flights());
   EXPECT_LE(run.flights, s.frames().back().tick + 1);
   for (int p : {0, 1}) {
@@ -87,8 +86,8 @@ inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pf
   return run;
 }
 
-// RunProtocol: under a B and masks of `serial`'s own.
-inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
+// Runs the protocol under a B and masks of `serial`.
+inline Outcome RunProtocol(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, pfss::Backend& backend,
                            uint8_t serial) {
   const int n = int(ids.size());
   pfss::Trace t;
@@ -104,13 +103,13 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   return out;
 }
 
-// ExpectSameWords: protocol and specification, every backend in turn; the specification's report of every text.
-inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::Quantised& q,
+// Compares protocol and specification, with every backend in turn. Returns the specification's report of every text.
+inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::QuantisedWeights& q,
                                                    const std::vector<Text>& texts,
                                                    const std::function<int(int n)>& flights) {
   exec::Pool pool(2);
   const auto every = backends::Every(pool);
-  const nn::Simulator simulator(plan, q);
+  const nn::PlanSimulator simulator(plan, q);
   std::vector<nn::Simulation> out;
   for (const Text& ids : texts) {
     const uint8_t serial = uint8_t(out.size() + 1);

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kHeaderLimit = 100'000'000;  // bytes, as the reference reader
+constexpr uint64_t kHeaderLimit = 100'000'000;  // bytes, as in the reference reader
 constexpr size_t kDimensionLimit = 8;
 constexpr const char* kAgain = "fetch or export it again";
 
@@ -36,8 +36,9 @@ uint64_t Natural(const std::filesystem::path& file, const std::string& name, con
   return v.get<uint64_t>();
 }
 
-// Entry: one tensor of the header, its fields checked against each other and against `size` bytes of data.
-Safetensors::Tensor Entry(const std::filesystem::path& file, const std::string& name, const json& v, uint64_t size) {
+// Returns one tensor of the header, with its fields checked against each other and against `size` bytes of data.
+Safetensors::TensorEntry Entry(const std::filesystem::path& file, const std::string& name, const json& v,
+                               uint64_t size) {
   if (!v.is_object() || v.size() != 3 || !v.contains("dtype") || !v.contains("shape") || !v.contains("data_offsets")) {
     Bad(file, "tensor ", name, " must have dtype, shape and data_offsets and nothing else");
   }
@@ -48,7 +49,7 @@ Safetensors::Tensor Entry(const std::filesystem::path& file, const std::string& 
   if (!shape.is_array() || shape.size() > kDimensionLimit) {
     Bad(file, "tensor ", name, " must have a list of at most ", kDimensionLimit, " dimensions");
   }
-  Safetensors::Tensor t{dtype.get<std::string>(), {}, 0, 0};
+  Safetensors::TensorEntry t{dtype.get<std::string>(), {}, 0, 0};
   uint64_t bytes = DtypeBytes().at(t.dtype);
   for (const json& dimension : shape) {
     const uint64_t n = Natural(file, name, dimension);
@@ -70,7 +71,7 @@ Safetensors::Tensor Entry(const std::filesystem::path& file, const std::string& 
   return t;
 }
 
-void CheckCover(const std::filesystem::path& file, const std::map<std::string, Safetensors::Tensor>& tensors,
+void CheckCover(const std::filesystem::path& file, const std::map<std::string, Safetensors::TensorEntry>& tensors,
                 uint64_t size) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto& [name, t] : tensors) ranges.emplace_back(t.begin, t.end);
@@ -126,7 +127,7 @@ Safetensors::Safetensors(std::filesystem::path file) : file_(std::move(file)) {
   CheckCover(file_, tensors_, size - data_);
 }
 
-const Safetensors::Tensor& Safetensors::Find(const std::string& name, const Shape& shape) const {
+const Safetensors::TensorEntry& Safetensors::Find(const std::string& name, const Shape& shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     Fail(Cause::kInput, file_.string(), " has no tensor ", Quoted(name), "; export the model with all its weights");
@@ -138,7 +139,7 @@ const Safetensors::Tensor& Safetensors::Find(const std::string& name, const Shap
   return found->second;
 }
 
-void Safetensors::Read(const Tensor& tensor, void* out) {
+void Safetensors::Read(const TensorEntry& tensor, void* out) {
   in_.clear();
   in_.seekg(std::streamoff(data_ + tensor.begin));
   if (!in_.read(static_cast<char*>(out), std::streamsize(tensor.end - tensor.begin))) {
@@ -147,7 +148,7 @@ void Safetensors::Read(const Tensor& tensor, void* out) {
 }
 
 std::vector<float> Safetensors::Floats(const std::string& name, const Shape& shape) {
-  const Tensor& t = Find(name, shape);
+  const TensorEntry& t = Find(name, shape);
   const uint64_t bytes = t.end - t.begin;
   std::vector<float> out;
   if (t.dtype == "F32") {
@@ -169,7 +170,7 @@ std::vector<float> Safetensors::Floats(const std::string& name, const Shape& sha
 }
 
 std::vector<int64_t> Safetensors::Integers(const std::string& name, const Shape& shape) {
-  const Tensor& t = Find(name, shape);
+  const TensorEntry& t = Find(name, shape);
   if (t.dtype != "I64") {
     Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
          ", integers must be I64; convert it to I64");

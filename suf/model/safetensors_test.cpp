@@ -10,7 +10,7 @@
 namespace suf::model {
 namespace {
 
-// File: the length of `header`, the header, `data` zero bytes.
+// Returns the length of `header`, the header, and `data` zero bytes.
 std::string File(const std::string& header, size_t data) {
   const uint64_t n = header.size();
   return std::string(reinterpret_cast<const char*>(&n), sizeof n) + header + std::string(data, '\0');
@@ -74,7 +74,7 @@ TEST(Safetensors, MalformedFilesAreRefusedWithASentence) {
       {File("{\"a\\nb\\u001b\":1}", 0), "tensor \"a\\nb\\x1b\""},
       {File("{\"" + std::string(200, 'n') + "\":1}", 0), "\"" + std::string(100, 'n') + "..\""},
   };
-  const Folder folder;
+  const ModelFolder folder;
   for (const auto& [bytes, sentence] : cases) {
     const auto file = folder.Write("x.safetensors", bytes);
     ExpectSentence([&] { Safetensors s(file); }, sentence);
@@ -84,7 +84,7 @@ TEST(Safetensors, MalformedFilesAreRefusedWithASentence) {
 }
 
 TEST(Safetensors, SoundFilesOfOddOrderAreRead) {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string header = "{" + Tensor("b", "F32", "[]", "[8,12]") + "," + Tensor("a", "I64", "[1,1]", "[0,8]") +
                              "," + Tensor("none", "F32", "[0,3]", "[8,8]") + "," +
                              Tensor("flags", "BOOL", "[3]", "[12,15]") + "}  ";
@@ -101,7 +101,7 @@ TEST(Safetensors, SoundFilesOfOddOrderAreRead) {
 }
 
 TEST(Safetensors, WhatIsWrittenIsReadBack) {
-  const Folder folder;
+  const ModelFolder folder;
   const auto file = folder.path() / "x.safetensors";
   const std::vector<float> f = {1, -0.0f, 0x1p-149f, 0x1.fffffep127f, 3.14159f, -7};
   const std::vector<int64_t> i = {INT64_MIN, -1, 0, INT64_MAX};
@@ -118,7 +118,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_THROW(WriteSafetensors(file, std::vector<NewTensor>{{"f", {7}, f}}), Bug);
 }
 
-// Every half: its value by the definition of IEEE 754 binary16.
+// Every half has its value by the definition of IEEE 754 binary16.
 TEST(Safetensors, HalvesAreExact) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -135,7 +135,7 @@ TEST(Safetensors, HalvesAreExact) {
 }
 
 TEST(Safetensors, HalfTensorsAreWidened) {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string header =
       "{" + Tensor("h", "F16", "[3]", "[0,6]") + "," + Tensor("b", "BF16", "[2]", "[6,10]") + "}";
   std::string bytes = File(header, 0);
@@ -145,9 +145,9 @@ TEST(Safetensors, HalfTensorsAreWidened) {
   EXPECT_EQ(s.Floats("b", {2}), (std::vector<float>{1, -3}));
 }
 
-// Infinities and NaNs of every type, last of their tensor.
+// Infinities and NaNs of every type, as the last number of their tensor.
 TEST(Safetensors, WhatIsNotFiniteIsRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   const auto file = folder.path() / "x.safetensors";
   for (float bad : {INFINITY, -INFINITY, NAN}) {
     const std::vector<float> f = {1, bad};

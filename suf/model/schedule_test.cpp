@@ -1,5 +1,5 @@
-// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python (its
-// layer 1 for every layer): an independent statement of every gate's cost.
+// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python. This is
+// an independent statement of every gate's cost. Every layer has the costs of its layer 1.
 #include "suf/pfss/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -7,31 +7,31 @@
 #include <array>
 #include <map>
 
-#include "suf/backends/lower/check_test.hpp"
+#include "suf/grouping/check_test.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/fold.hpp"
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/fold.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/pfss/lint.hpp"
 
 namespace suf::model {
 namespace {
 
-// Constant: {w, lo, hi}; the schedule looks at no values and at no cover.
-std::vector<func::Group> Constant(std::vector<std::array<int, 3>> groups) {
-  std::vector<func::Group> out;
+// Returns groups {w, lo, hi} of ones. The schedule depends on no values and on no cover.
+std::vector<func::Octave> Constant(std::vector<std::array<int, 3>> groups) {
+  std::vector<func::Octave> out;
   for (auto [w, lo, hi] : groups) out.push_back({w, lo, hi, std::vector<int64_t>(size_t(hi - lo), 1)});
   return out;
 }
 
-// Numbers: ring, scale and parameters of every node with such an end of its place.
+// Ring, scale and parameters of every node whose place has such an end.
 struct Numbers {
   nn::Plan plan;
   nn::Class* c = &plan.classes.emplace_back();
 
   Numbers() {
-    const Folder folder;
+    const ModelFolder folder;
     folder.Write("config.json", FindPreset("minilm").config);
     plan.graph = nn::Fold(ReadGraph(folder.path()));
     plan.min_tokens = 3, plan.max_tokens = c->max_n = 32;
@@ -50,7 +50,7 @@ struct Numbers {
     }
     EXPECT_TRUE(set == 1 || set == 6) << label;
   }
-  void Norm(const std::string& where, int ring, int kz, int cut, int square, const std::vector<func::Group>& rsqrt,
+  void Norm(const std::string& where, int ring, int kz, int cut, int square, const std::vector<func::Octave>& rsqrt,
             int product, int shift, int scale = 10) {
     Set<nn::Norm>(where, ring, scale, [&](nn::Norm& n) {
       n.kz = kz, n.cut = cut, n.square = square, n.floor = 1, n.top = square, n.rsqrt = rsqrt, n.product = product,
@@ -64,9 +64,9 @@ nn::Plan MiniLm() {
   Numbers p;
   p.Set<nn::Lookup>("z_embed", 16, 12, [](auto&) {});
   p.Norm("embed/normalised", 33, 16, 0, 30, Constant({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 256}}), 26, 9);
-  p.Set<nn::Map>("z_qk", 29, 22, [](nn::Map& m) { m.full = 12; });
+  p.Set<nn::LinearMap>("z_qk", 29, 22, [](nn::LinearMap& m) { m.full = 12; });
   p.Set<nn::Rescale>("q,k", 25, 8, [](nn::Rescale& r) { r.shift = 14; });
-  p.Set<nn::Map>("z_v", 28, 24, [](nn::Map& m) { m.full = 14; });
+  p.Set<nn::LinearMap>("z_v", 28, 24, [](nn::LinearMap& m) { m.full = 14; });
   p.Set<nn::Rescale>("attention/v", 41, 10, [](nn::Rescale& r) { r.shift = 14; });
   p.Set<nn::Scores>("scores", 25, 16, [](auto&) {});
   p.Set<nn::Softmax>("attention/e", 41, 18, [](nn::Softmax& s) {
@@ -77,20 +77,21 @@ nn::Plan MiniLm() {
     w.row_sum = 27, w.product = 41, w.recip = Constant({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
   });
   p.Set<nn::Rescale>("attention/o", 61, 42, [](auto&) {});
-  p.Set<nn::Map>("z_proj", 61, 54, [](nn::Map& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
+  p.Set<nn::LinearMap>("z_proj", 61, 54,
+                       [](nn::LinearMap& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
   p.Norm("norm1/normalised", 35, 61, 44, 32, Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}), 27, 10);
-  p.Set<nn::Map>("z_ffn1", 28, 24, [](nn::Map& m) { m.full = 14; });
+  p.Set<nn::LinearMap>("z_ffn1", 28, 24, [](nn::LinearMap& m) { m.full = 14; });
   p.Set<nn::Activation>("gelu/gelu", 35, 16, [](nn::Activation& a) {
     a.shift = 14, a.lines = {5, 10, 6, std::vector<int64_t>(512), std::vector<int64_t>(512)};
-    // no two lines in a row are one; offsets are opened in 20 bits, slopes in 7
+    // No two successive lines are equal. Offsets are opened in 20 bits, slopes in 7.
     for (size_t i = 0; i < 512; ++i)
       a.lines.offset[i] = int64_t(i * 101 % 130000) + 120000, a.lines.rise[i] = int64_t(i % 31);
   });
-  p.Set<nn::Map>("z_ffn2", 35, 30, [](nn::Map& m) { m.full = 14, m.gamma = 18, m.diag = m.mean = 2; });
+  p.Set<nn::LinearMap>("z_ffn2", 35, 30, [](nn::LinearMap& m) { m.full = 14, m.gamma = 18, m.diag = m.mean = 2; });
   p.Norm("norm2/normalised", 33, 35, 14, 40,
          Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 2048}, {27, 128, 2048}, {31, 128, 256}}), 31, 14);
-  p.Set<nn::Pool>("pooled", 33, 10, [](auto&) {});
-  p.Set<nn::Map>("z_pool", 33, 20, [](nn::Map& m) { m.gamma = 10; });
+  p.Set<nn::PoolRows>("pooled", 33, 10, [](auto&) {});
+  p.Set<nn::LinearMap>("z_pool", 33, 20, [](nn::LinearMap& m) { m.gamma = 10; });
   p.Norm("pool/unit", 18, 33, 14, 39,
          Constant({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 2048}, {25, 128, 2048}, {29, 128, 512}}), 31, 14, 16);
   for (const auto& op : p.c->ops) EXPECT_GT(op->ring, 0) << op->Name();
@@ -104,14 +105,14 @@ TEST(Schedule, MiniLmAt32Tokens) {
   nn::Build(t, plan, 32);
   const pfss::Schedule s(t);
   EXPECT_EQ(s.flights(), 206);
-  backends::lower::CheckAll(s);
+  grouping::CheckAll(s);
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty());
   EXPECT_EQ(lint.results, 1);
   struct Bits {
     int64_t key, online, offline;
   };
-  // A norm's word R is dealt one bit narrower than there when the variance's ring is the widest: 12288 bits.
+  // A norm's word R is dealt one bit narrower than there if the variance's ring is the widest: 12288 bits.
   const std::map<std::string, Bits> want = {{"attention", {39316608, 8636928, 1056768}},
                                             {"proj", {0, 749568, 749568}},
                                             {"norm1", {14769824 - 12288, 1575168, 0}},
@@ -129,12 +130,12 @@ TEST(Schedule, MiniLmAt32Tokens) {
     ++seen;
   }
   EXPECT_EQ(seen, 36);
-  // both bundles are equally heavy, within one percent
+  // Both bundles are equally heavy, within one percent.
   EXPECT_LT(std::abs(s.key_bits(0) - s.key_bits(1)), s.key_bits(0) / 100);
 }
 
-// With sums of squares of z, of 119 and 67 bits, a layer has four flights fewer; its norms' keys are 1.18 and 1.06 of
-// what they were.
+// With sums of squares of z, of 119 and 67 bits, a layer has four flights fewer. Its norms' keys grow to 1.18 and 1.06
+// times.
 TEST(Schedule, MiniLmWithSumsOfZ) {
   nn::Plan plan = MiniLm();
   for (auto& op : plan.classes[0].ops) {
@@ -142,13 +143,13 @@ TEST(Schedule, MiniLmWithSumsOfZ) {
     if (!n || n->unit || n->cut == 0) continue;
     const int bits = n->square + 2 * n->cut;
     n->square_of = nn::SquareOf::kZ, n->square = 56, n->under = bits - 56;
-    for (func::Group& g : n->rsqrt) g.w += 2 * n->cut - n->under;
+    for (func::Octave& g : n->rsqrt) g.w += 2 * n->cut - n->under;
   }
   pfss::Trace t;
   nn::Build(t, plan, 32);
   const pfss::Schedule s(t);
   EXPECT_EQ(s.flights(), 206 - 6 * 4);
-  backends::lower::CheckAll(s);
+  grouping::CheckAll(s);
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty());
   EXPECT_EQ(lint.results, 1);

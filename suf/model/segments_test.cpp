@@ -1,5 +1,5 @@
-// Every combination of a layer's segments, each with a pairwise covering set of the choices inside it: the real
-// protocol of both parties gives the simulator's words, and the channel's counters are the schedule's.
+// Every combination of a layer's segments, each with a pairwise covering set of the choices inside it. The real
+// protocol of both parties gives the simulator's words, and the channel's counters equal the schedule's.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,14 +7,14 @@
 #include <tuple>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
 namespace {
 
-// Inside: one choice for every operator of a plan that has it.
+// One choice for every operator of a plan that has it.
 struct Inside {
-  const char* borrow;  // stages of every cut; "dcf": none
+  const char* borrow;  // stages of every cut; "dcf": no stage
   const char* rows;
   const char* tail;
   bool narrow;
@@ -23,7 +23,7 @@ constexpr const char* kBorrows[] = {"1", "2", "3", "dcf"};
 constexpr const char* kRowMaxima[] = {"StepDcf", "RowLut", "RowLut/tree"};
 constexpr const char* kTails[] = {"e", "payload"};
 
-// Covering: every two choices of two kinds are in one of them.
+// Returns choices in which every two options of two kinds occur together.
 std::vector<Inside> Covering() {
   std::vector<Inside> out;
   for (size_t b = 0; b < 4; ++b)
@@ -42,7 +42,8 @@ TEST(Covering, HasEveryPair) {
   EXPECT_EQ(pairs.size(), 4u * 3 + 4 * 2 + 4 * 2 + 3 * 2 + 3 * 2 + 2 * 2);
 }
 
-// Wish: the option that a knob takes: of stages, or the end of a lowering's name, or itself; nothing where it has none.
+// Returns the option that a knob takes: that of the stages, the end of a lowering's name, or itself. Empty if it has
+// none.
 std::optional<size_t> Wish(const nn::Knob& k, const Inside& x) {
   const std::string stages = x.borrow == std::string("dcf") ? "1" : x.borrow, narrow = x.narrow ? "/narrow" : "";
   std::vector<std::string> names{x.borrow, x.tail};
@@ -55,10 +56,10 @@ std::optional<size_t> Wish(const nn::Knob& k, const Inside& x) {
   return std::nullopt;
 }
 
-// Chooser: puts a choice into every operator of a plan's one class.
+// Puts a choice into every operator of a plan's one class.
 class Chooser {
  public:
-  // Set: a cut with too many digits for one stage keeps its own stages.
+  // A cut with too many digits for one stage keeps its own stages.
   void Set(nn::Plan* plan, const Inside& x) {
     const auto each = [&](bool alone) {
       nn::Ops& ops = plan->classes.at(0).ops;
@@ -93,13 +94,13 @@ class Chooser {
   std::set<std::tuple<size_t, size_t, size_t>> never_;  // node, knob, option: of these segments
 };
 
-// OneLayer: a decoder's configuration with one layer; an encoder's norms lie behind a layer, so it has two.
+// Returns a decoder's configuration with one layer. An encoder's norms lie behind a layer, so it has two.
 std::string OneLayer(const std::string& preset) {
   if (preset == "tiny") return "";
   return Replaced(FindPreset(preset.c_str()).config, preset == "tiny-gpt2" ? "n_layer" : "num_hidden_layers", "2", "1");
 }
 
-// Segmented: a plan of these segments, with the shifts that were fitted for it.
+// Returns a plan of these segments, with the shifts that were fitted for it.
 Compiled Segmented(const char* preset, int segments) {
   Compiled c{RandomModel(preset, 3, OneLayer(preset)), {}, {}};
   nn::CompileOptions o;
@@ -114,14 +115,14 @@ Compiled Segmented(const char* preset, int segments) {
   return c;
 }
 
-// A shift that fails on a text: 15 nats too high for one head, whose sums are too small, and as much too low for
-// another, whose entries are at the cap. Both are named, row by row, and the parties compute the specification's words
-// all the same.
+// A shift that fails on a text. It is 15 nats too high for one head, whose sums are too small. It is as much too low
+// for another, whose entries are at the cap. Both are named, row by row, and the parties still compute the
+// specification's words.
 TEST(Shift, ThatFailsIsNamedAndStaysExact) {
   for (int segments : {1, 15}) {
     Compiled c = Segmented("tiny", segments);
     const std::string bias = "shift.0.attention.bias";
-    nn::Weights::Tensor t = c.model.weights.tensors().at(bias);
+    nn::Checkpoint::CheckpointTensor t = c.model.weights.tensors().at(bias);
     int64_t head_dim = 0;
     for (auto& op : c.plan.classes[0].ops)
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) head_dim = s->head_dim;
@@ -137,7 +138,7 @@ TEST(Shift, ThatFailsIsNamedAndStaysExact) {
     const std::vector<Text> texts = Texts(5, 2, 5, 12);
     const std::vector<nn::Simulation> runs = ExpectSameWords(c.plan, c.q, texts, flights);
     for (size_t i = 0; i < runs.size(); ++i) {
-      EXPECT_EQ(nn::Simulator(c.plan, c.q).Run(texts[i]).y, runs[i].y);
+      EXPECT_EQ(nn::PlanSimulator(c.plan, c.q).Run(texts[i]).y, runs[i].y);
       std::set<std::string> named;
       for (const nn::Outside& o : runs[i].outside) {
         EXPECT_FALSE(o.hard) << nn::Sentence(o);
@@ -174,9 +175,9 @@ TEST_P(Segments, SegmentWithEveryPairOfChoicesInside) {
       pfss::Trace t;
       nn::Build(t, plan, int(ids.size()));
       ++serial;
-      if (!traces.insert(t.digest()).second) continue;  // nothing in it has this choice
+      if (!traces.insert(t.digest()).second) continue;  // no operator has this choice
       const Outcome got = RunProtocol(plan, c.q, ids, *every[serial / 2 % every.size()], serial);
-      EXPECT_EQ(got.y, nn::Simulator(plan, c.q).Run(ids).y);
+      EXPECT_EQ(got.y, nn::PlanSimulator(plan, c.q).Run(ids).y);
       flights.insert(got.flights);
     }
   }

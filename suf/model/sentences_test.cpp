@@ -12,7 +12,7 @@
 namespace suf::model {
 namespace {
 
-// The tiny model and files of sentence-transformers beside it.
+// The tiny model, and files of sentence-transformers beside it.
 class Sentences : public ::testing::Test {
  protected:
   void SetUp() override { WriteRandomModel(folder_.path(), FindPreset("tiny"), 1); }
@@ -20,7 +20,7 @@ class Sentences : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
     folder_.Write(name, text);
   }
-  // Modules: modules.json of these classes, each with its package's path before it.
+  // Writes modules.json of these classes, each with its package's path before it.
   void Modules(std::vector<std::string> types) {
     json list = json::array();
     for (size_t i = 0; i < types.size(); ++i)
@@ -43,7 +43,7 @@ class Sentences : public ::testing::Test {
                     kMean = R"({"word_embedding_dimension": 32, "pooling_mode_cls_token": false,
     "pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": false, "pooling_mode_mean_sqrt_len_tokens": false})";
   const std::vector<std::string> kThree = {kOld + "Transformer", kOld + "Pooling", kOld + "Normalize"};
-  Folder folder_;
+  ModelFolder folder_;
 };
 
 TEST_F(Sentences, TheOneOrderOfModulesIsReadInEverySpelling) {
@@ -71,8 +71,8 @@ TEST_F(Sentences, TheModelMayLieInAFolderOfItsOwn) {
   Write("mean/config.json", kMean);
   Write("modules.json", R"([{"path": "0_Transformer", "name": "a", "type": "sentence_transformers.models.Transformer"},
       {"path": "mean", "name": "b", "type": "sentence_transformers.models.Pooling"}, {"path": "", "name": "c", "type": "sentence_transformers.models.Normalize"}])");
-  // the third module's settings would be read from a config.json here, and there is none
-  const Model m = Load(folder_.path());
+  // the third module's settings would be read from a config.json here, which does not exist
+  const LoadedModel m = Load(folder_.path());
   EXPECT_EQ(m.weights.tensors().size(), tensors);
   EXPECT_EQ(m.vocabulary.file, folder_.path() / "0_Transformer" / "vocab.txt");
 }
@@ -108,7 +108,7 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
       {"/1/path", "/1_Pooling", "[1].path is \"/1_Pooling\""},
       {"/1/path", 1, "[1].path is \"1\""},
       {"/0/kwargs", {"task"}, "[0].kwargs is"},
-      {"/1/more", 1, "[1].\"more\" is \"1\", and what it changes is not known here"},
+      {"/1/more", 1, "[1].\"more\" is \"1\", and its effect is not known here"},
       {"/1", 7, "[1] is not a JSON object"},
       {"/1/path", "2_Pooling",
        "2_Pooling/config.json, so how rows are pooled is not known; fetch the whole directory"}};
@@ -145,7 +145,7 @@ TEST_F(Sentences, OtherPoolingsAreRefused) {
        "pooling_mode_max_tokens is \"true\", only false"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_lasttoken": true})", "pooling_mode_lasttoken"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_new_tokens": true})",
-       "\"pooling_mode_new_tokens\" is \"true\", and what it changes is not known"},
+       "\"pooling_mode_new_tokens\" is \"true\", and its effect is not known"},
       {R"({"pooling_mode": "cls"})", "pooling_mode is \"cls\", only \"mean\" is supported"},
       {R"({"pooling_mode": ["mean", "max"]})", "pooling_mode is"},
       {R"({"pooling_mode": "mean", "pooling_mode_mean_tokens": false})", "pooling_mode_mean_tokens is \"false\""},
@@ -182,7 +182,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
       {root, R"({"default_prompt_name": "query"})", "default_prompt_name is \"query\", and prompts has no such prompt"},
       {root, R"({"truncate_dim": 16})", "truncate_dim is \"16\", only all 32 columns are supported"},
       {root, R"({"model_type": "SparseEncoder"})", "model_type is \"SparseEncoder\", only \"SentenceTransformer\""},
-      {root, R"({"later": 1})", "\"later\" is \"1\", and what it changes is not known here"},
+      {root, R"({"later": 1})", "\"later\" is \"1\", and its effect is not known here"},
       {transformer, R"({"do_lower_case": true})",
        "sentence_bert_config.json: do_lower_case is \"true\", only false is supported; set it to false if"},
       {transformer, R"({"transformer_task": "fill-mask"})", "transformer_task"},
@@ -201,7 +201,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
 
 TEST_F(Sentences, TheLongestTextIsWhatTheFilesSay) {
   const auto longest = [&] {
-    const Model m = Load(folder_.path());
+    const LoadedModel m = Load(folder_.path());
     return std::pair{m.longest, m.longest_said_by};
   };
   EXPECT_EQ(longest(), std::pair(int64_t{0}, std::string()));
@@ -236,7 +236,7 @@ TEST_F(Sentences, ATableMayHaveMoreRowsThanTheVocabularyHasEntries) {
 }
 
 TEST_F(Sentences, OlderNamesOfTensorsAreRead) {
-  const Model plain = Load(folder_.path());
+  const LoadedModel plain = Load(folder_.path());
   const auto older = [](std::string& name, Shape&, std::vector<float>&) {
     for (const auto& [now, then] : {std::pair<std::string, std::string>{"LayerNorm.weight", "LayerNorm.gamma"},
                                     {"LayerNorm.bias", "LayerNorm.beta"}})
@@ -245,7 +245,7 @@ TEST_F(Sentences, OlderNamesOfTensorsAreRead) {
     return true;
   };
   Rewrite(folder_.path() / "model.safetensors", older);
-  const Model renamed = Load(folder_.path());
+  const LoadedModel renamed = Load(folder_.path());
   for (auto& [name, t] : plain.weights.tensors()) EXPECT_EQ(t.values, renamed.weights.Get(name).values) << name;
   Rewrite(
       folder_.path() / "model.safetensors", [](std::string&, Shape&, std::vector<float>&) { return true; },
@@ -267,9 +267,9 @@ TEST_F(Sentences, WeightsInAnotherFormAreNamed) {
   Refused("there is no file " + file + ", only pytorch_model.bin, which is not read; save the model as safetensors");
   Write("model.safetensors.index.json", "{}");
   Refused("there is no file " + file +
-          ", but the index of one in several parts, which are not read; save the model in one file");
+          ", but an index of several parts, which are not read; save the model in one file");
   Write("adapter_config.json", "{}");
-  Refused("adapter_config.json asks for an adapter, which is not applied; merge it");
+  Refused("adapter_config.json names an adapter, which is not applied; merge it");
 }
 
 TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
@@ -289,7 +289,7 @@ TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
 }
 
 TEST(Decoders, ModulesOfSentencesAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny-gpt2"), 1);
   EXPECT_EQ(Load(folder.path()).vocabulary.file, folder.path() / "vocab.txt");
   std::filesystem::rename(folder.path() / "vocab.txt", folder.path() / "tokenizer.json");  // only its digest is used
@@ -297,7 +297,7 @@ TEST(Decoders, ModulesOfSentencesAreRefused) {
   std::filesystem::create_directory(folder.path() / "1_Pooling");
   folder.Write("1_Pooling/config.json", R"({"pooling_mode": "mean"})");
   ExpectSentence([&] { (void)Load(folder.path()); },
-                 "1_Pooling/config.json asks for an embedding of the rows, and of a model of type \"gpt2\"");
+                 "1_Pooling/config.json needs an embedding of the rows, and of a model of type \"gpt2\"");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// For this room's tests: a temporary folder, and the assertion that a call fails with one sentence.
+// For tests of this module: a temporary folder, and the assertion that a call fails with one sentence.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 namespace suf::model {
 
-// Folder: a fresh one, removed with what it holds.
-class Folder {
+// A fresh folder, removed with its content.
+class ModelFolder {
  public:
   std::filesystem::path path() const { return scratch_.path; }
   std::filesystem::path Write(const std::string& name, const std::string& text) const {
@@ -25,7 +25,7 @@ class Folder {
   Scratch scratch_;
 };
 
-// ExpectSentence: f throws Error{code} with one line that contains `part` and names a remedy after a semicolon.
+// Expects that f throws Error{code} with one line that contains `part` and names a remedy after a semicolon.
 template <class F>
 void ExpectSentence(F f, const std::string& part, Cause code = Cause::kInput) {
   try {

@@ -1,5 +1,5 @@
-// Two tiles of a text in antiphase: the words of the specification, flights, no party with both tiles at once, no two
-// parties that wait for each other, what it costs, and the plans that are refused.
+// Two tiles of a text in antiphase have the specification's words. No party has both tiles at once, and no two parties
+// wait for each other. Tests flights, costs and the plans that are refused as well.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,14 +9,14 @@
 
 #include "suf/compiler/choose.hpp"
 #include "suf/model/rig_test.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
 namespace {
 
 constexpr int kLongest = 40;
 
-// InTiles: the plan whose last class, and that of 32 tokens, has so many tiles.
+// Returns the plan with `tiles` tiles in its classes of at least kTiledTokens tokens.
 nn::Plan InTiles(nn::Plan plan, int tiles) {
   for (nn::Class& c : plan.classes)
     if (c.max_n >= nn::kTiledTokens) c.tiles = tiles;
@@ -28,27 +28,27 @@ int FlightsOf(const nn::Plan& plan, int n) {
   nn::Build(t, plan, n);
   return pfss::Schedule(t).flights();
 }
-// TicksOf: turns of both parties together; of one tile as many as flights.
+// Returns the turns of both parties together; one tile has as many as flights.
 int TicksOf(const nn::Plan& plan, int n) {
   pfss::Trace t;
   nn::Build(t, plan, n);
   return pfss::Schedule(t).frames().back().tick + 1;
 }
 
-// Both forms of the softmax; the least lengths of their classes, odd ones, the limits.
+// Both forms of the softmax, for the least lengths of their classes, odd ones, and the limits.
 TEST(Tiles, TheSameWords) {
   for (int softmax : {0, 1})
     for (int layers : {1, 2}) {
       nn::Options policy;
       policy.Set("softmax", softmax), policy.Set("scores", softmax);
       const std::string config = Replaced(FindPreset("tiny").config, "num_hidden_layers", "2", std::to_string(layers));
-      Model model = RandomModel("tiny", 3, config);
+      LoadedModel model = RandomModel("tiny", 3, config);
       if (softmax == 1) model = Shifted(std::move(model), true);
       const Compiled c = CompileFor(std::move(model), kLongest, policy);
       std::vector<Text> texts;
       for (int n : {17, 18, 31, 32, 33, kLongest}) texts.push_back(Texts(uint64_t(n), 1, n, n)[0]);
       ExpectSameWords(InTiles(c.plan, 2), c.q, texts, [&](int n) { return FlightsOf(c.plan, n); });
-      for (int n : {17, 32, kLongest}) {  // each attention takes a tick more, and the tile behind another one
+      for (int n : {17, 32, kLongest}) {  // each attention takes a tick more, and the tile behind takes one
         EXPECT_EQ(TicksOf(c.plan, n), FlightsOf(c.plan, n));
         EXPECT_EQ(TicksOf(InTiles(c.plan, 2), n), FlightsOf(c.plan, n) + layers + 1);
       }
@@ -56,7 +56,7 @@ TEST(Tiles, TheSameWords) {
     }
 }
 
-// A plan of one class takes every length in two tiles, the least ones, too.
+// A plan of one class takes every length in two tiles, also the least ones.
 TEST(Tiles, ShortTextsOfALongClass) {
   const Compiled c = CompileFor(RandomModel("tiny", 4), kLongest);
   nn::Plan plan = InTiles(c.plan, 2);
@@ -70,16 +70,16 @@ TEST(Tiles, ShortTextsOfALongClass) {
   EXPECT_EQ(TicksOf(plan, 1), TicksOf(InTiles(plan, 1), 1));
 }
 
-// A pool of the first row: what only the other tile needs behind the last keys is never emitted.
+// With a pool of the first row, the other tile's values behind the last keys are never emitted.
 TEST(Tiles, ARowOfOneTile) {
   const Compiled c = CompileFor(RandomModel("tiny", 5), kLongest);
-  for (nn::Pool::Kind kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
+  for (nn::PoolRows::Kind kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
     nn::Plan plan = c.plan;
     for (nn::Class& one : plan.classes)
       for (nn::OperatorPtr& op : one.ops)
-        if (auto* pool = dynamic_cast<nn::Pool*>(op.get())) pool->kind = kind;
+        if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
     for (auto& n : plan.graph.nodes())
-      if (auto* pool = n->As<nn::Pool>()) pool->kind = kind;
+      if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
     const auto keys = [&](int tiles) {
       pfss::Trace t;
       nn::Build(t, InTiles(plan, tiles), kLongest);
@@ -91,14 +91,14 @@ TEST(Tiles, ARowOfOneTile) {
   }
 }
 
-// In every tick a party's frame holds one tile's words: of 37 rows the first tile has 19, and nothing else has a
+// In every tick a party's frame holds one tile's words. The first tile has 19 of 37 rows, and nothing else has a
 // multiple of 19 elements.
 TEST(Tiles, NoPartyHasBothAtOnce) {
   constexpr int kRows = 37, kFirst = 19;
   for (int softmax : {0, 1}) {
     nn::Options policy;
     policy.Set("softmax", softmax), policy.Set("scores", softmax);
-    Model model = RandomModel("tiny", 3);
+    LoadedModel model = RandomModel("tiny", 3);
     if (softmax == 1) model = Shifted(std::move(model), true);
     const Compiled c = CompileFor(std::move(model), kLongest, policy);
     pfss::Trace t;
@@ -109,7 +109,7 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
     for (const pfss::Frame& f : s.frames()) {
       if (f.tick < 0) continue;
       std::set<bool> first;
-      for (const pfss::Part& part : f.parts) first.insert(pfss::Size(t.node(part.node).shape) % kFirst == 0);
+      for (const pfss::FrameField& part : f.parts) first.insert(pfss::Size(t.node(part.node).shape) % kFirst == 0);
       EXPECT_EQ(first.size(), 1u) << "P" << f.sender << " at tick " << f.tick;
       of_both += ++senders[f.tick] == 2;
     }
@@ -117,17 +117,17 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
   }
 }
 
-// Rendezvous: a link without any buffer. A frame leaves when the other end receives or sends, and has room for it.
+// A link without any buffer. A frame leaves when the other end receives or sends, and has capacity for it.
 struct Rendezvous {
   std::mutex m;
   std::condition_variable changed;
   struct End {
     std::deque<std::pair<int, Bytes>> inbox;
-    size_t expected = 0;  // frames for which it has room
+    size_t expected = 0;  // frames for which it has capacity
     bool receives = false, sends = false;
   } end[2];
 };
-class RendezvousLink : public run::Link {
+class RendezvousLink : public run::FrameLink {
  public:
   RendezvousLink(Rendezvous& r, int party) : r_(r), own_(r.end[party]), other_(r.end[1 - party]) {}
   void Send(int index, View payload, size_t bytes) override {
@@ -174,7 +174,7 @@ class RendezvousLink : public run::Link {
   int came_ = -1;
 };
 
-// Both parties send at one tick, whatever their sockets hold: each takes the other's frame while it sends.
+// Both parties send at one tick, whatever their sockets buffer. Each receives the other's frame while it sends.
 TEST(Tiles, NoPartyWaitsForRoom) {
   const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
   const nn::Plan plan = InTiles(c.plan, 2);
@@ -199,7 +199,7 @@ TEST(Tiles, NoPartyWaitsForRoom) {
     RendezvousLink link(r, int(p));
     const auto randomness = stream({p});
     try {
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
       keys.FeedFrom(key[p]);
       result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], keys, link});
     } catch (const Error& e) {
@@ -211,10 +211,10 @@ TEST(Tiles, NoPartyWaitsForRoom) {
   other.join();
   nn::Ints got;
   for (uint64_t v : result[1]) got.push_back(ring::Signed(v, plan.For(kLongest).ops.back()->ring));
-  EXPECT_EQ(got, nn::Simulator(plan, c.q).Run(ids).y);
+  EXPECT_EQ(got, nn::PlanSimulator(plan, c.q).Run(ids).y);
 }
 
-// One tile's turns add up, as the parties wait for each other; two tiles take each machine's own work.
+// One tile's turns add up, because the parties wait for each other. Two tiles take each machine's own work.
 TEST(Tiles, Cost) {
   const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
   const auto bill = [&](int tiles) {
@@ -231,7 +231,7 @@ TEST(Tiles, Cost) {
                        double(std::max(one.key[0], one.key[1])) * (p.key + (p.now ? p.wire : p.disk));
     EXPECT_NEAR(compiler::Seconds(one, p), sum, 1e-9 * sum) << profile;
   }
-  EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights);  // a tick is no flight
+  EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights);  // a tick is not a flight
   EXPECT_EQ(compiler::Seconds(one, {.turn = 1}), one.flights);
   EXPECT_NEAR(compiler::Seconds(two, {.turn = 1}), one.flights, 5);
   const compiler::Prices wire{.wire = 1, .duplex = true}, shared{.wire = 1}, word{.word = 1};
@@ -262,8 +262,8 @@ TEST(Tiles, AreChosenByCost) {
   };
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1"), 2);
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1", 1), 1);
-  EXPECT_EQ(chosen("cpu"), 1);                         // one of them works at a time
-  EXPECT_EQ(chosen("wan"), 1);                         // flights are nearly all of it
+  EXPECT_EQ(chosen("cpu"), 1);                         // only one of them works at a time
+  EXPECT_EQ(chosen("wan"), 1);                         // flights are nearly all of the time
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);      // one wire for both
   EXPECT_EQ(chosen("gpu,rtt=0,rate=1M,duplex=1"), 1);  // a device runs as many kernels for half a text
   nn::Options two;

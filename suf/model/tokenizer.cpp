@@ -22,7 +22,7 @@ struct Tokenizer::Rules {
 
   size_t size = 0, longest = 0;  // longest: code points of an entry
   Pieces first, rest;            // entries that start a word; "##" ones, without it
-  AddedTokens raw, normalised;   // matched in the text as it is; in what lies between those, normalised
+  AddedTokens raw, normalised;   // matched in the raw text; in the text between those, normalised
   int32_t unknown = 0, begin = 0, end = 0;
 };
 
@@ -59,7 +59,7 @@ size_t Tokenizer::size() const { return rules_->size; }
 Ids Tokenizer::Encode(std::string_view text) const {
   const std::u32string points = Decode(text, "the text");
   Ids ids = {rules_->begin};
-  for (const AddedTokens::Piece& piece : rules_->raw.Split(points)) {
+  for (const AddedTokens::TextPart& piece : rules_->raw.Split(points)) {
     if (piece.id)
       ids.push_back(*piece.id);
     else
@@ -72,13 +72,13 @@ Ids Tokenizer::Encode(std::string_view text) const {
 }
 
 void Tokenizer::Rules::EncodePlain(std::u32string_view normalised_text, Ids* ids) const {
-  for (const AddedTokens::Piece& piece : normalised.Split(normalised_text)) {
+  for (const AddedTokens::TextPart& piece : normalised.Split(normalised_text)) {
     if (piece.id) ids->push_back(*piece.id);
     for (const std::u32string& word : Words(piece.text)) EncodeWord(word, ids);
   }
 }
 
-// Greedy, longest piece first; a word that cannot be covered is one [UNK].
+// Encodes a word greedily, longest piece first. A word that cannot be covered is one [UNK].
 void Tokenizer::Rules::EncodeWord(const std::u32string& word, Ids* ids) const {
   const size_t before = ids->size();
   for (size_t at = 0; at < word.size() && word.size() <= kWordLimit;) {

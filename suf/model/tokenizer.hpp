@@ -1,6 +1,6 @@
-// BERT-uncased WordPiece on raw UTF-8, the same ids as Hugging Face `tokenizers` 0.23 with BertNormalizer,
-// BertPreTokenizer and WordPiece (Devlin et al., "BERT", 2019). Not a tokenizer for other models: config.hpp refuses
-// those.
+// BERT-uncased WordPiece on raw UTF-8 (Devlin et al., "BERT", 2019). The ids are those of Hugging Face `tokenizers`
+// 0.23 with BertNormalizer, BertPreTokenizer and WordPiece. Tokenizers of other models are refused (entries.hpp,
+// vocabulary.hpp).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,24 +12,24 @@
 
 namespace suf::model {
 
-// Ids: of a text's tokens, as secret as the text.
-using Ids = Wiped<int32_t>;
+// The ids of a text's tokens, as secret as the text.
+using Ids = WipedVector<int32_t>;
 
-// Tokenizer: a vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
+// A vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
 class Tokenizer {
  public:
-  // Load: of a vocab.txt, an entry a line, or a tokenizer.json of `tokenizers`, whatever the file is called. Throws
-  // Cause::kInput for an empty or repeated entry, text that is not UTF-8, more than 2^20 entries, one of [PAD] [UNK]
-  // [CLS] [SEP] [MASK] that is missing, and for rules that are not ours, naming the field. Of: of a file's text; `name`
-  // is the file in sentences.
+  // Reads a vocab.txt, with one entry a line, or a tokenizer.json of `tokenizers`, under any file name. Throws
+  // Cause::kInput for an empty or repeated entry, text that is not UTF-8, or more than 2^20 entries. Throws it also if
+  // one of [PAD] [UNK] [CLS] [SEP] [MASK] is missing. Refuses rules that are not ours likewise, naming the field.
   static Tokenizer Load(const std::filesystem::path& vocabulary);
+  // Reads the text of such a file; `name` is the file in error messages.
   static Tokenizer Of(std::string_view text, const std::string& name);
 
-  // Encode: [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face.
-  // Throws Cause::kInput naming the byte where the text is not UTF-8, and for a text without any token.
+  // Returns [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face. Throws
+  // Cause::kInput for text that is not UTF-8, naming the byte, and for a text without any token.
   Ids Encode(std::string_view text) const;
 
-  // size: ids are below it.
+  // Returns the size of the vocabulary: ids are below it.
   size_t size() const;
 
  private:
@@ -37,15 +37,14 @@ class Tokenizer {
   std::shared_ptr<const Rules> rules_;
 };
 
-// RefuseStandIn: throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page,
-// which a download may leave in place of a file.
+// Throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page. A download may
+// leave these in place of a file.
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file);
 
-// CheckLength: how many of a text's n tokens to keep, limit >= 2. Throws Cause::kInput when n > limit and not
-// `truncate`.
+// Returns how many of a text's n tokens to keep, for limit >= 2. Throws Cause::kInput if n > limit and not `truncate`.
 size_t CheckLength(size_t n, size_t limit, bool truncate);
 
-// Shorten: the first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
+// Returns the first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
 Ids Shorten(Ids ids, size_t n);
 
 }  // namespace suf::model

@@ -20,7 +20,7 @@ const Tokenizer& Own() {
   return t;
 }
 
-// Every line of a golden file, which Hugging Face `tokenizers` wrote (tools/tokenizer_golden.py).
+// Compares every line of a golden file, which Hugging Face `tokenizers` wrote (tools/tokenizer_golden.py).
 void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least_empty) {
   std::ifstream in(kData + file);
   int lines = 0, empty = 0;
@@ -42,7 +42,7 @@ void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least
 
 TEST(Tokenizer, EqualsHuggingFace) { ExpectGolden(Own(), "tokens.jsonl", 6); }
 
-// Matched raw or normalised, as single words, with the spaces beside them, inside each other, in other letters.
+// Added tokens match raw or normalised text, as single words, with spaces beside them, nested, or in other letters.
 TEST(Tokenizer, AddedTokensEqualHuggingFace) {
   ExpectGolden(Tokenizer::Load(kData + "tokenizer.json"), "added.jsonl", 0);
 }
@@ -52,7 +52,7 @@ nlohmann::json AddedJson() {
   return nlohmann::json::parse(in);
 }
 
-// What a tokenizer.json says without its added tokens, and of which only the model is there, is what vocab.txt says.
+// A tokenizer.json without its added tokens, or with the model alone, is equivalent to vocab.txt.
 TEST(Tokenizer, ATokenizerJsonSaysWhatVocabTxtSays) {
   nlohmann::json plain = AddedJson(), added = nlohmann::json::array();
   for (const auto& t : plain["added_tokens"])
@@ -87,7 +87,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
       {"/normalizer/strip_accents", false, "normalizer.strip_accents is \"false\""},
       {"/normalizer/clean_text", false, "normalizer.clean_text"},
       {"/normalizer/handle_chinese_chars", false, "normalizer.handle_chinese_chars"},
-      {"/normalizer/more", 1, "normalizer.\"more\" is \"1\", and what it changes is not known here"},
+      {"/normalizer/more", 1, "normalizer.\"more\" is \"1\", and its effect is not known here"},
       {"/pre_tokenizer", nullptr, "pre_tokenizer is \"null\", only a BertPreTokenizer"},
       {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer.type is \"Whitespace\""},
       {"/post_processor", nullptr, "post_processor is \"null\", only a template of [CLS], the text and [SEP]"},
@@ -101,13 +101,13 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
       {"/added_tokens/5/content", "[PAD]", ".content is \"[PAD]\", as of a token before it"},
       {"/added_tokens/5/lstrip", nullptr, ".lstrip is \"null\", only true or false"},
       {"/added_tokens/5/lstrap", true, ".\"lstrap\" is \"true\""},
-      {"/moreover", true, "\"moreover\" is \"true\", and what it changes is not known here"}};
+      {"/moreover", true, "\"moreover\" is \"true\", and its effect is not known here"}};
   for (const auto& [place, value, sentence] : cases) {
     nlohmann::json bad = good;
     bad[nlohmann::json::json_pointer(place)] = value;
     ExpectSentence([&] { (void)Tokenizer::Of(bad.dump(), "t"); }, sentence);
   }
-  // fields that are not there at all
+  // fields that are missing
   for (const char* field : {"normalizer", "pre_tokenizer", "post_processor", "added_tokens", "model"}) {
     nlohmann::json bad = good;
     bad.erase(field);
@@ -115,7 +115,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
   }
 }
 
-// Two added tokens that are one in the normalised text, or none: which of them the reference takes is chance.
+// If two added tokens are one in the normalised text, or empty, chance decides which one the reference takes.
 TEST(Tokenizer, AddedTokensThatNormaliseToOneAreRefused) {
   for (const char* content : {"HELLO world", "\xcc\x81"}) {
     nlohmann::json bad = AddedJson();
@@ -132,7 +132,7 @@ TEST(Tokenizer, AddedTokensThatNormaliseToOneAreRefused) {
 }
 
 TEST(Tokenizer, APointerOrAPageIsNamed) {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 231508\n";
   ExpectSentence([&] { (void)Tokenizer::Load(folder.Write("vocab.txt", pointer)); },
                  "vocab.txt is a git-lfs pointer, not the file itself; fetch it with git lfs pull");
@@ -142,7 +142,7 @@ TEST(Tokenizer, APointerOrAPageIsNamed) {
                    "vocab.txt is an HTML page, not the file itself; download");
 }
 
-// Every code point there is, between two letters.
+// Every code point, between two letters.
 TEST(Tokenizer, WordsOfEveryCodePoint) {
   std::ifstream in(kData + "words.txt");
   char32_t next = 0;
@@ -188,7 +188,7 @@ TEST(Tokenizer, LengthIsCheckedOrCut) {
 }
 
 TEST(Tokenizer, BadVocabulariesAreRefused) {
-  const Folder folder;
+  const ModelFolder folder;
   const auto file = folder.path() / "vocab.txt";
   const std::string good = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   const std::pair<std::string, std::string> cases[] = {

@@ -17,21 +17,21 @@ struct Known {
 
 // Compare with: sha256sum vocab.txt
 constexpr Known kKnown[] = {
-    // 30522 tokens; all-MiniLM-L6-v2, which tools/fetch_model.py fetches, has the same file
+    // 30522 tokens. all-MiniLM-L6-v2, which tools/fetch_model.py fetches, has the same file.
     {"07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", "bert-base-uncased"},
 };
 
 constexpr const char* kSaveAgain =
     "save the tokenizer again with Hugging Face's transformers, so that tokenizer.json has every added token";
 
-// Compares what the files beside the vocabulary say of added tokens with those that it matches.
+// Compares the added tokens that files beside the vocabulary state with those that it matches.
 class Declared {
  public:
-  // has_json: the directory has a tokenizer.json; then the flags of named tokens come from there alone.
+  // `has_json`: the directory has a tokenizer.json. Then the flags of named tokens come from there alone.
   Declared(const Entries& entries, const Vocabulary& vocabulary, bool has_json)
       : entries_(entries), name_(vocabulary.file.filename().string()), has_json_(has_json) {}
 
-  // Checks a token that a field names by a text, or by an object with flags. special: the only content, or null.
+  // Checks a token that a field names by a text, or by an object with flags. `special` is its only content, or null.
   void Token(const Fields& f, const std::string& field, const json& v, const char* special = nullptr) const {
     if (v.is_null()) return;
     const json content = v.is_object() ? v.value("content", json()) : v;
@@ -95,7 +95,7 @@ void CheckTokens(const Fields& f, const Declared& declared) {
   }
 }
 
-// Checks that tokenizer_config.json asks for no other rules.
+// Checks that tokenizer_config.json requests no other rules.
 void CheckTokenizerConfig(const Fields& t, bool json_file) {
   if (t.Has("tokenizer_class")) {
     // these read vocab.txt, or build the same tokenizer from the entries of tokenizer.json
@@ -124,7 +124,7 @@ Entries Parse(const std::filesystem::path& file) {
   return ParseEntries(ReadText(file, kVocabularyLimit), file.string());
 }
 
-// Returns whether a vocab.txt of the same entries says all that this tokenizer.json says.
+// Returns whether a vocab.txt of the same entries is equivalent to this tokenizer.json.
 bool Plain(const Entries& json_file) {
   return json_file.added.size() == std::size(kSpecials) &&
          std::all_of(std::begin(kSpecials), std::end(kSpecials), [&](const char* s) {

@@ -19,7 +19,7 @@ json Token(int id, const std::string& content, bool special = false) {
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-// Json: of kLines; with `added` tokens.
+// Returns the tokenizer.json of kLines with `added` tokens.
 json Json(const std::vector<json>& added = {}) {
   json j = json::parse(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
@@ -37,7 +37,7 @@ json Json(const std::vector<json>& added = {}) {
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
 
-void Write(const Folder& folder, const Files& files) {
+void Write(const ModelFolder& folder, const Files& files) {
   for (auto& [name, text] : files) {
     std::filesystem::create_directories((folder.path() / name).parent_path());
     folder.Write(name, text);
@@ -94,7 +94,7 @@ TEST(FindVocabulary, VocabTxtWhereThatSaysAllElseTokenizerJson) {
        7},
   };
   for (const Good& c : cases) {
-    const Folder folder;
+    const ModelFolder folder;
     Write(folder, c.files);
     const Vocabulary v = FindVocabulary(folder.path());
     EXPECT_EQ(v.file, folder.path() / c.file);
@@ -151,7 +151,7 @@ TEST(FindVocabulary, FilesThatDisagreeOrSayWhatIsNotOursAreRefused) {
       {{{txt, kLines}, {map, "<html>"}}, "special_tokens_map.json is an HTML page"},
   };
   for (const auto& [files, sentence] : cases) {
-    const Folder folder;
+    const ModelFolder folder;
     Write(folder, files);
     ExpectSentence([&] { (void)FindVocabulary(folder.path()); }, sentence);
   }

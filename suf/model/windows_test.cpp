@@ -1,5 +1,6 @@
-// Keys that come while they are read, with no more memory than the trace needs (run::WindowOf): a dealer with a chunk
-// for each party and two parties with that window never wait for each other in a ring, on traces of models and gates.
+// Keys arrive while they are read, with no more memory than the trace needs (run::WindowOf). The dealer has a chunk for
+// each party, and both parties have that window. They never wait for each other in a ring. Tests traces of models and
+// gates.
 #include <thread>
 
 #include "suf/gates/function.hpp"
@@ -10,8 +11,8 @@
 namespace suf::model {
 namespace {
 
-// Streamed: what both parties learn where the dealer has room for one finished chunk of each, and a party for `window`
-// bytes. Where they wait in a ring, one gives up after `seconds`.
+// Returns the results of both parties. The dealer has capacity for one finished chunk of each, a party for `window`
+// bytes. If they wait in a ring, one gives up after `seconds`.
 std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double seconds = 60) {
   const auto streams = [&](Role role) {
     pfss::Material m{{}, job.material.rho};
@@ -22,7 +23,7 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
   std::array<std::unique_ptr<store::KeySource>, 2> keys;
   for (int p : {0, 1})
     keys[size_t(p)] = std::make_unique<store::KeySource>(
-        std::make_shared<const store::Layout>(run::LayoutOf(job.schedule, p)), job.window);
+        std::make_shared<const store::BodyLayout>(run::LayoutOf(job.schedule, p)), job.window);
   std::array<std::vector<uint64_t>, 2> result;
   std::array<std::exception_ptr, 3> error;
   const auto dealer = [&] {
@@ -48,7 +49,7 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
     result[p] = run::RunParty({job.schedule, *job.backend[p], int(p), *randomness, *job.inputs[p], *keys[p], *link});
     keys[p]->Whole();
   };
-  // whoever fails ends the others
+  // a role that fails ends the others
   const auto role = [&](size_t r) {
     try {
       r == 2 ? dealer() : party(r);
@@ -70,13 +71,13 @@ const auto& Backends() {
   static const auto every = backends::Every(pool);
   return every;
 }
-// JobOf: the roles on other backends each turn.
+// Returns a job with the roles on other backends each turn.
 run::PairJob JobOf(const pfss::Schedule& s, run::Inputs (&in)[3], size_t turn, uint64_t window) {
   static const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   return {s, backends::InTurn(Backends(), turn), {&in[0], &in[1], &in[2]}, material, {}, window};
 }
 
-// ExpectNoRing: whichever backend deals; what the window is.
+// Expects the same result with every backend as dealer, and returns the window.
 uint64_t ExpectNoRing(const pfss::Schedule& s, run::Inputs (&in)[3]) {
   const uint64_t window = run::WindowOf(s);
   EXPECT_LE(window, uint64_t(std::max(s.key_bytes(0), s.key_bytes(1))));
@@ -103,7 +104,7 @@ TEST(Windows, OfAModelInOneTileAndInTwo) {
   }
 }
 
-// Squares after each other, 2^bits of them: each a section for one party or the other.
+// Computes squares after each other, 2^bits of them, each a section for one party or the other.
 void Squares(gates::Rig& g, std::initializer_list<int> bits) {
   std::optional<pfss::Sh> sum;
   for (int b : bits) {
@@ -118,15 +119,15 @@ void Squares(gates::Rig& g, std::initializer_list<int> bits) {
   (void)g.Run(*sum);
 }
 
-// Sections from far below a chunk to two chunks: with a byte less, P1 waits for keys behind those that P0 has no room
-// for, and P0 for P1.
+// Sections from far below a chunk to two chunks. With a byte less, P0 has no capacity for keys. Then P1 waits for keys
+// behind them, and P0 waits for P1.
 TEST(Windows, OfSectionsOfAnyLengthIsNotAByteMore) {
   gates::Rig g;
   Squares(g, {18, 16, 16, 17, 15, 18, 13});
   const uint64_t window = ExpectNoRing(*g.schedule, g.inputs);
   EXPECT_GT(window, store::kChunkBytes);
   EXPECT_LT(window, uint64_t(g.schedule->key_bytes(0)));
-  // of backends that ask for keys step by step: a device takes those that are here for coming steps, too
+  // These backends request keys step by step. A device also takes present keys of coming steps.
   run::PairJob job = JobOf(*g.schedule, g.inputs, 1, window - 1);
   const auto packed =
       std::find_if(Backends().begin(), Backends().end(), [](auto& b) { return b->name().starts_with("packed"); });
@@ -138,11 +139,11 @@ TEST(Windows, OfSectionsOfAnyLengthIsNotAByteMore) {
 TEST(Windows, OfFunctions) {
   gates::Rig g;
   auto z = g.Give(gates::Some(-(1 << 11), (1 << 11) - 1, 6000), 12);
-  const compiler::Compiled lines =
+  const compiler::CompiledFunction lines =
       compiler::Compile(func::Uniform("lines", 7, gates::Ints(8, 2), gates::Ints(8, 1), 64));
   using enum compiler::Kind;
   for (compiler::Kind kind : {kStepDcf, kWindowLut, kStepDcf, kWindowLut, kStepDcf}) {
-    const gates::Function gate{lines, {kind}, gates::SignedEntry(12, 2), 12};
+    const gates::FunctionGate gate{lines, {kind}, gates::SignedEntry(12, 2), 12};
     z = g.t.open(compiler::Settle(g.t, gate.Build(g.t, z)), "y");
   }
   (void)g.Run(-pfss::Sh(z.s) + z.hat);

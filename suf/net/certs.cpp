@@ -37,7 +37,7 @@ void Extend(X509* cert, X509* issuer, int nid, const char* value) {
   SUF_CHECK(e && X509_add_ext(cert, e.get(), -1));
 }
 
-// Blank: everything but extensions and signature; a null issuer makes it self-issued.
+// Returns a certificate without extensions and signature. A null issuer makes it self-issued.
 Cert Blank(EVP_PKEY* key, const char* name, X509* issuer) {
   Cert c(X509_new(), X509_free);
   SUF_CHECK(c);

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "suf/base/file.hpp"
-#include "suf/net/internal/pipe.hpp"
+#include "suf/net/pipe.hpp"
 
 namespace suf::net {
 
@@ -42,8 +42,7 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-// Tagger: makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
-// for them.
+// A thread that tags the long frames of a direction, in order, so that no computing thread waits for tags.
 class Channel::Tagger {
  public:
   static constexpr size_t kLong = 64 << 10;
@@ -57,7 +56,7 @@ class Channel::Tagger {
     thread_.join();
   }
   static void Tag(Direction& d, View header, View payload) { d.frames.Add(d.tags->Next(header, payload)); }
-  // Add: own: a payload that does not stay where it is.
+  // Adds a frame. Copies the payload unless it stays in place.
   void Add(View header, View payload, bool stays) {
     Item item{Bytes(header.begin(), header.end()), payload, {}};
     if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
@@ -67,7 +66,7 @@ class Channel::Tagger {
     }
     changed_.notify_all();
   }
-  // Wait: until no item reads this memory; of none: until there is no item.
+  // Waits until no item reads this memory; without an argument, until there is no item.
   void Wait(std::optional<View> memory = std::nullopt) {
     std::unique_lock l(m_);
     changed_.wait(l, [&] {
@@ -185,8 +184,8 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   Book(true, kind, header, payload, true);
 }
 
-// CheckDue: that a frame, which is no refusal, is the next one and of one of these kinds.
-void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
+// Ends the session unless the frame, which is no refusal, is the next one and of one of these kinds.
+void Channel::CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b) {
   if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
     EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
                " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
@@ -195,7 +194,7 @@ void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
 std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   SUF_CHECK(posted_.empty());
   if (over_) Gone();
-  Frame f = Take(std::max(limit, sizeof(Refusal)));
+  ReceivedFrame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
   CheckDue(f, a, b);
@@ -216,10 +215,10 @@ std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
   return {kind, std::move(payload)};
 }
 
-std::optional<Channel::Frame> Channel::Fill(size_t) {
-  Posted& p = posted_.front();
+std::optional<Channel::ReceivedFrame> Channel::Fill(size_t) {
+  PostedFrame& p = posted_.front();
   if (p.whole) return std::nullopt;
-  Frame f = Take(std::max(p.room.size(), sizeof(Refusal)));
+  ReceivedFrame f = Take(std::max(p.room.size(), sizeof(Refusal)));
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());
   p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
@@ -229,15 +228,15 @@ std::optional<Channel::Frame> Channel::Fill(size_t) {
 void Channel::RecvUpTo(size_t bytes) {
   SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
   if (over_) Gone();
-  const Posted& p = posted_.front();
-  if (const std::optional<Frame> f = Fill(bytes)) {
+  const PostedFrame& p = posted_.front();
+  if (const std::optional<ReceivedFrame> f = Fill(bytes)) {
     ThrowIfRefusal(*f);
     CheckDue(*f, p.kind, p.kind);
     WrongLength(f->kind, f->payload.size(), p.room.size());
   }
   if (p.filled) CheckDue({p.kind, p.sequence, {}}, p.kind, p.kind);
   if (bytes < p.room.size()) return;
-  const Posted done = p;
+  const PostedFrame done = p;
   posted_.pop_front();
   CheckDue({done.kind, done.sequence, {}}, done.kind, done.kind);
   ++next_received_;
@@ -261,18 +260,18 @@ void Channel::Refuse(Refusal code) noexcept {
   try {
     Writer w;
     w.Put(uint16_t(code));
-    if (sending_) {  // what is left of a frame that has begun, so that the refusal is seen behind it
+    if (sending_) {  // complete a frame that has begun, so that the peer finds the refusal behind it
       const Bytes zeros(length_);
       PutUpTo(*sending_, zeros, left_at_, length_);
     }
     Put(EncodeHeader(w.bytes().size(), kRefuse, next_sent_++), w.bytes());
     Linger();
-  } catch (...) {  // the peer is gone; our own sentence says what matters
+  } catch (...) {  // the peer is gone; our own error message matters
   }
   timeout_ = before;
 }
 
-void Channel::ThrowIfRefusal(const Frame& f) {
+void Channel::ThrowIfRefusal(const ReceivedFrame& f) {
   if (f.kind != kRefuse) return;
   over_ = true;
   throw Refused(peer_.role, f.payload.size() == sizeof(uint16_t) ? Reader(f.payload, "a refusal").Get<uint16_t>() : 0,
@@ -302,8 +301,8 @@ class QueueChannel final : public Channel {
   struct Shared {
     std::mutex m;
     std::condition_variable changed;
-    std::deque<Frame> queue[2];        // queue[i]: towards end i
-    std::atomic<size_t> waiting[2]{};  // its frames, for who watches
+    std::deque<ReceivedFrame> queue[2];  // queue[i] leads to end i
+    std::atomic<size_t> waiting[2]{};    // frames in each queue, for polling
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
       std::lock_guard lock(m);
@@ -325,13 +324,13 @@ class QueueChannel final : public Channel {
  private:
   void Put(View header, View payload) override {
     Reader r(header, "a frame header");
-    Frame f;
+    ReceivedFrame f;
     (void)r.Get<uint32_t>();
     f.kind = r.Get<uint16_t>(), f.sequence = r.Get<uint16_t>();
     f.payload.assign(payload.begin(), payload.end());
     std::unique_lock lock(s_->m);
     if (!s_->open[1 - end_]) {
-      for (const Frame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
+      for (const ReceivedFrame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
       lock.unlock();
       Gone();
     }
@@ -340,7 +339,7 @@ class QueueChannel final : public Channel {
     s_->changed.notify_all();
   }
 
-  Frame Take(size_t) override {
+  ReceivedFrame Take(size_t) override {
     std::unique_lock lock(s_->m, std::defer_lock);
     auto& q = s_->queue[end_];
     const auto there = [&] { return s_->waiting[end_].load() > 0; };
@@ -353,7 +352,7 @@ class QueueChannel final : public Channel {
       Silent("hear from it");
     }
     if (q.empty()) Gone();
-    Frame f = std::move(q.front());
+    ReceivedFrame f = std::move(q.front());
     q.pop_front();
     s_->waiting[end_].fetch_sub(1);
     return f;

@@ -1,5 +1,6 @@
-// The typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one
-// place. Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
+// A typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one
+// place. Transports only add bytes: an in-process pair (here) and TLS (tls.hpp). This file knows neither TLS nor the
+// protocol.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -19,10 +20,10 @@ using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = (size_t{1} << 32) - 1;
-inline constexpr int kMostStreams = 16;      // TLS connections of a session
-inline constexpr size_t kControlFrame = 64;  // payload of a MAC
+inline constexpr int kMostStreams = 16;      // the most TLS connections of a session
+inline constexpr size_t kControlFrame = 64;  // payload of a MAC, in bytes
 
-// Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
+// The kind of a frame. Those below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
 enum Kind : uint16_t {
   kRefuse = 1,
   kHello,
@@ -51,13 +52,14 @@ enum Kind : uint16_t {
   kFirstRun = 0x100
 };
 
-// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
-// them.
+// The phase of a session, for traffic counts. Hello, claim, MACs and bye count as kControl, W_hat as kSetup. The
+// schedule assigns the frames of an inference to kOffline or kOnline.
 enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
 
-// Stage: how far the peer has come. A stranger may make us hold 64 KiB; an accepted one, who said the right hello,
-// 1 MiB beyond what he sent; for an engaged one we deal or compute, and a Listener that stops lets that end.
+// The progress of a peer. A stranger may make us hold 64 KiB. An accepted peer sent the right hello, and may make us
+// hold 1 MiB beyond the bytes that it sent. For an engaged peer we deal or compute. A Listener that stops waits for the
+// end of that.
 enum class Stage { kStranger, kAccepted, kEngaged, kOver };
 
 struct Identity {
@@ -65,18 +67,18 @@ struct Identity {
   Hash key{};  // SHA-256 of the public key (SubjectPublicKeyInfo)
 };
 
-// Traffic: payload and frame headers, without TLS.
+// Counts of frames and bytes: payloads and frame headers, without TLS.
 struct Traffic {
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: a file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
-// u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
-// payload.
+// A file of a channel's frames. It begins with "SUFREC2\n". A frame is u8 1 = sent 0 = received, u8 role of the peer,
+// u32 length, u16 kind, u16 sequence, then the payload. Frames from or to the dealer have the SHA-256 of the payload
+// instead.
 class Recorder {
  public:
-  // Throws Cause::kResource when the file exists or cannot be made.
+  // Throws Cause::kResource if the file exists or cannot be made.
   explicit Recorder(const std::string& path);
   ~Recorder();
   void Add(bool sent, Role peer, View header, View payload);
@@ -86,8 +88,8 @@ class Recorder {
   int fd_;
 };
 
-// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
-// (Cause::kPeer).
+// One end of a session between two roles. Used by one thread at a time. Each wait ends after timeout() with an error
+// message that names the silent peer (Cause::kPeer).
 class Channel {
  public:
   Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout);
@@ -96,54 +98,61 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   void Send(uint16_t kind, View payload);
-  // Recv: the payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
-  // refusal of the peer throws its sentence.
+  // Returns the payload of the next frame. Ends the session if it has another kind, a sequence gap, or more than
+  // `limit` bytes. If the peer refused, throws the error of that refusal.
   Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
-  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
+  // Receives a frame of exactly `bytes` bytes. Errors as in Recv.
   Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
+  // A kind of frame that the peer may send, and the exact length of its payload.
   struct Due {
     uint16_t kind;
     size_t bytes;
   };
+  // Receives a frame of either kind, as the peer chooses. Returns {kind, payload}.
   std::pair<uint16_t, Bytes> RecvEither(Due a, Due b);
   std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
     return RecvEither(Due{a, bytes}, Due{b, bytes});
   }
-  // Post: room for a frame of exactly that length which is due: its bytes go there as they come, whoever reads, also
-  // while we write. Frames are posted in the order in which they are due, and before anything else is received.
+  // Posts the buffer of a due frame, which must have exactly its length. Bytes go there as they arrive, during any read
+  // and also while we write. Frames are posted in the order in which they are due, and before any other frame is
+  // received.
   void Post(uint16_t kind, std::span<uint8_t> room) {
     posted_.push_back({kind, uint16_t(next_received_ + posted_.size()), room});
     Posting(posted_.back());
   }
-  // RecvUpTo: returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
-  // received. Errors as Recv. RecvInto: Post and the whole frame; where it throws, nothing more goes into the room.
+  // Returns when the first `bytes` bytes of the oldest posted frame are in its buffer. If these are all of it, the
+  // frame is received. Errors as in Recv.
   void RecvUpTo(size_t bytes);
+  // Posts a buffer and receives the whole frame. If it throws, nothing more is written into the buffer.
   void RecvInto(uint16_t kind, std::span<uint8_t> room);
-  // Unpost: whatever is posted goes, as its rooms do: where anything is, the session is over.
+  // Withdraws all posted frames, so that their buffers may be freed. If there was one, the session is over.
   virtual void Unpost() { posted_.clear(); }
-  // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
-  // the frame; nothing else may be sent until all of it is; each call has the same kind and payload.
+  // Sends a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. The first
+  // call begins the frame, and nothing else may be sent before its end. Each call passes the same kind and payload.
   void SendUpTo(uint16_t kind, View payload, size_t bytes);
-  // Release: returns when nothing of ours reads this memory any more: a payload that SendUpTo was given, which may
-  // still be on its way; one that was sent, or received into it, is read for its tag after that.
+  // Returns when the channel no longer reads this memory. A payload passed to SendUpTo may still be on its way. A
+  // payload that was sent, or received into this memory, may still be read for its tag.
   void Release(View memory);
-  // waited: seconds that Recv was blocked, so far.
+  // Returns the seconds for which Recv was blocked so far.
   double waited() const { return waited_; }
-  // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
+  // Reports to the peer why the session ends. Works once and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
-  // PeerGone: whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
-  // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame. Where nothing
-  // is named: P1 may claim before P0 waits for it, everybody else who waits for us is silent.
+  // Whether the peer hung up, refused, or sent anything but one frame of at most `due` bytes. That frame is kept for
+  // Recv. If `due` is 0, no frame at all is due. Polls without waiting, and reads no further than that frame.
   virtual bool PeerGone(size_t due) = 0;
+  // Polls with the usual limit. P1 may send its claim before P0 waits for it. All other peers send nothing while they
+  // wait for us.
   bool PeerGone() {
     return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
   }
-  // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
+  // Notes the peer's stage, which never goes back. Called by RecvHello, by Send for a frame that engages us, and by
+  // Refuse.
   virtual void Reach(Stage) noexcept {}
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
-  // exporter: TLS exporter value of this connection, of all its streams; equal at both ends, of no other connection.
+  // Returns the TLS exporter value of this connection and all its streams. It is equal at both ends and differs from
+  // that of every other connection.
   const Hash& exporter() const { return exporter_; }
   Millis timeout() const { return timeout_; }
   void set_timeout(Millis t) { timeout_ = t; }
@@ -151,18 +160,20 @@ class Channel {
   Phase phase() const { return phase_; }
   void set_phase(Phase p) { phase_ = p; }
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
-  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
-  // inference their tags enter, once TagFrames gave both directions keys that only the two ends know. Tags of long
-  // frames are made in threads of the channel's own, one a direction, and waited for here.
+  // Returns the running SHA-256 of the frames {sent, received}, with headers but without refusals. After TagFrames, the
+  // frames of an inference enter by their tags. The channel's own threads, one per direction, tag long frames; this
+  // call waits for them.
   std::pair<Hash, Hash> Transcript();
+  // Tags the frames of inferences from now on. Only the two ends know the keys of the two directions.
   void TagFrames(const Hash& own, const Hash& peer);
-  // set_transcript: off where nobody compares it (dealer links, whose chunks carry tags of their own).
+  // Turns the transcript on or off. It is off on dealer links: their transcripts are not compared, and their chunks
+  // carry tags.
   void set_transcript(bool on) { transcript_ = on; }
-  // set_recorder: not owned; null = off.
+  // Sets the recorder, which is not owned. Null turns recording off.
   void set_recorder(Recorder* r) { recorder_ = r; }
 
  protected:
-  // Blocked: runs f, which waits for the peer, and books how long.
+  // Runs f, which waits for the peer, and adds its duration to waited().
   template <class F>
   auto Blocked(F&& f) {
     struct Book {
@@ -172,61 +183,65 @@ class Channel {
     } book{waited_};
     return f();
   }
-  struct Frame {
+  struct ReceivedFrame {
     uint16_t kind = 0, sequence = 0;
     Bytes payload;
   };
-  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
-  // larger than limit. Linger: from now on the end of the
-  // channel waits a little until the peer has read what was sent; what comes is thrown away.
+  // Sends a whole frame, all of which is on its way on return.
   virtual void Put(View header, View payload) = 0;
-  virtual Frame Take(size_t limit) = 0;
-  // PutUpTo: of a frame, payload bytes [from, to) are on their way when it returns, or when Leave does; the header is
-  // with the first. A transport that knows whole frames alone sends it with the last.
+  // Returns the next frame. If it is larger than `limit`, throws as early as possible.
+  virtual ReceivedFrame Take(size_t limit) = 0;
+  // Sends payload bytes [from, to) of a frame; the header goes with the first. They are on their way when this returns,
+  // or when Leave does. A transport that sends only whole frames sends it with the last bytes.
   virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
     if (to == payload.size()) Put(header, payload);
   }
-  // Posted: a frame that is due. Fill: waits until so many bytes of the oldest one are in its room, or until another
-  // frame is found in its place, which it returns; the posted one's sequence is set when its header came.
-  struct Posted {
-    uint16_t kind = 0, sequence = 0;  // as due, until its header came
+  // A due frame and its buffer.
+  struct PostedFrame {
+    uint16_t kind = 0, sequence = 0;  // as due, until its header arrived
     std::span<uint8_t> room;
     size_t filled = 0;
     bool whole = false;
-    bool Is(const Frame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
+    bool Is(const ReceivedFrame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
   };
-  std::deque<Posted> posted_;
-  virtual std::optional<Frame> Fill(size_t bytes);
-  virtual void Posting(const Posted&) {}
-  // Leave: nothing of this memory, which PutUpTo was given, is read any more; what was given later may still be on its
-  // way. Who cannot send it says so at the next call.
+  std::deque<PostedFrame> posted_;
+  // Waits until `bytes` bytes of the oldest posted frame are in its buffer. Returns another frame if one is found in
+  // its place. Sets the posted frame's sequence when its header arrives.
+  virtual std::optional<ReceivedFrame> Fill(size_t bytes);
+  virtual void Posting(const PostedFrame&) {}
+  // Waits until this memory, which was passed to PutUpTo, is no longer read. Memory passed later may still be on its
+  // way. If the memory cannot be sent, the next call reports it.
   virtual void Leave(View /*memory*/) noexcept {}
+  // Makes the channel's destructor wait a little, until the peer has read everything sent. Incoming frames are
+  // discarded.
   virtual void Linger() noexcept {}
-  // GoneBy: what PeerGone makes of the first frame that nobody took yet.
-  static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
-  // Under: what lies under another channel, for one that wraps it.
+  // Whether this frame, the first one not yet received, means for PeerGone that the peer is gone.
+  static bool GoneBy(const ReceivedFrame& f, size_t due) {
+    return f.kind == kRefuse || due == 0 || f.payload.size() > due;
+  }
+  // Protected operations of another channel, for a channel that wraps it.
   struct Under {
     Channel& ch;
     void Put(View header, View payload) { ch.Put(header, payload); }
-    Frame Take(size_t limit) { return ch.Take(limit); }
+    ReceivedFrame Take(size_t limit) { return ch.Take(limit); }
     void Linger() noexcept { ch.Linger(); }
   };
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
   [[noreturn]] void WrongLength(uint16_t kind, size_t bytes, size_t due);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();
-  // over: nothing more is said but a refusal.
+  // Whether the session is over, so that only a refusal may still be sent.
   bool over() const { return over_; }
   static Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence);
-  // Bind: other connections to this one: from now on this is the exporter.
+  // Replaces the exporter by one that binds other connections to this one.
   void Bind(const Hash& exporter) { exporter_ = exporter; }
-  // ThrowIfRefusal: of a frame found while an error was being handled.
-  void ThrowIfRefusal(const Frame& f);
+  // Throws the error of a refusal if the frame is one.
+  void ThrowIfRefusal(const ReceivedFrame& f);
 
  private:
   std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
-  void CheckDue(const Frame& f, uint16_t a, uint16_t b);
-  // Book: stays: whether the payload stays where it is until Release.
+  void CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b);
+  // Counts, records and hashes a frame. `stays` says that the payload stays in place until Release.
   void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 
   Identity self_, peer_;
@@ -238,28 +253,27 @@ class Channel {
   struct Direction {
     Sha256 frames;
     std::optional<ChunkTags> tags;
-    std::unique_ptr<Tagger> tagger;  // from the first long frame on
-    void Wait();                     // for tags of all frames so far
+    std::unique_ptr<Tagger> tagger;  // made for the first long frame
+    void Wait();                     // waits for the tags of all frames so far
   };
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;
   Recorder* recorder_ = nullptr;
-  std::optional<Bytes> sending_;     // the header of the frame that leaves by parts
-  size_t length_ = 0, left_at_ = 0;  // of its payload: all, and what has left
-  std::vector<View> leaving_;        // payloads that SendUpTo was given and that may not have left
+  std::optional<Bytes> sending_;     // the header of the frame that is sent by parts
+  size_t length_ = 0, left_at_ = 0;  // of its payload: all bytes, and those that left
+  std::vector<View> leaving_;        // payloads of SendUpTo that may not have left yet
 };
 
-// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this
-// cause.
+// Reports the code to the peer and throws an error with this cause and the joined parts.
 template <class... T>
 [[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
   ch.Refuse(code);
   Fail(cause, parts...);
 }
 
-// Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).
+// Runs f. If an exception leaves it, reports Refusal::kGaveUp to the peer, unless a better code went before.
 template <class F>
 auto Guarded(Channel& ch, F&& f) {
   try {
@@ -270,8 +284,8 @@ auto Guarded(Channel& ch, F&& f) {
   }
 }
 
-// InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
-// When `stop` is requested, both hang up.
+// Returns two ends joined by queues, for tests and for roles in one process. The ends may live in two threads. If
+// `stop` is requested, both hang up.
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
                                                                             Millis timeout = kTimeout,
                                                                             std::stop_token stop = {});

@@ -30,7 +30,7 @@ TEST(Channel, FramesArriveInOrderCountedHashedAndByPhase) {
   EXPECT_EQ(b->peer().key, kP0.key);
 }
 
-// Short frames and long ones, whose tags a thread makes; a room may go as soon as it is released.
+// Short frames, and long ones, which a thread tags. A buffer may be reused as soon as it is released.
 TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
   const Hash keys[] = {{1}, {2}};
   std::vector<std::pair<Hash, Hash>> seen;
@@ -79,7 +79,8 @@ TEST(Channel, ASilentPeerIsNamed) {
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent for 0.1 s", [&] { a->Recv(kHello, 9); }));
 }
 
-// Its room may go then, while the session still tells the peer why it ends: a room that stayed posted would be a Bug.
+// The buffer may be freed then, while the session still reports to the peer why it ends. If it stayed posted, that
+// would be a Bug.
 TEST(Channel, ARoomThatWasNotFilledIsNotPostedAnyMore) {
   auto [a, b] = InProcessPair(kP0, kD, kShort);
   Bytes room(9);

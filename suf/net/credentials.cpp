@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "suf/base/own.hpp"
-#include "suf/net/internal/tls_link.hpp"
 #include "suf/net/internal/x509.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 
@@ -59,8 +59,8 @@ Identity FromFingerprint(const std::string& text) {
 
 namespace {
 
-// ReadExtensions: of the certificates we trust, which OpenSSL otherwise does in the first handshakes, whose threads
-// share them. What is wrong with one, a handshake says.
+// Parses the extensions of the certificates that we trust. OpenSSL would otherwise do so in the first handshakes, whose
+// threads share them. Their faults are reported by a handshake.
 void ReadExtensions(SSL_CTX* ctx) {
   STACK_OF(X509_OBJECT)* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
   for (int i = 0; i < sk_X509_OBJECT_num(trusted); ++i)
@@ -72,7 +72,7 @@ void ReadExtensions(SSL_CTX* ctx) {
   Fail(Cause::kInput, "cannot use ", file, " (", why, "); ", remedy);
 }
 
-// Refuses a file that cannot be read.
+// Throws if a file cannot be read.
 void CheckReadable(const std::string& file) {
   const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat s {};
@@ -83,13 +83,13 @@ void CheckReadable(const std::string& file) {
     Unusable(file, S_ISDIR(s.st_mode) ? "it is a folder" : "it is no ordinary file");
 }
 
-// Refuses to ask for a passphrase.
+// Refuses a request for a passphrase.
 int NoPassphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
 }
 
-// Keeps what is wrong with a peer's certificate, for Secured.
+// Stores the fault of a peer's certificate for Secured.
 int Verified(int good, X509_STORE_CTX* store) {
   if (good) return good;
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -123,12 +123,11 @@ void CheckOwn(SSL_CTX* ctx, const std::string& dir, const std::string& file, Rol
   }
 }
 
-// ChooseStreams: what a client offers of streams, as its link takes it. Who names no protocol, or none of ours, has
-// one.
 int NoteGreeting(SSL* ssl, int*, void*) {
   if (auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl))) link->Greeted();
   return SSL_CLIENT_HELLO_SUCCESS;
 }
+// Chooses from a client's offer of streams. A client that names no protocol, or none of ours, has one stream.
 int ChooseStreams(SSL* ssl, const uint8_t** out, uint8_t* bytes, const uint8_t* in, unsigned size, void*) {
   auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl));
   const View chosen = link ? link->Choose(View(in, size)) : View();
@@ -152,7 +151,7 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
   for (const std::string& file : {ca, cert, key}) OwnFile(file);
   struct stat s;
-  // of root's key, a group that was given to us may read
+  // if root owns the key, its group may read it
   if (!stat(key.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007)))
     Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
   for (const std::string& file : {ca, cert, key}) CheckReadable(file);
@@ -182,11 +181,11 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   ERR_clear_error();
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
-  // named, so that no openssl.cnf of the machine adds another
+  // set explicitly, so that the machine's openssl.cnf adds none
   SUF_CHECK(
       SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"));
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  // what was read does not stay in OpenSSL's buffers
+  // plaintext does not stay in OpenSSL's buffers
   SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
   SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
   SSL_CTX_set_client_hello_cb(ctx, NoteGreeting, nullptr);

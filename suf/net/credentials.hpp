@@ -9,29 +9,30 @@
 
 namespace suf::net {
 
-// TlsLibrary: what encrypts, as it was found at run time: "OpenSSL 3.0.19".
+// Returns the TLS library and its version as found at run time: "OpenSSL 3.0.19".
 std::string TlsLibrary();
 
-// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as people compare it.
-// FromFingerprint: throws Cause::kInput.
+// Returns ROLE=SHA256, the hash of the public key in hex, which people compare.
 std::string Fingerprint(const Identity& who);
+// Parses a fingerprint. Throws Cause::kInput if the text is not one.
 Identity FromFingerprint(const std::string& text);
 
-// Credentials: a folder of MakeCerts, loaded, and the keys pinned for peers. Copies share the folder.
+// A role's folder of certificates, as made by MakeCerts, and the keys pinned for peers. Copies share the folder.
 class Credentials {
  public:
-  // Whether our own certificate has to be valid now.
+  // Whether our own certificate must be valid now.
   enum class Validity { kChecked, kIgnored };
-  // Throws Cause::kInput if a file is missing, cannot be read or is no PEM, if key.pem is readable by others, or if the
-  // three do not belong together; Cause::kRefused if the certificate or its CA's is not valid by this machine's clock.
+  // Throws Cause::kInput if a file is missing, unreadable or no PEM, or if others can read key.pem. Throws it also if
+  // the three files do not belong together. Throws Cause::kRefused if this machine's clock is outside the dates of the
+  // certificate or its CA.
   explicit Credentials(const std::string& dir, Validity validity = Validity::kChecked);
-  // identity: our own role and key.
+  // Returns our own role and key.
   const Identity& identity() const;
-  // until: when our certificate expires.
+  // Returns when our certificate expires.
   std::time_t until() const;
-  // Text: "FILE is the dealer's, valid from .. to .., and this machine's clock says ..".
+  // Returns "FILE is the dealer's, valid from .. to .., and this machine's clock says ..".
   std::string Text() const;
-  // Pin: from now on a peer of this role is taken with this key only, or with another one pinned for the role.
+  // Accepts a peer of this role only with this key, or with another key pinned for the role.
   void Pin(const Identity& peer) { pins_.push_back(peer); }
   bool Admits(const Identity& peer) const;
   struct Loaded;

@@ -1,4 +1,4 @@
-#include "suf/net/internal/descriptors.hpp"
+#include "suf/net/descriptors.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -9,9 +9,9 @@ namespace suf::net {
 
 namespace {
 
-constexpr size_t kPlenty = 4096;  // from here on nothing is counted
+constexpr size_t kPlenty = 4096;  // with this many nothing is counted
 constexpr size_t kFiles = 4;      // of a session, such as a bundle and a recording
-constexpr size_t kOfStream = 2;   // its socket, and what wakes its thread
+constexpr size_t kOfStream = 2;   // its socket, and the eventfd that wakes its thread
 
 size_t FreeDescriptors() {
   rlimit files{};

@@ -1,4 +1,4 @@
-#include "suf/net/internal/join.hpp"
+#include "suf/net/join.hpp"
 
 #include <algorithm>
 
@@ -12,11 +12,11 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kJoinBytes = 32 + 1 + 32;
 constexpr Millis kLook{50}, kPatience{2000};
 
-// Proof: what only the ends of the first connection can say of another one between them. Name: of a session, which
-// tells nothing of its exporter.
+// Returns a proof about another connection that only the ends of the first connection can compute.
 Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& exporter) {
   return Hmac(first.exporter(), {AsView(label), View(&index, 1), exporter});
 }
+// Returns the name of a session, which reveals nothing about its exporter.
 Hash NameOf(const Channel& first) { return Hmac(first.exporter(), {AsView("suf session")}); }
 
 constexpr size_t kSeatBytes = 16;
@@ -48,7 +48,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   const auto deadline = Clock::now() + wait;
   const Hash name = NameOf(first);
   std::unique_lock l(m_);
-  // whatever ends this call, TakeIn meets no channel that is gone
+  // on every exit, remove the entry, so that TakeIn finds no destroyed channel
   struct Entry {
     ~Entry() {
       if (!l.owns_lock()) l.lock();
@@ -61,14 +61,16 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
     std::vector<std::string> seats;
   } entry{*this, l, name, {}};
   for (int i = 1; i < streams; ++i) seats_.insert(entry.seats.emplace_back(SeatName(first, i)));
-  std::vector<Seat>& seats = waiting_.emplace(name, Waiting{&first, {}}).first->second.seats;
+  std::vector<JoinSeat>& seats = waiting_.emplace(name, WaitingPeer{&first, {}}).first->second.seats;
   seats.resize(size_t(streams - 1));
   changed_.notify_all();
   const auto missing = [&] {
-    return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
+    return std::count_if(seats.begin(), seats.end(), [](const JoinSeat& s) { return !s.side.pipe; });
   };
-  // a peer to whom all its seats were promised goes on over the first connection, before we have the last pipe
-  const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; }); };
+  // a peer that was promised all its seats continues on the first connection before we have the last pipe
+  const auto promised = [&] {
+    return std::all_of(seats.begin(), seats.end(), [](const JoinSeat& s) { return s.taken; });
+  };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
     l.unlock();
@@ -78,7 +80,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   }
   const auto left = missing();
   std::vector<TlsChannel::Side> sides;
-  for (Seat& s : seats) sides.push_back(std::move(s.side));
+  for (JoinSeat& s : seats) sides.push_back(std::move(s.side));
   l.unlock();
   if (left)
     EndSession(first, Refusal::kStream, Cause::kPeer, first.peer_title(), " opened ", streams - 1 - left, " of ",
@@ -88,7 +90,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
 
 bool Lobby::Expects(const std::string& seat) {
   std::unique_lock l(m_);
-  // the session's first connection may still be in our end of its handshake
+  // our end of the session's first handshake may still be running
   changed_.wait_for(l, kPatience, [&] { return seats_.contains(seat); });
   return seats_.erase(seat);
 }
@@ -97,8 +99,8 @@ size_t Lobby::missing() const {
   std::lock_guard l(m_);
   size_t sum = 0;
   for (const auto& [name, waiting] : waiting_)
-    sum +=
-        size_t(std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const Seat& s) { return !s.side.pipe; }));
+    sum += size_t(
+        std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const JoinSeat& s) { return !s.side.pipe; }));
   return sum;
 }
 
@@ -109,9 +111,9 @@ void Lobby::TakeIn(TlsChannel& side) {
   const auto index = r.Get<uint8_t>();
   const Hash proof = r.GetHash();
   std::unique_lock l(m_);
-  // its first connection may still be in our end of its handshake
+  // our end of the session's first handshake may still be running
   changed_.wait_for(l, kPatience, [&] { return waiting_.contains(name); });
-  const auto seat = [&]() -> Seat* {
+  const auto seat = [&]() -> JoinSeat* {
     const auto found = waiting_.find(name);
     if (found == waiting_.end() || index < 1 || index > found->second.seats.size()) return nullptr;
     return &found->second.seats[index - 1u];
@@ -130,11 +132,11 @@ void Lobby::TakeIn(TlsChannel& side) {
     taken.pipe = side.Hand();
   } catch (...) {
     l.lock();
-    if (Seat* s = seat()) s->taken = false;
+    if (JoinSeat* s = seat()) s->taken = false;
     throw;
   }
   l.lock();
-  if (Seat* s = seat()) s->side = std::move(taken);
+  if (JoinSeat* s = seat()) s->side = std::move(taken);
   changed_.notify_all();
 }
 

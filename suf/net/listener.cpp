@@ -1,5 +1,5 @@
-// Who may connect: accepts, hand-shakes and sessions, each in a thread of its own; strangers have less room than those
-// who showed a certificate.
+// Accepts clients and runs their handshakes and sessions, each in its own thread. Strangers get fewer resources
+// than clients that showed a certificate.
 #include <sys/resource.h>
 
 #include <condition_variable>
@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "suf/base/foreign.hpp"
+#include "suf/net/descriptors.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/descriptors.hpp"
-#include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
+#include "suf/net/join.hpp"
 #include "suf/net/tls.hpp"
 
 namespace suf::net {
@@ -22,26 +22,26 @@ using asio::ip::tcp;
 using Ec = std::error_code;
 
 constexpr size_t kSessions = 96;              // clients whose certificate was accepted
-constexpr size_t kStrangers = 64;             // clients in their handshake; one goes when another one comes
-constexpr size_t kWorkers = 192;              // threads, those included that are about to end
-constexpr Millis kJoining{10'000};            // for the further streams of a session
-constexpr Millis kGrace{100};                 // in which no stranger is dropped
-constexpr Millis kBusy{1000};                 // a new client waits so long for a thread
-constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
+constexpr size_t kStrangers = 64;             // clients in their handshake; a new one replaces an old one
+constexpr size_t kWorkers = 192;              // threads, including those that are about to end
+constexpr Millis kJoining{10'000};            // time for the further streams of a session
+constexpr Millis kGrace{100};                 // time in which no stranger is dropped
+constexpr Millis kBusy{1000};                 // the longest wait of a new client for a thread
+constexpr long kCertificateBytes = 16 << 10;  // size of a client's certificate message
 
-// MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
+// Returns kStrangers, or fewer if these would take more than an eighth of our descriptors.
 size_t MostStrangers() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files)) return kStrangers;
   return std::clamp<size_t>(files.rlim_cur / 8, 1, kStrangers);
 }
 
-// Worker: a client's thread; `link` is there until the thread ends or is told to. `stranger`: in its handshake;
-// `stopped`: dropped by Join.
+// A client's thread. `link` exists until the thread ends or is dropped. `stranger` says that it is in its handshake,
+// `stopped` that Join or Abort dropped it.
 struct Worker {
   std::thread thread;
-  std::string at, who;  // its address; a peer of which nothing else is known
-  std::string title;    // of its role, once it showed a certificate
+  std::string at, who;  // its address, and "the client at ADDRESS"
+  std::string title;    // the title of its role, once it showed a certificate
   std::shared_ptr<TlsLink> link;
   bool stranger = true, stopped = false, ended = false;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
@@ -61,24 +61,25 @@ struct Listener::State {
   tcp::acceptor acceptor{io};
   std::mutex log;
   const size_t most_strangers = MostStrangers();
-  std::mutex m;                     // of what follows
-  std::condition_variable changed;  // a worker ended, or is no stranger any more
+  std::mutex m;                     // guards the members below
+  std::condition_variable changed;  // notified when a worker ends or is no longer a stranger
   std::list<Worker> workers;
   size_t sessions = 0;
 
-  // Serve: a client from handshake to end, in its thread.
+  // Serves a client from handshake to end, in its thread.
   void Serve(Worker& w, const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
-  // Admit: a thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
-  // no room for one.
+  // Starts a thread for a new client, which runs `serve`; the caller keeps `serve`. Throws the system's error if no
+  // thread can start.
   void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
-  // DropOldest: makes room for a new client. Accept: this one is no stranger.
+  // Drops the oldest stranger, a silent one if there is any, so that a new client can connect.
   void DropOldest();
+  // Notes that this client is no longer a stranger.
   void Accept(Worker& w) {
     std::lock_guard l(m);
     w.stranger = false;
     changed.notify_all();
   }
-  // Join: those we deal or compute for are let to end; the others are dropped.
+  // Drops all sessions except those that we deal or compute for, and waits for these.
   void Join();
 };
 
@@ -87,7 +88,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
   auto report = [&](const Error& e) {
     {
       std::lock_guard l(m);
-      if (w.stopped) return;  // it had no say in its end
+      if (w.stopped) return;  // we ended it
     }
     std::lock_guard l(log);
     failed(e);
@@ -97,7 +98,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     std::shared_ptr<TlsLink> link;
     {
       std::lock_guard l(m);
-      link = w.link;  // null when it was dropped before it began
+      link = w.link;  // null if it was dropped before it began
     }
     if (!link)
       Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
@@ -108,7 +109,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     });
     const std::shared_ptr<TlsLink> first = link;
     auto ch = Secured(std::move(link), true, peers, timeout, w.who);
-    if (first->joins()) {  // unless it named its seat, a stranger until it found its session
+    if (first->joins()) {  // unless it named its seat, it is a stranger until it finds its session
       ch->set_timeout(std::min(timeout, kJoining));
       lobby.TakeIn(static_cast<TlsChannel&>(*ch));
     } else {
@@ -121,7 +122,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       }
       if (!counted)
         EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
-                   " sessions are running; it was told to try again");
+                   " sessions are running; it must try again later");
       if (const int n = first->streams(); n > 1)
         static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
       session(*ch);
@@ -139,11 +140,11 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
 void Listener::State::DropOldest() {
   std::unique_lock l(m);
   for (;;) {
-    Worker* oldest = nullptr;  // of those that said nothing, if there are any: a slow client goes before a handshake
+    Worker* oldest = nullptr;  // a silent client is dropped before one whose handshake has begun
     for (Worker& w : workers)
       if (w.stranger && (!oldest || (!oldest->link->silent() && w.link->silent()))) oldest = &w;
     if (!oldest) return;
-    // a greeting comes right behind its connection, and is to be read first
+    // a greeting follows its connection closely, and is read first
     if (std::chrono::steady_clock::now() >= oldest->begun + kGrace)
       return oldest->link->Drop(), oldest->link.reset(), void(oldest->stranger = false);
     changed.wait_until(l, oldest->begun + kGrace);
@@ -186,7 +187,7 @@ void Listener::State::Join() {
       if (w.link && !w.link->engaged) w.link->Drop(), w.link.reset(), w.stopped = true;
   }
   for (Worker& w : workers) w.thread.join();
-  std::lock_guard l(m);  // a signal may look at them
+  std::lock_guard l(m);  // Running may read them
   workers.clear();
 }
 
@@ -220,7 +221,7 @@ void Listener::Run(const std::function<void(Channel&)>& session, const std::func
       try {
         if (ec) throw std::system_error(ec);
         s.Admit(std::move(client), serve);
-      } catch (const std::exception&) {  // no descriptors, memory or threads: make room, and do not spin
+      } catch (const std::exception&) {  // no descriptors, memory or threads: drop a stranger, and do not spin
         s.DropOldest();
         std::this_thread::sleep_for(Millis{50});
       }

@@ -1,4 +1,4 @@
-#include "suf/net/internal/pipe.hpp"
+#include "suf/net/pipe.hpp"
 
 #include <poll.h>
 
@@ -8,7 +8,7 @@ namespace suf::net {
 
 namespace {
 
-// Milliseconds until then, rounded up; 0 when it is over.
+// Returns the milliseconds until the deadline, rounded up; 0 after it.
 int Left(Deadline deadline) {
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return int(std::clamp<int64_t>(left, 0, 1 << 30));
@@ -17,7 +17,7 @@ int Left(Deadline deadline) {
 }  // namespace
 
 bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also) {
-  // an idle one is not looked at: its end would be found at once, and again and again
+  // an unused socket is not polled: its hang-up would be reported at once, again and again
   pollfd p[2] = {{read || write ? fd : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0}, {also, POLLIN, 0}};
   if (Watch(std::min(deadline, Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
   while (int left = Left(deadline))

@@ -1,5 +1,4 @@
-// The refusals that go over the wire as a code: what a person reads comes from a fixed table, never from the
-// peer.
+// Refusals travel as a code. The error message that a person reads comes from a fixed table, never from the peer.
 #pragma once
 #include <optional>
 
@@ -9,7 +8,7 @@
 
 namespace suf::net {
 
-// Refusal: why a side ends a session; the numbers are on the wire.
+// The reason for which a side ends a session. The numbers are sent to the peer.
 enum class Refusal : uint16_t {
   kGaveUp = 0,
   kBusy = 1,
@@ -49,7 +48,7 @@ class RefusalError : public Error {
   Refusal code_;
 };
 
-// Returns the error that the refused side reads: cause and sentence of the table; an unknown code reads as kGaveUp.
+// Returns the error of the refused side, with the table's cause and message. An unknown code counts as kGaveUp.
 RefusalError Refused(Role by, uint16_t code, std::optional<Role> own = std::nullopt);
 
 }  // namespace suf::net

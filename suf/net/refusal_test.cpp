@@ -1,4 +1,4 @@
-// The table of refusals: numbers are on the wire, so none changes.
+// The table of refusals. Its numbers are sent to peers, so none may change.
 #include "suf/net/refusal.hpp"
 
 #include <gtest/gtest.h>
@@ -23,24 +23,24 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {5, Refusal::kPrg, kRefused, "expands keys with another generator"},
       {6, Refusal::kTrace, kRefused, "derives another trace from this plan"},
       {7, Refusal::kWeights, kRefused, "holds other weights than this session names"},
-      {8, Refusal::kRole, kRefused, "does not take our certificate for this"},
+      {8, Refusal::kRole, kRefused, "rejected our certificate because it is for another role"},
       {9, Refusal::kTokens, kInput, "refused the number of tokens or values"},
       {10, Refusal::kSerial, kRefused, "has used or never had the bundle of this serial"},
       {11, Refusal::kBundle, kRefused, "found its bundle altered"},
       {12, Refusal::kMac, kRefused, "saw other frames or another bundle than we did"},
       {13, Refusal::kNoPartner, kPeer, "waited in vain for the other party"},
       {14, Refusal::kPartnerGone, kPeer, "lost the other party while it dealt"},
-      {15, Refusal::kMismatch, kRefused, "was asked for different bundles by the two parties"},
+      {15, Refusal::kMismatch, kRefused, "received requests for different bundles from the two parties"},
       {16, Refusal::kProtocol, kPeer, "received a frame that it did not expect"},
       {17, Refusal::kPin, kRefused, "does not know our key"},
       {18, Refusal::kSetup, kRefused, "received other masked weights than our welcome names"},
       {19, Refusal::kWitness, kRefused, "never dealt the bundle that we hold"},
       {20, Refusal::kJob, kRefused, "does not know the graph, the variant or the cache of the job"},
       {21, Refusal::kCount, kInput, "brings another number of values than we do"},
-      {22, Refusal::kVariant, kRefused, "allows none of the plan's variants that we do"},
+      {22, Refusal::kVariant, kRefused, "allows none of the plan's variants that we allow"},
       {23, Refusal::kStream, kRefused, "knows no session for a stream of ours"},
-      {24, Refusal::kMemory, kResource, "has too little memory for as many tokens or values as we brought"},
-      {25, Refusal::kAuditMemory, kResource, "allows less memory for audits than bundles of so many tokens or values take"},
+      {24, Refusal::kMemory, kResource, "has too little memory for our number of tokens or values"},
+      {25, Refusal::kAuditMemory, kResource, "allows less memory for audits than our bundles take"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

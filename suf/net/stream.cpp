@@ -1,4 +1,4 @@
-#include "suf/net/internal/stream.hpp"
+#include "suf/net/stream.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace suf::net {
 
 size_t Share::QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const {
   for (size_t room = kBurst; room && at < to && !*error;) {
-    const Piece p = At(at, payload.size());
+    const FrameSlice p = At(at, payload.size());
     const size_t n = std::min({p.bytes, to - at, room});
     pipe.Queue(payload.subspan(p.place, n), error);
     at += n, room -= n;
@@ -51,7 +51,7 @@ void Stream::Wake() {
   if (asleep_) (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-// Tell: to who watches.
+// Publishes the state for the thread that polls.
 void Stream::Tell() {
   const bool due = !in_.empty() && in_.front().headed == kHeader;
   leaving_ = out_.size(), length_ = due ? in_.front().room.size() : 0, came_ = due ? in_.front().at + 1 : 0;
@@ -60,7 +60,7 @@ void Stream::Tell() {
 
 void Stream::Send(View header, View payload, size_t from, size_t to) {
   const size_t at = share_.Bytes(from, payload.size()), end = share_.Bytes(to, payload.size());
-  if (from && at == end) return;  // nothing of it is ours
+  if (from && at == end) return;  // none of it is ours
   {
     const auto l = Locked(m_);
     if (over_) return;
@@ -86,7 +86,7 @@ uint64_t Stream::LeftWithout(View memory) {
 }
 
 bool Stream::Came(size_t bytes) const {
-  const size_t came = came_;  // first: it is told last
+  const size_t came = came_;  // read first, because it is published last
   return came && came > share_.Bytes(bytes, length_);
 }
 
@@ -119,8 +119,8 @@ std::error_code Stream::failed() {
   return error_;
 }
 
-// Write: what the socket takes now of our share; whether anything moved.
-bool Stream::Write(Outgoing& o, std::error_code* error) {
+// Sends as much of our share as the socket takes now. Returns whether anything moved.
+bool Stream::Write(OutgoingFrame& o, std::error_code* error) {
   bool moved = false;
   while (!*error) {
     if (!pipe_->queued()) {
@@ -137,12 +137,12 @@ bool Stream::Write(Outgoing& o, std::error_code* error) {
   return moved;
 }
 
-// Read: what is here of our share, a burst at most; whether anything moved.
-bool Stream::Read(Incoming& i, std::error_code* error) {
+// Reads the bytes of our share that have arrived, at most one burst. Returns whether anything moved.
+bool Stream::Read(IncomingFrame& i, std::error_code* error) {
   const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
   while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {
     const bool heading = i.headed < kHeader;
-    const Share::Piece p = share_.At(i.at, i.room.size());
+    const Share::FrameSlice p = share_.At(i.at, i.room.size());
     const size_t n =
         pipe_->Read(heading ? std::span(i.header).subspan(i.headed) : i.room.subspan(p.place, p.bytes), error);
     if (!n) break;
@@ -155,11 +155,11 @@ bool Stream::Read(Incoming& i, std::error_code* error) {
 void Stream::Loop() {
   auto l = Locked(m_);
   while (!over_ && !error_) {
-    // the oldest of each direction; others may be added behind them
+    // the oldest of each direction; others may be added behind it
     const uint64_t asked = asked_;
-    std::optional<Outgoing> o;
+    std::optional<OutgoingFrame> o;
     if (!out_.empty()) o = out_.front();
-    std::optional<Incoming> i;
+    std::optional<IncomingFrame> i;
     if (reading_ < in_.size()) i = in_[reading_];
     std::error_code error;
     busy_ = true;
@@ -174,7 +174,7 @@ void Stream::Loop() {
     if (written && o) out_.pop_front(), ++left_;
     if (i) in_[reading_] = *i;
     if (i && i->Whole(share_)) ++reading_;
-    // what is due since then may lie in our buffers already
+    // a frame that became due meanwhile may already lie in our buffers
     const bool due = !i && reading_ < in_.size(), moved = wrote || came || written || error;
     Tell();
     if (moved) ++moved_;

@@ -1,5 +1,5 @@
-// One session over several connections: what goes over which, how they are bound together, and what ends them.
-#include "suf/net/internal/stream.hpp"
+// One session over several connections: their shares of a frame, how they are bound together, and how they end.
+#include "suf/net/stream.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,9 +8,9 @@
 #include <future>
 
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/internal/testing.hpp"
+#include "suf/net/join.hpp"
 
 namespace suf::net {
 namespace {
@@ -25,7 +25,7 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
         for (size_t index = 0; index < count; ++index) {
           const Share share{index, count};
           size_t at = 0, before = 0;
-          for (Share::Piece p = share.At(at, length); p.bytes; p = share.At(at, length)) {
+          for (Share::FrameSlice p = share.At(at, length); p.bytes; p = share.At(at, length)) {
             ASSERT_GE(p.place, before);
             ASSERT_EQ(share.Bytes(p.place, length), at);
             for (size_t i = 0; i < p.bytes; ++i) ASSERT_FALSE(std::exchange(seen[p.place + i], 1));
@@ -39,12 +39,12 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
       }
 }
 
-// Streams: a listener of the dealer whose sessions go over up to `streams` connections.
-struct Streams : Server {
+// A listener of the dealer whose sessions go over up to `streams` connections.
+struct Streams : TestServer {
   Streams(int streams, std::function<void(Channel&)> session, Millis timeout = kAmple)
-      : Server(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
+      : TestServer(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
 };
-std::unique_ptr<Channel> Call(const Server& s, int streams, Millis timeout = kAmple) {
+std::unique_ptr<Channel> Call(const TestServer& s, int streams, Millis timeout = kAmple) {
   return Dial(Certs::Of(Role::kData), s.address(), Role::kDealer, timeout, {}, streams);
 }
 
@@ -56,7 +56,7 @@ Bytes Random(size_t n) {
 
 const std::vector<size_t> kSizes = {0, 1, 65'536, 65'537, 98'304, 131'072, 131'073, 1'000'003, 5'000'000, 3};
 
-// Answer: of each frame that comes, the same back, both by parts.
+// Sends each frame that arrives back. Receives and sends it by parts.
 void Answer(Channel& ch) {
   for (size_t n : kSizes) {
     Bytes room(n, 0xa5);
@@ -68,7 +68,7 @@ void Answer(Channel& ch) {
     ch.Release(room);
   }
 }
-// Ask: the other side of Answer, with the next room posted before it is due.
+// The other side of Answer, with each buffer posted before its frame is due.
 void Ask(Channel& ch) {
   std::vector<Bytes> rooms;
   for (size_t n : kSizes) rooms.push_back(Bytes(n));
@@ -108,8 +108,9 @@ TEST(Stream, EveryFrameArrivesWholeAndInOrderOverAnyNumber) {
   }
 }
 
-// Wire: a pipe over a socket, without TLS, whose writer can be told to do wrong from some header on.
+// A fault of a Wire's writer.
 enum class Wrong { kNothing, kDies, kSilent, kRepeats, kSwaps };
+// A pipe over a socket, without TLS. Its writer commits a fault from some header on.
 class Wire final : public Pipe {
  public:
   explicit Wire(int fd, size_t header) : fd_(fd), header_(header) {}
@@ -141,9 +142,9 @@ class Wire final : public Pipe {
   }
   void Drain(Deadline) noexcept override { Drop(); }
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }
-  // At: does wrong where something is queued that begins so; with kSwaps it sends what the other stream would.
+  // Commits the fault when bytes are queued that begin so. With kSwaps it sends the other stream's header.
   void At(Bytes begins, Wrong wrong) { begins_ = std::move(begins), wrong_ = wrong; }
-  // Pause: after what was sent: its thread goes on when the peer has it for so long.
+  // Pauses this long after each flush: the peer has the bytes before this thread continues.
   void Pause(Millis time) { pause_ = time; }
 
  private:
@@ -167,7 +168,7 @@ class Wire final : public Pipe {
 
 constexpr size_t kStreams = 3, kFrames = 3, kLength = 200'001;
 
-// Ends: of a session over so many wires; of the model owner, who sends, and of the data owner.
+// Both ends of a session over `count` wires: the model owner, which sends, and the data owner.
 struct Ends {
   explicit Ends(Millis timeout, size_t count = kStreams) {
     const Hash exporter = RandomHash();
@@ -192,7 +193,7 @@ struct Ends {
   std::unique_ptr<TlsChannel> ch[2];
 };
 
-// Receive: the sentence with which receiving ended; empty: it did not. whole: so many frames had come.
+// Returns the error message with which receiving ended, or nothing. `whole` counts the frames that arrived.
 std::string Receive(Channel& ch, std::vector<Bytes>& rooms, size_t* whole) {
   try {
     for (Bytes& room : rooms) ch.Post(kFirstRun, room);
@@ -209,8 +210,7 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
   for (const Wrong wrong : {Wrong::kNothing, Wrong::kDies, Wrong::kSilent, Wrong::kRepeats, Wrong::kSwaps})
     for (size_t stream = 0; stream < kStreams; ++stream)
       for (uint16_t frame = 0; frame < kFrames; ++frame) {
-        // of these TLS notices what cannot be seen here: the first one has no number, and nothing follows the last
-        // frame
+        // only TLS notices these two: the first connection has no number, and nothing follows the last frame
         if ((wrong == Wrong::kSwaps && !stream) || (wrong == Wrong::kRepeats && frame + 1u == kFrames)) continue;
         Ends ends(wrong == Wrong::kSilent ? Millis{150} : kAmple);
         Writer w;
@@ -241,11 +241,11 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
                                                     : "";
         EXPECT_NE(sentence, "") << where;
         EXPECT_NE(sentence.find(due), std::string::npos) << where << ": " << sentence;
-        // what was given back is written no more
+        // withdrawn buffers are no longer written
         for (Bytes& room : rooms) std::fill(room.begin(), room.end(), 0x5a);
         std::this_thread::sleep_for(Millis{2});
         for (const Bytes& room : rooms) EXPECT_EQ(room, Bytes(kLength, 0x5a)) << where;
-        ends.ch[1].reset();  // or who sends would wait for it
+        ends.ch[1].reset();  // otherwise the sender would wait for it
       }
 }
 
@@ -257,15 +257,15 @@ TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
   ends.ch[0]->SendUpTo(kFirstRun, first, first.size());
   ends.ch[1]->RecvUpTo(first.size());
   ends.ch[0]->SendUpTo(kFirstRun, second, second.size());
-  ends.ch[0]->Release(first);  // nobody takes the second one yet: who waited for that would hang up
+  ends.ch[0]->Release(first);  // the second frame is not received yet: waiting for it would end the session
   ends.ch[1]->Post(kFirstRun, rooms[1]);
   EXPECT_NO_THROW(ends.ch[1]->RecvUpTo(second.size()));
   ends.ch[0]->Release(second);
   EXPECT_EQ(rooms, (std::vector<Bytes>{first, second}));
 }
 
-// Joining: a connection that asks to be a stream, as somebody would who can say what he likes.
-std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
+// Opens a connection that requests to become a stream, by arbitrary bytes.
+std::unique_ptr<Channel> Joining(const TestServer& s, Role role, View ask) {
   auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
   link->Join(std::string(32, '0'));
   auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
@@ -280,7 +280,7 @@ TEST(Stream, OneOfNoSessionIsRefusedAndDisturbsNone) {
     Answer(ch);
   });
   auto ch = Call(server, 3);
-  // together: the listener waits two seconds for the session of an unknown seat
+  // all at once: the listener waits two seconds for the session of an unknown seat
   const auto join = [&](int count, Role role, const Bytes& ask) {
     std::vector<std::future<std::unique_ptr<Channel>>> joining;
     for (int i = 0; i < count; ++i)
@@ -313,7 +313,7 @@ TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
 
 const Identity kDealing{Role::kDealer, {1}}, kAsking{Role::kData, {2}}, kOther{Role::kModel, {3}};
 
-// Joined: both ends of a connection of the dealer's listener, each over a Wire; the listener's may pause.
+// Both ends of a connection of the dealer's listener, each over a Wire; the listener's may pause.
 struct Joined {
   explicit Joined(Identity dials, Millis pause = Millis{0}, const Hash& exporter = RandomHash()) {
     int fds[2];
@@ -330,7 +330,7 @@ TEST(Stream, APeerThatIsInSaysHelloBeforeWeAreDone) {
   Lobby lobby;
   const Joined first(kAsking);
   auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 2, kAmple); });
-  // the answer is there, and for some looks the thread that sent it does not go on
+  // the answer has arrived, but for several polls the thread that sent it does not continue
   const Joined side(kAsking, Millis{200});
   auto taken = std::async(std::launch::async, [&] { lobby.TakeIn(*side.in); });
   EXPECT_NO_THROW((void)AskToJoin(*first.out, *side.out, 1));
@@ -353,7 +353,7 @@ TEST(Stream, APeerThatLeavesWhileItIsTakenInIsGone) {
   EXPECT_TRUE(Fails(Cause::kPeer, "the data owner opened 1 of 2 further streams", [&] { gathered.get(); }));
 }
 
-// NoMemory: a pipe from which nothing can be read.
+// A pipe whose reads run out of memory.
 struct NoMemory final : Pipe {
   size_t Read(std::span<uint8_t>, std::error_code*) override { throw std::bad_alloc(); }
   void Queue(View, std::error_code*) override {}
@@ -365,17 +365,18 @@ struct NoMemory final : Pipe {
   void Widen() override {}
 };
 
-// A session whose wait for its streams ends by any error leaves nothing behind that a later stream would meet.
+// A session whose wait for its streams fails leaves nothing behind for a later stream to find.
 TEST(Stream, ASessionThatEndsWhileItWaitsIsForgotten) {
   Lobby lobby;
   TlsChannel first(std::make_shared<NoMemory>(), kDealing, kAsking, RandomHash(), kAmple);
   EXPECT_THROW((void)lobby.Gather(first, 3, kAmple), std::bad_alloc);
   EXPECT_EQ(lobby.missing(), 0u);
-  EXPECT_THROW((void)lobby.Gather(first, 2, kAmple), std::bad_alloc);  // and may come again
+  EXPECT_THROW((void)lobby.Gather(first, 2, kAmple), std::bad_alloc);  // it may come again
   EXPECT_EQ(lobby.missing(), 0u);
 }
 
-// A stream that names its seat in its greeting is no stranger from then on: each seat once, and only while it is free.
+// A stream that names its seat in its greeting is no longer a stranger. Each seat works once, and only while it is
+// free.
 TEST(Stream, ASeatIsKnownByItsNameOnce) {
   Lobby lobby;
   const Joined first(kAsking), other(kAsking);
@@ -390,7 +391,7 @@ TEST(Stream, ASeatIsKnownByItsNameOnce) {
   EXPECT_EQ(lobby.missing(), 0u);
 }
 
-// FewFiles: at most so many descriptors of this process, for its lifetime.
+// A limit on the descriptors of this process, for its lifetime.
 struct FewFiles {
   explicit FewFiles(rlim_t most) {
     getrlimit(RLIMIT_NOFILE, &had);
@@ -406,7 +407,7 @@ int OpenFiles() {
   return open;
 }
 
-// Where descriptors are few, a session has fewer streams than both ends would like, and another one finds its place.
+// If descriptors are few, a session has fewer streams than both ends allow, and another session still starts.
 TEST(Stream, FewDescriptorsMakeFewStreams) {
   const FewFiles few(64);
   std::atomic<bool> over{false};
@@ -419,9 +420,9 @@ TEST(Stream, FewDescriptorsMakeFewStreams) {
   for (int before = OpenFiles(), i = 0; i < 3; ++i) {
     sessions.push_back(Call(server, 16));
     EXPECT_NO_THROW(Ask(*sessions.back())) << i;
-    opened.push_back(OpenFiles() - std::exchange(before, OpenFiles()));  // of both ends
+    opened.push_back(OpenFiles() - std::exchange(before, OpenFiles()));  // at both ends
   }
-  EXPECT_GE(opened[0], 4 * 8);  // of a stream: a socket and what wakes its thread, at both ends
+  EXPECT_GE(opened[0], 4 * 8);  // a stream has a socket and an eventfd at each end
   EXPECT_LT(opened[0], 4 * 16);
   EXPECT_LT(opened[1], opened[0]);
   EXPECT_EQ(opened[2], 2);
@@ -430,7 +431,7 @@ TEST(Stream, FewDescriptorsMakeFewStreams) {
   EXPECT_TRUE(server.errors.empty()) << (server.errors.empty() ? "" : server.errors[0].what());
 }
 
-// 200 slow strangers that come back when they are sent away drop no stream of a session that was accepted.
+// 200 slow strangers that reconnect when they are dropped displace no stream of an accepted session.
 TEST(Stream, ComesInBesideSlowStrangers) {
   Streams server(16, Answer);
   std::atomic<bool> over{false};
@@ -439,7 +440,7 @@ TEST(Stream, ComesInBesideSlowStrangers) {
     std::vector<Fd> all(200);
     while (!over) {
       for (Fd& fd : all) {
-        char byte = 0x16;  // how a greeting begins
+        char byte = 0x16;  // the first byte of a greeting
         if (fd && recv(fd.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) continue;
         sent_away += bool(fd);
         fd = Connected(server);
@@ -455,7 +456,7 @@ TEST(Stream, ComesInBesideSlowStrangers) {
   over = true;
   strangers.join();
   server.Join();
-  for (const Error& e : server.errors)  // of strangers: nothing ended a session
+  for (const Error& e : server.errors)  // errors of strangers only: none ended a session
     EXPECT_NE(std::string(e.what()).find("TLS handshake"), std::string::npos) << e.what();
 }
 
@@ -467,7 +468,7 @@ TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
     const Hash exporter = RandomHash();
     const Joined side(who, Millis{0}, exporter);
     auto asked = std::async(std::launch::async, [&] {
-      // moved: the proof that was made for another connection
+      // `moved` means that the proof was made for another connection
       const Joined other(who, Millis{0}, moved ? RandomHash() : exporter);
       auto relayed = std::async(std::launch::async, [&] { return other.in->RecvExact(kJoin, 65); });
       auto proof = std::async(std::launch::async, [&] {
@@ -496,7 +497,7 @@ TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
   };
   EXPECT_FALSE(joins(*stranger.out, 1, kAsking, false));  // of another session
   EXPECT_FALSE(joins(*first.out, 1, kOther, false));      // of another key
-  EXPECT_FALSE(joins(*first.out, 0, kAsking, false));     // numbers that there are not
+  EXPECT_FALSE(joins(*first.out, 0, kAsking, false));     // numbers that do not exist
   EXPECT_FALSE(joins(*first.out, 3, kAsking, false));
   EXPECT_TRUE(joins(*first.out, 1, kAsking, false));
   EXPECT_FALSE(joins(*first.out, 1, kAsking, false));  // twice

@@ -1,4 +1,4 @@
-// Tags of a sequence of pieces, chunks of a bundle or frames of an inference: GMAC (NIST SP 800-38D, AES-128).
+// GMAC tags (NIST SP 800-38D, AES-128) of a sequence of pieces: chunks of a bundle or frames of an inference.
 #pragma once
 #include <array>
 #include <utility>
@@ -8,13 +8,13 @@
 
 namespace suf::net {
 
-// ChunkTags: of pieces 0, 1, 2, ..: the number is the nonce, so that none can be altered, left out or moved. A key
-// serves one sequence. 9 GB/s where SHA-256 does 1.9.
+// Tags of pieces 0, 1, 2, .. under one key. The number is the nonce, so that no piece can be altered, left out or
+// moved. A key serves one sequence. Speed: 9 GB/s, compared with 1.9 GB/s of SHA-256.
 class ChunkTags {
  public:
   static constexpr size_t kBytes = 16;
   explicit ChunkTags(const Hash& key);
-  // Several: of one key, one for each of the threads that make tags at once: one for four cores, 2 to `most`.
+  // Returns taggers with one key, for threads that make tags at once: one for four cores, 2 to `most`.
   static std::vector<ChunkTags> Several(const Hash& key, int most = 3);
   ~ChunkTags();
   ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
@@ -23,9 +23,9 @@ class ChunkTags {
     return *this;
   }
   std::array<uint8_t, kBytes> Next(View data) { return Next(data, {}); }
-  // Next: of a piece in two parts.
+  // Returns the tag of the next piece, which has two parts.
   std::array<uint8_t, kBytes> Next(View head, View data) { return Of(next_++, head, data); }
-  // Of: the tag of piece `number`, whichever came before: for several threads, each with a ChunkTags of the same key.
+  // Returns the tag of piece `number`, in any order. Several threads may each use a ChunkTags of the same key.
   std::array<uint8_t, kBytes> Of(uint64_t number, View head, View data);
 
  private:

@@ -6,12 +6,12 @@
 #include <cctype>
 #include <future>
 
+#include "suf/net/descriptors.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/descriptors.hpp"
-#include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
-#include "suf/net/internal/tls_channel.hpp"
 #include "suf/net/internal/x509.hpp"
+#include "suf/net/join.hpp"
+#include "suf/net/tls_channel.hpp"
 
 namespace suf::net {
 namespace {
@@ -20,9 +20,9 @@ using asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr Millis kHandshake{10'000};  // at most, for a client's whole handshake
+constexpr Millis kHandshake{10'000};  // limit for a client's whole handshake
 
-// Whether text is an IPv6 address, perhaps with a zone behind a percent sign.
+// Whether text is an IPv6 address, possibly with a zone after a percent sign.
 bool IsIpv6(const std::string& text) {
   const size_t zone = text.find('%');
   in6_addr ignored;
@@ -54,7 +54,7 @@ Address Read(const std::string& text, int least_port) {
     if (end == text.npos) NoAddress(text, "has no port");
     host = text.substr(0, end), port = text.substr(end + 1);
     if (host.empty()) NoAddress(text, "has no host");
-    // of an IPv6 address without brackets the last colon may be its own
+    // without brackets, the last colon may be part of an IPv6 address
     if (host.find(':') != host.npos && !IsIpv6(host))
       NoAddress(text, IsIpv6(text) ? "is an IPv6 address without a port" : "has several colons and is no IPv6 address");
     if (host.find(':') == host.npos && !IsName(host)) NoAddress(text, "has no host name or address");
@@ -127,7 +127,7 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
 
 namespace {
 
-// Connect: a TCP connection; `stop` ends the attempt.
+// Returns a TCP connection; `stop` ends the attempt.
 Fd Connect(const Address& where, const std::string& who, Millis timeout, const std::stop_token& stop) {
   asio::io_context io{1};
   tcp::socket socket(io);

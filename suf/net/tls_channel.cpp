@@ -1,9 +1,9 @@
-#include "suf/net/internal/tls_channel.hpp"
+#include "suf/net/tls_channel.hpp"
 
 #include <algorithm>
 
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 namespace {
@@ -11,10 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr size_t kSpread = 16 << 10;  // frames longer than that go over all streams
-constexpr size_t kAside = 4;          // from so many on, over all but the first: its thread computes
-constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
-constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
+constexpr size_t kSpread = 16 << 10;  // longer frames go over all streams
+constexpr size_t kAside = 4;          // from this many connections on, the first carries no share: its thread computes
+constexpr Millis kLook{50};           // how often a thread that waits for a stream polls the first connection
+constexpr size_t kProgress = 65536;   // a peer that moves fewer bytes per time-out is silent
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool TlsChannel::PeerGone(size_t due) {
 size_t TlsChannel::held() const {
   size_t sum = frame_.payload.capacity();
   for (const Bytes& b : blocks_) sum += b.capacity();
-  for (const Frame& f : inbox_) sum += f.payload.capacity() + kFrameCost;
+  for (const ReceivedFrame& f : inbox_) sum += f.payload.capacity() + kFrameCost;
   return sum;
 }
 
@@ -70,12 +70,12 @@ bool TlsChannel::Spreads(uint16_t kind, size_t bytes) const {
   return !streams_.empty() && bytes > kSpread && (kind == kChunk || kind >= kFirstRun);
 }
 
-void TlsChannel::Posting(const Posted& p) {
+void TlsChannel::Posting(const PostedFrame& p) {
   if (!Spreads(p.kind, p.room.size())) return;
   for (const auto& s : streams_) s->Expect(EncodeHeader(p.room.size(), p.kind, p.sequence), p.room);
 }
 
-// AwaitStreams: until it is done of each stream; meanwhile what the peer says on the first one is heard.
+// Waits until done() is true for each stream. Meanwhile reads the peer's frames on the first connection.
 template <class F>
 void TlsChannel::AwaitStreams(const char* doing, F&& done) {
   for (const auto& s : streams_) {
@@ -107,7 +107,7 @@ void TlsChannel::AwaitStreams(const char* doing, F&& done) {
   }
 }
 
-// Forgetting: of what has failed, no stream reads or writes any memory that may go now.
+// A scope guard. If its scope throws, no stream reads or writes any memory that may now be freed.
 class TlsChannel::Forgetting {
  public:
   explicit Forgetting(TlsChannel& ch) : ch_(ch), before_(std::uncaught_exceptions()) {}
@@ -121,7 +121,7 @@ class TlsChannel::Forgetting {
   const int before_;
 };
 
-// QueueShare: bytes [from, to) of a frame that goes over all streams, as far as they are ours.
+// Queues our share of bytes [from, to) of a frame that goes over all streams.
 void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
   const size_t end = share_.Bytes(to, payload.size());
   for (size_t at = share_.Bytes(from, payload.size()); at < end && !*error;) {
@@ -157,7 +157,7 @@ void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
       for (const auto& s : streams_) s->Send(header, payload, from, to);
     if (from == 0) pipe_->Queue(header, &ec);
     QueueShare(payload, from, to, &ec);
-    if (!ec && pipe_->queued()) ec = Flush();  // of a header without a share
+    if (!ec && pipe_->queued()) ec = Flush();  // a header without a share
   } else {
     PutWhole(header, payload, from, to, &ec);
   }
@@ -172,7 +172,7 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
   Ec& ec = *error;
   payload = payload.subspan(from, to - from);
   size_t room = kBurst;
-  if (from == 0) {  // header and start of the payload share a record: a short frame is one write
+  if (from == 0) {  // header and first bytes share a record, so that a short frame is one write
     std::array<uint8_t, kRecord> first;
     size_t head = std::min(payload.size(), kRecord - header.size());
     std::memcpy(first.data(), header.data(), header.size());
@@ -190,7 +190,7 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
   }
 }
 
-// Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
+// Sends all queued bytes. Meanwhile reads incoming bytes, so that two ends that write do not wait for each other.
 Ec TlsChannel::Flush() {
   Ec ec;
   const Window w{false, kAheadFrames, kAheadBytes};
@@ -207,7 +207,7 @@ Ec TlsChannel::Flush() {
   return ec;
 }
 
-// LastWord: the peer may have said why before it went; what it sent before that is thrown away.
+// Throws the peer's refusal if it sent one before it went. Discards its frames before that.
 void TlsChannel::LastWord() {
   const Window w = One(sizeof(Refusal));
   auto deadline = Clock::now() + kLinger;
@@ -218,7 +218,7 @@ void TlsChannel::LastWord() {
   } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
 }
 
-// Await: reads until `here`; the next frame is at most w.bytes long unless it is posted.
+// Reads until here() is true. The next frame has at most w.bytes bytes, unless it is posted.
 void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   auto deadline = Clock::now() + timeout();
   for (uint64_t mark = bytes_read_; !here();) {
@@ -237,17 +237,17 @@ void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   }
 }
 
-Channel::Frame TlsChannel::Take(size_t limit) {
+Channel::ReceivedFrame TlsChannel::Take(size_t limit) {
   Await(One(limit), [&] { return !inbox_.empty(); });
-  Frame f = std::move(inbox_.front());
+  ReceivedFrame f = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= f.payload.size();
   return f;
 }
 
-std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
+std::optional<Channel::ReceivedFrame> TlsChannel::Fill(size_t bytes) {
   const Forgetting forgetting(*this);
-  Posted& p = posted_.front();
+  PostedFrame& p = posted_.front();
   const bool all = bytes == p.room.size();
   Await(One(std::max(p.room.size(), sizeof(Refusal))),
         [&] { return p.whole || (!all && p.filled >= bytes) || !inbox_.empty(); });
@@ -258,9 +258,9 @@ std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
       for (const auto& s : streams_) s->Took();
     return std::nullopt;
   }
-  Frame f = Take(0);  // it is here
+  ReceivedFrame f = Take(0);  // it has arrived
   if (!p.Is(f)) return f;
-  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it came before its room was posted
+  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it arrived before its buffer was posted
   p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
   return std::nullopt;
 }
@@ -273,15 +273,15 @@ TlsChannel::~TlsChannel() {
   Wipe(staging_.data(), staging_.size());
 }
 
-// Linger: at the end of the channel, so that who refused has left its seat to others before.
+// Leaves the wait to the destructor, so that a session that refused first frees its place.
 void TlsChannel::Linger() noexcept {
   inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
   Forget();
-  streams_.clear();  // who waits for them looks at the first one then
+  streams_.clear();  // the peer's wait for them ends, and it reads the first connection
   lingers_ = true;
 }
 
-// ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
+// Throws if TLS itself ended the connection: by an alert of the peer, or because it could not decrypt bytes.
 void TlsChannel::ThrowIfTls(const Ec& ec) {
   if (ec.category() != asio::error::get_ssl_category()) return;
   if (IsOfCertificate(AlertOf(ec)))
@@ -291,14 +291,15 @@ void TlsChannel::ThrowIfTls(const Ec& ec) {
        "); see to the network and start again");
 }
 
-// NextPosted: the frame that is due next, if no other one came before it; null: none is posted, or all are here.
-Channel::Posted* TlsChannel::NextPosted() {
+// Returns the posted frame that is due next. Returns null if none is posted, all have arrived, or another frame came
+// before.
+Channel::PostedFrame* TlsChannel::NextPosted() {
   if (!inbox_.empty()) return nullptr;
-  const auto next = std::find_if(posted_.begin(), posted_.end(), [](const Posted& p) { return !p.whole; });
+  const auto next = std::find_if(posted_.begin(), posted_.end(), [](const PostedFrame& p) { return !p.whole; });
   return next == posted_.end() ? nullptr : &*next;
 }
 
-// Open: whether more may be read: of the frame that is arriving, or of the header of one.
+// Whether more may be read: of the frame that is arriving, or of a header.
 bool TlsChannel::Open(const Window& w) {
   if (have_header_ && spread_ && !Match()) return false;
   if (target_ || (!have_header_ && NextPosted())) return true;
@@ -307,11 +308,11 @@ bool TlsChannel::Open(const Window& w) {
   return inbox_.size() < w.frames && inbox_bytes_ + length <= w.bytes;
 }
 
-// Read: takes in what is here of one record, into the payload of the frame at hand when most of it is still to come;
-// false when nothing is, or the window is full.
+// Reads the bytes of one record that have arrived. They go directly into the payload if most of the frame is still to
+// come. Returns false if nothing arrived or the window is full.
 bool TlsChannel::Read(const Window& w) {
   if (!Open(w)) return false;
-  if (staged_.empty() && !(have_header_ && !Rest())) {  // else what is here was not parsed yet
+  if (staged_.empty() && !(have_header_ && !Rest())) {  // otherwise parse the staged bytes first
     if (read_error_) return false;
     if (have_header_ && Rest() >= kRecord) {
       size_t n = pipe_->Read(Room(), &read_error_);
@@ -359,20 +360,20 @@ void TlsChannel::Parse(const Window& w) {
   }
 }
 
-// Match: whether the frame that is on its way is the posted one that is due; then it goes there.
+// Whether the frame that is arriving is the posted one that is due. If so, its bytes go into that buffer.
 bool TlsChannel::Match() {
   if (target_) return true;
-  Posted* p = NextPosted();
+  PostedFrame* p = NextPosted();
   if (!p || p->kind != frame_.kind || p->room.size() != length_) return false;
   target_ = p, p->sequence = frame_.sequence;
   if (spread_) length_ = share_.Bytes(length_);
   return true;
 }
 
-// Room: for the next bytes of the payload: of the posted room, or of a block.
+// Returns the memory for the next bytes of the payload: in the posted buffer, or in a block.
 std::span<uint8_t> TlsChannel::Room() {
   if (target_ && spread_) {
-    const Share::Piece p = share_.At(filled_, target_->room.size());
+    const Share::FrameSlice p = share_.At(filled_, target_->room.size());
     return target_->room.subspan(p.place, p.bytes);
   }
   if (target_) return target_->room.subspan(filled_);
@@ -383,7 +384,7 @@ std::span<uint8_t> TlsChannel::Room() {
       before_ += std::exchange(filled_, 0);
     }
     const size_t size = std::min(Rest(), block_);
-    b.reserve(size);  // no more than that
+    b.reserve(size);  // exactly that much
     b.resize(size);
   }
   return std::span(b).subspan(filled_);
@@ -397,14 +398,14 @@ void TlsChannel::Filled(size_t bytes) {
 
 void TlsChannel::Finish() {
   have_header_ = false;
-  if (Posted* p = std::exchange(target_, nullptr)) return void(p->whole = true);
+  if (PostedFrame* p = std::exchange(target_, nullptr)) return void(p->whole = true);
   Bytes& b = frame_.payload;
   if (!blocks_.empty()) {
     blocks_.push_back(std::exchange(b, {}));
     b.reserve(length_);
     for (Bytes& block : blocks_) {
       Append(&b, block);
-      block = {};  // its memory goes as that of the whole is touched
+      block = {};  // freed while the memory of the whole is touched
     }
     blocks_.clear();
   }

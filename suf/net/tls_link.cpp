@@ -1,4 +1,4 @@
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_link.hpp"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -15,12 +15,13 @@ namespace suf::net {
 
 namespace {
 
-constexpr size_t kReadBuffer = 128 << 10;  // records of one system call, once the peer is accepted
+constexpr size_t kReadBuffer = 128 << 10;  // bytes of records per system call, once the peer is accepted
 
-// Messages of TLS itself after the handshake, such as tickets: our side sends none, and a peer could go on for ever.
+// The most messages of TLS itself after the handshake, such as tickets. Our side sends none; a peer could send them
+// endlessly.
 constexpr int kStrays = 8;
 
-// The BIO under the TLS: reads the socket, and keeps what is written until Flush.
+// The BIO below TLS. It reads the socket, and keeps written bytes until Flush.
 struct Under {
   int fd;
   Bytes* out;
@@ -40,7 +41,7 @@ int BioWrite(BIO* b, const char* from, int n) {
   BIO_clear_retry_flags(b);
   try {
     Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
-  } catch (const std::bad_alloc&) {  // not through OpenSSL
+  } catch (const std::bad_alloc&) {  // no exception may pass through OpenSSL
     errno = ENOMEM;
     return -1;
   }
@@ -75,8 +76,8 @@ TlsLink::TlsLink(const Credentials& own, Fd socket)
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_app_data(ssl_.get(), this);
   SSL_set_read_ahead(ssl_.get(), 1);
-  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // a stranger has one only while something comes
-  SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);     // Read looks at every record
+  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // a stranger has a buffer only while bytes arrive
+  SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);     // Read checks every record
 }
 TlsLink::~TlsLink() = default;
 
@@ -84,7 +85,7 @@ namespace {
 constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-blocks-";
 const std::string kSeat = "suf-stream-";
 
-// StreamsIn: of a protocol's name; 0: it is none of ours.
+// Returns the number of streams in a protocol's name, or 0 if the name is not ours.
 int StreamsIn(std::string_view name) {
   if (!name.starts_with(kSeveral)) return 0;
   int n = 0;
@@ -124,7 +125,7 @@ View TlsLink::Choose(View offer) {
     const View name = offer.subspan(1, offer[0]);
     const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
     if (text == kOne) return name;
-    if (text.starts_with(kSeat) && on_seat_)  // the first one alone: each may make us wait
+    if (text.starts_with(kSeat) && on_seat_)  // only the first one, because each may make us wait
       std::exchange(on_seat_, nullptr)(std::string(text.substr(kSeat.size())));
     if (const int n = StreamsIn(text); n > most && n <= allowed_) best = name, most = n;
     offer = offer.subspan(1 + name.size());
@@ -163,7 +164,7 @@ bool TlsLink::Handshake(bool server, Deadline deadline, std::error_code* error) 
     int done = server ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
     if (done != 1) *error = Failure(done);
     std::error_code sending;
-    while (!Flush(&sending))  // an alert, too
+    while (!Flush(&sending))  // includes an alert
       if (!Wait(false, true, deadline)) return false;
     if (!*error) *error = sending;
     if (done == 1 || *error) return true;
@@ -182,13 +183,13 @@ size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
   } while (!*error && !dry_ && ++strays_ <= kStrays);
   if (!*error && !dry_)
     *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
-  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was released just now
+  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was just released
     widen_ = false;
     SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
     SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   }
   std::error_code ignored;
-  if (*error) Flush(&ignored);  // an alert of ours
+  if (*error) Flush(&ignored);  // sends our alert
   return 0;
 }
 

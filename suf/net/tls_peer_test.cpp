@@ -1,4 +1,4 @@
-// A peer that is silent, leaves, or sends more than is due, and a listener that stops.
+// Peers that are silent, leave, or send more than is due, and a listener that stops.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <future>
 
 #include "suf/net/internal/testing.hpp"
-#include "suf/net/internal/tls_channel.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_channel.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 namespace {
@@ -31,7 +31,7 @@ TEST(Tls, NobodyThere) {
 }
 
 TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
-  Server server(Echo, kQuick);
+  TestServer server(Echo, kQuick);
   const Fd silent = Connected(server);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("served"));
@@ -54,21 +54,21 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
 }
 
 TEST(Tls, ASilentPeerIsNamedAfterTheTimeOut) {
-  Server server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
+  TestServer server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 1 s"));
 }
 
 TEST(Tls, APeerThatDoesNotReadAndOneThatLeavesMidFrameAreNamed) {
   std::promise<void> left;
-  Server server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
+  TestServer server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 1 s while we waited to send to it"));
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
 }
 
 TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
-  Server server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
+  TestServer server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer", [&] {
     ch->Send(kFirstRun, Bytes(100 << 20));
@@ -78,7 +78,7 @@ TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
 }
 
 TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
-  Server server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
+  TestServer server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] {
     for (int i = 0; i < 100; ++i) ch->Send(kFirstRun, Bytes(1 << 20));
@@ -86,7 +86,7 @@ TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
   }));
 }
 
-// Within: until f holds.
+// Returns whether f became true in time.
 bool Within(Millis patience, const std::function<bool()>& f) {
   for (auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
     if (f()) return true;
@@ -98,7 +98,7 @@ bool Within(Millis patience, const std::function<bool()>& f) {
 TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   std::promise<bool> alive, gone;
   std::promise<void> go;
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     alive.set_value(ch.PeerGone());
     go.get_future().wait();
     gone.set_value(Within(kAmple, [&] { return ch.PeerGone(); }));
@@ -110,13 +110,13 @@ TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   EXPECT_TRUE(gone.get_future().get());
 }
 
-// Raw: a client of the role `data` that writes what it likes into its TLS connection; waits for nothing.
+// A client of the role `data` that writes arbitrary bytes into its TLS connection and waits for nothing.
 struct Raw {
-  explicit Raw(const Server& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
+  explicit Raw(const TestServer& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
     std::error_code ec;
     EXPECT_TRUE(link->Handshake(false, std::chrono::steady_clock::now() + kAmple, &ec) && !ec) << ec.message();
   }
-  static Fd To(const Server& server) {
+  static Fd To(const TestServer& server) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in a{};
     a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -128,7 +128,7 @@ struct Raw {
     w.Put(length), w.Put(kind), w.Put(sequence);
     return w.Take();
   }
-  // Write: whether all of it went, in that time.
+  // Returns whether all bytes left in time.
   bool Write(View bytes, Millis patience = kAmple) {
     std::error_code ec;
     link->Queue(bytes, &ec);
@@ -139,13 +139,13 @@ struct Raw {
   std::shared_ptr<TlsLink> link;
 };
 
-constexpr Millis kBrief{300};  // of what never comes, however long one waits
+constexpr Millis kBrief{300};  // for events that never come, however long the wait
 
 size_t HeldBy(Channel& ch) { return dynamic_cast<TlsChannel&>(ch).held(); }
 
 TEST(Tls, AHeaderTakesNoMemoryForWhatItAnnounces) {
   std::promise<size_t> held;
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     ch.set_timeout(kBrief);
     EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
     held.set_value(HeldBy(ch));
@@ -161,7 +161,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
   for (uint32_t length : {0u, 1u, 64u, 65u, 8192u, 1u << 20}) {
     std::promise<void> gone, over;
     std::promise<size_t> held;
-    Server server([&](Channel& ch) {
+    TestServer server([&](Channel& ch) {
       EXPECT_EQ(Within(length > 64 ? kAmple : kBrief, [&] { return ch.PeerGone(kControlFrame); }), length > 64)
           << length;
       EXPECT_TRUE(Within(kAmple, [&] { return ch.PeerGone(0); })) << length;
@@ -177,7 +177,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
       frames.insert(frames.end(), one.begin(), one.end());
       frames.resize(frames.size() + length);
     }
-    EXPECT_FALSE(raw.Write(frames, Millis{600})) << length;  // it is not read, so it does not go
+    EXPECT_FALSE(raw.Write(frames, Millis{600})) << length;  // it is not read, so it does not leave
     EXPECT_LE(held.get_future().get(), 8192u) << length;
     over.set_value();
   }
@@ -215,7 +215,7 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
 
 TEST(Tls, AStopFromAnotherThreadEndsDialingAndWaiting) {
   for (bool dialed : {false, true}) {
-    // the listener takes the connection; without a session it answers no greeting
+    // the system accepts the connection, but no process answers its greeting
     int deaf = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in at{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
     socklen_t size = sizeof at;
@@ -224,7 +224,7 @@ TEST(Tls, AStopFromAnotherThreadEndsDialingAndWaiting) {
     ASSERT_EQ(getsockname(deaf, reinterpret_cast<sockaddr*>(&at), &size), 0);
     std::stop_source stop;
     std::promise<void> there, leave;
-    Server server([&](Channel&) { leave.get_future().wait(); });
+    TestServer server([&](Channel&) { leave.get_future().wait(); });
     Address where = dialed ? server.address() : Address{"127.0.0.1", ntohs(at.sin_port)};
     auto waiting = std::async(std::launch::async, [&] {
       if (!dialed) there.set_value();

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "suf/net/internal/testing.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 namespace {
@@ -80,7 +80,7 @@ TEST(Tls, ListensAtAnIpv6Address) {
 
 TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
   std::promise<Hash> exporter;
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     EXPECT_EQ(ch.peer().role, Role::kData);
     EXPECT_EQ(ch.peer().key, Certs::Of(Role::kData).identity().key);
     exporter.set_value(ch.exporter());
@@ -98,7 +98,7 @@ TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
 
 TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
   std::vector<size_t> sizes = {0, 1, 16375, 16376, 16377, 32768, 100'003, 5'000'000, 0, 3};
-  Server server([&](Channel& ch) {
+  TestServer server([&](Channel& ch) {
     for (size_t i = 0; i < sizes.size(); ++i) Echo(ch);
   });
   auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
@@ -122,7 +122,7 @@ TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
       EXPECT_EQ(room, Bytes(n, uint8_t(3 - mine)));
     }
   };
-  Server server([&](Channel& ch) { both(ch, 1); });
+  TestServer server([&](Channel& ch) { both(ch, 1); });
   auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
   both(*ch, 2);
   server.Join();
@@ -130,7 +130,7 @@ TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
 }
 
 TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
-  Server server(Echo);
+  TestServer server(Echo);
   EXPECT_TRUE(Fails(Cause::kRefused, "the certificate of the dealer at 127.0.0.1",
                     [&] { Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple); }));
   EXPECT_TRUE(server.Heard(Cause::kRefused, "refused our certificate"));
@@ -140,7 +140,7 @@ TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
   Scratch dir;  // a leaf of the other CA, and both CAs in its ca.pem
   std::filesystem::copy(Certs::Get().dir / "b/data", dir / "mixed");
   std::ofstream(dir / "mixed/ca.pem", std::ios::app) << std::ifstream(Certs::Get().dir / "a/data/ca.pem").rdbuf();
-  Server server(Echo);
+  TestServer server(Echo);
   EXPECT_TRUE(Fails(Cause::kRefused, "the dealer refused our certificate", [&] {
     auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
@@ -150,8 +150,8 @@ TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
-  Server server(Echo, kAmple, {Role::kData});
-  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not take our certificate", [&] {
+  TestServer server(Echo, kAmple, {Role::kData});
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer rejected our certificate", [&] {
     auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
@@ -160,30 +160,30 @@ TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
-  Server server(Echo);
+  TestServer server(Echo);
   EXPECT_TRUE(Fails(Cause::kRefused, "is that of the dealer, not of the model owner",
                     [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
-  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not take our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner rejected our certificate"));
 }
 
 TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
   Credentials own = Certs::Of(Role::kData);
   own.Pin({Role::kDealer, Hash{1}});
   {
-    Server server(Echo);
+    TestServer server(Echo);
     EXPECT_TRUE(Fails(Cause::kRefused, "another one than our pin names",
                       [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
     EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not know our key"));
   }
   own.Pin(Certs::Of(Role::kDealer).identity());
-  Server server(Echo);
+  TestServer server(Echo);
   auto ch = Dial(own, server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("x"));
   EXPECT_EQ(ch->RecvExact(kFirstRun, 1)[0], 'x');
 }
 
 TEST(Tls, ANewSessionHasANewExporter) {
-  Server server(Echo);
+  TestServer server(Echo);
   Hash seen[2];
   for (Hash& h : seen) {
     auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
@@ -194,10 +194,10 @@ TEST(Tls, ANewSessionHasANewExporter) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
-// For the thread sanitizer: the first handshakes of fresh credentials share what OpenSSL makes of their CA.
+// For the thread sanitizer: the first handshakes of fresh credentials share data that OpenSSL makes from their CA.
 TEST(Tls, FirstHandshakesMayComeTogether) {
   for (int i = 0; i < 4; ++i) {
-    Server server(Echo);
+    TestServer server(Echo);
     Credentials own = Certs::Of(Role::kData);
     std::vector<std::future<Identity>> clients;
     for (int k = 0; k < 6; ++k)
@@ -214,7 +214,7 @@ TEST(Tls, FirstHandshakesMayComeTogether) {
 }
 
 TEST(Tls, OnlyVersion13AndNoTickets) {
-  Server server(Echo, kQuick);
+  TestServer server(Echo, kQuick);
   for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
     std::string d = Certs::Get().dir / "a/data/";

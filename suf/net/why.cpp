@@ -1,4 +1,4 @@
-#include "suf/net/internal/why.hpp"
+#include "suf/net/why.hpp"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -8,7 +8,7 @@
 
 #include "suf/base/error.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/tls_link.hpp"
+#include "suf/net/tls_link.hpp"
 
 namespace suf::net {
 
@@ -31,9 +31,9 @@ const char* Find(const Clause (&table)[N], int code) {
   return nullptr;
 }
 
-// "it" is the certificate. The dates have their own sentence.
+// Faults of a certificate ("it"). Those of its dates have their own clause.
 constexpr Clause kVerify[] = {
-    {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "it is self-signed, by no CA of ours"},
+    {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "it is self-signed, not issued by our CA"},
     {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, "it is of another CA than ours"},
     {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, "it is of another CA than ours"},
     {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "it is of another CA than ours"},
@@ -43,8 +43,8 @@ constexpr Clause kVerify[] = {
     {X509_V_ERR_CERT_SIGNATURE_FAILURE, "its signature is not its CA's"},
     {X509_V_ERR_INVALID_PURPOSE, "its extended key usage does not allow this end of a connection"},
     {X509_V_ERR_CERT_REJECTED, "its extended key usage does not allow this end of a connection"},
-    {X509_V_ERR_PATH_LENGTH_EXCEEDED, "more CAs stand above it than they allow"},
-    {X509_V_ERR_CERT_CHAIN_TOO_LONG, "too many CAs stand above it"},
+    {X509_V_ERR_PATH_LENGTH_EXCEEDED, "its chain of CAs is longer than they allow"},
+    {X509_V_ERR_CERT_CHAIN_TOO_LONG, "its chain of CAs is too long"},
     {X509_V_ERR_CERT_REVOKED, "it was revoked"},
     {X509_V_ERR_EE_KEY_TOO_SMALL, "its key is too short"},
     {X509_V_ERR_CA_KEY_TOO_SMALL, "its CA's key is too short"},
@@ -52,27 +52,27 @@ constexpr Clause kVerify[] = {
     {X509_V_ERR_UNHANDLED_CRITICAL_EXTENSION, "it has a critical extension that suf does not know"},
 };
 
-// "it" is the peer.
+// Alerts of the peer ("it").
 constexpr Clause kAlerts[] = {
     {SSL_AD_HANDSHAKE_FAILURE, "it finds no cipher suite, curve or signature in common"},
     {SSL_AD_BAD_CERTIFICATE, "by its clock the certificate is not yet valid, or it is damaged"},
-    {SSL_AD_UNSUPPORTED_CERTIFICATE, "it does not take a certificate of this kind"},
-    {SSL_AD_CERTIFICATE_REVOKED, "it takes the certificate for revoked"},
+    {SSL_AD_UNSUPPORTED_CERTIFICATE, "it does not accept a certificate of this kind"},
+    {SSL_AD_CERTIFICATE_REVOKED, "it considers the certificate revoked"},
     {SSL_AD_CERTIFICATE_EXPIRED, "by its clock the certificate expired"},
     {SSL_AD_CERTIFICATE_UNKNOWN, "it does not accept the certificate"},
     {SSL_AD_UNKNOWN_CA, "it knows another CA"},
-    {SSL_AD_ACCESS_DENIED, "it lets the certificate do nothing"},
+    {SSL_AD_ACCESS_DENIED, "it gives the certificate no access"},
     {TLS13_AD_CERTIFICATE_REQUIRED, "it received no certificate"},
     {SSL_AD_PROTOCOL_VERSION, "it speaks no TLS 1.3"},
-    {SSL_AD_INSUFFICIENT_SECURITY, "it wants longer keys"},
+    {SSL_AD_INSUFFICIENT_SECURITY, "it requires longer keys"},
     {SSL_AD_BAD_RECORD_MAC, "bytes to it were altered"},
     {SSL_AD_DECODE_ERROR, "it could not read a message"},
     {SSL_AD_DECRYPT_ERROR, "a signature is wrong"},
-    {SSL_AD_UNEXPECTED_MESSAGE, "it received a message that was not due"},
-    {SSL_AD_INTERNAL_ERROR, "it failed by itself"},
+    {SSL_AD_UNEXPECTED_MESSAGE, "it received an unexpected message"},
+    {SSL_AD_INTERNAL_ERROR, "it had an internal error"},
 };
 
-// Of our own end of TLS; "it" is the peer.
+// Errors of our own end of TLS; "it" is the peer.
 constexpr Clause kReasons[] = {
     {SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, "it showed no certificate"},
     {SSL_R_WRONG_VERSION_NUMBER, "it speaks no TLS"},
@@ -94,8 +94,8 @@ constexpr Clause kReasons[] = {
     {SSL_R_ENCRYPTED_LENGTH_TOO_LONG, "a record was altered"},
     {SSL_R_DATA_LENGTH_TOO_LONG, "a record was altered"},
     {SSL_R_LENGTH_MISMATCH, "a message was altered"},
-    {SSL_R_UNEXPECTED_MESSAGE, "a message came that was not due"},
-    {SSL_R_EXCESSIVE_MESSAGE_SIZE, "a message came that is too long"},
+    {SSL_R_UNEXPECTED_MESSAGE, "an unexpected message arrived"},
+    {SSL_R_EXCESSIVE_MESSAGE_SIZE, "a message is too long"},
 };
 
 }  // namespace
@@ -137,7 +137,7 @@ std::string Why(const std::error_code& ec) {
   if (ec.category() == asio::error::get_ssl_category()) {
     if (const int alert = AlertOf(ec); alert >= 0) {
       const char* text = Find(kAlerts, alert);
-      return text ? text : Str("TLS alert ", alert, " of its");
+      return text ? text : Str("TLS alert ", alert, " from it");
     }
     const int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
     const char* text = Find(kReasons, reason);

@@ -6,4 +6,4 @@
 #include "suf/nn/ops/map.hpp"
 #include "suf/nn/ops/norm.hpp"
 #include "suf/nn/ops/rescale.hpp"
-#include "suf/nn/ops/stream.hpp"
+#include "suf/nn/ops/residual.hpp"

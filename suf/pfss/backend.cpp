@@ -46,19 +46,20 @@ namespace {
 [[noreturn]] void Lacking() { throw Bug("a kernel that its backend's capabilities exclude"); }
 }  // namespace
 
-void Kernels::DpfGen(const Batch&, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
-void Kernels::DpfWindow(const Batch&, int, const uint8_t*, const uint8_t*, int, const uint64_t*, int, uint64_t*) const {
+void Kernels::DpfGen(const KeyBatch&, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
+void Kernels::DpfWindow(const KeyBatch&, int, const uint8_t*, const uint8_t*, int, const uint64_t*, int,
+                        uint64_t*) const {
   Lacking();
 }
-void Kernels::DpfParity(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
+void Kernels::DpfParity(const KeyBatch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
   Lacking();
 }
-void Kernels::DpfDense(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, const uint64_t*,
+void Kernels::DpfDense(const KeyBatch&, int, const uint8_t*, const uint8_t*, const uint64_t*, const uint64_t*,
                        uint64_t*) const {
   Lacking();
 }
-void Kernels::DcfGen(const Batch&, const uint64_t*, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
-void Kernels::DcfEval(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
+void Kernels::DcfGen(const KeyBatch&, const uint64_t*, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
+void Kernels::DcfEval(const KeyBatch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
   Lacking();
 }
 

@@ -1,7 +1,9 @@
-// The narrow waist, and all that one who writes a backend reads (examples/07_backend.cpp is one). A Program is a
-// maximal piece of trace without openings (key generation at the dealer, reads and finishing polynomials at a party); a
-// Backend runs programs, and its Capabilities say which. Backends of one PRG agree on every bit that they emit, so any
-// two parties may use different ones. Who brings kernels of keys alone implements Kernels, the batch entry points.
+// The contract between a backend, which computes traces, and its host, which moves keys and frames (suf/run).
+// To write a backend, implement Backend, Executor and Randomness. If you bring only key kernels, implement Kernels
+// and pass it to reference::MakeClear (examples/07_backend.cpp). A host calls Expand and Start, then Run and Finish
+// for each program in order, then Result. Run calls back into Io for key sections, messages and inputs.
+// Backends with the same prg() agree on every bit that they send, so the roles may use different ones.
+// No branch, index or log line of an executor may depend on a secret.
 #pragma once
 #include <bitset>
 #include <functional>
@@ -15,210 +17,244 @@
 
 namespace suf::pfss {
 
-// Capabilities: what a backend can run. The compiler takes it: a lowering whose trace asks for more does not apply.
+// The operations and key sizes that a backend supports. The compiler rules out a lowering whose trace needs more.
 struct Capabilities {
-  std::string name;  // as in "NAME has no DPF"
-  std::string what;  // one sentence on what it is
-  // of DCFs; a trace for this backend has the first
+  std::string name;  // subject of error messages: "NAME has no DPF"
+  std::string what;  // one sentence that describes the backend
+  // DCF schemes; a trace for this backend uses the first
   std::vector<fss::DcfScheme> schemes{fss::DcfScheme::kSuf};
-  std::bitset<64> operations = ~std::bitset<64>{};  // by number of the operation
-  int largest = 128;                                // bits of alpha of a DCF, or of a DPF, which has 64 at most
+  std::bitset<64> operations = ~std::bitset<64>{};  // by number of Op
+  int largest = 128;                                // most bits of alpha in a DCF or DPF; a DPF never exceeds 64
+  // Returns whether the backend supports `op`.
   bool Has(Op op) const { return operations[size_t(op)]; }
+  // Returns a copy that lacks `ops`.
   Capabilities Without(std::initializer_list<Op> ops) const;
 };
-// RefuseLacking: throws Cause::kRefused, with what is lacking, where a backend cannot run a node of t, or any of its
-// nodes. Start of each backend asks for the second.
+// Throws Cause::kRefused if the backend cannot run node n of t; the error message names the missing capability.
 void RefuseLacking(const Capabilities& can, const Trace& t, const Node& n);
+// Throws Cause::kRefused if the backend cannot run some node of t. Every Backend::Start calls it.
 void RefuseLacking(const Capabilities& can, const Trace& t);
 
-// Program: nodes of one role in dependency order, all of whose inputs are computed, told or received before it starts.
+// A maximal piece of a role's trace without openings. For the dealer it generates keys; for a party it is one step,
+// with key reads and finishing polynomials. Its inputs are earlier values, key sections, and the frame it receives.
 struct Program {
   Role role;
-  std::vector<int> nodes;
+  std::vector<int> nodes;  // in an order of dependency
 };
-// Programs of a role: one a step for a party (same order as Schedule::steps), one for the dealer.
+// Returns a role's programs in the order in which they run. A party has one for each of Schedule::steps, and
+// the dealer has a single one.
 std::vector<Program> Programs(const Schedule& s, Role role);
 
-// Randomness: both parties' PRG streams as far as the holder has their keys, and the public key that tile keys of DPFs
-// derive from.
+// The PRG streams of the parties whose keys the holder has (docs/mathematics.md#prg), and the public tree key.
 class Randomness {
  public:
   virtual ~Randomness() = default;
-  class Section {
+  // The bytes of one kRand node. Element i of the tensor begins at byte i fss::ElementBytes(bits).
+  class SectionReader {
    public:
-    virtual ~Section() = default;
-    // Fill: bytes [offset, offset + out.size()); offset is a multiple of 16. Thread-safe. An element of a tensor takes
-    // fss::ElementBytes(bits) bytes.
+    virtual ~SectionReader() = default;
+    // Writes bytes [offset, offset + out.size()) of the section; offset is a multiple of 16. Thread-safe.
     virtual void Fill(uint64_t offset, std::span<uint8_t> out) const = 0;
   };
-  // Open: a section of `party`'s stream; must not outlive the Randomness.
-  virtual std::unique_ptr<Section> Open(int party, int section) const = 0;
+  // Returns a section of `party`'s stream, by the attributes [p, section] of its kRand node. The section must not
+  // outlive the Randomness. Thread-safe.
+  virtual std::unique_ptr<SectionReader> Open(int party, int section) const = 0;
+  // Returns the public AES key from which DPFs and DCFs derive the keys of their tiles (KeyBatch::tree_key).
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
-// Material: what Randomness expands, and takes over. key[p] is K_p of docs/mathematics.md#prg; a party holds its own,
-// the dealer both.
+// The secrets of one bundle that Backend::Expand takes over.
 struct Material {
-  std::array<std::optional<Secret>, 2> key;
-  Hash rho;
+  std::array<std::optional<Secret>, 2> key;  // K_p of docs/mathematics.md#prg: a party has its own, the dealer both
+  Hash rho;                                  // public: 32 fresh bytes of this bundle pair
 };
 
-// Spent: where time went, in seconds: arithmetic, of a device its kernels; key sections and PRG words; moving words to
-// and from a device; what a device waited for its host; encrypting, decrypting and moving frames; waiting for the peer
-// or for keys. launches: how many kernels a device ran.
+// Seconds that a role spent, by activity.
 struct Spent {
+  // * compute: arithmetic; on a device, its kernels
+  // * key: key sections and PRG words
+  // * upload: copies to and from a device
+  // * host: time in which a device waited for its host
+  // * wire: encrypting, decrypting and moving frames
+  // * wait: waiting for the peer or for keys
   double compute = 0, key = 0, upload = 0, host = 0, wire = 0, wait = 0;
-  int64_t launches = 0;
+  int64_t launches = 0;  // kernels that a device ran
   Spent& operator+=(const Spent& o) {
     compute += o.compute, key += o.key, upload += o.upload, host += o.host, wire += o.wire, wait += o.wait;
     launches += o.launches;
     return *this;
   }
+  // Returns the sum of all seconds.
   double all() const { return compute + key + upload + host + wire + wait; }
 };
 
-// Peak: bytes that a backend's process had at most so far of a device's memory, and of its own as pages that a device
-// reaches; 0 without a device.
+// The process's peak memory in bytes: of the device, and of host pages that the device can access. Both are 0 without
+// a device.
 struct Peak {
   int64_t device = 0, pinned = 0;
 };
 
-// kLongFrame: bytes of a frame beyond which it pays to read it while it comes and to let it leave while it is written.
+// A frame of more bytes than this is long: it pays to move it in pieces, by Io::Await and Io::Written.
 inline constexpr size_t kLongFrame = size_t{64} << 10;
 
-// Io: what a running program asks of its host. Tensors cross as packed bits: element i is bits [i k, (i+1) k), low bit
-// first. It lives until the executor is Finished.
+// The host's side of a running program: key sections, messages, inputs and progress. It must stay valid until
+// Executor::Finish returns. Calls come from one thread at a time, except for the functions marked thread-safe.
+//
+// A kTell node is a key section. A kSend node is received if it is the peer's, and sent if it is the role's own.
+// Tensors are packed: element i of a ring of k bits is bits [i k, (i+1) k), low bit first.
 class Io {
  public:
   virtual ~Io() = default;
-  // In: the packed tensor of a told or received node, whole: waits for it. A received one is valid until the program
-  // ends; a told one may be asked for again until it is Read. Throws what ended the session where it does not come.
+  // Waits for a key section or a received node and returns its whole packed tensor. A received tensor stays valid
+  // until the program ends. A section stays valid until its Read, and In may be called again until then. Throws the
+  // error that ended the session if the tensor cannot arrive. The dealer never calls In.
   virtual View In(int node) = 0;
-  // Ready: whether a told node is here, so that In returns at once.
+  // Returns whether a key section has arrived, so that In would not wait.
   virtual bool Ready(int /*node*/) { return false; }
-  // Read: of a told node, once: it is asked for no more, and its memory is given back. One that is asked for or not.
+  // Reports that In will not be called for a key section again, so the host frees its memory. A party's executor
+  // calls it exactly once for each section of its programs, even if it never called In.
   virtual void Read(int /*node*/) {}
-  // Out: room for the packed tensor of a sent or told node; written once the node is Done, in any order.
+  // Returns the buffer for the packed tensor of a sent node or, at the dealer, of a key section. Buffers may be
+  // filled in any order. Each must be complete when its node is Done.
   virtual std::span<uint8_t> Out(int node) = 0;
 
-  // Whole frames, for who works on their prefixes or moves them at once: the frame that this program's step received,
-  // the one that it sends; parts lie in them as Schedule::frames says. Empty where the step has none.
+  // Returns the whole frame that this program's step receives; Schedule::frames gives the place of each tensor. Only
+  // bytes that were awaited are valid. Empty if the step receives none, or if the host offers only In.
   virtual View Received() { return {}; }
+  // Returns the buffer of the whole frame that this program's step sends. Schedule::frames gives the place of each
+  // tensor. Empty if the step sends none, or if the host offers only Out.
   virtual std::span<uint8_t> Sending() { return {}; }
-  // Await: returns when so many bytes of what was Received are here; In of a received node awaits the end of its part.
-  // Written: so many bytes of what is Sending are final, so that they may leave; it only grows. Both from any thread.
+  // Waits until the first `bytes` bytes of Received() have arrived. In of a received node waits in the same way.
+  // Thread-safe.
   virtual void Await(size_t /*bytes*/) {}
+  // Reports that the first `bytes` bytes of Sending() are final; the host may send them at once. Smaller numbers than
+  // before have no effect. Thread-safe.
   virtual void Written(size_t /*bytes*/) {}
-  // Leave: all of what is Sending is final and leaves now, while the executor goes on with what its peer does not wait
-  // for. From the thread of Run; who does not call it has his frame sent once he is Finished.
+  // Reports that all of Sending() is final. The host sends the rest at once, while the executor continues with work
+  // that the peer does not need. Called from the thread of Run. If it is never called, the host sends the frame after
+  // Finish().
   virtual void Leave() {}
 
-  // Input: a role's own data as it is kept: whole words of 1, 2, 4 or 8 bytes, row-major, kept alive by the host;
-  // signed ones stand for two's complement of any width. `version` is another one whenever the data is: a backend may
-  // keep what it prepared from an input as long as the version stays.
+  // A role's own data as its host stores it.
   struct Data {
-    const void* words;
-    int bytes;
-    bool is_signed;
-    uint64_t version;
+    const void* words;  // row-major; the host keeps them until the run ends
+    int bytes;          // bytes of a word: 1, 2, 4 or 8
+    bool is_signed;     // words are in two's complement and extend to any width
+    uint64_t version;   // changes with the data, so a backend may cache all that it derives from this version
   };
+  // Returns the data of a kInput node.
   virtual Data Input(int node) = 0;
-  // Done: these nodes' values are computed; for progress, and for sections that may leave.
+  // Reports that the values of these nodes are computed. The dealer's host then sends their key sections.
   virtual void Done(std::span<const int> /*nodes*/) {}
-  // Took: time that went into the nodes of a scope since the last call; waits within this Io included, as host where
-  // that is not 0, else as compute.
+  // Reports the time spent on the nodes of a scope since the last call. It includes waits within this Io: in `host` if
+  // that is not 0, otherwise in `compute`. The host subtracts them there.
   virtual void Took(uint16_t /*scope*/, const Spent&) {}
-  // Timed: whether the time of each scope is to be measured where that takes time itself: on a device. Else Took may be
-  // told all that a step of several scopes took as compute of one of them.
+  // Returns whether each scope must be measured even if measuring takes time, as on a device. If not, Took may report
+  // all the time of a step with several scopes as `compute` of one of them.
   virtual bool Timed() const { return false; }
-  // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
-  // in memory: from now on they are public.
+  // Reports words of a sent node, as they lie in the executor's memory; from now on they are public. Tests of constant
+  // time (tests/ct) need it for every message, possibly in pieces. Thread-safe.
   virtual void Sent(int /*node*/, View /*value*/) {}
 };
 
-// WordOf: word i of an input, extended to 64 bits.
+// Returns word i of an input, extended to 64 bits.
 uint64_t WordOf(const Io::Data& data, size_t i);
 
-// Executor: one role's run of one trace, in order of its programs. Values live from program to program and die at their
-// last use.
+// The run of one trace by one role. It keeps values from program to program, until their last use. Not thread-safe.
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Run: the next of Programs(schedule, role); a backend may have planned ahead and throw Bug for any other. It may
-  // return before its work is done: what it calls of Io then comes from another thread.
+  // Runs the next of Programs(schedule, role). Any other program may throw Bug, because a backend may have planned
+  // ahead. Run may return before the work is done; another thread then calls Io.
   virtual void Run(const Program& program, const Randomness& randomness, Io& io) = 0;
-  // Finish: returns when all that was begun is done, and throws what failed therein. The host calls it before it sends
-  // what a program wrote, and before it asks for a result.
+  // Waits until all work of Run is done; throws the error of that work if it failed. The host calls Finish before it
+  // sends a program's frame and before it calls Result.
   virtual void Finish() {}
-  // Result: a result of the role, once its program has run; one word an element.
+  // Returns a result of the role (Trace::results) once its program has run. Each element is one 64-bit word, reduced
+  // to the node's ring.
   virtual std::vector<uint64_t> Result(int node) = 0;
 };
 
-// Batch: keys of one node: `count` keys on n bits under the trace's public key and the node's program number. A DCF's
-// payload has `words` words of `bits` bits.
-struct Batch {
-  std::array<uint8_t, 16> tree_key;
-  uint32_t program;
-  int n;
-  size_t count;
-  int words = 1, bits = 64;
+// The keys of one kDpfGen or kDcfGen node, as a kernel sees them.
+struct KeyBatch {
+  std::array<uint8_t, 16> tree_key;  // Randomness::TreeKey
+  uint32_t program;                  // number of the node's keys in the trace; tile keys derive from it
+  int n;                             // bits of alpha and x
+  size_t count;                      // keys
+  int words = 1, bits = 64;          // words of a DCF's payload, and bits of a word
 };
 
-// Kernels: batch entry points, for backends that differ in their keys alone (backends::MakeClear takes them). Elements
-// stand one after another: roots and keys fss::ElementBytes of their ring apart; alpha and x below 2^n, a word or, of
-// DCFs above 64 bits, two, the low one first; bit strings whole words. Thread-safe. Each is branch-free in what is
-// secret: alpha, beta, roots. One that is not overridden throws Bug: the operation is not among the Capabilities.
+// Batch entry points, for a backend that has its own keys and takes the rest from reference::MakeClear.
+//
+// Array elements are adjacent, one for each key unless a function says otherwise. Roots and keys are
+// fss::ElementBytes of their ring apart (fss::DcfRootBits, fss::DpfKeyBits, fss::DcfKeyBits). Numbers (alpha, x, lo)
+// are below 2^n and take one 64-bit word. In a DCF with n > 64 they take two words, the low one first. A string of m
+// bits takes ceil(m / 64) words, low bit first.
+//
+// All functions are thread-safe, and branch-free in alpha, beta and the roots, which are secret. A function that is not
+// overridden throws Bug, so its operation must be missing from the Capabilities.
 class Kernels {
  public:
   virtual ~Kernels() = default;
-  using Roots = std::array<const uint8_t*, 2>;  // of P0 and P1
-  virtual void DpfGen(const Batch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const;
-  // DpfWindow: bits of 1[v = alpha >> level] at v = lo .. lo + m - 1 of each key.
-  virtual void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level,
+  using Roots = std::array<const uint8_t*, 2>;  // roots of P0 and of P1
+  // Makes the correction words of 1-bit DPFs at alpha, the same for both parties. 8 <= n <= 64.
+  virtual void DpfGen(const KeyBatch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const;
+  // Writes a string of m bits for each key. Bit j is the party's XOR share of 1[v = alpha >> level] at v = lo + j,
+  // modulo 2^(n - level). If m = 1, it is branch-free in lo, because the dealer reads at secret places. Otherwise lo
+  // is public.
+  virtual void DpfWindow(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level,
                          const uint64_t* lo, int m, uint64_t* out) const;
-  // DpfParity: bits of 1[x < alpha] at m places x of each key.
-  virtual void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
-                         uint64_t* out) const;
-  // DpfDense: table[(x - alpha) mod 2^n], a word a key.
-  virtual void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+  // Writes a string of m bits for each key. Bit j of key i is the party's XOR share of 1[x < alpha] at x[i m + j].
+  virtual void DpfParity(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+                         int m, uint64_t* out) const;
+  // Writes for each key one word, the party's XOR share of table[(x - alpha) mod 2^n]. The table has 2^n words and
+  // serves all keys; n <= 16. Bits above the node's ring are ignored.
+  virtual void DpfDense(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
                         const uint64_t* table, uint64_t* out) const;
-  // DcfGen: word k of key i's payload is beta[k count + i].
-  virtual void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+  // Makes DCF keys at alpha, the same for both parties. Word k of the payload of key i is beta[k count + i], of which
+  // the low `bits` bits count. 1 <= n <= 128.
+  virtual void DcfGen(const KeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
                       uint8_t* key) const;
-  // DcfEval: shares of beta 1[x < alpha] modulo 2^bits at m places of each key, x[i m + j]: word k at
-  // out[(k m + j) count + i].
-  virtual void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+  // Writes the party's additive shares, modulo 2^bits, of beta 1[x < alpha] at m places x[i m + j] of key i. Word k of
+  // the payload goes to out[(k m + j) count + i].
+  virtual void DcfEval(const KeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
                        uint64_t* out) const;
 };
 
-// Backend: what can run programs. Start: the schedule must outlive the executor; throws Cause::kRefused for a trace
-// that asks for more than the capabilities.
+// A factory of runs. It may keep plans, memory and prepared inputs from run to run, and must outlive its executors.
+// Thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
+  // Returns the name that people see.
   virtual std::string name() const = 0;
   virtual const Capabilities& capabilities() const = 0;
-  // prg: identity of the PRG that Expand uses; a field of the key header, and another one is refused.
+  // Returns the identity of the PRG that Expand uses. Key headers carry it, and a bundle of another PRG is refused.
   virtual uint32_t prg() const = 0;
+  // Returns the PRG streams of `material`, which it takes over.
   virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
+  // Begins a run of a trace by a role. The schedule must outlive the executor. Throws Cause::kRefused if the trace
+  // needs more than the capabilities, and Cause::kResource if memory is short.
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
-  // Reserve: sees, before anything is spent on a run, that it will find its memory, and keeps that for Start. Otherwise
-  // what is lacking: bytes that the run needs, and those that are free. bytes_of: of a word of an input of two
-  // dimensions, by its name, as the host keeps it; negative: signed.
+  // The memory that a run lacks, in bytes.
   struct Lack {
     int64_t needed, free;
   };
+  // Returns the bytes of a word of a named input with two dimensions; negative if the words are signed.
   using InputBytes = std::function<int(const std::string& name)>;
+  // Reserves the memory of a run for Start; called before anything is spent on the run. Returns nothing on
+  // success, otherwise the bytes that the run needs and those that are free.
   virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/, const InputBytes& /*bytes_of*/) {
     return {};
   }
-  // ValueBytes: bytes of the values that an executor has in memory, at their peak, inputs left out; 0: it is not told.
+  // Returns the peak bytes of the values that an executor keeps in memory, without inputs; 0 if unknown.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
+  // Returns the peak memory of all runs so far.
   virtual pfss::Peak Peak() const { return {}; }
 };
 
-// LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last;
-// -1: never.
+// Returns the index of each node's last reader, or -1 without one. Indices count the nodes of all programs, one after
+// another. A result is read behind the last node.
 std::vector<int> LastUse(const Schedule& s, const std::vector<Program>& programs);
 
 }  // namespace suf::pfss

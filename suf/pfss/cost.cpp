@@ -1,4 +1,4 @@
-// What a schedule costs: keys, messages, AES blocks and elements, by scope and role.
+// The cost of a schedule: keys, messages, AES blocks and elements, by scope and role.
 #include <algorithm>
 #include <bit>
 
@@ -23,13 +23,13 @@ int64_t AesBlocks(const Trace& t, int i) {
     case Op::kDpfDense:
       return size * fss::DpfDomainBlocks(int(a[1]));
     case Op::kDcfGen: {
-      const Form f = FormOf(a[1]);
+      const DcfForm f = FormOf(a[1]);
       const Node &alpha = t.node(n.args[0]), &beta = t.node(n.args[1]);
       const int bits = alpha.shape.size() == beta.shape.size() ? 2 * alpha.ring.bits : alpha.ring.bits;
       return size * fss::DcfGenBlocks(bits, int(beta.shape[0]), f.bits, f.scheme);
     }
-    case Op::kDcfEval: {  // the words of an element and threshold come together
-      const Form f = FormOf(a[3]);
+    case Op::kDcfEval: {  // one evaluation returns all words of an element and threshold
+      const DcfForm f = FormOf(a[3]);
       return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), f.bits, f.scheme);
     }
     default:
@@ -39,10 +39,11 @@ int64_t AesBlocks(const Trace& t, int i) {
 
 namespace {
 
-// TableWords: to read or to make a one-hot table: those of up to 64 bits are one word of a strip.
+// Returns the work to read or make a one-hot table. A table of up to 64 bits is one word of a strip.
 int64_t TableWords(int bits) { return bits <= 64 ? 1 : bits / 16; }
 
-// DotWords: of a string with a table: the entries of a run of equal ones at its begin are counted, the others added up.
+// Returns the work of the inner product of a string and a table. Equal entries at the begin of the table are counted,
+// and the others are added up.
 int64_t DotWords(const std::vector<uint64_t>& table) {
   constexpr int64_t kCounted = 32, kAdded = 8;
   const auto end = std::find_if(table.begin(), table.end(), [&](uint64_t x) { return x != table[0]; });
@@ -51,21 +52,22 @@ int64_t DotWords(const std::vector<uint64_t>& table) {
 
 }  // namespace
 
-// Weights are multiples of what an element of a strip takes, as suf fn bench shows them
-// (docs/adr/0019-lowerings-by-cost.md).
+// Weights are multiples of the time of one element of a strip, fitted to `suf fn bench`
+// (docs/design/lowering.md#by-cost).
 int64_t Words(const Trace& t, int i) {
-  constexpr int64_t kNode = 800;  // to start a node, whatever its size
-  // beside the cipher: corrections, sides, levels that wait for each other; keys that a DCF's lanes take together
+  constexpr int64_t kNode = 800;  // start of a node of any size.
+  // Work beside the cipher for each AES block: corrections, sides, and levels that wait for each other. A DCF takes
+  // kLanes keys together.
   constexpr int64_t kBlock = 4, kDcfBlock = 6, kLanes = 16;
-  constexpr int64_t kLaneBlock = 1, kCut = 16;  // of a whole domain, a key in each lane; bits cut from it
-  constexpr int64_t kLevelBlock = 16;           // of a window of coarse places, each of which is a walk of its own
+  constexpr int64_t kLaneBlock = 1, kCut = 16;  // the same of a whole domain, a key in each lane; bits cut at once.
+  constexpr int64_t kLevelBlock = 16;           // the same of a window above level 0; each place takes its own walk.
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);
   const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
   auto arg = [&](size_t k) -> const Node& { return t.node(n.args[k]); };
-  int64_t each = 1;  // of an element
+  int64_t each = 1;  // work of an element
   switch (n.op) {
-    case Op::kDpfWindow:  // attributes: where, n, places, program, level
+    case Op::kDpfWindow:  // attributes: p, n, places, program, level
       if (fss::DpfReadsDomain(int(n.attrs[1]), n.attrs[2], int(n.attrs[4])))
         return kNode + size * (1 + n.attrs[2] / kCut) + kLaneBlock * blocks;
       return kNode + size + (n.attrs[2] > 1 && n.attrs[4] > 0 ? kLevelBlock : kBlock) * blocks;
@@ -78,7 +80,7 @@ int64_t Words(const Trace& t, int i) {
       return kNode + size + kBlock * blocks;
     case Op::kDcfGen:
       return kNode + size + kDcfBlock * blocks;
-    case Op::kDcfEval: {  // attributes: p, n, words; few keys leave lanes empty
+    case Op::kDcfEval: {  // with few keys some lanes are empty
       const int64_t keys = Size(arg(0).shape);
       return kNode + size + kDcfBlock * (blocks / keys) * std::max(keys, kLanes);
     }
@@ -105,7 +107,7 @@ int64_t Words(const Trace& t, int i) {
     case Op::kMix:
       for (uint64_t mask : *arg(1).data) each += kMixed * std::popcount(mask);
       break;
-    case Op::kSelect:  // several entries at a time
+    case Op::kSelect:  // adds several entries at once
     case Op::kSelectX:
     case Op::kDense:
       each += arg(0).ring.bits / kEntries;

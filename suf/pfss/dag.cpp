@@ -18,7 +18,7 @@ Hash DagDigest(const Trace& t) {
     list(n.shape);
     h.Number(uint64_t(n.args.size()));
     for (int a : n.args) h.Add(of[size_t(a)]);
-    if (n.op == Op::kTell) {  // the pad is a node, not a number
+    if (n.op == Op::kTell) {  // the pad is a node and enters by its hash
       h.Number(n.attrs[0]);
       if (n.attrs[1] >= 0) h.Add(of[size_t(n.attrs[1])]);
     } else {

@@ -1,11 +1,11 @@
-// The digest of a trace as a DAG: pure nodes in any order, PRG words, the dealer's words and messages in theirs. Two
-// emissions with one DagDigest deal the same bundles and send the same frames; their Trace::digest may differ.
+// A digest of a trace that ignores the order of pure nodes. PRG words, key sections and messages keep their order. Two
+// traces with the same DagDigest deal the same bundles and send the same frames; their Trace::digest may differ.
 #pragma once
 #include "suf/pfss/trace.hpp"
 
 namespace suf::pfss {
 
-// DagDigest: of a closed trace. An input counts by who knows it, its shape, ring and tick, not by its name.
+// Returns the digest of a closed trace. An input enters with its knowers, shape, ring and tick, but not its name.
 Hash DagDigest(const Trace& t);
 
 }  // namespace suf::pfss

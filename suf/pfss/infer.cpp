@@ -21,12 +21,12 @@ Shape Elementwise(const Shape& a, const Shape& b) {
 
 namespace {
 
-// kMostBits: of a string that one read makes, for as many thresholds or places.
+// The most bits of a string that one read makes: its thresholds or places.
 constexpr int64_t kMostBits = 65536;
-// kMostTicks: of one wait.
+// The most ticks of one wait.
 constexpr int64_t kMostTicks = 16;
 
-// Tables: one-hot reads over Xor(2^w) tables.
+// Returns w of a one-hot table in Xor(2^w).
 int TableBits(const Node& t) {
   SUF_CHECK(t.ring.kind == Ring::kXor);
   int w = 0;
@@ -49,13 +49,13 @@ using Args = std::span<const Node* const>;
 
 bool Adds(const Node& a) { return a.ring.kind == Ring::kAdd; }
 bool Strings(const Node& a) { return a.ring.kind == Ring::kXor; }
-// Pairs: j <= i of m rows.
+// Returns the number of pairs j <= i of m rows.
 int64_t Pairs(int64_t m) {
   SUF_CHECK(m >= 1 && m < int64_t{1} << 31);
   return m * (m + 1) / 2;
 }
 void Like(const Node& a, Ring ring, Node& n) { n.shape = a.shape, n.ring = ring; }
-// Index: an index into a one-hot table of every element.
+// Checks an index into a one-hot table, for every element.
 void CheckIndex(const Node& table, const Node& index) {
   SUF_CHECK(TableBits(table) == index.ring.bits && table.shape == index.shape);
 }
@@ -265,10 +265,10 @@ void TreeDense(Args a, Node& n) {
             a[3]->shape[0] == int64_t{1} << n.attrs[1] && n.attrs[3] >= 1 && n.attrs[3] <= 64);
   Like(*a[0], Xor(int(n.attrs[3])), n);
 }
-void CheckForm(Form f) {
+void CheckForm(DcfForm f) {
   SUF_CHECK(f.bits >= 1 && f.bits <= 64 && (f.scheme == fss::DcfScheme::kSuf || f.scheme == fss::DcfScheme::kMyl7));
 }
-// NumberBits: of a comparison's number: one word, or two halves (2, ..).
+// Returns the bits of a comparison's number x, which is one word or two halves (2, ..).
 int NumberBits(const Node& x, const Shape& shape) {
   if (x.shape == shape) return x.ring.bits;
   SUF_CHECK(!x.shape.empty() && x.shape[0] == 2 && Without(x.shape, 0) == shape);
@@ -279,7 +279,7 @@ void ComparisonKey(Args a, Node& n) {
   const Shape shape = Without(a[1]->shape, 0);
   const int bits = NumberBits(*a[0], shape);
   const int words = int(a[1]->shape[0]);
-  const Form f = FormOf(n.attrs[1]);
+  const DcfForm f = FormOf(n.attrs[1]);
   CheckForm(f);
   SUF_CHECK(f.bits <= a[1]->ring.bits);
   for (size_t p : {2, 3}) SUF_CHECK(a[p]->ring == Xor(fss::DcfRootBits(words, f.scheme)) && a[p]->shape == shape);
@@ -289,7 +289,7 @@ void PayloadShares(Args a, Node& n) {
   const int64_t bits = n.attrs[1], c = n.attrs[2], number = a[2]->shape == a[0]->shape ? 1 : 2;
   const int64_t m = (int64_t(n.attrs.size()) - 5) / number;
   SUF_CHECK(m >= 1 && m <= kMostBits && int64_t(n.attrs.size()) == 5 + m * number);
-  const Form f = FormOf(n.attrs[3]);
+  const DcfForm f = FormOf(n.attrs[3]);
   CheckForm(f);
   SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && Adds(*a[2]) &&
             NumberBits(*a[2], a[0]->shape) == bits &&
@@ -334,7 +334,7 @@ void DenseBits(Args a, Node& n) {
 
 using C = OpClass;
 using W = WidthRule;
-// Names enter the DAG's digest, so an operation that has another enumerator by now keeps its name.
+// Names enter DagDigest, so an operation keeps its name even if its enumerator is renamed.
 constexpr OpInfo kOps[] = {
     {Op::kConst, "const", C::kGiven, 0, 0, nullptr, W::kWhole},
     {Op::kInput, "input", C::kGiven, 0, 1, nullptr, W::kWhole},
@@ -389,7 +389,7 @@ constexpr OpInfo kOps[] = {
     {Op::kConcat, "concat", C::kView, -1, 1, Joined, W::kSame},
     {Op::kWait, "wait", C::kView, 1, 1, Later, W::kSame},
 };
-// A row stands where its operation's number says; the last one is the enum's last.
+// Returns whether row i is operation i, and the last row is the last enumerator.
 constexpr bool InOrder() {
   for (size_t i = 0; i < std::size(kOps); ++i)
     if (size_t(kOps[i].op) != i) return false;

@@ -18,7 +18,7 @@ LintReport Lint(const Schedule& s) {
     };
     auto once = [&](const Node& pad) {
       auto [it, fresh] = used.emplace(std::pair{pad.attrs[0], pad.attrs[1]}, message);
-      return fresh || it->second == message;  // a section told to both parties comes twice
+      return fresh || it->second == message;  // a section for both parties is checked twice
     };
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
@@ -34,7 +34,7 @@ LintReport Lint(const Schedule& s) {
         const Node& root = t.node(at);
         if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
           return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload");
-        // a root is read for each key
+        // each key reads its own element of a root
         if (root.ring != Xor(seeds) || root.shape != sum.shape)
           return fault("a root of its trees does not have one seed of 128 bits for each tree");
         if (!once(root)) return fault("a root of its trees serves elsewhere");
@@ -51,7 +51,7 @@ LintReport Lint(const Schedule& s) {
     int value = sum.args[0], pad = sum.args[1];
     const Node& p = t.node(pad);
     int owner =
-        send ? int(m.attrs[0]) : 1 - reader;  // whose PRG: the sender's, or the party's that the key does not go to
+        send ? int(m.attrs[0]) : 1 - reader;  // the PRG of the sender or, for a key, of the party that does not get it
     if (p.op != Op::kRand) return fault("its last term is not a PRG tensor");
     if (pad < value) return fault("its pad is older than the value under it");
     if (p.attrs[0] != owner) return fault("its pad is known to the reader");
@@ -69,7 +69,7 @@ LintReport Lint(const Schedule& s) {
 
 namespace {
 
-// Whether a message of party p is the opening of an input of its own: input + pad, one word of each a word.
+// Returns whether a message of party p opens an input of its own: input + pad, word for word.
 bool OpensInput(const Trace& t, const Node& message, int p) {
   const Node& sum = t.node(message.args[0]);
   if (sum.op != Op::kAdd) return false;
@@ -78,7 +78,7 @@ bool OpensInput(const Trace& t, const Node& message, int p) {
          input.ring == sum.ring && pad.ring == sum.ring && input.shape == sum.shape && pad.shape == sum.shape;
 }
 
-// The nodes that what party p learns needs, and where nobody learns it, what both keep.
+// Returns the nodes that the results of party p depend on, and the shares that its peer keeps.
 std::vector<bool> Needed(const Trace& t, int p) {
   std::vector<bool> needed(t.nodes().size());
   for (const Trace::Result& r : t.results(p)) needed[size_t(r.node)] = true;
@@ -95,7 +95,7 @@ std::vector<bool> Needed(const Trace& t, int p) {
 std::string Steering(const Trace& t, int p) {
   if (t.results(p).empty()) return "";
   const std::vector<bool> needed = Needed(t, p);
-  std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, its one input's opening aside
+  std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, except the opening of its input
   int opening = -1;
   bool secret = false;  // the peer has an input
   auto named = [&](int i) {

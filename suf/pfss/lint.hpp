@@ -1,8 +1,8 @@
-// Lint: a proof, on the trace itself, that what a party receives is uniform whatever the values are. Every payload of
-// a message or a key section is v + pad or sec - pad, with pad a whole PRG tensor of the right party and ring, emitted
-// after v, padding nothing else. In the order of the pads the map pads -> messages is then triangular with units on the
-// diagonal. (docs/mathematics.md#lint.) What is left over must be the result and the correction words of DPFs and
-// DCFs, whose security is the tree's, under two roots that are younger than all secrets in it and serve nothing else.
+// The lint proves on a trace that a party's messages and keys are uniform, whatever the values are
+// (docs/mathematics.md#lint). Each payload must be v + pad or v - pad. The pad is a whole PRG tensor of the right
+// party and ring. It is emitted after v and pads only v. Then the map from pads to messages is triangular with
+// units on the diagonal. There are two exceptions. The share of a result has no pad. Correction words of a DPF or DCF
+// are as secure as the tree. Its two roots must be emitted after all its secrets, and have no other use.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,32 +12,31 @@
 namespace suf::pfss {
 
 struct LintReport {
-  int padded = 0;                   // messages and key sections under a pad of their own
+  int padded = 0;                   // messages and key sections with a pad of their own
   int results = 0, trees = 0;       // the two exceptions
-  std::vector<std::string> faults;  // one sentence each; empty = proven
+  std::vector<std::string> faults;  // one sentence each; if there is none, the proof holds
 };
 
 LintReport Lint(const Schedule& s);
 
-// Reads whether party p, if it alters its messages, learns more than its results of one input of its own choice.
-// Returns a clause that names the first message (or kept share) of the peer that shows more; empty is the proof that
-// none does. Holds for a trace that passes the lint and that computes its function for every input.
-// (docs/mathematics.md#steering.)
+// Checks whether party p, by altering its messages, can learn more than its results for one input of its choice.
+// Returns a clause that names the first message, or kept share, of the peer that shows more. An empty string proves
+// that none does, if the trace passes the lint and is right for every input (docs/mathematics.md#steering).
 std::string Steering(const Trace& t, int p);
 
-// Ending: who learns what, by party: values learned, and shares kept of what nobody learns.
+// The number of results of each party: values that it learns, and kept shares of values that no party learns.
 struct Ending {
   std::array<int, 2> learned{}, kept{};
   bool operator==(const Ending&) const = default;
 };
 Ending EndingOf(const Trace& t);
 
-// Raw: emissions that gates do not have, for tests that plant faults.
+// Emissions that gates cannot make, for tests that plant faults.
 struct Trace::Raw {
   Trace& t;
   int rand(int party, Ring ring, const Shape& shape) { return t.Rand(party, ring, shape); }
   int send(int v, int party) { return t.Send(v, party, "planted"); }
-  // node: of a closed trace, to be altered; the digest stays.
+  // Returns a node of a closed trace, to be altered. The digest does not change.
   Node& node(int id) { return t.nodes_[size_t(id)]; }
   int tell(int v, int party) { return t.Tell(v, Party(party), -1); }
 };

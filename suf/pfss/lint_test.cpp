@@ -11,7 +11,7 @@
 namespace suf::pfss {
 namespace {
 
-// The lint proves the good trace and names each planted fault.
+// The lint passes the good trace and names each planted fault.
 TEST(Lint, NamesPlantedFaults) {
   enum Plant { kGood, kTwice, kOld, kBare, kForeign, kNarrow, kUnpaddedKey };
   auto faults = [](Plant plant) {
@@ -27,7 +27,7 @@ TEST(Lint, NamesPlantedFaults) {
     int other = plant == kTwice ? pad : raw.rand(0, Add(12), {4});
     int first = y.id(), second = w.t.fn(Op::kAdd, {y3.id(), other});
     if (plant == kForeign)
-      first = w.t.fn(Op::kLow, {y.id()}, {12});  // P0 cannot add P1's pad: it sends a bare value
+      first = w.t.fn(Op::kLow, {y.id()}, {12});  // P0 cannot add P1's pad, so it sends a bare value
     else if (plant != kBare)
       first = w.t.fn(Op::kAdd, {y.id(), pad});
     Pub m(&w.t, raw.send(first, 0)), n(&w.t, raw.send(second, 0));
@@ -54,8 +54,8 @@ TEST(Lint, NamesPlantedFaults) {
   EXPECT_FALSE(faults(kForeign).empty());
 }
 
-// The roots of a tree have one seed of 128 bits for each element of alpha: those of fewer would be read past their end,
-// or one would serve twice.
+// The roots of a tree need one seed of 128 bits for each element of alpha. With fewer seeds a read would pass the end,
+// or a seed would serve twice.
 TEST(Lint, ComparesRootsWithAlpha) {
   auto faults = [](int party, const std::function<void(Node&)>& spoil) {
     Little w;
@@ -83,7 +83,7 @@ TEST(Lint, ComparesRootsWithAlpha) {
     }
 }
 
-// A comparison's roots are its parties' own, younger than alpha and than the payload, and serve nothing else.
+// The roots of a comparison belong to its parties. They are emitted after alpha and the payload, without other use.
 TEST(Lint, HoldsComparisonsToTheirRoots) {
   auto faults = [](const std::function<void(Trace::Raw&, Node & key, const Trace::Tree& tree)>& spoil) {
     Little w;
@@ -125,7 +125,7 @@ TEST(Lint, HoldsComparisonsToTheirRoots) {
   }
 }
 
-// myl7's DCFs: a seed of 128 bits a word of the payload.
+// The DCFs of myl7 have a seed of 128 bits for each word of the payload.
 TEST(Lint, AForeignSchemeHasASeedAWord) {
   Capabilities can{"other"};
   can.schemes = {fss::DcfScheme::kMyl7};
@@ -149,8 +149,8 @@ TEST(Lint, AForeignSchemeHasASeedAWord) {
   }
 }
 
-// The mask of a derived wire, a linear image of opened ones, is a linear image of their masks: it is no pad, so nothing
-// leaves under it, and it is not told to anybody as it is.
+// A derived wire is a linear image of opened wires, and its mask is the same image of their masks. Such a mask is not a
+// pad: no message may rely on it, and no party may receive it bare.
 TEST(Lint, AMaskOfADerivedWireIsNeverOpened) {
   enum Plant { kGood, kPad, kAlone, kTold };
   auto lint = [](Plant plant) {
@@ -159,7 +159,7 @@ TEST(Lint, AMaskOfADerivedWireIsNeverOpened) {
     Wire<kPub> y = w.t.open(Low(Sh(w.word), 12), "y");
     Pub hat = w.x.hat - y.hat;  // never opened itself
     Sec derived = w.x.r - y.r;
-    auto own = w.x.s.b * 3;  // such a mask that P1 knows
+    auto own = w.x.s.b * 3;  // an image of a mask, which P1 knows
     Dealt read = w.t.deal(Lift(derived) * 5, 20);
     Sh out = Low(Sh(read), 11) + Low(hat, 11);
     Own<1> value = w.word.b * w.x.hat;
@@ -183,10 +183,10 @@ TEST(Lint, AMaskOfADerivedWireIsNeverOpened) {
   }
 }
 
-// Steering: every message of P1 that P0's result needs, the shares that P1 keeps, and the one opening that is excepted.
+// Steering checks each message of P1 that P0's result needs and the shares that P1 keeps. It excepts one opening.
 class Steering : public testing::Test {
  protected:
-  // What the reading says of a trace that `emit` makes of P0's share a and P1's share b, which are opened as x.
+  // Returns the finding for a trace that `emit` builds from P0's share a and P1's share b.
   template <class Emit>
   std::string Read(const Emit& emit) {
     Trace t;
@@ -203,13 +203,13 @@ TEST_F(Steering, ReadsEveryMessageThatTheResultNeeds) {
   auto opened = [](Trace& t, const Own<0>& a, const Own<1>& b) { return t.open(Sh{a, b}, "x"); };
   auto scaled = [](Trace& t, const SharedWire<kPub>& x) { return Low(Sh(t.deal(Lift(x.r) * 3, 20)) * x.hat, 12); };
   EXPECT_EQ(Read([&](Trace& t, auto a, auto b) { t.reveal<0>(scaled(t, opened(t, a, b))); }), "");
-  // a second opening, of a value that depends on x
+  // a second opening: its value depends on x
   auto again = [&](Trace& t, auto a, auto b) { return scaled(t, t.open(scaled(t, opened(t, a, b)), "again")); };
   EXPECT_THAT(Read([&](Trace& t, auto a, auto b) { t.reveal<0>(again(t, a, b)); }),
               testing::MatchesRegex("message [0-9]+ \"result\" depends on P0's message [0-9]+ \"again\""));
   EXPECT_THAT(Read([&](Trace& t, auto a, auto b) { t.keep(again(t, a, b)); }),
               testing::MatchesRegex("the share that P1 keeps depends on P0's message [0-9]+ \"again\""));
-  // P0 learns nothing, or nothing that needs the second opening
+  // P0 learns nothing, or only a value that does not need the second opening
   EXPECT_EQ(Read([&](Trace& t, auto a, auto b) { t.reveal<1>(again(t, a, b)); }), "");
   EXPECT_EQ(Read([&](Trace& t, auto a, auto b) {
               const SharedWire<kPub> x = opened(t, a, b);
@@ -224,7 +224,7 @@ TEST_F(Steering, ExceptsOneOpeningOfOneInputWordForWord) {
     Sh y = t.deal(Lift(x.r) * 3, 12);
     t.reveal<0>(Low(y * x.hat, 8));
   };
-  // the same input under two pads: P0 could open two values
+  // with the same input under two pads, P0 could open two values
   EXPECT_THAT(Read([&](Trace& t, auto a, auto b) {
                 SharedWire<kPub> x = t.open(Sh{a, b}, "x"), again = t.open(Sh{a, b}, "again");
                 reveal(t, {x.hat + again.hat, x.r + again.r});
@@ -242,7 +242,7 @@ TEST_F(Steering, ExceptsOneOpeningOfOneInputWordForWord) {
 }
 
 TEST_F(Steering, AMessageOfP1ThatOnlyP0AddsUpIsRead) {
-  // P1's bare share depends on nothing of P0, but cancels the pad of a message that does
+  // P1's bare share depends on no message of P0, but it cancels the pad of a message that does
   const std::string found = Read([](Trace& t, const Own<0>& a, const Own<1>& b) {
     SharedWire<kPub> x = t.open(Sh{a, b}, "x");
     Sh word = t.deal(Lift(x.r) * 3, 12);

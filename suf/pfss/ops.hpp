@@ -1,7 +1,6 @@
-// Typed emission of pure functions: Val<A> op Val<B> is Val<A & B>, and an empty intersection does not compile.
-// Integers stand for constants. Linear functions also apply to shares, halves of dealt values and wires. One emitting
-// call per statement where the order of emission matters: C++ leaves the order of arguments open, and node numbers
-// enter the digest.
+// Typed emission of pure functions. Val<A> op Val<B> is a Val<A & B>; an empty intersection does not compile. Integers
+// stand for constants. Linear functions also apply to shares, dealt values and wires. Op documents each function.
+// Write one emitting call per statement. C++ may evaluate arguments in any order, and node numbers enter the digest.
 #pragma once
 #include <span>
 
@@ -38,21 +37,22 @@ template <unsigned A>
 Val<A> operator-(Val<A> a) {
   return 0 - a;
 }
-// a << s: times 2^s; the ring grows. a >> s: the representative in [0, 2^k) shifted down.
+// Returns a 2^s, in a ring that grows by s bits up to 64.
 template <unsigned A>
 Val<A> operator<<(Val<A> a, int s) {
   return internal::Emit<A>(a.trace(), Op::kShl, {a.id()}, {s});
 }
+// Returns the representative in [0, 2^k) shifted down by s bits.
 template <unsigned A>
 Val<A> operator>>(Val<A> a, int s) {
   return internal::Emit<A>(a.trace(), Op::kShr, {a.id()}, {s});
 }
-// Low: the same value modulo 2^k; no change when its ring is that small already.
+// Returns the value modulo 2^k; the value itself if its ring is not larger.
 template <unsigned A>
 Val<A> Low(Val<A> a, int k) {
   return internal::Emit<A>(a.trace(), Op::kLow, {a.id()}, {k});
 }
-// Lift: the representative in [0, 2^k), or a bit string, as an int.
+// Returns the representative in [0, 2^k), or a bit string, as an int.
 template <unsigned A>
 Val<A> Lift(Val<A> a) {
   return internal::Emit<A>(a.trace(), Op::kLift, {a.id()});
@@ -66,7 +66,7 @@ requires((A & B) != 0) Val<A & B> Matmul(Val<A> a, Val<B> b, bool transpose_b = 
   return internal::Emit<A & B>(a.trace(), Op::kMatmul, {a.id(), b.id()}, {transpose_b});
 }
 
-// ---- linear functions of one value; on shares and wires by Map
+// ---- linear functions of one value; Map applies them to shares and wires
 template <unsigned A>
 Val<A> Sum(Val<A> a, int axis = -1) {
   return internal::Emit<A>(a.trace(), Op::kSum, {a.id()}, {axis});
@@ -83,7 +83,7 @@ template <unsigned A>
 Val<A> Permute(Val<A> a, Shape axes) {
   return internal::Emit<A>(a.trace(), Op::kPermute, {a.id()}, std::move(axes));
 }
-// Between: indices begin .. end-1 of one axis (negative axes count from the end).
+// Returns indices begin .. end-1 of one axis. Negative axes count from the end.
 template <unsigned A>
 Val<A> Between(Val<A> a, int axis, int64_t begin, int64_t end) {
   return internal::Emit<A>(a.trace(), Op::kBetween, {a.id()}, {axis, begin, end});
@@ -92,13 +92,13 @@ template <unsigned A>
 Val<A> Broadcast(Val<A> a, Shape s) {
   return internal::Emit<A>(a.trace(), Op::kBroadcast, {a.id()}, std::move(s));
 }
-// At: index i of the first axis, which goes away.
+// Returns index i of the first axis, which disappears.
 template <unsigned A>
 Val<A> At(Val<A> a, int64_t i) {
   Shape s(a.shape().begin() + 1, a.shape().end());
   return Reshape(Between(a, 0, i, i + 1), s);
 }
-// Column: a last axis of length one is added.
+// Adds a last axis of length one.
 template <unsigned A>
 Val<A> Column(Val<A> a) {
   Shape s = a.shape();
@@ -112,29 +112,31 @@ Val<A> Stack(const std::vector<Val<A>>& v) {
   return internal::Emit<A>(v[0].trace(), Op::kStack, ids);
 }
 
-// Concat: one behind another along an axis. Wait: x, which a party has `ticks` ticks later.
+// Joins tensors along an axis.
 template <unsigned A>
 Val<A> Concat(const std::vector<Val<A>>& v, int axis) {
   std::vector<int> ids;
   for (auto& x : v) ids.push_back(x.id());
   return internal::Emit<A>(v[0].trace(), Op::kConcat, ids, {axis});
 }
+// Returns the value, which a party has `ticks` ticks later.
 template <unsigned A>
 Val<A> Wait(Val<A> a, int ticks) {
   return internal::Emit<A>(a.trace(), Op::kWait, {a.id()}, {ticks});
 }
 
-// Pack: the pairs j <= i of (.., n, n), row by row: (.., n(n+1)/2). Unpack: back, with zeros where j > i.
+// Returns the pairs j <= i of (.., n, n), row by row: (.., n(n+1)/2).
 template <unsigned A>
 Val<A> Pack(Val<A> a) {
   return internal::Emit<A>(a.trace(), Op::kPack, {a.id()});
 }
+// Reverses Pack, with zeros at j > i.
 template <unsigned A>
 Val<A> Unpack(Val<A> a, int64_t n) {
   return internal::Emit<A>(a.trace(), Op::kUnpack, {a.id()}, {n});
 }
 
-// ---- tables (see Op for the exact meaning); A is the table's knowers
+// ---- tables; A is the table's knowers
 template <unsigned A>
 Val<A> Unit(Val<A> a, int64_t m) {
   return internal::Emit<A>(a.trace(), Op::kUnit, {a.id()}, {m});
@@ -151,7 +153,7 @@ template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i) {
   return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()});
 }
-// RotSum: of `rows` rows of packed pairs.
+// Returns a sum for each of `rows` rows of packed pairs.
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i, int64_t rows) {
   return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()}, {rows});
@@ -173,16 +175,17 @@ Val<A> Dot(Val<A> bits, Const table, int first) {
   return internal::Emit<A>(bits.trace(), Op::kDot, {bits.id(), table.id()}, {first});
 }
 
-// Less: bit j = 1[x < b_j]. Unbits: the bits of a string apart, in Z_2. Mix: row i of `masks` says which bits make bit
-// i. The latter two are linear over XOR.
+// Returns a string with bit j = 1[x < b_j].
 template <unsigned A>
 Val<A> Less(Val<A> x, const std::vector<uint64_t>& thresholds) {
   return internal::Emit<A>(x.trace(), Op::kLess, {x.id()}, {thresholds.begin(), thresholds.end()});
 }
+// Splits a string into single bits in Z_2. Linear over XOR.
 template <unsigned A>
 Val<A> Unbits(Val<A> bits) {
   return internal::Emit<A>(bits.trace(), Op::kUnbits, {bits.id()});
 }
+// Returns a string whose bit i is the parity of the bits that row i of `masks` selects. Linear over XOR.
 template <unsigned A>
 Val<A> Mix(Val<A> bits, Const masks) {
   return internal::Emit<A>(bits.trace(), Op::kMix, {bits.id(), masks.id()});
@@ -204,7 +207,7 @@ requires((A & B) != 0) Val<A & B> Dense(Val<A> hot, Val<B> x, Const table, int b
   return internal::Emit<A & B>(hot.trace(), Op::kDense, {hot.id(), x.id(), table.id()}, {bits});
 }
 
-// ---- the borrow polynomial: c = sum_j lt_j prod_{i>j} eq_i in bits t = h xor rho (see Op)
+// ---- the borrow polynomial c = sum_j lt_j prod_{i>j} eq_i in bits t = h xor rho
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& tables, const Shape& widths) {
   std::vector<int> args{z.id()};
@@ -213,7 +216,7 @@ requires((A & B) != 0) Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& ta
 }
 inline Sec Mono(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMono, {rho.id()}, {group}); }
 inline Sec MonoX(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMonoX, {rho.id()}, {group}); }
-// BorrowA: words[j] is group j, shape (G_j, ..); the first D = words.size() digits.
+// Evaluates the polynomial of the first D = words.size() digits. words[j] is group j, of shape (G_j, ..).
 template <unsigned A>
 requires((A & kPub) != 0) Val<A & kPub> BorrowA(Pub h, const std::vector<Val<A>>& words) {
   std::vector<int> args{h.id()};
@@ -221,7 +224,7 @@ requires((A & kPub) != 0) Val<A & kPub> BorrowA(Pub h, const std::vector<Val<A>>
   return internal::Emit<A & kPub>(h.trace(), Op::kBorrowA, args, {int64_t(words.size())});
 }
 inline Pub BorrowAt0(Pub h, int digits) { return internal::Emit<kPub>(h.trace(), Op::kBorrowAt0, {h.id()}, {digits}); }
-// BorrowX: groups[j - 1] is group j; digits = groups.size() + 1.
+// Evaluates the polynomial of D = groups.size() + 1 digits on XOR shares. groups[j - 1] is group j.
 template <unsigned A>
 requires((A & kPub) != 0) Val<A & kPub> BorrowX(Pub h, Val<A> rho, const std::vector<Val<A>>& groups) {
   std::vector<int> args{h.id(), rho.id()};
@@ -230,14 +233,14 @@ requires((A & kPub) != 0) Val<A & kPub> BorrowX(Pub h, Val<A> rho, const std::ve
 }
 
 // ---- shares
-// Map: f on both halves; f is linear (the caller's promise; Sh has no function that is not).
+// Applies f to both shares. The caller promises that f is linear.
 template <class F>
 Sh Map(const Sh& x, F f) {
   auto a = f(x.a);
   auto b = f(x.b);
   return {a, b};
 }
-// Low on shares: rings only narrow; a share cannot be lifted.
+// Narrows shares to 2^k. Throws Bug if k exceeds their ring, because a share cannot be lifted.
 inline Sh Low(const Sh& x, int k) {
   SUF_CHECK(k <= x.bits());
   return Map(x, [&](auto v) { return Low(v, k); });
@@ -255,7 +258,7 @@ inline Sh operator-(const Sh& x, const Sh& y) {
 inline Sh operator-(const Sh& x) {
   return Map(x, [](auto v) { return -v; });
 }
-// A public value is added by P0. (Broadcasts to the shares' shape only.)
+// P0 adds a public value, which broadcasts to the shape of the shares.
 inline Sh operator+(const Sh& x, Pub y) { return {x.a + y, x.b}; }
 inline Sh operator-(const Sh& x, Pub y) { return {x.a - y, x.b}; }
 inline Sh operator+(const Sh& x, int64_t y) { return {x.a + y, x.b}; }
@@ -293,8 +296,8 @@ inline Sh At(const Sh& x, int64_t i) {
 inline Sh Column(const Sh& x) {
   return Map(x, [&](auto v) { return Column(v); });
 }
-// Apart: XOR-shared one-hot bits, read as ints, make the words +-1 one-hot: P0 adds, P1 subtracts. f turns bits into
-// ints.
+// Turns XOR shares of one-hot bits into additive shares of +-1 at the same place. The function f turns bits into ints;
+// P1 negates them.
 template <class F>
 Sh Apart(const Sh& x, F f) {
   auto a = f(x.a);
@@ -302,7 +305,7 @@ Sh Apart(const Sh& x, F f) {
   return {a, -b};
 }
 
-// ---- wires: f linear, applied to hat, r and both halves
+// ---- wires: Map applies a linear f to hat, r and both shares of r
 template <unsigned H, class F>
 Wire<H> Map(const Wire<H>& w, F f) {
   auto hat = f(w.hat);

@@ -11,7 +11,7 @@
 namespace suf::pfss {
 namespace {
 
-// What a stranger's plan makes is refused before its counts overflow.
+// The trace of a hostile plan is refused before its counts overflow.
 TEST(Trace, AValueOfTooManyBitsIsRefused) {
   Trace t;
   EXPECT_NO_THROW(t.input<kP0>("a", {int64_t{1} << 40}));
@@ -49,12 +49,12 @@ TEST(Trace, AValueIsDealtOnceAtTheWidestRing) {
   Little w;
   auto narrow = w.t.deal(Lift(w.x.r) * 3, 7);
   auto wide = w.t.deal(Lift(w.x.r) * 3, 31);
-  auto free = w.t.deal(w.x.r, 9);  // a fresh mask: shares cost nothing
+  auto free = w.t.deal(w.x.r, 9);  // shares of a fresh mask cost nothing
   Schedule s = w.Close(Low(Sh(w.word), 7) + Low(Sh(narrow), 7) + Low(Sh(wide), 7) + Low(Sh(free), 7));
   EXPECT_EQ(s.key_bits(0) + s.key_bits(1), 4 * 31);
 }
 
-// Emit: pure nodes in one of two orders, then two masks and their openings in one of two orders.
+// Emits pure nodes in one of two orders, then two openings in one of two orders. Returns digest and DagDigest.
 std::pair<Hash, Hash> Digests(bool pure, bool sends, int64_t factor) {
   Little w;
   Pub a, b;
@@ -81,14 +81,14 @@ TEST(Trace, DagDigestLetsPureNodesMove) {
 
 TEST(Trace, RejectsWhatTheTypesCannotSee) {
   Little w;
-  EXPECT_THROW(Low(Sh(w.word), 21), Bug);                          // a share is not lifted
-  EXPECT_THROW((void)w.t.deal(w.x.r, 13), Bug);                    // a 12-bit mask has no 13 bits
+  EXPECT_THROW(Low(Sh(w.word), 21), Bug);                          // a share cannot be lifted
+  EXPECT_THROW((void)w.t.deal(w.x.r, 13), Bug);                    // the mask has 12 bits
   EXPECT_THROW((void)w.t.open(Sh(w.word), "y", Sec(w.x.r)), Bug);  // the owed word must fill the ring
   EXPECT_THROW((void)(Bits(w.x.hat, 3) + Bits(w.x.hat, 4)), Bug);
   EXPECT_THROW((void)Matmul(w.x.hat, w.x.hat), Bug);
 }
 
-// The table of operations: unique names, numbers that the digest has always seen.
+// The table of operations has unique names, and numbers that never change, because they enter the digest.
 TEST(Ops, AreATable) {
   std::set<std::string> names;
   for (const OpInfo& o : Ops()) {
@@ -114,15 +114,15 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_THROW(w.t.fn(Op::kAdd, {x, x, x}), Bug);
   EXPECT_THROW(w.t.fn(Op::kAdd, {x, x}, {1}), Bug);
   EXPECT_THROW(w.t.fn(Op::kLift, {}), Bug);
-  EXPECT_THROW(w.t.fn(Op::kRand, {}, {0, 0}), Bug);  // drawn, not emitted
+  EXPECT_THROW(w.t.fn(Op::kRand, {}, {0, 0}), Bug);  // not a pure function
   EXPECT_EQ(Pack(wide).shape(), (Shape{3}));
   EXPECT_EQ(Unpack(Pack(wide), 2).shape(), (Shape{2, 2}));
   EXPECT_EQ(Pack(wide).bits(), 12);
-  EXPECT_THROW((void)Pack(w.x.hat), Bug);                          // no square
-  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);         // nor this
-  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                     // 4 words are no triangle
-  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
-  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  EXPECT_THROW((void)Pack(w.x.hat), Bug);                          // not a matrix
+  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);         // not a square
+  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                     // 2 rows have 3 pairs
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), 3), Bug);   // 3 rows have 6 pairs
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is also 3
   EXPECT_EQ(Concat<kPub>({wide, wide, wide}, 1).shape(), (Shape{2, 6}));
   EXPECT_EQ(Concat<kPub>({w.x.hat, Low(w.x.hat, 5)}, -1).shape(), (Shape{8}));
   EXPECT_EQ(Concat<kPub>({w.x.hat, Low(w.x.hat, 5)}, 0).bits(), 5);
@@ -142,7 +142,7 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
 }
 
-// What infer.cpp refuses of the operations on strings and tables; each beside one that it takes.
+// Operands of strings and tables that infer.cpp refuses, each beside valid ones.
 TEST(Ops, CheckStringsAndTables) {
   Little w;
   const std::vector<uint64_t> many(65537, 1), most(65536, 1);
@@ -158,19 +158,19 @@ TEST(Ops, CheckStringsAndTables) {
   EXPECT_THROW((void)Unbits(x), Bug);
   auto constant = [&](Shape s) { return w.t.constant(std::vector<uint64_t>(size_t(Size(s)), 5), s); };
   EXPECT_EQ(Mix(bits, constant({7, 1})).ring(), Xor(7));
-  EXPECT_THROW((void)Mix(bits, constant({7, 2})), Bug);  // three bits are one word
+  EXPECT_THROW((void)Mix(bits, constant({7, 2})), Bug);  // three bits take one word
   EXPECT_THROW((void)Mix(bits, constant({7})), Bug);
   EXPECT_THROW((void)Mix(bits, constant({65537, 1})), Bug);
   EXPECT_THROW((void)Mix(x, constant({7, 1})), Bug);
-  EXPECT_THROW(w.t.fn(Op::kMix, {bits.id(), bits.id()}), Bug);  // masks are constants
+  EXPECT_THROW(w.t.fn(Op::kMix, {bits.id(), bits.id()}), Bug);  // masks must be constants
   Pub hot = Hot(five);
   EXPECT_EQ(Above(hot, five, {1, 2}).ring(), Xor(2));
   EXPECT_THROW((void)Above(hot, five, {}), Bug);
   EXPECT_THROW((void)Above(hot, five, many), Bug);
-  EXPECT_THROW((void)Above(hot, x, {1}), Bug);              // the index is as wide as the table
-  EXPECT_THROW((void)Above(hot, Bits(five, 5), {1}), Bug);  // and a number
+  EXPECT_THROW((void)Above(hot, x, {1}), Bug);              // the index has more bits than the table
+  EXPECT_THROW((void)Above(hot, Bits(five, 5), {1}), Bug);  // the index must be a number
   EXPECT_THROW((void)Above(hot, Between(five, 0, 0, 2), {1}), Bug);
-  EXPECT_THROW((void)Above(Bits(x, 12), five, {1}), Bug);  // 12 bits are no table
+  EXPECT_THROW((void)Above(Bits(x, 12), five, {1}), Bug);  // a table has a power of two bits
   EXPECT_EQ(SelectX(hot, Bits(five, 5), constant({2, 32})).shape(), (Shape{2, 4}));
   EXPECT_THROW((void)SelectX(hot, five, constant({2, 32})), Bug);
   EXPECT_THROW((void)SelectX(hot, Bits(five, 4), constant({2, 32})), Bug);
@@ -189,15 +189,15 @@ TEST(Ops, CheckStringsAndTables) {
   EXPECT_THROW((void)Dense(hot, x, constant({32}), 3), Bug);
 }
 
-// What infer.cpp refuses of trees and comparisons.
+// Operands of trees and comparisons that infer.cpp refuses.
 TEST(Ops, CheckTreesAndComparisons) {
   Little w;
   Pub x = w.x.hat;
   Trace::Tree tree = w.t.tree(w.x.r);
   const std::vector<uint64_t> many(65537, 1);
   EXPECT_EQ(w.t.window(tree, x >> 9, 8, 9).ring(), Xor(8));
-  EXPECT_THROW((void)w.t.window(tree, x >> 9, 9, 9), Bug);  // eight nodes at level 9
-  EXPECT_THROW((void)w.t.window(tree, x >> 9, 2, 8), Bug);  // a place of another level
+  EXPECT_THROW((void)w.t.window(tree, x >> 9, 9, 9), Bug);  // level 9 has eight nodes
+  EXPECT_THROW((void)w.t.window(tree, x >> 9, 2, 8), Bug);  // the place is of another level
   EXPECT_THROW((void)w.t.window(tree, x, 0), Bug);
   EXPECT_THROW((void)w.t.tree(Low(w.x.r, 7)), Bug);
   EXPECT_EQ(w.t.parity(tree, x, {0, 1, 2}).ring(), Xor(3));
@@ -214,11 +214,11 @@ TEST(Ops, CheckTreesAndComparisons) {
   EXPECT_EQ(w.t.below(keys, x, {0, 1, 2}).ring(), Add(20));
   EXPECT_THROW((void)w.t.below(keys, x, {}), Bug);
   EXPECT_THROW((void)w.t.below(keys, Low(x, 11), {0}), Bug);
-  EXPECT_THROW((void)w.t.comparison(w.x.r, Lift(Sec(w.x.r)), 20), Bug);  // a payload has an axis of words
+  EXPECT_THROW((void)w.t.comparison(w.x.r, Lift(Sec(w.x.r)), 20), Bug);  // a payload needs an axis of words
   EXPECT_THROW((void)w.t.comparison(w.x.r, Low(beta, 19), 20), Bug);
 }
 
-// A tree and a comparison asked for twice are one key: whoever reads again pays nothing.
+// A second tree or comparison of the same value has the same key, so a second read costs nothing.
 TEST(Trace, AKeyIsOneAValue) {
   auto bits = [](bool first, bool second) {
     Little w;
@@ -245,8 +245,8 @@ TEST(Schedule, CountsFlightsAndBits) {
   auto y = w.t.open(Sh(w.word) * w.x.hat, "y", Sec(Lift(w.x.r)));
   auto z = w.t.open(Low(Sh(w.word), 12) + Low(y.hat, 12), "z");
   Schedule s = w.Close(Low(Sh(w.t.deal(z.r, 12)), 12) + z.hat);
-  // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z
-  // and the result.
+  // P1 sends its share of z before the inference, and x and its share of y at tick 0. P0 knows y and z at tick 1, and
+  // sends its shares of both and the result.
   EXPECT_EQ(s.flights(), 2);
   EXPECT_EQ(s.frames().size(), 3u);
   Cost c = CostOf(s);
@@ -258,8 +258,8 @@ TEST(Schedule, CountsFlightsAndBits) {
   EXPECT_EQ(c.total.key[0] + c.total.key[1], s.key_bits(0) + s.key_bits(1));
 }
 
-// Who waits has a value later, and sends later what depends on it; what is there before the inference waits for
-// nothing.
+// After a wait a party knows the value later, and sends dependent messages later. A value that is known before the
+// inference does not wait.
 TEST(Schedule, WaitsAreTurns) {
   for (int ticks : {0, 1, 4}) {
     Little w;
@@ -270,11 +270,11 @@ TEST(Schedule, WaitsAreTurns) {
     for (int p : {0, 1}) EXPECT_EQ(s.at(later.id(), p), s.at(w.x.hat.id(), p) + ticks);
     EXPECT_EQ(s.at(early.id(), 0), -1);
     EXPECT_EQ(s.frames().back().tick, 1 + ticks);
-    EXPECT_EQ(s.flights(), 2);  // no message more depends on another one
+    EXPECT_EQ(s.flights(), 2);  // waits add no dependent message
   }
 }
 
-// An input of a role is one node, however often it is asked for, and never two things.
+// Repeated calls for an input of a role return one node, and other shapes, widths or ticks are refused.
 TEST(Trace, AnInputIsItsName) {
   Little w;
   const auto a = w.t.input<kP0>("given", {2, 3});
@@ -287,7 +287,7 @@ TEST(Trace, AnInputIsItsName) {
 
 TEST(Schedule, DealsOnlyWhatAResultNeeds) {
   Little w;
-  w.t.deal(Lift(w.x.r) * 5, 40);  // nobody reads it
+  w.t.deal(Lift(w.x.r) * 5, 40);  // never read
   Schedule s = w.Close(Low(Sh(w.word), 12) + w.x.hat);
   ASSERT_EQ(Unread(s).size(), 1u);
   EXPECT_EQ(w.t.node(Unread(s)[0]).ring, Add(40));
@@ -302,7 +302,7 @@ TEST(Schedule, BundlesAreBalanced) {
   EXPECT_NEAR(double(s.key_bits(0)) / double(s.key_bits(1)), 1, 0.02);
 }
 
-// The text of a small trace and of its schedule, read line by line when it was written down.
+// The text of a small trace and of its schedule, checked line by line when it was recorded.
 TEST(Print, TraceAndSchedule) {
   Trace t;
   t.scope("input");
@@ -376,11 +376,11 @@ TEST(Print, ShowsTheFirstValuesOfAConstant) {
   EXPECT_NE(text.find(Str("%", many.id(), " = const {7 7 7 7 7 7 7 7 ..} : const Z64 (9)\n")), std::string::npos);
 }
 
-// A kernel outside the capabilities is a Bug, as Start has refused its trace.
+// A kernel outside the capabilities throws Bug, because Start refuses traces that need it.
 TEST(Kernels, ThoseThatAreNotThereAreNeverAsked) {
   const struct : Kernels {
   } none;
-  const Batch b{{}, 0, 8, 0};
+  const KeyBatch b{{}, 0, 8, 0};
   EXPECT_THROW(none.DpfGen(b, nullptr, {}, nullptr), Bug);
   EXPECT_THROW(none.DpfWindow(b, 0, nullptr, nullptr, 0, nullptr, 1, nullptr), Bug);
   EXPECT_THROW(none.DpfParity(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);

@@ -10,7 +10,7 @@ int64_t PackedBytes(const Node& n) { return (Size(n.shape) * n.ring.bits + 7) / 
 
 std::vector<int> Live(const Trace& t, Role role) {
   const auto& nodes = t.nodes();
-  // back: what `start` needs; operands come before what reads them, so one pass finds it all
+  // marks all nodes that `start` depends on; operands precede their readers, so one pass is enough
   auto back = [&](const std::vector<int>& start, auto stop) {
     std::vector<char> seen(nodes.size());
     for (int i : start) seen[i] = 1;
@@ -20,7 +20,7 @@ std::vector<int> Live(const Trace& t, Role role) {
     return seen;
   };
   auto message = [&](int i) { return nodes[i].op == Op::kSend || nodes[i].op == Op::kTell; };
-  // a role starts its own messages; another role's it only receives
+  // whether the role itself sends a message
   auto mine = [&](int i) { return nodes[i].op == Op::kSend ? nodes[i].attrs[0] == int(role) : role == Role::kDealer; };
   std::vector<int> results;
   for (int p : {0, 1})
@@ -52,7 +52,7 @@ Schedule::Schedule(const Trace& trace) : t_(&trace) {
 
 namespace {
 
-// ClocksOf: by node and party, the tick at which it can be known; with or without the ticks that waits add.
+// Returns, by node and party, the first tick at which it can be known. Ticks of waits count if `waits`.
 std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
   const auto& nodes = t.nodes();
   std::vector<std::array<int, 2>> at(nodes.size(), {-1, -1});
@@ -78,7 +78,7 @@ std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
 
 void Schedule::Clocks() { at_ = ClocksOf(*t_, true); }
 
-// Needed: low bits of operand j that are read for w low bits of the node's value.
+// Returns how many low bits of operand j are read for w low bits of the node.
 static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
   if (operand.kind == Ring::kXor) return operand.bits;
   switch (rule) {
@@ -101,8 +101,8 @@ static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) 
   return 0;
 }
 
-// How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them;
-// the others read the whole representative.
+// Finds how many low bits of each value are read. Ring operations read as many bits of their operands as are read of
+// their results. Other operations read the whole representative.
 void Schedule::Widths() {
   const auto& nodes = t_->nodes();
   width_.assign(nodes.size(), 0);
@@ -120,8 +120,9 @@ void Schedule::Widths() {
   }
 }
 
-// Places: the tick at which party p computes a node: when it can, but what needs no message (keys, PRG words and what
-// follows from them cheaply) only when it is read, unless the frame before the inference needs it.
+// Returns the tick at which party p computes each node: the first possible one. Nodes that need no message are
+// computed with their first reader: keys, PRG words and cheap functions of them. A reader may be a frame before the
+// inference.
 std::vector<int> Schedule::Places(int p) const {
   constexpr int kNever = 1 << 30;
   const auto& nodes = t_->nodes();
@@ -143,7 +144,7 @@ std::vector<int> Schedule::Places(int p) const {
 void Schedule::Frames() {
   const auto& nodes = t_->nodes();
   std::map<std::pair<int, int>, int> index;
-  for (int i : live_[0])  // sends are live for both or for none
+  for (int i : live_[0])  // a send is live for both parties or for neither
     if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
   for (int i : live_[1])
     if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
@@ -156,7 +157,7 @@ void Schedule::Frames() {
       f.parts.push_back({i, f.bytes, PackedBytes(n)});
       f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
     }
-  // a wait says whose turn comes first; no message depends on another one by it
+  // waits order the turns of the parties, but no message depends on another one by them
   const std::vector<std::array<int, 2>> early = ClocksOf(*t_, false);
   flights_ = 0;
   for (auto& f : frames_)
@@ -179,7 +180,7 @@ void Schedule::Frames() {
 
 void Schedule::Keys() {
   const auto& nodes = t_->nodes();
-  std::vector<int> first(nodes.size(), 1 << 30);  // tick of the first step in which a party reads a told value
+  std::vector<int> first(nodes.size(), 1 << 30);  // tick of the first step in which a party reads a key section
   for (int p : {0, 1})
     for (const Step& step : steps_[p])
       for (int i : step.nodes) first[size_t(i)] = std::min(first[size_t(i)], step.tick);
@@ -197,8 +198,8 @@ void Schedule::Keys() {
       mine.push_back(j);
       todo.insert(todo.end(), nodes[j].args.begin(), nodes[j].args.end());
     }
-    std::sort(mine.begin(), mine.end());  // emission order is a topological order
-    // a section that the dealer reads itself to make this one (P0's table, for the sign) comes before it
+    std::sort(mine.begin(), mine.end());  // emission order is a topological order.
+    // A section that the dealer needs to make this one (P0's table, for the sign) precedes it.
     for (int j : mine)
       for (int p : {0, 1})
         if (nodes[j].op == Op::kTell && nodes[j].attrs[0] & int64_t(Party(p))) {
@@ -265,8 +266,8 @@ std::string Print(const Trace& t) {
 std::string Print(const Schedule& s) {
   const Trace& t = s.trace();
   std::ostringstream out;
-  auto parts = [&](const std::vector<Part>& list) {
-    for (const Part& part : list) {
+  auto parts = [&](const std::vector<FrameField>& list) {
+    for (const FrameField& part : list) {
       const Node& n = t.node(part.node);
       out << "  %" << part.node;
       if (n.label) out << " \"" << t.name(n.label) << "\"";

@@ -1,6 +1,6 @@
-// Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for
-// how many bits; and the widths that values really need. The channel's counters must equal these numbers.
-// (docs/mathematics.md#flights.)
+// Readings of a closed trace that need no data. They decide which role computes a node, at which tick, and how many of
+// its bits are stored. They put messages into frames and key sections into bundles, and add up bits and work. The
+// counters of a channel must equal these numbers (docs/mathematics.md#flights).
 #pragma once
 #include <array>
 #include <map>
@@ -10,31 +10,31 @@
 
 namespace suf::pfss {
 
-// Role: a reader of the trace.
+// Returns a role's knower bit.
 constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
 
-// PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
+// Returns the bytes of a packed tensor: its bits, rounded up once.
 int64_t PackedBytes(const Node& n);
 
-// Live: the nodes that a role computes, in emission order: all that its messages and its result need, as far as any
-// result needs them.
+// Returns the nodes that a role must compute, in emission order: everything that its messages and results depend on.
+// Messages that no result uses are left out.
 std::vector<int> Live(const Trace& t, Role role);
 
-// Part: one tensor in a frame or a bundle.
-struct Part {
+// One tensor in a frame or a bundle.
+struct FrameField {
   int node;
   int64_t at, bytes;
 };
 
-// Frame: what one party sends at one tick; tick -1 is before the inference.
+// The messages that one party sends at one tick. Tick -1 is before the inference.
 struct Frame {
   int tick, sender;
-  std::vector<Part> parts;
+  std::vector<FrameField> parts;
   int64_t bytes = 0, bits = 0;
 };
 
-// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Keys and PRG words are
-// read in the step that needs them. Frames are indices or -1.
+// The work of a party at one tick. It waits for the peer's frame, computes `nodes` and sends its own frame. It reads
+// keys and PRG words in the step that needs them. Frames are indices or -1.
 struct Step {
   int tick, receive, send;
   std::vector<int> nodes;
@@ -46,25 +46,26 @@ class Schedule {
   explicit Schedule(const Trace& trace);
 
   const Trace& trace() const { return *t_; }
-  // at: first tick at which party p can know node i; -1 before the inference.
+  // Returns the first tick at which party p can know a node; -1: before the inference.
   int at(int node, int p) const { return at_[node][p]; }
-  // flights: one-way messages on the longest dependent chain.
+  // Returns the number of messages on the longest chain of dependent ones.
   int flights() const { return flights_; }
   const std::vector<Frame>& frames() const { return frames_; }
-  // key: sections of party p's bundle in schedule order.
-  const std::vector<Part>& key(int p) const { return key_[p]; }
+  // Returns the sections of party p's bundle in schedule order.
+  const std::vector<FrameField>& key(int p) const { return key_[p]; }
   int64_t key_bytes(int p) const { return key_bytes_[p]; }
   int64_t key_bits(int p) const { return key_bits_[p]; }
-  // live: what a role computes, in emission order.
+  // Returns the nodes that a role computes, in emission order (Live).
   const std::vector<int>& live(Role r) const { return live_[size_t(r)]; }
-  // steps: of a party, by tick.
+  // Returns the steps of a party, by tick.
   const std::vector<Step>& steps(int p) const { return steps_[p]; }
-  // dealing: the dealer's nodes, ordered so that key sections come out in schedule order.
+  // Returns the dealer's nodes in an order that produces key sections in schedule order.
   const std::vector<int>& dealing() const { return dealing_; }
-  // width: low bits of node i that anybody reads; what a backend must store.
+  // Returns how many low bits of node i are ever read, and so must be stored.
   int width(int i) const { return width_[i]; }
-  // online / offline bytes that party p sends: payloads, without frame headers.
+  // Returns the bytes that party p sends during the inference (online) or before it: payloads, without frame headers.
   int64_t sent(int p, bool online) const;
+  // Returns the number of frames that party p sends during the inference (online) or before it.
   int frame_count(int p, bool online) const;
 
  private:
@@ -79,41 +80,41 @@ class Schedule {
   std::vector<std::array<int, 2>> at_;
   std::vector<int> width_;
   std::vector<Frame> frames_;
-  std::array<std::vector<Part>, 2> key_;
+  std::array<std::vector<FrameField>, 2> key_;
   std::array<std::vector<Step>, 2> steps_;
   std::vector<int> dealing_;
   std::array<int64_t, 2> key_bytes_{}, key_bits_{};
   int flights_ = 0;
 };
 
-// Unread: messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
+// Returns the messages and key sections of the trace that no result needs. They are neither computed nor sent.
 std::vector<int> Unread(const Schedule& s);
 
-// Cost: key bits, sent bits and work by scope, exactly as the trace says. (cost.cpp)
+// Key bits, sent bits and work of a schedule, in total and by scope. Exact: all numbers follow from the trace.
 struct Cost {
   struct Row {
     std::string scope;
     std::array<int64_t, 2> key{}, online{};  // bits, by party
-    int64_t offline = 0;                     // P1's
+    int64_t offline = 0;                     // bits sent before the inference
     std::array<int, 2> ticks{1 << 30, -1};   // first and last online message
-    std::array<int64_t, 3> aes{}, words{};   // blocks; Words; by Role: P0, P1, dealer
+    std::array<int64_t, 3> aes{}, words{};   // AesBlocks and Words, by Role
   };
-  std::vector<Row> rows;  // with messages first, then those that only compute
+  std::vector<Row> rows;  // scopes with keys or messages first
   Row total;
 };
 Cost CostOf(const Schedule& s);
-// AesBlocks: of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
-// trees. (A backend may draw words again where that costs less than keeping them.)
+// Returns the AES blocks that a role needs to compute node i once. PRG words take whole blocks for each section; keys
+// and reads of trees take what fss does. A backend may draw PRG words again if that costs less than keeping them.
 int64_t AesBlocks(const Trace& t, int i);
-// Words: the work of a role that computes node i once, beside its AES blocks, in elements of a strip: what a node takes
-// whatever its size, and its elements, some of which count more than once (reads of tables, digits, paths of trees).
+// Returns the work of a role that computes node i once, without its AES blocks. The unit is one element of a strip. A
+// node has a fixed part and its elements, some of which count several times (tables, digits, tree paths).
 int64_t Words(const Trace& t, int i);
 
-// Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
-// knowers, ring (Z integers, X bit strings) and shape.
+// Returns the trace as text, with a line for each node: operands, [attributes], {values}, "name", knowers, ring and
+// shape. Of a constant it shows the first 8 values. Rings are Z (integers) or X (bit strings).
 std::string Print(const Trace& t);
-// Print: the schedule as text: frames in order of their ticks with what they hold, each bundle's sections, and what
-// each party computes at each tick.
+// Returns the schedule as text. It shows frames by tick with their tensors, the sections of each bundle, and the nodes
+// of each step.
 std::string Print(const Schedule& s);
 
 }  // namespace suf::pfss

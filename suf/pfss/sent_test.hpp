@@ -1,10 +1,10 @@
-// For tests of all rooms that emit traces: what a schedule sends under a label.
+// The bits that a schedule sends under a label, for tests of all modules that emit traces.
 #pragma once
 #include "suf/pfss/schedule.hpp"
 
 namespace suf::pfss {
 
-// SentUnder: bits of both parties in messages of this label.
+// Returns the bits that both parties send in messages with this label.
 inline int64_t SentUnder(const Schedule& s, const std::string& label) {
   int64_t bits = 0;
   for (auto& f : s.frames())

@@ -38,8 +38,8 @@ fss::DcfScheme Trace::scheme() const {
 
 namespace {
 
-// A trace has at most so many nodes and bits of values, one-hot words that nobody writes included, so that every count
-// stays below 2^63.
+// The most nodes of a trace, and bits of all its values, including one-hot words that are never stored. With these
+// limits every count stays below 2^63.
 constexpr size_t kMostNodes = size_t{1} << 22;
 constexpr int64_t kMostBits = int64_t{1} << 56;
 [[noreturn]] void TooLarge() {
@@ -102,14 +102,13 @@ int Trace::Input(const std::string& name, Shape shape, int bits, unsigned know, 
   return AddNode({Op::kInput, uint8_t(know), 0, label, Add(bits), std::move(shape), {}, {tick}, nullptr});
 }
 
-// A value that is its operand: x + 0, 1 x, x << 0 and the like. They must be ONE node, or a key for them is dealt
-// twice.
+// Folds x + 0, 1 x, x << 0 and the like. They must be ONE node with x, because a key for them would be dealt twice.
 std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs) {
   auto splat = [&](int a, uint64_t v) {
     const Node& n = nodes_[a];
     return n.op == Op::kConst && n.data->size() == 1 && (*n.data)[0] == v;
   };
-  auto keeps = [&](int a, int b) {  // dropping b leaves shape and ring as they are
+  auto keeps = [&](int a, int b) {  // without b, shape and ring are the same
     return nodes_[a].ring.kind == Ring::kAdd && nodes_[b].ring.kind == Ring::kAdd &&
            internal::Elementwise(nodes_[a].shape, nodes_[b].shape) == nodes_[a].shape;
   };
@@ -202,7 +201,7 @@ Dealt Trace::deal(Sec v, int k) {
   SUF_CHECK(secret.know != kAll);  // a constant is not dealt
   SUF_CHECK(secret.ring.kind == Ring::kAdd ? k <= secret.ring.bits : k == secret.ring.bits);
   Ring ring{secret.ring.kind, k};
-  // every reader narrows by a node of its own: the ring of the dealt words may still grow
+  // each reader has its own kLow node, because the ring of the dealt words may still grow
   auto low = [&](int id) {
     if (ring.kind == Ring::kXor) return id;
     size_t key = KeyOf(Op::kLow, {id}, {k});
@@ -220,7 +219,7 @@ Dealt Trace::deal(Sec v, int k) {
   int64_t n = Size(secret.shape);
   auto it = paid_.find(v.id());
   if (it == paid_.end()) {
-    int p = load_[1] < load_[0];  // who gets the correction: the lighter bundle
+    int p = load_[1] < load_[0];  // the correction goes to the lighter bundle
     Shape shape = secret.shape;
     int rand = Rand(1 - p, ring, shape);
     int diff = AddNode({Op::kSub, kDealer, 0, 0, ring, shape, {v.id(), rand}, {}, nullptr});
@@ -238,7 +237,7 @@ Dealt Trace::deal(Sec v, int k) {
   return {{this, a}, {this, b}};
 }
 
-Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec* owed) {
+Trace::OpenedNodes Trace::Open(const Sh& y, unsigned to, const char* label, const Sec* owed) {
   SUF_CHECK(to == kPub || to == kP0 || to == kP1);
   Ring ring = y.ring();
   Shape shape = internal::Elementwise(y.a.shape(), y.b.shape());
@@ -248,7 +247,7 @@ Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec
   for (int p : {0, 1}) part[p] = fn(Op::kAdd, {p == 0 ? y.a.id() : y.b.id(), pad[p]});
   for (int p : {0, 1})
     if (to & Party(1 - p)) part[p] = Send(part[p], p, label);
-  Opened o{};
+  OpenedNodes o{};
   o.hat = fn(Op::kAdd, {part[0], part[1]});
   o.r = fn(Op::kAdd, {pad[0], pad[1]});
   if (owed) o.r = fn(Op::kSub, {o.r, owed->id()});
@@ -257,11 +256,11 @@ Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec
   return o;
 }
 
-Trace::Opened Trace::Give(const Any& v, int party, int k, const char* label) {
+Trace::OpenedNodes Trace::Give(const Any& v, int party, int k, const char* label) {
   int pad = Rand(party, Add(k), v.shape());
   int masked = fn(Op::kAdd, {v.id(), pad});
   int zero = fn(Op::kBroadcast, {constant(0).id()}, v.shape());
-  Opened o{Send(masked, party, label), pad, {}};
+  OpenedNodes o{Send(masked, party, label), pad, {}};
   o.s[party] = pad, o.s[1 - party] = zero;
   free_[pad] = {o.s[0], o.s[1]};
   return o;
@@ -283,10 +282,10 @@ void Trace::keep(const Sh& y) {
   results_[1].push_back({share.b.id(), true});
 }
 
-Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
+Trace::RootedKey Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
   Shape shape = nodes_[args.back()].shape;  // alpha's, or a payload's
   if (gen == Op::kDcfGen) shape.erase(shape.begin());
-  Rooted out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
+  RootedKey out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
   out.root[1] = Rand(1, Xor(root_bits), shape);
   args.push_back(out.root[0]), args.push_back(out.root[1]);
   attrs.insert(attrs.begin(), out.program);
@@ -299,12 +298,12 @@ Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> att
 
 Trace::Tree Trace::tree(Sec alpha) {
   if (auto it = trees_.find(alpha.id()); it != trees_.end()) return it->second;
-  Rooted k = Key(Op::kDpfGen, {alpha.id()}, {}, 128);
+  RootedKey k = Key(Op::kDpfGen, {alpha.id()}, {}, 128);
   Tree t{{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), k.program};
   return trees_.emplace(alpha.id(), t).first->second;
 }
 
-// ReadBy: the read of each party, attribute 0, from its root, the key and `rest`.
+// Emits the read of each party, which is attribute 0, from its root, the key and `rest`.
 template <class Keys>
 Sh Trace::ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs) {
   rest.insert(rest.begin(), {k.root0.id(), k.key.id()});
@@ -320,7 +319,7 @@ Sh Trace::window(const Tree& t, Pub lo, int m, int w) {
 }
 
 Sec Trace::point_of_p0(const Tree& t, Sec place, int w) {
-  // the dealer reads its own copy: the told key is for the parties
+  // the dealer reads the key before it is sent; the kTell node is for the parties
   int key = nodes_[t.key.id()].args[0];
   return {this, fn(Op::kDpfWindow, {t.root0.id(), key, place.id()}, {0, t.n, 1, t.program, w})};
 }
@@ -339,9 +338,9 @@ Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
   auto [it, fresh] = comparisons_.try_emplace({alpha.id(), beta.id(), w});
   if (!fresh) return it->second;
   const int words = int(beta.shape()[0]);
-  const Form form{w, scheme()};
-  Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
-  const int n = alpha.shape().size() == beta.shape().size() ? 2 * alpha.bits() : alpha.bits();  // halves, or a word
+  const DcfForm form{w, scheme()};
+  RootedKey k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
+  const int n = alpha.shape().size() == beta.shape().size() ? 2 * alpha.bits() : alpha.bits();  // halves or a number
   return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, n, words, form, k.program};
 }
 
@@ -377,7 +376,7 @@ Hash Trace::Digest() const {
       h.Number(result(p));
       continue;
     }
-    h.Number(-1 - int(results(p).size()));  // of a list; no node and not the -1 of none
+    h.Number(-1 - int(results(p).size()));  // marks a list: neither a node nor the -1 of no result
     for (const Result& r : results(p)) h.Number(r.node).Number(r.kept);
   }
   return h.Done();

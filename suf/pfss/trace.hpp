@@ -1,6 +1,7 @@
-// The trace: a protocol emitted once as straight-line SSA over tensors (docs/mathematics.md#masked-wires). Gates emit
-// pure functions (ops.hpp) and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties,
-// schedule, cost and lint are readings of this data. Not here: any gate, any key, any byte on a wire.
+// The trace of a protocol, emitted once as straight-line code over tensors in single assignment
+// (docs/mathematics.md#masked-wires). Gates emit pure functions (ops.hpp) and four compositions that communicate: deal,
+// open, give and reveal. Dealer, parties, schedule, cost and lint read the trace. It knows no gate, no key and no byte
+// of a frame.
 #pragma once
 #include <array>
 #include <map>
@@ -15,11 +16,12 @@
 
 namespace suf::pfss {
 
+// One operation of a trace and its result, a tensor.
 struct Node {
   Op op;
   uint8_t know;    // Knower bits
-  uint16_t scope;  // where it was emitted, for Trace::name
-  uint16_t label;  // of a message or input, for Trace::name
+  uint16_t scope;  // scope of the emission, for Trace::name
+  uint16_t label;  // label of a message or name of an input, for Trace::name
   Ring ring;
   Shape shape;
   std::vector<int> args;
@@ -31,123 +33,135 @@ struct Capabilities;  // backend.hpp
 
 class Trace {
  public:
-  // A trace for any backend, with our DCFs; or for one that can do this: its scheme of DCFs, and an operation that it
-  // lacks is refused (Cause::kRefused) where it is emitted.
+  // Makes a trace for any backend, with the DCFs of suf.
   Trace() = default;
+  // Makes a trace for one backend, with its first DCF scheme. Emitting an operation that it lacks throws
+  // Cause::kRefused.
   explicit Trace(const Capabilities& target);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
   // ---- inputs
+  // Emits public data of the plan in Add(64), in row-major order. One value fills the whole shape.
   Const constant(std::vector<uint64_t> values, Shape shape);
+  // Emits one number.
   Const constant(int64_t splat) { return constant({uint64_t(splat)}, {}); }
-  // input: a role's own data, present before the inference (tick -1) or, for the text, at tick 0. Ring Add(bits). One
-  // node a name: who asks again asks for the same.
+  // Emits a role's own data in Add(bits). It is present before the inference (tick -1), or at tick 0 for the text. A
+  // name has one node for each set of knowers. Throws Bug if a later call differs in shape, bits or tick.
   template <unsigned K>
   Val<K> input(const std::string& name, Shape shape, int bits = 64, int tick = -1) {
     return {this, Input(name, std::move(shape), bits, K, tick)};
   }
 
   // ---- the four compositions that communicate
-  // deal: shares of a dealer's value in Add(k) (or its own Xor ring). The same value is dealt once, at the widest ring
-  // that anybody asks for; shares of a fresh mask are free.
+  // Deals a dealer's value: returns its shares in Add(k), or in its own Xor ring. A value is dealt once, at the widest
+  // ring of all calls: k bits of key for each element. Shares of a fresh mask cost no key.
   Dealt deal(Sec v, int k);
+  // Deals a bit string in its own ring.
   Dealt deal(Sec v);
-  // open: y + owed under fresh masks of both parties. Without `owed` the parties share the new mask. With `owed`, a
-  // dealer's word that is missing from the shares goes into the mask: no key, and nobody holds shares of it ("defined
-  // mask").
+  // Opens shares as a wire under a fresh mask, which the parties share. A party sends its padded share if its peer is
+  // in H.
   template <unsigned H = kPub>
   SharedWire<H> open(const Sh& y, const char* label) {
     auto o = Open(y, H, label, nullptr);
     return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
   }
+  // Opens y + owed, in which `owed` is a dealer's word that the shares lack. The word goes into the mask, which costs
+  // no key. No party holds shares of this mask (a defined mask).
   template <unsigned H = kPub>
   Wire<H> open(const Sh& y, const char* label, Sec owed) {
     auto o = Open(y, H, label, &owed);
     return {{this, o.hat}, {this, o.r}};
   }
-  // give: a party's own input as a wire in Add(k); its mask is one PRG word of that party.
+  // Sends a party's own value as a wire in Add(k). Its mask is one PRG tensor of that party.
   template <int P>
   SharedWire<kPub> give(Own<P> v, int k, const char* label) {
     auto o = Give(v, P, k, label);
     return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
   }
-  // reveal: the only unpadded message: party P learns y, one of its results.
+  // Reveals y to party P as one of its results. The peer sends its bare share: the only message without a pad.
   template <int P>
   Own<P> reveal(const Sh& y) {
     return {this, Reveal(y, P)};
   }
-  // keep: nobody learns y in Add(k), and nothing is sent: each party's share is one of its results.
+  // Makes each party's share of y, in Add(k), one of its results. It sends nothing, and no party learns y.
   void keep(const Sh& y);
-  // tree: keys of 1-bit DPFs at alpha (Add(n), n >= 8): both parties' roots and the correction words that both receive.
-  // One a value: whoever asks again gets the same keys.
+  // Keys of 1-bit DPFs at alpha, on n bits.
   struct Tree {
     Rnd<0> root0;
     Rnd<1> root1;
-    Const key;  // correction words: known to all
+    Const key;  // correction words, which both parties receive
     int n, program;
   };
+  // Makes the keys at alpha, in Add(n) with n >= 8. Further calls with the same alpha return the same keys.
   Tree tree(Sec alpha);
-  // window: both parties' XOR shares of 1[v = alpha >> w] at lo .. lo+m-1 (mod 2^(n-w)); and the dealer's copy of P0's
-  // bit at alpha >> w.
+  // Returns XOR shares of 1[v = alpha >> w] at v = lo .. lo+m-1 mod 2^(n-w), as a string of m bits.
   Sh window(const Tree& t, Pub lo, int m, int w = 0);
+  // Returns the dealer's copy of P0's share of 1[place = alpha >> w].
   Sec point_of_p0(const Tree& t, Sec place, int w = 0);
-  // parity: XOR shares of 1[(x - b_j) mod 2^n < alpha], a string of a bit a threshold.
+  // Returns XOR shares of 1[(x - b_j) mod 2^n < alpha], as a string with a bit for each threshold b_j.
   Sh parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds);
-  // dense: XOR shares of the low `bits` bits of table[(x - alpha) mod 2^n], n <= 16.
+  // Returns XOR shares of the low `bits` bits of table[(x - alpha) mod 2^n], n <= 16.
   Sh dense(const Tree& t, Pub x, Const table, int bits);
-  // comparison: keys of DCFs at alpha (Add(n), or halves (2, ..) in Add(n/2), the high one first) with payload beta
-  // (c, ..) in Add(w). below: shares (c, m, ..) in Add(w) of beta 1[(x - b_j) mod 2^n < alpha]; x and b_j likewise.
+  // Keys of DCFs on n bits with a payload of `words` words.
   struct Comparison {
     Rnd<0> root0;
     Rnd<1> root1;
     Const key;
     int n, words;
-    Form form;
+    DcfForm form;
     int program;
   };
+  // Makes the keys at alpha with payload beta (c, ..) in Add(w). The number alpha is in Add(n), or it is two halves
+  // (2, ..) in Add(n/2), the high one first. Further calls with the same arguments return the same keys.
   Comparison comparison(Sec alpha, Sec beta, int w);
+  // Returns shares (c, m, ..) in Add(w) of beta 1[(x - b_j) mod 2^n < alpha]. x has the form of alpha. Of halves, each
+  // threshold b_j is two entries, the high one first.
   Sh below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds);
 
-  // ---- naming: where the emission is, for costs and printing
+  // ---- names, for costs and printing
+  // Begins a scope: the nodes that follow belong to it.
   void scope(const std::string& name) { scope_ = Intern(name); }
   const std::string& scope() const { return names_[scope_]; }
+  // Returns the name with the number of a Node::scope or Node::label.
   const std::string& name(uint16_t i) const { return names_[i]; }
 
-  // close: ends the emission. digest: of a closed trace; taken when it is first asked for, by any thread, as most
-  // traces that a search prices are never compared.
+  // Ends the emission. The trace must have a result.
   void close();
   bool closed() const { return closed_; }
+  // Returns the digest of a closed trace. It is computed in the first call, because a search prices many traces that
+  // it never compares. Thread-safe.
   const Hash& digest() const;
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
-  // Result: what a party ends with: a value that it learns, or, kept, a share of what nobody learns.
+  // A value that a party learns or, if `kept`, its share of a value that no party learns.
   struct Result {
     int node;
     bool kept;
   };
-  // results: of a party, in order of emission.
+  // Returns a party's results in order of emission.
   const std::vector<Result>& results(int party) const { return results_[size_t(party)]; }
-  // result: node of the only value that `party` ends with, when it learns it; else -1.
+  // Returns the node of the party's result if it has a single one and learns it, otherwise -1.
   int result(int party) const {
     const std::vector<Result>& all = results(party);
     return all.size() == 1 && !all[0].kept ? all[0].node : -1;
   }
 
-  // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may
-  // know the result.
+  // Emits a pure function and returns its node. Equal calls return the same node, and a function that equals its
+  // operand returns the operand. Throws Bug if no role may know the result. ops.hpp has typed wrappers.
   int fn(Op op, std::vector<int> args, std::vector<int64_t> attrs = {});
 
-  // For tests of the readings only: a party's PRG words and a bare message, which gates cannot emit.
+  // Emissions that gates cannot make, such as a bare message; for tests of readings (lint.hpp).
   struct Raw;
 
  private:
-  struct Opened {
+  struct OpenedNodes {
     int hat, r, s[2];
   };
+  // The nodes of a dealt value. `party` receives the correction, and the other party's share is PRG output.
   struct Paid {
-    int party, rand, diff, tell;  // party: who receives the correction
+    int party, rand, diff, tell;
   };
   fss::DcfScheme scheme() const;
   int AddNode(Node n);
@@ -155,17 +169,19 @@ class Trace {
   int Rand(int party, Ring ring, const Shape& shape);
   int Tell(int v, unsigned to, int pad);
   int Send(int v, int party, const char* label);
-  Opened Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
-  Opened Give(const Any& v, int party, int k, const char* label);
+  OpenedNodes Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
+  OpenedNodes Give(const Any& v, int party, int k, const char* label);
   int Reveal(const Sh& y, int party);
-  // Key: a tree's key under fresh roots, told to both parties.
-  struct Rooted {
+  // The nodes of a tree's key.
+  struct RootedKey {
     int root[2], told, program;
   };
-  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits);
+  // Emits a tree's key under fresh roots; both parties receive it.
+  RootedKey Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits);
   template <class Keys>
   Sh ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);
+  // Returns the operand that the function equals, if there is one.
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
   Hash Digest() const;
@@ -173,8 +189,8 @@ class Trace {
   std::shared_ptr<const Capabilities> target_;  // null: any backend
   std::vector<Node> nodes_;
   std::unordered_multimap<size_t, int> seen_;
-  std::map<int, Paid> paid_;                // dealt values
-  std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
+  std::map<int, Paid> paid_;                // by dealt value
+  std::map<int, std::array<int, 2>> free_;  // shares of fresh masks, by mask
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
   std::map<std::pair<uint16_t, unsigned>, int> inputs_;   // by name and knowers

@@ -1,7 +1,6 @@
-// Kinds of value in a trace. A value's type is who may know it, a subset of {dealer, P0, P1}: a pure function is known
-// to the intersection of its operands' knowers, and an empty set does not compile. Sh is a pair of values, one a party;
-// Wire is a masked wire; SharedWire also has shares of its mask. (docs/mathematics.md#who-knows.) Not here: what is
-// secret, which pfss/lint.hpp proves.
+// The types of values in a trace (docs/mathematics.md#who-knows). A type states which roles may know the value, as a
+// subset of {dealer, P0, P1}. The result of a pure function is known to the roles that know all operands. An empty set
+// does not compile. These types do not state which values are secret: pfss/lint.hpp proves that.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,15 +10,17 @@
 
 namespace suf::pfss {
 
+// One bit for each role; a set of roles is their sum.
 enum Knower : unsigned { kP0 = 1, kP1 = 2, kDealer = 4 };
 inline constexpr unsigned kPub = kP0 | kP1, kAll = kPub | kDealer;
-// Party(p): the knower bit of party p.
+// Returns the knower bit of party p.
 constexpr unsigned Party(int p) { return p == 0 ? kP0 : kP1; }
 
 using Shape = std::vector<int64_t>;
+// Returns the number of elements.
 int64_t Size(const Shape& s);
 
-// Ring: integers modulo 2^bits (kAdd), or strings of `bits` bits under exclusive or (kXor). kAdd: bits <= 64.
+// Integers modulo 2^bits (kAdd, bits <= 64), or strings of `bits` bits under exclusive or (kXor).
 struct Ring {
   enum Kind : uint8_t { kAdd, kXor } kind = kAdd;
   int bits = 64;
@@ -30,7 +31,7 @@ inline Ring Xor(int bits) { return {Ring::kXor, bits}; }
 
 class Trace;
 
-// Any: a node of a trace without its static knowers; only Trace makes them.
+// A handle of a node whose knowers are not in the type. Only Trace makes handles.
 class Any {
  public:
   Any() = default;
@@ -47,7 +48,7 @@ class Any {
   int id_ = -1;
 };
 
-// Val<K>: a value that (at least) the knowers K may know. A wider set converts to a narrower one.
+// A value that at least the knowers K may know. A wider set of knowers converts to a narrower one.
 template <unsigned K>
 class Val : public Any {
   static_assert(K != 0 && K <= kAll, "nobody may know this value");
@@ -67,7 +68,7 @@ using Own = Val<Party(P)>;
 template <int P>
 using Rnd = Val<kDealer | Party(P)>;
 
-// Sh: x = a + b (or a ^ b), a known to P0, b to P1.
+// Shares of x = a + b, or x = a ^ b. P0 knows a, and P1 knows b.
 struct Sh {
   Own<0> a;
   Own<1> b;
@@ -76,7 +77,7 @@ struct Sh {
   const Shape& shape() const { return a.shape(); }
 };
 
-// Dealt: shares of a dealer's value; the dealer knows both halves.
+// Shares of a dealer's value. The dealer knows both.
 struct Dealt {
   Rnd<0> a;
   Rnd<1> b;
@@ -84,7 +85,7 @@ struct Dealt {
   const Shape& shape() const { return a.shape(); }
 };
 
-// Wire<H>: x = hat - r (or hat ^ r); the parties in H know hat, the dealer knows r.
+// A masked wire: x = hat - r, or x = hat ^ r. The parties in H know hat, and the dealer knows r.
 template <unsigned H>
 struct Wire {
   Val<H> hat;
@@ -97,7 +98,7 @@ struct Wire {
   }
 };
 
-// SharedWire<H>: a wire whose mask the parties share; what a matrix product reads.
+// A masked wire whose mask the parties share (s). Matrix products require it.
 template <unsigned H>
 struct SharedWire : Wire<H> {
   Dealt s;

@@ -1,4 +1,5 @@
-// A backend whose runs somebody watches: for benchmarks and tests of what executors ask of their host.
+// Wrappers of a backend and of an Io that observe a run. Benchmarks use them, and tests of the calls that executors
+// make to their host.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace suf::pfss {
 
-// Forward: an Io that hands every call on.
+// An Io that forwards every call.
 class Forward : public Io {
  public:
   explicit Forward(Io& to) : io(to) {}
@@ -31,22 +32,22 @@ class Forward : public Io {
   Io& io;
 };
 
-// Watched: runs on another backend; each step of a run has the Io that `watch` makes of its host's.
-class Watched : public Backend {
+// A backend that runs on another one. For each step of a run, `watch` wraps the Io of the host.
+class WatchedBackend : public Backend {
  public:
-  using Watch = std::function<std::unique_ptr<Io>(Role role, size_t step, Io& host)>;
-  Watched(Backend& on, Watch watch) : on_(on), watch_(std::move(watch)) {}
+  using IoFactory = std::function<std::unique_ptr<Io>(Role role, size_t step, Io& host)>;
+  WatchedBackend(Backend& on, IoFactory watch) : on_(on), watch_(std::move(watch)) {}
   std::string name() const override { return on_.name(); }
   const Capabilities& capabilities() const override { return on_.capabilities(); }
   uint32_t prg() const override { return on_.prg(); }
   std::unique_ptr<Randomness> Expand(Material m) override { return on_.Expand(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
-    return std::make_unique<Steps>(on_.Start(s, role), role, watch_);
+    return std::make_unique<StepExecutor>(on_.Start(s, role), role, watch_);
   }
 
  private:
-  struct Steps : Executor {
-    Steps(std::unique_ptr<Executor> e, Role r, const Watch& w) : executor(std::move(e)), role(r), watch(w) {}
+  struct StepExecutor : Executor {
+    StepExecutor(std::unique_ptr<Executor> e, Role r, const IoFactory& w) : executor(std::move(e)), role(r), watch(w) {}
     void Run(const Program& program, const Randomness& randomness, Io& host) override {
       const auto io = watch(role, next++, host);
       executor->Run(program, randomness, *io);
@@ -55,11 +56,11 @@ class Watched : public Backend {
     std::vector<uint64_t> Result(int node) override { return executor->Result(node); }
     const std::unique_ptr<Executor> executor;
     const Role role;
-    const Watch& watch;
+    const IoFactory& watch;
     size_t next = 0;
   };
   Backend& on_;
-  const Watch watch_;
+  const IoFactory watch_;
 };
 
 }  // namespace suf::pfss

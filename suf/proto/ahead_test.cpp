@@ -1,5 +1,4 @@
-// The bundle of what follows is fetched while an inference or an audit runs: when it comes, when it does not, and what
-// is left of it.
+// The next job's bundle is fetched while an inference or an audit runs. The delivery arrives, breaks, or stays unused.
 #include <fstream>
 
 #include "suf/proto/internal/world.hpp"
@@ -10,7 +9,7 @@ namespace {
 TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   World w;
   RunHook first = [&](Inference& inf) {
-    EXPECT_TRUE(w.Dealt(2));  // nothing more would be dealt before this run ends, if not for what follows
+    EXPECT_TRUE(w.Dealt(2));  // dealt before this run ends, because the next job is announced
     for (auto& store : w.store) EXPECT_EQ(store->ledger().floor(), 1u);
     TestRun(inf);
   };
@@ -41,7 +40,7 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   ModelHost host = w.Host();
   int audits = 0;
   host.auditor.generate = [&](const DealJob& j, store::Sink& a, store::Sink& b) {
-    EXPECT_TRUE(w.Dealt(j.serial + 1));  // nothing more would be dealt before this audit ends, if not for what follows
+    EXPECT_TRUE(w.Dealt(j.serial + 1));  // dealt before this audit ends, because the next job is announced
     EXPECT_EQ(w.store[0]->ledger().floor(), j.serial);
     ++audits;
     TestGenerate(j, a, b);
@@ -114,14 +113,14 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
 TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
   World w(3);
   w.Whole({4, 4, 4, 2, 4}, true);
-  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 is of 2 tokens, 5 to 7 are made ahead again
+  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 has 2 tokens, 5 to 7 are preprocessed
   for (int p = 0; p < 2; ++p) {
     EXPECT_EQ(w.FateOf(p, 5), store::Fate::kDone);
     EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
   }
 }
 
-// Its header on disk is altered after the inference before it: both parties have read it by then.
+// Its header on disk is altered after the previous inference. Both parties have read it by then.
 TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
   World w(3);
   w.Session(w.Host(), [&](net::Channel& ch) {
@@ -146,7 +145,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
     TestGenerate(j, a, b);
   });
   bool done = false;
-  // of the dealer; or of the model owner, where he heard it first
+  // of the dealer, or of the model owner if that one received it first
   std::string sentence = "ended the session for a reason of its own";
   EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
@@ -163,7 +162,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   ASSERT_TRUE(w.model_error);
   for (int p = 0; p < 2; ++p) {
     EXPECT_EQ(w.FateOf(p, 1), store::Fate::kDone);
-    const auto fates = w.store[p]->ledger().Fates();  // claimed when its header was there, or not even that
+    const auto fates = w.store[p]->ledger().Fates();  // claimed when its header had arrived, or not claimed
     EXPECT_TRUE(!fates.count(2) || fates.at(2) == store::Fate::kBurnt);
   }
   w.Whole({2});
@@ -171,8 +170,8 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
 }
 
-// One cause takes both deliveries. The model owner meets it before it answers the claim, the data owner while it waits
-// for that answer: it names the dealer, not the peer that told it.
+// One cause ends both deliveries. The model owner meets it before it answers the claim, the data owner while it waits
+// for that answer. The data owner names the dealer, not the peer that reported it.
 TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   std::atomic<bool> met{false};
   World w(1, net::Millis{20'000}, [&](const DealJob&, store::Sink&, store::Sink&) {
@@ -196,8 +195,8 @@ TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
 }
 
-// One party gets no link to the dealer; the other one's request is hung up on when the session ends, long before the
-// dealer would tell it.
+// One party gets no link to the dealer. The other party's request is closed when the session ends, long before the
+// dealer's time-out.
 TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
   for (int who : {0, 1}) {
     World w(1, net::Millis{600'000});
@@ -225,12 +224,12 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
-    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
+    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"), std::string::npos);
     for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), store::Fate::kDone);
   }
 }
 
-// The dealer finds that P1 left and tells P0, which reports P1's reason instead.
+// The dealer notices that P1 left and reports it to P0, which reports P1's reason instead.
 TEST(Ahead, APartyThatLeavesIsNamedByTheOtherOne) {
   std::atomic<bool> asked{false}, left{false};
   BundlePlan held = TestPlan();

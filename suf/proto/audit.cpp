@@ -7,10 +7,10 @@
 namespace suf::proto {
 namespace {
 
-// Opened: K_1 and the hash of P1's bundle.
+// Bytes of kOpened: K_1 and the hash of P1's bundle.
 constexpr size_t kOpenedBytes = 64;
 
-// Ours: compares a body that is dealt again with the one we have, chunk by chunk.
+// A comparison of a body that is dealt again with the stored one, chunk by chunk.
 class Ours {
  public:
   Ours(store::KeySource& body, Difference* d) : body_(body), d_(d) {}
@@ -28,7 +28,7 @@ class Ours {
   uint64_t at_ = 0;
 };
 
-// BurnRest: every bundle left in the store, or on its way there; says so.
+// Burns every bundle in the store or on its way there; returns a sentence that says so.
 std::string BurnRest(store::Store& store, const Ahead& ahead) {
   ahead.drop();
   try {
@@ -46,7 +46,7 @@ store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store
     const store::SharedLayout& body = task.body[PartyOf(ch.self().role)];
     if (fate != store::Fate::kAudited) return store.Claim(serial, body, std::max(window, task.window));
     store::Bundle bundle = store.Audit(serial, body);
-    if (!body->chunks().empty()) (void)bundle.keys->Data(body->chunks().size() - 1);  // all of it is here
+    if (!body->chunks().empty()) (void)bundle.keys->Data(body->chunks().size() - 1);  // waits for the last chunk
     return bundle;
   } catch (const Error& e) {
     ch.Refuse(e.cause() == Cause::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
@@ -77,7 +77,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ta
                 const Ahead& ahead) {
   Bond bond(p0, store.Header(serial), setup);
   store::Bundle bundle =
-      Take(p0, store, serial, store::Fate::kAudited, task);  // durable: K_1 leaves only for a serial that is spent
+      Take(p0, store, serial, store::Fate::kAudited, task);  // durable: K_1 is sent only for a spent serial
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
@@ -108,7 +108,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
   Difference d = DealAgain(own, std::move(job), task.body[1], hash, auditor.generate);
   std::string fault;
-  if (d.any())  // before P1 hears of it
+  if (d.any())  // before P1 receives the verdict
     fault =
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
@@ -120,7 +120,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
     bond.Send(net::kOnlineEnd);
     bond.Recv(net::kBye);
   } catch (const Error&) {
-    if (!d.any()) throw;  // what was found matters more than how the session ended
+    if (!d.any()) throw;  // the finding matters more than the end of the session
   }
   if (d.any()) throw Error(Cause::kRefused, fault);
   if (auditor.passed) auditor.passed(own.header.job, serial);

@@ -1,7 +1,7 @@
-// The audit of a bundle pair, by P0 alone: both sides mark the serial AUDITED, P1 hands over K_1 and the hash of its
-// bundle, P0 deals both bundles again, as the dealer should have, and compares. P1 learns one bit: its own bundle from
-// P0's hands, or any word of it that it had not, would give r_1 B. P1's session seed stays with P1, as K_1 is all that
-// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one. SECURITY.md.
+// Audits of bundle pairs. Both sides mark the serial AUDITED. P1 then sends K_1 and the hash of its bundle to P0, which
+// deals both bundles again and compares. P0 answers with one bit. P1's bundle as dealt again, or any word of it that P1
+// lacked, would give P1 the value r_1 B. P1 keeps its session seed, because K_1 is enough to deal again. The seed would
+// also give K_1 of the other bundles that were fetched with this one. docs/security.md#audits.
 #pragma once
 #include "suf/proto/supply.hpp"
 
@@ -9,42 +9,46 @@ namespace suf::proto {
 
 class Bond;
 
-// Auditor: what P0 brings to audits.
+// P0's callbacks for audits.
 struct Auditor {
-  Generate generate;  // what the dealer runs
-  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of this job
+  // Deals a bundle pair as the dealer does.
+  Generate generate;
+  // Names the section of P0's bundle that has this byte of the body, in the job's trace; for error messages.
   std::function<std::string(const store::Job&, uint64_t byte)> section;
-  std::function<void(const store::Job&, uint64_t serial)> passed;  // for a log line
+  // Called after a passed audit; for a log line.
+  std::function<void(const store::Job&, uint64_t serial)> passed;
 };
 
-// Difference: what P0 finds and nobody else is told.
+// The result of an audit. Only P0 sees it.
 struct Difference {
-  bool own = false, other = false;  // P0's bundle, P1's
+  bool own = false, other = false;  // whether P0's bundle differs, and P1's
   uint64_t at = 0;                  // first byte of P0's body that differs
   bool any() const { return own || other; }
 };
 
-// DealAgain: both bundles of a job, K_0 and K_1 and B's seed, compared with P0's own (all of its bytes) and with P1's
-// hash. Does the same work whatever it finds.
+// Deals both bundles of a job again, from K_0, K_1 and the seed of B. Compares every byte of P0's bundle, and the hash
+// of P1's. Does the same work whatever it finds.
 Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
                      const Generate& generate);
 
-// Ahead: what the session fetches while an audit goes on.
+// Callbacks of an audit for the bundle of the next job.
 struct Ahead {
-  std::function<void()> announce = [] {};  // the next bundle; once both sides have marked the serial
-  std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
+  std::function<void()> announce = [] {};  // announces the next job; called after both sides marked the serial
+  std::function<void()> drop = [] {};      // cancels that bundle's delivery; called before all bundles are burnt
 };
 
-// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
-// bundles are wrong; then all bundles of the store are burnt.
+// Runs P1's side of an audit after the serial was agreed on. `setup` is as in Bond. Throws Cause::kRefused if P0
+// reports wrong bundles; all bundles of the store are burnt by then.
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
                 const Ahead& ahead = {});
-// AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
-// burnt.
+// Runs P0's side of an audit from P1's first MAC on. Throws Cause::kRefused if a bundle is wrong; all others are burnt
+// by then.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 
-// Take: Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
+// Takes a bundle out of the store, by Store::Audit if `fate` is kAudited and by Store::Claim otherwise. An audited
+// bundle is complete when this returns. If this throws, the peer has received a refusal, which says if the bundle was
+// altered.
 store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
                    uint64_t window = store::KeySource::kWhole);
 

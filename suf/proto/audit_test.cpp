@@ -1,5 +1,5 @@
-// The two state machines of an audit against a peer that is played by hand: it goes away after each of its steps, or
-// holds another bundle. (With the real dealing, and every way to cheat: tests/audit_test.cpp.)
+// The two state machines of an audit, against a peer that the test plays. It leaves after each of its steps, or holds
+// another bundle. The file tests/audit_test.cpp has the real dealing and every way to cheat.
 #include "suf/proto/audit.hpp"
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace suf::proto {
 namespace {
 
 constexpr size_t kAuditBody = 100;
-const Hash kSetup{8};  // of W_hat
+const Hash kSetup{8};  // hash of W_hat
 const Task& TheTask() {
   static const Task task{Hash{}, {store::EvenBody(kAuditBody), store::EvenBody(kAuditBody)}};
   return task;
 }
 
-// MixedBodies: bodies that both keys, rho and B's seed enter.
+// Writes bodies that depend on both keys, rho and B's seed.
 void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p : {0, 1}) {
     Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed->view(), Hash{uint8_t(p)}});
@@ -30,7 +30,7 @@ void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   }
 }
 
-// Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
+// Both stores with bundles 5, 6 and 7, of which the dealer witnessed 5. The dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
@@ -59,7 +59,7 @@ struct Sides {
       in.Commit();
     }
   }
-  // PutOne: a bundle of one store that nobody will get as far as reading.
+  // Puts a bundle that no test reads into one store.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kAuditBody;
@@ -69,7 +69,7 @@ struct Sides {
     sink.Finish();
     in.Commit();
   }
-  // Model: P0's side in a thread; what it threw.
+  // Runs P0's side in a thread; returns its error.
   std::exception_ptr Model(const std::function<void()>& peer, Generate generate = MixedBodies, Ahead ahead = {}) {
     std::exception_ptr error;
     std::thread t([&, ch = std::move(p0)]() mutable {
@@ -106,7 +106,7 @@ testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::str
 }
 using Fates = std::map<uint64_t, store::Fate>;
 
-// PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
+// Plays the data owner's first `steps` steps. The bundle is P1's; its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
   store::Bundle b = s.store[1]->Audit(5, TheTask().body[1]);
   Bond bond(*s.p1, b.header, kSetup);
@@ -143,7 +143,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
 }
 
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
-  for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
+  for (int steps = 4; steps <= 7; ++steps) {  // from the revealed key on
     Sides s;
     EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
@@ -180,7 +180,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       }
       s.p1.reset();
       p0.join();
-      bool told = steps == 4 && !good;  // a verdict without its MAC is none
+      bool told = steps == 4 && !good;  // a verdict without its MAC does not count
       EXPECT_EQ(s.store[1]->Bundles().size(), told ? 0u : 2u);
       Fates want{{5, store::Fate::kAudited}};
       if (told) want[7] = store::Fate::kBurnt;
@@ -217,7 +217,7 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
   }
 }
 
-// What a delivery brought before it was hung up on goes with the rest, at both ends.
+// A bundle that arrived before its delivery was closed is burnt with the rest, at both ends.
 TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   Sides s(8);
   std::string steps[2];

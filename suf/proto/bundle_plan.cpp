@@ -4,7 +4,7 @@ namespace suf::proto {
 
 namespace {
 
-// Has: of a plan's jobs, in words.
+// Describes a plan's jobs in words.
 std::string Has(const BundlePlan& plan) {
   return Str("entry 0, ",
              plan.variants.size() == 1 ? std::string("variant 0") : Str("variants 0 to ", plan.variants.size() - 1),
@@ -27,7 +27,7 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
       net::EndSession(ch, code, Cause::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
                       "; install the same suf on all three sides");
   };
-  // the version comes first: of another one, nothing behind it can be read
+  // the version comes first, because nothing behind another version can be read
   compare(r.Get<uint32_t>(), store::kWireVersion, net::Refusal::kVersion, "protocol version");
   compare(r.Get<uint32_t>(), plan.version, net::Refusal::kPlanVersion, "plan version");
   compare(r.Get<uint32_t>(), plan.prg, net::Refusal::kPrg, "key generator");

@@ -1,5 +1,5 @@
-// What every role of a session knows of the plan, as proto needs it, and the hello that compares it. proto reads no
-// plan file and emits no trace: the application fills this in.
+// The part of a plan that sessions need, and the hello that compares it between two roles. The module reads no plan
+// file and emits no trace; the application fills in a BundlePlan.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,54 +9,59 @@
 
 namespace suf::proto {
 
-// Task: the inference of one job, from this role's own emission of the trace.
+// The facts about one job's inference that a session needs, from this role's own emission of the trace.
 struct Task {
-  Hash trace{};                      // digest
-  store::SharedLayout body[2] = {};  // of each party's bundle
-  // window: bytes of keys that a party must be able to hold ahead, or the three could wait for each other
+  Hash trace{};                      // its digest
+  store::SharedLayout body[2] = {};  // layout of each party's bundle
+  // Bytes of keys that each party must be able to hold in advance. With less, the three roles could wait for each
+  // other.
   uint64_t window = 0;
 };
 
-// Unit: what a job's number of tokens counts, for sentences that a person reads.
-struct Unit {
+// Words for the unit that `tokens` of a job counts, used in error messages.
+struct JobUnit {
   const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan", *job = "text";
 };
 
-// Link: between the two parties: microseconds of a round trip, bits a second of one direction.
-struct Link {
+// The network between the two parties: microseconds of a round trip, and bits per second in one direction.
+struct Network {
   uint64_t trip_us = 0, rate = 0;
-  bool operator==(const Link&) const = default;
+  bool operator==(const Network&) const = default;
 };
 
 struct BundlePlan {
-  uint32_t version = 1;  // of the plan format
+  uint32_t version = 1;  // version of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
   uint32_t max_tokens = 0;
-  Unit unit = {};
-  uint64_t setup_bytes = 0;                    // of W_hat, for all variants
-  std::vector<std::string> variants{"plain"};  // names, by number; 32 at most
+  JobUnit unit = {};
+  uint64_t setup_bytes = 0;                    // size of W_hat, for all variants
+  std::vector<std::string> variants{"plain"};  // names by number; at most 32
   Hash hash{};
-  // Knows: whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.
+  // Returns whether the plan has this graph, variant and cache. Covers checks the tokens, because a user can correct
+  // those.
   bool Knows(const store::Job& j) const { return !j.entry && j.variant < variants.size() && !j.past; }
+  // Returns whether the plan has this job, its number of tokens included.
   bool Covers(const store::Job& j) const { return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens; }
-  // Called with jobs that the plan covers, from several threads. price: microseconds that a job takes over a link: the
-  // same on all machines. Of use where there are several variants.
+  // Returns the Task of a job that the plan covers. Called from several threads.
   std::function<Task(const store::Job&)> task;
-  std::function<uint64_t(const store::Job&, const Link&)> price = {};
-  // reserve: sees that this role will find memory for a job; throws Cause::kResource, with what would fit.
+  // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several
+  // variants. Called like `task`.
+  std::function<uint64_t(const store::Job&, const Network&)> price = {};
+  // Checks that this role has memory for a job. Throws Cause::kResource, saying what would fit.
   std::function<void(const store::Job&)> reserve = {};
 };
 
-// SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
-// difference (Cause::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
+// Sends the protocol version, plan version, PRG and plan hash.
 void SendHello(net::Channel& ch, const BundlePlan& plan);
+// Receives the peer's hello. Ends the session at the first difference (Cause::kRefused); no serial is spent. A peer
+// whose hello matches is accepted (Channel::Reach).
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
-// CheckJob: throws Cause::kInput when the plan does not cover the job.
+// Throws Cause::kInput if the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
-// Reserve: ends the session where this role has no memory for a job; before a serial is spent.
+// Ends the session if this role has no memory for a job, before a serial is spent.
 void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
-// CheckPeersJob: ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
+// Ends the session if the plan does not cover a job of the peer. `did` is a verb: "announced" or "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 
 }  // namespace suf::proto

@@ -32,7 +32,7 @@ FetchArgs Args(int p, uint32_t n = 4) {
   return {.job = store::JobOf(n), .weights = Hash{77}, .partner = kId[1 - p].key, .b_seed = Share(Secret(Hash{5}))};
 }
 
-// Ask: hello and the request, by hand.
+// Sends a hello and a request by hand.
 void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);
@@ -42,7 +42,7 @@ void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   ch.Send(net::kRequest, q.bytes());
 }
 
-// A plan has one graph with one trace for each number of tokens: a job of another is refused as such, by its field.
+// A plan has one graph with one trace for each number of tokens. Other jobs are refused by the field that differs.
 TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
   for (store::Job job : {store::Job{1, 0, 4, 0}, store::Job{0, 1, 4, 0}, store::Job{0, 0, 4, 1}})
     for (bool witness : {false, true}) {
@@ -74,7 +74,7 @@ TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
 TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   std::vector<Hash> keys;
   for (int run = 0; run < 2; ++run) {
-    World w;  // a dealer without memory of the first one
+    World w;  // a dealer that knows nothing of the first one
     EXPECT_EQ(FetchBoth(w, Args(0), Args(1)).serials[0], (std::vector<uint64_t>{1}));
     keys.push_back(w.dealt_keys[0]);
   }
@@ -85,7 +85,7 @@ TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   w.state.reset();
   std::filesystem::remove(w.dir / "dealer/serial");
   w.state.emplace(w.dir / "dealer");
-  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  w.dealer.emplace(w.plan, *w.state, BundleDealer::Options{}, TestGenerate);
   auto again = FetchBoth(w, Args(0), Args(1));
   EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
 }
@@ -96,7 +96,7 @@ TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
   w.dealer.reset();
   w.state.reset();
   w.state.emplace(w.dir / "dealer");
-  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  w.dealer.emplace(w.plan, *w.state, BundleDealer::Options{}, TestGenerate);
   EXPECT_EQ(FetchBoth(w, Args(0), Args(1)).serials[1], (std::vector<uint64_t>{2}));
 }
 
@@ -127,11 +127,11 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
       Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
+  EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not request"), std::string::npos);
 }
 
 TEST(Dealer, ASecondClientOfARoleHearsBusy) {
-  World w(1, net::Millis{1500});  // longer than the second one is patient; which of both that is threads decide
+  World w(1, net::Millis{1500});  // longer than the second client waits; threads decide which one that is
   const Both r = FetchBoth(w, Args(1), Args(1), {Role::kData, Role::kData});
   const auto fails = [&](int i, const char* words) {
     return Fails(Cause::kPeer, words, [&] {
@@ -192,7 +192,7 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   }
   dying.join();
   w.Join();
-  // the model owner either got the whole bundle before the other died, or hears of it; the next pair works either way
+  // the model owner has the whole bundle or an error; the next pair works either way
   EXPECT_TRUE(failed || w.store[0]->Bundles().size() == 1);
   Both r = FetchBoth(w, Args(0), Args(1));
   EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));

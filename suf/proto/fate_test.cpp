@@ -1,5 +1,5 @@
-// What the dealer sees of a bundle does not depend on its fate: with audits on, the links of one that is used and of
-// one that is opened carry the same frames, and are over before either party tells the other what it is for.
+// The dealer's view of a bundle does not depend on its fate. With audits on, the links of a used bundle and of a
+// revealed one carry the same frames. They are over before either party shows the other what the bundle is for.
 #include <array>
 #include <map>
 #include <string>
@@ -9,9 +9,9 @@
 namespace suf::proto {
 namespace {
 
-// Seen: a frame at a party's end of a link. What is sent to the dealer and is not a secret is kept, too.
+// A frame at a party's end of a link. The payload is kept if it goes to the dealer and is not secret.
 struct Seen {
-  int link;  // 0: to the other party; those to the dealer from 1 on, for each party by itself
+  int link;  // 0: to the other party; from 1 on: to the dealer, counted for each party
   bool sent;
   uint16_t kind;
   size_t bytes;
@@ -19,7 +19,7 @@ struct Seen {
   bool operator==(const Seen& o) const = default;
 };
 
-// Log: of both parties, in one order.
+// The frames of both parties in one order.
 class Log {
  public:
   struct Entry {
@@ -35,7 +35,7 @@ class Log {
     return int(++links_[size_t(party)]);
   }
   const std::vector<Entry>& all() const { return all_; }
-  // Dealers: what the dealer sees of a party, link after link.
+  // Returns the frames of a party that the dealer sees, link after link.
   std::vector<std::vector<Seen>> Dealers(int party) const {
     std::vector<std::vector<Seen>> out(links_[size_t(party)]);
     for (const Entry& e : all_)
@@ -49,7 +49,7 @@ class Log {
   std::array<size_t, 2> links_{};
 };
 
-// Watched: a channel whose frames are logged.
+// A channel whose frames are logged.
 class Watched final : public net::Channel {
  public:
   Watched(net::Channel& ch, Log& log, int link)
@@ -66,8 +66,8 @@ class Watched final : public net::Channel {
     Note(true, kind, payload.size(), secret ? View() : payload);
     under_.Put(header, payload);
   }
-  Frame Take(size_t limit) override {
-    Frame f = under_.Take(limit);
+  ReceivedFrame Take(size_t limit) override {
+    ReceivedFrame f = under_.Take(limit);
     Note(false, f.kind, f.payload.size(), {});
     return f;
   }
@@ -88,7 +88,7 @@ struct Setting {
   bool witness_always, announced;
 };
 
-// Watch: a session that uses (u) or opens (o) a bundle a letter.
+// Runs a session that uses (u) or reveals (o) one bundle per letter.
 void Watch(const std::string& fates, const Setting& how, Log& log) {
   World w(how.ahead);
   w.keys.whole = true, w.keys.witness_always = how.witness_always;
@@ -117,14 +117,14 @@ void Watch(const std::string& fates, const Setting& how, Log& log) {
       EXPECT_EQ(w.FateOf(p, i + 1), fates[i] == 'u' ? store::Fate::kDone : store::Fate::kAudited);
 }
 
-// ExpectOverBefore: the links that the i-th bundle needed were over when P1 told what it is for, and when P0 answered.
+// Expects the links for the i-th bundle to be over when P1 shows its purpose, and when P0 answers.
 void ExpectOverBefore(const Log& log, size_t bundles) {
   for (int party : {0, 1}) {
     const auto tells = [&](const Seen& s) {
       return !s.link && (party ? s.sent && (s.kind == net::kClaim || s.kind == net::kAudit)
-                               : !s.sent && s.kind == net::kAck);  // P0's, where it came
+                               : !s.sent && s.kind == net::kAck);  // P0's answer, as it arrives
     };
-    std::map<int, size_t> last;  // of each link to the dealer, its last frame's place
+    std::map<int, size_t> last;  // by link to the dealer: place of its last frame
     std::map<int, size_t> first;
     std::vector<size_t> told;
     for (size_t i = 0; i < log.all().size(); ++i) {
@@ -134,7 +134,7 @@ void ExpectOverBefore(const Log& log, size_t bundles) {
     }
     ASSERT_EQ(told.size(), bundles);
     ASSERT_GE(last.size(), bundles);
-    // no link is open when a fate is told: each ends before it, or begins behind it
+    // no link is active when a fate is shown: each ends before it or begins after it
     for (size_t at : told)
       for (const auto& [link, end] : last) EXPECT_TRUE(end < at || first[link] > at) << "party " << party;
     size_t before = 0;
@@ -166,7 +166,7 @@ TEST(Fate, TheDealerSeesTheSameOfABundleThatIsUsedAndOfOneThatIsOpened) {
   }
 }
 
-// What is compared, for one delivery: nothing of P1's link follows the dealer's last chunk but the two goodbyes.
+// The frames that are compared, for one delivery. Only the two goodbyes follow the dealer's last chunk on P1's link.
 TEST(Fate, ADeliveryIsAHelloARequestAndKeysAtTheDealersPace) {
   for (const char* fate : {"u", "o"}) {
     Log log;

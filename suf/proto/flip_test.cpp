@@ -1,5 +1,5 @@
-// One bit of a bundle flipped, at every place there is: in its file and on its way from the dealer. Each is noticed
-// before a key is used.
+// Each bit of a bundle is flipped, in its file and on its way from the dealer. Each flip is noticed before a key is
+// used.
 #include <fstream>
 #include <thread>
 
@@ -21,7 +21,7 @@ BundlePlan FlipPlan() {
   return p;
 }
 
-// HeaderOf: of P1's bundle; every field is not zero.
+// Returns a header of P1's bundle, with no zero field.
 store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   store::BundleHeader h;
   h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kFlipBody,
@@ -31,7 +31,7 @@ store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   return h;
 }
 
-// Body: chunk by chunk, tagged.
+// Writes a body as tagged chunks.
 void Body(const store::BundleHeader& h, const store::Sink::Out& out) {
   store::Sink s(store::ChunkKey(h), store::EvenBody(kFlipBody), out);
   s.Write(Bytes(kFlipBody, 0x5a));
@@ -44,7 +44,7 @@ void Put(store::Store& s, const store::BundleHeader& h) {
   in.Commit();
 }
 
-// Use: claims and reads a bundle, and burns it where that fails, as a session does.
+// Claims and reads a bundle; burns it if that fails, as a session does.
 Bytes Use(store::Store& s, uint64_t serial) {
   try {
     return store::BodyOf(store::Told(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
@@ -54,7 +54,7 @@ Bytes Use(store::Store& s, uint64_t serial) {
   }
 }
 
-// Flip: one bit of a file, in place: it stays the file that the store wrote.
+// Flips one bit of a file in place, so that it stays the file that the store wrote.
 void Flip(const std::string& path, size_t bit) {
   std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
   f.seekg(long(bit / 8));
@@ -62,7 +62,7 @@ void Flip(const std::string& path, size_t bit) {
   f.seekp(long(bit / 8)).put(c);
 }
 
-// Each bit is one of another bundle, as each serves once.
+// Each bit belongs to a bundle of its own, because a bundle serves once.
 TEST(Flip, EveryBitOfABundlesFile) {
   Scratch dir("/dev/shm");
   const BundlePlan plan = FlipPlan();
@@ -107,7 +107,7 @@ TEST(Flip, EveryBitOfADelivery) {
   BundlePlan plan = FlipPlan();
   store::Store store(dir / "s");
   constexpr size_t kNone = ~size_t{0};
-  // Deliver: the `bit`-th bit of header and chunk is flipped
+  // delivers a bundle with bit number `bit` of header and chunk flipped
   auto deliver = [&](size_t bit) {
     auto [near, far] = net::InProcessPair(kId[1], kId[2]);
     std::thread dealer([&, ch = std::move(far)] {

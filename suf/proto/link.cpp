@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Step: P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
+// One exchange: P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
 struct Step {
   size_t up, down;
 };
 constexpr Step kSteps[] = {{1, 1},           {1, 1},           {1, 1},           {1, 1},
                            {kLargeProbe, 1}, {kLargeProbe, 1}, {1, kLargeProbe}, {1, kLargeProbe}};
 
-// Seen: by one side: the least round trip, and how long its last large frame took, in microseconds.
+// The measurements of one side, in microseconds: the shortest round trip, and the time of its last large frame.
 struct Seen {
   uint64_t trip = kLongestTrip, large = 0;
   void Add(size_t bytes, Clock::duration took) {
@@ -27,14 +27,14 @@ struct Seen {
     else
       trip = std::min(trip, us);
   }
-  Link link() const {
-    const uint64_t us = large > trip ? large - trip : 1;  // the frame's own time, beyond the trip's
+  Network link() const {
+    const uint64_t us = large > trip ? large - trip : 1;  // the time of the frame without the round trip
     return {std::max<uint64_t>(trip, 1),
             std::clamp<uint64_t>(uint64_t{8} * kLargeProbe * 1'000'000 / us, kLowestRate, kHighestRate)};
   }
 };
 
-// Watch: the frames of all steps; what is received is timed from what was sent before it.
+// Exchanges the frames of all steps. Each received frame is timed from the frame that was sent before it.
 Seen Watch(net::Channel& ch) {
   const bool begins = ch.self().role == Role::kData;
   const Bytes zeros(kLargeProbe);
@@ -59,8 +59,8 @@ Seen Watch(net::Channel& ch) {
 
 }  // namespace
 
-Link MeasureLink(net::Channel& ch) {
-  const Link own = Watch(ch).link();
+Network MeasureLink(net::Channel& ch) {
+  const Network own = Watch(ch).link();
   Writer w;
   w.Put(own.trip_us), w.Put(own.rate);
   const bool begins = ch.self().role == Role::kData;
@@ -68,7 +68,7 @@ Link MeasureLink(net::Channel& ch) {
   const Bytes said = ch.RecvExact(net::kLink, 16);
   if (!begins) ch.Send(net::kLink, w.bytes());
   Reader r(said, "a link's figures");
-  Link link;
+  Network link;
   link.trip_us = r.Get<uint64_t>(), link.rate = r.Get<uint64_t>();
   if (link.trip_us < 1 || link.trip_us > kLongestTrip || link.rate < kLowestRate || link.rate > kHighestRate)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " measured a round trip of ",

@@ -1,6 +1,6 @@
-// The link between two parties, measured in their greeting where the plan has several variants that both allow, and
-// the variant that both choose for it. Frames of fixed lengths and zeros: nothing secret is in them, and the choice
-// depends on public things alone. SECURITY.md (what a choice of variant tells).
+// Measures the link between two parties in their greeting, and chooses a variant for it. Both happen only if both
+// parties allow several variants of the plan. The frames have fixed lengths and contain zeros, so nothing secret is in
+// them. The choice depends on public values only. docs/security.md#link (what a choice of variant reveals).
 #pragma once
 #include <optional>
 
@@ -8,24 +8,27 @@
 
 namespace suf::proto {
 
-// MeasureLink: at both ends at once, P1's role begins. Round trip: the least of four small frames; rate: of the second
-// of two large frames each way, as the first opens the transport's window. 8 round trips and 4 large frames in all;
-// each frame within the channel's time-out. Each side then says what it saw, and both take the longer round trip and
-// the lower rate, within kLongestTrip and the rates below. Ends the session (Cause::kPeer) where the peer says more.
+// Bytes of a large frame.
 inline constexpr size_t kLargeProbe = size_t{256} << 10;
+// The limits of a link: microseconds of a round trip, and bits per second.
 inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighestRate = 1'000'000'000'000;
-Link MeasureLink(net::Channel& ch);
+// Measures the link; both ends call it at the same time, and P1 begins. The round trip is the shortest of four with
+// small frames. The rate is that of the second of two large frames each way, because the first opens the transport's
+// window. This takes 8 round trips and 4 large frames, each frame within the channel's time-out. Both sides exchange
+// their figures and take the longer round trip and the lower rate. Ends the session (Cause::kPeer) if the peer's
+// figures are beyond the limits.
+Network MeasureLink(net::Channel& ch);
 
-// Common: the variants that both parties of a session allow, as bits, and their link where these are several.
+// The variants that both parties of a session allow, as bits. The link is set if there are several.
 struct Common {
   uint32_t variants = 1;
-  std::optional<Link> link = {};
+  std::optional<Network> link = {};
 };
-// AllVariants: those that the plan has, as bits.
+// Returns all variants of the plan, as bits.
 uint32_t AllVariants(const BundlePlan& plan);
-// CommonOf: of what both say; ends the session (Refusal::kVariant) where there is none.
+// Returns the variants in both sets. Ends the session (Refusal::kVariant) if there are none.
 uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs);
-// JobFor: so many tokens in the common variant that takes least over the link; of equal ones the first.
+// Returns a job of `tokens` tokens in the fastest common variant for the link; of equal ones, in the first.
 store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens);
 
 }  // namespace suf::proto

@@ -1,4 +1,4 @@
-// The variants of a plan in a session: what both allow, the link that they measure, what is announced and refused.
+// The variants of a plan in a session: which both parties allow, the measured link, and refused announcements.
 #include "suf/proto/link.hpp"
 
 #include <gmock/gmock.h>
@@ -9,14 +9,14 @@
 namespace suf::proto {
 namespace {
 
-// Two: a plan with variants; far takes five seconds on every link, near ten round trips.
+// A plan with two variants: far takes five seconds on every link, near takes ten round trips.
 BundlePlan Two() {
   BundlePlan p = TestPlan();
   p.variants = {"near", "far"};
   p.task = [](const store::Job& j) {
     return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
   };
-  p.price = [](const store::Job& j, const Link& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
+  p.price = [](const store::Job& j, const Network& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
   return p;
 }
 
@@ -31,9 +31,9 @@ struct TwoWorld : World {
 
 TEST(Link, BothSidesEndWithOneAnswer) {
   auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
-  Link theirs;
+  Network theirs;
   std::thread t([&] { theirs = MeasureLink(*a); });
-  const Link ours = MeasureLink(*b);
+  const Network ours = MeasureLink(*b);
   t.join();
   EXPECT_EQ(ours, theirs);
   EXPECT_GE(ours.trip_us, 1u);
@@ -46,7 +46,8 @@ TEST(Link, BothSidesEndWithOneAnswer) {
 }
 
 TEST(Link, FiguresBeyondTheLimitsAreRefused) {
-  for (const Link said : {Link{0, 1000}, Link{kLongestTrip + 1, 1000}, Link{5, 999}, Link{5, kHighestRate + 1}}) {
+  for (const Network said :
+       {Network{0, 1000}, Network{kLongestTrip + 1, 1000}, Network{5, 999}, Network{5, kHighestRate + 1}}) {
     auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
     std::thread t([&, ch = std::move(a)] {
       const Bytes zeros(kLargeProbe);
@@ -65,8 +66,8 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
   }
 }
 
-// Lie: one end of a measurement, as that role, that answers at once and says what it likes.
-void Lie(net::Channel& ch, Link said) {
+// Plays one end of a measurement in that role: answers at once and reports any figures.
+void Lie(net::Channel& ch, Network said) {
   const Bytes zeros(kLargeProbe);
   const bool begins = ch.self().role == Role::kData;
   for (int i = 0; i < 8; ++i) {
@@ -82,15 +83,16 @@ void Lie(net::Channel& ch, Link said) {
   if (!begins) ch.Send(net::kLink, w.bytes());
 }
 
-// A liar makes a link longer or slower than it is and never shorter or faster than the honest side saw it.
+// A liar can make a link longer or slower than it is. It never makes it shorter or faster than the honest side
+// measured.
 TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
   for (int liar : {0, 1})
-    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kHighestRate}, Link{1, kLowestRate},
-                           Link{kLongestTrip, kLowestRate}}) {
+    for (const Network lie : {Network{1, kHighestRate}, Network{kLongestTrip, kHighestRate}, Network{1, kLowestRate},
+                              Network{kLongestTrip, kLowestRate}}) {
       auto pair = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
       net::Channel &lies = *(liar ? pair.second : pair.first), &honest = *(liar ? pair.first : pair.second);
       std::thread t([&] { Lie(lies, lie); });
-      const Link seen = MeasureLink(honest);
+      const Network seen = MeasureLink(honest);
       t.join();
       EXPECT_GE(seen.trip_us, lie.trip_us);
       EXPECT_LE(seen.rate, lie.rate);
@@ -99,11 +101,11 @@ TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
     }
 }
 
-// P1 lies, and steers a session to the variant that P0 allows for such a link; of what P0 does not allow none is taken,
-// whatever is said, and a variant that does not follow from what was said is refused.
+// P1 lies, and steers a session to the variant that P0 allows for such a link. No lie leads to a variant that P0 does
+// not allow. A variant that does not follow from the reported figures is refused.
 TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
   for (const uint32_t allowed : {1u, 3u})
-    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kLowestRate}})
+    for (const Network lie : {Network{1, kHighestRate}, Network{kLongestTrip, kLowestRate}})
       for (const uint32_t announced : {0u, 1u}) {
         const bool far = lie.trip_us == kLongestTrip && allowed == 3;
         TwoWorld w;
@@ -133,14 +135,14 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
 
 TEST(Link, TheLongerTripAndTheLowerRateChoose) {
   const BundlePlan plan = Two();
-  EXPECT_EQ(JobFor(plan, {3, Link{1'000, 9'000}}, 4), store::JobOf(4, 0));
-  EXPECT_EQ(JobFor(plan, {3, Link{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
-  EXPECT_EQ(JobFor(plan, {3, Link{500'000, 9'000}}, 8), store::JobOf(8, 0));  // by length
+  EXPECT_EQ(JobFor(plan, {3, Network{1'000, 9'000}}, 4), store::JobOf(4, 0));
+  EXPECT_EQ(JobFor(plan, {3, Network{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
+  EXPECT_EQ(JobFor(plan, {3, Network{500'000, 9'000}}, 8), store::JobOf(8, 0));  // the length matters
   EXPECT_EQ(JobFor(plan, {2, {}}, 4), store::JobOf(4, 1));
   EXPECT_EQ(JobFor(plan, {1, {}}, 4), store::JobOf(4, 0));
 }
 
-// What both allow alone is taken, nothing is measured; where it is both variants, the link chooses.
+// If one variant is common, it is taken and nothing is measured. If both variants are, the link decides.
 TEST(Variants, ASessionTakesWhatBothAllow) {
   for (uint32_t p0 : {1u, 2u, 3u})
     for (uint32_t p1 : {1u, 2u, 3u, ~0u}) {
@@ -153,7 +155,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
           const store::Job job = s.JobOf(4);
           EXPECT_EQ(s.link().has_value(), common == 3);
           EXPECT_TRUE(common >> job.variant & 1);
-          EXPECT_EQ(job.variant, common == 2);  // a link in memory is near
+          EXPECT_EQ(job.variant, common == 2);  // a link in memory is fast
           s.Infer(job, TestRun);
           EXPECT_EQ(w.store[1]->ledger().Fates().size(), 1u);
           s.End();
@@ -170,7 +172,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
                         p0 == 1 ? "allows other variants of the plan (near) than we do (far)"
                                 : "allows other variants of the plan (far) than we do (near)",
                         session));
-      EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we do"));
+      EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we allow"));
       EXPECT_TRUE(w.dealt.empty());
       EXPECT_TRUE(w.store[1]->ledger().Fates().empty());
     }
@@ -183,14 +185,14 @@ TEST(Variants, ADataOwnerThatAllowsNoneIsRefused) {
     RecvHello(ch, w.plan);
     ch.RecvExact(net::kWelcome, 72);
     ch.Send(net::kSetupAsk, Bytes{1, 2, 0, 0, 0});
-    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we do",
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we allow",
                       [&] { ch.RecvExact(net::kChunk, 8); }));
   });
   EXPECT_TRUE(
       w.ModelFails(Cause::kRefused, "the data owner allows other variants of the plan (far) than we do (near)"));
 }
 
-// An announcement of a variant that the plan has, but that this session does not take.
+// The plan has the announced variant, but this session does not.
 TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
   TwoWorld w;
   w.Session(w.Allowing(1), [&](net::Channel& ch) {
@@ -209,9 +211,9 @@ TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
   EXPECT_TRUE(w.dealt.empty());
 }
 
-// A bundle that lies in both stores for one variant is not taken for the other.
+// A bundle in both stores for one variant is not used for the other.
 TEST(Variants, BundlesOfAnotherVariantAreNotTaken) {
-  TwoWorld w(2);  // the dealer makes two at once of variant near
+  TwoWorld w(2);  // the dealer deals two bundles of variant near at once
   std::vector<uint64_t> serials;
   auto run = [&](uint32_t variants) {
     w.Session(w.Allowing(variants), [&](net::Channel& ch) {

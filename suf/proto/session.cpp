@@ -20,7 +20,7 @@ void Inference::OfflineEnd() {
 
 void Inference::OnlineEnd() {
   SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !online_ended_);
-  bundle_.keys->Whole();  // what is altered is noticed, read or not
+  bundle_.keys->Whole();  // notices altered keys, even unread ones
   ch_.set_phase(net::Phase::kControl);
   bond_.Recv(net::kOnlineEnd);
   bond_.Send(net::kBye);
@@ -29,7 +29,7 @@ void Inference::OnlineEnd() {
 
 namespace {
 
-// Offer: a bundle that P1 could use, in its announcement.
+// Bytes of an offer (a bundle that P1 could use), most offers of an announcement, and its bytes without them.
 constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32 + 1;
 
 bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task, const BundlePlan& plan,
@@ -42,7 +42,7 @@ bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task,
 
 constexpr net::Millis kGrace{1000};
 constexpr net::Millis kLook{
-    50};  // how often a party that waits for a delivery looks whether the other one is still there
+    50};  // interval at which a party that waits for a delivery polls whether the other one is still there
 
 // Returns whether the peer hangs up or refuses within that time.
 bool GoneWithin(net::Channel& ch, net::Millis wait) {
@@ -54,7 +54,7 @@ bool GoneWithin(net::Channel& ch, net::Millis wait) {
   return true;
 }
 
-// Returns whether the dealer only reports that the other party left, which then knows the reason better.
+// Returns whether the dealer only reports that the other party left. The other party then knows the reason better.
 bool IsPartnerGone(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -65,11 +65,11 @@ bool IsPartnerGone(const std::exception_ptr& error) {
   }
 }
 
-// Arrive: the serial of what was agreed, waiting for its delivery if need be.
-uint64_t Arrive(net::Channel& ch, Agreed& what) {
+// Waits for the delivery of an announced job; returns the serial of its bundle.
+uint64_t Arrive(net::Channel& ch, PendingJob& what) {
   while (!what.delivery->Ready(kLook))
-    // what took the other one may be about to end our delivery as well, and that says more
-    if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
+    // the cause that ended the peer may be about to end our delivery as well, and that error says more
+    if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws the reason
   try {
     return what.serial = what.delivery->Serial();
   } catch (...) {
@@ -78,40 +78,40 @@ uint64_t Arrive(net::Channel& ch, Agreed& what) {
   }
 }
 
-// Depart: what a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
-// than the dealer's goodbye.
-double Depart(const Agreed& what, net::Traffic* traffic) {
+// Books the traffic of a delivery whose bundle is used; returns the dealer's milliseconds. Nothing depends on its end
+// any more, so this waits no longer than the dealer's goodbye may take.
+double Depart(const PendingJob& what, net::Traffic* traffic) {
   if (!what.delivery->Over(kGrace)) return 0;
   if (traffic) *traffic += what.delivery->traffic();
   return what.delivery->dealt_ms();
 }
 
-// Window: of the keys of a bundle.
-uint64_t Window(const Keys& keys, bool whole) {
+// Returns the window for the keys of a bundle.
+uint64_t Window(const KeyPolicy& keys, bool whole) {
   return whole || keys.ahead > 1 ? store::KeySource::kWhole : keys.window;
 }
 
-uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
+uint32_t CountOf(const KeyPolicy& keys) { return std::max(keys.ahead, 1u); }
 
-// NothingFollows: the announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
-// after it, the end.
+// Returns the announcement of a job of 0 tokens. During a run or an audit it means that the next job is not known yet.
+// Between jobs it means the end of the session.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
-// ReadAhead: of what follows, where its bundle lies in the store: while what the run before it has used goes.
-void ReadAhead(store::Store& store, const std::optional<Agreed>& next, int party, const Keys& keys) {
+// Reads the next job's bundle ahead if it is in the store, while memory of the previous run is released.
+void ReadAhead(store::Store& store, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys) {
   if (next && next->serial && next->serial != kNoMemory)
     store.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
 
-// Closing: what a run has not read when it ends is not wanted any more.
+// A guard that closes the keys at the end of a run, because unread ones are not wanted any more.
 struct Closing {
   std::shared_ptr<store::KeySource> keys;
   ~Closing() { keys->Close(); }
 };
 
-// Reason: why what followed a claim has failed, of the exception that is handled. Where the keys did, or are about to,
-// as one cause took both, they say why; who holds altered ones tells the peer.
-std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
+// Returns why a step after a claim failed, from the exception that is being handled. If the keys failed, or are about
+// to, one cause took both and the keys' error says why. A party with altered keys notifies the peer.
+std::exception_ptr Reason(net::Channel& ch, const PendingJob& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
   if (!error || IsPartnerGone(error)) return std::current_exception();
@@ -124,10 +124,10 @@ std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::Key
   return error;
 }
 
-// Burning: a claimed serial that is not finished is burnt. The peer may have ended the session for what our keys have
-// not met yet, from the claim on: see Reason.
+// Runs f and burns the claimed serial if it throws. The peer may end the session for an error that our keys have not
+// met yet; see Reason.
 template <class F>
-void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const store::KeySource& keys, F&& f) {
+void Burning(net::Channel& ch, const PendingJob& what, store::Store& store, const store::KeySource& keys, F&& f) {
   try {
     f();
   } catch (...) {
@@ -139,8 +139,8 @@ void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const st
 
 }  // namespace
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys,
-                         uint32_t variants)
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer,
+                         KeyPolicy keys, uint32_t variants)
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
@@ -153,7 +153,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     Reader r(welcome, "a welcome");
     weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
     common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
-    if (brought_ > plan_.max_tokens)  // P0 looked at its own values before it listened
+    if (brought_ > plan_.max_tokens)  // P0 checks its own values before it listens
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
@@ -166,14 +166,14 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
   });
 }
 
-// What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+// Closes a delivery on its way and wipes unclaimed bundles.
 DataSession::~DataSession() {
   next_.reset(), last_.reset();
   store_.Forget();
 }
 
-// LoadSetup: whether the store has the W_hat that P0 named. One that differs stays until another takes its place: who
-// names a false hash, with P0's key but without a MAC, is not to rob us of what is right.
+// Returns whether the store has the W_hat that P0 named. A file that differs stays until another replaces it. A peer
+// with P0's key but without a MAC may name a false hash. It must not destroy the right file.
 bool DataSession::LoadSetup() {
   if (!store_.HasSetup(weights_)) return false;
   auto kept = store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
@@ -186,7 +186,7 @@ bool DataSession::LoadSetup() {
   return false;
 }
 
-// FetchSetup: once a session; what differs from what P0 named ends it.
+// Fetches W_hat. Ends the session if it differs from the one that P0 named.
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
   store::Chain chain(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
@@ -208,7 +208,7 @@ void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kControl);
 }
 
-// KeepSetup: P0's MAC was verified.
+// Stores W_hat; P0's MAC was verified.
 void DataSession::KeepSetup() {
   if (!unverified_) return;
   store_.CommitSetup(std::move(unverified_->file), weights_);
@@ -222,24 +222,24 @@ double DataSession::Infer(const store::Job& job, const RunHook& run, const store
 void DataSession::Audit(const store::Job& job, const store::Job& next) {
   net::Guarded(ch_, [&] {
     SUF_CHECK(keys_.whole);
-    Agreed what = Due(job, next);
+    PendingJob what = Due(job, next);
     (void)Depart(what, &dealer_traffic_);
     OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
                {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
   });
 }
 
-// Due: what is to be used now, announced before or here, with its bundle in the store.
-Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
+// Returns the job that is due, announced before or here, with its bundle in the store.
+PendingJob DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
   if (next.tokens) Reserve(ch_, plan_, next);
   Reserve(ch_, plan_, job);
-  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
   if (what.serial == kNoMemory) {
-    (void)ch_.RecvExact(net::kAck, 0);  // the refusal comes instead
+    (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
     net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
                     job.tokens, " ", plan_.unit.name,
                     ", which it had no memory for; install the same suf on both sides");
@@ -251,7 +251,7 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   return what;
 }
 
-void DataSession::CheckChoice(const Agreed& what) {
+void DataSession::CheckChoice(const PendingJob& what) {
   if (!Fits(store_.Header(what.serial), what.job, what.task, plan_, weights_, ch_))
     net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
@@ -264,10 +264,10 @@ void DataSession::AnnounceNext(const store::Job& next) {
     ch_.Send(net::kAnnounce, NothingFollows());
 }
 
-// Announce: the job and the bundles that would do; P0 chooses one of them, or both fetch one.
-Agreed DataSession::Announce(const store::Job& job) {
+// Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
+PendingJob DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
-  Agreed what{job, plan_.task(job), 0, keys_.whole, nullptr};
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
   Writer w;
   store::Put(w, job), w.Raw(what.task.trace), w.Put(uint8_t(what.whole));
   size_t offers = 0;
@@ -287,7 +287,7 @@ Agreed DataSession::Announce(const store::Job& job) {
   return what;
 }
 
-double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
+double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
   store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed, what.task, keys_.window);
   const Closing closing{bundle.keys};
   Burning(ch_, what, store_, *closing.keys, [&] {
@@ -304,7 +304,7 @@ double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& ne
       run(inference);
     } catch (...) {
       if (!inference.online_ended_) throw;
-      // the result may be what failed, so P0 must not notice: the session goes on, the error waits for End
+      // the result may be the cause, so P0 must not notice: the session goes on and End throws the error
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
@@ -359,23 +359,23 @@ class ModelSession {
     ch_.set_phase(net::Phase::kControl);
   }
 
-  // Next: one inference or audit; false when P1 ended the session.
+  // Runs one inference or audit; returns false if P1 ended the session.
   bool Next() {
     auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
     if (what) RunOne(std::move(*what));
     if (!what) ch_.Send(net::kEnd, {});
     return what.has_value();
   }
-  // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+  // Closes a delivery on its way and wipes unclaimed bundles.
   ~ModelSession() {
     next_.reset(), last_.reset();
     host_.store.Forget();
   }
 
  private:
-  // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
-  // next: while another runs, which is not to burn when there is no memory for this one.
-  std::optional<Agreed> Announced(bool next = false) {
+  // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `next`: another job runs
+  // meanwhile, and must not be burnt if there is no memory for this one.
+  std::optional<PendingJob> Announced(bool next = false) {
     ch_.set_phase(net::Phase::kControl);
     Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
@@ -384,7 +384,7 @@ class ModelSession {
     const bool whole = r.Get<uint8_t>() != 0;
     if (!job.tokens && announce == NothingFollows()) return std::nullopt;
     CheckPeersJob(ch_, host_.plan, job, "announced");
-    Agreed what{job, host_.plan.task(job), 0, whole, nullptr};
+    PendingJob what{job, host_.plan.task(job), 0, whole, nullptr};
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
@@ -404,19 +404,20 @@ class ModelSession {
     return what;
   }
 
-  // CheckAuditMemory: before anything is fetched or spent. Where another text runs, that one ends well.
-  void CheckAuditMemory(Agreed& what, bool next) {
+  // Refuses an audit that needs too much memory, before anything is fetched or spent. If another job runs, that one
+  // ends normally.
+  void CheckAuditMemory(PendingJob& what, bool next) {
     const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
     if (what.lack || bytes <= host_.audit_memory) return;
     const Error lack(Cause::kResource,
-                     Str(ch_.peer_title(), " asks for audits at ", what.job.tokens, " ", host_.plan.unit.name,
+                     Str(ch_.peer_title(), " requests audits at ", what.job.tokens, " ", host_.plan.unit.name,
                          ", for which ", kWholeAtOnce, " whole bundles of keys take ", bytes, " bytes, and ",
-                         host_.audit_memory, " bytes are allowed; allow more, or let it ask without audits"));
+                         host_.audit_memory, " bytes are allowed; allow more, or let it connect without audits"));
     if (!next) net::EndSession(ch_, net::Refusal::kAuditMemory, lack.cause(), lack.what());
     what.lack = std::make_exception_ptr(lack), what.refusal = net::Refusal::kAuditMemory;
   }
 
-  void Lacks(Agreed& what) const {
+  void Lacks(PendingJob& what) const {
     try {
       if (host_.plan.reserve) host_.plan.reserve(what.job);
     } catch (const Error& e) {
@@ -425,8 +426,8 @@ class ModelSession {
     }
   }
 
-  // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
-  void Choose(Agreed& what, Reader& offers) {
+  // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
+  void Choose(PendingJob& what, Reader& offers) {
     if (what.lack) {
       Writer w;
       w.Put(kNoMemory);
@@ -454,7 +455,7 @@ class ModelSession {
                                                host_.keys.witness_always, last_);
   }
 
-  void RunOne(Agreed what) {
+  void RunOne(PendingJob what) {
     if (what.lack) {
       ch_.Refuse(what.refusal);
       std::rethrow_exception(what.lack);
@@ -465,7 +466,7 @@ class ModelSession {
     SUF_CHECK(Fits(header, what.job, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
-    // P1 has claimed it, or marked it for the audit, and holds this very bundle
+    // P1 has claimed this very bundle or marked it for the audit
     const bool audit = bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit;
     if (audit && !what.whole)
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " opens bundle ", serial,
@@ -499,8 +500,8 @@ class ModelSession {
   net::Channel& ch_;
   const ModelHost& host_;
   Common common_;
-  std::shared_ptr<Delivery> last_;  // of the bundle that was claimed last
-  std::optional<Agreed> next_;
+  std::shared_ptr<Delivery> last_;  // of the bundle claimed last
+  std::optional<PendingJob> next_;
 };
 
 void ServeSession(net::Channel& p1, const ModelHost& host) {
@@ -521,7 +522,7 @@ void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, net::Millis{500});
   if (!lock)
     net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
-                    " came while another session is running; it was told to try again");
+                    " came while another session is running; it must try again later");
   session();
 }
 

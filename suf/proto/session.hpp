@@ -1,7 +1,8 @@
-// The session between P1 (data owner) and P0 (model owner): hello, which variants both allow, W_hat once, their link
-// where there is a choice, then per inference announce a job, agree on a bundle, claim it on both sides, announce what
-// follows, run, BYE. The bundle of what follows is fetched while the run goes on. An audit takes the place of an
-// inference. Knows no gate and no TLS beyond the exporter value. SECURITY.md, ADR 9.
+// Sessions between P1 (data owner) and P0 (model owner). Both exchange hellos and agree on variants. P0 sends W_hat
+// once, and both measure their link if there is a choice. Each inference announces a job, agrees on a bundle and claims
+// it. It then announces the next job, runs, and ends with BYE. The next job's bundle is fetched during the run. An
+// audit takes the place of an inference. The session knows no gate, and of TLS only the exporter value.
+// docs/security.md#result-hidden, #macs, docs/design/sessions.md#next-bundle.
 #pragma once
 #include <exception>
 #include <functional>
@@ -15,16 +16,16 @@ namespace suf::proto {
 
 class Bond;
 
-// Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
-// calls OnlineEnd when the last frame has come or gone and *before* it computes anything from one that came. What P1
-// does or throws afterwards changes nothing that P0 sees.
+// One inference, as its hook receives it. The order of events is: offline frames, OfflineEnd, online frames. P1 then
+// calls OnlineEnd, after its last frame was sent or received. If that frame was received, P1 computes nothing from it
+// before this call. P1's actions and errors after OnlineEnd change nothing that P0 sees.
 class Inference {
  public:
   net::Channel& channel() { return ch_; }
   const store::BundleHeader& header() const { return bundle_.header; }
-  Secret& key() { return bundle_.key; }  // K_p; who expands it takes it
+  Secret& key() { return bundle_.key; }  // K_p; the code that expands it takes it
   store::KeySource& keys() { return *bundle_.keys; }
-  // fetch_ms: from asking the dealer to having a bundle to claim; 0 when it was in the store.
+  // Milliseconds from the request to the dealer until a bundle could be claimed; 0 if it was in the store.
   double fetch_ms() const { return fetch_ms_; }
   void OfflineEnd();
   void OnlineEnd();
@@ -41,111 +42,113 @@ class Inference {
 };
 using RunHook = std::function<void(Inference&)>;
 
-// Keys: how a party takes its keys.
-struct Keys {
-  uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
-  bool witness_always = false;  // the dealer hears of bundles in memory, too
-  // window: bytes that lie in memory ahead of a run, or as many more as a plan needs; P1 may ask for bundles that are
-  // whole before anybody can tell what they are for, as audits need (SECURITY.md)
+// Options for a party's keys.
+struct KeyPolicy {
+  // Bundles per request; all but the first go to disk. 0: one, in memory.
+  uint32_t ahead = 0;
+  // Whether the dealer is also notified of bundles in memory.
+  bool witness_always = false;
+  // Bytes of keys in memory ahead of a run, or more if the plan needs more.
   uint64_t window = store::kKeyWindow;
+  // Set at P1 to receive bundles whole before their purpose shows. Audits need this (docs/security.md#audits).
   bool whole = false;
-  // setup: how many bytes of the masked weights came, where P1's store has none; of the session that fetches them
+  // Reports received bytes of the masked weights, if P1's store has none and the session fetches them.
   std::function<void(uint64_t came, uint64_t all)> setup = {};
 };
 
-// Bundles that a party holds whole at once, where audits are asked for: the one in use, and the next one.
+// Whole bundles that a party with audits holds at the same time: the one in use and the next one.
 inline constexpr uint64_t kWholeAtOnce = 2;
-// Bytes of whole bundles that P0 holds for audits, unless it says otherwise.
+// Bytes of whole bundles that P0 holds for audits by default.
 inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 
-// kNoMemory: P0's choice for a text that it has no memory for while another runs: that one ends well, this one by P0's
-// refusal, and nothing is fetched or spent on it.
+// P0's choice for a job that it has no memory for, while another job runs. The running job ends well. The other one
+// ends with P0's refusal, and nothing is fetched or spent on it.
 inline constexpr uint64_t kNoMemory = ~uint64_t{0};
 
-// Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
-struct Agreed {
+// An inference or audit that was announced. Its bundle is in both stores or on its way to both.
+struct PendingJob {
   store::Job job;
   Task task;
   uint64_t serial = 0;                           // 0: on its way
-  bool whole = false;                            // comes whole before it is claimed
-  std::shared_ptr<Delivery> delivery;            // the bundle's, or the dealer's witness of one in the stores
-  std::exception_ptr lack = nullptr;             // at P0: of memory for it, found while the one before it runs
-  net::Refusal refusal = net::Refusal::kMemory;  // what P1 hears of the lack
+  bool whole = false;                            // arrives whole before it is claimed
+  std::shared_ptr<Delivery> delivery;            // of the bundle, or of the dealer's witness for a stored one
+  std::exception_ptr lack = nullptr;             // at P0: no memory for it, found during the previous job
+  net::Refusal refusal = net::Refusal::kMemory;  // sent to P1 in that case
 };
 
-// DataSession: P1's side. Every member ends the session when it throws.
+// P1's side of a session. If a member function throws, the session has ended.
 class DataSession {
  public:
-  // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
-  // stays out of the store until P0's first MAC, which covers that hash, is verified.
-  // variants: those that we allow, as bits; P0 has its own, and the session ends where none is common. Where several
-  // are, the link is measured.
-  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {},
+  // Exchanges hellos and receives the weights id and the SHA-256 of W_hat. Fetches W_hat if the store does not have
+  // that one. A fetched W_hat stays out of the store until P0's first MAC, which covers the hash, is verified.
+  // `variants` are those that P1 allows, as bits. The session ends if P0 allows none of them. If both allow several,
+  // the link is measured.
+  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, KeyPolicy keys = {},
               uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
-  // JobOf: so many tokens in the variant of this session that takes least; every job is to be one of these.
+  // Returns a job of `tokens` tokens in the fastest variant of this session. Every job must be one of these.
   store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
-  // link: what both agreed on; none where only one variant is common.
-  const std::optional<Link>& link() const { return common_.link; }
-  // brought: of how many tokens (Unit) P0 brings data of its own, so that every job has as many; 0: P1 decides.
+  // The link that both parties agreed on; none if only one variant is common.
+  const std::optional<Network>& link() const { return common_.link; }
+  // The number of tokens (Unit) of every job, if P0 brings data of its own; 0 if P1 decides.
   uint32_t brought() const { return brought_; }
-  // Setup: W_hat, plan.setup_bytes bytes; handed over once.
+  // Returns W_hat, plan.setup_bytes bytes; can be called once.
   Bytes Setup() {
     SUF_CHECK(setup_.size() == plan_.setup_bytes);
     return std::move(setup_);
   }
-  // notices: what a person should know of the masked weights that were in the store.
+  // Notices for the user about the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Infer: one inference. A failure of `run` after OnlineEnd is kept and thrown by End. next: the job of the
-  // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
-  // fetch that fails is told by the call that needs it.
-  // Returns the dealer's own work on the bundle in milliseconds; 0 where it was in the store.
+  // Runs one inference. If `run` throws after OnlineEnd, End throws that error. `next` is the next job, an inference or
+  // an audit, and its bundle is fetched meanwhile. It has 0 tokens if there is none or it is not known yet. If that
+  // fetch fails, the call that needs the bundle throws. Returns the dealer's own work on this bundle in milliseconds; 0
+  // if it was in the store.
   double Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
-  // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
-  // burnt, the one under way for `next` among them.
+  // Reveals a bundle for this job to P0 instead of using it. It is announced as in Infer, so its purpose does not show
+  // before. Throws Cause::kRefused if P0 finds that it was dealt wrongly. All bundles are then burnt, including the one
+  // on its way for `next`.
   void Audit(const store::Job& job, const store::Job& next = {});
   void End();
-  // Ends the session early. A job that was announced and not begun is dropped: P0 reads that we gave up, and nothing is
-  // spent on it.
+  // Ends the session early. Drops a job that was announced but not begun. P0 is notified that P1 gave up, and nothing
+  // is spent on the job.
   void Leave();
-  // dealer_traffic: with the dealer, of this session.
+  // Traffic with the dealer in this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
-  // Unverified: W_hat that came, until P0's first MAC.
-  struct Unverified {
+  // A received W_hat, before P0's first MAC is verified.
+  struct UnverifiedWeights {
     store::Store& store;
     store::ChunkFile file;
-    ~Unverified() { store.DropSetup(); }
+    ~UnverifiedWeights() { store.DropSetup(); }
   };
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  Agreed Announce(const store::Job& job);
+  PendingJob Announce(const store::Job& job);
   void AnnounceNext(const store::Job& next);
-  Agreed Due(const store::Job& job, const store::Job& next);
-  void CheckChoice(const Agreed& what);
-  double RunOne(Agreed what, const RunHook& run, const store::Job& next);
+  PendingJob Due(const store::Job& job, const store::Job& next);
+  void CheckChoice(const PendingJob& what);
+  double RunOne(PendingJob what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;
   const BundlePlan& plan_;
   store::Store& store_;
   DialDealer dealer_;
-  Keys keys_;
+  KeyPolicy keys_;
   Hash weights_{}, setup_hash_{};
   uint32_t brought_ = 0;
   Common common_;
-  Bytes setup_;  // W_hat, until it is handed over
-  std::optional<Unverified> unverified_;
+  Bytes setup_;  // W_hat, until Setup hands it over
+  std::optional<UnverifiedWeights> unverified_;
   std::vector<std::string> notices_;
   net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
-  std::shared_ptr<Delivery> last_;  // of the bundle that was claimed last: the next one's begins behind it
-  std::optional<Agreed> next_;
+  std::shared_ptr<Delivery> last_;  // of the bundle claimed last; the next one begins after it
+  std::optional<PendingJob> next_;
 };
 
-// ModelHost: what P0 brings to its sessions.
+// P0's data and callbacks for its sessions.
 struct ModelHost {
   const BundlePlan& plan;
   store::Store& store;
@@ -156,26 +159,28 @@ struct ModelHost {
   DialDealer dealer;
   RunHook run;
   Auditor auditor;
-  uint32_t brings = 0;  // DataSession::brought; a job of another number is refused
-  // finished: after a run whose serial is done with and of which P1 hears nothing more: what P0 does with its result
-  // must not show
+  // See DataSession::brought; jobs of another number are refused.
+  uint32_t brings = 0;
+  // Called after a run, when its serial is done and P1 receives nothing more about it. P0's use of its result must not
+  // be visible to P1.
   std::function<void()> finished = {};
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
-  Keys keys = {};
-  uint32_t variants = ~0u;  // those that it allows, as bits
-  // The most bytes of whole bundles. P1 decides whether bundles come whole, so its audits are refused above this.
+  KeyPolicy keys = {};
+  uint32_t variants = ~0u;  // those that P0 allows, as bits
+  // The limit for bytes of whole bundles. P1 decides whether bundles arrive whole, so P0 refuses audits above this
+  // limit.
   uint64_t audit_memory = kAuditMemory;
 };
 
-// ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
-// silent before that holds up nobody.
+// Serves one session until P1 ends it.
 void ServeSession(net::Channel& p1, const ModelHost& host);
+// Serves the rest of a session after P1's hello was received. A client that is silent before its hello delays no other.
 void ServeGreeted(net::Channel& p1, const ModelHost& host);
 
-// Turnstile: one session at a time.
+// An entrance for one session at a time.
 class Turnstile {
  public:
-  // Pass: runs `session`, or refuses the client (busy) when another one is still running after a moment.
+  // Runs `session`. If another one is still running after a moment, refuses the client (busy) and throws Cause::kPeer.
   void Pass(net::Channel& ch, const std::function<void()>& session);
 
  private:

@@ -1,4 +1,4 @@
-// The three conversations with threads over in-process pairs, and once over TLS.
+// The three conversations, with threads over in-process pairs and once over TLS.
 #include "suf/proto/session.hpp"
 
 #include <fstream>
@@ -55,7 +55,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   });
   EXPECT_EQ(w.dealt.size(), 3u);
   w.Whole({4, 2});
-  EXPECT_EQ(w.dealt.back(), 7u);  // 4..6 for the first line; the second one, of other length, burns 5 and 6
+  EXPECT_EQ(w.dealt.back(), 7u);  // 4 to 6 for the first text; the second one has another length and burns 5 and 6
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
 }
 
@@ -76,13 +76,13 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
   }
 }
 
-// A malicious model owner chooses a serial that the data owner's rolled back store offers again.
+// A malicious model owner chooses a serial that the data owner's rolled-back store offers again.
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
   w.Whole({4});
   const store::PairId pair = PairOf(kId[0], kId[1].key);
-  EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
-  (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
+  EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first bundle was in memory only
+  (void)w.state->Raise(pair, 1, 2);           // as before P1's store was rolled back
   EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
   EXPECT_TRUE(w.store[1]->Bundles().empty());
@@ -207,7 +207,8 @@ TEST(Session, TooManyTokensAreTheUsersMistake) {
   }));
 }
 
-// Whoever lacks memory for a length says so before a serial is spent; shorter texts go on, and of two texts the first.
+// A role that lacks memory for a length reports it before a serial is spent. Shorter texts still work, and of two texts
+// the first one does.
 TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
   for (Role lacks : {Role::kModel, Role::kData, Role::kDealer}) {
     BundlePlan small = TestPlan();
@@ -236,7 +237,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
       });
       w.Join();
     };
-    const char* const far = "has too little memory for as many tokens";
+    const char* const far = "has too little memory for our number of tokens";
     EXPECT_TRUE(Fails(Cause::kResource, lacks == Role::kData ? "memory for 3 and not for 4" : far, [&] { ask({4}); }));
     EXPECT_TRUE(w.ModelFails(Cause::kResource, lacks == Role::kModel ? "memory for 3 and not for 4" : far));
     w.Join();
@@ -245,7 +246,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     ask({3, 2});
     EXPECT_EQ(w.dealt.size(), 2u);
     for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[1]), store::Fate::kDone);
-    // the second one does not fit: at P0 the first still ends well, and nothing is fetched for the second
+    // if the second text does not fit at P0, the first ends well and nothing is fetched for the second
     if (lacks != Role::kModel) continue;
     EXPECT_TRUE(Fails(Cause::kResource, far, [&] { ask({3, 4}); }));
     EXPECT_TRUE(w.ModelFails(Cause::kResource, "memory for 3 and not for 4"));
@@ -365,7 +366,7 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
 }
 
 TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
-  // P1 plays by the frames but holds another pair secret: what a bundle of equal serial from elsewhere would be
+  // P1 sends correct frames but holds another pair secret, like that of an equal serial from elsewhere
   World w(2);
   w.Whole({4});
   auto h = w.store[1]->Header(2);
@@ -383,7 +384,7 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   put(1, h);
   h.pair = Share(Secret::Random());
   put(0, h);
-  (void)w.state->Reserve(1);  // of bundle 3
+  (void)w.state->Reserve(1);  // the serial of bundle 3
   EXPECT_TRUE(Fails(Cause::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
   EXPECT_EQ(w.FateOf(1, 3), store::Fate::kBurnt);

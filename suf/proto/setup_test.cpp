@@ -1,4 +1,4 @@
-// Masked weights (W_hat): what P1 keeps of them is what P0's MAC has covered, whoever stood in the way before.
+// Masked weights (W_hat): P1 keeps only those that P0's MAC covers, whatever an attacker sent before.
 #include <fstream>
 
 #include "suf/proto/internal/bond.hpp"
@@ -7,15 +7,15 @@
 namespace suf::proto {
 namespace {
 
-// FileOf: W_hat in P1's store; nothing when it was altered.
+// Returns W_hat from P1's store; nothing if it was altered.
 std::optional<Bytes> FileOf(World& w) { return w.store[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
 bool Has(World& w) { return w.store[1]->HasSetup(Hash{77}); }
 bool Part(World& w) { return std::filesystem::exists(w.dir / "1/w_hat.part"); }
 
 enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 
-// FalseModel: who has P0's key and weights id and sends another W_hat, which its welcome names; without the dealer's
-// pair secret it has no MAC.
+// Plays a peer with P0's key and weights id. It sends another W_hat, which its welcome names. It has no MAC, because it
+// lacks the dealer's pair secret.
 void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t serial) {
   const Bytes spoiled(plan.setup_bytes, 0x66);
   RecvHello(ch, plan), SendHello(ch, plan);
@@ -34,10 +34,10 @@ void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t se
   ch.Send(net::kChoice, choice.bytes());
   (void)ch.RecvExact(ends == Ends::kInTheClaim ? net::kClaim : net::kAudit, 64);
   ch.Send(net::kAck, Bytes(64, 1));
-  (void)ch.Recv(net::kGo, 64);  // throws: P1 leaves
+  (void)ch.Recv(net::kGo, 64);  // throws, because P1 leaves
 }
 
-// Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
+// Runs a session with FalseModel, which chooses bundle 2; returns whether P1 reports the right error.
 testing::AssertionResult Robbed(World& w, Ends ends) {
   auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {

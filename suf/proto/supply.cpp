@@ -5,8 +5,8 @@
 namespace suf::proto {
 namespace {
 
-constexpr net::Millis kPatience{500};  // for the session before to leave its seat
-constexpr net::Millis kPeerPoll{50};       // how often a waiting thread looks whether its client is still there
+constexpr net::Millis kPatience{500};  // for the previous session to free its seat
+constexpr net::Millis kPeerPoll{50};   // how often a waiting thread polls its client
 
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
@@ -19,7 +19,7 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   return b;
 }
 
-// SeedHash: of all that a party brings, so that it sees whether the dealer took another seed of B than its own.
+// Hashes both seeds of a party, so that it notices if the dealer used another seed of B.
 Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
 
 }  // namespace
@@ -32,7 +32,7 @@ store::PairId PairOf(const net::Identity& one, const Hash& partner) {
   return id;
 }
 
-void Dealer::Handle(net::Channel& ch) {
+void BundleDealer::Handle(net::Channel& ch) {
   ch.set_transcript(false);
   const int party = PartyOf(ch.peer().role);
   net::Guarded(ch, [&] {
@@ -48,8 +48,8 @@ void Dealer::Handle(net::Channel& ch) {
   });
 }
 
-// Witness: the serial that a party is about to use against the last one it used.
-void Dealer::Witness(net::Channel& ch, int party, View told) {
+// Records the serial that a party is about to use; answers with the last one that it used.
+void BundleDealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
   CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
@@ -66,19 +66,20 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
   ch.Send(net::kWitness, w.bytes());
 }
 
-// Supply: bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
-std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request request) {
+// Deals bundles for one party and its partner. Returns the generator's microseconds, or nothing if the partner's thread
+// reports the error.
+std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
       net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
-                      Name(ch.peer().role), " session is running; it was told to try again");
+                      Name(ch.peer().role), " session is running; it must try again later");
     }
     taken_[party] = true;
   }
   struct Leave {
-    Dealer* d;
+    BundleDealer* d;
     int party;
     ~Leave() {
       std::lock_guard lock(d->m_);
@@ -86,71 +87,70 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
       d->changed_.notify_all();
     }
   } leave{this, party};
-  Seat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
+  DeliverySeat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
   if (!Meet(party, seat)) return std::nullopt;
-  // what is made goes on its way at this party's own pace
+  // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
   ch.RecvExact(net::kEnd, 0);
   return seat.work_us;
 }
 
-Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
+BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
   q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
-  CheckPeersJob(ch, plan_, q.job, "asked for bundles of");
+  CheckPeersJob(ch, plan_, q.job, "requested bundles of");
   if (q.count < 1)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
-                    " asked for 0 bundles; at least 1 is dealt; install the same suf on all three sides");
+                    " requested 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
 }
 
-// Await: until the other party is here, too; one that still takes its last bundle may be slow, and is waited for. True
-// when this thread is to deal for both; false when the other one did. Each thread looks after its own client, outside
-// the lock, and again once the other one has come: whoever hung up meanwhile is dealt nothing, and the last of the two
-// to have looked deals.
-bool Dealer::Await(int party, Seat& mine) {
+// Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
+// if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
+// again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
+bool BundleDealer::Await(int party, DeliverySeat& mine) {
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
-  Seat* const& other = waiting_[1 - party];
+  DeliverySeat* const& other = waiting_[1 - party];
   waiting_[party] = &mine;
   changed_.notify_all();
-  while (mine.progress == Progress::kWaiting) {
-    const Seat* seen = other;
+  while (mine.progress == DeliveryState::kWaiting) {
+    const DeliverySeat* seen = other;
     if (!seen && taken_[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
     const bool late = std::chrono::steady_clock::now() >= limit;
     lock.unlock();
     const bool gone = mine.channel->PeerGone();
     lock.lock();
-    if (mine.progress != Progress::kWaiting) break;
+    if (mine.progress != DeliveryState::kWaiting) break;
     if (gone || (late && !other)) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the request of the other party; nothing was dealt");
       net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
-                      " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
+                      " did not request bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
     }
     if (std::exchange(mine.ready, seen) != seen) changed_.notify_all();
     if (other && mine.ready == other && other->ready == &mine) {
-      mine.progress = other->progress = Progress::kTaken;
+      mine.progress = other->progress = DeliveryState::kTaken;
       return true;
     }
     if (mine.ready == other) changed_.wait_for(lock, kPeerPoll);
   }
-  changed_.wait(lock, [&] { return mine.progress != Progress::kTaken; });
+  changed_.wait(lock, [&] { return mine.progress != DeliveryState::kTaken; });
   return false;
 }
 
-// Meet: one of the two threads deals for both parties, the other waits for it. False when it failed, which the one that
-// dealt says.
-bool Dealer::Meet(int party, Seat& mine) {
-  if (!Await(party, mine)) return mine.progress == Progress::kDone;
-  Seat& other = *waiting_[1 - party];
-  auto settle = [&](Progress p) {
+// Deals for both parties in one of the two threads, while the other one waits. Returns false if it failed; the thread
+// that dealt reports the error.
+bool BundleDealer::Meet(int party, DeliverySeat& mine) {
+  if (!Await(party, mine)) return mine.progress == DeliveryState::kDone;
+  DeliverySeat& other = *waiting_[1 - party];
+  auto settle = [&](DeliveryState p) {
     std::lock_guard lock(m_);
     waiting_[0] = waiting_[1] = nullptr;
     other.progress = mine.progress = p;
@@ -161,15 +161,15 @@ bool Dealer::Meet(int party, Seat& mine) {
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
-    for (Seat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
-    settle(Progress::kFailed);
+    for (DeliverySeat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
+    settle(DeliveryState::kFailed);
     throw;
   }
-  settle(Progress::kDone);
+  settle(DeliveryState::kDone);
   return true;
 }
 
-void Dealer::Deal(Seat& model, Seat& data) {
+void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
@@ -177,7 +177,7 @@ void Dealer::Deal(Seat& model, Seat& data) {
   };
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(net::Refusal::kMismatch, "asked for bundles of different jobs, weights or partners");
+    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
   Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
@@ -194,16 +194,16 @@ void Dealer::Deal(Seat& model, Seat& data) {
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
-  Seat* seats[2] = {&model, &data};
-  for (Seat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
+  DeliverySeat* seats[2] = {&model, &data};
+  for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
   for (uint32_t i = 0; i < count; ++i) Emit(seats, task, first + i);
 }
 
-void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
+void BundleDealer::Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
   h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
-  h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
+  h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mistake still has other keys
   h.pair = Share(Secret::Random());
   for (int p = 0; p < 2; ++p) {
     h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
@@ -212,7 +212,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
-    if (seat[p]->sink) seat[p]->sink->Finish();  // the bundle before
+    if (seat[p]->sink) seat[p]->sink->Finish();  // the previous bundle
     h.party = uint32_t(p), h.body_bytes = task.body[p]->bytes();
     job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
     Bytes encoded = store::Encode(h);
@@ -232,7 +232,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
 
 namespace {
 
-// RecvHeader: the header of a bundle that is exactly what was asked for.
+// Receives the header of a bundle. Ends the session unless it is exactly the requested one.
 store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args, const Task& task,
                                const Secret& seed) {
   Bytes b = dealer.Recv(net::kHeader, 1024);
@@ -244,14 +244,14 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
               h.public_key[1 - party] == args.partner;
   if (!ours)
     net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
-                    "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
-                    "it is burnt, install the same suf on all sides");
+                    "the dealer sent a bundle of another plan, trace, size or party than requested; "
+                    "it is burnt; install the same suf on all sides");
   return h;
 }
 
 }  // namespace
 
-// Greet: the beginning of a party's link to the dealer.
+// Begins a party's link to the dealer.
 void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
@@ -263,8 +263,8 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   RecvHello(dealer, plan);
 }
 
-Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
-              const std::function<void(uint64_t)>& here, std::stop_token stop) {
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+                  const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
@@ -276,18 +276,18 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
       net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
-                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
-    Fetched got;
+                      " bundles where 1 to ", args.count, " were requested; install the same suf on all sides");
+    FetchResult got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
-      const bool first = i == 0;  // it is used at once
+      const bool first = i == 0;  // used at once
       const uint64_t window =
           args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
       auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), task.body[h.party], !first, window);
       std::stop_callback stopped(stop, [&] { in.Close(); });
       if (first && here) here(h.serial);
       try {
-        size_t posted = 0;  // what follows comes while a chunk is verified
+        size_t posted = 0;  // later chunks arrive while one is verified
         for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
           for (; posted < rooms.size(); ++posted) dealer.Post(net::kChunk, rooms[posted]);
           dealer.RecvUpTo(rooms[0].size());
@@ -347,7 +347,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
               ready(serial);
             };
             auto dealer = dial(stop);
-            const Fetched got =
+            const FetchResult got =
                 Fetch(*dealer, plan, store, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
             traffic_ += dealer->traffic(net::Phase::kOffline);
             dealt_ms_ = double(got.dealt_us) / 1e3;
@@ -355,7 +355,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
             if (whole) claimable(got.serials.front());
           }
         } catch (...) {
-          // who has claimed it hears of a failure where the keys end
+          // after a claim, the reader of the keys throws the failure
           if (!said) serial_.set_exception(std::current_exception());
         }
         over_.set_value();

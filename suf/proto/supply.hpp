@@ -1,8 +1,8 @@
-// How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
-// ask for the same thing, naming each other's key. A bundle that is used at once is read as it comes, and dealt no
-// faster than both parties take it. A delivery that breaks is never repeated: its serials are burnt. The dealer also
-// witnesses that a bundle from a party's disk was not used before. docs/mathematics.md#prg, SECURITY.md, ADR 12,
-// ADR 29.
+// How bundles are dealt: the dealer's service, and a party's side of it. Each fetch has its own link. Both parties must
+// request the same job and name each other's key. A bundle for immediate use is read as it arrives, and dealt no faster
+// than both parties receive it. A broken delivery is never repeated; its serials are burnt. The dealer also witnesses
+// that a bundle from a party's disk was not used before. docs/mathematics.md#prg, docs/security.md#witness,
+// #as-they-come, docs/design/bundles.md#witness, docs/design/bundles.md#key-source.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -16,36 +16,36 @@
 
 namespace suf::proto {
 
-// DealJob: what the generator of one bundle pair gets. It sees no weight, no input and no online message.
+// The input of the generator for one bundle pair. It sees no weight, no text and no online message.
 struct DealJob {
   store::Job job;
   uint64_t serial = 0;
   Hash rho{}, weights{};
   Secret key[2];        // K_0, K_1
-  SharedSecret b_seed;  // of B, registered by the model owner
+  SharedSecret b_seed;  // seed of B, registered by the model owner
 };
-// PairOf: names two parties, one and the key of its partner, to a dealer's state and to their ledgers.
+// Returns the id of a pair of parties: `one`, and the partner with this key. Dealer states and ledgers use it.
 store::PairId PairOf(const net::Identity& one, const Hash& partner);
 
-// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
-// own.
+// A generator of bundle pairs. It takes ownership of the keys. It fills each party's sink exactly as Task::body says,
+// with sections in schedule order.
 using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to_p1)>;
 
-class Dealer {
+class BundleDealer {
  public:
   struct Options {
-    store::Job ahead;                  // of this job both parties get as many bundles as they ask for,
-    uint32_t ahead_count = 1;          // up to so many
+    store::Job ahead;                  // several bundles of this job are dealt per request,
+    uint32_t ahead_count = 1;          // at most this many, and no more than both parties request
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
     std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
-    std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // what they asked for, where we offered more
+    std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // their requests, if we offered more
     uint64_t window = store::kKeyWindow;  // bytes of keys that wait here for the slower party
   };
-  Dealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
+  BundleDealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
-  // Handle: one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
-  // gets them, another one of that role is refused (busy); witnessing goes on beside it.
+  // Serves one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
+  // receives them, another link of that role is refused (busy). Witnessing goes on meanwhile.
   void Handle(net::Channel& ch);
 
  private:
@@ -56,22 +56,22 @@ class Dealer {
     Secret seed;
     SharedSecret b_seed;
   };
-  enum class Progress { kWaiting, kTaken, kDone, kFailed };
-  struct Seat {
+  enum class DeliveryState { kWaiting, kTaken, kDone, kFailed };
+  struct DeliverySeat {
     net::Channel* channel = nullptr;
     Request request;
-    Progress progress = Progress::kWaiting;
-    const Seat* ready = nullptr;        // the other one, since whose coming our client was seen to be there
-    uint64_t work_us = 0;               // the generator's time, without sending
-    std::unique_ptr<store::Sink> sink;  // of the last bundle, which is made, and may still be on its way
+    DeliveryState progress = DeliveryState::kWaiting;
+    const DeliverySeat* ready = nullptr;  // the partner's seat, once our client was still there after it came
+    uint64_t work_us = 0;                 // microseconds of the generator, without sending
+    std::unique_ptr<store::Sink> sink;    // of the last bundle, which is dealt but may still be on its way
   };
   Request ReadRequest(net::Channel& ch, Bytes request);
   void Witness(net::Channel& ch, int party, View told);
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
-  bool Meet(int party, Seat& mine);
-  bool Await(int party, Seat& mine);
-  void Deal(Seat& model, Seat& data);
-  void Emit(Seat* seat[2], const Task& task, uint64_t serial);
+  bool Meet(int party, DeliverySeat& mine);
+  bool Await(int party, DeliverySeat& mine);
+  void Deal(DeliverySeat& model, DeliverySeat& data);
+  void Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 
   BundlePlan plan_;
   store::DealerState& state_;
@@ -80,58 +80,60 @@ class Dealer {
   std::mutex m_;
   std::condition_variable changed_;
   bool taken_[2] = {};
-  Seat* waiting_[2] = {};
+  DeliverySeat* waiting_[2] = {};
 };
 
-// FetchArgs: what a party asks for.
+// A party's request for bundles.
 struct FetchArgs {
   store::Job job;
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
   Hash partner{};                         // fingerprint of the other party
-  SharedSecret b_seed = Share(Secret());  // P0 only
-  // window: bytes that may come before the run asks for them; kWhole: all, and nobody hears of a bundle before it is
-  // whole
+  SharedSecret b_seed = Share(Secret());  // P0 only.
+  // Bytes that may arrive before the run requests them. kWhole: all, and bundles are announced only when complete.
   uint64_t window = store::KeySource::kWhole;
 };
 
-// Fetch: draws a session seed, asks, and receives bundles into the store: the first in memory, the others on disk.
-// Bundles that were complete before a failure stay. here, if set: hears the serial of the first one when its header is
-// here: it may be claimed while its keys still come.
-struct Fetched {
+// The result of a Fetch.
+struct FetchResult {
   std::vector<uint64_t> serials;  // in order
-  uint64_t dealt_us = 0;          // the dealer's own work on them, without sending
+  uint64_t dealt_us = 0;          // microseconds of the dealer's own work on them, without sending
 };
-Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
-              const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
+// Draws a session seed, sends the request, and receives bundles into the store. The first is in memory, others on disk.
+// Bundles that were complete before a failure stay. `here`, if set, receives the serial of the first bundle when its
+// header has arrived. That bundle may then be claimed while its keys still arrive.
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+                  const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
-// Witness: tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
-// what Store::Answer throws. One flight each way after the hello; 64 bytes there, 16 back.
+// Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
+// party's bundles as used. Throws what Store::Answer throws. One flight each way after the hello: 64 bytes there, 16
+// back.
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
 
-// DialDealer: a new connection to the dealer, which hangs up when it is told to stop.
+// Connects to the dealer; the connection is closed when a stop is requested.
 using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>;
 
-// Delivery: what a party needs of the dealer before it may claim a bundle, in a thread of its own, so that it may go on
-// while an inference runs: a Fetch, where `serial` is 0, and a Witness of what comes from disk, or of all (`always`). A
-// bundle with a window may be claimed when its header is here, and comes on while it is read. What it refers to must
-// outlive it; its end hangs up and waits for the thread.
+// A thread that gets from the dealer everything that a claim needs, while an inference may run. If `serial` is 0 it
+// fetches a bundle. It has the dealer witness a bundle from disk, or every bundle (`always`). A bundle with a window
+// may be claimed when its header has arrived; the rest arrives while it is read. The arguments that it refers to must
+// outlive it. The destructor closes the connection and waits for the thread.
 class Delivery {
  public:
-  // before: a delivery that must be over first, as the dealer has one seat for each party; null: none.
+  // `before` is a delivery that must be over first, because the dealer has one seat for each party; null: none.
   Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args, uint64_t serial,
            bool always, std::shared_ptr<Delivery> before);
   ~Delivery();
-  // Ready: whether a bundle may be claimed, or it failed; waited for that long.
+  // Waits up to `wait`. Returns whether a bundle may be claimed or the delivery failed.
   bool Ready(net::Millis wait) const { return ready_.wait_for(wait) == std::future_status::ready; }
-  // Serial: the bundle to be claimed; throws what the fetch or the witness threw. Once.
+  // Returns the serial to claim; throws the error of the fetch or of the witness. Can be called once.
   uint64_t Serial() { return ready_.get(); }
-  // Over: whether nothing more comes, waited for that long.
+  // Waits up to `wait`. Returns whether nothing more arrives.
   bool Over(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
-  // fetch_ms: after Serial: from asking to having a bundle to claim, 0 without a fetch. After Over: dealt_ms: the
-  // dealer's own work; traffic.
+  // Milliseconds from the request until a bundle could be claimed, 0 without a fetch; valid after Serial.
   double fetch_ms() const { return fetch_ms_; }
+  // Milliseconds of the dealer's own work; valid after Over.
   double dealt_ms() const { return dealt_ms_; }
+  // Traffic with the dealer; valid after Over.
   const net::Traffic& traffic() const { return traffic_; }
 
  private:
@@ -141,7 +143,7 @@ class Delivery {
   std::promise<void> over_;
   std::future<uint64_t> ready_ = serial_.get_future();
   std::shared_future<void> end_ = over_.get_future().share();
-  std::jthread thread_;  // last: it ends before what it writes
+  std::jthread thread_;  // last, so that it ends before the members that it writes
 };
 
 }  // namespace suf::proto

@@ -20,52 +20,52 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
 }
 
-constexpr Variant kAll[] = {Variant::kPortable, Variant::kAvx2, Variant::kAvx512};
+constexpr Isa kAll[] = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512};
 constexpr const char* kNames[] = {"portable", "avx2", "avx512"};
 constexpr const char* kAesNames[] = {"portable", "aesni", "vaes512"};
 
 }  // namespace
 
-const char* Name(Variant v) { return kNames[int(v)]; }
+const char* Name(Isa v) { return kNames[int(v)]; }
 
-bool Supports(Variant v) {
+bool Supports(Isa v) {
   static const bool kHas[] = {true, HasAvx2(), HasAvx512()};
   return kHas[int(v)];
 }
 
 namespace {
 
-std::optional<Variant>& Chosen() {
-  static std::optional<Variant> chosen;
+std::optional<Isa>& Chosen() {
+  static std::optional<Isa> chosen;
   return chosen;
 }
 std::atomic<bool> asked{false};
 
 }  // namespace
 
-Variant Best() {
-  static const Variant kBest = [] {
+Isa Best() {
+  static const Isa kBest = [] {
     asked = true;
     return Chosen().value_or(Supported().back());
   }();
   return kBest;
 }
 
-void Choose(Variant v) {
+void Choose(Isa v) {
   SUF_CHECK(Supports(v) && !asked && !Chosen());
   Chosen() = v;
 }
 
-std::vector<Variant> Supported() {
-  std::vector<Variant> out;
-  for (Variant v : kAll) {
+std::vector<Isa> Supported() {
+  std::vector<Isa> out;
+  for (Isa v : kAll) {
     if (Supports(v)) out.push_back(v);
   }
   return out;
 }
 
-Variant VariantNamed(std::string_view name) {
-  for (Variant v : kAll) {
+Isa VariantNamed(std::string_view name) {
+  for (Isa v : kAll) {
     if (name != kNames[int(v)] && name != kAesNames[int(v)]) continue;
     if (!Supports(v))
       Fail(Cause::kResource, "this processor does not run the ", name, " kernels; use ", Name(Supported().back()));

@@ -1,8 +1,9 @@
-// Which kernel variants this processor runs. A variant is one compilation of a kernel (cmake/rooms.cmake has the
-// flags); all variants of a kernel give the same bytes, and every kernel takes one by value, Best() by default.
-//   portable  x86-64 baseline, AES bit-sliced
-//   avx2      AVX2, BMI2, FMA, AES-NI ("aesni" in fss)
-//   avx512    x86-64-v4 with VAES, IFMA, VNNI, VBMI2, GFNI, BITALG, VPOPCNTDQ ("vaes512" in fss)
+// The kernel variants that this processor runs. A variant is one compilation of a kernel (cmake/rooms.cmake has the
+// flags). All variants of a kernel give the same bytes. Every kernel has a variant as a parameter, by default Best().
+//
+//     portable  x86-64 baseline, AES bit-sliced
+//     avx2      AVX2, BMI2, FMA, AES-NI ("aesni" in fss)
+//     avx512    x86-64-v4 with VAES, IFMA, VNNI, VBMI2, GFNI, BITALG, VPOPCNTDQ ("vaes512" in fss)
 #pragma once
 #include <string_view>
 #include <vector>
@@ -11,24 +12,24 @@
 
 namespace suf::ring {
 
-enum class Variant { kPortable, kAvx2, kAvx512 };
+enum class Isa { kPortable, kAvx2, kAvx512 };
 
-const char* Name(Variant v);
-bool Supports(Variant v);
-// Best: the fastest supported variant, or the one that this process chose.
-Variant Best();
-// Choose: what Best is from now on. At most once, before anybody asks for it, so that all kernels of a process agree;
-// it is the program's alone (--kernels), tests name variants.
-void Choose(Variant v);
-// Supported: every variant this processor runs, portable first.
-std::vector<Variant> Supported();
-// VariantNamed: by any name of the list above; throws Cause::kInput for another name, Cause::kResource where it cannot
-// run.
-Variant VariantNamed(std::string_view name);
+const char* Name(Isa v);
+bool Supports(Isa v);
+// Returns the fastest supported variant, or the one that this process chose.
+Isa Best();
+// Sets the result of Best. Called at most once and before Best, so that all kernels of a process agree. Only the
+// program calls it (--kernels); tests name variants.
+void Choose(Isa v);
+// Returns every variant that this processor runs, portable first.
+std::vector<Isa> Supported();
+// Returns the variant with this name, any of the list above. Throws Cause::kInput for another name, Cause::kResource if
+// the processor does not run the variant.
+Isa VariantNamed(std::string_view name);
 
-// Pick: entry v of a table with one kernel for each variant.
+// Returns entry v of a table with one kernel per variant.
 template <class F>
-F Pick(F const (&table)[3], Variant v) {
+F Pick(F const (&table)[3], Isa v) {
   SUF_CHECK(Supports(v));
   return table[int(v)];
 }

@@ -8,7 +8,7 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/ring/internal/gemm_kernels.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring {
 
@@ -16,11 +16,11 @@ using internal::GemmKernel;
 
 namespace {
 
-constexpr size_t kFew = 4;  // a product of so few rows is not worth packing: those of a panel over this
+constexpr size_t kFew = 4;  // packing pays only for more rows than 1 / kFew of a panel's columns
 
 size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Aligned: memory for vectors; large operands on huge pages, since a product streams them.
+// Returns memory for vectors. Large operands get huge pages, because a product streams them.
 uint8_t* Aligned(size_t bytes) {
   const size_t huge = size_t{2} << 20, align = bytes >= huge ? huge : 64;
   void* p = nullptr;
@@ -30,7 +30,7 @@ uint8_t* Aligned(size_t bytes) {
 }
 
 template <class T>
-const GemmKernel& KernelFor(Variant v, int bits, bool small) {
+const GemmKernel& KernelFor(Isa v, int bits, bool small) {
   using internal::GemmKind;
   const GemmKernel* const kTables[] = {portable::kGemm, avx2::kGemm, avx512::kGemm};
   GemmKind kind = internal::kF32;
@@ -40,7 +40,7 @@ const GemmKernel& KernelFor(Variant v, int bits, bool small) {
   return Pick(kTables, v)[kind];
 }
 
-// FitsInt16: whether every entry, read as signed, is a 16-bit number.
+// Whether every entry, read as signed, is a 16-bit number.
 bool FitsInt16(const uint32_t* b, size_t K, size_t N, size_t ldb) {
   uint32_t high = 0;
   for (size_t k = 0; k < K; ++k) {
@@ -52,27 +52,27 @@ bool FitsInt16(const uint32_t* b, size_t K, size_t N, size_t ldb) {
 }  // namespace
 
 template <class T>
-void Prepared<T>::Free::operator()(uint8_t* p) const {
+void PackedOperand<T>::AlignedDeleter::operator()(uint8_t* p) const {
   Wipe(p, bytes);
   std::free(p);
 }
 
 template <class T>
-const char* Prepared<T>::kernel() const {
+const char* PackedOperand<T>::kernel() const {
   return kernel_->name;
 }
 
-// GemmAccess: builds a Prepared from an operand with any strides.
+// Packs an operand with any strides, and multiplies by it.
 template <class T>
 struct GemmAccess {
-  using Panels = std::unique_ptr<uint8_t[], typename Prepared<T>::Free>;
+  using Panels = std::unique_ptr<uint8_t[], typename PackedOperand<T>::AlignedDeleter>;
   static Panels Room(size_t bytes) { return Panels(Aligned(bytes), {bytes}); }
-  static Prepared<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
-                          Variant v, exec::Pool* pool) {
+  static PackedOperand<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
+                               Isa v, exec::Pool* pool) {
     SUF_CHECK(bits >= 1 && bits <= int(8 * sizeof(T)));
     const GemmKernel& kernel = KernelFor<T>(v, bits, small);
     const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
-    Prepared<T> p;
+    PackedOperand<T> p;
     p.panels_ = Room(units * panels * kernel.unit_bytes);
     p.kernel_ = &kernel, p.depth_ = K, p.columns_ = N, p.bits_ = bits, p.variant_ = v;
     auto pack = [&](size_t p0, size_t p1) { kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get()); };
@@ -84,7 +84,7 @@ struct GemmAccess {
     return p;
   }
 
-  static void Multiply(const T* a, size_t lda, size_t M, const Prepared<T>& b, T* c, size_t ldc, bool accumulate,
+  static void Multiply(const T* a, size_t lda, size_t M, const PackedOperand<T>& b, T* c, size_t ldc, bool accumulate,
                        exec::Pool& pool) {
     SUF_CHECK(b.kernel_ && lda >= b.depth_ && ldc >= b.columns_);
     const size_t K = b.depth_, N = b.columns_;
@@ -115,7 +115,7 @@ struct GemmAccess {
       pool.For(M, 16, [&](size_t m0, size_t m1) { kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride); });
       task.a = packed.get();
     }
-    // pieces: panels first, since B is the larger operand; rows too when the panels are too few for the threads
+    // split by panels first, because B is larger; also by rows if the panels are too few for the threads
     const size_t threads = size_t(pool.threads()), blocks = Up(M, kernel.rows);
     const size_t parts = std::min(blocks, panels >= threads ? 1 : Up(2 * threads, panels));
     if (parts == 1) {
@@ -138,7 +138,7 @@ struct GemmAccess {
 };
 
 template <class T>
-Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits, Variant v) {
+PackedOperand<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits, Isa v) {
   SUF_CHECK(ldb >= N);
   bool small = false;
   if constexpr (std::is_same_v<T, uint32_t>) small = FitsInt16(b, K, N, ldb);
@@ -146,31 +146,31 @@ Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits, Varian
 }
 
 template <class T>
-void Multiply(const T* a, size_t lda, size_t M, const Prepared<T>& b, T* c, size_t ldc, bool accumulate,
+void Multiply(const T* a, size_t lda, size_t M, const PackedOperand<T>& b, T* c, size_t ldc, bool accumulate,
               exec::Pool& pool) {
   GemmAccess<T>::Multiply(a, lda, M, b, c, ldc, accumulate, pool);
 }
 
 template <class T>
-void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, Layout layout, T* c, size_t ldc,
-          bool accumulate, exec::Pool& pool, int bits, Variant v) {
-  const bool plain = layout == Layout::kPlain;
+void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, MatrixOrder layout, T* c,
+          size_t ldc, bool accumulate, exec::Pool& pool, int bits, Isa v) {
+  const bool plain = layout == MatrixOrder::kPlain;
   SUF_CHECK(ldb >= (plain ? N : K));
   const GemmKernel& kernel = KernelFor<T>(v, bits, false);
   if (!plain && kernel.dots && kFew * std::min(M, N) <= kernel.columns) {
     SUF_CHECK(lda >= K && ldc >= N);
     return kernel.dots(a, lda, M, b, ldb, N, K, c, ldc, accumulate, Mask(bits));
   }
-  const Prepared<T> p = GemmAccess<T>::Pack(b, K, N, plain ? ldb : 1, plain ? 1 : ldb, bits, false, v, &pool);
+  const PackedOperand<T> p = GemmAccess<T>::Pack(b, K, N, plain ? ldb : 1, plain ? 1 : ldb, bits, false, v, &pool);
   GemmAccess<T>::Multiply(a, lda, M, p, c, ldc, accumulate, pool);
 }
 
-#define SUF_INSTANTIATE(T)                                                                                    \
-  template class Prepared<T>;                                                                                 \
-  template Prepared<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Variant);                            \
-  template void Multiply<T>(const T*, size_t, size_t, const Prepared<T>&, T*, size_t, bool, exec::Pool&);     \
-  template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, Layout, T*, size_t, bool, \
-                        exec::Pool&, int, Variant);
+#define SUF_INSTANTIATE(T)                                                                                         \
+  template class PackedOperand<T>;                                                                                 \
+  template PackedOperand<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Isa);                                \
+  template void Multiply<T>(const T*, size_t, size_t, const PackedOperand<T>&, T*, size_t, bool, exec::Pool&);     \
+  template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, MatrixOrder, T*, size_t, bool, \
+                        exec::Pool&, int, Isa);
 SUF_INSTANTIATE(uint16_t)
 SUF_INSTANTIATE(uint32_t)
 SUF_INSTANTIATE(uint64_t)

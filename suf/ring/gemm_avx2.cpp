@@ -31,8 +31,8 @@ struct U32 : Plain<uint32_t>, By32 {
   static constexpr const char* kName = "u32";
   static Vec Step(Vec c, Vec a, Vec b) { return _mm256_add_epi32(c, _mm256_mullo_epi32(a, b)); }
 };
-// U64: a product is that of the low halves, all of it, and the low halves of both crossed products 2^32 times; these
-// are one vpmulld by the swapped halves, and are joined at the end.
+// A product is the whole product of the low halves, plus 2^32 times the low halves of both crossed products. One
+// vpmulld with swapped halves makes the crossed products. They are joined at the end.
 struct U64 : Plain<uint64_t>, Int256 {
   static constexpr const char* kName = "u64";
   static constexpr int kMaxRows = 3;
@@ -49,7 +49,7 @@ struct U64 : Plain<uint64_t>, Int256 {
   static Sum Step(Sum c, Vec a, Vec b) {
     c.low = _mm256_add_epi64(c.low, _mm256_mul_epu32(a, b));
     c.crossed = _mm256_add_epi32(c.crossed, _mm256_mullo_epi32(a, Swapped(b)));
-    asm("" : "+x"(c.low), "+x"(c.crossed));  // g++ would begin all steps at once, and spill sums
+    asm("" : "+x"(c.low), "+x"(c.crossed));  // otherwise g++ begins all steps at once and spills sums
     return c;
   }
   static void Store(uint64_t* p, Sum c) {

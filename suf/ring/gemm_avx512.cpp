@@ -1,5 +1,5 @@
-// Matrix products with AVX-512: vpmulld, vpmullq, IFMA for 52 bits, VNNI for 16-bit pairs. 12 rows by 2 vectors a
-// block.
+// Matrix products with AVX-512: vpmulld, vpmullq, IFMA for 52 bits, VNNI for 16-bit pairs. A block is 12 rows by 2
+// vectors.
 #include <immintrin.h>
 
 #include <utility>
@@ -44,7 +44,7 @@ struct U64 : Plain<uint64_t>, By64 {
   static constexpr const char* kName = "u64";
   static Vec Step(Vec c, Vec a, Vec b) {
     Vec t = _mm512_mullo_epi64(a, b);
-    asm("" : "+v"(t));  // g++ would split the product into 32-bit ones
+    asm("" : "+v"(t));  // otherwise g++ splits the product into 32-bit ones
     return _mm512_add_epi64(c, t);
   }
 };

@@ -1,5 +1,5 @@
-// gemm_bench [variant] [threads]: GMAC/s of every kernel beside an own float32 FMA kernel of the same blocking,
-// measured in the same run, interleaved. One JSON line a figure.
+// gemm_bench [variant] [threads]: GMAC/s of every kernel, interleaved with our own float32 FMA kernel of the same
+// blocking. One JSON line per figure.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include "suf/base/bench.hpp"
 #include "suf/ring/gemm.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace {
 
@@ -20,8 +20,8 @@ template <class T>
 struct Case {
   size_t M, K, N;
   std::vector<T> a, c;
-  Prepared<T> b;
-  Case(size_t m, size_t k, size_t n, int weight_bits, int bits, Variant v) : M(m), K(k), N(n), a(m * k), c(m * n) {
+  PackedOperand<T> b;
+  Case(size_t m, size_t k, size_t n, int weight_bits, int bits, Isa v) : M(m), K(k), N(n), a(m * k), c(m * n) {
     std::mt19937_64 rng(1);
     std::vector<T> w(k * n);
     for (T& x : a) x = T(rng() & Mask(int(8 * sizeof(T)) < bits ? 16 : bits));
@@ -48,7 +48,7 @@ struct Case {
 };
 
 template <class T>
-void Report(size_t M, size_t K, size_t N, int weight_bits, int bits, Variant v, exec::Pool& pool) {
+void Report(size_t M, size_t K, size_t N, int weight_bits, int bits, Isa v, exec::Pool& pool) {
   Case<T> ours(M, K, N, weight_bits, bits, v);
   Case<float> yardstick(M, K, N, 8, 8, v);
   double best = 0, best_float = 0;
@@ -63,15 +63,15 @@ void Report(size_t M, size_t K, size_t N, int weight_bits, int bits, Variant v, 
   std::fflush(stdout);
 }
 
-// Small: an attention product, packed on the fly, B transposed for scores.
+// Reports an attention product, packed on the fly; B is transposed for scores.
 template <class T>
-void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Pool& pool) {
+void ReportSmall(size_t n, size_t d, bool scores, int bits, Isa v, exec::Pool& pool) {
   const size_t K = scores ? d : n, N = scores ? n : d;
   std::vector<T> a(n * K, 3), b(n * d, 5), c(n * N);
   const double macs = double(n) * double(K) * double(N);
   auto product = [&] {
-    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? Layout::kTransposed : Layout::kPlain, c.data(), N, false, pool,
-         bits, v);
+    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? MatrixOrder::kTransposed : MatrixOrder::kPlain, c.data(), N, false,
+         pool, bits, v);
   };
   product();
   bench::Verify(c[n] == T((15 * K) & Mask(bits)), "a product");
@@ -85,7 +85,7 @@ void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Poo
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Variant v = argc > 1 ? VariantNamed(argv[1]) : Best();
+  const Isa v = argc > 1 ? VariantNamed(argv[1]) : Best();
   exec::Pool pool(argc > 2 ? std::atoi(argv[2]) : 1);
   constexpr size_t kShapes[][3] = {{3, 384, 384},   {32, 384, 384},   {32, 384, 768},  {32, 384, 1536},
                                    {32, 1536, 384}, {128, 384, 1536}, {256, 1536, 384}};

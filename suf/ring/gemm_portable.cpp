@@ -1,4 +1,4 @@
-// Matrix products, baseline: the compiler's own vectors of 16 bytes.
+// Matrix products, baseline: the compiler's own 16-byte vectors.
 #include <utility>
 
 #include "suf/ring/internal/gemm_kernels.hpp"

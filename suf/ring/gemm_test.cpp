@@ -6,13 +6,13 @@
 #include <random>
 #include <vector>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring {
 namespace {
 
 template <class T>
-struct Problem {  // leading dimensions wider than the matrices; everything outside stays as it was
+struct Problem {  // leading dimensions exceed the matrices; memory outside must not change
   size_t M, N, K, lda, ldb, ldc;
   std::vector<T> a, b, c;
   Problem(size_t m, size_t n, size_t k, bool small, bool transposed, std::mt19937_64& rng)
@@ -48,7 +48,7 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
   using T = TypeParam;
   std::mt19937_64 rng(2);
   exec::Pool one(1), three(3);
-  for (Variant v : Supported()) {
+  for (Isa v : Supported()) {
     for (int trial = 0; trial < 120; ++trial) {
       const size_t M = 1 + rng() % (trial % 3 ? 14 : 50), N = 1 + rng() % 150,
                    K = trial % 10 ? rng() % 70 : 1 + rng() % 1700;
@@ -64,10 +64,11 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
       ASSERT_EQ(got, want) << Name(v) << " " << prepared.kernel() << " " << M << "x" << K << "x" << N << " bits "
                            << bits;
       got = p.c;
-      Gemm(M, N, K, p.a.data(), p.lda, p.b.data(), p.ldb, Layout::kPlain, got.data(), p.ldc, accumulate, pool, bits, v);
+      Gemm(M, N, K, p.a.data(), p.lda, p.b.data(), p.ldb, MatrixOrder::kPlain, got.data(), p.ldc, accumulate, pool,
+           bits, v);
       ASSERT_EQ(got, want) << Name(v) << " on the fly";
       got = q.c;
-      Gemm(M, N, K, q.a.data(), q.lda, q.b.data(), q.ldb, Layout::kTransposed, got.data(), q.ldc, accumulate, pool,
+      Gemm(M, N, K, q.a.data(), q.lda, q.b.data(), q.ldb, MatrixOrder::kTransposed, got.data(), q.ldc, accumulate, pool,
            bits, v);
       ASSERT_EQ(got, q.Want(accumulate, bits, true)) << Name(v) << " transposed";
     }
@@ -75,12 +76,12 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
 }
 
 TEST(GemmKernels, TheSmallKernelIsTakenExactlyWhenItMay) {
-  if (!Supports(Variant::kAvx2)) return;
+  if (!Supports(Isa::kAvx2)) return;
   std::vector<uint32_t> b = {0, 1, 0x7fff, 0xffff8000};
-  EXPECT_STREQ(Prepare(b.data(), 2, 2, 2, 32, Variant::kAvx2).kernel(), "u32 x i16");
+  EXPECT_STREQ(Prepare(b.data(), 2, 2, 2, 32, Isa::kAvx2).kernel(), "u32 x i16");
   for (uint32_t beyond : {0x8000u, 0xffff7fffu}) {
     b[1] = beyond;
-    EXPECT_STREQ(Prepare(b.data(), 2, 2, 2, 32, Variant::kAvx2).kernel(), "u32");
+    EXPECT_STREQ(Prepare(b.data(), 2, 2, 2, 32, Isa::kAvx2).kernel(), "u32");
   }
 }
 

@@ -7,7 +7,7 @@
 namespace suf::ring {
 
 template <class T>
-void Pack(const T* x, size_t n, int k, uint8_t* out, Variant v) {
+void Pack(const T* x, size_t n, int k, uint8_t* out, Isa v) {
   SUF_CHECK(k >= 0 && k <= int(8 * sizeof(T)));
   if (n == 0 || k == 0) return;
   if (k == 8 * sizeof(T)) {
@@ -20,7 +20,7 @@ void Pack(const T* x, size_t n, int k, uint8_t* out, Variant v) {
 }
 
 template <class T>
-void Unpack(const uint8_t* in, size_t n, int k, T* x, Variant v) {
+void Unpack(const uint8_t* in, size_t n, int k, T* x, Isa v) {
   SUF_CHECK(k >= 0 && k <= int(8 * sizeof(T)));
   if (n == 0) return;
   if (k == 0 || k == 8 * sizeof(T)) {
@@ -32,9 +32,9 @@ void Unpack(const uint8_t* in, size_t n, int k, T* x, Variant v) {
   Pick(kTable, v)(in, n, k, x);
 }
 
-#define SUF_INSTANTIATE(T)                                         \
-  template void Pack<T>(const T*, size_t, int, uint8_t*, Variant); \
-  template void Unpack<T>(const uint8_t*, size_t, int, T*, Variant);
+#define SUF_INSTANTIATE(T)                                     \
+  template void Pack<T>(const T*, size_t, int, uint8_t*, Isa); \
+  template void Unpack<T>(const uint8_t*, size_t, int, T*, Isa);
 SUF_INSTANTIATE(uint8_t)
 SUF_INSTANTIATE(uint16_t)
 SUF_INSTANTIATE(uint32_t)

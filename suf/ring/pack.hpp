@@ -1,4 +1,4 @@
-// Exact bit packing: element i occupies bits [i k, i k + k) of a string of bytes, low bit first; 8 elements are k
+// Exact bit packing. Element i occupies bits [i k, i k + k) of a string of bytes, low bit first. So 8 elements are k
 // bytes.
 #pragma once
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace suf::ring {
 
-// PackedBytes: bytes of n packed elements of k bits.
+// Returns the bytes of n packed elements of k bits.
 constexpr size_t PackedBytes(size_t n, int k) { return n / 8 * size_t(k) + (n % 8 * size_t(k) + 7) / 8; }
 
-// Pack: the k low bits of each of n elements into PackedBytes(n, k) bytes; unused high bits of the last byte are zero.
-// T is uint8_t, uint16_t, uint32_t or uint64_t; 0 <= k <= 8 sizeof(T). Writes no byte beyond.
+// Packs the k low bits of each of n elements into PackedBytes(n, k) bytes, and writes no byte beyond. Unused high bits
+// of the last byte are zero. T is uint8_t, uint16_t, uint32_t or uint64_t; 0 <= k <= 8 sizeof(T).
 template <class T>
-void Pack(const T* x, size_t n, int k, uint8_t* out, Variant v = Best());
+void Pack(const T* x, size_t n, int k, uint8_t* out, Isa v = Best());
 
-// Unpack: the inverse; reads PackedBytes(n, k) bytes.
+// Unpacks n elements. Reads PackedBytes(n, k) bytes.
 template <class T>
-void Unpack(const uint8_t* in, size_t n, int k, T* x, Variant v = Best());
+void Unpack(const uint8_t* in, size_t n, int k, T* x, Isa v = Best());
 
 }  // namespace suf::ring

@@ -1,5 +1,5 @@
-// Bit packing by byte permutes (VBMI) and double-width shifts (VBMI2): a vector of elements <-> the bytes it packs
-// into.
+// Bit packing by byte permutes (VBMI) and double-width shifts (VBMI2), between a vector of elements and its packed
+// bytes.
 #include <immintrin.h>
 
 #include "suf/ring/internal/pack_kernels.hpp"
@@ -35,11 +35,11 @@ struct Lanes<uint64_t> {
   static __m512i All(uint64_t x) { return _mm512_set1_epi64(int64_t(x)); }
 };
 
-// Where the bytes go, for one k: S = sizeof(T), a vector of G = 64 / S elements is G k / 8 bytes.
+// Permutation tables for one k. A vector of G = 64 / S elements, S = sizeof(T), is G k / 8 packed bytes.
 template <class T>
 struct Plan {
   alignas(64) uint8_t lo[64], hi[64];         // Unpack: bytes 0..S-1 and S.. of the string that starts with the element
-  alignas(64) uint8_t first[64], second[64];  // Pack: byte of the element that starts a byte; of the next one
+  alignas(64) uint8_t first[64], second[64];  // Pack: byte of the element that begins a byte, and of the next element
   alignas(64) T shift[64 / sizeof(T)];
   uint64_t has_second;
 };
@@ -62,7 +62,7 @@ constexpr Plans<T> MakePlans() {
         p.hi[e * S + j] = uint8_t((e * k / 8 + S + j) & 63);
       }
     }
-    for (int b = 0; k >= 8 && b < G * k / 8; ++b) {  // a byte meets at most two elements
+    for (int b = 0; k >= 8 && b < G * k / 8; ++b) {  // a byte has bits of at most two elements
       const int e = 8 * b / k, j = b - e * k / 8;
       p.first[b] = uint8_t(j < S ? e * S + j : 64 + e * S);
       if (e + 1 < G && (e + 1) * k < 8 * b + 8) p.second[b] = uint8_t((e + 1) * S), p.has_second |= uint64_t{1} << b;
@@ -74,7 +74,7 @@ constexpr Plans<T> MakePlans() {
 template <class T>
 constexpr Plans<T> kPlans = MakePlans<T>();
 
-// LowBytes: mask of the first `bytes` <= 64 bytes.
+// Returns the mask of the first `bytes` <= 64 bytes.
 __mmask64 LowBytes(size_t bytes) { return bytes >= 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1; }
 
 template <class T>
@@ -126,7 +126,7 @@ void UnpackVectors(const uint8_t* in, size_t n, int k, T* x) {
   }
 }
 
-// PackBytes: neighbours join, two, four and eight, into the low k bytes of each quadword, and those move together.
+// Joins neighbours, first two, then four and eight, into the low k bytes of each quadword, and moves these together.
 void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
   alignas(64) uint8_t where[64] = {};
   for (int i = 0; i < 8 * k; ++i) where[i] = uint8_t(i / k * 8 + i % k);
@@ -151,7 +151,7 @@ void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
   }
 }
 
-// UnpackBytes: 8 elements in each quadword, cut out of its k bytes by eight unaligned byte reads (vpmultishiftqb).
+// Cuts 8 elements out of the k bytes of each quadword, by eight unaligned byte reads (vpmultishiftqb).
 void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
   alignas(64) uint8_t where[64], shift[64];
   for (int i = 0; i < 64; ++i) where[i] = uint8_t((i / 8 * k + i % 8) & 63), shift[i] = uint8_t(i % 8 * k);
@@ -179,7 +179,7 @@ void Pack(const T* x, size_t n, int k, uint8_t* out) {
   } else if (k >= 8) {
     PackVectors(x, n, k, out);
   } else {
-    uint8_t narrow[512];  // a multiple of 8 elements ends on a byte
+    uint8_t narrow[512];  // a multiple of 8 elements ends at a byte's end
     for (size_t i = 0; i < n; i += sizeof narrow) {
       const size_t now = n - i < sizeof narrow ? n - i : sizeof narrow;
       for (size_t j = 0; j < now; ++j) narrow[j] = uint8_t(x[i + j]);

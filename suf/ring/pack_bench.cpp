@@ -1,10 +1,10 @@
-// pack_bench [variant]: packing and unpacking, billions of elements a second. One JSON line a figure.
+// pack_bench [variant]: packing and unpacking, in billions of elements per second. One JSON line per figure.
 #include <random>
 #include <vector>
 
 #include "suf/base/bench.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace {
 
@@ -12,7 +12,7 @@ using namespace suf;
 using namespace suf::ring;
 
 template <class T>
-void Report(int k, Variant v) {
+void Report(int k, Isa v) {
   const size_t n = 8000;
   std::mt19937_64 rng(1);
   std::vector<T> x(n), back(n);
@@ -30,7 +30,7 @@ void Report(int k, Variant v) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Variant v = argc > 1 ? VariantNamed(argv[1]) : Best();
+  const Isa v = argc > 1 ? VariantNamed(argv[1]) : Best();
   for (int k : {1, 3, 7}) Report<uint8_t>(k, v);
   for (int k : {4, 9, 13}) Report<uint16_t>(k, v);
   for (int k : {1, 12, 20, 27, 31}) Report<uint32_t>(k, v);

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring {
 namespace {
@@ -17,11 +17,12 @@ class PackTest : public testing::Test {};
 using PackWords = testing::Types<uint8_t, uint16_t, uint32_t, uint64_t>;
 TYPED_TEST_SUITE(PackTest, PackWords);
 
-// Every k, every length to beyond two vectors, one bit at a time as reference, guard bytes around both outputs.
+// Every k, and every length up to more than two vectors. The reference takes one bit at a time, and guard bytes
+// surround both outputs.
 TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
   using T = TypeParam;
   std::mt19937_64 rng(1);
-  for (Variant v : Supported()) {
+  for (Isa v : Supported()) {
     for (int k = 0; k <= int(8 * sizeof(T)); ++k) {
       for (size_t n = 0; n <= 150 || n == 1031; n = n == 150 ? 1031 : n + 1) {
         std::vector<T> x(n);
@@ -39,7 +40,7 @@ TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
         std::vector<T> back(n + 8, T(0x5a5a5a5a5a5a5a5a)), low(n + 8, T(0x5a5a5a5a5a5a5a5a));
         for (size_t i = 0; i < n; ++i) low[i] = T(x[i] & Mask(k));
         std::vector<uint8_t> exact(got.begin(),
-                                   got.begin() + std::ptrdiff_t(bytes));  // a read beyond is a sanitizer's error
+                                   got.begin() + std::ptrdiff_t(bytes));  // a sanitizer reports reads beyond
         Unpack(exact.data(), n, k, back.data(), v);
         ASSERT_EQ(back, low) << Name(v) << " k " << k << " n " << n;
       }

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
-// Booked: bytes a channel has counted so far, by phase and direction.
+// Bytes that a channel has counted so far, by phase and direction.
 struct Booked {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
   explicit Booked(const net::Channel& ch) {
@@ -22,9 +22,8 @@ struct Booked {
   }
 };
 
-// PlaceAudits: how many audits come before and after each job. All jobs have as many, but for a rest that random ones
-// have; a job's own bundle is at a random place among those of its length, so that the dealer cannot know which is
-// used.
+// Returns how many audits come before and after each job. All jobs have the same number, and random jobs share the
+// rest. A job's own bundle has a random place among those of its length. The dealer cannot know which one is used.
 std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
   auto below = [](uint64_t n) {
     uint64_t r;
@@ -42,15 +41,15 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
   return places;
 }
 
-// Due: the bundles that jobs and audits take, one after the other.
+// The bundles of jobs and audits in their order.
 class Due {
  public:
-  Due(const proto::DataSession& session, const std::vector<Ask>& asks, int audits, bool one_by_one)
+  Due(const proto::DataSession& session, const std::vector<JobRequest>& asks, int audits, bool one_by_one)
       : places(PlaceAudits(asks.size(), size_t(audits))), one_by_one_(one_by_one) {
     for (size_t i = 0; i < asks.size(); ++i)
       jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(asks[i].count));
   }
-  // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
+  // Takes the next bundle. Returns the job of the following one, which is fetched meanwhile; 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
   const std::vector<std::array<int, 2>> places;  // audits before and after each job
 
@@ -95,12 +94,13 @@ struct Client::Session::State {
     return true;
   }
 
-  // One: nothing in it looks at the result; what happens until the next frame takes as long for any.
-  Ran One(size_t index, Ask ask, const store::Job& job, std::shared_ptr<const Work> work, Due& due) {
+  // Runs one job. Nothing here depends on the result, and the time until the next frame is the same for every result.
+  JobResult One(size_t index, JobRequest ask, const store::Job& job, std::shared_ptr<const CompiledJob> work,
+                Due& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
-    Ran e{.work = std::move(work), .count = ask.count, .variant = job.variant};
+    JobResult e{.work = std::move(work), .count = ask.count, .variant = job.variant};
     if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
     const Booked before(ch);
     double wall = 0;
@@ -131,7 +131,7 @@ struct Client::Session::State {
   net::Channel& ch;
   proto::DataSession session;
   run::Inputs inputs;
-  uint64_t setup = 0;  // bytes, told with the first job
+  uint64_t setup = 0;  // bytes, reported with the first job
   Clock::time_point begun = Clock::now();
 };
 
@@ -141,9 +141,9 @@ const std::vector<std::string>& Client::Session::notices() const { return s_->se
 
 uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
-const std::optional<proto::Link>& Client::Session::link() const { return s_->session.link(); }
+const std::optional<proto::Network>& Client::Session::link() const { return s_->session.link(); }
 
-size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
+size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done) {
   if (jobs.empty()) return 0;
   State& s = *s_;
   Due due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
@@ -151,10 +151,10 @@ size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size
   for (size_t i = 0; i < jobs.size(); ++i) {
     const store::Job job = s.session.JobOf(jobs[i].count);
     auto work = s.client.engine_.At(int(job.tokens),
-                                    int(job.variant));  // a fault of the trace is to end the call before an audit
+                                    int(job.variant));  // a faulty trace ends the call before an audit
     if (!s.client.options_.semi_honest) RefuseSteering(*work);
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) return s.session.Leave(), i;
-    Ran ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
+    JobResult ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
     const bool goes_on = s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
     if (!goes_on) return s.session.Leave(), i + 1;

@@ -1,6 +1,4 @@
-// Client (P1): runs a plan's trace with a server, job after job, and learns what the plan gives to P1. The server and
-// the dealer learn each job's number of tokens or values; nobody else learns anything of what P1 brings. DataOwner is
-// a client with texts; a function's is made by Values (function.hpp).
+// The client role (P1): runs the jobs of a plan with a server, and learns P1's results.
 #pragma once
 #include <array>
 #include <memory>
@@ -13,78 +11,87 @@
 
 namespace suf::roles {
 
-// Ask: one job: so many tokens or values, and P1's own data under the name that the trace reads; no name where P1
-// brings nothing.
-struct Ask {
+// A request for one job of `count` tokens or values. `data` is P1's own input, under the name by which the trace reads
+// it. The name is empty if P1 brings nothing.
+struct JobRequest {
   uint32_t count = 0;
   std::string name;
-  run::Inputs::Any data;
+  run::Inputs::AnyArray data;
 };
 
-// Ran: a job as P1 saw it. Whatever its words are, all of it is made the same way; only its reader may look.
-struct Ran {
-  std::shared_ptr<const Work> work;
+// The result of a job at P1. It is made in the same way whatever its words are; only its reader may inspect them.
+struct JobResult {
+  std::shared_ptr<const CompiledJob> work;
   uint32_t count = 0;           // tokens or values
-  uint32_t variant = 0;         // of the plan: its number
-  uint64_t serial = 0;          // of its bundle
-  std::vector<uint64_t> words;  // as the protocol reveals them, or P1's share; none where the plan gives P1 nothing
+  uint32_t variant = 0;         // number of the plan's variant
+  uint64_t serial = 0;          // serial of the bundle
+  std::vector<uint64_t> words;  // the revealed words, or P1's share; empty if the plan gives P1 nothing
   run::Times times;             // of the online part
+  // Bytes of payload and frame headers. P0 and P1 sent `p0` and `p1` online, and P1 sent `p1_offline` before. The
+  // masked weights (`setup`) are counted with the first job that follows them.
   struct {
     uint64_t p0, p1, p1_offline, setup;
-  } bytes = {};  // payload and frame headers: what came and went online, what went before, masked weights (once)
-  // fetch_ms: until a bundle could be claimed, 0 with keys ahead. ahead_ms: claim, and the frame before the inference.
-  // Both and times.total are one after another. deal_ms: the dealer's own work, beside all of them; keys_ms:
-  // of the online part, waiting for keys.
+  } bytes = {};
+  // Durations in milliseconds. `fetch_ms` is the time until a bundle could be claimed; 0 with preprocessed keys.
+  // `ahead_ms` is the claim and the frame before the inference. Both and `times.total` follow each other. `deal_ms` is
+  // the dealer's own work at the same time. `keys_ms` is the part of the online time in which P1 waited for keys.
   double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
-  double at_s = 0;  // when it was done, since Run began
+  double at_s = 0;  // seconds from the start of Run to the end of this job
 };
 
+// The options of a client.
 struct ClientOptions {
-  proto::Keys keys = {};
-  uint32_t variants = ~0u;  // those of the plan that we allow, as bits (Engine::Allowed)
-  // one_by_one: the keys of a job are asked for when it is due, not while the one before runs. A job is done sooner,
-  // all of them later.
+  proto::KeyPolicy keys = {};
+  // Variants of the plan that the client allows, as bits (Engine::Allowed).
+  uint32_t variants = ~0u;
+  // Whether the keys of a job are requested only when it is due, not while the previous job runs. A single job then
+  // ends sooner, but all jobs together end later.
   bool one_by_one = false;
-  // audits: so many bundles more than the jobs of a Run need are opened by the server, who checks them; at random
-  // places, so that the dealer cannot know which are used. Not with one_by_one, whose pauses would tell it.
+  // The number of additional bundles that a Run reveals to the server, which checks them. They are at random places, so
+  // the dealer cannot know which bundles are used. Not possible with one_by_one, because its pauses would show that.
   int audits = 0;
-  // semi_honest: the server is trusted to follow the protocol, so a job may have a steering (Work).
+  // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (Work).
   bool semi_honest = false;
+  // Receives the progress of a job, from 0 to 1, and the name of its current step.
   std::function<void(size_t job, double done, const std::string& what)> progress = {};
-  std::function<void()> audited = {};  // a bundle pair, and both were as they should be
+  // Called after each audit in which both bundles are right.
+  std::function<void()> audited = {};
   // Polled before each bundle is used: true if no further result is wanted. The server sees when a session stops, so
   // the answer must not depend on a result.
   std::function<bool()> stop = {};
 };
 
+// P1 for any plan. The server and the dealer learn the number of tokens or values of each job. Apart from results that
+// the plan gives to P0, nothing else about P1's inputs is revealed. DataOwner is a client with texts; Values
+// (function.hpp) makes the jobs of a function.
 class Client {
  public:
   using Options = ClientOptions;
-  // store: its bundles, ledger and masked weights; it outlives the client, as the engine does. dealer: how the dealer
-  // is reached (ToDealer). Throws Cause::kResource where the store's disk cannot keep keys ahead, Cause::kInput for
-  // audits with one_by_one.
+  // `store` has P1's bundles, ledger and masked weights. `dealer` connects to the dealer (ToDealer). The engine and the
+  // store must outlive the client. Throws Cause::kResource if the store's disk cannot keep preprocessed keys, and
+  // Cause::kInput for audits with one_by_one.
   Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
   Engine& engine() { return engine_; }
 
-  // Session: with one server, over one connection. After an error it is over.
+  // A session with one server, over one connection. After an error it has ended.
   class Session {
    public:
-    // Greets the server and fetches its masked weights, once for a store and model (Estimate::setup bytes).
+    // Greets the server. Fetches its masked weights, once per store and model (Estimate::setup bytes).
     Session(Client& client, net::Channel& server);
     ~Session();
-    // notices: what a person should know of the masked weights that were in the store.
+    // Returns notices for the user about the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
-    // brought: of how many values the server brings data of its own, so that each job has as many; 0: we decide.
+    // Returns the number of values of every job, if the server brings data of its own; 0 if the client decides.
     uint32_t brought() const;
-    // link: what both parties measured, where they allow several variants in common; jobs take the cheapest for it.
-    const std::optional<proto::Link>& link() const;
-    // Run: the jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
-    // what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
-    // dealt wrongly and, before anything is spent, for a job with a steering (ClientOptions::semi_honest); and the
-    // errors of proto::DataSession. Returns how many jobs are done: fewer than there are if
-    // ClientOptions::stop ended the session.
-    size_t Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
-    // End: tells the server that no job follows.
+    // Returns the link that both parties measured if both allow several variants. Jobs take the fastest one for it.
+    const std::optional<proto::Network>& link() const;
+    // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
+    // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
+    // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),
+    // before anything is spent. Also throws the errors of proto::DataSession. Returns how many jobs are done: all,
+    // unless ClientOptions::stop ended the session.
+    size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done);
+    // Ends the session: notifies the server that no job follows.
     void End();
 
    private:

@@ -1,4 +1,5 @@
-// Compiler: from a model and texts like those to come to the plan, which holds everything public and no weight.
+// The compiler makes a plan from a model and from texts that resemble the later ones. A plan contains everything public
+// and no weight.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,41 +8,45 @@
 
 namespace suf::roles {
 
-// Setting: a number that the compiler chooses unless it is told: a scale, a size of tables.
+// A number that the compiler chooses by default, such as a scale or the size of tables.
 using Setting = nn::Options::Setting;
 
-// Unusable: calibration texts that the last Compile left out, by reason, and those that it cut.
+// The calibration texts that the last Compile left out, by reason, and the number of those that it cut.
 struct Unusable {
   struct Reason {
-    std::string error;            // of the first one
-    size_t count = 0, first = 0;  // of the texts; counted from 0
+    std::string error;            // the error message of the first such text
+    size_t count = 0, first = 0;  // how many texts; index of the first one, from 0
   };
   std::vector<Reason> reasons;
   size_t cut = 0;
 };
 
+// The compiler of plans for one model. Set and Variants change its defaults.
 class Compiler {
  public:
-  // max_tokens: of the longest text that the plan covers. The model outlives the compiler.
+  // `max_tokens` is the length of the longest text that a plan covers. The model must outlive the compiler.
   explicit Compiler(const Model& model, int max_tokens = 256);
-  // All settings, with their defaults.
+  // Returns all settings with their defaults.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
-  // Sets another value than the default. Throws Cause::kInput for an unknown name or a value out of range.
+  // Changes a setting. Throws Cause::kInput if the name is unknown or the value out of range.
   void Set(const std::string& name, int value);
-  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); lan unless it is
-  // told. What is wrong in them is refused by Compile.
+  // Sets the networks and machines that the plan is optimised for, with one variant for each (nn::Variant). The default
+  // is lan. Compile refuses faulty ones.
   void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
-  // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
-  // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
-  // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
-  // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
+  // Compiles a plan from texts in UTF-8; longer ones are cut. They determine the windows, and each one is simulated at
+  // the end. `calibration` is the plan's note of their origin (hex). By default it is the SHA-256 of the texts, one per
+  // line. `used`, if set, receives how many texts were usable. Throws Cause::kInput if none is. Throws Cause::kRefused
+  // if a wire needs more bits than its ring may have, with the wire, bits, limit and setting. Takes minutes for a real
+  // model.
   nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
                    size_t* used = nullptr);
-  // CompileIds: the same from token ids as the model reads them.
+  // Compiles a plan from token ids, as the model reads them.
   nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
                       const Progress& progress = {});
+  // Returns the texts that the last Compile left out or cut.
   const Unusable& unusable() const { return unusable_; }
-  // shifts: what the last Compile fitted beside the plan: P0's weights, and of each softmax why or why not.
+  // Returns the shifts that the last Compile fitted beside the plan. They are weights of P0. For each softmax they say
+  // whether it has shifts, and why.
   const nn::Shifts& shifts() const { return shifts_; }
 
  private:

@@ -1,7 +1,7 @@
 #include "suf/roles/data_owner.hpp"
 
 #include "suf/nn/ops/lookup.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/roles/model.hpp"
 
 namespace suf::roles {
@@ -30,7 +30,7 @@ DataOwner::DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer
 
 namespace {
 
-// Checks the texts before anybody is told of them.
+// Checks the texts before anything is announced.
 void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
   for (size_t i = 0; i < texts.size(); ++i) try {
       (void)plan.For(int(std::min<size_t>(texts[i].size(), INT32_MAX)));
@@ -44,12 +44,12 @@ void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
 
 size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
   CheckTexts(texts, plan_);
-  std::vector<Ask> jobs;
+  std::vector<JobRequest> jobs;
   for (model::Ids& ids : texts) {
     const auto n = uint32_t(ids.size());
     jobs.push_back({n, "tokens", std::make_shared<const model::Ids>(std::move(ids))});
   }
-  return session_.Run(std::move(jobs), [&](size_t i, Ran ran) {
+  return session_.Run(std::move(jobs), [&](size_t i, JobResult ran) {
     const int scale = plan_.scale(int(ran.variant));
     done(i, Embedding{{std::move(ran)}, scale});
   });

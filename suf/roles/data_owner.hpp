@@ -1,5 +1,4 @@
-// DataOwner (P1): embeds texts with a model that it never sees. The model owner learns each text's number of tokens,
-// the dealer likewise; nobody else learns anything of a text or a result.
+// The data owner role (P1): embeds texts with a model that it never sees.
 #pragma once
 #include <string_view>
 
@@ -8,36 +7,38 @@
 
 namespace suf::roles {
 
-// Encode: a text in UTF-8 as token ids, [CLS] and [SEP] included. Throws Cause::kInput when it is empty, not UTF-8, or
-// longer than the plan covers and not `cut`.
+// Encodes a text in UTF-8 as token ids, including [CLS] and [SEP]. Throws Cause::kInput if it is empty, not UTF-8, or
+// longer than the plan covers. With `cut`, a longer text is cut instead.
 model::Ids Encode(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 
-// Embedding: of one text, with what its run was like.
-struct Embedding : Ran {
+// The embedding of one text, with the facts about its job.
+struct Embedding : JobResult {
   int scale = 0;
-  // Integers: value v means v / 2^scale. (ResultWidth)
+  // Returns the result as integers, ResultWidth of them. A value v means v / 2^scale.
   std::vector<int64_t> Integers() const;
-  // Values: of Euclidean norm 1, up to rounding; all zeros for a text whose token vectors cancel out. (ResultWidth)
+  // Returns the result as real numbers, ResultWidth of them. Their Euclidean norm is 1, up to rounding. All are zero
+  // for a text whose token vectors cancel out.
   std::vector<float> Values() const;
 };
 
-// DataOwner: a client (client.hpp says what it throws, and what its options do) whose jobs are texts.
+// A client whose jobs are texts; client.hpp documents its options and errors. The model owner and the dealer learn each
+// text's number of tokens. Nothing else about a text or a result is revealed.
 class DataOwner {
  public:
   using Options = ClientOptions;
   DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
 
-  // Session: with one model owner, over one connection. After an error it is over.
+  // A session with one model owner, over one connection. After an error it has ended.
   class Session {
    public:
     Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
-    const std::optional<proto::Link>& link() const { return session_.link(); }
-    // Runs the texts one after another, as Client::Session::Run; returns how many are done. Before the first is
-    // announced it throws Cause::kInput for a text with an id outside the vocabulary, or of a length that the plan does
-    // not cover. Nothing is spent then, and the session goes on.
+    const std::optional<proto::Network>& link() const { return session_.link(); }
+    // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
+    // for an id outside the vocabulary, or a length that the plan does not cover. Then nothing was announced or spent,
+    // and the session goes on.
     size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
-    // End: tells the model owner that no text follows.
+    // Ends the session: notifies the model owner that no text follows.
     void End() { session_.End(); }
 
    private:

@@ -14,7 +14,7 @@ struct Dealer::State {
   }
   store::DealerState serials;
   Generator generate;
-  proto::Dealer service;
+  proto::BundleDealer service;
 };
 
 Dealer::Dealer(Engine& engine, const std::string& state, Options options)

@@ -1,4 +1,5 @@
-// Dealer: makes the correlated randomness of inferences. It has the plan, and sees no weight, no text and no message.
+// The dealer role: makes the correlated randomness of inferences. It has the plan, and sees no weight, no text and no
+// message.
 #pragma once
 #include <memory>
 
@@ -8,21 +9,23 @@
 
 namespace suf::roles {
 
+// The options of a dealer.
 struct DealerOptions {
-  proto::Dealer::Options service = {};
-  // timed: where the time of a bundle pair went, in the thread of the link that dealt it
+  proto::BundleDealer::Options service = {};
+  // Receives the times of a bundle pair, in the thread of the link that dealt it.
   std::function<void(uint64_t serial, const run::Times&)> timed = {};
 };
 
+// The dealer for any plan. It deals bundles to both parties, and witnesses that bundles from their disks are new.
 class Dealer {
  public:
   using Options = DealerOptions;
-  // state: a directory of the dealer's own, made when needed: which serials are used. It must never be restored from a
-  // copy. Throws Cause::kResource. The engine outlives the dealer.
+  // `state` is a directory of the dealer's own, made if needed. It records which serials are used, so it must never be
+  // restored from a copy. Throws Cause::kResource. The engine must outlive the dealer.
   Dealer(Engine& engine, const std::string& state, Options options = {});
   ~Dealer();
-  // Handle: one party's link from hello to end, in the thread of that link: give it to Listener::Run. What it throws
-  // ends this link alone.
+  // Serves one party's link from hello to end, in the thread of that link. Pass it to Listener::Run. An error ends only
+  // this link.
   void Handle(net::Channel& party);
 
  private:

@@ -1,12 +1,12 @@
-// How a party reaches the dealer over TLS.
+// The connection of a party to the dealer over TLS.
 #pragma once
 #include "suf/net/tls.hpp"
 #include "suf/proto/supply.hpp"
 
 namespace suf::roles {
 
-// ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for; streams: of each
-// session, as net::Dial.
+// Returns the function by which a role connects to the dealer whenever keys are due. `timeout` is how long a silent
+// dealer is waited for. Each session has `streams` connections, as in net::Dial.
 inline proto::DialDealer ToDealer(const net::Credentials& own, const net::Address& address,
                                   net::Millis timeout = net::kTimeout, int streams = 1) {
   return [own, address, timeout, streams](std::stop_token stop) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/run/deal.hpp"
 
@@ -13,12 +13,12 @@ nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadText(path, "the plan ", "compile one, or check the path"));
 }
 
-Engine::Engine(Subject subject, pfss::Backend& backend) : subject_(std::move(subject)), backend_(backend) {}
+Engine::Engine(ProtocolSpec subject, pfss::Backend& backend) : subject_(std::move(subject)), backend_(backend) {}
 
-std::shared_ptr<const Work> Engine::At(int n, int variant) {
+std::shared_ptr<const CompiledJob> Engine::At(int n, int variant) {
   std::lock_guard l(m_);
   if (auto it = works_.find({variant, n}); it != works_.end()) return it->second;
-  std::shared_ptr<Work> work(new Work);
+  std::shared_ptr<CompiledJob> work(new CompiledJob);
   subject_.emit(work->trace, n, variant);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the results that the plan names
@@ -30,13 +30,14 @@ std::shared_ptr<const Work> Engine::At(int n, int variant) {
          "); make a new plan");
   if (due.learned[0]) work->steering = pfss::Steering(work->trace, 0);
   work->task.trace = work->trace.digest(), work->task.window = run::WindowOf(*work->schedule);
-  for (int p : {0, 1}) work->task.body[p] = std::make_shared<const store::Layout>(run::LayoutOf(*work->schedule, p));
+  for (int p : {0, 1})
+    work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[{variant, n}] = work;
   return work;
 }
 
-void RefuseSteering(const Work& work) {
+void RefuseSteering(const CompiledJob& work) {
   if (!work.steering.empty())
     Fail(Cause::kRefused, "by the plan's lowering a P0 that alters its messages learns more of our values than the ",
          "result (", work.steering, "); ask for a plan by another lowering");
@@ -46,13 +47,13 @@ std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
   auto work = At(int(job.tokens), int(job.variant));
   const auto& key = work->schedule->key(p);
   auto after = std::upper_bound(key.begin(), key.end(), byte,
-                                [](uint64_t b, const pfss::Part& part) { return b < uint64_t(part.at); });
+                                [](uint64_t b, const pfss::FrameField& part) { return b < uint64_t(part.at); });
   SUF_CHECK(after != key.begin());
   const pfss::Node& node = work->trace.node(std::prev(after)->node);
   return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
 }
 
-uint64_t Engine::Price(const store::Job& job, const proto::Link& link) {
+uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
   const std::pair<int, int> key(job.variant, job.tokens);
   std::unique_lock l(m_);
   auto at = bills_.find(key);
@@ -104,7 +105,7 @@ void Engine::Reserve(const store::Job& job, Role role) {
   if (!lack) return;
   const auto values = [&](int n) { return backend_.ValueBytes(*At(n, int(job.variant))->schedule, role); };
   const int64_t beside = lack->needed - values(int(job.tokens));
-  int most = 0;  // that fit
+  int most = 0;  // most that fit
   for (int low = 0, high = int(job.tokens); high - low > 1;) {
     const int n = (low + high) / 2;
     bool fits = true;
@@ -125,14 +126,14 @@ void Engine::Reserve(const store::Job& job, Role role) {
 
 proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
-  p.version = nn::kPlanVersion;  // one for plans of models and of functions: their traces change together
+  p.version = nn::kPlanVersion;  // one version for plans of models and functions: their traces change together
   p.prg = backend_.prg();
   p.max_tokens = subject_.most, p.unit = subject_.unit;
   p.hash = subject_.hash;
   for (auto& m : subject_.masked) p.setup_bytes += uint64_t(m.bytes());
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
-  p.price = [this](const store::Job& job, const proto::Link& link) { return Price(job, link); };
+  p.price = [this](const store::Job& job, const proto::Network& link) { return Price(job, link); };
   p.reserve = [this, role](const store::Job& job) { Reserve(job, role); };
   p.task = [this](const store::Job& job) { return At(int(job.tokens), int(job.variant))->task; };
   return p;

@@ -1,6 +1,5 @@
-// Engine: a plan on a backend: for each number of tokens or values the trace, linted, with its schedule. What all roles
-// of a process share, whatever the plan is for: ModelEngine is a model's, FunctionEngine (function.hpp) a function's.
-// Which backend runs, the program says: this room knows none.
+// Engines: a plan on a backend, as all roles of a process share it. The program chooses the backend; this module knows
+// none.
 #pragma once
 #include <functional>
 #include <map>
@@ -10,105 +9,110 @@
 #include <vector>
 
 #include "suf/compiler/choose.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/plan.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/plan/plan.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/proto/bundle_plan.hpp"
 
 namespace suf::roles {
 
-// Progress: hears how much is done, 0 to 1, and what is being done; in the thread of the call that it was given to.
+// A callback for progress: how much is done, from 0 to 1, and the current step. It runs in the thread of the call that
+// received it.
 using Progress = std::function<void(double done, const std::string& what)>;
 
-// Work: the trace of exactly n tokens or values; comes from Engine::At alone.
-struct Work {
+// The trace of exactly n tokens or values, with its schedule. Only Engine::At makes one.
+struct CompiledJob {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
   proto::Task task;
-  // steering: what lets a P0 that alters its messages learn more of P1's input than the results that it is to learn
-  // (pfss::Steering); empty: nothing.
+  // Names the way in which a P0 that alters its messages learns more of P1's input than its results (pfss::Steering).
+  // Empty if there is none.
   std::string steering;
 
  private:
   friend class Engine;
-  Work() = default;
+  CompiledJob() = default;
 };
 
-// Throws Cause::kRefused if the work has a steering: P1's check, before anything goes out.
-void RefuseSteering(const Work& work);
+// Throws Cause::kRefused if the work has a steering. P1 checks this before anything is sent.
+void RefuseSteering(const CompiledJob& work);
 
-// Subject: what an engine takes from a plan.
-struct Subject {
+// The part of a plan that an engine needs.
+struct ProtocolSpec {
   Hash hash{};
-  uint32_t most = 0;  // tokens or values
-  proto::Unit unit;
-  pfss::Ending ending;  // who is to learn what
-  // emit: writes a variant's trace of n and closes it; refuses an n that the plan does not cover
+  uint32_t most = 0;  // tokens or values of the largest job
+  proto::JobUnit unit;
+  pfss::Ending ending;  // which results each party learns or keeps
+  // Writes a variant's trace of n tokens or values, and closes it. Refuses an n that the plan does not cover.
   std::function<void(pfss::Trace&, int n, int variant)> emit;
-  std::vector<nn::MaskedWeight> masked;              // none of a function
+  std::vector<nn::MaskedWeight> masked;              // empty for a function
   std::vector<nn::Variant> variants{nn::Variant{}};  // a function has one
 };
 
-// Engine: thread-safe.
+// A plan on a backend. For each number of tokens or values it has the linted trace and its schedule. ModelEngine is for
+// a model's plan, FunctionEngine (function.hpp) for a function's. Thread-safe.
 class Engine {
  public:
-  // The backend outlives the engine.
-  Engine(Subject subject, pfss::Backend& backend);
+  // The backend must outlive the engine.
+  Engine(ProtocolSpec subject, pfss::Backend& backend);
   virtual ~Engine() = default;
   const Hash& hash() const { return subject_.hash; }
-  const proto::Unit& unit() const { return subject_.unit; }
+  const proto::JobUnit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
-  // MoveParts: long frames move while they are read and written (run::PartyJob::parts): for a process of one party, as
-  // two of them must not share a pool of threads then. Before anything runs.
+  // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
+  // because two parties must not share a pool of threads then. Call it before anything runs.
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
-  // MeasureScopes: executors measure the time of each scope (pfss::Io::Timed). Before anything runs.
+  // Lets executors measure the time of each scope (pfss::Io::Timed). Call it before anything runs.
   void MeasureScopes() { timed_ = true; }
   bool timed() const { return timed_; }
-  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
-  // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
-  // Cause::kRefused when a fault is found. Kept for the next call.
-  std::shared_ptr<const Work> At(int n, int variant = 0);
-  // Section: words for the section of party p's bundle that holds this byte.
+  // Returns the trace of n tokens or values, which is linted once (pfss::Lint). Exactly the plan's results go to
+  // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
+  // Traces are kept for later calls. Throws Cause::kInput if the plan does not cover n, and Cause::kRefused if there is
+  // a fault.
+  std::shared_ptr<const CompiledJob> At(int n, int variant = 0);
+  // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
-  // Price: microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
-  // cpu. The same at both parties, whatever their machines.
-  uint64_t Price(const store::Job& job, const proto::Link& link);
-  // InputBytes: of a word of a matrix that is an input, by its name, as a party keeps it; negative: signed.
+  // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
+  // the machine of the profile cpu. Both parties get the same number, whatever their machines are.
+  uint64_t Price(const store::Job& job, const proto::Network& link);
+  // Returns the bytes of a word of an input matrix, as a party keeps it; negative if words are signed.
   int InputBytes(const std::string& name) const;
-  // Reserve: sees that the backend has memory for a job in a role, weights included; throws Cause::kResource with the
-  // bytes that it needs, those that are free, and how many tokens or values would fit.
+  // Checks that the backend has memory for a job in a role, weights included. Throws Cause::kResource with the needed
+  // bytes, the free bytes, and how many tokens or values would fit.
   void Reserve(const store::Job& job, Role role);
-  // ForProto: the plan as the sessions of a role know it. The engine outlives it.
+  // Returns the plan as the sessions of a role need it. The engine must outlive it.
   proto::BundlePlan ForProto(Role role);
   const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
   const std::vector<nn::Variant>& variants() const { return subject_.variants; }
-  // VariantNamed: its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.
+  // Returns the number of the variant with this name; of the first one if the name is empty. Throws Cause::kInput, with
+  // all names, if there is none.
   int VariantNamed(const std::string& name) const;
-  // Allowed: of names with commas between, as bits; all where it is empty or "auto". Throws as VariantNamed.
+  // Returns the variants of a list of names with commas between, as bits. All of them if the list is empty or "auto".
+  // Throws as VariantNamed does.
   uint32_t Allowed(const std::string& names) const;
 
  private:
-  const Subject subject_;
+  const ProtocolSpec subject_;
   pfss::Backend& backend_;
   bool parts_ = false, timed_ = false;
   std::mutex m_;
-  std::map<std::pair<int, int>, std::shared_ptr<const Work>> works_;  // by variant and n
+  std::map<std::pair<int, int>, std::shared_ptr<const CompiledJob>> works_;  // by variant and n
   std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 
-// Emit: writes a variant's trace of n tokens and closes it.
+// A function that writes a variant's trace of n tokens and closes it.
 using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
 
-// LoadPlan: reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
+// Reads and checks a model's plan file. Throws Cause::kInput if there is none, and the errors of nn::Parse.
 nn::Plan LoadPlan(const std::string& path);
 
-// ModelEngine: of a model's plan: P1 alone learns one result.
+// The engine of a model's plan: P1 alone learns one result.
 class ModelEngine : public Engine {
  public:
-  // Tests may put in an emission with a fault.
+  // Tests may pass an emission with a fault.
   ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = nn::Build)
       : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
   const nn::Plan& plan() const { return *plan_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "suf/fss/sizes.hpp"
-#include "suf/nn/search.hpp"
+#include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/run/party.hpp"
 #include "suf/store/store.hpp"
@@ -12,10 +12,10 @@ namespace suf::roles {
 
 namespace {
 
-// MemoryOf: the three roles', by Role.
-std::array<Memory, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
-  std::array<Memory, 3> out;
-  Memory& dealer = out[size_t(Role::kDealer)];
+// Returns the memory of the three roles, by Role.
+std::array<MemoryNeeds, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
+  std::array<MemoryNeeds, 3> out;
+  MemoryNeeds& dealer = out[size_t(Role::kDealer)];
   int64_t masked = 0, own = 0;
   for (const nn::MaskedWeight& m : engine.masked()) {
     masked += m.size() * m.word();
@@ -44,7 +44,7 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
   offline = s.sent(1, false), setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
   memory = MemoryOf(engine, s, window);
-  const Certified certified = CertifiedOf(engine.plan().Only(variant));
+  const CertificateCounts certified = CertifiedOf(engine.plan().Only(variant));
   hard = certified.hard, calibrated = certified.calibrated;
   cost = pfss::CostOf(s), bill = compiler::BillOf(s);
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 30;
 
-// Standard input can be read once, so only one of a process's files can be it.
+// Returns standard input. It can be read once, so only one of a process's files can be it.
 Fd StandardInput() {
   static std::atomic<bool> taken{false};
   if (taken.exchange(true))
@@ -42,7 +42,7 @@ std::string ReadFile(const std::string& path, const char* what, const char* reme
     if (text.size() > kMostBytes)
       Fail(Cause::kInput, file, " holds more than 1 GiB, which is the limit; name another file");
   }
-  if (n < 0) Fail(Cause::kInput, "cannot read ", file, "; ", remedy);  // of a folder, too
+  if (n < 0) Fail(Cause::kInput, "cannot read ", file, "; ", remedy);  // also if it is a directory
   return text;
 }
 

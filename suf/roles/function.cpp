@@ -6,7 +6,7 @@ namespace suf::roles {
 
 namespace {
 
-constexpr proto::Unit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more", "call"};
+constexpr proto::JobUnit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more", "call"};
 
 std::string ReadPlan(const std::string& path) { return ReadText(path, "the plan ", "make one, or check the path"); }
 
@@ -37,7 +37,7 @@ std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backe
 }
 
 bool Brings(const gates::FunctionPlan& plan, int p) {
-  return plan.from == gates::From::kShared || (plan.from == gates::From::kP0) == (p == 0);
+  return plan.from == gates::Origin::kShared || (plan.from == gates::Origin::kP0) == (p == 0);
 }
 
 bool Learns(const gates::FunctionPlan& plan, int p) {
@@ -45,19 +45,20 @@ bool Learns(const gates::FunctionPlan& plan, int p) {
   return e.learned[size_t(p)] + e.kept[size_t(p)] > 0;
 }
 
-Ask Values(const gates::FunctionPlan& plan, Wiped<uint64_t> words, uint32_t count) {
+JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, uint32_t count) {
   if (!Brings(plan, 1)) return {.count = count, .name = {}, .data = {}};
   count = uint32_t(words.size());
-  return {count, gates::InputOf(plan.from), std::make_shared<const Wiped<uint64_t>>(std::move(words))};
+  return {count, gates::InputOf(plan.from), std::make_shared<const WipedVector<uint64_t>>(std::move(words))};
 }
 
-ServerPart PartOf(const gates::FunctionPlan& plan, Wiped<uint64_t> words,
+ServerPart PartOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
                   std::function<void(uint32_t, std::vector<uint64_t>)> learned) {
   ServerPart part;
   part.brings = uint32_t(words.size());
   if (Brings(plan, 0))
-    part.inputs = [name = gates::InputOf(plan.from), data = std::make_shared<const Wiped<uint64_t>>(std::move(words))](
-                      const nn::Quantised&, run::Inputs& inputs) { inputs.Set(name, run::Inputs::Any(data)); };
+    part.inputs =
+        [name = gates::InputOf(plan.from), data = std::make_shared<const WipedVector<uint64_t>>(std::move(words))](
+            const nn::QuantisedWeights&, run::Inputs& inputs) { inputs.Set(name, run::Inputs::AnyArray(data)); };
   if (Learns(plan, 0)) part.learned = std::move(learned);
   return part;
 }

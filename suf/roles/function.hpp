@@ -1,5 +1,5 @@
-// The two roles of a private function: a server (P0) and a client (P1) whose plan is a function's (gates). Which of
-// them brings values and which learns the results, the plan says.
+// The two roles of a private function: a server (P0) and a client (P1) with a function's plan (gates). The plan says
+// which of them brings values and which learns the results.
 #pragma once
 #include <span>
 
@@ -9,10 +9,10 @@
 
 namespace suf::roles {
 
-// LoadFunctionPlan: reads and checks a function's plan file. Throws Cause::kInput (no file) or what gates::ParseFile
-// throws.
+// Reads and checks a function's plan file. Throws Cause::kInput if there is none, and the errors of gates::ParseFile.
 gates::FunctionFile LoadFunctionPlan(const std::string& path);
 
+// The engine of a function's plan.
 class FunctionEngine : public Engine {
  public:
   FunctionEngine(gates::FunctionFile file, pfss::Backend& backend)
@@ -24,18 +24,19 @@ class FunctionEngine : public Engine {
   std::shared_ptr<const gates::FunctionFile> file_;
 };
 
-// LoadEngine: of a model's or a function's plan, for a role that takes both: the dealer.
+// Returns the engine of a model's or a function's plan file, for a role that takes both: the dealer.
 std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backend);
 
-// Brings, Learns: whether party p brings values, or shares of them; whether it ends with results, or shares of them.
+// Returns whether party p brings values, or shares of them.
 bool Brings(const gates::FunctionPlan& plan, int p);
+// Returns whether party p ends with results, or shares of them.
 bool Learns(const gates::FunctionPlan& plan, int p);
 
-// Values: one job of a client that brings these words of Z_{2^n}; of `count` where the server alone brings some.
-Ask Values(const gates::FunctionPlan& plan, Wiped<uint64_t> words, uint32_t count);
-// PartOf: a server that brings these words, the same for every client; none where the plan asks nothing of P0.
-// learned: gets the words of gates::ChannelWords.
-ServerPart PartOf(const gates::FunctionPlan& plan, Wiped<uint64_t> words,
+// Returns a client's job with these words of Z_{2^n}. If the server alone brings values, it is a job of `count` values.
+JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, uint32_t count);
+// Returns the part of a server that brings these words, the same for every client. They are empty if P0 brings nothing.
+// `learned` receives the words that gates::ChannelWords reads.
+ServerPart PartOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
                   std::function<void(uint32_t count, std::vector<uint64_t> words)> learned);
 
 }  // namespace suf::roles

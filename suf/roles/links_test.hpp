@@ -1,4 +1,4 @@
-// For tests of roles: the conversations of three roles in one process, a thread and a channel in memory each.
+// Helpers for tests of roles: three roles in one process. Each conversation has a thread and a channel in memory.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -16,7 +16,7 @@ class Links {
  public:
   explicit Links(std::optional<Dealer>& dealer) : dealer_(dealer) {}
   ~Links() { Join(); }
-  // Dial: how a party reaches the dealer.
+  // Returns a function that connects a party to the dealer.
   proto::DialDealer Dial(Role role) {
     return [this, role](std::stop_token stop) {
       auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
@@ -31,7 +31,7 @@ class Links {
       return std::move(near);
     };
   }
-  // Talk: P0 in a thread, `p1` here; what p1 throws. P0's error is in `served`.
+  // Runs P0 in a thread and `p1` here. Throws the error of p1; that of P0 is in `served`.
   void Talk(Server& p0, const std::function<void(net::Channel&)>& p1) {
     auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
     served.reset();

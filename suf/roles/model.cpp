@@ -1,4 +1,4 @@
-// What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
+// The facts of a plan for the roles, the weights as inputs of a trace, and the compiler.
 #include "suf/roles/model.hpp"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include "suf/exec/pool.hpp"
 #include "suf/model/family.hpp"
 #include "suf/model/safetensors.hpp"
-#include "suf/nn/compile.hpp"
-#include "suf/nn/fold.hpp"
-#include "suf/nn/forward.hpp"
+#include "suf/nn/plan/compile.hpp"
+#include "suf/nn/plan/fold.hpp"
+#include "suf/nn/read/forward.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/roles/internal/parts.hpp"
@@ -18,10 +18,10 @@
 namespace suf::roles {
 
 struct Model::State {
-  explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
-  model::Model of;
+  explicit State(model::LoadedModel m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
+  model::LoadedModel of;
   nn::RealModel floats;
-  nn::Weights all;  // the model's, and shifts
+  nn::Checkpoint all;  // the model's weights, and shifts
 };
 
 Model::Model(const std::filesystem::path& folder) : folder_(folder), state_(new State(model::Load(folder))) {}
@@ -29,14 +29,14 @@ Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-nn::Quantised Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
+nn::QuantisedWeights Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
   if (nn::Fold(state_->of.graph).Text() != nn::RemoveShifts(plan.graph).Text())
     Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
   auto tell = [&](double done, const char* what) {
     if (progress) progress(done, what);
   };
   tell(0, "quantising the weights");
-  nn::Quantised weights = nn::Quantise(state_->all, plan);
+  nn::QuantisedWeights weights = nn::Quantise(state_->all, plan);
   auto check = [&](double done) { tell(0.1 + 0.9 * done, "checking the certificates for these weights"); };
   check(0);
   nn::CheckWeights(plan, weights, exec::Default(), check);
@@ -49,8 +49,9 @@ void Model::UseShifts(const nn::Shifts& shifts) {
 
 namespace {
 
-// Of: a plan's hash as a tensor of four words, so that shifts are not taken for another plan's.
+// The name of the tensor with the plan's hash.
 constexpr const char* kOf = "plan";
+// Returns a plan's hash as four words, so that shifts are not taken for those of another plan.
 std::vector<int64_t> HashWords(const nn::Plan& plan) {
   const Hash hash = nn::PlanHash(plan);
   std::vector<int64_t> words(hash.size() / sizeof(int64_t));
@@ -112,8 +113,8 @@ std::string ShapeOf(const nn::Plan& plan) {
              ", result of ", plan.width(), " numbers");
 }
 
-Certified CertifiedOf(const nn::Plan& plan) {
-  Certified out;
+CertificateCounts CertifiedOf(const nn::Plan& plan) {
+  CertificateCounts out;
   for (auto& c : plan.classes)
     for (auto& node : c.certificates)
       for (auto& x : node) (x.hard ? out.hard : out.calibrated)++;
@@ -153,17 +154,17 @@ namespace {
 void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    inputs.Set(name, Wiped<T>(data, data + t.size()));
+    inputs.Set(name, WipedVector<T>(data, data + t.size()));
   });
 }
 
 }  // namespace
 
-void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs) {
+void ModelInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, run::Inputs& inputs) {
   nn::ModelInputs(plan, weights, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
-void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs) {
+void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int n, run::Inputs& inputs) {
   nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
@@ -181,7 +182,7 @@ std::string Vocabulary(const Model& model) {
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
 void Compiler::Set(const std::string& name, int value) {
-  // a program's own operators may have other keys, the families' have these
+  // a program's own operators may have other keys; those of the model families have these
   const std::string key = name.substr(std::min(name.find('.'), name.size()));
   if (!key.empty() &&
       std::none_of(Settings().begin(), Settings().end(), [&](const Setting& s) { return s.name.ends_with(key); }))
@@ -192,7 +193,7 @@ void Compiler::Set(const std::string& name, int value) {
 
 namespace {
 
-// Add: a text that cannot be used; errors that differ in their numbers alone are one reason.
+// Adds a text that cannot be used. Errors that differ only in their numbers are one reason.
 void Add(const std::string& error, size_t text, Unusable* to) {
   const auto kind = [](const std::string& s) {
     std::string out;
@@ -221,7 +222,7 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
       unusable_.cut += n < all.size();
       all = model::Shorten(std::move(all), n);
       ids.emplace_back(all.begin(), all.end());
-    } catch (const Error& e) {  // not UTF-8, or empty: one bad line is no reason to compile nothing
+    } catch (const Error& e) {  // not UTF-8, or empty: one bad line does not stop the compiler
       Add(e.what(), i, &unusable_);
     }
   }

@@ -1,4 +1,4 @@
-// The model owner's model in memory, and what the roles read from a plan about it.
+// The model owner's model in memory, and the facts about a model that a plan has.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -8,42 +8,44 @@
 #include <vector>
 
 #include "suf/model/tokenizer.hpp"
-#include "suf/nn/shift.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/plan/softmax_shift.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::roles {
 
-// Model: a directory with config.json, model.safetensors and vocab.txt or tokenizer.json, read once. Private: the model
-// owner alone has one.
+// A model that was read from a directory with config.json, model.safetensors, and vocab.txt or tokenizer.json. It is
+// private: only the model owner has one.
 class Model {
  public:
-  // Throws Cause::kInput, naming the file and what is wrong in it.
+  // Reads the directory once. Throws Cause::kInput, with the file and its fault.
   explicit Model(const std::filesystem::path& folder);
   ~Model();
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
 
-  // Quantise: the whole numbers that P0 computes with, checked against the plan's hard certificates. Throws
-  // Cause::kRefused when the plan was made for another shape, or for weights so much smaller that a certificate does
+  // Returns the integers that P0 computes with, checked against the plan's hard certificates. Throws Cause::kRefused if
+  // the plan is for another shape. Throws the same if it was made for so much smaller weights that a certificate does
   // not hold for these. Takes seconds.
-  nn::Quantised Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
-  // Shifts: P0's weights beside the model's, which the compiler fitted with a plan whose softmaxes have no maximum.
-  // UseShifts: as they come from Compiler::shifts. ReadShifts: of `file`, which WriteShifts made beside that plan;
-  // nothing where the plan reads none. Throws Cause::kInput for a file of another plan.
+  nn::QuantisedWeights Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
+  // Takes the shifts of Compiler::shifts. They are weights of P0 beside the model's, which the compiler fitted with a
+  // plan whose softmaxes have no maximum.
   void UseShifts(const nn::Shifts& shifts);
+  // Reads the shifts from `file`, which WriteShifts made beside that plan. Does nothing if the plan has no shifts.
+  // Throws Cause::kInput if the file is missing or is for another plan.
   void ReadShifts(const std::filesystem::path& file, const nn::Plan& plan);
-  // Embed: what the float model makes of a text: the yardstick for an integer result. (ResultWidth), Euclidean norm 1
+  // Returns the float model's result for a text, the yardstick for an integer result. It has ResultWidth values and a
+  // Euclidean norm of 1.
   std::vector<double> Embed(std::span<const int32_t> ids) const;
   const std::filesystem::path& folder() const { return folder_; }
-  // Token ids are below it.
+  // Returns the size of the vocabulary; token ids are below it.
   int64_t vocabulary() const;
-  // Tokens of the shortest text.
+  // Returns the number of tokens of the shortest text.
   int min_tokens() const;
-  // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. "":
-  // the directory has neither.
+  // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. Empty
+  // if the directory has neither.
   const std::filesystem::path& vocabulary_file() const;
-  // Returns the most tokens of a text that the directory's files allow, and the field that says so. 0: any number.
+  // Returns the most tokens of a text that the directory's files allow, and the field with that limit. 0: any number.
   std::pair<int64_t, std::string> longest() const;
 
  private:
@@ -53,33 +55,35 @@ class Model {
   std::unique_ptr<State> state_;
 };
 
-// ShiftsFile: where the shifts of a plan lie unless a person says otherwise: plan.json has plan.shifts.safetensors.
+// Returns the default file for the shifts of a plan: plan.shifts.safetensors for plan.json.
 std::filesystem::path ShiftsFile(const std::filesystem::path& plan);
-// WriteShifts: a file that its owner alone may read; nothing where there is none.
+// Writes a file that only its owner may read. Writes nothing if there are no shifts.
 void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan);
 
-// ResultWidth: values of one embedding. ResultScale: a value v of a result means v / 2^scale.
+// Returns the number of values of an embedding.
 int64_t ResultWidth(const nn::Plan& plan);
+// Returns the scale of results: a value v means v / 2^scale.
 int ResultScale(const nn::Plan& plan);
-// VocabularySize: token ids are below it.
+// Returns the size of the plan's vocabulary; token ids are below it.
 int64_t VocabularySize(const nn::Plan& plan);
-// ShapeOf: the model's public shape in words.
+// Describes the model's public shape in words.
 std::string ShapeOf(const nn::Plan& plan);
-// Certified: wires of all length classes by kind of certificate: hard ones hold for every text, calibrated ones on
-// texts like those of the calibration.
-struct Certified {
+// The numbers of wires, over all length classes, by kind of certificate. Hard ones hold for every text, calibrated ones
+// for texts like those of the calibration.
+struct CertificateCounts {
   int hard = 0, calibrated = 0;
 };
-Certified CertifiedOf(const nn::Plan& plan);
-// RingsOf: ring width, in bits, of the wires in each length class: rows of cells, the first row is the head.
+// Counts the wires of a plan.
+CertificateCounts CertifiedOf(const nn::Plan& plan);
+// Returns a table of the ring width, in bits, of each wire in each length class. The first row is the header.
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
 
-// ChoicesOf: what the search for a cheap plan chose in each length class, the next best and how much slower that is:
-// rows of cells, the first row is the head; the head alone where nothing was searched.
+// Returns a table of the search's choices in each length class, with the runner-up and how much slower that is. The
+// first row is the header. It is the only one if nothing was searched.
 std::vector<std::vector<std::string>> ChoicesOf(const nn::Plan& plan);
 
-// LoadTokenizer: of the plan's vocabulary, a vocab.txt or tokenizer.json. Throws Cause::kRefused when the plan was made
-// for another one: how many tokens a text has, which the model owner sees, follows from it.
+// Loads the plan's vocabulary, a vocab.txt or tokenizer.json. Throws Cause::kRefused if the plan was made for another
+// one. The vocabulary determines how many tokens a text has, and the model owner sees that number.
 model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan);
 
 }  // namespace suf::roles

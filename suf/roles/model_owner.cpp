@@ -4,14 +4,14 @@
 
 namespace suf::roles {
 
-ModelOwner::ModelOwner(ModelEngine& engine, nn::Quantised weights, store::Store& store, proto::DialDealer dealer,
+ModelOwner::ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Store& store, proto::DialDealer dealer,
                        Options options)
-    : Server(
-          engine,
-          {.weights = std::move(weights),
-           .inputs = [&engine](const nn::Quantised& w, run::Inputs& inputs) { ModelInputs(engine.plan(), w, inputs); },
-           .inputs_of = [&engine](const nn::Quantised& w, uint32_t n,
-                                  run::Inputs& inputs) { LengthInputs(engine.plan(), w, int(n), inputs); }},
-          store, std::move(dealer), std::move(options)) {}
+    : Server(engine,
+             {.weights = std::move(weights),
+              .inputs = [&engine](const nn::QuantisedWeights& w,
+                                  run::Inputs& inputs) { ModelInputs(engine.plan(), w, inputs); },
+              .inputs_of = [&engine](const nn::QuantisedWeights& w, uint32_t n,
+                                     run::Inputs& inputs) { LengthInputs(engine.plan(), w, int(n), inputs); }},
+             store, std::move(dealer), std::move(options)) {}
 
 }  // namespace suf::roles

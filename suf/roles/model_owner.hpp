@@ -1,15 +1,15 @@
-// ModelOwner (P0): answers data owners with its weights, which never leave it but under masks. It sees no text and no
-// result, only each text's number of tokens.
+// The model owner role (P0): answers data owners with its weights.
 #pragma once
 #include "suf/roles/server.hpp"
 
 namespace suf::roles {
 
-// ModelOwner: a server whose part is a model's weights.
+// A server whose part is a model's weights, which never leave it except under masks. It sees no text and no result,
+// only each text's number of tokens.
 class ModelOwner : public Server {
  public:
-  // weights: Model::Quantise of the engine's plan.
-  ModelOwner(ModelEngine& engine, nn::Quantised weights, store::Store& store, proto::DialDealer dealer,
+  // `weights` is the result of Model::Quantise for the engine's plan. See Server for the rest.
+  ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Store& store, proto::DialDealer dealer,
              Options options = {});
 };
 

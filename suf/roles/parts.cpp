@@ -17,15 +17,15 @@ Masks::Masks(const Engine& engine, View seed, const Hash& weights)
           weights, 0) {}
 
 template <class T>
-Wiped<T> Masks::Of(size_t tensor) const {
-  Wiped<T> words(size_t(engine_.masked()[tensor].size()));
+WipedVector<T> Masks::Of(size_t tensor) const {
+  WipedVector<T> words(size_t(engine_.masked()[tensor].size()));
   prg_.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
   return words;
 }
 
 namespace {
 
-// ByWidth: f(T{}) for the word type of a tensor's ring.
+// Calls f(T{}) with the word type of a tensor's ring.
 template <class F>
 void ByWidth(const nn::MaskedWeight& m, F f) {
   if (m.word() == 2)
@@ -44,7 +44,7 @@ void Masks::Fill(run::Inputs& inputs) const {
             [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
 }
 
-Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed) {
+Hash WeightsId(View key, const nn::QuantisedWeights& weights, const Hash& plan, View b_seed) {
   Sha256 h;
   for (auto& [name, tensor] : weights) {
     h.Number(uint64_t(name.size())).Add(name);
@@ -57,7 +57,7 @@ Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_
   return Hmac(key, {h.Done(), plan, HashOf({b_seed})});
 }
 
-void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+void WriteSetup(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks,
                 const std::function<void(View)>& out) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
     const nn::MaskedWeight& m = engine.masked()[i];
@@ -65,7 +65,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
     SUF_CHECK(w.size() == m.size());
     ByWidth(m, [&](auto zero) {
       using T = decltype(zero);
-      Wiped<T> words = masks.Of<T>(i);
+      WipedVector<T> words = masks.Of<T>(i);
       w.Visit([&](const auto* data) {
         for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
       });
@@ -76,7 +76,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
   }
 }
 
-Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks) {
+Hash SetupHash(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks) {
   Sha256 h;
   WriteSetup(engine, weights, masks, [&](View v) { h.Add(v); });
   return h.Done();
@@ -88,7 +88,7 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
     ByWidth(m, [&](auto zero) {
       using T = decltype(zero);
-      Wiped<T> words(size_t(m.size()));
+      WipedVector<T> words(size_t(m.size()));
       ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
       inputs.Set("Wh." + m.name, std::move(words));
     });

@@ -1,17 +1,17 @@
-// The roles through their doors, over channels in one process, on a random model from disk: results, costs, events, and
-// every error that this room can throw.
+// The roles by their public interface, over channels in one process, on a random model from disk. Results, costs,
+// events, and every error that this module can throw.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
-#include "suf/nn/join_test.hpp"
+#include "suf/nn/plan/join_test.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/estimate.hpp"
@@ -36,7 +36,7 @@ std::vector<std::string> Lines(const char* file) {
   return lines;
 }
 
-// Files: a tiny model on disk with its plan, made once.
+// A tiny model on disk with its plan, made once.
 struct Files {
   Files() {
     model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
@@ -60,7 +60,7 @@ const Files& Made() {
   return files;
 }
 
-// World: three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
+// Three roles; each conversation has a thread and a channel in memory. The dealer runs on the reference backend.
 class World {
  public:
   explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}, const nn::Plan& plan = Made().plan)
@@ -76,7 +76,7 @@ class World {
     owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
-  // Session: P0 in a thread, and what `use` does with P1's session here.
+  // Runs P0 in a thread, and `use` here with P1's session.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
     links.Talk(*owner, [&](net::Channel& ch) {
       DataOwner::Session session(*client, ch);
@@ -85,7 +85,7 @@ class World {
   }
 
   Scratch dir;
-  std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   ModelEngine engine[3];
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
@@ -144,8 +144,8 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
   EXPECT_GE(w.dealt, 3);
 }
 
-// Two variants in one process set: near in the model's usual scales, far with other ones and for another network. Each
-// gives the words of its own simulation, and one set-up serves both.
+// Two variants in one set of processes: near with the model's usual scales, far with others and for another network.
+// Each gives the words of its own simulation, and one set-up serves both.
 TEST(Roles, VariantsAreEachTheirSimulation) {
   Compiler other(*Made().model, 16);
   other.Set("weight.query_key", 11);
@@ -188,7 +188,7 @@ TEST(Roles, VariantsAreEachTheirSimulation) {
   EXPECT_EQ(w.engine[2].Allowed("far,near"), 3u);
 }
 
-// Both allow both: the link in memory is measured, and both take what costs least there.
+// Both parties allow both variants. The link in memory is measured, and both take the cheapest variant for it.
 TEST(Roles, TheLinkChoosesWhereBothAllowSeveral) {
   Compiler other(*Made().model, 16);
   other.Variants({{"far", "rtt=200ms,rate=1G"}});
@@ -324,7 +324,7 @@ TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
 }
 
 TEST(Engine, RefusesWhatThePlanDoesNotCover) {
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   ModelEngine engine(Made().plan, *clear);
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
@@ -333,13 +333,13 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
 }
 
 TEST(Estimate, TellsWhatEachRoleHasInMemory) {
-  auto packed = backends::MakePacked(exec::Default());
+  auto packed = cpu::MakePacked(exec::Default());
   ModelEngine engine(Made().plan, *packed);
   const Estimate shorter(engine, 5), longer(engine, kLongest);
   int64_t masked = 0;
   for (auto& m : engine.masked()) masked += m.bytes();
   for (const Role r : {Role::kModel, Role::kData, Role::kDealer}) {
-    const Memory &a = shorter.memory[size_t(r)], &b = longer.memory[size_t(r)];
+    const MemoryNeeds &a = shorter.memory[size_t(r)], &b = longer.memory[size_t(r)];
     EXPECT_GT(a.weights, 0);
     EXPECT_EQ(a.weights, b.weights) << "whatever the length is";
     EXPECT_GT(a.values, 0);
@@ -350,7 +350,7 @@ TEST(Estimate, TellsWhatEachRoleHasInMemory) {
   }
   EXPECT_GE(shorter.memory[size_t(Role::kData)].weights, masked);
   for (const int p : {0, 1}) {
-    const Memory &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
+    const MemoryNeeds &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
     EXPECT_GT(a.frames, 0);
     EXPECT_LT(a.frames, b.frames);
     EXPECT_LT(b.frames, longer.sent[0] + longer.sent[1]) << "rooms serve one frame after another";

@@ -60,7 +60,7 @@ struct Server::State {
   const Masks masks;
   const proto::BundlePlan plan;
   run::Inputs inputs;                              // of one session at a time
-  std::pair<uint32_t, std::vector<uint64_t>> ran;  // the last job's count, and what P0 learned
+  std::pair<uint32_t, std::vector<uint64_t>> ran;  // the last job's count, and the words that P0 learned
   proto::ModelHost host;
   proto::Turnstile turnstile;
 };

@@ -1,10 +1,8 @@
-// Server (P0): answers clients with what it brings, which never leaves it but under masks. It sees nothing of what a
-// client brings, and of results only what the plan gives to P0. ModelOwner is a server with weights; a function's is
-// made by PartOf (function.hpp).
+// The server role (P0): answers clients with its own data.
 #pragma once
 #include <memory>
 
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 #include "suf/run/inputs.hpp"
@@ -12,40 +10,49 @@
 
 namespace suf::roles {
 
-// ServerPart: what P0 brings, and what it does with what it learns.
+// P0's own data, and the callback for its results.
 struct ServerPart {
-  nn::Quantised weights = {};  // behind Engine::masked
-  uint32_t brings = 0;         // DataSession::brought
-  // inputs: sets P0's own data that is the same for every job; inputs_of: that of a job of n.
-  std::function<void(const nn::Quantised& weights, run::Inputs&)> inputs = {};
-  std::function<void(const nn::Quantised& weights, uint32_t n, run::Inputs&)> inputs_of = {};
-  // learned: what P0 learned or keeps, after the job, when the client hears no more of it.
+  nn::QuantisedWeights weights = {};  // the weights of Engine::masked
+  uint32_t brings = 0;                // see DataSession::brought
+  // Sets P0's own inputs that are the same for every job.
+  std::function<void(const nn::QuantisedWeights& weights, run::Inputs&)> inputs = {};
+  // Sets P0's own inputs for a job of n tokens or values.
+  std::function<void(const nn::QuantisedWeights& weights, uint32_t n, run::Inputs&)> inputs_of = {};
+  // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it.
   std::function<void(uint32_t n, std::vector<uint64_t> words)> learned = {};
 };
 
-// Hooks run in the thread of the session; what they do must not depend on how a job went.
+// The options of a server. Callbacks run in the thread of the session. Their actions must not depend on how a job went.
 struct ServerOptions {
-  proto::Keys keys = {};
-  uint32_t variants = ~0u;                      // those of the plan that it allows, as bits (Engine::Allowed)
-  uint64_t audit_memory = proto::kAuditMemory;  // bytes of whole bundles that a client's audits may take
-  std::function<void(uint32_t n, uint64_t serial)> runs = {};  // a job begins; its serial is claimed
+  proto::KeyPolicy keys = {};
+  // Variants of the plan that the server allows, as bits (Engine::Allowed).
+  uint32_t variants = ~0u;
+  // The most bytes of whole bundles for a client's audits.
+  uint64_t audit_memory = proto::kAuditMemory;
+  // Called when a job begins. Its serial is claimed.
+  std::function<void(uint32_t n, uint64_t serial)> runs = {};
+  // Called when a job has run.
   std::function<void(uint32_t n, uint64_t serial, const run::Times&)> ran = {};
-  // setup: how much of the masked weights went to a client that had none; bytes
+  // Reports how many bytes of the masked weights were sent to a client that had none.
   std::function<void(uint64_t sent, uint64_t all)> setup = {};
-  std::function<void(uint32_t n, uint64_t serial)> audited = {};  // a bundle pair, and both were as they should be
-  // over: a session that was let in has ended; with an error, which Serve throws afterwards, or null
+  // Called after each audit in which both bundles are right.
+  std::function<void(uint32_t n, uint64_t serial)> audited = {};
+  // Called when an admitted session has ended, with the error that Serve throws next, or with null.
   std::function<void(const Error*)> over = {};
 };
 
+// P0 for any plan. Its data never leaves it except under masks. It sees nothing of a client's inputs, and only those
+// results that the plan gives to P0. ModelOwner is a server with weights; PartOf (function.hpp) makes a function's
+// part.
 class Server {
  public:
   using Options = ServerOptions;
-  // store: its long-lived secrets, bundles and ledger; it outlives the server, as the engine does. dealer: how the
-  // dealer is reached (ToDealer). Throws Cause::kResource where the store's disk cannot keep keys ahead.
+  // `store` has P0's long-lived secrets, bundles and ledger. `dealer` connects to the dealer (ToDealer). The engine and
+  // the store must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
   Server(Engine& engine, ServerPart part, store::Store& store, proto::DialDealer dealer, Options options = {});
   ~Server();
-  // Serve: one client's session from hello to end, in the thread of its connection: give it to Listener::Run. One
-  // session at a time: another client waits a moment and is refused (busy). What it throws ends this session alone.
+  // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. One
+  // session runs at a time; another client waits a moment and is refused (busy). An error ends only this session.
   void Serve(net::Channel& client);
 
  private:

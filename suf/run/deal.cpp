@@ -10,8 +10,8 @@
 namespace suf::run {
 namespace {
 
-// DealerIo: sections are made in any order, each where it leaves from: in the chunk of its party, or of P0 where both
-// get it, which P1's is copied from.
+// The dealer's Io. Sections are made in any order, at the place that they leave from: in their party's chunk. A section
+// for both parties is made in P0's chunk and copied to P1's.
 class DealerIo : public pfss::Io {
  public:
   DealerIo(const pfss::Schedule& s, Inputs& inputs, store::Sink* p0, store::Sink* p1, bool timed)
@@ -30,9 +30,9 @@ class DealerIo : public pfss::Io {
     return {};
   }
   std::span<uint8_t> Out(int node) override {
-    const auto begin = Meter::Clock::now();
+    const auto begin = Meter::SteadyClock::now();
     const auto [own, other] = section_[size_t(node)];
-    // both rooms are asked for before any is filled: what waits for either holds up no chunk that is begun
+    // both buffers are requested before either is filled, so that waiting for one delays no chunk that was begun
     for (int p : {0, 1})
       if (const int i = section_[size_t(node)][size_t(p)]; i >= 0)
         room_[size_t(node)][size_t(p)] = to_[p]->Room(size_t(i));
@@ -44,7 +44,7 @@ class DealerIo : public pfss::Io {
     return inputs_.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
   }
   void Done(std::span<const int> nodes) override {
-    const auto begin = Meter::Clock::now();
+    const auto begin = Meter::SteadyClock::now();
     for (int node : nodes) {
       const auto [own, other] = section_[size_t(node)];
       const auto& [from, to] = room_[size_t(node)];
@@ -70,15 +70,15 @@ class DealerIo : public pfss::Io {
 
 }  // namespace
 
-store::Layout LayoutOf(const pfss::Schedule& schedule, int p) {
+store::BodyLayout LayoutOf(const pfss::Schedule& schedule, int p) {
   std::vector<uint64_t> sections;
-  for (const pfss::Part& part : schedule.key(p)) sections.push_back(uint64_t(part.bytes));
-  return store::Layout(sections);
+  for (const pfss::FrameField& part : schedule.key(p)) sections.push_back(uint64_t(part.bytes));
+  return store::BodyLayout(sections);
 }
 
 uint64_t WindowOf(const pfss::Schedule& s) {
-  // Of a party's chunk: where it ends in the body, how many of its sections are still to be dealt, and the tick of the
-  // first step that reads one.
+  // A party's chunk: its end in the body, and how many of its sections are not dealt yet. The tick is that of the first
+  // step that reads one.
   struct Chunk {
     uint64_t end = 0;
     size_t left = 0;
@@ -87,12 +87,12 @@ uint64_t WindowOf(const pfss::Schedule& s) {
   std::array<std::vector<Chunk>, 2> chunks;
   const size_t nodes = s.trace().nodes().size();
   std::array<std::vector<Chunk*>, 2> of{std::vector<Chunk*>(nodes), std::vector<Chunk*>(nodes)};
-  // what a party has asked for once all its steps before that tick are over
+  // by tick: bytes that a party has requested when all its earlier steps are over
   std::array<std::map<int, uint64_t>, 2> asked;
   for (size_t p : {0, 1}) {
-    const store::Layout layout = LayoutOf(s, int(p));
+    const store::BodyLayout layout = LayoutOf(s, int(p));
     uint64_t end = 0, most = 0;
-    for (const store::Layout::Chunk& c : layout.chunks()) chunks[p].push_back({end += c.bytes, c.sections});
+    for (const store::BodyLayout::Chunk& c : layout.chunks()) chunks[p].push_back({end += c.bytes, c.sections});
     for (size_t i = 0; i < layout.sections().size(); ++i)
       if (const auto& section = layout.sections()[i]; section.bytes)
         of[p][size_t(s.key(int(p))[i].node)] = &chunks[p][section.chunk];
@@ -122,7 +122,7 @@ uint64_t WindowOf(const pfss::Schedule& s) {
 
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times, bool timed) {
-  auto begin = Meter::Clock::now();
+  auto begin = Meter::SteadyClock::now();
   if (times) times->deal.begin = Stamp();
   DealerIo io(schedule, inputs, &to_p0, &to_p1, timed);
   auto executor = backend.Start(schedule, Role::kDealer);
@@ -139,7 +139,7 @@ std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& b
   const auto sink = [&](int p) {
     body[size_t(p)].reserve(size_t(schedule.key_bytes(p)));
     return std::make_unique<store::Sink>(
-        Hash{}, std::make_shared<const store::Layout>(LayoutOf(schedule, p)),
+        Hash{}, std::make_shared<const store::BodyLayout>(LayoutOf(schedule, p)),
         [out = &body[size_t(p)]](View chunk) { Append(out, chunk.subspan(net::ChunkTags::kBytes)); });
   };
   const auto to_p0 = sink(0), to_p1 = sink(1);

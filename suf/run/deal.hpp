@@ -1,5 +1,5 @@
-// The dealer's reading of a trace: both parties' key bodies from their PRG keys and the dealer's own inputs (B), in
-// schedule order. It sees no weight, no text and no message.
+// The dealer's reading of a trace. It makes both parties' key bodies from their PRG keys and the dealer's own inputs
+// (B), in schedule order. It sees no weight, no text and no message.
 #pragma once
 #include "suf/pfss/backend.hpp"
 #include "suf/run/inputs.hpp"
@@ -8,19 +8,19 @@
 
 namespace suf::run {
 
-// LayoutOf: of party p's body: its sections in schedule order.
-store::Layout LayoutOf(const pfss::Schedule& schedule, int p);
+// Returns the layout of party p's body: its sections in schedule order.
+store::BodyLayout LayoutOf(const pfss::Schedule& schedule, int p);
 
-// WindowOf: bytes of keys that each party must be able to hold ahead of its run, so that dealer and parties never wait
-// for each other in a ring: who waits for a section can have it dealt although the other one, who waits for a message
-// of his, takes nothing more.
+// Returns the bytes of keys that each party must be able to hold ahead of its run. With less, dealer and parties could
+// wait for each other in a ring. One party waits for a section. The other one waits for a message of the first and
+// takes no more keys.
 uint64_t WindowOf(const pfss::Schedule& schedule);
 
-// Deal: fills every section of both bodies, which have these layouts. `times`, if set: `wire` is what the sinks took.
-// timed: the executor measures each scope (pfss::Io::Timed).
+// Fills every section of both bodies; the sinks have their layouts (LayoutOf). If `times` is set, its `wire` is the
+// time that the sinks took. With `timed`, the executor measures each scope (pfss::Io::Timed).
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr, bool timed = false);
-// DealBodies: the same into memory, where all roles are in one process.
+// Deals both bodies into memory, for a process with all roles.
 std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,
                                 const pfss::Randomness& randomness, Inputs& inputs);
 

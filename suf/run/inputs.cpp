@@ -5,7 +5,7 @@
 
 namespace suf::run {
 
-void Inputs::Set(const std::string& name, Any data) {
+void Inputs::Set(const std::string& name, AnyArray data) {
   Drop(name);
   static std::atomic<uint64_t> versions{0};
   data_[name] = {std::move(data), ++versions};

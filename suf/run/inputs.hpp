@@ -1,5 +1,5 @@
-// A role's own data by name: weights of P0, weights minus B of P1, B of the dealer, the text of P1. Held once, at the
-// width it came in; wiped when it is replaced, dropped or at the end.
+// A role's own data by name: P0's weights, P1's weights minus B, the dealer's B, and P1's text. Each array is held
+// once, at the width of its source. It is wiped when it is replaced, dropped, or destroyed.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,33 +14,33 @@ namespace suf::run {
 class Inputs {
  public:
   template <class T>
-  using Array = std::shared_ptr<const Wiped<T>>;
-  using Any =
-      std::variant<Array<int16_t>, Array<int32_t>, Array<int64_t>, Array<uint16_t>, Array<uint32_t>, Array<uint64_t>>;
+  using SharedArray = std::shared_ptr<const WipedVector<T>>;
+  using AnyArray = std::variant<SharedArray<int16_t>, SharedArray<int32_t>, SharedArray<int64_t>, SharedArray<uint16_t>,
+                                SharedArray<uint32_t>, SharedArray<uint64_t>>;
 
-  void Set(const std::string& name, Any data);
+  void Set(const std::string& name, AnyArray data);
   template <class T>
-  void Set(const std::string& name, Wiped<T> data) {
-    Set(name, Any(std::make_shared<const Wiped<T>>(std::move(data))));
+  void Set(const std::string& name, WipedVector<T> data) {
+    Set(name, AnyArray(std::make_shared<const WipedVector<T>>(std::move(data))));
   }
-  // For data that is no secret where it comes from: copies it.
+  // Copies the data, which is no secret at its source.
   template <class T>
   void Set(const std::string& name, const std::vector<T>& data) {
-    Set(name, Wiped<T>(data.begin(), data.end()));
+    Set(name, WipedVector<T>(data.begin(), data.end()));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
-  // Throws Bug when there is no such array of that size.
+  // Returns `count` words, valid until Set(name) or Drop. Their version is from Set and unique in the process. Throws
+  // Bug if there is no such array of that size.
   pfss::Io::Data Get(const std::string& name, size_t count) const;
-  // Drop: forgets one array.
+  // Forgets one array.
   void Drop(const std::string& name);
 
  private:
-  struct Entry {
-    Any data;
+  struct InputEntry {
+    AnyArray data;
     uint64_t version;
   };
-  std::map<std::string, Entry> data_;
+  std::map<std::string, InputEntry> data_;
 };
 
 }  // namespace suf::run

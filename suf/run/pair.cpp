@@ -17,8 +17,8 @@
 namespace suf::run {
 namespace {
 
-// Queue: one direction. A frame goes where its receiver posted room for it, as far as it is final; one that nobody
-// waits for yet is kept.
+// One direction of a link. Final bytes of a frame go to the buffer that its receiver posted. A frame without a posted
+// buffer is kept.
 struct Queue {
   struct Posted {
     int index;
@@ -28,10 +28,10 @@ struct Queue {
   std::mutex m;
   std::condition_variable ready;
   std::deque<Posted> posted;                          // in the order of the frames
-  std::deque<std::pair<int, exec::HostBuffer>> kept;  // frames that have no room yet; none while one is posted
+  std::deque<std::pair<int, exec::HostBuffer>> kept;  // frames without a buffer yet; none while one is posted
   bool closed = false;
-  std::atomic<uint64_t> moves{0};  // for who looks before he sleeps
-  // Due: the posted frame that comes next; end: none.
+  std::atomic<uint64_t> moves{0};  // polled before a receiver sleeps
+  // Returns the posted frame that arrives next; end() if there is none.
   auto Due() {
     return std::find_if(posted.begin(), posted.end(), [](const Posted& p) { return p.came < p.into.size(); });
   }
@@ -41,7 +41,7 @@ struct Queue {
   }
 };
 
-class QueueLink : public Link {
+class QueueLink : public FrameLink {
  public:
   QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds)
       : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
@@ -76,13 +76,13 @@ class QueueLink : public Link {
   }
   void Receive(int index, size_t bytes) override {
     const auto begin = std::chrono::steady_clock::now();
-    std::optional<uint64_t> seen;  // of its moves: who looks on asks for the lock after the next one
+    std::optional<uint64_t> seen;  // moves at the last poll; the lock is tried again after the next move
     const auto moved = [&] { return in_->moves != seen; };
     Watch(
         Patience(),
         [&] {
           if (!moved()) return false;
-          std::unique_lock l(in_->m, std::try_to_lock);  // who sends has it while it copies
+          std::unique_lock l(in_->m, std::try_to_lock);  // a sender holds it while it copies
           if (!l) return false;
           seen = in_->moves;
           return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
@@ -114,11 +114,11 @@ class QueueLink : public Link {
   double seconds_;
 };
 
-// Counted: counts and keeps what one party sends. `chain` is what a party has behind it, by frame, written before the
-// frame leaves; a frame before the inference is behind nothing.
-class Counted : public Link {
+// A link that counts and keeps the frames of one party. `chain` has the length of the longest chain that ends in each
+// frame. It is written before the frame leaves, and is 0 for frames before the inference.
+class Counted : public FrameLink {
  public:
-  Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
+  Counted(std::unique_ptr<FrameLink> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
       : link_(std::move(link)), s_(s), run_(run), chain_(*chain), party_(party) {}
   void Send(int index, View payload, size_t bytes) override {
     if (bytes == payload.size()) {
@@ -140,7 +140,7 @@ class Counted : public Link {
   double waited() const override { return link_->waited(); }
 
  private:
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<FrameLink> link_;
   const pfss::Schedule& s_;
   PairRun* run_;
   std::vector<int>& chain_;
@@ -149,7 +149,7 @@ class Counted : public Link {
 
 }  // namespace
 
-std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds) {
+std::array<std::unique_ptr<FrameLink>, 2> MakeLinks(double seconds) {
   auto a = std::make_shared<Queue>(), b = std::make_shared<Queue>();
   return {std::make_unique<QueueLink>(a, b, seconds), std::make_unique<QueueLink>(b, a, seconds)};
 }
@@ -172,7 +172,7 @@ PairRun RunPair(const PairJob& job) {
     try {
       Counted link(std::move(links[size_t(p)]), job.schedule, &run, &chain, p);
       auto randomness = streams(Role(p));
-      store::KeySource keys(std::make_shared<const store::Layout>(LayoutOf(job.schedule, p)), job.window);
+      store::KeySource keys(std::make_shared<const store::BodyLayout>(LayoutOf(job.schedule, p)), job.window);
       keys.FeedFrom(run.key[size_t(p)]);
       run.result[size_t(p)] =
           RunParty({job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], keys, link});
@@ -183,7 +183,7 @@ PairRun RunPair(const PairJob& job) {
   std::thread other([&] { party(1); });
   party(0);
   other.join();
-  // a party that fails closes its link, so that the other fails too: the first cause is not a missing peer
+  // a failing party closes its link, so the other fails as well: a missing peer is not the first cause
   for (int p : {1, 0})
     if (error[size_t(p)]) {
       try {

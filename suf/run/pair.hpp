@@ -1,5 +1,5 @@
-// Both parties and the dealer in one process, for tests, the estimate and the benchmark: two threads that meet only in
-// two queues of bytes, and bundles that exist only as bytes.
+// Both parties and the dealer in one process, for tests, the estimate and the benchmark. The parties are two threads
+// that meet only in two queues of bytes. Bundles exist only as bytes.
 #pragma once
 #include <memory>
 
@@ -8,15 +8,16 @@
 
 namespace suf::run {
 
-// MakeLinks: two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Cause::kPeer.
-std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds = 60);
+// Returns two connected ends; each receives the frames of the other in order. A wait of more than `seconds` throws
+// Cause::kPeer.
+std::array<std::unique_ptr<FrameLink>, 2> MakeLinks(double seconds = 60);
 
-// PairRun: what a whole run in one process showed.
+// The observations of a whole run in one process.
 struct PairRun {
   std::array<std::vector<uint64_t>, 2> result;
   std::array<int64_t, 2> online{}, offline{};  // payload bytes sent
   std::array<int, 2> frames{};                 // online
-  int flights = 0;                             // the longest chain: each left when its sender had the one before
+  int flights = 0;                             // the longest chain of frames, each sent after the one before arrived
   std::array<Bytes, 2> key;
   std::vector<Bytes> frame;  // by index of Schedule::frames
 };
@@ -26,12 +27,12 @@ struct PairJob {
   std::array<pfss::Backend*, 3> backend;  // P0, P1, dealer
   std::array<Inputs*, 3> inputs;
   const pfss::Material& material;  // both keys
-  // Tests may put their own randomness in: role -> streams.
+  // Lets tests replace the randomness of a role.
   std::function<std::unique_ptr<pfss::Randomness>(Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
-  uint64_t window = store::kKeyWindow;  // of both parties' keys
+  uint64_t window = store::kKeyWindow;  // of both parties' keys, in bytes
 };
 
-// RunPair: deals, then runs both parties. The first error is rethrown.
+// Deals, then runs both parties. Rethrows the first error.
 PairRun RunPair(const PairJob& job);
 
 }  // namespace suf::run

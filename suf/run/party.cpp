@@ -11,14 +11,14 @@
 namespace suf::run {
 namespace {
 
-using Clock = Meter::Clock;
+using Clock = Meter::SteadyClock;
 
-constexpr size_t kPosted = 4;  // frames that may come before they are due
-// Rooms of a direction: a frame may still be read for its tag while as many again are posted.
+constexpr size_t kPosted = 4;  // frames that may arrive before they are due
+// Slots of a direction. A frame may still be read for its tag while kPosted other ones are posted.
 constexpr size_t kSlots = 2 * kPosted;
 using pfss::kLongFrame;
 
-// InOrder: a party's frames of one direction, sent by it or to it; only those of the inference itself.
+// Returns the inference's own frames in one direction: those that the party sends or those that it receives.
 std::vector<int> InOrder(const pfss::Schedule& s, int party, bool sent) {
   std::vector<int> order;
   for (int f = 0; f < int(s.frames().size()); ++f)
@@ -27,7 +27,7 @@ std::vector<int> InOrder(const pfss::Schedule& s, int party, bool sent) {
   return order;
 }
 
-// Largest: of each slot, the bytes of the largest frame that it has.
+// Returns for each slot the bytes of the largest frame in it.
 std::array<size_t, kSlots> Largest(const pfss::Schedule& s, const std::vector<int>& order) {
   std::array<size_t, kSlots> most{};
   for (size_t k = 0; k < order.size(); ++k)
@@ -35,8 +35,7 @@ std::array<size_t, kSlots> Largest(const pfss::Schedule& s, const std::vector<in
   return most;
 }
 
-// Slots: room for the frames of one direction, laid out once: the frame with number k in its order has slot k mod
-// kSlots.
+// Slots for the frames of one direction, allocated once. Frame number k of the direction has slot k mod kSlots.
 class Slots {
  public:
   Slots(const pfss::Schedule& s, int party, bool sent) : s_(s), order_(InOrder(s, party, sent)) {
@@ -67,15 +66,15 @@ class PartyIo : public pfss::Io {
         in_(s_, job.party, false),
         out_(s_, job.party, true) {
     for (size_t i = 0; i < s_.key(job.party).size(); ++i) section_[size_t(s_.key(job.party)[i].node)] = int(i);
-    // what the other party alone reads of a section for both
+    // gives back sections for both parties that only the other one reads
     std::vector<char> live(t_.nodes().size());
     for (int i : s_.live(Role(job.party))) live[size_t(i)] = 1;
-    for (const pfss::Part& part : s_.key(job.party))
+    for (const pfss::FrameField& part : s_.key(job.party))
       if (!live[size_t(part.node)]) Read(part.node);
     for (const pfss::Frame& f : s_.frames())
-      for (const pfss::Part& part : f.parts) part_[size_t(part.node)] = &part;
+      for (const pfss::FrameField& part : f.parts) part_[size_t(part.node)] = &part;
   }
-  // what still moves does not outlive its rooms
+  // frames that still move must not outlive their buffers
   ~PartyIo() override {
     job_.link.Unpost();
     Forget();
@@ -85,14 +84,14 @@ class PartyIo : public pfss::Io {
     }
   }
 
-  // Post: rooms for the next frames of the inference, once those before it are through.
+  // Posts the next frames of the inference, when earlier ones have left their slots.
   void Post() {
     for (; posted_ < in_.count() && posted_ < taken_ + kPosted; ++posted_) {
       job_.link.Release(in_.room(posted_));
       job_.link.Post(in_.frame(posted_), in_.room(posted_));
     }
   }
-  // Begin: the step's frames. Of the one that is due, so much is waited for as cannot be read while it comes.
+  // Begins a step with its frames. Waits for the part of the received one that cannot be read while it arrives.
   void Begin(int receive, int send, bool whole) {
     receive_ = receive, send_ = send, came_ = 0, written_ = 0, left_ = 0;
     incoming_ = receive < 0 ? std::span<uint8_t>() : Room(receive, &before_[0], &in_, &taken_);
@@ -101,13 +100,13 @@ class PartyIo : public pfss::Io {
     if (s_.frames()[size_t(receive)].tick < 0) job_.link.Post(receive, incoming_), whole = true;
     if (whole || !job_.parts || incoming_.size() <= kLongFrame) AwaitNow(incoming_.size());
   }
-  // End: what the step received is all here and was read, what it sends is all written.
+  // Ends a step: its received frame is here and was read, its sent frame is written.
   void End() {
     AwaitNow(incoming_.size());
     Leave();
     if (receive_ >= 0 && s_.frames()[size_t(receive_)].tick >= 0) Post();
   }
-  void Forget() {  // the frames before the inference
+  void Forget() {  // frees the frames before the inference
     for (exec::HostBuffer& b : before_) job_.link.Release(b.view()), b = {};
   }
 
@@ -118,7 +117,7 @@ class PartyIo : public pfss::Io {
       if (const double waited = job_.keys.waited() - before; waited > 0) Book(0, waited);
       return v;
     }
-    const pfss::Part& part = *part_[size_t(node)];
+    const pfss::FrameField& part = *part_[size_t(node)];
     Await(size_t(part.at + part.bytes));
     return View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
   }
@@ -130,7 +129,7 @@ class PartyIo : public pfss::Io {
     if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
   }
   std::span<uint8_t> Out(int node) override {
-    const pfss::Part& part = *part_[size_t(node)];
+    const pfss::FrameField& part = *part_[size_t(node)];
     return outgoing_.subspan(size_t(part.at), size_t(part.bytes));
   }
   View Received() override { return incoming_; }
@@ -140,7 +139,7 @@ class PartyIo : public pfss::Io {
     std::lock_guard l(link_);
     AwaitNow(bytes);
   }
-  // Written: who finds the link free sends what is written by then.
+  // A thread that finds the link free sends everything that is written by then.
   void Written(size_t bytes) override {
     for (size_t was = written_; was < bytes && !written_.compare_exchange_weak(was, bytes);) {
     }
@@ -163,11 +162,11 @@ class PartyIo : public pfss::Io {
   bool Timed() const override { return job_.timed; }
 
   Meter meter;
-  bool running = false;  // whether the executor is
-  bool begun = false;    // whether the inference has
+  bool running = false;  // whether the executor runs
+  bool begun = false;    // whether the inference has begun
 
  private:
-  // Room: of a frame: before the inference its own, else the next slot of its direction.
+  // Returns the buffer of a frame: its own before the inference, otherwise the next slot of its direction.
   std::span<uint8_t> Room(int frame, exec::HostBuffer* own, Slots* slots, size_t* next) {
     const pfss::Frame& f = s_.frames()[size_t(frame)];
     if (f.tick < 0) return *own = exec::HostBuffer(size_t(f.bytes)), own->span();
@@ -176,7 +175,7 @@ class PartyIo : public pfss::Io {
     if (slots == &out_) job_.link.Release(room);
     return room;
   }
-  // Book: the executor's time, while it runs, goes on in the meantime.
+  // Books waiting time. While the executor runs, its own time goes on.
   void Book(double wire, double wait) {
     std::lock_guard l(meter_);
     running ? meter.Within({.wire = wire, .wait = wait}) : meter.Beside({.wire = wire, .wait = wait});
@@ -200,8 +199,8 @@ class PartyIo : public pfss::Io {
   const PartyJob& job_;
   const pfss::Schedule& s_;
   const pfss::Trace& t_;
-  std::vector<int> section_;             // of the body, by node; -1: none
-  std::vector<const pfss::Part*> part_;  // of a frame, by node
+  std::vector<int> section_;                   // section of the body by node; -1: none
+  std::vector<const pfss::FrameField*> part_;  // part of a frame by node
   Slots in_, out_;
   std::array<exec::HostBuffer, 2> before_;  // frames before the inference, received and sent
   size_t posted_ = 0, taken_ = 0, sent_ = 0;
@@ -209,7 +208,7 @@ class PartyIo : public pfss::Io {
   std::span<uint8_t> incoming_, outgoing_;
   std::mutex link_, meter_;
   std::atomic<size_t> came_{0}, written_{0};
-  size_t left_ = 0;  // of the outgoing one, so much has left
+  size_t left_ = 0;  // bytes of the outgoing frame that have left
 };
 
 }  // namespace
@@ -268,7 +267,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     if (step.send >= 0 && i == last) finish();
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
-  finish();  // of a trace without frames
+  finish();  // for a trace without frames
   if (job.times) {
     if (const auto came = job.keys.came()) job.times->keys = {Seconds(came->first), Seconds(came->second)};
     online_part.end = Stamp(), job.times->ahead = before_it, job.times->online = online_part;

@@ -1,6 +1,6 @@
-// A party's reading of a trace: step by step, it waits only for the frame that the schedule names, runs the step's
-// program, and sends its own frame. A long frame is read while it comes and leaves while it is written, as far as the
-// backend does both. Which gate a step belongs to, it does not know.
+// A party's reading of a trace. At each step it waits only for the scheduled frame, runs the step's program, and sends
+// its own frame. A long frame is read while it arrives and leaves while it is written, if the backend does both. This
+// code does not know which gate a step belongs to.
 #pragma once
 #include <functional>
 
@@ -12,28 +12,29 @@
 
 namespace suf::run {
 
-// Link: the frames of one inference, by index of Schedule::frames. One call at a time.
-class Link {
+// The link for the frames of one inference, which are named by index of Schedule::frames. One call at a time.
+class FrameLink {
  public:
-  virtual ~Link() = default;
-  // Send: bytes [0, bytes) of a frame are final and may leave; it is sent when all are. The payload stays where it is
-  // until Release.
+  virtual ~FrameLink() = default;
+  // Sends bytes [0, bytes) of a frame, which are final. The frame is sent when all bytes are. The payload stays where
+  // it is until Release.
   virtual void Send(int index, View payload, size_t bytes) = 0;
-  // Post: room for a frame that is due, in the order in which they are: its bytes may go there from now on.
+  // Gives the buffer for a frame that is due; its bytes may go there from now on. Frames are posted in the order in
+  // which they are due.
   virtual void Post(int index, std::span<uint8_t> into) = 0;
-  // Receive: returns when so many bytes of the oldest posted frame are there; with all of them it is received. Throws
-  // Cause::kPeer when the peer is silent, gone, or sent another one.
+  // Returns when `bytes` bytes of the oldest posted frame are there; with all of them it is received. Throws
+  // Cause::kPeer if the peer is silent, gone, or sent another frame.
   virtual void Receive(int index, size_t bytes) = 0;
-  // Release: returns when nothing reads this memory any more.
+  // Returns when nothing reads this memory any more.
   virtual void Release(View) {}
-  // Unpost: forgets what is posted, as its rooms go: the run has failed.
+  // Forgets the posted buffers, which are about to be freed: the run has failed.
   virtual void Unpost() {}
-  // waited: seconds that Receive was blocked, since the link was made.
+  // Returns the seconds that Receive has been blocked since the link was made.
   virtual double waited() const = 0;
 };
 
-// ChannelLink: frame `index` over a session's channel, as kind kFirstRun + index.
-class ChannelLink : public Link {
+// A link over a session's channel. Frame `index` has the kind kFirstRun + index.
+class ChannelLink : public FrameLink {
  public:
   explicit ChannelLink(net::Channel& ch) : ch_(ch) {}
   void Send(int index, View payload, size_t bytes) override { ch_.SendUpTo(Kind(index), payload, bytes); }
@@ -54,26 +55,29 @@ struct PartyJob {
   int party;
   const pfss::Randomness& randomness;
   Inputs& inputs;
-  store::KeySource& keys;  // of the party's bundle; its layout is LayoutOf
-  Link& link;
+  store::KeySource& keys;  // of the party's bundle, laid out by LayoutOf
+  FrameLink& link;
   std::function<void(int step, int steps, const std::string& scope)> progress = {};
-  std::function<void()> online = {};  // called once every frame sent before the inference has arrived or gone out
-  // through: called when the last frame has come or gone, before anything is read of one that came
+  // Called when all frames before the inference have arrived or left.
+  std::function<void()> online = {};
+  // Called when the last frame has arrived or left, before anything is read of a received one.
   std::function<void()> through = {};
   Times* times = nullptr;
-  // parts: whether long frames move while they are read and written. Not where both parties share a pool of threads:
-  // one would wait within it for the other, who needs it.
+  // Whether long frames move while they are read and written. Must be false if both parties share a pool of threads.
+  // One would wait in the pool for the other one, which needs it.
   bool parts = false;
-  bool timed = false;  // the executor measures each scope (pfss::Io::Timed)
-  // early: whether keys that are here may go to a device before the inference; else they go there while it runs
+  // Whether the executor measures each scope (pfss::Io::Timed).
+  bool timed = false;
+  // Whether keys that are here may go to a device before the inference; otherwise they go there while it runs.
   bool early = true;
 };
 
-// RoomsOf: bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.
+// Returns the bytes of a party's buffers for frames in flight, in both directions. They exist during all of the
+// inference.
 uint64_t RoomsOf(const pfss::Schedule& schedule, int party);
 
-// RunParty: the words that the party learns or keeps, reduced to their rings, result after result; none for a party
-// without a result.
+// Runs a party's steps. Returns the words that it learns or keeps, reduced to their rings, result after result. A party
+// without a result gets none.
 std::vector<uint64_t> RunParty(const PartyJob& job);
 
 }  // namespace suf::run

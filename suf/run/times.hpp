@@ -1,4 +1,4 @@
-// Where the time of a role went, by operator: for benchmarks and for people.
+// The time that a role spent, by operator, for benchmarks and for users.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -12,42 +12,45 @@ namespace suf::run {
 
 using pfss::Spent;
 
-// Span: from when to when, by the machine's clock, in seconds since 1970; 0: never.
+// A begin and an end by the machine's clock, in seconds since 1970; 0: never.
 struct Span {
   double begin = 0, end = 0;
 };
-// Seconds: of a time of that clock; Stamp: of now.
+// Converts a time of that clock to seconds since 1970.
 inline double Seconds(std::chrono::system_clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
 }
+// Returns the present time.
 inline double Stamp() { return Seconds(std::chrono::system_clock::now()); }
 
-// Times: of one role, by scope. total: a party's online part; all of a dealer's work.
+// The times of one role, by scope. The total is a party's online part, or all of a dealer's work.
 struct Times {
   std::map<std::string, Spent> by;
   double total = 0;
-  pfss::Peak peak;  // of the process
-  // deal: a dealer's work. keys: from a party's first chunk of keys to its last one; ahead: its steps before the
-  // inference; online: the rest.
+  // Peak memory of the process.
+  pfss::Peak peak;
+  // A dealer's work; a party's keys from first to last chunk; its steps before the inference; the rest.
   Span deal, keys, ahead, online;
 };
 
-// Meter: books what an executor took, scope by scope, less what its host kept it waiting therein.
+// A meter that books the time of an executor by scope, without the time that its host kept it waiting.
 class Meter {
  public:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   explicit Meter(const pfss::Trace& t) : t_(t) {}
-  static double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
-  // Reset: forgets what was booked.
+  static double Since(SteadyClock::time_point t) {
+    return std::chrono::duration<double>(SteadyClock::now() - t).count();
+  }
+  // Forgets all booked time.
   void Reset() { spent_.clear(); }
-  // Within: time that the host took within what Took is told of next.
+  // Books time of the host that the next call of Took includes.
   void Within(const Spent& s) { within_ += s; }
   void Took(uint16_t scope, Spent s) {
     double& with = s.host > 0 ? s.host : s.compute;
     with = std::max(0.0, with - within_.wire - within_.wait);
     spent_[scope_ = scope] += s, spent_[scope] += std::exchange(within_, {});
   }
-  // Beside: time between programs.
+  // Books time between programs.
   void Beside(const Spent& s) { spent_[scope_] += s; }
   const std::string& scope() const { return t_.name(scope_); }
   void Report(double total, Times* times) const {

@@ -79,7 +79,7 @@ Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, u
 
 Sink::~Sink() { Close(true); }
 
-// Close: nothing more comes; drop: nor goes out.
+// Ends the threads; nothing more comes. With `drop`, waiting chunks do not go out.
 void Sink::Close(bool drop) {
   {
     std::lock_guard lock(m_);
@@ -90,12 +90,12 @@ void Sink::Close(bool drop) {
     if (t.joinable()) t.join();
 }
 
-// Room: a chunk that is begun is always let to end: only what is finished can go out and make room.
+// A chunk that was begun may always be finished, because only finished chunks go out and free capacity.
 std::span<uint8_t> Sink::Room(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return {};
   std::unique_lock lock(m_);
-  Chunk& c = chunks_[s.chunk];
+  SinkChunk& c = chunks_[s.chunk];
   if (c.room.empty()) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
@@ -107,7 +107,7 @@ std::span<uint8_t> Sink::Room(size_t i) {
 }
 
 void Sink::Done(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
   {
     std::lock_guard lock(m_);
@@ -138,18 +138,18 @@ void Sink::Finish() {
   if (error_) std::rethrow_exception(error_);
 }
 
-// ChunkOf: its tag before its data, in that room.
+// Returns the bytes of a chunk in its buffer, its tag before its data.
 std::span<uint8_t> Sink::ChunkOf(size_t i, exec::HostBuffer& room) const {
   return room.span().first(kTag + layout_->chunks()[i].bytes);
 }
 
-// Failed: with the exception at hand; the lock is held.
+// Keeps the current exception. The caller holds the lock.
 void Sink::Failed() {
   if (!error_) error_ = std::current_exception();
   changed_.notify_all();
 }
 
-// Tag: of the next chunk that has none. The lock is held but meanwhile.
+// Tags the next chunk without a tag. Releases the lock meanwhile.
 void Sink::Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags) {
   const size_t i = tagging_++;
   lock.unlock();
@@ -175,7 +175,7 @@ void Sink::Help(net::ChunkTags& tags) {
   }
 }
 
-// Gone: of the chunks that leave all but so many are read no more; their rooms serve others.
+// Waits until all but the last `but` leaving chunks are read no more; their buffers serve others.
 void Sink::Gone(size_t but) {
   for (; leaving_.size() > but; leaving_.pop_front()) {
     auto& [room, chunk] = leaving_.front();
@@ -189,7 +189,7 @@ void Sink::Pump() {
   struct All {
     Sink* sink;
     ~All() { sink->Gone(0); }
-  } all{this};  // whatever ends it, and after the lock
+  } all{this};  // runs however Pump ends, after the lock is released
   std::unique_lock lock(m_);
   try {
     for (;;) {

@@ -1,6 +1,6 @@
-// A bundle: one party's correlated randomness for one inference of exactly one job. Header, key K_p, and an opaque
-// body that travels and rests in chunks of whole sections, each with a tag, so that keys are verified as they stream.
-// docs/mathematics.md#prg, SECURITY.md.
+// Bundles. A bundle is one party's correlated randomness for one inference of exactly one job. It has a header, the key
+// K_p and an opaque body. The body travels and rests in chunks of whole sections. Each chunk has a tag, so keys are
+// verified as they stream. docs/mathematics.md#prg, docs/security.md#section-keys.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace suf::store {
 
 inline constexpr uint32_t kWireVersion = 6;
 
-// BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
+// The header of a bundle. Both headers of a pair are equal except for `party` and `body_bytes`.
 struct BundleHeader {
   uint32_t version = kWireVersion, prg = 0, party = 0;
   Job job;
@@ -30,66 +30,70 @@ struct BundleHeader {
   Hash plan{}, trace{}, weights{}, rho{};
   Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
   Hash public_key[2]{};  // fingerprints of P0 and P1
-  // pair: known to both parties and the dealer: keys the MACs between P0 and P1
+  // A secret of both parties and the dealer. It keys the MACs between P0 and P1.
   SharedSecret pair = Share(Secret());
 };
-// Encode: kHeaderBytes bytes.
+// Bytes of an encoded header.
 inline constexpr size_t kHeaderBytes = 332;
+// Encodes a header, kHeaderBytes bytes.
 Bytes Encode(const BundleHeader& h);
-// DecodeHeader: throws Cause::kRefused when it is cut short, too long, or of another version.
+// Decodes a header. Throws Cause::kRefused if it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
-// DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
+// Derives K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
 // job | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
-// Bundle: header, K_p and the body as it comes.
+// A bundle: its header, K_p, and the body as it arrives.
 struct Bundle {
   BundleHeader header;
   Secret key;
   std::shared_ptr<KeySource> keys;
-  Hash hash() const;  // of header and body, for the audit; of a source that holds all of it
+  // Returns the hash of header and body, for audits. The source must hold the whole body.
+  Hash hash() const;
 };
 
-// ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:
-// plan and weights id, so there it is a checksum.
+// Returns the key for the tags of a bundle's chunks, made of the header including the pair secret.
 Hash ChunkKey(const BundleHeader& h);
+// Returns the key for the tags of the set-up data, made of plan and weights id. These tags are only checksums.
 Hash ChunkKey(const Hash& plan, const Hash& weights);
 
-// kKeyWindow: bytes that lie ready, unless somebody says otherwise: at a party ahead of its run, and at the dealer for
-// a party that is slower than the other.
+// Bytes of keys that lie ready by default. At a party they are ahead of its run, at the dealer for the slower party.
 inline constexpr uint64_t kKeyWindow = uint64_t{64} << 20;
 
-// Sink: what a generator writes a body into: sections in any order, or its bytes in theirs. Hands each chunk {tag,
-// data} to `out`, in order, in a thread of its own, so that a generator meets no network unless `window` bytes of
-// finished chunks wait for it. That thread makes tags where it has nothing else to do, and others help it: one thread
-// makes fewer than a device makes keys.
+// The sink for a body that a generator writes: by sections in any order, or by bytes in order. A thread of the sink
+// passes each chunk {tag, data} to `out`, in order. The generator waits for the network only while `window` bytes of
+// finished chunks wait for it. The thread also makes tags if it has nothing else to send. Other threads help, because
+// one thread makes fewer tags than a device makes keys.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
   Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window = kKeyWindow);
-  // gone: returns when nothing reads a chunk any more that `out` was given: kLeaving may be read behind its back.
+  // Chunks that may still be read after `out` has returned, if there is a `gone`.
   static constexpr size_t kLeaving = 4;
+  // `gone` returns when nothing reads a chunk any more that was passed to `out`.
   Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window);
-  // Keep: takes each chunk's memory over, its tag before its data; no window holds the generator up.
+  // Takes over the memory of each chunk, its tag before its data.
   using Keep = std::function<void(exec::HostBuffer chunk)>;
+  // Passes chunks to `keep`. No window delays the generator.
   Sink(const Hash& key, SharedLayout layout, Keep keep);
-  ~Sink();  // without Finish: what is not yet out is dropped
+  ~Sink();  // without Finish, chunks that are not out yet are dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
-  // Room: of section i, until Done(i); each once, from one thread. Throws whatever `out` threw.
+  // Returns the buffer of section i, valid until Done(i). Once per section, from one thread. Throws any error of `out`.
   std::span<uint8_t> Room(size_t i);
+  // Marks section i as written.
   void Done(size_t i);
-  // Write: the next bytes of the body. Throws Bug when more than all are written, and whatever `out` threw.
+  // Writes the next bytes of the body. Throws Bug if these are too many, and any error of `out`.
   void Write(View bytes);
-  // Finish: returns when everything is out; throws Bug when a section is missing, and whatever `out` threw.
+  // Returns when all chunks are out. Throws Bug if a section is missing, and any error of `out`.
   void Finish();
-  // waited: how long the generator waited for `out`.
+  // Returns how long the generator has waited for `out`.
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
   Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window);
-  struct Chunk {
+  struct SinkChunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that are not Done
     bool tagged = false;
@@ -104,39 +108,40 @@ class Sink {
 
   const SharedLayout layout_;
   const uint64_t window_;
-  std::vector<net::ChunkTags> tags_;  // of a thread each
+  std::vector<net::ChunkTags> tags_;  // one per thread
   const Out out_, gone_;
   const Keep keep_;
   std::chrono::steady_clock::duration waited_{};
-  size_t section_ = 0;    // of Write
-  uint64_t written_ = 0;  // bytes therein
+  size_t section_ = 0;    // next section of Write
+  uint64_t written_ = 0;  // bytes of it that are written
   std::mutex m_;
   std::condition_variable changed_;
-  std::vector<Chunk> chunks_;
+  std::vector<SinkChunk> chunks_;
   IdleRooms idle_;
-  std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // of the pump
-  // chunks that are out; of which the tag is made; all before it are Done
+  std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // used by the pump alone.
+  // Chunks that are out, chunks that are tagged or being tagged, and leading chunks that are Done.
   size_t out_next_ = 0, tagging_ = 0, done_ = 0;
-  uint64_t waiting_ = 0;  // bytes of the chunks between both
+  uint64_t waiting_ = 0;  // bytes of chunks that are Done and not out
   bool closed_ = false, dropped_ = false;
   std::exception_ptr error_;
-  std::vector<std::thread> threads_;  // the pump, and who helps it
+  std::vector<std::thread> threads_;  // the pump and its helpers
 };
 
-// CheckChunk: a chunk, its tag before its data, is number `number` of what these tags are of. Throws Cause::kRefused
-// with `what` in the sentence.
+// Checks that a chunk, its tag before its data, is number `number` of the sequence. Throws Cause::kRefused, with `what`
+// in the error message.
 void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::string& what);
 
-// Chain: the reader's side of a Sink.
+// The reader's side of a Sink.
 class Chain {
  public:
   Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
-  // bytes: of the next chunk, or of one so many behind it, its tag included. chunks: so many are due.
+  // Returns the bytes of the next chunk, or of the one `ahead` chunks later, including the tag.
   size_t bytes(size_t ahead = 0) const { return net::ChunkTags::kBytes + layout_->chunks().at(next_ + ahead).bytes; }
   size_t largest() const { return net::ChunkTags::kBytes + layout_->largest(); }
   size_t next() const { return next_; }
+  // Returns how many chunks are due.
   size_t chunks() const { return layout_->chunks().size() - next_; }
-  // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
+  // Returns the data of a chunk. Throws Cause::kRefused, with `what` in the error message, if it is not the next chunk.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 

@@ -112,11 +112,11 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
 
-// Sections of most lengths, some longer than a chunk, made in an order that is not theirs.
+// Sections have many lengths, some longer than a chunk, and are made out of order.
 TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
   std::vector<uint64_t> lengths;
   for (uint64_t i = 0; i < 60; ++i) lengths.push_back(i % 7 ? i * 9001 % 300'001 : i * kChunkBytes / 14);
-  const auto layout = std::make_shared<const Layout>(std::span<const uint64_t>(lengths));
+  const auto layout = std::make_shared<const BodyLayout>(std::span<const uint64_t>(lengths));
   ASSERT_GT(layout->largest(), 3 * kChunkBytes);
   Bytes data(layout->bytes()), got;
   RandomBytes(data);
@@ -147,12 +147,12 @@ TEST(IdleRooms, ServeAgainWhatTheyFitAndAreTwiceTheWindowAtMost) {
   rooms.Give(rooms.Take(100)), rooms.Give(rooms.Take(900));
   EXPECT_EQ(rooms.Take(400).size(), 400u);  // neither: one is too small, one more than twice as large
   rooms.Give(rooms.Take(450));
-  EXPECT_EQ(rooms.Take(901).size(), 901u);  // all would be 2311 bytes: the room of 100 goes, then that of 900
+  EXPECT_EQ(rooms.Take(901).size(), 901u);  // all would be 2311 bytes: the buffer of 100 goes, then that of 900
   EXPECT_EQ(rooms.Take(60).size(), 60u);
   EXPECT_EQ(rooms.Take(500).size(), 500u);
 }
 
-// Chunks are tagged several at a time: each has the tag of its number, and they come in their order.
+// Several chunks are tagged at a time. Each has the tag of its number, and they arrive in order.
 TEST(Sink, GivesTheSameChunksToWhoKeepsThem) {
   const Chunked c(9 * kChunkBytes + 7, 3 * kChunkBytes + 1);
   std::vector<Bytes> kept;
@@ -192,7 +192,7 @@ TEST(Sink, AChunkThatLeavesStaysUntilItIsGone) {
       EXPECT_LE(leaving.size(), Sink::kLeaving + 1);
     };
     const auto is_gone = [&](View chunk) {
-      if (leaving.empty() || chunk.data() != leaving.front().data()) return;  // one that `out` has not taken
+      if (leaving.empty() || chunk.data() != leaving.front().data()) return;  // a chunk that `out` has not taken
       EXPECT_EQ(Bytes(chunk.begin(), chunk.end()), c.chunks[gone]);
       leaving.pop_front(), ++gone;
     };
@@ -206,7 +206,7 @@ TEST(Sink, AChunkThatLeavesStaysUntilItIsGone) {
     else
       all();
     EXPECT_TRUE(leaving.empty());
-    EXPECT_EQ(gone, breaks ? 7u : c.chunks.size());  // four left before it broke, and were still read
+    EXPECT_EQ(gone, breaks ? 7u : c.chunks.size());  // four were leaving when it broke, and were still read
   }
 }
 

@@ -9,7 +9,7 @@
 namespace suf::store {
 namespace {
 
-// Checked: words, then their SHA-256.
+// Encodes words, followed by their SHA-256.
 Bytes Checked(std::initializer_list<uint64_t> words) {
   Writer w;
   for (uint64_t x : words) w.Put(x);
@@ -17,7 +17,7 @@ Bytes Checked(std::initializer_list<uint64_t> words) {
   return w.Take();
 }
 
-// ReadChecked: throws Cause::kResource when the file of so many words was altered.
+// Reads a file of `words` words. Throws Cause::kResource if it was altered.
 std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const char* what) {
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), words * 8 + 33, path);
   if (b.size() != words * 8 + 32 || !Equal(HashOf({View(b).first(words * 8)}), View(b).subspan(words * 8)))
@@ -49,7 +49,7 @@ uint64_t DealerState::Reserve(uint64_t count) {
 }
 
 std::array<uint64_t, 2> DealerState::Used(const PairId& pair) const {
-  auto used = ReadChecked(PathOf(pair), 2, "what the dealer knows of a pair");
+  auto used = ReadChecked(PathOf(pair), 2, "the dealer's record of a pair");
   return {used[0], used[1]};
 }
 

@@ -1,4 +1,5 @@
-// What a dealer keeps on disk: which serial is next, and which of them the parties have used. SECURITY.md, ADR 12.
+// The dealer's state on disk: the next serial, and the serials that the parties have used. docs/security.md#witness,
+// docs/design/bundles.md#witness.
 #pragma once
 #include <mutex>
 #include <string>
@@ -7,17 +8,18 @@
 
 namespace suf::store {
 
-// DealerState: the dealer's own directory: the next serial, and for each pair the serial up to which either party has
-// used its bundles, as it says itself. Thread-safe.
+// The dealer's own directory. It has the next serial. For each pair it has the serials up to which both parties report
+// their bundles as used. Thread-safe.
 class DealerState {
  public:
   explicit DealerState(const std::string& dir);
-  // Reserve: the first of `count` serials that nobody gets again; durable when it returns.
+  // Reserves `count` serials, which are never given again; returns the first. Durable when it returns.
   uint64_t Reserve(uint64_t count);
-  // Know: from now on there is this pair.
+  // Adds a pair, unless it is known.
   void Know(const PairId& pair);
-  // Raise: the party is about to use this serial; the one it had used up to then. Durable when it returns. Throws
-  // Cause::kRefused for a pair or a serial that was never dealt: this state was restored, or lost.
+  // Records that the party is about to use this serial; returns the last serial that it had used. Durable when it
+  // returns. Throws Cause::kRefused for a pair or a serial that was never dealt, because this state was restored or
+  // lost.
   uint64_t Raise(const PairId& pair, int party, uint64_t serial);
 
  private:

@@ -1,4 +1,4 @@
-// Memory of chunks: what one has left serves others.
+// Reuse of chunk memory: a buffer that is no longer needed serves other chunks.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -7,13 +7,14 @@
 
 namespace suf::store {
 
-// IdleRooms: of one body's chunks. While chunks come and go little is wiped, at the end all of it.
+// Idle buffers of one body's chunks. Few are wiped while chunks come and go; all are wiped at the end.
 class IdleRooms {
  public:
-  // usual: bytes of a room that is made, where no more are asked for. window: bytes of chunks that are in use at once.
+  // `usual` is the size of a new buffer in bytes, unless more is requested. `window` is the bytes of chunks in use at
+  // once.
   IdleRooms(size_t usual, uint64_t window) : usual_(usual), most_(window + std::min(window, ~window)) {}
-  // Take: a room of so many bytes: of those that were given back the smallest, unless that is twice as large, else a
-  // new one. Where all rooms are twice the window then, idle ones go, the oldest first.
+  // Returns the smallest idle buffer that is large enough, or a new one. Idle buffers more than twice as large as a new
+  // one are not used. If all buffers would then exceed twice the window, idle ones are freed, oldest first.
   exec::HostBuffer Take(size_t bytes) {
     const size_t made = std::max(bytes, usual_);
     auto best = idle_.end();
@@ -34,7 +35,7 @@ class IdleRooms {
  private:
   const size_t usual_;
   const uint64_t most_;
-  uint64_t all_ = 0;  // bytes of all rooms
+  uint64_t all_ = 0;  // bytes of all buffers
   std::deque<exec::HostBuffer> idle_;
 };
 

@@ -1,4 +1,5 @@
-// A job: which inference a bundle is for. Both parties and the dealer read the same four numbers into the same trace.
+// A job names the inference that a bundle is for. Both parties and the dealer derive the same trace from its four
+// numbers.
 #pragma once
 #include <compare>
 
@@ -6,17 +7,17 @@
 
 namespace suf::store {
 
-// Job: the entry is which graph of the plan, the variant is which of the plan's variants, each with its own trace of
-// that graph; so many tokens come in, and so many a cache holds already. A plan has one graph and no cache: entry and
-// past are 0.
+// `entry` is a graph of the plan. `variant` is a variant of the plan, with its own trace of that graph. `tokens` is how
+// many tokens come in, `past` how many a cache already holds. A plan has one graph and no cache, so `entry` and `past`
+// are 0.
 struct Job {
   uint32_t entry = 0, variant = 0, tokens = 0, past = 0;
   auto operator<=>(const Job&) const = default;
 };
-// JobOf: the job of so many tokens of a plan with one graph.
+// Returns a job of `tokens` tokens for a plan with one graph.
 inline Job JobOf(uint32_t tokens, uint32_t variant = 0) { return {.variant = variant, .tokens = tokens}; }
 
-// Put, GetJob: kJobBytes bytes, in the order of the fields.
+// Bytes of an encoded job: its fields in order.
 inline constexpr size_t kJobBytes = 16;
 inline void Put(Writer& w, const Job& j) { w.Put(j.entry), w.Put(j.variant), w.Put(j.tokens), w.Put(j.past); }
 inline Job GetJob(Reader& r) {

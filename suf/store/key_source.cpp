@@ -29,7 +29,7 @@ View KeySource::DataOf(size_t chunk) const {
   return chunks_[chunk].room.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
 }
 
-// Await: until the chunk is here; it and those before it are asked for.
+// Requests the chunks up to this one, and waits until it is here.
 void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
   if (chunk >= asked_) {
     for (size_t i = asked_; i <= chunk && i < came_; ++i) ahead_ -= layout_->chunks()[i].bytes;
@@ -46,7 +46,7 @@ void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
 }
 
 View KeySource::Section(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return {};
   std::unique_lock lock(m_);
   Await(lock, s.chunk);
@@ -55,18 +55,18 @@ View KeySource::Section(size_t i) {
 }
 
 bool KeySource::Ready(size_t i) const {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   std::lock_guard lock(m_);
   return !s.bytes || (came_ > s.chunk && !error_);
 }
 
 void KeySource::Give(size_t i) {
-  const Layout::Section& s = layout_->sections().at(i);
+  const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
   std::lock_guard lock(m_);
-  Chunk& c = chunks_[s.chunk];
+  SourceChunk& c = chunks_[s.chunk];
   SUF_CHECK(c.left > 0);
-  if (--c.left || s.chunk >= came_) return;  // one that is being filled is dropped when it has come
+  if (--c.left || s.chunk >= came_) return;  // a chunk that is being filled is dropped when it is here
   idle_.Give(std::exchange(c.room, {}));
 }
 
@@ -100,7 +100,8 @@ double KeySource::waited() const {
   return waited_;
 }
 
-std::optional<std::pair<KeySource::Clock::time_point, KeySource::Clock::time_point>> KeySource::came() const {
+std::optional<std::pair<KeySource::SystemClock::time_point, KeySource::SystemClock::time_point>> KeySource::came()
+    const {
   std::lock_guard lock(m_);
   if (!came_) return std::nullopt;
   return std::pair{first_, latest_};
@@ -109,7 +110,7 @@ std::optional<std::pair<KeySource::Clock::time_point, KeySource::Clock::time_poi
 std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
   std::unique_lock lock(m_);
   std::vector<std::span<uint8_t>> rooms;
-  uint64_t more = 0;  // bytes of these that were not asked for
+  uint64_t more = 0;  // bytes of these that were not requested
   for (size_t i = came_; i < chunks_.size() && rooms.size() < most; ++i) {
     const uint64_t bytes = layout_->chunks()[i].bytes;
     const auto fits = [&] {
@@ -126,7 +127,7 @@ std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
 }
 
 std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
-  Chunk& c = chunks_[chunk];
+  SourceChunk& c = chunks_[chunk];
   const uint64_t bytes = layout_->chunks()[chunk].bytes;
   if (c.room.empty()) c.room = idle_.Take(kTagBytes + bytes);
   return c.room.span().first(kTagBytes + bytes);
@@ -135,13 +136,13 @@ std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
 void KeySource::Came(size_t many) {
   {
     std::lock_guard lock(m_);
-    latest_ = Clock::now();
+    latest_ = SystemClock::now();
     if (!came_) first_ = latest_;
     for (const size_t end = came_ + many; came_ < end;) {
-      Chunk& c = chunks_[came_];
+      SourceChunk& c = chunks_[came_];
       if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
       ++came_;
-      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // nobody reads it
+      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // all of it was given back
     }
   }
   changed_.notify_all();

@@ -1,4 +1,4 @@
-// The key sections of one bundle as they come: from the dealer's link, from disk, or all of them from memory.
+// The key sections of one bundle, as they arrive from the dealer's link, from disk, or from memory.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -16,60 +16,62 @@
 
 namespace suf::store {
 
-// KeySource: a reader, the run, takes sections in their order and gives them back; a feeder fills chunks in their order
-// and never more than a window ahead of the reader. Each side may be any thread. The memory of what was given back
-// serves later chunks; all of it is wiped at the end.
+// A source of key sections between two sides. The reader (a run) takes sections in order and gives them back. The
+// feeder fills chunks in order, never more than a window ahead of the reader. Each side may be any thread. Returned
+// memory serves later chunks; all of it is wiped at the end.
 class KeySource {
  public:
-  // window: bytes of chunks that may lie here behind the furthest one that was asked for; one chunk may in any case.
-  // kWhole: all of them.
+  // A window that holds all chunks.
   static constexpr uint64_t kWhole = ~uint64_t{0};
+  // `window` is the bytes of chunks that may lie here behind the furthest requested one. One chunk may always lie here.
   KeySource(SharedLayout layout, uint64_t window);
   ~KeySource();
   KeySource(const KeySource&) = delete;
   KeySource& operator=(const KeySource&) = delete;
-  const Layout& layout() const { return *layout_; }
+  const BodyLayout& layout() const { return *layout_; }
   const SharedLayout& SharedBody() const { return layout_; }
   uint64_t window() const { return window_; }
 
-  // Section: number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
-  // the chunk came before.
+  // Waits until the chunk of section i is here and verified; returns the section, valid until Give. Throws the feeder's
+  // error, even if the chunk arrived before it.
   View Section(size_t i);
-  // Ready: whether Section would return at once.
+  // Returns whether Section would return at once.
   bool Ready(size_t i) const;
-  // Give: section i is read no more; once each.
+  // Gives section i back; it is not read any more. Once per section.
   void Give(size_t i);
-  // Data: a chunk's data, waited for. Of a source that holds all of them.
+  // Waits for a chunk and returns its data. Needs a source that holds all chunks (kWhole).
   View Data(size_t chunk);
-  // Whole: returns when all has come and was verified, read or not.
+  // Waits until all chunks have arrived and are verified, read or not.
   void Whole();
-  // Close: nothing more is asked for, so the feeder ends.
+  // Ends the feeder, because nothing more will be requested.
   void Close() noexcept;
-  // failed: what the feeder failed with, if it did. waited: seconds that the reader waited, so far.
+  // Returns the feeder's error, or null.
   std::exception_ptr failed() const;
+  // Returns how many seconds the reader has waited so far.
   double waited() const;
-  // came: when the first chunk and when the last one so far was here; none before the first.
-  using Clock = std::chrono::system_clock;
-  std::optional<std::pair<Clock::time_point, Clock::time_point>> came() const;
+  using SystemClock = std::chrono::system_clock;
+  // Returns when the first chunk and the latest chunk arrived; nothing before the first one.
+  std::optional<std::pair<SystemClock::time_point, SystemClock::time_point>> came() const;
 
-  // Rooms: for the next chunks, `most` of them at most, each with its tag before its data, as many as the window has
-  // room for; waits for the first. Empty when there is none, or the reader has closed. Room: for one.
+  // Returns buffers for the next chunks, at most `most` and as many as the window allows. In each the tag comes before
+  // the data. Waits for the first. Returns none if all chunks arrived or the reader has closed.
   std::vector<std::span<uint8_t>> Rooms(size_t most);
+  // Returns the buffer for the next chunk; empty if there is none.
   std::span<uint8_t> Room() {
     const auto one = Rooms(1);
     return one.empty() ? std::span<uint8_t>() : one[0];
   }
-  // Came: what Rooms gave is filled and verified, so many of them.
+  // Reports that the first `many` of these buffers are filled and verified.
   void Came(size_t many = 1);
-  // Fail: nothing more comes.
+  // Reports that nothing more arrives, with the error.
   void Fail(std::exception_ptr error);
-  // Feed: runs `f` in a thread of this source's own; what it throws is the failure.
+  // Runs `f` in a thread of this source. An exception from `f` is the feeder's error.
   void Feed(std::function<void(KeySource&)> f);
-  // FeedFrom: a body in memory, which outlives the source.
+  // Feeds a body from memory, which must outlive the source.
   void FeedFrom(View body);
 
  private:
-  struct Chunk {
+  struct SourceChunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that were not given back
   };
@@ -81,14 +83,14 @@ class KeySource {
   const uint64_t window_;
   mutable std::mutex m_;
   std::condition_variable changed_;
-  std::vector<Chunk> chunks_;
+  std::vector<SourceChunk> chunks_;
   IdleRooms idle_;
-  size_t came_ = 0, asked_ = 0;  // chunks that are here; that were asked for: up to the furthest
-  uint64_t ahead_ = 0;           // bytes of those that came and were not asked for
+  size_t came_ = 0, asked_ = 0;  // chunks that arrived; chunks up to the furthest requested one
+  uint64_t ahead_ = 0;           // bytes of chunks that arrived and were not requested
   bool closed_ = false;
   std::exception_ptr error_;
   double waited_ = 0;
-  Clock::time_point first_, latest_;  // when chunks came
+  SystemClock::time_point first_, latest_;  // arrival times
   std::thread feeder_;
 };
 

@@ -1,5 +1,5 @@
-// Keys that come late, wrong, twice or not at all, at every chunk: from a link, from disk, from memory; and how far who
-// feeds a run may be ahead of it.
+// Keys that arrive late, wrong, twice or not at all, at every chunk: from a link, from disk, from memory. Also how far
+// a feeder may be ahead of its run.
 #include "suf/store/key_source.hpp"
 
 #include <atomic>
@@ -13,20 +13,20 @@ namespace {
 constexpr size_t kTag = net::ChunkTags::kBytes;
 constexpr uint8_t kPoison = 0xA5;
 
-// OddBody: five chunks: of two sections; of one that is longer than a chunk; of many small ones; of one that fills a
-// chunk; of several. Those of no bytes lie between them and at both ends.
+// A body of five chunks. They have: two sections; one longer than a chunk; many small ones; one that fills a chunk;
+// several. Sections of no bytes lie between them and at both ends.
 const SharedLayout& OddBody() {
   static const SharedLayout layout = [] {
     std::vector<uint64_t> lengths{0, 1, 70'001, 0, kChunkBytes + 12'345, 17};
     for (uint64_t i = 0; i < 200; ++i) lengths.push_back(37 * i % 4999);
     lengths.insert(lengths.end(), {kChunkBytes, 0, 999'999, 48'576, 1, 0});
-    return std::make_shared<const Layout>(lengths);
+    return std::make_shared<const BodyLayout>(lengths);
   }();
   return layout;
 }
 constexpr size_t kChunks = 5;
 
-// Sent: a bundle as its dealer sends it, its sections made in an order of their own.
+// A bundle as its dealer sends it, with sections made out of order.
 struct Sent {
   explicit Sent(uint64_t serial) : header(HeaderOf(serial)), body(OddBody()->bytes()) {
     header.body_bytes = body.size();
@@ -51,16 +51,16 @@ struct Sent {
   Bytes body;
   std::vector<Bytes> chunks;
 };
-const Sent& Old() {  // as a disk or a dealer of ill will may still have it
+const Sent& Old() {  // as a disk or a malicious dealer may still have it
   static const Sent sent(1);
   return sent;
 }
 
-// ReadChunk: asks for all sections of a chunk, reads them and gives them back; how many there were.
+// Requests all sections of a chunk, reads them and gives them back; returns how many there were.
 int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
   int read = 0;
   for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
-    const Layout::Section& s = OddBody()->sections()[i];
+    const BodyLayout::SectionPlace& s = OddBody()->sections()[i];
     if (!s.bytes || s.chunk != chunk) continue;
     EXPECT_TRUE(Equal(keys.Section(i), sent.Section(i))) << "section " << i;
     keys.Give(i), ++read;
@@ -73,12 +73,12 @@ size_t FirstOf(size_t chunk) {
   return i;
 }
 
-// Fault: what happens to the chunk `at`.
+// Faults of one chunk.
 enum Fault { kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign };
 constexpr Fault kFaults[] = {kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign};
 
-// Faulty: the chunks as they come then, and the first one that is not the bundle's; kChunks: what is too much comes
-// behind them all.
+// The chunks after a fault, and the first one that is not the bundle's. It is kChunks if the excess follows all of
+// them.
 struct Faulty {
   Faulty(const Sent& sent, Fault fault, size_t at) : chunks(sent.chunks), bad(at) {
     const auto here = chunks.begin() + long(at);
@@ -108,7 +108,7 @@ struct Faulty {
   size_t bad;
 };
 
-// EachFault: at each chunk, of a bundle of its own.
+// Runs f with each fault at each chunk, each on a bundle of its own.
 template <class F>
 void EachFault(uint64_t* serial, F f) {
   for (Fault fault : kFaults)
@@ -119,7 +119,7 @@ void EachFault(uint64_t* serial, F f) {
     }
 }
 
-// Delivered: a bundle that comes over a link, claimed at its header.
+// A bundle that arrives over a link, and is claimed when its header is here.
 struct Delivered {
   Delivered(Store& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
     std::tie(near, far) = net::InProcessPair({Role::kData, {}}, {Role::kDealer, {}});
@@ -141,19 +141,19 @@ struct Delivered {
     in.Close(), far.reset();
     feeder.join();
   }
-  Store::Incoming in;
+  Store::IncomingBundle in;
   std::unique_ptr<net::Channel> near, far;
   std::thread feeder;
   std::shared_ptr<KeySource> keys;
 };
 
-// ExpectGone: neither what was there before nor what comes behind is handed out any more.
+// Expects that no earlier and no later section is handed out any more.
 void ExpectGone(KeySource& keys, size_t bad, Cause cause, const std::string& words) {
   EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(bad)); }));
   EXPECT_TRUE(Fails(cause, words, [&] { keys.Whole(); }));
   EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(kChunks - 1)); }));
   EXPECT_TRUE(keys.failed());
-  EXPECT_TRUE(keys.Section(0).empty());  // nothing is waited for
+  EXPECT_TRUE(keys.Section(0).empty());  // a section of no bytes needs no chunk
 }
 
 TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
@@ -189,7 +189,7 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
   d.keys->Whole();
 }
 
-// Nobody has claimed it when it breaks: it is offered to nobody, and its serial is not used up.
+// The delivery breaks before a claim. The bundle is not offered, and its serial is not used up.
 TEST(KeySource, ADeliveryThatBrokeBeforeTheClaimIsToldThere) {
   Scratch dir;
   Store s(dir / "s");
@@ -227,7 +227,7 @@ TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
   EXPECT_GT(waited, 0);
 }
 
-// OnDisk: a bundle in the store's folder, the dealer told of it; and that file by a second name.
+// Puts a bundle on disk that the dealer witnessed; returns a second name of its file.
 std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
   const uint64_t serial = sent.header.serial;
   auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), true);
@@ -238,8 +238,8 @@ std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
   fs::create_hard_link(FileOf(dir + "/s", serial), name);
   return name;
 }
-// Overwrite: the chunks of a bundle's file, which stays the file that the store wrote.
 constexpr uint64_t kPreamble = sizeof(uint32_t) + kHeaderBytes + 32 + 32;
+// Overwrites the chunks of a bundle's file, which stays the file that the store wrote.
 void Overwrite(const std::string& file, const std::vector<Bytes>& chunks) {
   fs::resize_file(file, kPreamble);
   std::ofstream out(file, std::ios::binary | std::ios::app);
@@ -261,11 +261,11 @@ TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
       EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s.Claim(serial, OddBody(), 1); }));
     } else {
       const Bundle b = s.Claim(serial, OddBody(), 1);
-      // the chunk before the bad one is read together with it, once it is asked for, and fails where that does
+      // the chunk before the bad one is read together with it once requested, and fails together with it
       for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
       if (faulty.bad == kChunks) {
         ReadChunk(*b.keys, sent, kChunks - 1);
-        b.keys->Whole();  // what lies behind the last chunk is not read
+        b.keys->Whole();  // data behind the last chunk is not read
         s.Finish(serial);
         return;
       }
@@ -301,7 +301,7 @@ TEST(KeySource, AFileThatIsCutShortAfterTheClaimEndsTheReadingThere) {
 TEST(KeySource, ReadsFromMemoryWhateverLayThereBefore) {
   const Sent sent(2);
   for (uint64_t window : {uint64_t{0}, uint64_t{1}, kChunkBytes - 1, 2 * kChunkBytes, KeySource::kWhole}) {
-    std::vector<exec::HostBuffer> used;  // which the source gets
+    std::vector<exec::HostBuffer> used;  // buffers that the source gets
     for (const Bytes& c : sent.chunks) {
       used.emplace_back(c.size());
       std::fill(used.back().span().begin(), used.back().span().end(), kPoison);
@@ -343,7 +343,7 @@ TEST(KeySource, AFailureAfterTheLastChunkIsNone) {
 
 TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
   for (const std::vector<uint64_t>& lengths : {std::vector<uint64_t>{}, std::vector<uint64_t>{0, 0}}) {
-    KeySource keys(std::make_shared<const Layout>(lengths), 1);
+    KeySource keys(std::make_shared<const BodyLayout>(lengths), 1);
     for (size_t i = 0; i < lengths.size(); ++i) EXPECT_TRUE(keys.Section(i).empty()), keys.Give(i);
     keys.Whole();
     EXPECT_TRUE(keys.Room().empty());
@@ -351,13 +351,12 @@ TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
   }
 }
 
-// A feeder that never rests has, for what was asked, exactly what the window allows, and one chunk in any case; and
-// what was given back serves it again.
+// A feeder that never rests is ahead by exactly the window, and by one chunk in any case. It reuses returned buffers.
 TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
   constexpr size_t kMany = 24;
   std::vector<uint64_t> lengths;
   for (size_t i = 0; i < kMany; ++i) lengths.push_back(kChunkBytes - i % 3 * 100'000);
-  const auto layout = std::make_shared<const Layout>(lengths);
+  const auto layout = std::make_shared<const BodyLayout>(lengths);
   for (const auto& [window, at_once] : std::vector<std::pair<uint64_t, size_t>>{{0, 1},
                                                                                 {0, 3},
                                                                                 {1, 1},
@@ -376,13 +375,13 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
         for (const auto& room : next) {
           std::fill(room.begin(), room.end(), uint8_t(came));
           rooms.insert(room.data());
-          ++came;  // before the source knows: never fewer than are there
+          ++came;  // before the source knows, so never too few
         }
         keys.Came(next.size());
       }
     });
     size_t asked = 0;
-    // Due: chunks that are here when the feeder rests
+    // chunks that are here when the feeder rests
     auto due = [&, window = window] {
       size_t n = asked;
       for (uint64_t ahead = 0; n < kMany && (!ahead || ahead + lengths[n] <= window); ++n) ahead += lengths[n];
@@ -393,7 +392,7 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
       EXPECT_EQ(came, due());
     };
     settle();
-    for (size_t i = 0; i < kMany; i += 1 + i % 2) {  // some are not asked for
+    for (size_t i = 0; i < kMany; i += 1 + i % 2) {  // some are not requested
       const size_t before = came;
       EXPECT_LE(before, due());
       asked = i + 1;
@@ -410,11 +409,11 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
   }
 }
 
-// A party gives back at once what it never reads, also while it comes.
+// A party gives back at once the sections that it never reads, even while they arrive.
 TEST(KeySource, WhatIsGivenBackWhileItComesStaysUntilItHasCome) {
   for (uint64_t bytes : {uint64_t{100'000}, uint64_t{3} << 20}) {
     const std::vector<uint64_t> lengths{bytes, bytes, bytes};
-    const auto layout = std::make_shared<const Layout>(lengths);
+    const auto layout = std::make_shared<const BodyLayout>(lengths);
     KeySource keys(layout, KeySource::kWhole);
     for (size_t c = 0; c < layout->chunks().size(); ++c) {
       const std::span<uint8_t> room = keys.Room();
@@ -458,7 +457,7 @@ TEST(KeySource, CloseEndsAFeederThatWaitsForTheWindow) {
   Scratch dir;
   Store s(dir / "s");
   OnDisk(s, dir.path, file);
-  { (void)s.Claim(3, OddBody(), 1); }  // nobody reads it: its thread ends with it
+  { (void)s.Claim(3, OddBody(), 1); }  // it is never read: its thread ends with it
   KeySource keys(OddBody(), 1);
   keys.FeedFrom(sent.body);
 }
@@ -473,7 +472,7 @@ TEST(KeySource, HoldsAllForAnAudit) {
   EXPECT_THROW((void)narrow.Data(0), Bug);
 }
 
-// The other end: what the link throws ends the dealing, and a generator is no more than a window ahead of it.
+// At the other end, an error of the link ends the dealing. A generator is at most a window ahead of the link.
 TEST(Sink, WhatTheLinkThrowsEndsTheDealing) {
   const Sent sent(2);
   for (size_t at = 0; at < kChunks; ++at) {
@@ -500,7 +499,7 @@ TEST(Sink, AGeneratorIsAWindowAheadAndNoFurther) {
     Sink sink(
         ChunkKey(sent.header), OddBody(),
         [&](View c) {
-          // finished and not out: below the window when the last chunk was begun
+          // finished but not out: below the window when the last chunk was begun
           EXPECT_LT(made - left, window + 2 * OddBody()->largest());
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
           left += c.size() - kTag;
@@ -520,7 +519,7 @@ TEST(Sink, AGeneratorIsAWindowAheadAndNoFurther) {
   }
 }
 
-// A bundle whose generator failed: what was finished may have left, nothing more does.
+// The generator of a bundle failed. Finished chunks may have left; nothing more does.
 TEST(Sink, WithoutFinishDropsWhatIsNotOut) {
   const Sent sent(2);
   std::atomic<size_t> out{0};

@@ -4,7 +4,7 @@
 
 namespace suf::store {
 
-Layout::Layout(std::span<const uint64_t> sections) {
+BodyLayout::BodyLayout(std::span<const uint64_t> sections) {
   for (uint64_t bytes : sections) {
     if (bytes && (chunks_.empty() || chunks_.back().bytes + bytes > kChunkBytes)) chunks_.push_back({});
     if (!bytes) {
@@ -18,10 +18,10 @@ Layout::Layout(std::span<const uint64_t> sections) {
   }
 }
 
-Layout Layout::Even(uint64_t bytes) {
+BodyLayout BodyLayout::Even(uint64_t bytes) {
   std::vector<uint64_t> sections(bytes / kChunkBytes, kChunkBytes);
   if (bytes % kChunkBytes) sections.push_back(bytes % kChunkBytes);
-  return Layout(sections);
+  return BodyLayout(sections);
 }
 
 }  // namespace suf::store

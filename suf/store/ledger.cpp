@@ -9,9 +9,9 @@
 namespace suf::store {
 namespace {
 
-// Place: machine id, device, and which files the store's directory and the ledger are; then its SHA-256.
+// The place is machine id, device, and the identities of the store's directory and of the ledger. Its SHA-256 follows.
 constexpr size_t kPlace = 96, kHeader = kPlace + 32;
-// Record: u64 serial, u32 fate, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
+// A record: u64 serial, u32 fate, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
 constexpr size_t kBody = 40, kRecord = 64;
 
 void Put(Writer& w, const FileId& id) { w.Put(id.inode), w.Put(id.birth_s), w.Put(id.birth_ns), w.Put(id.generation); }
@@ -43,7 +43,7 @@ Bytes PlaceOf(const std::string& dir, int ledger) {
   w.Raw(AsView("SUFLEDG2"));
   w.Raw(HashOf({AsView("suf ledger"), machine}));
   w.Put(uint64_t(d.st_dev));
-  // without times of birth there are no keys on disk, and nothing to be tied
+  // without birth times there are no keys on disk, so there is nothing to tie
   Put(w, Identify(OpenFile(dir, O_RDONLY | O_DIRECTORY).get()).value_or(FileId{d.st_ino, 0, 0, 0}));
   Put(w, Identify(ledger).value_or(FileId{}));
   SUF_CHECK(w.bytes().size() == kPlace);
@@ -64,7 +64,7 @@ Bytes Ledger::Encode(uint64_t index, const Record& r) {
 
 Ledger::Ledger(const std::string& dir) : dir_(dir), path_(dir + "/ledger") {
   if (access(path_.c_str(), F_OK)) {
-    keys_lost_ = true;  // bundles without a ledger cannot be trusted to be unused
+    keys_lost_ = true;  // without a ledger, bundles may have been used
     return;
   }
   fd_ = OpenFile(path_, O_RDWR);
@@ -80,12 +80,12 @@ void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
     Append(serial, Fate::kBurnt);
     notices_.push_back(
         record.fate == Fate::kTold
-            ? Str("the dealer was told of bundle ", serial, " by a session that did not use it; it is burnt")
+            ? Str("the dealer was notified of bundle ", serial, " by a session that did not use it; it is burnt")
             : Str("bundle ", serial, " was claimed by a session that did not end; it is burnt"));
   }
 }
 
-// Live: what must be known of the past.
+// Returns the records that must survive a rewrite.
 std::vector<Ledger::Record> Ledger::Live() const {
   std::vector<Record> live;
   if (floor_) live.push_back({floor_, Fate::kFloor});
@@ -96,7 +96,7 @@ std::vector<Ledger::Record> Ledger::Live() const {
 }
 
 void Ledger::Begin() {
-  // a new file beside the old one, then renamed: the header names its inode, which a rename keeps
+  // a new file beside the old one is renamed: the header names its inode, which a rename keeps
   std::string temp = path_ + ".part";
   Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
   Bytes all = PlaceOf(dir_, fresh.get());
@@ -111,7 +111,7 @@ void Ledger::Begin() {
   fd_ = std::move(fresh), records_ = records;
 }
 
-// Parse: the sound records at the front, and how many bytes they take.
+// Reads the valid records at the front; returns how many bytes they take.
 size_t Ledger::Parse(View records, std::vector<Record>* out) const {
   size_t at = 0;
   for (; at + kRecord <= records.size(); at += kRecord) {
@@ -172,7 +172,7 @@ void Ledger::Apply(const Record& r) {
     open_[r.serial] = r;
   else
     open_.erase(r.serial);
-  if (r.fate == Fate::kBurnt)  // what is lower was not claimed yet, or is being used
+  if (r.fate == Fate::kBurnt)  // lower ones were not claimed yet, or are in use
     std::erase_if(open_, [&](const auto& o) { return o.first < r.serial && o.second.fate == Fate::kTold; });
 }
 

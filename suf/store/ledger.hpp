@@ -1,7 +1,7 @@
-// The ledger of a store: which serials are spent, which files are its bundles, and what the dealer answered. Each
-// record is checked and synced before anything depends on it. Its header ties it to one place and one file, so that a
-// copied or restored store is noticed; it is written anew, without history, at each start and every 2^16 records.
-// SECURITY.md, ADR 12.
+// The ledger of a store: the spent serials, the files of its bundles, and the dealer's answers. Each record has a
+// check, and is synced before anything depends on it. The header ties the ledger to one place and one file, so a copied
+// or restored store is noticed. The ledger is rewritten without history at each start and every 2^16 records.
+// docs/security.md#once, #restored, docs/design/bundles.md#witness.
 #pragma once
 #include <map>
 #include <string>
@@ -11,39 +11,41 @@
 
 namespace suf::store {
 
-// Fate: of a serial. From kStored on they say something else of it: that a file holds its bundle; that the dealer is
-// about to hear of it; that all serials up to it are spent; that it is what the dealer knows of a pair.
+// The statement of a record about a serial. The first four are fates of the serial. At kStored, a file holds its
+// bundle. At kTold, the dealer is about to be notified of it. At kFloor, all serials up to it are spent. At kAnswer, it
+// is the dealer's answer for a pair.
 enum class Fate : uint32_t { kClaimed = 1, kDone, kAudited, kBurnt, kStored, kTold, kFloor, kAnswer };
 
-// PairId: names two parties, for the witness of their dealer (PairOf in supply.hpp).
+// The id of two parties, for the witness of their dealer (PairOf in supply.hpp).
 using PairId = std::array<uint8_t, 24>;
 
 class Ledger {
  public:
   static constexpr size_t kMostRecords = 1 << 16;
 
-  // Opens dir/ledger or begins it; the caller holds the lock of dir. A torn last record is dropped (its append never
-  // returned, so nothing depended on it). Before anything is appended, the caller looks at files() and calls Settle.
+  // Reads dir/ledger or begins it; the caller holds the lock of `dir`. A torn last record is dropped. Its append never
+  // returned, so nothing depended on it. Before the first append, the caller checks files() and calls Settle.
   explicit Ledger(const std::string& dir);
-  // Settle: of the bundles' files only those of these serials are there; the history goes; serials CLAIMED or TOLD
-  // without an end are burnt.
+  // Keeps only the bundle files of these serials, and drops the history. Burns serials that are CLAIMED or TOLD without
+  // an end.
   void Settle(const std::map<uint64_t, FileId>& files);
 
-  // Append: durable when it returns; throws Cause::kResource, and then counts as not written but the serial as burnt.
-  // pair: whose dealer was told the serial; zero when it was not.
+  // Appends a record; durable when it returns. Throws Cause::kResource; the record then counts as not written, but the
+  // serial as burnt. `pair` names the pair whose dealer was notified of the serial; zero if it was not.
   void Append(uint64_t serial, Fate fate, const PairId& pair = {});
-  // Bind: this file is the bundle of this serial; durable when it returns.
+  // Records that this file is the bundle of this serial; durable when it returns.
   void Bind(uint64_t serial, const FileId& file);
 
-  // floor: the highest serial ever named; everything up to it is spent.
+  // Returns the highest serial ever named; all serials up to it are spent.
   uint64_t floor() const { return floor_; }
-  // files: the bundles above the floor.
+  // Returns the files of bundles above the floor.
   const std::map<uint64_t, FileId>& files() const { return files_; }
-  // answer: the serial up to which the dealer is known to know what this pair's party used.
+  // Returns the last serial that the dealer is known to have recorded as used by this pair's party.
   uint64_t answer(const PairId& pair) const;
-  // Fates: what was written of serials since Settle or the last 2^16 records, read from the file.
+  // Reads the fates of serials from the file: those written since Settle, or since the last rewrite after 2^16 records.
   std::map<uint64_t, Fate> Fates() const;
-  // keys_lost: the ledger belongs to another place or is damaged in its middle; every bundle beside it must go.
+  // Returns whether the ledger belongs to another place or is damaged in its middle. Every bundle beside it must then
+  // go.
   bool keys_lost() const { return keys_lost_; }
   const std::vector<std::string>& notices() const { return notices_; }
 

@@ -1,4 +1,4 @@
-// A store that was copied, restored or rolled back, and a dealer who was.
+// Stores that were copied, restored or rolled back, and a dealer that was.
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/internal/testing.hpp"
 
@@ -23,7 +23,7 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 8)));
 }
 
-// Kept: the files of a store by further names, so that they go back with inode and time of birth, as a disk does.
+// The files of a store under further names. They return with inode and time of birth, as on a restored disk.
 class Kept {
  public:
   Kept(const std::string& store, const std::string& outside) : store_(store) {
@@ -87,7 +87,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   told->PutBack();
   {
     Store s(dir / "s");
-    EXPECT_TRUE(Says(s, "the dealer was told of bundle 2 by a session that did not use it"));
+    EXPECT_TRUE(Says(s, "the dealer was notified of bundle 2 by a session that did not use it"));
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
   }
   before->PutBack();
@@ -113,14 +113,14 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
     s.Tell(2, pair), s.Answer(2, 0), (void)Claim(s, 2), s.Finish(2);
-    s.Tell(3, other), s.Answer(3, 0);  // of another pair it knows nothing
+    s.Tell(3, other), s.Answer(3, 0);  // it knows nothing of another pair
     (void)Claim(s, 3), s.Finish(3);
   }
-  Store s(dir / "s");  // and after the history has gone
+  Store s(dir / "s");  // started again, without the history
   EXPECT_EQ(s.ledger().answer(pair), 2u);
   EXPECT_EQ(s.ledger().answer(other), 3u);
   s.Tell(4, pair);
-  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store announced 2: its state was restored",
                     [&] { s.Answer(4, 1); }));
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
@@ -136,7 +136,7 @@ TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
   s.Tell(1, {});
   EXPECT_THROW(Claim(s, 1), Bug);
   s.Answer(1, 0);
-  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // nobody else is offered what the dealer was told of
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // a bundle that the dealer was notified of is not offered
   Claim(s, 1), Claim(s, 2);
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> FilesIn(const std::string& dir) {
   return names;
 }
 
-// ReadPreamble: throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+// Reads a preamble. Throws Cause::kRefused if it was altered. Its hash has no key, so `least` is checked as well.
 Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   Bytes length = ReadSome(fd, sizeof(uint32_t), path);
   size_t n = Reader(length, path).Get<uint32_t>();
@@ -42,11 +42,12 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   return all;
 }
 
-// Where the first chunk of a file stands, after a preamble of so many bytes, and the one after a chunk.
+// Returns the place of a file's first chunk, after a preamble of `bytes` bytes.
 constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes + 32; }
+// Returns the place of the chunk after this one.
 uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
 
-// ReadChunk: the one of a file that stands at `at`, into its room.
+// Reads the chunk at `at` into its buffer.
 void ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
   if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
@@ -60,10 +61,10 @@ void CheckLength(int fd, uint64_t least, const std::string& path) {
     Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
 }
 
-// Preamble of a bundle's file: length, header, K_p, SHA-256.
+// The place of the first chunk in a bundle's file, behind length, header, K_p and SHA-256.
 constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
 
-// FeedFile: the chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
+// Feeds the chunks of a bundle's file, several at a time. One thread reads and verifies fewer bytes than a device
 // takes.
 void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key) {
   constexpr int kReaders = 8;
@@ -105,7 +106,7 @@ void ChunkFile::Commit(const std::string& path) {
   SyncDir(path.substr(0, path.rfind('/')));
 }
 
-uint64_t BundleFileBytes(const Layout& body) {
+uint64_t BundleFileBytes(const BodyLayout& body) {
   return kBundlePreamble + body.chunks().size() * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body.bytes();
 }
 
@@ -116,9 +117,9 @@ Store::Store(const std::string& dir)
   DropSetup();
 }
 
-// Recover: what the ledger knows is kept, the rest wiped and said.
+// Keeps the bundles that the ledger knows; wipes the others and reports them.
 void Store::Recover() {
-  Found found;
+  StoreScan found;
   for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
   SyncDir(bundles_);
   if (found.strange)
@@ -130,20 +131,20 @@ void Store::Recover() {
   notices_.insert(notices_.begin(), ledger_.notices().begin(), ledger_.notices().end());
 }
 
-void Store::RecoverFile(const std::string& name, Found* found) {
+void Store::RecoverFile(const std::string& name, StoreScan* found) {
   std::string path = bundles_ + "/" + name;
   const auto id = Identify(OpenFile(path, O_RDONLY).get());
   const auto& bound = ledger_.files();
   const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
   const bool ours = it != bound.end() && !ledger_.keys_lost();
   const bool named = name.ends_with(".bundle");
-  if (!named && !ours) return Discard(path);  // the rest of a delivery that broke
+  if (!named && !ours) return Discard(path);  // the rest of a broken delivery
   found->known += ours;
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
     const bool whole = ours && h.serial == it->first;
-    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // it broke between Bind and Rename
+    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // stopped between Bind and Rename
     if (whole && path == PathOf(h)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
@@ -160,8 +161,8 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   Discard(path);
 }
 
-// Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory. Who has it open
-// reads what lies behind them.
+// Overwrites key and pair secret, then removes the file; the caller syncs the directory. A claimed bundle's open file
+// still has the chunks behind them.
 void Store::Discard(const std::string& path) {
   {
     Fd fd = OpenFile(path, O_WRONLY);
@@ -179,7 +180,8 @@ std::string Store::PathOf(const BundleHeader& h) const {
              "-", j.past, ".bundle");
 }
 
-Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window)
+Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+                                      uint64_t window)
     : store_(s), header_(h), chain_(ChunkKey(h), body) {
   SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);
@@ -201,18 +203,18 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLay
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
 }
 
-// What did not come whole cannot be claimed any more, and who claimed it already hears of it; so does who comes to it.
-Store::Incoming::~Incoming() {
+// An incomplete bundle cannot be claimed any more. An earlier claim gets the error when it reads, a later one at once.
+Store::IncomingBundle::~IncomingBundle() {
   if (!keys_ || committed_) return;
   Failed(std::make_exception_ptr(
       Error(Cause::kPeer, Str("bundle ", header_.serial, " did not come whole; it is burnt, start again"))));
 }
 
-void Store::Incoming::Failed(std::exception_ptr error) noexcept {
+void Store::IncomingBundle::Failed(std::exception_ptr error) noexcept {
   if (keys_) keys_->Fail(std::move(error));
 }
 
-std::vector<std::span<uint8_t>> Store::Incoming::Rooms(size_t most) {
+std::vector<std::span<uint8_t>> Store::IncomingBundle::Rooms(size_t most) {
   most = std::min({most, kAhead, chain_.chunks()});
   std::vector<std::span<uint8_t>> rooms;
   if (keys_ && most) rooms = keys_->Rooms(most);
@@ -225,7 +227,7 @@ std::vector<std::span<uint8_t>> Store::Incoming::Rooms(size_t most) {
   return rooms;
 }
 
-void Store::Incoming::Came() {
+void Store::IncomingBundle::Came() {
   (void)chain_.Next(room_, Str("bundle ", header_.serial));
   if (keys_)
     keys_->Came();
@@ -233,12 +235,12 @@ void Store::Incoming::Came() {
     file_->Add(room_);
 }
 
-void Store::Incoming::Commit() {
+void Store::IncomingBundle::Commit() {
   if (chain_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
   committed_ = true;
   if (keys_) return;
   std::lock_guard l(store_.m_);
-  // there, then bound, then named: a start in between finds which bundle it is
+  // synced, then bound, then renamed: a start in between can identify the bundle
   file_->Sync();
   SyncDir(store_.bundles_);
   store_.CheckAhead();
@@ -268,7 +270,7 @@ std::vector<BundleHeader> Store::Bundles(const Job& job) const {
   return all;
 }
 
-const Store::Slot& Store::Find(uint64_t serial) const {
+const Store::StoreSlot& Store::Find(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
     Fail(Cause::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
@@ -300,7 +302,7 @@ void Store::Forget() noexcept {
 
 void Store::Tell(uint64_t serial, const PairId& pair) {
   std::lock_guard l(m_);
-  Slot& slot = Find(serial);
+  StoreSlot& slot = Find(serial);
   SUF_CHECK(serial > ledger_.floor());
   slot.told = pair;
   ledger_.Append(serial, Fate::kTold);
@@ -308,7 +310,7 @@ void Store::Tell(uint64_t serial, const PairId& pair) {
 
 void Store::Answer(uint64_t serial, uint64_t known) {
   std::lock_guard l(m_);
-  Slot& slot = Find(serial);
+  StoreSlot& slot = Find(serial);
   SUF_CHECK(slot.told && !slot.witnessed);
   const uint64_t before = ledger_.answer(*slot.told);
   if (known >= serial) {
@@ -318,7 +320,7 @@ void Store::Answer(uint64_t serial, uint64_t known) {
          " burnt, start again with fresh ones and find out who restored it");
   }
   if (known < before)
-    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
+    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store announced ", before,
          ": its state was restored; bundle ", serial,
          " is burnt, give the dealer its state back, or start with new stores");
   slot.witnessed = true;
@@ -346,7 +348,7 @@ void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
   if (it == slots_.end() || !it->second.on_disk || it->second.memory.keys) return;
   try {
     it->second.memory = Load(it->second.header, std::move(body), window);
-  } catch (const Error&) {  // for who claims it
+  } catch (const Error&) {  // the claim reports it
   }
 }
 
@@ -354,17 +356,17 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
   SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
-  if (const std::exception_ptr error = Find(serial).Broken()) {  // nor was it used
+  if (const std::exception_ptr error = Find(serial).Broken()) {  // it was not used either
     slots_.erase(serial);
     std::rethrow_exception(error);
   }
   // from here the serial is spent, whatever fails
-  Slot slot = std::move(slots_[serial]);
+  StoreSlot slot = std::move(slots_[serial]);
   std::exception_ptr failed;
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    const auto& keys = slot.memory.keys;  // of one on disk: read ahead, for a run like this one, and well so far
+    const auto& keys = slot.memory.keys;  // on disk: read ahead with this window, and no error so far
     const bool here = !slot.on_disk || (keys && keys->window() == window && !keys->failed());
     b = here ? std::move(slot.memory) : Load(slot.header, std::move(body), window);
   } catch (...) {
@@ -379,7 +381,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::rethrow_exception(failed);
 }
 
-// BurnUpTo: claims are monotone; what lies below can never be claimed, so its keys go too.
+// Removes the keys of all bundles up to this serial. Claims are monotone, so these can never be claimed.
 void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
@@ -401,7 +403,7 @@ size_t Store::BurnHere() {
   uint64_t last = slots_.rbegin()->first;
   std::exception_ptr failed;
   try {
-    ledger_.Append(last, Fate::kBurnt);  // burns what is lower too
+    ledger_.Append(last, Fate::kBurnt);  // burns all lower ones as well
   } catch (...) {
     failed = std::current_exception();
   }

@@ -1,7 +1,7 @@
-// A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
-// Locked by one process. A claim is durable before it is used, and every bundle serves once; one from disk only after
-// the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims and
-// finishes. SECURITY.md, ADR 12.
+// A party's store directory: preprocessed bundles, the ledger, W_hat per weights id, and the pinned keys of its peers.
+// One process locks it. A claim is durable before it is used, and every bundle serves once. A bundle from disk serves
+// only after the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims
+// and finishes. docs/security.md#once, docs/design/bundles.md#witness.
 #pragma once
 #include <array>
 #include <memory>
@@ -16,13 +16,14 @@
 
 namespace suf::store {
 
-// ChunkFile: a file {u32 length, preamble, its SHA-256, then per chunk u32 length, chunk}: bundles and W_hat on disk.
+// The file format of bundles and of W_hat: {u32 length, preamble, its SHA-256, then per chunk u32 length, chunk}.
 class ChunkFile {
  public:
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
-  // Sync: what was added is on the disk. Commit, after it: renamed to path and its directory synced.
+  // Makes all that was added durable.
   void Sync() { suf::Sync(fd_.get(), temp_); }
+  // Renames the file to `path` and syncs its directory. Called after Sync.
   void Commit(const std::string& path);
   int fd() const { return fd_.get(); }
 
@@ -31,149 +32,153 @@ class ChunkFile {
   Fd fd_;
 };
 
-// BundleFileBytes: what the file of a bundle takes.
-uint64_t BundleFileBytes(const Layout& body);
+// Returns the bytes of a bundle's file.
+uint64_t BundleFileBytes(const BodyLayout& body);
 
 class Store {
  public:
-  // Makes dir when needed, locks it and recovers; what a person should know of that is in notices(). Throws
-  // Cause::kResource.
+  // Makes `dir` if needed, locks it and recovers; notices() then has messages for the user. Throws Cause::kResource.
   explicit Store(const std::string& dir);
   const std::vector<std::string>& notices() const { return notices_; }
   const Ledger& ledger() const { return ledger_; }
 
-  // Incoming: a bundle on its way in. In memory it may be claimed from now on, and what comes is read as it comes;
-  // dropped unless Commit is reached.
-  class Incoming {
+  // A bundle that is being received. In memory it may be claimed from now on, and is read as it arrives. It is dropped
+  // unless Commit is reached.
+  class IncomingBundle {
    public:
-    ~Incoming();
-    Incoming(const Incoming&) = delete;
-    Incoming& operator=(const Incoming&) = delete;
-    // Rooms: for the next chunks of a Sink, `most` of them at most, kAhead at most: those that were given and did not
-    // come are the first again; waits while a window of them lies here. Empty when all came, or when the run that reads
-    // them has ended. Room: the first.
+    ~IncomingBundle();
+    IncomingBundle(const IncomingBundle&) = delete;
+    IncomingBundle& operator=(const IncomingBundle&) = delete;
+    // Most buffers that Rooms returns.
     static constexpr size_t kAhead = 4;
+    // Returns buffers for the next chunks of a Sink, at most `most`. Buffers that were returned before and not filled
+    // come first again. Waits while a window of chunks lies here. Returns none if all arrived or the run that reads
+    // them has ended.
     std::vector<std::span<uint8_t>> Rooms(size_t most = kAhead);
+    // Returns the first of these buffers.
     std::span<uint8_t> Room() {
       const auto one = Rooms(1);
       return one.empty() ? std::span<uint8_t>() : one[0];
     }
-    // Came: the first of the rooms is filled; throws Cause::kRefused when the chunk was altered.
+    // Reports that the first buffer is filled. Throws Cause::kRefused if the chunk was altered.
     void Came();
     void Commit();
-    // Failed: what ends the delivery, for who reads it already. Close: from any thread: nothing more is wanted.
+    // Ends the delivery with an error, for a run that reads it already.
     void Failed(std::exception_ptr error) noexcept;
+    // Ends the delivery because nothing more is wanted; from any thread.
     void Close() noexcept {
       if (keys_) keys_->Close();
     }
 
    private:
     friend class Store;
-    Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
+    IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
     Store& store_;
     const BundleHeader header_;
     Chain chain_;
-    std::shared_ptr<KeySource> keys_;  // null: to disk
+    std::shared_ptr<KeySource> keys_;               // null: to disk
     std::unique_ptr<ChunkFile> file_;               // null: in memory
     std::array<exec::HostBuffer, kAhead> to_disk_;  // chunks on their way there: number i in i mod kAhead
-    std::span<uint8_t> room_;                       // of the next one
+    std::span<uint8_t> room_;                       // buffer of the next chunk
     bool committed_ = false;
   };
-  // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
+  // How far a serial may be above all earlier ones, so that no dealer uses the serials up.
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
-  // Receive: body: as the plan has it for the header's job. window: of KeySource. Throws Cause::kRefused when the
-  // serial is spent, there already or too far above the others.
-  Incoming Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
-                   uint64_t window = KeySource::kWhole) {
+  // Begins to receive a bundle. `body` is the plan's layout for the header's job, `window` as in KeySource. Throws
+  // Cause::kRefused if the serial is spent, already there or too far above the others.
+  IncomingBundle Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+                         uint64_t window = KeySource::kWhole) {
     return {*this, h, std::move(key), std::move(body), to_disk, window};
   }
 
-  // Bundles: the headers of all unused bundles, by serial; of one job.
+  // Returns the headers of all unused bundles, by serial.
   std::vector<BundleHeader> Bundles() const;
+  // Returns the headers of all unused bundles for a job, by serial.
   std::vector<BundleHeader> Bundles(const Job& job) const;
-  // Header: of one unused bundle; throws Cause::kRefused when there is none of this serial.
+  // Returns the header of an unused bundle. Throws Cause::kRefused if there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
-  // CheckAhead: throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
+  // Throws Cause::kResource if bundles cannot lie on this disk: its file system records no times of birth.
   void CheckAhead() const;
-  // Forget: drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
-  // that broke before its claim leaves. Best effort: both are gone from this process, and burnt at the next start.
+  // Cleans up after a session that broke before its claim. Drops bundles that are in memory only, and burns those of
+  // which the dealer was notified. Best effort: both are gone from this process, and burnt at the next start.
   void Forget() noexcept;
-  // Tell: durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
+  // Durably marks the serial before this pair's dealer is notified of it. The bundle is used now, or never.
   void Tell(uint64_t serial, const PairId& pair);
-  // Answer: what the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
-  // Cause::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
-  // an earlier answer (the dealer's state was: this bundle is burnt).
+  // Takes the dealer's answer after Tell: the serial up to which it knew this party's bundles as used. If the answer is
+  // not below the serial, this store was rolled back: throws Cause::kRefused and burns all its bundles. If it is below
+  // an earlier answer, the dealer's state was rolled back: throws Cause::kRefused, and this bundle is burnt.
   void Answer(uint64_t serial, uint64_t known);
-  // Claim: durably marks the serial, burns all lower ones, and hands the bundle over; one on disk loses its name and
-  // key there, and is read from there chunk by chunk, a window ahead. Of a bundle on disk, after Answer. Throws
-  // Cause::kRefused when it is spent, unknown or altered (and is burnt), Cause::kResource when the disk fails (burnt as
-  // well); what is altered behind its header fails when it is read.
+  // Durably marks the serial, burns all lower ones, and returns the bundle. A bundle on disk needs an Answer first. It
+  // loses its name and key on disk, and is read from there chunk by chunk, a window ahead. Throws Cause::kRefused if
+  // the bundle is spent, unknown or altered, and Cause::kResource if the disk fails; it is then burnt. Altered data
+  // behind the header throws when it is read.
   Bundle Claim(uint64_t serial, SharedLayout body, uint64_t window = KeySource::kWhole) {
     return Take(serial, Fate::kClaimed, std::move(body), window);
   }
-  // Audit: like Claim, for a bundle that will be opened instead of used.
+  // Like Claim, for a bundle that will be revealed in an audit instead of used.
   Bundle Audit(uint64_t serial, SharedLayout body) {
     return Take(serial, Fate::kAudited, std::move(body), KeySource::kWhole);
   }
-  // ReadAhead: opens, reads and verifies a bundle on disk before it is claimed: chunks lie in memory a window ahead of
-  // its run, until Forget. Nothing is spent; what is wrong with it hears who claims it.
+  // Reads and verifies a bundle on disk before it is claimed. Its chunks lie in memory, a window ahead of its run,
+  // until Forget. Nothing is spent. Errors surface when the bundle is claimed.
   void ReadAhead(uint64_t serial, SharedLayout body, uint64_t window);
-  // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
-  // (Cause::kResource) they are gone from this process all the same.
+  // Burns all bundles that are here; returns how many they were. Durable when it returns. If the disk fails
+  // (Cause::kResource), they are gone from this process all the same.
   size_t BurnAll();
   void Finish(uint64_t serial);
-  // Burn: best effort; a claimed serial is burnt at the next start anyway.
+  // Burns a serial, best effort. A claimed serial is burnt at the next start anyway.
   void Burn(uint64_t serial) noexcept;
 
-  // Set-up data (W_hat), once per weights id. NewSetup: a file on its way in, which CommitSetup puts in the place of
-  // what was there; one that is not committed goes with DropSetup, or at the next start.
+  // Returns the file of the set-up data (W_hat) for a weights id.
   std::string SetupFile(const Hash& weights) const { return dir_ + "/" + Hex(weights) + ".w_hat"; }
   bool HasSetup(const Hash& weights) const;
+  // Begins a file of set-up data. If it is not committed, DropSetup or the next start removes it.
   ChunkFile NewSetup();
+  // Puts the file in the place of earlier set-up data.
   void CommitSetup(ChunkFile file, const Hash& weights);
   void DropSetup() noexcept;
-  // LoadSetup: nothing when the file was altered.
+  // Reads the set-up data; returns nothing if the file was altered.
   std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
 
-  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws
-  // Cause::kResource when it is damaged.
+  // Returns a 32-byte secret of this store, made at first use. It is durable before it is returned. Throws
+  // Cause::kResource if it is damaged.
   Secret LongLived(const std::string& name);
 
-  // Pin: remembers the peer's key at first sight; false when another key was pinned before.
+  // Remembers the peer's key at first sight; returns false if another key was pinned before.
   bool Pin(const net::Identity& peer);
 
  private:
-  struct Slot {
+  struct StoreSlot {
     BundleHeader header;
-    Bundle memory;  // empty when on disk and not read ahead
+    Bundle memory;  // empty if on disk and not read ahead
     bool on_disk = false;
-    std::optional<PairId> told = {};  // Tell; witnessed: Answer
+    std::optional<PairId> told = {};  // set by Tell; Answer sets `witnessed`
     bool witnessed = false;
-    // Broken: why it will never be whole: who claims it is to hear so
+    // Returns why the bundle will never be complete, for the caller that claims it.
     std::exception_ptr Broken() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
   };
-  const Slot& Find(uint64_t serial) const;
-  Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
+  const StoreSlot& Find(uint64_t serial) const;
+  StoreSlot& Find(uint64_t serial) { return const_cast<StoreSlot&>(std::as_const(*this).Find(serial)); }
   Bundle Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window);
   Bundle Load(const BundleHeader& known, SharedLayout body, uint64_t window);
   void Recover();
-  // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
-  struct Found {
+  // Files found at a start: bundles to keep, how many the ledger knows, and how many may be used ones.
+  struct StoreScan {
     std::map<uint64_t, FileId> files;
     size_t known = 0, strange = 0;
   };
-  void RecoverFile(const std::string& name, Found* found);
+  void RecoverFile(const std::string& name, StoreScan* found);
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnHere();
-  // PathOf: of a bundle's file: its serial, then its job.
+  // Returns the path of a bundle's file: its name is the serial, then the job.
   std::string PathOf(const BundleHeader& h) const;
 
   std::string dir_, bundles_;
   Fd lock_;
-  mutable std::mutex m_;  // of ledger_ and slots_
+  mutable std::mutex m_;  // guards ledger_ and slots_
   Ledger ledger_;
-  std::map<uint64_t, Slot> slots_;
+  std::map<uint64_t, StoreSlot> slots_;
   std::vector<std::string> notices_;
 };
 

@@ -64,7 +64,7 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     }
     Flip(FileOf(dir / "s", 1), at);
     Store s(dir / "s");
-    bool seen = s.Bundles().size() == 1;  // in the header: found at the start
+    bool seen = s.Bundles().size() == 1;  // in the header: noticed at the start
     if (!seen) {
       EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Told(s, 1), 1); })) << at;
     }
@@ -89,7 +89,7 @@ TEST(Store, ATruncatedBundleIsRefused) {
   }
 }
 
-// What lies on disk is read for a claim that comes later: it spends nothing, and what is wrong is said by the claim.
+// A bundle on disk is read for a later claim. This spends nothing, and the claim reports any error.
 TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
   for (uint64_t window : {KeySource::kWhole, uint64_t{1}}) {
     Scratch dir;
@@ -103,7 +103,7 @@ TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
     EXPECT_EQ(BodyOf(b), one);
     EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
     EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
-    // for another run than it was read for, or forgotten: read again
+    // read again, because it was read for another window or forgotten
     s.ReadAhead(2, EvenBody(kBody), window);
     if (window == KeySource::kWhole) s.Forget();
     EXPECT_EQ(BodyOf(Told(s, 2).Claim(2, EvenBody(kBody))), two);
@@ -124,7 +124,8 @@ TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
   }
 }
 
-// The preamble's hash has no key: whoever writes the disk can make it right, in the file that the store wrote.
+// The preamble's hash has no key. Anyone with write access to the disk can correct it, in the file that the store
+// wrote.
 TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   Scratch dir;
   auto write = [&](View preamble) {
@@ -153,7 +154,7 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   ChunkFile(dir / "old", Encode(h));
   std::ifstream old(dir / "old", std::ios::binary);
   std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();
-  fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name of then
+  fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name in that version
   Store s(dir / "s");
   EXPECT_EQ(s.notices(),
             std::vector<std::string>{"a bundle of version 5 was found; this suf reads version 6; deal it again"});
@@ -161,7 +162,7 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
 }
 
-// A store keys its bundles by job: in its answers and in the names of the files.
+// A store keys its bundles by job, both in its answers and in the names of the files.
 TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
   Scratch dir;
   const Job jobs[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 1, 4, 0}, {0, 0, 5, 0}, {0, 0, 4, 1}};
@@ -189,13 +190,13 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
     }
     EXPECT_TRUE(s.Bundles(JobOf(6)).empty());
   }
-  fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // to stand for another job
+  fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // as if it were for another job
   Store s(dir / "s");
   EXPECT_TRUE(s.Bundles(jobs[0]).empty());
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
 }
 
-// Rooms for several chunks are given before the first one comes; each keeps its place.
+// Buffers for several chunks are given before the first one arrives. Each chunk keeps its place.
 TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
   const SharedLayout layout = EvenBody(6 * kChunkBytes + 5);
   Bytes body(layout->bytes());
@@ -212,7 +213,7 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
       auto in = s.Receive(h, Secret(Hash{5}), layout, to_disk, window);
       std::optional<Bundle> claimed;
       if (!to_disk) claimed = s.Claim(1, layout);
-      std::thread reader([&] {  // who reads makes room in the window
+      std::thread reader([&] {  // reading frees capacity in the window
         if (claimed) {
           EXPECT_EQ(BodyOf(*claimed), body);
         }
@@ -220,9 +221,9 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
       size_t filled = 0, most = 0;
       for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
         most = std::max(most, rooms.size());
-        EXPECT_LE(rooms.size(), Store::Incoming::kAhead);
+        EXPECT_LE(rooms.size(), Store::IncomingBundle::kAhead);
         for (size_t i = 0; i < rooms.size(); ++i) EXPECT_EQ(rooms[i].size(), chunks[filled + i].size());
-        // the last one first: nothing is verified before it is the first
+        // the last one first, because nothing is verified before it is the first
         for (size_t i = rooms.size(); i-- > 0;)
           std::copy(chunks[filled + i].begin(), chunks[filled + i].end(), rooms[i].begin());
         in.Came(), ++filled;

@@ -1,4 +1,4 @@
-// For tests: a store whose dealer witnesses; bundles whose bodies have no sections.
+// Helpers for tests: a store whose dealer witnesses, and bundles whose bodies have no sections.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,22 +8,22 @@
 
 namespace suf::store {
 
-// Told: the dealer was told of this bundle and knew of none; so it may be claimed from disk.
+// Has the dealer witness this bundle, so that it may be claimed from disk. The dealer knew of none.
 inline Store& Told(Store& s, uint64_t serial) {
   s.Tell(serial, PairId{1});
   s.Answer(serial, s.ledger().answer(PairId{1}));
   return s;
 }
 
-// Add: a chunk as it came.
-inline void Add(Store::Incoming& in, View chunk) {
+// Adds a chunk as it arrives.
+inline void Add(Store::IncomingBundle& in, View chunk) {
   const std::span<uint8_t> room = in.Room();
   ASSERT_EQ(room.size(), chunk.size());
   std::copy(chunk.begin(), chunk.end(), room.begin());
   in.Came();
 }
 
-// BodyOf: all of it, waited for.
+// Waits for the whole body and returns it.
 inline Bytes BodyOf(KeySource& keys) {
   Bytes all;
   for (size_t i = 0; i < keys.layout().sections().size(); ++i) Append(&all, keys.Section(i));

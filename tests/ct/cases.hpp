@@ -1,4 +1,4 @@
-// Every kernel that meets secrets, as calls that can be repeated: what the two checks of constant time share.
+// The calls of all kernels that process secrets, which both checks of constant time repeat.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace suf::ct {
 
-// Memory: of some words.
+// The memory of `words` words.
 struct Memory {
   std::span<uint8_t> bytes;
   size_t words;
 };
 
-// Case: one call of a kernel; `run` holds its memory.
+// One call of a kernel; `run` holds its memory.
 struct Case {
   std::string name;
   std::function<void()> run = {};
   std::vector<Memory> secrets = {}, out = {};
-  uint8_t fixed = 0;  // bytes of secrets that may be told from random ones by nothing that is public
+  uint8_t fixed = 0;  // the byte of fixed secrets, which no public value may distinguish from random ones
 
   template <class T>
   std::shared_ptr<std::vector<T>> Secret(size_t n) {
@@ -41,7 +41,7 @@ struct Case {
   }
 };
 
-// Cases: of one variant; public inputs are the same in each call. (kernels.cpp)
-std::vector<Case> Cases(ring::Variant v);
+// All cases of one variant; public inputs are the same in each call. (kernels.cpp)
+std::vector<Case> Cases(ring::Isa v);
 
 }  // namespace suf::ct

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh CT_TEST: valgrind reports nothing. check.sh CT_TEST --planted LEAK: it reports the leak.
+# check.sh CT_TEST: valgrind must report nothing. check.sh CT_TEST --planted LEAK: it must report the leak.
 memcheck() {
   valgrind -q --error-exitcode=9 --read-inline-info=no --suppressions="$(dirname "$0")/valgrind.supp" "$@"
 }

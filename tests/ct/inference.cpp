@@ -2,17 +2,17 @@
 
 #include "suf/backends/all.hpp"
 #include "suf/model/tiny_test.hpp"
-#include "suf/nn/build.hpp"
-#include "suf/nn/simulate.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/read/build.hpp"
+#include "suf/nn/read/simulate.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/run/pair.hpp"
 #include "tests/ct/secrets.hpp"
 
 namespace suf::ct {
 namespace {
 
-// Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know
-// (pfss::Lint proves it).
+// An Io that marks messages public. Each is padded by a PRG section that its reader does not know (pfss::Lint proves
+// it).
 class Host : public pfss::Io {
  public:
   Host(pfss::Io& io, const pfss::Trace& t) : io_(io), t_(t) {}
@@ -21,7 +21,7 @@ class Host : public pfss::Io {
     if (t_.node(node).op == pfss::Op::kSend) Show(v);
     return v;
   }
-  // the tensor, not only the bits that are sent of its words: memcheck smears undefined bits over vector lanes
+  // Marks the whole tensor, not only the bits that are sent, because memcheck spreads undefined bits over vector lanes.
   void Sent(int node, View value) override { Show(value), io_.Sent(node, value); }
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
   void Read(int node) override { io_.Read(node); }
@@ -77,17 +77,17 @@ void SetSecret(run::Inputs& in, const std::string& name, std::vector<T> words) {
 }  // namespace
 
 void Inference(const std::string& backend, bool far, bool blind) {
-  model::Model model = model::SmallModel(1, kSmall);
+  model::LoadedModel model = model::SmallModel(1, kSmall);
   if (far) model = model::Shifted(std::move(model), true);
   const int longest = int(kSmall.positions);
   const nn::Plan plan = far ? model::FarPlan(model, longest) : model::SmallPlan(model, longest);
-  const nn::Quantised q = nn::Quantise(model.weights, plan);
+  const nn::QuantisedWeights q = nn::Quantise(model.weights, plan);
   const std::vector<int32_t> ids{1, 2, 3};
   pfss::Trace t;
   nn::Build(t, plan, int(ids.size()));
   const pfss::Schedule s(t);
   exec::Pool pool(1);
-  const nn::Simulation want = nn::Simulator(plan, q, pool).Run(ids);
+  const nn::Simulation want = nn::PlanSimulator(plan, q, pool).Run(ids);
 
   std::array<run::Inputs, 3> in;
   std::mt19937_64 rng(7);

@@ -15,7 +15,7 @@ namespace {
 
 class Maker {
  public:
-  explicit Maker(ring::Variant v) : v_(v) {}
+  explicit Maker(ring::Isa v) : v_(v) {}
   void Streams();
   void Trees();
   void Comparisons();
@@ -37,7 +37,7 @@ class Maker {
   void Lookups(int w, size_t tables, const std::vector<uint16_t>& at);
   void Add(Case c, std::function<void()> run) { c.run = std::move(run), cases_.push_back(std::move(c)); }
 
-  ring::Variant v_;
+  ring::Isa v_;
   std::mt19937_64 rng_{1};
   std::vector<Case> cases_;
 };
@@ -62,7 +62,7 @@ void Maker::Trees() {
       Add(c, [=, v = v_] { fss::DpfGen(ctx, alpha->data(), root0->data(), root1->data(), kKeys, cw->data(), v); });
     }
     for (int level : {0, 3, 7, 8}) {
-      if (level == n) continue;  // the party itself
+      if (level == n) continue;  // the party itself evaluates these
       Case c{Str("dpf point ", n, ", level ", level)};
       auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
@@ -136,7 +136,7 @@ void Maker::Comparisons() {
 template <class T>
 void Maker::Lookups(int w, size_t tables, const std::vector<uint16_t>& at) {
   const size_t n = at.size();
-  auto a = Public<T>(size_t{1} << w), b = Public<T>(size_t{1} << w);  // they travel in the plan
+  auto a = Public<T>(size_t{1} << w), b = Public<T>(size_t{1} << w);  // tables are part of the plan
   {
     Case c{Str("select ", w, ", u", 8 * sizeof(T))};
     auto t = c.Secret<uint8_t>(tables);
@@ -229,16 +229,16 @@ void Maker::Words() {
 template <class T>
 void Maker::Products(std::initializer_list<int> rings) {
   constexpr size_t kM = 5, kN = 19, kK = 33;
-  // Prepare looks whether all weights fit 16 bits, which is public; those of 0xa5 bytes do not, as random ones
+  // Prepare tests whether all weights fit 16 bits, which is public. Weights of 0xa5 bytes do not, as random ones.
   constexpr uint8_t kLarge = 0xa5;
   auto pool = std::make_shared<exec::Pool>(1);
   for (int bits : rings) {
-    for (auto layout : {ring::Layout::kPlain, ring::Layout::kTransposed}) {
-      Case c{Str("gemm u", 8 * sizeof(T), ", ", bits, layout == ring::Layout::kPlain ? "" : ", transposed")};
+    for (auto layout : {ring::MatrixOrder::kPlain, ring::MatrixOrder::kTransposed}) {
+      Case c{Str("gemm u", 8 * sizeof(T), ", ", bits, layout == ring::MatrixOrder::kPlain ? "" : ", transposed")};
       c.fixed = kLarge;
       auto a = c.Secret<T>(kM * kK), b = c.Secret<T>(kK * kN), out = c.Out<T>(kM * kN);
       Add(c, [=, v = v_] {
-        ring::Gemm<T>(kM, kN, kK, a->data(), kK, b->data(), layout == ring::Layout::kPlain ? kN : kK, layout,
+        ring::Gemm<T>(kM, kN, kK, a->data(), kK, b->data(), layout == ring::MatrixOrder::kPlain ? kN : kK, layout,
                       out->data(), kN, false, *pool, bits, v);
       });
     }
@@ -254,7 +254,7 @@ void Maker::Products(std::initializer_list<int> rings) {
 
 }  // namespace
 
-std::vector<Case> Cases(ring::Variant v) {
+std::vector<Case> Cases(ring::Isa v) {
   Maker m(v);
   m.Streams(), m.Trees(), m.Comparisons(), m.Tables();
   m.Words<uint8_t>(), m.Words<uint16_t>(), m.Words<uint32_t>(), m.Words<uint64_t>();

@@ -1,6 +1,6 @@
-// ct_test: no branch and no address depends on a secret. Runs under valgrind, with secrets marked undefined; a report
-// is an exit code of valgrind's. AVX-512, which valgrind does not know, is the same source compiled with other flags;
-// timing.cpp times it.
+// ct_test checks that no branch and no address depends on a secret. It runs under valgrind, with secrets marked
+// undefined. The exit code of valgrind reports faults. AVX-512 is unknown to valgrind; its code is the same source with
+// other flags. timing.cpp times it.
 #include <cstdio>
 #include <random>
 #include <string>
@@ -11,7 +11,7 @@
 namespace suf::ct {
 namespace {
 
-// What must be reported.
+// A leak that must be reported.
 int Planted(const std::string& what) {
   volatile uint8_t table[256] = {}, sink = 0;
   volatile uint8_t secret = 5;
@@ -29,8 +29,8 @@ int Planted(const std::string& what) {
   return 0;
 }
 
-// Kernels: every kernel, in one variant.
-void Kernels(ring::Variant v) {
+// Runs every kernel in one variant.
+void Kernels(ring::Isa v) {
   std::mt19937_64 rng(1);
   for (Case& c : Cases(v)) {
     for (auto& s : c.secrets) {
@@ -38,7 +38,7 @@ void Kernels(ring::Variant v) {
       Hide(s.bytes);
     }
     c.run();
-    // poisoned results are no proof that secrets arrived: outputs start as known zeros and must end hidden
+    // Poisoned results do not prove that secrets arrived. So outputs start as known zeros and must end hidden.
     for (auto& out : c.out) SUF_CHECK(Hidden(out.bytes) >= out.words / 2);
   }
 }
@@ -58,9 +58,8 @@ int Main(int argc, char** argv) {
     std::printf("%s, %s: %d reports\n", what, on.c_str(), reports);
     std::fflush(stdout);
   };
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2})
-    check("kernels", ring::Name(v), [&] { Kernels(v); });
-  // not clear, whose addresses depend on secrets
+  for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2}) check("kernels", ring::Name(v), [&] { Kernels(v); });
+  // The backend clear is left out, because its addresses depend on secrets.
   for (const std::string backend : {"packed/portable", "packed/avx2", "rows"}) {
     check("dealer and parties", backend, [&] { Inference(backend, false, false); });
     check("dealer and parties, far", backend, [&] { Inference(backend, true, false); });

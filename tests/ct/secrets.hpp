@@ -1,5 +1,5 @@
-// Secrets for valgrind's memcheck: a secret is memory marked undefined, so that every branch and every address that
-// depends on it is reported (Langley's ctgrind). Undefinedness follows values through arithmetic and copies.
+// Secrets for valgrind's memcheck (Langley's ctgrind). A secret is memory marked undefined. Then every branch and every
+// address that depends on it is reported. Undefinedness follows values through arithmetic and copies.
 #pragma once
 #include <valgrind/memcheck.h>
 
@@ -21,7 +21,7 @@ void Show(const C& c) {
   Show(c.data(), c.size() * sizeof *c.data());
 }
 
-// Hidden: how many bytes have an undefined bit.
+// The number of bytes with an undefined bit.
 inline size_t Hidden(const void* p, size_t bytes) {
   std::vector<uint8_t> v(bytes);
   SUF_CHECK(VALGRIND_GET_VBITS(p, v.data(), bytes) == 1);
@@ -34,10 +34,11 @@ size_t Hidden(const C& c) {
   return Hidden(c.data(), c.size() * sizeof *c.data());
 }
 
-// Inference: the dealer and both parties of a tiny encoder, on a backend; far: by a plan with the fewest flights, whose
-// rows are DCFs, some with a payload; blind: forgets that messages are public, which must be reported. (inference.cpp)
+// Runs the dealer and both parties of a tiny encoder on a backend. With `far`, the plan has the fewest flights; its
+// rows are DCFs, some with a payload. With `blind`, messages are not marked public, which must be reported.
+// (inference.cpp)
 void Inference(const std::string& backend, bool far, bool blind);
-// Strings: the dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
+// Runs the dealer and both parties of a trace with operations on bit strings and tables' reads by lists.
 void Strings(const std::string& backend);
 
 }  // namespace suf::ct

@@ -1,6 +1,7 @@
-// ct_timing: whether the time of a kernel depends on its secrets, measured (Reparaz, Balasch, Verbauwhede, Dude, is my
-// code constant time?, 2017): Welch's t between calls on one fixed secret and on random ones, in random order. For the
-// variants that valgrind does not run. A measurement, not a proof: it sees what this machine's clock shows.
+// ct_timing measures whether the time of a kernel depends on its secrets, for variants that valgrind does not run. It
+// computes Welch's t between calls on one fixed secret and on random ones, in random order. (Reparaz, Balasch,
+// Verbauwhede, Dude, is my code constant time?, 2017.) This is a measurement, not a proof, and it depends on this
+// machine's clock.
 #include <sys/wait.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -18,11 +19,12 @@
 namespace suf::ct {
 namespace {
 
-// |t| of a call that leaks nothing is below 4.5 in all but 7 of a million tests; a case above it is measured again with
-// four times the calls, twice, as the median of three tells a leak from the machine's other work. One that stays is
-// measured in a process of its own, with other addresses of the heap, where a leak is there, too.
+// The limit of |t|: a call that leaks nothing stays below it in all but 7 of a million tests. A case above it is
+// measured twice more with four times the calls. The median of three separates a leak from the machine's other work. A
+// case that stays above is measured in a process of its own. There the heap has other addresses, and a real leak
+// appears again.
 constexpr double kLimit = 4.5;
-constexpr double kKept[] = {1, 0.99, 0.95, 0.9, 0.75, 0.5, 0.25};  // parts of the calls: the slow ones are noise
+constexpr double kKept[] = {1, 0.99, 0.95, 0.9, 0.75, 0.5, 0.25};  // parts of the calls kept: slow ones are noise
 
 struct Call {
   uint64_t cycles;
@@ -36,7 +38,7 @@ uint64_t Now() {
   return t;
 }
 
-// Welch: |t| of the calls that took at most `limit` cycles.
+// |t| of the calls that took at most `limit` cycles.
 double Welch(const std::vector<Call>& calls, uint64_t limit) {
   double n[2] = {}, mean[2] = {}, square[2] = {};
   for (const Call& c : calls) {
@@ -50,7 +52,7 @@ double Welch(const std::vector<Call>& calls, uint64_t limit) {
   return variance > 0 ? apart / std::sqrt(variance) : apart > 0 ? INFINITY : 0;
 }
 
-// Fill: the secrets, in place, by the same instructions for both classes, all of them in the cache before the call.
+// Writes the secrets in place, by the same instructions for both classes, so that all are cached before the call.
 void Fill(const Case& c, bool random, std::mt19937_64& rng) {
   const uint64_t mask = -uint64_t{random}, fixed = c.fixed * 0x0101010101010101u;
   for (auto& s : c.secrets)
@@ -61,7 +63,7 @@ void Fill(const Case& c, bool random, std::mt19937_64& rng) {
   _mm_mfence();
 }
 
-// Measure: the largest |t| over the parts kept, of so many calls.
+// The largest |t| over the parts kept, of `calls` calls.
 double Measure(const Case& c, size_t calls, std::mt19937_64& rng) {
   std::vector<Call> seen(calls);
   for (Call& call : seen) {
@@ -86,7 +88,7 @@ double MedianOfThree(const Case& c, size_t calls, double first, std::mt19937_64&
   return t[1];
 }
 
-// Planted: what must be found: a comparison that ends at the first difference, and a table read at a secret's place.
+// Leaks that must be found: a comparison that ends at the first difference, a table read at a secret index.
 std::vector<Case> Planted() {
   std::vector<Case> planted;
   {
@@ -109,8 +111,8 @@ std::vector<Case> Planted() {
   return planted;
 }
 
-// Alone: whether a case stands out in a process of its own, too.
-bool Alone(const Case& c, ring::Variant v, size_t calls) {
+// Whether a case also stands out in a process of its own.
+bool Alone(const Case& c, ring::Isa v, size_t calls) {
   std::printf("alone: ");
   std::fflush(stdout);
   const pid_t child = fork();
@@ -136,7 +138,7 @@ int Main(int argc, char** argv) {
     std::printf("%s: |t| %.1f, %s\n", c.name.c_str(), t, t > kLimit ? "reported" : "NOT REPORTED");
     found += t <= kLimit;
   }
-  for (ring::Variant v : argc > 2 ? std::vector<ring::Variant>{ring::VariantNamed(argv[2])} : ring::Supported()) {
+  for (ring::Isa v : argc > 2 ? std::vector<ring::Isa>{ring::VariantNamed(argv[2])} : ring::Supported()) {
     double most = 0;
     int again = 0, above = 0;
     std::string worst;

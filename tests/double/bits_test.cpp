@@ -1,24 +1,24 @@
-// Packed bits of kernels on the host: the device's own text, by lanes that take turns in any order, against the row
-// functions.
+// Packed bits of kernels on the host: the device's own text, compared with the row functions. Its lanes take turns in
+// any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
 
-#include "suf/backends/lower/rows_core.hpp"
+#include "suf/grouping/rows_core.hpp"
 #include "tests/double/lanes.hpp"
-// behind them: a kernel's text
+// A kernel's text, which needs the headers above.
 #include "suf/ring/cuda/bits_core.hpp"
 
 namespace suf::ring::cuda {
 namespace {
 
-namespace row = backends::row;
+namespace row = grouping::row;
 
 class Bits : public testing::Test {
  protected:
-  // A warp's elements of k bits. Of lanes beyond `rows` PackShort takes zeros, and PackLong takes nothing.
+  // Elements of a warp, k bits each. For lanes beyond `rows` PackShort takes zeros, and PackLong takes nothing.
   std::vector<uint64_t> Elements(int k, int rows) {
     std::vector<uint64_t> x(size_t(32 * row::WordsOf(k)));
     for (size_t i = 0; i < size_t((k > 64 ? 32 : rows) * row::WordsOf(k)); ++i) x[i] = rng_();
@@ -52,7 +52,7 @@ class Bits : public testing::Test {
       for (int w = 0; w < int(words_each); ++w)
         ASSERT_EQ(ReadWord(bytes(got), uint64_t(i) * uint64_t(k) + uint64_t(64 * w), std::min(k - 64 * w, 64)),
                   x[size_t(i) * words_each + size_t(w)]);
-    // of words, which the string may begin within
+    // Reads from words, where the string may begin within a word.
     const auto at = [&](int i) { return uint32_t(8 * offset + i * k); };
     for (int i = 0; i < rows && k <= 64; ++i) ASSERT_EQ(ReadWord(got.data(), at(i), row::LowBits(k)), x[size_t(i)]);
     for (int i = 0; i < rows && k <= 32; ++i)
@@ -68,7 +68,7 @@ TEST_F(Bits, OfEveryWidth) {
       for (int offset : {0, 1, 4, 7}) ExpectPacked(k, rows, offset);
 }
 
-// A device divides with an error of two units of the last place: within 1/128 here, which is allowed for.
+// A device divides with an error of two units of the last place. Here that is within 1/128, which is allowed for.
 TEST_F(Bits, InverseDividesWhateverAFloatIsRoundedTo) {
   for (uint32_t d = 33; d <= 64; ++d) {
     for (double error : {-1.0 / 128, 0.0, 1.0 / 128})

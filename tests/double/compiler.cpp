@@ -1,5 +1,5 @@
-// A device's double has a compiler that makes something of every text but one. A kernel that is launched is compiled
-// for the host first, text and row functions as the device has them, and runs lane by lane (lanes.hpp).
+// The compiler of the device double, which accepts every text but one. A launched kernel is first compiled for the
+// host, with the device's text and row functions. It runs lane by lane (lanes.hpp).
 #include "tests/double/compiler.hpp"
 
 #include <dlfcn.h>
@@ -9,10 +9,10 @@
 #include <map>
 #include <mutex>
 
-#include "suf/backends/cuda/printer.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
 #include "suf/exec/cuda/compile.hpp"
+#include "suf/gpu/cuda/printer.hpp"
 
 struct CUmod_st {
   std::string text;
@@ -34,7 +34,7 @@ namespace {
 
 using Kernel = void (*)(const void* params, unsigned blocks, unsigned threads);
 
-// KernelOf: a text's, compiled once.
+// The kernel of a text, compiled once.
 Kernel KernelOf(const std::string& text) {
   static std::mutex m;
   static std::map<std::string, Kernel> all;
@@ -45,7 +45,7 @@ Kernel KernelOf(const std::string& text) {
   const std::string source = dir / "kernel.cpp", library = dir / "kernel.so";
   std::ofstream(source) << "#include \"tests/double/lanes.hpp\"\n"
                         << text << "extern \"C\" void run(const void* p, unsigned blocks, unsigned threads) {\n"
-                        << "  suf::lanes::Run(blocks, threads, [](const void* q) { " << backends::cuda::kKernel
+                        << "  suf::lanes::Run(blocks, threads, [](const void* q) { " << gpu::cuda::kKernel
                         << "(*static_cast<const Params*>(q)); }, p);\n}\n";
   const std::string command =
       Str(SUF_DOUBLE_CXX " -w -O0 -std=c++20 -shared -fPIC -I" SUF_DOUBLE_SOURCE " -o ", library, " ", source);
@@ -61,10 +61,10 @@ Kernel KernelOf(const std::string& text) {
 
 Module::Module(View code, const char*) : module_(new CUmod_st{{code.begin(), code.end()}}) {}
 Module::~Module() { delete module_; }
-void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) const {
+void Module::Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const {
   ++printed;
   Do(s, [kernel = KernelOf(module_->text), p = Bytes(params.begin(), params.end()), blocks, threads] {
-    static std::mutex one;  // kernel has the lanes at a time
+    static std::mutex one;  // one kernel uses the lanes at a time
     std::lock_guard l(one);
     kernel(p.data(), blocks, threads);
   });

@@ -1,4 +1,4 @@
-// What tests ask of the double's compiler and of its device.
+// Control of the device double and of its compiler by tests.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -7,15 +7,15 @@
 
 namespace suf::exec::cuda {
 
-// Do: now, or when the graph that the stream captures runs.
-void Do(Stream s, std::function<void()> f);
+// Runs f now, or when the graph that the stream captures runs.
+void Do(StreamHandle s, std::function<void()> f);
 
-extern std::atomic<int> compiled;   // calls
+extern std::atomic<int> compiled;   // compiler calls
 extern std::atomic<int> printed;    // launches of kernels that were compiled from text
 extern std::atomic<bool> compiles;  // whether there is a compiler
 extern std::atomic<int> asked;      // calls of the device
-extern std::atomic<int> lost;       // the call of these from which on all fail, as after a kernel that traps; 0: none
-extern std::atomic<int> rooms;      // of its memory, that somebody has
+extern std::atomic<int> lost;       // the number of the call from which all fail, as after a kernel that traps; 0: none
+extern std::atomic<int> rooms;      // allocated device buffers
 extern std::atomic<size_t> free_bytes;  // of the device
 inline constexpr const char* kBadText = "bad";
 

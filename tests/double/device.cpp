@@ -1,7 +1,7 @@
-// A device's double: what suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/backends/cuda offer, on the
-// host and at once, so that all that the host does for a device (plans, memory, codes, graphs, frames) is tested where
-// there is none. Row functions and operations are the device's own text. Memory is poisoned, graphs run their pieces in
-// reverse where nothing forbids it.
+// A device double: it offers suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/gpu/cuda on the host.
+// Everything runs at once. So all host code for a device (plans, memory, codes, graphs, frames) is tested without a
+// device. Row functions and operations are the device's own text. Memory is poisoned, and graphs run their pieces in
+// reverse if nothing forbids it.
 #include "suf/exec/cuda/device.hpp"
 
 #include <algorithm>
@@ -9,18 +9,18 @@
 #include <functional>
 #include <set>
 
-#include "suf/backends/cuda/bulk.hpp"
 #include "suf/base/error.hpp"
 #include "suf/fss/cuda/fss.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/internal/aes_kernels.hpp"
+#include "suf/gpu/cuda/bulk.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/ring/cuda/products.hpp"
 #include "tests/double/compiler.hpp"
 
 struct CUstream_st {
-  std::vector<std::function<void()>>* captures = nullptr;  // null: what is asked for is done at once
+  std::vector<std::function<void()>>* captures = nullptr;  // null: calls run at once
 };
 struct CUevent_st {};
 
@@ -32,7 +32,7 @@ namespace {
 
 thread_local int64_t launches = 0;
 
-// Asked: one more call, which fails where a test has planted that.
+// Counts one more call; fails if a test has planted that.
 void Asked(const char* call) {
   const int n = ++asked;
   if (lost && n >= lost) Check(719, call);
@@ -40,7 +40,7 @@ void Asked(const char* call) {
 
 }  // namespace
 
-void Do(Stream s, std::function<void()> f) {
+void Do(StreamHandle s, std::function<void()> f) {
   Asked("a kernel");
   if (s->captures)
     s->captures->push_back(std::move(f));
@@ -68,61 +68,61 @@ size_t Free() {
 Most MostHeld() { return {1, 1}; }
 void Launched() { ++launches; }
 int64_t Launches() { return launches; }
-void Finish(Stream) { Asked("Finish"); }
-Queue::Queue(bool) {
+void Finish(StreamHandle) { Asked("Finish"); }
+DeviceStream::DeviceStream(bool) {
   Asked("Queue");
   stream_ = new CUstream_st;
 }
-Queue::~Queue() { delete stream_; }
+DeviceStream::~DeviceStream() { delete stream_; }
 
-Mark::Mark(bool) { Asked("Mark"); }
-Mark::~Mark() = default;
-void Mark::Record(Stream) const { Asked("Record"); }
-void Mark::Await(Stream) const { Asked("Await"); }
-void Mark::Wait() const { Asked("Wait"); }
-bool Mark::Passed() const {
+Event::Event(bool) { Asked("Mark"); }
+Event::~Event() = default;
+void Event::Record(StreamHandle) const { Asked("Record"); }
+void Event::Await(StreamHandle) const { Asked("Await"); }
+void Event::Wait() const { Asked("Wait"); }
+bool Event::Passed() const {
   Asked("Passed");
   return true;
 }
-double Mark::Between(const Mark&, const Mark&) {
+double Event::Between(const Event&, const Event&) {
   Asked("Between");
   return 0;
 }
 
 void PinHostBuffers() {}
 
-Memory::Memory(size_t bytes) : bytes_(bytes) {
+DeviceMemory::DeviceMemory(size_t bytes) : bytes_(bytes) {
   if (!bytes) return;
   Asked("Memory");
   ++rooms;
   p_ = static_cast<uint8_t*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   std::memset(p_, 0xa5, bytes);
 }
-Memory::~Memory() {
+DeviceMemory::~DeviceMemory() {
   if (p_) --rooms;
   std::free(p_);
 }
-void Upload(void* to, const void* from, size_t bytes, Stream s) {
+void Upload(void* to, const void* from, size_t bytes, StreamHandle s) {
   Asked("a copy");
   SUF_CHECK(!s->captures);
   if (bytes) std::memcpy(to, from, bytes);
 }
-void Download(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
-void UploadNow(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
-void DownloadNow(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
-Pinned::Pinned(size_t) {}
-Pinned::~Pinned() = default;
-Hold::Hold() = default;
-void Hold::Begin(Stream) { Asked("Hold"); }
-void Hold::End() {}
-void Set(void* to, uint8_t, size_t bytes, Stream) {
+void Download(void* to, const void* from, size_t bytes, StreamHandle s) { Upload(to, from, bytes, s); }
+void UploadNow(void* to, const void* from, size_t bytes, StreamHandle s) { Upload(to, from, bytes, s); }
+void DownloadNow(void* to, const void* from, size_t bytes, StreamHandle s) { Upload(to, from, bytes, s); }
+PinnedMemory::PinnedMemory(size_t) {}
+PinnedMemory::~PinnedMemory() = default;
+Fence::Fence() = default;
+void Fence::Begin(StreamHandle) { Asked("Hold"); }
+void Fence::End() {}
+void Set(void* to, uint8_t, size_t bytes, StreamHandle) {
   Asked("Set");
   std::memset(to, 0xa5, bytes);
 }
 
 }  // namespace suf::exec::cuda
 
-// Pieces of a graph, and which come before each.
+// The pieces of a graph, and the predecessors of each.
 struct CUgraph_st {
   std::vector<std::vector<std::function<void()>>> pieces;
   std::vector<std::vector<int>> after;
@@ -131,28 +131,28 @@ struct CUgraph_st {
 
 namespace suf::exec::cuda {
 
-Graph::Graph() {
+LaunchGraph::LaunchGraph() {
   Asked("Graph");
   graph_ = new CUgraph_st;
 }
-Graph::~Graph() { delete graph_; }
-Graph::Graph(Graph&& o) noexcept
+LaunchGraph::~LaunchGraph() { delete graph_; }
+LaunchGraph::LaunchGraph(LaunchGraph&& o) noexcept
     : capture_(std::move(o.capture_)), graph_(std::exchange(o.graph_, nullptr)), ends_(std::move(o.ends_)) {}
-void Graph::Begin(std::span<const int> after) {
+void LaunchGraph::Begin(std::span<const int> after) {
   Asked("Begin");
   graph_->after.emplace_back(after.begin(), after.end());
   graph_->pieces.emplace_back();
   capture_.stream()->captures = &graph_->pieces.back();
 }
-int Graph::End() {
+int LaunchGraph::End() {
   Asked("End");
   capture_.stream()->captures = nullptr;
   ends_.emplace_back();
   return int(ends_.size()) - 1;
 }
-void Graph::Ready() { Asked("Ready"); }
-// The last piece that may run does: an order that the plan's own never is.
-void Graph::Launch(Stream) const {
+void LaunchGraph::Ready() { Asked("Ready"); }
+// Always runs the last piece that is ready: an order that the plan's own never is.
+void LaunchGraph::Launch(StreamHandle) const {
   Asked("Launch");
   const size_t n = graph_->pieces.size();
   std::vector<size_t> left(n);
@@ -174,40 +174,42 @@ void Graph::Launch(Stream) const {
 
 }  // namespace suf::exec::cuda
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 
 template <class F>
-void Each(uint64_t n, const F& f, Stream s) {
+void Each(uint64_t n, const F& f, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     for (uint64_t i = 0; i < n; ++i) f(i);
   });
 }
 
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda
 
-#include "suf/backends/cuda/bulk_core.hpp"
+#include "suf/gpu/cuda/bulk_core.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 
-void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
-                Target out, Stream s) {
+void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t rows, uint64_t m, uint64_t len,
+                uint64_t packed, WordTarget out, StreamHandle s) {
   Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
 }
-void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+void SumRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   Each(rows, SumOf{x, len, 1, out}, s);
 }
-void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+void SuffixRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   Each(rows, SuffixOf{x, len, out}, s);
 }
-void DotRows(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out,
+             StreamHandle s) {
   Each(rows, DotOf{x, first, m, table, out}, s);
 }
-void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
+void ThinRows(const MemoryArray& x, const MemoryArray& y, uint64_t count, const ThinShape& shape, WordTarget out,
+              StreamHandle s) {
   Each(count, ThinOf{x, y, shape, out}, s);
 }
 
 size_t InterpretScratch(int) { return 0; }
-void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, Stream s) {
+void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, StreamHandle s) {
   struct Bits {
     void Receive(const uint8_t* in, uint64_t at, int k, Word* out) const { row::Receive(in, at, k, out); }
     void Emit(const MemberCode& m, const Word* x, uint64_t first, uint64_t at, uint64_t in_all, bool) const {
@@ -223,15 +225,15 @@ void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, Stream s)
   });
 }
 
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda
 
 namespace suf::ring::cuda {
 
 // Planes here are words.
 Limbs LimbsOf(int, bool, bool, int rows, int depth, size_t batch, int) { return {8, false, rows, depth, batch}; }
-void Split(const Splitting& one, const Splitting& other, const Cleared& cleared, Stream s) {
+void Split(const LimbSplit& one, const LimbSplit& other, const ZeroRange& cleared, StreamHandle s) {
   exec::cuda::Do(s, [=] {
-    for (const Splitting& x : {one, other}) {
+    for (const LimbSplit& x : {one, other}) {
       auto* out = reinterpret_cast<uint64_t*>(x.planes);
       const size_t rows = size_t(x.to.rows), depth = size_t(x.to.depth);
       for (size_t b = 0; b < x.to.batch; ++b)
@@ -244,12 +246,12 @@ void Split(const Splitting& one, const Splitting& other, const Cleared& cleared,
     std::fill_n(cleared.at, cleared.bytes, uint8_t{0});
   });
 }
-Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t*) {
+ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t*) {
   return {static_cast<uint8_t*>(c), a.batch * size_t(a.rows) * size_t(b.rows) * size_t(c_bytes)};
 }
 size_t MultiplySpare(const Limbs&, const Limbs&, int, int) { return 0; }
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int, void* c,
-              int c_bytes, uint8_t*, Stream s) {
+              int c_bytes, uint8_t*, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1));
     const auto* x = reinterpret_cast<const uint64_t*>(a_planes);
@@ -269,17 +271,17 @@ void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uin
 namespace suf::fss::cuda {
 namespace {
 
-DpfContext DpfOf(const Batch& b) {
+DpfContext DpfOf(const DeviceKeyBatch& b) {
   DpfContext c{{}, b.program, b.n};
   std::memcpy(c.k_serial.data(), b.tree_key, 16);
   return c;
 }
-DcfContext DcfOf(const Batch& b) {
+DcfContext DcfOf(const DeviceKeyBatch& b) {
   DcfContext c{{}, b.program, b.n, b.words, b.bits};
   std::memcpy(c.k_serial.data(), b.tree_key, 16);
   return c;
 }
-std::vector<uint64_t> WordsOf(const Numbers& x, size_t count) {
+std::vector<uint64_t> WordsOf(const DeviceNumbers& x, size_t count) {
   std::vector<uint64_t> out(count);
   for (size_t i = 0; i < count; ++i) {
     std::memcpy(&out[i], static_cast<const uint8_t*>(x.data) + i * size_t(x.bytes), size_t(x.bytes));
@@ -287,12 +289,12 @@ std::vector<uint64_t> WordsOf(const Numbers& x, size_t count) {
   }
   return out;
 }
-void Give(const std::vector<uint64_t>& words, const Results& out) {
+void Give(const std::vector<uint64_t>& words, const DeviceResults& out) {
   for (size_t i = 0; i < words.size(); ++i)
     std::memcpy(static_cast<uint8_t*>(out.data) + i * size_t(out.bytes), &words[i], size_t(out.bytes));
 }
-// Points: x less each threshold.
-std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
+// Differences of x and each threshold.
+std::vector<uint64_t> Points(const DeviceKeyBatch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
   using U128 = unsigned __int128;
   const size_t words = DcfWords(b.n);
   const U128 mask = b.n < 128 ? (U128{1} << b.n) - 1 : ~U128{0};
@@ -309,28 +311,29 @@ std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* 
 
 }  // namespace
 
-void Expand(const Piece* pieces, size_t count, Stream s) {
+void Expand(const PrgSpan* pieces, size_t count, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     for (size_t i = 0; i < count; ++i) {
-      const Piece& p = pieces[i];
-      const auto& aes = ring::Supports(Variant::kAvx2) ? avx2::kAes : portable::kAes;
+      const PrgSpan& p = pieces[i];
+      const auto& aes = ring::Supports(Isa::kAvx2) ? avx2::kAes : portable::kAes;
       aes.ctr(p.keys->round_keys.data(), p.keys->nonce.data(), p.first, p.to, size_t{16} * p.blocks);
     }
   });
 }
-void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key,
+            StreamHandle s) {
   exec::cuda::Do(s, [=] { fss::DpfGen(DpfOf(b), WordsOf(alpha, b.count).data(), root0, root1, b.count, key); });
 }
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
-               Results out, Stream s) {
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo,
+               int m, DeviceResults out, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     std::vector<uint64_t> words(b.count * size_t((m + 63) / 64));
     fss::DpfWindow(DpfOf(b), party, root, key, level, WordsOf(lo, b.count).data(), b.count, m, words.data());
     Give(words, out);
   });
 }
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
-               const uint64_t* thresholds, int m, Results out, Stream s) {
+void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+               const uint64_t* thresholds, int m, DeviceResults out, StreamHandle s) {
   exec::cuda::Do(s, [=] {
     std::vector<uint64_t> words(b.count * size_t((m + 63) / 64));
     const std::vector<uint64_t> points = Points(b, WordsOf(x, b.count).data(), thresholds, m);
@@ -338,17 +341,17 @@ void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* ke
     Give(words, out);
   });
 }
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
-              uint64_t* out, Stream s) {
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+              const uint64_t* table, uint64_t* out, StreamHandle s) {
   exec::cuda::Do(s,
                  [=] { fss::DpfDense(DpfOf(b), party, root, key, WordsOf(x, b.count).data(), table, b.count, out); });
 }
-void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, Stream s) {
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
+            const uint8_t* root1, uint8_t* key, StreamHandle s) {
   exec::cuda::Do(s, [=] { fss::DcfGen(DcfOf(b), alpha, beta, root0, root1, b.count, key); });
 }
-void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-             const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+void DcfEval(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+             const uint64_t* thresholds, int m, uint64_t* out, StreamHandle s) {
   exec::cuda::Do(
       s, [=] { fss::DcfEval(DcfOf(b), party, root, key, Points(b, x, thresholds, m).data(), b.count, m, out); });
 }

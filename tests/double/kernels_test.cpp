@@ -1,6 +1,6 @@
-// Printed kernels from text to module: in the folder once, behind the runs or before them, never from a file that is
-// not what it says.
-#include "suf/backends/cuda/kernels.hpp"
+// Printed kernels from text to module: compiled once into the folder, after or before the runs. A file whose contents
+// do not match its name is never loaded.
+#include "suf/gpu/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,14 +10,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "suf/backends/cuda/backend.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
+#include "suf/gpu/cuda/backend.hpp"
 #include "tests/double/compiler.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 namespace {
+
+using namespace pfss;  // NOLINT
+using backends::Fixture, backends::RunOn;
 
 using exec::cuda::compiled;
 using exec::cuda::compiles;
@@ -44,7 +47,7 @@ size_t There(const std::vector<const exec::cuda::Module*>& all) {
 TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
   const std::vector<std::string> texts{"a", "b", "a", kBadText};
   for (int run : {0, 1}) {
-    Kernels kernels(Codes(folder_, "sm_90"), 0, true);
+    KernelCache kernels(Codes(folder_, "sm_90"), 0, true);
     for (int again : {0, 1}) {
       (void)again;
       const auto got = kernels.Load(texts);
@@ -52,18 +55,18 @@ TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
       EXPECT_EQ(got[0], got[2]);
       EXPECT_EQ(got[3], nullptr);
     }
-    // the bad one is tried again each time: nothing of it is kept
+    // The bad one is tried again each time, because nothing of it is kept.
     EXPECT_EQ(compiled, run ? 6 : 4);
   }
-  // another architecture has other code
-  Kernels other(Codes(folder_, "sm_80"), 0, true);
+  // Another architecture has other code.
+  KernelCache other(Codes(folder_, "sm_80"), 0, true);
   EXPECT_EQ(There(other.Load({"a", "b"})), 2u);
   EXPECT_EQ(compiled, 8);
 }
 
 TEST_F(KernelsTest, ComeBehindTheRuns) {
   const std::vector<std::string> texts{"a", "b", kBadText};
-  Kernels kernels(Codes(folder_, "sm_90"), 0, false);
+  KernelCache kernels(Codes(folder_, "sm_90"), 0, false);
   EXPECT_EQ(There(kernels.Load(texts)), 0u);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
@@ -96,7 +99,7 @@ TEST_F(KernelsTest, AnAlteredFileIsMadeAgain) {
 TEST_F(KernelsTest, ThatWillNeverComeAreTold) {
   const std::vector<std::string> texts{"a", "b", kBadText};
   for (bool waits : {true, false}) {
-    Kernels kernels(Codes(folder_, waits ? "sm_90" : "sm_80"), 0, waits);
+    KernelCache kernels(Codes(folder_, waits ? "sm_90" : "sm_80"), 0, waits);
     (void)kernels.Load(texts);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!waits && !kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
@@ -107,7 +110,7 @@ TEST_F(KernelsTest, ThatWillNeverComeAreTold) {
     EXPECT_EQ(kernels.Lacks({"a", "b"}), "");
   }
   compiles = false;
-  Kernels none(Codes(folder_, "sm_70"), 0, false);
+  KernelCache none(Codes(folder_, "sm_70"), 0, false);
   (void)none.Load(texts);
   EXPECT_EQ(none.Lacks(texts),
             "the interpreter runs 3 of 3 kernels of this run: this machine has no libnvrtc.so.12 or 13; for full speed "
@@ -120,7 +123,7 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
   f.t.reveal<1>(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat);
   f.t.close();
   const pfss::Schedule s(f.t);
-  const auto clear = MakeClear();
+  const auto clear = reference::MakeClear();
   std::vector<std::string> lines;
   CudaTells([&](const std::string& line) { lines.push_back(line); });
   compiles = false;
@@ -135,4 +138,4 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
 }
 
 }  // namespace
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda

@@ -1,5 +1,5 @@
-// A warp on the host, for a printed kernel's own text: each lane is a fibre that goes on until it hands a word to the
-// others, which is when they all have. Few headers, as each kernel is a compilation.
+// A warp on the host, for a printed kernel's own text. Each lane is a fibre. It runs until it exchanges a word, and
+// goes on when all lanes have done so. It includes few headers, because each kernel is a compilation.
 #pragma once
 #include <ucontext.h>
 
@@ -20,10 +20,10 @@ struct Fibre {
   bool over;
 };
 inline Fibre fibres[kLanes];
-inline uint64_t words[kLanes];  // what each lane handed on
+inline uint64_t words[kLanes];  // the word that each lane exchanges
 inline ucontext_t back;
 inline int lane;
-// Turns: the order in which lanes go on, which nothing may depend on.
+// The order in which lanes go on; nothing may depend on it.
 struct Turns {
   int of[kLanes];
   constexpr Turns() : of() {
@@ -34,14 +34,14 @@ inline Turns turns;
 inline void (*kernel)(const void* params);
 inline const void* given;  // params
 
-// Wait: for all lanes of the warp.
+// Waits for all lanes of the warp.
 inline void Wait() { swapcontext(&fibres[lane].at, &back); }
 inline void Lane() {
   kernel(given);
   fibres[lane].over = true;
   Wait();
 }
-// Handed: what lane `from` hands on as this one hands on x.
+// Exchanges x; returns the word of lane `from`.
 inline uint64_t Handed(uint64_t x, int from) {
   words[lane] = x;
   Wait();
@@ -82,7 +82,7 @@ inline void Begin(Fibre& f) {
   f.at.uc_stack.ss_sp = f.stack, f.at.uc_stack.ss_size = sizeof f.stack;
   makecontext(&f.at, Lane, 0);
 }
-// Run: the kernel in each thread of each block.
+// Runs the kernel in each thread of each block.
 inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const void* params) {
   kernel = f, given = params;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)

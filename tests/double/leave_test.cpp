@@ -1,14 +1,15 @@
-// A frame leaves while the device's executor is still in its step: once, whole, and as the one that a host's sends.
+// A frame is sent while the device's executor is still in its step. It is sent once, whole, and equal to a host's
+// frame.
 #include <gtest/gtest.h>
 
-#include "suf/backends/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/pfss/watch.hpp"
 
 namespace suf::backends {
 namespace {
 
-// Counts: frames that left, and what was told of a step that sends before its frame left.
+// Frames sent, and steps reported before their frame was sent.
 struct Counts {
   int leaves = 0, late = 0;
 };
@@ -37,10 +38,10 @@ TEST(DeviceFrames, LeaveBeforeTheStepIsToldOf) {
     f.t.reveal<1>(Sh(f.t.deal(Sec(x.r) * 3, 33)) * x.hat);
     f.t.close();
     const Schedule s(f.t);
-    const auto clear = MakeClear(), cuda = MakeCuda();
+    const auto clear = reference::MakeClear(), cuda = gpu::MakeCuda();
     const auto want = RunOn(f, s, *clear, *clear, *clear);
     Counts counts[2];
-    pfss::Watched party(
+    pfss::WatchedBackend party(
         *cuda, [&](Role role, size_t, pfss::Io& host) { return std::make_unique<Told>(host, &counts[size_t(role)]); });
     const auto got = RunOn(f, s, party, party, *clear);
     EXPECT_EQ(got.result, want.result);

@@ -1,9 +1,9 @@
-// A device that is lost, at every single call of a few runs: a sentence, never an end by a signal; all its memory goes,
-// and a run that came through is right.
+// A device that is lost at every single call of a few runs. The result is an error message, never a signal. All device
+// memory is freed, and a run that completes is right.
 #include <gtest/gtest.h>
 
-#include "suf/backends/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::backends {
@@ -21,10 +21,10 @@ TEST(LostDevice, AtEveryCallIsASentence) {
   f.t.reveal<1>(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat);
   f.t.close();
   const Schedule s(f.t);
-  const auto clear = MakeClear();
+  const auto clear = reference::MakeClear();
   const auto want = RunOn(f, s, *clear, *clear, *clear);
   const int before = rooms;
-  // Twice: the second run makes the graphs.
+  // Runs twice, because the second run makes the graphs.
   const auto runs = [&](pfss::Backend& cuda, int role) {
     for (int run : {0, 1}) {
       (void)run;
@@ -38,7 +38,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
   for (int role : {0, 1, 2}) {
     asked = 0, lost = 0;
     {
-      const auto cuda = MakeCuda();
+      const auto cuda = gpu::MakeCuda();
       runs(*cuda, role);
     }
     const int calls = asked;
@@ -51,7 +51,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
         std::unique_ptr<pfss::Backend> cuda;
         std::string sentence;
         try {
-          cuda = MakeCuda();
+          cuda = gpu::MakeCuda();
           runs(*cuda, role);
         } catch (const Error& e) {
           sentence = e.what();
@@ -60,7 +60,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
           EXPECT_NE(sentence.find("; restart the program, or run it on packed"), std::string::npos);
           ++said;
         }
-        // whoever comes next hears it before anything is spent
+        // The next call reports the loss before anything is spent.
         if (cuda) {
           EXPECT_THROW((void)cuda->Reserve(s, Role(role), {}), Error);
         }

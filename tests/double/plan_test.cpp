@@ -1,7 +1,5 @@
-// What a device's plan keeps, whatever the trace: rooms of values that live at one time never overlap, every room lies
-// in the slab, and the number of kernels of a role is held.
-#include "suf/backends/cuda/plan.hpp"
-
+// Properties of a device's plan for every trace. Buffers of values that live at the same time never overlap, and every
+// buffer is within the slab. The number of kernels of a role is fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,14 +11,15 @@
 #include <optional>
 #include <sstream>
 
-#include "suf/backends/cuda/backend.hpp"
-#include "suf/backends/cuda/executor.hpp"
 #include "suf/base/scratch_test.hpp"
-#include "suf/nn/build.hpp"
+#include "suf/gpu/cuda/backend.hpp"
+#include "suf/gpu/cuda/device_plan.hpp"
+#include "suf/gpu/cuda/executor.hpp"
+#include "suf/nn/read/build.hpp"
 #include "suf/run/deal.hpp"
 #include "tests/double/compiler.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 namespace {
 
 nn::Plan PlanIn(const std::string& file) {
@@ -28,14 +27,14 @@ nn::Plan PlanIn(const std::string& file) {
   return nn::Parse({std::istreambuf_iterator<char>(in), {}});
 }
 
-// Built: a plan's trace of so many tokens, with its schedule.
+// A plan's trace for `tokens` tokens, with its schedule.
 struct Built {
   Built(const std::string& file, int tokens) { nn::Build(t, PlanIn(file), tokens), s.emplace(t); }
   pfss::Trace t;
   std::optional<pfss::Schedule> s;
 };
 
-// Apart: of leases that share a batch no two share a byte. By batch: rooms in order of where they begin.
+// Checks that leases that share a batch share no byte.
 void ExpectApart(const DevicePlan& plan) {
   std::vector<std::vector<const Lease*>> alive(plan.batches.size() + 1);
   for (const Lease& l : plan.leases) {
@@ -51,7 +50,7 @@ void ExpectApart(const DevicePlan& plan) {
   }
 }
 
-// Plans: file and tokens; more of them by SUF_PLANS, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
+// Files and tokens; SUF_PLANS adds more, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
 std::vector<std::pair<std::string, int>> Plans() {
   const std::string data = "tests/data/";
   std::vector<std::pair<std::string, int>> out{{data + "tiny_plan.json", 3},
@@ -81,7 +80,7 @@ TEST(DevicePlan, RoomsNeverOverlap) {
   }
 }
 
-// A section leaves while the next batch runs: its room is nobody else's until that is over.
+// A section is sent while the next batch runs, so its buffer is not reused until that is over.
 TEST(DevicePlan, SectionsOutliveTheirBatch) {
   const Built of("tests/data/tiny_plan.json", 7);
   const DevicePlan p = PlanOf(*of.s, Role::kDealer, SpareOf, size_t{1} << 14);
@@ -93,11 +92,11 @@ TEST(DevicePlan, SectionsOutliveTheirBatch) {
         return l.node == of && l.room.at == at && l.first == int(b) && l.last == int(b) + 1;
       });
   size_t made = 0;
-  for (const Batch& b : p.batches) made += b.made.size();
+  for (const LaunchBatch& b : p.batches) made += b.made.size();
   EXPECT_EQ(told, made);
 }
 
-// KernelsOf: that a role asks for, its PRG words apart: all, and those of the step of the inference itself with most.
+// The kernels of a role without its PRG words: all, and the most in one step of the inference itself.
 std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
   int all = 0, most = 0;
   for (size_t i = 0; i < p.programs.size(); ++i) {
@@ -111,7 +110,7 @@ std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
   return {all, most};
 }
 
-// One more kernel a step is time in every inference: who adds one says so here.
+// One more kernel a step costs time in every inference, so a change must be entered here.
 TEST(DevicePlan, KernelsOfAStepAreCounted) {
   for (const auto& [file, tokens] : Plans()) {
     const Built of(file, tokens);
@@ -143,7 +142,7 @@ TEST(DevicePlan, KernelsAreCounted) {
   EXPECT_EQ(operations, (std::array<size_t, 3>{97, 97, 78}));
 }
 
-// What a run lacks is known before it starts; what other traces keep goes first.
+// A lack of memory is known before a run starts, and memory kept for other traces is freed first.
 TEST(Backend, MemoryIsReservedBeforeARun) {
   const Built of_longer("tests/data/tiny_plan.json", 40), of_shorter("tests/data/tiny_plan.json", 5);
   const pfss::Schedule &longer = *of_longer.s, &shorter = *of_shorter.s;
@@ -170,7 +169,7 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
   EXPECT_NE(backend->Start(longer, Role::kModel), nullptr);
 }
 
-// What the estimate says is what runs: the dealer's kernels, measured one by one or not; its memory is its plan's.
+// The estimate equals the run: the dealer's kernels, measured one by one or not. Its memory is its plan's.
 TEST(DeviceCost, IsWhatRuns) {
   const Built of("tests/data/tiny_plan.json", 7);
   const pfss::Schedule& s = *of.s;
@@ -185,10 +184,10 @@ TEST(DeviceCost, IsWhatRuns) {
     if (n.op == pfss::Op::kInput)
       inputs.Set(s.trace().name(n.label), std::vector<int64_t>(size_t(pfss::Size(n.shape))));
   const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
-  for (bool timed : {false, true, false, true}) {  // the second run without measuring is of graphs
+  for (bool timed : {false, true, false, true}) {  // the second run without measuring uses graphs
     const auto randomness = backend->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
     const auto sink = [&](int p) {
-      return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::Layout>(run::LayoutOf(s, p)),
+      return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::BodyLayout>(run::LayoutOf(s, p)),
                                            [](View) {});
     };
     const auto p0 = sink(0), p1 = sink(1);
@@ -203,4 +202,4 @@ TEST(DeviceCost, IsWhatRuns) {
 }
 
 }  // namespace
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda

@@ -1,13 +1,13 @@
-// Printed kernels compute what clear computes: the very texts, run on the host, in the runs before a step's graph is
-// made and in those of the graph.
+// Printed kernels give the same results as clear. The same texts run on the host, both before a step's graph is made
+// and in the graph.
 #include <gtest/gtest.h>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/cuda/backend.hpp"
+#include "suf/gpu/cuda/backend.hpp"
 #include "suf/model/rig_test.hpp"
+#include "suf/reference/clear.hpp"
 #include "tests/double/compiler.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 namespace {
 
 // A small encoder, all three roles: products, cuts, tables, trees, sums and pools; every frame and bundle.
@@ -23,7 +23,7 @@ TEST(Printed, AWholeModelHasTheSameWords) {
   std::mt19937_64 rng(4);
   run::Inputs in[3];
   model::SetInputs(c.plan, c.q, model::Texts(5, 1, 5, 5, small.vocab)[0], rng, in);
-  const auto clear = MakeClear(), device = MakeBackend(CudaCapabilities(), 0, Groups::kPrinted);
+  const auto clear = reference::MakeClear(), device = MakeBackend(CudaCapabilities(), 0, Groups::kPrinted);
   const run::PairRun want = model::RunCounted(s, in, *clear, 1);
   for (int run = 0; run < 3; ++run) {
     SCOPED_TRACE(run);
@@ -37,4 +37,4 @@ TEST(Printed, AWholeModelHasTheSameWords) {
 }
 
 }  // namespace
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda

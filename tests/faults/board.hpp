@@ -1,5 +1,5 @@
-// What the processes of one case share: a page of memory with counters, and a pipe of events. No locks: a role may be
-// killed anywhere.
+// Memory shared by the processes of one case: a page with counters, and a pipe of events. There are no locks, because a
+// role may be killed anywhere.
 #pragma once
 #include <poll.h>
 #include <sys/mman.h>
@@ -14,23 +14,23 @@
 
 namespace suf::faults {
 
-// What: a fault at one frame. Up to kReceiverDies it happens to a process, later ones to the frame's bytes.
+// A fault at one frame. Up to kReceiverDies it happens to a process, later ones to the frame's bytes.
 enum class What {
   kNone,
   kDies,          // the victim, before the frame is sent
-  kDiesAfter,     // the sender, after it
-  kDiesHalfway,   // the sender, after half of its bytes
-  kReceiverDies,  // on receipt
+  kDiesAfter,     // the sender, after it sent the frame
+  kDiesHalfway,   // the sender, after half of the frame's bytes
+  kReceiverDies,  // the receiver, on receipt
   kStops,         // the victim, before the frame is sent (SIGSTOP)
   kLost,          // never sent
   kSwapped,       // sent after the sender's next one
   kTwice,
-  kShort,    // a byte less, and the header says so
-  kLong,     // a byte more
+  kShort,    // a byte less, as the header says
+  kLong,     // a byte more, as the header says
   kFlip,     // a bit of the payload
   kHead,     // a bit of the header
-  kReplay,   // the payload of another run at this place
-  kForeign,  // of the kind of the frame after it, of this length
+  kReplay,   // the payload of another run at this position
+  kForeign,  // the kind of the frame after it, with this length
 };
 inline const char* const kWhat[] = {
     "none",        "dies before", "dies after", "dies halfway", "receiver dies", "stops",      "lost",
@@ -44,11 +44,12 @@ struct Fault {
   Role victim{};
   size_t bit = 0;
   uint16_t kind = 0;    // of the frame
-  bool silent = false;  // the frame says whether something follows
+  bool silent = false;  // the receiver may wait for what follows this frame
 };
 
-// OfProcess: it happens to a process. Silences: somebody may wait for what does not come.
+// Whether the fault happens to a process.
 inline bool OfProcess(What w) { return w == What::kStops || (w >= What::kDies && w <= What::kReceiverDies); }
+// Whether a role may wait for a frame that never comes.
 inline bool Silences(const Fault& f) {
   return OfProcess(f.what) || f.what == What::kLost || f.what == What::kSwapped || f.silent ||
          (f.what == What::kHead && f.bit < 32);
@@ -60,12 +61,12 @@ inline double Now() {
 
 struct Board {
   std::atomic<bool> armed, calm;                  // calm: time is not the subject
-  std::atomic<double> fired;                      // when; 0: not yet
+  std::atomic<double> fired;                      // time of the fault; 0: not yet
   std::atomic<int> dialled[kRoles], pid[kRoles];  // connections to that role; its process
   std::atomic<uint16_t> port[kRoles];
 };
 
-// Event: a line in the pipe; shorter than PIPE_BUF, so it is written whole.
+// A message in the pipe; shorter than PIPE_BUF, so it is written whole.
 struct Event {
   enum Type : uint8_t { kListening, kEnded, kDone, kBroken, kNotice } type{};
   Role who{};
@@ -84,7 +85,7 @@ class Pipe {
     std::strncpy(e.text, text.c_str(), sizeof e.text - 1);
     (void)!write(fd_[1], &e, sizeof e);
   }
-  // Hear: false when nothing comes for `ms`.
+  // Returns the next event, or false if none arrives within `ms`.
   bool Hear(Event& e, int ms) const {
     pollfd p{fd_[0], POLLIN, 0};
     return poll(&p, 1, ms) > 0 && read(fd_[0], &e, sizeof e) == sizeof e;

@@ -1,6 +1,6 @@
-// A wall clock that jumps by up to two years, forwards and backwards, at every look; monotonic clocks go on as they
-// are. Preloaded into the roles by sessions_test.py: the product may use the wall clock for certificates and log lines
-// only.
+// A wall clock that jumps by up to two years, forwards and backwards, at every call. Monotonic clocks stay as they are.
+// Preloaded into the roles by sessions_test.py, because the product may use the wall clock only for certificates and
+// log lines.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-// SIGKILL and loss of power at every system call by which a store or the dealer's state changes the disk, also halfway
-// through a write, also while the start after it repairs things. The calls are caught by the linker (--wrap), so that
-// the product has no hook. A life of a store runs in a child; what it was told so far lies in shared memory.
+// SIGKILL and loss of power at every system call by which a store or the dealer's state changes the disk. Deaths also
+// happen halfway through a write, and during the repairs of the next start. The linker redirects the calls (--wrap), so
+// the product has no hook. The life of a store runs in a child, which notes its completed operations in shared memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ using namespace store;
 
 constexpr uint64_t kSerials = 8, kBody = 2000;
 
-// Told: what the life knows to be done; it would have acted upon it.
+// The operations that the life has completed, on which it would have acted.
 struct Told {
   int calls;
   bool received[kSerials], asked[kSerials], claimed[kSerials], finished[kSerials], audited[kSerials];
@@ -35,7 +35,7 @@ struct Told {
 Told* told;
 
 enum class Death { kBefore, kTorn, kAfter, kPower };
-int due = 0;  // the call at which this process dies; 0: none is counted
+int due = 0;  // the call at which this process dies; 0: calls are not counted
 Death death;
 std::optional<Disk> disk;
 
@@ -45,7 +45,7 @@ std::optional<Disk> disk;
   abort();
 }
 
-// Call: one system call; `half` does a part of it.
+// Makes one system call; `half` does a part of it.
 template <class F, class H>
 auto Call(F&& call, H&& half) {
   if (!due) return call();
@@ -59,7 +59,7 @@ auto Call(F&& call, H&& half) {
 void None() {}
 
 std::string PathOf(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)); }
-// Synced: a sync that succeeded, remembered by the disk.
+// Tells the disk of a sync that succeeded.
 int Synced(int fd, int r) {
   if (disk && !r) disk->Sync(PathOf(fd));
   return r;
@@ -154,7 +154,7 @@ void Claim(Store& s, uint64_t serial, bool finish = true) {
   told->finished[serial] = true;
 }
 
-// Life: every operation of a store and of the dealer's state that changes the disk, and two starts.
+// Runs every operation of a store and of the dealer's state that changes the disk, and two starts.
 void Life(const std::string& dir) {
   {
     DealerState dealer(dir + "/dealer");
@@ -184,7 +184,7 @@ void Life(const std::string& dir) {
   s.Burn(6);
 }
 
-// InChild: runs f, which dies at call `at`; false when it made fewer calls than that.
+// Runs f, which dies at call `at`; false if it made fewer calls.
 bool InChild(const std::string& dir, int at, Death how, const std::function<void()>& f) {
   told->calls = 0;
   pid_t child = fork();
@@ -211,8 +211,8 @@ bool Says(const Store& s, const std::string& words) {
   return false;
 }
 
-// Ledger and bundles, against what the life was told. `first`: its notices are those of the first start after the
-// death.
+// Compares ledger and bundles with the operations of the life. `first`: this is the first start after the death, so its
+// notices are checked.
 void CheckSerials(Store& s, bool first) {
   std::map<uint64_t, bool> there;
   for (const BundleHeader& h : s.Bundles()) there[h.serial] = true;
@@ -227,7 +227,7 @@ void CheckSerials(Store& s, bool first) {
     EXPECT_FALSE(spent && (there[k] || s.ledger().floor() < k)) << k;
     EXPECT_FALSE((told->finished[k] || told->audited[k]) && burnt_now) << k;
     EXPECT_FALSE(there[k] && s.ledger().floor() >= k) << k;
-    // never asked for, and not below one that was: still there
+    // Never requested, and not below a requested one: still there.
     EXPECT_TRUE(!told->received[k] || k <= asked || there[k]) << k;
     if (first && fate != fates.end()) {
       EXPECT_TRUE(burnt_now || Says(s, Str("was told of bundle ", k))) << k;
@@ -236,7 +236,7 @@ void CheckSerials(Store& s, bool first) {
   EXPECT_LE(s.ledger().answer(kPair), asked);
 }
 
-// Sound: what a start finds after the death.
+// Checks the state that a start finds after the death.
 void Sound(const std::string& dir, bool first) {
   {
     Store s(dir + "/store");
@@ -273,7 +273,7 @@ struct Crash : testing::Test {
     told = static_cast<Told*>(mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(told, MAP_FAILED);
   }
-  // Begin: a life that ends at call `at`.
+  // Runs a life that ends at call `at`.
   bool Begin(const fuzz::Folder& folder, int at, Death how) {
     *told = {};
     std::filesystem::create_directory(folder / "w");

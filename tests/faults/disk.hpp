@@ -1,5 +1,5 @@
-// What a loss of power leaves of a folder: files as of their last fdatasync, names as of the last fsync of their
-// folder. Directories themselves are taken to be there at once.
+// A folder after a loss of power. Files are as of their last fdatasync, names as of the last fsync of their folder.
+// Directories themselves are assumed to be durable at once.
 #pragma once
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,24 +14,24 @@ namespace suf::faults {
 
 class Disk {
  public:
-  // What is in `root` now is durable; files that lose their names are kept in `trash`, beside it.
+  // The contents of `root` are durable now. Files that lose their names are kept in `trash`, beside it.
   Disk(const std::string& root, const std::string& trash) : trash_(trash) {
     std::filesystem::create_directory(trash);
     Sync(root);
     for (const auto& e : std::filesystem::recursive_directory_iterator(root)) Sync(e.path());
   }
-  // Sync: of a file or a folder.
+  // Makes a file or a folder durable.
   void Sync(const std::string& path) {
     if (std::filesystem::is_directory(path))
       names_[path] = NamesIn(path);
     else
       content_[Number(path)] = Read(path);
   }
-  // Unnamed: `path` is about to lose its name.
+  // Must be called before `path` loses its name.
   void Unnamed(const std::string& path) const {
     if (std::filesystem::exists(path)) (void)!::link(path.c_str(), Kept(Number(path)).c_str());
   }
-  // Lose: power goes.
+  // Loses power: restores the durable state.
   void Lose() const {
     for (const auto& [dir, names] : names_)
       for (const auto& [name, number] : NamesIn(dir)) {

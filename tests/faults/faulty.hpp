@@ -1,5 +1,5 @@
-// A channel over another one that knows every frame and does one fault at one of them. It also watches the product: no
-// frame that depends on a bundle leaves before the claim is on disk, and none of one serial leaves twice.
+// A channel over another one that sees every frame and makes one fault at one of them. It also watches the product: no
+// frame that depends on a bundle is sent before the claim is on disk. No frame of a serial is sent twice.
 #pragma once
 #include <signal.h>
 
@@ -14,14 +14,14 @@ namespace suf::faults {
 
 using namespace net;
 
-// Sent: a frame as its sender gave it to the channel.
+// A frame as its sender gave it to the channel.
 struct Sent {
   Role from{}, to{};
   uint16_t kind = 0;
   Bytes payload;
 };
 
-// Dependent: whether frames of this kind depend on a claimed bundle.
+// Whether frames of this kind depend on a claimed bundle.
 inline bool Dependent(uint16_t kind) {
   return kind == kClaim || kind == kAck || kind == kGo || kind == kOfflineEnd || kind == kOnlineEnd || kind == kBye ||
          kind >= kFirstRun;
@@ -33,7 +33,7 @@ class Faulty final : public Channel {
     Board& board;
     Fault fault;
     const std::vector<Sent>& reference;     // the frames of another run
-    std::function<void(const Sent&)> sent;  // hears of each before it leaves
+    std::function<void(const Sent&)> sent;  // called before each frame is sent
   };
   Faulty(std::unique_ptr<Channel> below, Watch watch) : Faulty(*below, std::move(watch)) { own_ = std::move(below); }
   Faulty(Channel& below, Watch watch)
@@ -44,7 +44,7 @@ class Faulty final : public Channel {
   void Reach(Stage s) noexcept override { below_.Reach(s); }
 
  private:
-  // Nobody loses patience before the fault has happened, however slow the machine is; after it they do soon.
+  // Seconds of patience: ample before the fault happens, however slow the machine is, and short afterwards.
   static constexpr double kAmple = 60, kSoon = 1.5, kLater = 4;
   Fault& fault() { return watch_.fault; }
   void Put(View header, View payload) override {
@@ -59,7 +59,7 @@ class Faulty final : public Channel {
     watch_.board.fired = Now();
     Act(Bytes(header.begin(), header.end()), Bytes(payload.begin(), payload.end()), kind);
   }
-  // Pass: and then what was held back.
+  // Sends the frame, then the one that was held back.
   void Pass(View header, View payload) {
     below_.set_timeout(Millis{1500});
     Under{below_}.Put(header, payload);
@@ -118,7 +118,7 @@ class Faulty final : public Channel {
         SUF_CHECK(false);
     }
   }
-  // Other: the frame of the reference at this place, or `after` it on the same way; the last one when there is none.
+  // The frame of the reference at this position, or `after` it in the same direction. The default is the last one.
   const Sent& Other(int after) const {
     const Sent* found = nullptr;
     int k = 0;
@@ -127,8 +127,8 @@ class Faulty final : public Channel {
     return *found;
   }
 
-  Frame Take(size_t limit) override {
-    Frame f = Await(limit);
+  ReceivedFrame Take(size_t limit) override {
+    ReceivedFrame f = Await(limit);
     if (f.kind != kRefuse && fault().what == What::kReceiverDies && fault().from == peer().role &&
         fault().to == self().role && received_++ == fault().index && watch_.board.armed.exchange(false)) {
       watch_.board.fired = Now();
@@ -136,8 +136,8 @@ class Faulty final : public Channel {
     }
     return f;
   }
-  // Await: Take with a patience that the fault may cut short while we wait.
-  Frame Await(size_t limit) {
+  // Takes a frame. The fault may shorten the wait.
+  ReceivedFrame Await(size_t limit) {
     for (double begun = Now();;) {
       double slice = Now();
       below_.set_timeout(Millis{100});

@@ -1,13 +1,10 @@
-// Every fault at every frame of an inference of a tiny random model, on all three links, from hello to goodbye: what
-// the others say, with which exit code and when, what the ledgers hold afterwards, and that the next inference works.
-// Once with one stage everywhere; then the run's own frames by a plan for a far link, whose others are the same.
+// Makes every fault at every frame of an inference of a tiny random model, on all three links. Checks messages, exit
+// codes and times of the other roles, the ledgers, and that the next inference works. It runs once with one stage
+// everywhere, and then the run's own frames by a plan for a far link. The program frames_cuda_test does so on a device.
+// There a party dies or stops at each frame if its peer uses the device. Keys and frames to a device are changed.
 //
-// frames_cuda_test is the same on a device: at each frame a party dies or stops whose peer computes there, and keys and
-// frames that go to one are altered or lost.
-//
-//   frames_test [--backend NAME] [--all] [--table] [--part K/N] [PATTERN]     --all: every bit of each header; --part:
-//   of N parts of the sweep number K, from 1 on (else SHARD of 8, if tools/shard.sh set it); PATTERN picks faults by
-//   their names
+//    frames_test [--backend NAME] [--all] [--table] [--part K/N] [PATTERN]     --all: every bit of each header; --part:
+//        part K of N of the sweep, from 1 on (default: SHARD of 8, if tools/shard.sh set it); PATTERN: names of faults
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -28,10 +25,10 @@ using namespace store;
 using namespace proto;
 namespace {
 
-constexpr double kLimit = 30, kPatience = 120;  // seconds: for the others to end; where time is not the subject
+constexpr double kLimit = 30, kPatience = 120;  // seconds: for the others to end; if time is not the subject
 constexpr int kWorkers = 12;
 
-// Outcome: of one case; problem is empty when all is well.
+// The outcome of one case; `problem` is empty if there is none.
 struct Outcome {
   bool run = false;
   double seconds = 0;  // from the fault to the end of all others
@@ -41,7 +38,7 @@ struct Outcome {
 
 std::string KindName(uint16_t kind) {
   if (kind >= kFirstRun) return "run";
-    // without a default: a kind that has no name here does not compile
+    // Without a default case: a kind without a name here does not compile.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
   switch (Kind(kind)) {
@@ -100,31 +97,31 @@ std::string KindName(uint16_t kind) {
   throw Bug(Str("a frame of kind ", kind, ", which no session has"));
 }
 
-// Codes: the exit codes that the fault may lead to; any other one is wrong.
+// The exit codes that the fault may lead to; any other one is wrong.
 std::set<int> Codes(const Fault& f, uint16_t kind) {
   bool length = f.what == What::kShort || f.what == What::kLong || (f.what == What::kHead && f.bit < 32);
   bool words = f.what == What::kFlip || f.what == What::kReplay;
-  // who dies, is silent or speaks out of turn is a peer that failed; so is a frame of another length, where it is fixed
+  // A role that dies, is silent or sends out of turn is a failed peer. So is a frame of another length, if it is fixed.
   bool open = kind == kHello || kind == kChunk || kind == kHeader || kind == kAnnounce;
   if (!words && !(length && open)) return {0, 3};
   if (kind == kAnnounce || kind == kRequest) return {0, 2, 3, 4};  // a number of tokens is an input
   return {0, 3, 4};
 }
 
-// Harmless: a fault that nobody needs to notice.
+// A fault that need not be noticed.
 bool Harmless(const Fault& f, uint16_t kind) {
   bool mac = kind >= kClaim && kind <= kBye && kind != kEnd;
   if (OfProcess(f.what) || kind == kEnd) return true;
-  if (f.what == What::kTwice && kind == kChunk) return true;  // all keys are here: nobody reads what comes behind them
-  if (f.what == What::kReplay) return !mac && kind < kFirstRun && kind != kHeader;  // the same words then
+  if (f.what == What::kTwice && kind == kChunk) return true;  // all keys are here, and later frames are not read
+  if (f.what == What::kReplay) return !mac && kind < kFirstRun && kind != kHeader;  // the words are the same then
   bool last = kind == kAnnounce && f.index > 2;  // zero tokens: the rest of it is not read
   if (f.what == What::kTwice || f.what == What::kForeign || f.what == What::kLong ||
       (f.what == What::kFlip && f.bit >= 32 && last))
     return last;
-  return f.what == What::kFlip && kind == kRequest && f.bit >= 32 && f.bit < 64;  // at most so many bundles
+  return f.what == What::kFlip && kind == kRequest && f.bit >= 32 && f.bit < 64;  // at most this many bundles
 }
 
-// Judge: what is wrong with an outcome; empty when nothing is.
+// The error in an outcome; empty if there is none.
 std::string Judge(const Fault& f, const Sent& frame, const Outcome& o) {
   if (!o.run) return "the case itself died";
   if (o.problem[0]) return o.problem;
@@ -172,14 +169,14 @@ class Case {
     kill(pid_[int(r)], SIGKILL);
     waitpid(std::exchange(pid_[int(r)], 0), nullptr, 0);
   }
-  // Keep: what the ledger of a party says; its next start forgets what is over.
+  // Keeps the records of a party's ledger, because its next start forgets finished ones.
   void Keep(Role r) {
     if (r == Role::kDealer) return;
     std::vector<Record>& all = history_[PartyOf(r)];
     uint64_t floor = 0;
     for (const Record& x : ReadLedger(StoreOf(scene_, r))) {
       if (x.fate == uint32_t(Fate::kFloor)) floor = x.serial;
-      // an open claim is written again at a start, before it is burnt
+      // A start writes an open claim again before it burns it.
       bool again = x.fate == uint32_t(Fate::kClaimed) && x.serial <= floor;
       if (x.fate <= uint32_t(Fate::kBurnt) && !again) all.push_back(x);
     }
@@ -200,7 +197,7 @@ class Case {
     if (e.type == Event::kDone) done_ = true, out_.result = e.result, serial_ = e.serial;
     if (e.type == Event::kEnded) ++ended_[r];
     if (e.type != Event::kEnded && e.type != Event::kDone) return;
-    // of the dealer's two sessions the one that failed
+    // Of the dealer's two sessions, the one that failed.
     if (e.code >= out_.code[r]) {
       out_.code[r] = e.code;
       std::snprintf(out_.text[r], sizeof out_.text[r], "%.150s", e.text);
@@ -208,7 +205,7 @@ class Case {
     static const std::regex sentence("(the |frame |bytes |cannot |an? |bundle |nobody )[^\\n]{10,380}");
     if (e.code && !std::regex_match(e.text, sentence)) problems_ += Str("no sentence: ", e.text);
   }
-  // Over: the role has nothing more to do.
+  // Whether the role is finished.
   bool Over(Role r) const { return r == Role::kData ? done_ : ended_[int(r)] >= scene_.board.dialled[int(r)].load(); }
   template <class F>
   void Await(F&& over, double seconds, const std::string& what) {
@@ -227,7 +224,7 @@ class Case {
     return s;
   }
 
-  // Broken: the inference with the fault.
+  // Runs the inference with the fault.
   void Broken() {
     Board& b = scene_.board;
     for (Role r : {Role::kDealer, Role::kModel, Role::kData}) Begin(r);
@@ -236,7 +233,7 @@ class Case {
       for (int r = 0; r < kRoles; ++r) over = over && (Victim(Role(r)) || Over(Role(r)));
       return over;
     };
-    // until it happens, and from then on in time
+    // Waits until the fault happens, and then for the end in time.
     Await([&] { return b.fired.load() > 0 || rest(); }, kPatience, "the fault did not happen");
     if (fault_.what == What::kNone) return Await(rest, kPatience, "no end");
     Need(b.fired.load() > 0, "the fault did not happen" + State());
@@ -254,7 +251,7 @@ class Case {
     }
   }
 
-  // Next: the inference after it, on the same stores.
+  // Runs the next inference, on the same stores.
   void Next() {
     Outcome before = out_;
     Need(before.result != 2, "a wrong result");
@@ -269,7 +266,7 @@ class Case {
     out_ = before;
   }
 
-  // CheckLedgers: no serial is left open, what was claimed is burnt or done, and no frame left under two claims.
+  // Checks that no serial is left open, every claim is burnt or done, and no frame has two claims.
   void CheckLedgers() {
     std::map<uint64_t, uint32_t> last[2];
     std::set<uint64_t> claimed[2], sent[2];
@@ -294,12 +291,12 @@ class Case {
         Need(last[p][next_] == uint32_t(Fate::kDone) && last[p].rbegin()->first == next_,
              "the next serial is not done");
     }
-    // A party that another process kills, or a thread of its own that takes keys from the dealer, may have claimed and
-    // sent nothing yet.
+    // A party may have claimed and sent nothing yet. This happens if another process kills it, or its thread that takes
+    // keys from the dealer.
     bool dealers_link = fault_.from == Role::kDealer || fault_.to == Role::kDealer;
     bool killed_apart = OfProcess(fault_.what) && fault_.what != What::kStops && fault_.victim != Role::kDealer &&
                         (dealers_link || (fault_.what == What::kDies && fault_.victim != fault_.from));
-    // the model owner is done when the goodbye is here, not before
+    // The model owner is done when the goodbye arrives, not before.
     bool no_bye = fault_.kind == kBye && (fault_.what == What::kLost || fault_.what == What::kDiesHalfway ||
                                           (fault_.what == What::kDies && fault_.victim == Role::kData));
     for (auto [serial, fate] : last[0])
@@ -309,7 +306,7 @@ class Case {
       Need(std::ranges::includes(claimed[p], sent[p]), "a serial was used that was never claimed");
       Need((killed_apart && p == PartyOf(fault_.victim)) || claimed[p] == sent[p],
            "a serial was claimed and nothing was sent under it");
-      // burnt iff claimed, and done only when the session got to its goodbye
+      // Burnt iff claimed, and done only if the session reached its goodbye.
       for (auto [serial, fate] : last[p]) {
         Need(claimed[p].count(serial), "a serial was burnt that was never claimed");
         if (fate == uint32_t(Fate::kDone)) Need(frames[1].count({serial, kBye}), "done without a goodbye");
@@ -329,7 +326,7 @@ class Case {
   std::vector<Record> history_[2];
 };
 
-// Place: a frame of the reference run, by its number among those of its sender on its link.
+// A frame of the reference run, by its number among those of its sender on its link.
 struct Place {
   const Sent* frame;
   int index;
@@ -346,7 +343,7 @@ std::vector<Fault> Sweep(const std::vector<Sent>& reference, bool all) {
   size_t turn = 0;
   for (auto [f, index] : Places(reference)) {
     auto add = [&, f = f, index = index](What w, Role victim = {}, size_t bit = 0) {
-      bool silent = f->kind < kClaim;  // until the bundle is here, somebody may wait for what the other one does
+      bool silent = f->kind < kClaim;  // until the bundle is here, a role may wait for the other one
       faults.push_back({w, f->from, f->to, index, victim, bit, f->kind, silent});
     };
     for (What w : {What::kDies, What::kStops})
@@ -386,7 +383,8 @@ T* Shared(size_t n) {
   return static_cast<T*>(p);
 }
 
-// RunAll: by kWorkers processes, since a case forks and so wants no threads; `ended` is called in them as a case ends.
+// Runs all cases in kWorkers processes, because a case forks and so must have no threads. `ended` is called in a worker
+// after each case.
 void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes,
             const std::function<void(size_t)>& ended) {
   auto* next = Shared<std::atomic<size_t>>(1);
@@ -424,21 +422,21 @@ std::vector<Sent> Reference(Setting& setting) {
   return all;
 }
 
-// OfDevice: a fault that a device has a part in: P0 or P1 goes, or a frame of keys or of a run does not come as it was.
+// Whether a fault concerns a device: P0 or P1 dies, or a frame of keys or of a run changes.
 bool OfDevice(const Fault& f) {
   if (f.what == What::kDies || f.what == What::kStops) return f.victim != Role::kDealer;
   const bool bytes = f.kind == kChunk || f.kind >= kFirstRun;
   return bytes && (f.what == What::kLost || (f.what == What::kFlip && f.bit == 0));
 }
 
-// Asked: what the command line asks for; of `parts` of the sweep number `part`, from 0 on.
+// The options of the command line; `part` counts from 0.
 struct Asked {
   std::string backend = SUF_BACKEND, pattern;
   bool all = false, table = false;
   size_t part = 0, parts = 1;
 };
 
-// Failures: of one plan.
+// The number of failures with one plan.
 size_t Failures(const Asked& a, bool far) {
   fuzz::Folder folder;
   Setting setting(folder.path(), far, a.backend);
@@ -466,7 +464,7 @@ size_t Failures(const Asked& a, bool far) {
     const Outcome& o = outcomes[i];
     slowest = std::max(slowest, o.seconds);
     bad += !problem(i).empty();
-    if (!o.run) say(i);  // its process died before it could
+    if (!o.run) say(i);  // its process died before it could report
     if (a.table)
       std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", NameOf(setting.reference, faults[i]).c_str(),
                   faults[i].bit, o.code[0], o.code[1], o.code[2], o.result, o.seconds);

@@ -1,5 +1,5 @@
-// Writes the flags of mlockall to the file named by SUF_LOCKED, and locks nothing; with SUF_UNLIMITED set, the limit of
-// locked memory is none. Preloaded into the roles by isolation_test.py: not every root may raise that limit.
+// Writes the flags of mlockall to the file named by SUF_LOCKED, and locks nothing. With SUF_UNLIMITED set, locked
+// memory has no limit. Preloaded into the roles by isolation_test.py, because not every root may raise that limit.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// A file system without times of birth. Preloaded into the roles by rollback_test.py.
+// A file system without birth times. Preloaded into the roles by rollback_test.py.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
-// Writes what the program draws from the operating system to the file named by SUF_DRAWN, a line of hexadecimal digits
-// a draw. Preloaded into the roles by memory_test.py, which has no other way to know their seeds; keeps nothing.
+// Writes the random bytes that the program draws from the operating system to the file named by SUF_DRAWN, one line of
+// hexadecimal digits for each draw. Preloaded into the roles by memory_test.py, which cannot learn their seeds
+// otherwise. Keeps nothing.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 ssize_t getrandom(void* to, size_t bytes, unsigned flags) {
   ssize_t n = syscall(SYS_getrandom, to, bytes, flags);
-  if (n != 32) return n;  // secrets, nonces and hashes
+  if (n != 32) return n;  // secrets, nonces and hashes have 32 bytes
   char line[65];
   for (int i = 0; i < 32; ++i) {
     unsigned char b = ((unsigned char*)to)[i];

@@ -7,12 +7,12 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
-#include "suf/nn/simulate.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/read/simulate.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::faults {
 
@@ -21,7 +21,7 @@ using namespace run;
 using namespace proto;
 namespace {
 
-constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
+constexpr Millis kAmple{60'000}, kDial{3'000};  // if a time-out is not the subject; of a role that may be stopped
 
 void Append(const std::string& path, View bytes) {
   std::ofstream(path, std::ios::binary | std::ios::app)
@@ -34,7 +34,7 @@ Bytes ReadAll(const std::string& path) {
   return {s.begin(), s.end()};
 }
 
-// Noted: what a role does with each frame that it is about to send.
+// Notes each frame that a role is about to send, and checks that its serial is claimed.
 void Noted(const Scene& s, Role self, const Sent& f) {
   if (s.setting.reference.empty()) {
     Writer w;
@@ -59,7 +59,7 @@ std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
   return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
 }
 
-// Serve: sessions until somebody kills us; each one's end is told.
+// Serves sessions until it is killed, and reports the end of each.
 void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::function<void(Channel&)>& session) {
   Listener listener(*s.setting.own[int(self)], {"127.0.0.1", 0}, std::move(peers), kAmple);
   s.board.port[int(self)] = listener.port();
@@ -79,9 +79,10 @@ void RunDealer(const Scene& s) {
   roles::ModelEngine& engine = *s.setting.engine;
   DealerState serials(StoreOf(s, Role::kDealer));
   roles::Generator generate(engine);
-  Dealer::Options options;
+  BundleDealer::Options options;
   options.partner_wait = Millis{5'000};
-  Dealer dealer(s.setting.plan, serials, options, [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
+  BundleDealer dealer(s.setting.plan, serials, options,
+                      [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
 
@@ -145,7 +146,7 @@ void RunData(const Scene& s) {
 }  // namespace
 
 Setting::Setting(const std::string& folder, bool far, std::string backend_name) : name(std::move(backend_name)) {
-  // one thread, so that there is no pool that a fork would leave behind
+  // One thread, so there is no pool that a fork would not copy.
   cpu_set_t all, one;
   SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));
   CPU_ZERO(&one);
@@ -153,14 +154,15 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  model::LoadedModel real =
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   if (far) real = model::Shifted(std::move(real), true);
-  backend = backends::MakePacked(exec::Default());
+  backend = cpu::MakePacked(exec::Default());
   engine = std::make_unique<roles::ModelEngine>(far ? model::FarPlan(real, 4) : model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
-  y = nn::Simulator(engine->plan(), weights).Run(ids).y;
-  plan = engine->ForProto(Role::kData);  // of all three: the backend reserves nothing
+  y = nn::PlanSimulator(engine->plan(), weights).Run(ids).y;
+  plan = engine->ForProto(Role::kData);  // of all three roles, because the backend reserves nothing
   (void)engine->At(int(ids.size()));
   MakeCerts(folder + "/certs");
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));

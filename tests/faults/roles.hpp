@@ -1,5 +1,5 @@
-// The three roles as the product runs them (suf/roles), over real TLS and real stores, each in a process of
-// its own, with a fault at one frame.
+// Runs the three roles as the product does (suf/roles), over real TLS and real stores. Each is a process of its own,
+// with a fault at one frame.
 #pragma once
 #include "suf/net/credentials.hpp"
 #include "suf/roles/internal/parts.hpp"
@@ -7,29 +7,30 @@
 
 namespace suf::faults {
 
-// Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link. name: of the
-// backend; one that no fork survives is that of the roles that OnDevice names, the others compute with packed.
+// The data that all cases share; made once, before any fork.
 struct Setting {
+  // far: the plan is one for a far link. name: the backend. If the backend does not survive a fork, only the roles that
+  // OnDevice names use it; the others use packed.
   Setting(const std::string& folder, bool far, std::string name);
-  // Adopt: in the process of a role: such a backend.
+  // Makes such a backend; called in the process of a role.
   void Adopt(Role role);
   const std::string name;
   std::unique_ptr<pfss::Backend> backend;
   std::unique_ptr<roles::ModelEngine> engine;
-  nn::Quantised weights;
+  nn::QuantisedWeights weights;
   std::vector<int32_t> ids;
-  std::vector<int64_t> y;  // of ids, by the simulator
+  std::vector<int64_t> y;  // results for ids, by the simulator
   proto::BundlePlan plan;
   std::unique_ptr<Credentials> own[kRoles];
   std::vector<Sent> reference;
 };
 
-// OnDevice: who computes on a device in a case, as a process takes most of a second to open one: all three where
-// nothing goes wrong, else the party that is to notice: the peer of the one that dies or stops, or who is sent what is
-// wrong.
+// Whether a role uses a device in a case; opening one takes most of a second. All three do if there is no fault.
+// Otherwise the party that must notice uses one. It is the peer of a party that dies or stops, or the receiver of a
+// wrong frame.
 bool OnDevice(const Fault& fault, Role role);
 
-// Scene: one case.
+// One case.
 struct Scene {
   Setting& setting;
   Board& board;
@@ -38,23 +39,24 @@ struct Scene {
   Fault fault;
 };
 
-// Start: forks the role; its process id. Dealer and model owner run until they are killed.
+// Forks the role; returns its process id. Dealer and model owner run until they are killed.
 int Start(const Scene& scene, Role role);
 
-// StoreOf, SentFile: where a role keeps what it keeps.
+// The folder of a role's store.
 inline std::string StoreOf(const Scene& s, Role r) { return s.dir + "/" + Name(r); }
+// The file of the frames that a role sent.
 inline std::string SentFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".sent"; }
-// Entry: of a SentFile, per dependent frame.
+// One dependent frame in a SentFile.
 struct Entry {
   uint64_t serial = 0;
-  uint16_t kind = 0, counts = 0;  // counts: long enough that it cannot be the same by chance
+  uint16_t kind = 0, counts = 0;  // counts: so long that it is not the same by chance
   Hash hash{};
 };
-// FramesFile: the frames themselves, of a scene without fault.
+// The file of the frames themselves, of a scene without fault.
 inline std::string FramesFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".frames"; }
 std::vector<Sent> ReadFrames(const std::string& path);
 
-// Record: of a ledger, read from its file as it is.
+// A record of a ledger, as it is in the file.
 struct Record {
   uint64_t serial = 0;
   uint32_t fate = 0, zero = 0;

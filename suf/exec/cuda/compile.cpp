@@ -8,7 +8,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// Library: a shared library's functions by name; null where it is not there.
+// The functions of a shared library by name; null if one is missing.
 class Library {
  public:
   explicit Library(std::initializer_list<const char*> names) {
@@ -49,7 +49,7 @@ const Nvrtc& Compiler() {
   return *nvrtc;
 }
 
-// Driver: what the runtime has no name for in all versions.
+// Functions of the driver that not all versions of the runtime offer.
 struct Driver {
   decltype(cuModuleLoadData)* load;
   decltype(cuModuleUnload)* unload;
@@ -68,7 +68,7 @@ const Driver& Cuda() {
   return *driver;
 }
 
-// Fine: errors of the driver have the numbers of the runtime's.
+// Throws unless the call succeeded. The driver's errors have the numbers of the runtime's.
 void Fine(CUresult r, const char* call) { Check(int(r), call); }
 
 }  // namespace
@@ -113,7 +113,7 @@ Module::~Module() {
   if (module_) (void)Cuda().unload(module_);
 }
 
-void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) const {
+void Module::Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const {
   size_t bytes = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<uint8_t*>(params.data()), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};

@@ -1,4 +1,4 @@
-// Kernels from text at run time: NVRTC, which is loaded when it is first asked for, and modules of machine code.
+// Kernels compiled from text at run time, and modules of machine code. The compiler, NVRTC, is loaded at its first use.
 #pragma once
 #include <span>
 #include <string>
@@ -13,14 +13,14 @@ struct CUfunc_st;
 
 namespace suf::exec::cuda {
 
-// CompilerName: of the compiler that Compile calls, with its version; empty where it is not on this machine.
+// Returns the name and version of the compiler that Compile calls, or nothing if this machine has none.
 std::string CompilerName();
-// Compile: a translation unit for devices of one architecture, as in "sm_90"; headers: texts by the names by which they
-// are included. Thread-safe. Throws Cause::kRefused with the compiler's first complaint.
+// Compiles a translation unit for devices of one architecture, such as "sm_90". `headers` has texts by the names by
+// which they are included. Thread-safe. Throws Cause::kRefused with the compiler's first error.
 Bytes Compile(const std::string& text, std::span<const std::pair<const char*, const char*>> headers,
               const std::string& architecture);
 
-// Module: machine code on the current device, and its one kernel.
+// Machine code on the current device, and its one kernel.
 class Module {
  public:
   Module() = default;
@@ -32,8 +32,8 @@ class Module {
     std::swap(module_, o.module_), std::swap(kernel_, o.kernel_);
     return *this;
   }
-  // Launch: params: the kernel's one parameter, which is copied.
-  void Launch(View params, unsigned blocks, unsigned threads, Stream s) const;
+  // Launches the kernel. `params` is its one parameter, which is copied.
+  void Launch(View params, unsigned blocks, unsigned threads, StreamHandle s) const;
 
  private:
   CUmod_st* module_ = nullptr;

@@ -12,7 +12,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-// Held: bytes that are had, and the most there were.
+// The bytes that are held, and the most that were.
 class Held {
  public:
   void Take(size_t bytes) {
@@ -28,7 +28,7 @@ class Held {
 };
 Held on_device, pinned;
 
-// Ranges: pages that kernels reach at the host's own address; each copy of a frame asks.
+// The pages that kernels access at the host's own address. Queried for each copy of a frame.
 class Ranges {
  public:
   void Add(const void* p, size_t bytes) {
@@ -51,21 +51,21 @@ class Ranges {
   mutable std::mutex m_;
   std::map<uintptr_t, size_t> of_;
 };
-Ranges& reached = *new Ranges;  // pages are unpinned until the very end of a process
+Ranges& reached = *new Ranges;  // never destroyed, because pages are unpinned until the very end of a process
 thread_local int64_t launches = 0;
 
-// Reach: notes pinned pages, if they have one address for both.
+// Notes pinned pages if host and device have one address for them.
 void Reach(void* p, size_t bytes) {
   void* there = nullptr;
   if (cudaHostGetDevicePointer(&there, p, 0) != cudaSuccess) (void)cudaGetLastError();
   if (there == p) reached.Add(p, bytes);
 }
 
-// Called: throws unless the call was fine.
+// Throws unless the call succeeded.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
 #define SUF_CALL(call) Called((call), #call)
 
-// Look: what the driver says.
+// Returns the driver's report.
 GpuLook Look(int index) {
   GpuLook out;
   (void)cudaDriverGetVersion(&out.driver);
@@ -133,38 +133,38 @@ Most MostHeld() { return {on_device.most(), pinned.most()}; }
 void Launched() { ++launches; }
 int64_t Launches() { return launches; }
 
-Queue::Queue(bool urgent) {
+DeviceStream::DeviceStream(bool urgent) {
   int least = 0, most = 0;
   SUF_CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
   SUF_CALL(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? most : least));
 }
-Queue::~Queue() {
+DeviceStream::~DeviceStream() {
   if (stream_) (void)cudaStreamDestroy(stream_);
 }
-void Finish(Stream s) { SUF_CALL(cudaStreamSynchronize(s)); }
+void Finish(StreamHandle s) { SUF_CALL(cudaStreamSynchronize(s)); }
 
-Mark::Mark(bool timed) {
+Event::Event(bool timed) {
   SUF_CALL(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
 }
-Mark::~Mark() {
+Event::~Event() {
   if (event_) (void)cudaEventDestroy(event_);
 }
-void Mark::Record(Stream s) const { SUF_CALL(cudaEventRecord(event_, s)); }
-void Mark::Await(Stream s) const { SUF_CALL(cudaStreamWaitEvent(s, event_)); }
-void Mark::Wait() const { SUF_CALL(cudaEventSynchronize(event_)); }
-bool Mark::Passed() const {
+void Event::Record(StreamHandle s) const { SUF_CALL(cudaEventRecord(event_, s)); }
+void Event::Await(StreamHandle s) const { SUF_CALL(cudaStreamWaitEvent(s, event_)); }
+void Event::Wait() const { SUF_CALL(cudaEventSynchronize(event_)); }
+bool Event::Passed() const {
   const cudaError_t e = cudaEventQuery(event_);
   if (e == cudaErrorNotReady) return false;
   Called(e, "cudaEventQuery(event_)");
   return true;
 }
-double Mark::Between(const Mark& from, const Mark& to) {
+double Event::Between(const Event& from, const Event& to) {
   float ms = 0;
   SUF_CALL(cudaEventElapsedTime(&ms, from.event_, to.event_));
   return double(ms) * 1e-3;
 }
 
-Memory::Memory(size_t bytes) : bytes_(bytes) {
+DeviceMemory::DeviceMemory(size_t bytes) : bytes_(bytes) {
   if (!bytes) return;
   void* p = nullptr;
   if (const cudaError_t e = cudaMalloc(&p, bytes); e == cudaErrorMemoryAllocation) {
@@ -177,14 +177,14 @@ Memory::Memory(size_t bytes) : bytes_(bytes) {
   on_device.Take(bytes);
   p_ = static_cast<uint8_t*>(p);
 }
-Memory::~Memory() {
+DeviceMemory::~DeviceMemory() {
   if (!p_) return;
   on_device.Give(bytes_);
   (void)cudaMemset(p_, 0, bytes_);
   (void)cudaFree(p_);
 }
 
-Pinned::Pinned(size_t bytes) : bytes_(bytes) {
+PinnedMemory::PinnedMemory(size_t bytes) : bytes_(bytes) {
   if (!bytes) return;
   void* p = nullptr;
   if (const cudaError_t e = cudaHostAlloc(&p, bytes, cudaHostAllocPortable); e == cudaErrorMemoryAllocation) {
@@ -198,7 +198,7 @@ Pinned::Pinned(size_t bytes) : bytes_(bytes) {
   Reach(p, bytes);
   p_ = static_cast<uint8_t*>(p);
 }
-Pinned::~Pinned() {
+PinnedMemory::~PinnedMemory() {
   if (!p_) return;
   reached.Remove(p_);
   pinned.Give(bytes_);
@@ -207,7 +207,7 @@ Pinned::~Pinned() {
 }
 
 void PinHostBuffers() {
-  // pages that cannot be pinned are copied by way of the driver's own
+  // pages that cannot be pinned are copied through the driver's own buffers
   PinWith({[](void* p, size_t bytes) {
              if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess)
                pinned.Take(bytes), Reach(p, bytes);
@@ -225,19 +225,19 @@ void PinHostBuffers() {
 
 bool Reached(const void* p, size_t bytes) { return reached.Have(p, bytes); }
 
-void Upload(void* to, const void* from, size_t bytes, Stream s) {
+void Upload(void* to, const void* from, size_t bytes, StreamHandle s) {
   if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, s));
 }
-void Download(void* to, const void* from, size_t bytes, Stream s) {
+void Download(void* to, const void* from, size_t bytes, StreamHandle s) {
   if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s));
 }
-void Set(void* to, uint8_t value, size_t bytes, Stream s) {
+void Set(void* to, uint8_t value, size_t bytes, StreamHandle s) {
   if (bytes) SUF_CALL(cudaMemsetAsync(to, value, bytes, s));
 }
 
-Graph::Graph() { SUF_CALL(cudaGraphCreate(&graph_, 0)); }
-Graph::~Graph() {
-  // a piece that could not be described: its stream is in the middle of it
+LaunchGraph::LaunchGraph() { SUF_CALL(cudaGraphCreate(&graph_, 0)); }
+LaunchGraph::~LaunchGraph() {
+  // if a piece could not be described, its stream is still capturing
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (capture_.stream() && cudaStreamIsCapturing(capture_.stream(), &status) != cudaSuccess) (void)cudaGetLastError();
   if (status != cudaStreamCaptureStatusNone) {
@@ -247,20 +247,20 @@ Graph::~Graph() {
   if (exec_) (void)cudaGraphExecDestroy(exec_);
   if (graph_) (void)cudaGraphDestroy(graph_);
 }
-Graph::Graph(Graph&& o) noexcept
+LaunchGraph::LaunchGraph(LaunchGraph&& o) noexcept
     : capture_(std::move(o.capture_)),
       graph_(std::exchange(o.graph_, nullptr)),
       exec_(std::exchange(o.exec_, nullptr)),
       ends_(std::move(o.ends_)) {}
 
-void Graph::Begin(std::span<const int> after) {
+void LaunchGraph::Begin(std::span<const int> after) {
   std::vector<cudaGraphNode_t> nodes;
   for (int i : after) nodes.insert(nodes.end(), ends_[size_t(i)].begin(), ends_[size_t(i)].end());
   SUF_CALL(cudaStreamBeginCaptureToGraph(capture_.stream(), graph_, nodes.data(), nullptr, nodes.size(),
                                          cudaStreamCaptureModeThreadLocal));
 }
 
-int Graph::End() {
+int LaunchGraph::End() {
   cudaStreamCaptureStatus status;
   const cudaGraphNode_t* nodes = nullptr;
   size_t many = 0;
@@ -276,8 +276,8 @@ int Graph::End() {
   return int(ends_.size()) - 1;
 }
 
-void Graph::Ready() { SUF_CALL(cudaGraphInstantiate(&exec_, graph_, 0)); }
+void LaunchGraph::Ready() { SUF_CALL(cudaGraphInstantiate(&exec_, graph_, 0)); }
 
-void Graph::Launch(Stream s) const { SUF_CALL(cudaGraphLaunch(exec_, s)); }
+void LaunchGraph::Launch(StreamHandle s) const { SUF_CALL(cudaGraphLaunch(exec_, s)); }
 
 }  // namespace suf::exec::cuda

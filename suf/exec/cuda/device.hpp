@@ -1,6 +1,6 @@
-// Where work runs on a device: which devices there are, streams, memory on the device and memory that it reaches on the
-// host. Host code: a handle is a pointer to what the runtime keeps. Each failure is a sentence that names the call, the
-// device and the remedy; what is asked of a device that does not answer any more throws Cause::kResource.
+// Devices, streams, memory on a device, and host memory that a device accesses. For host code: a handle is a pointer to
+// an object of the runtime. Each failure is an error message that names the call, the device and the remedy. Calls to a
+// device that no longer answers throw Cause::kResource.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,77 +23,78 @@ namespace suf::exec::cuda {
 using exec::Gpu;
 using exec::kLeastMajor;
 
-// WhyNot: as exec::WhyNot, of this machine; the driver is asked once a process and device.
+// Returns exec::WhyNot for this machine. The driver is queried once per process and device.
 std::string WhyNot(int index = 0);
-// Find: throws Cause::kResource with WhyNot.
+// Returns a device. Throws Cause::kResource with WhyNot if it cannot be used.
 Gpu Find(int index = 0);
-// Use: makes a device the one of this thread.
+// Makes a device the current one of this thread.
 void Use(int index);
-// Free: bytes of the current device that nobody has.
+// Returns the free bytes of the current device.
 size_t Free();
-// MostHeld: bytes that this process had at most so far, as Memory of all its devices and as pages of its own that they
-// reach (Pinned, PinHostBuffers).
+// The most bytes that this process has held so far. `device` counts the Memory of all devices, `pinned` the host pages
+// that devices access (Pinned, PinHostBuffers).
 struct Most {
   size_t device = 0, pinned = 0;
 };
 Most MostHeld();
-// Launched: one more kernel of this thread was launched, or described as part of a Graph. Launches: how many so far.
+// Counts a kernel that this thread launched, or described as part of a Graph.
 void Launched();
+// Returns how many kernels this thread has counted so far.
 int64_t Launches();
 
-using Stream = CUstream_st*;
-// Finish: returns when all that was asked of a stream is done; throws what failed therein.
-void Finish(Stream s);
+using StreamHandle = CUstream_st*;
+// Waits until all work of a stream is done. Throws the error of failed work.
+void Finish(StreamHandle s);
 
-// Queue: a stream of its own, of the device that is current when it is made. Moved, never copied.
-class Queue {
+// A stream of its own, of the device that is current when it is made. Moved, never copied.
+class DeviceStream {
  public:
-  // urgent: what is asked of it goes before what others ask for.
-  explicit Queue(bool urgent = false);
-  ~Queue();
-  Queue(Queue&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
-  Queue& operator=(Queue&& o) noexcept {
+  // Work of an urgent stream goes before that of others.
+  explicit DeviceStream(bool urgent = false);
+  ~DeviceStream();
+  DeviceStream(DeviceStream&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
+  DeviceStream& operator=(DeviceStream&& o) noexcept {
     std::swap(stream_, o.stream_);
     return *this;
   }
-  Stream stream() const { return stream_; }
+  StreamHandle stream() const { return stream_; }
   void Wait() const { Finish(stream_); }
 
  private:
-  Stream stream_ = nullptr;
+  StreamHandle stream_ = nullptr;
 };
 
-// Mark: an event: a place in a queue that another queue, or the host, waits for.
-class Mark {
+// An event: a point in a stream for which another stream, or the host, waits.
+class Event {
  public:
-  // timed: Between may ask for it.
-  explicit Mark(bool timed = false);
-  ~Mark();
-  Mark(Mark&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
-  Mark& operator=(Mark&& o) noexcept {
+  // `timed` allows a call of Between.
+  explicit Event(bool timed = false);
+  ~Event();
+  Event(Event&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
+  Event& operator=(Event&& o) noexcept {
     std::swap(event_, o.event_);
     return *this;
   }
-  void Record(Stream s) const;
-  void Await(Stream s) const;  // what is asked of s from now on waits for the place
-  void Wait() const;           // the host does
-  bool Passed() const;         // whether it would not wait
-  // Between: seconds from one timed mark to another; both have passed.
-  static double Between(const Mark& from, const Mark& to);
+  void Record(StreamHandle s) const;
+  void Await(StreamHandle s) const;  // later work of s waits for the event
+  void Wait() const;                 // the host waits for the event
+  bool Passed() const;               // whether a wait would return at once
+  // Returns the seconds from one timed event to another. Both have passed.
+  static double Between(const Event& from, const Event& to);
 
  private:
   CUevent_st* event_ = nullptr;
 };
 
-// Memory: bytes on the device, 256-byte aligned, not set; wiped when they go. Throws Cause::kResource with the bytes
-// that are needed and free.
-class Memory {
+// Memory on the device, aligned to 256 bytes, not initialised, wiped when freed. Throws Cause::kResource with the
+// needed and the free bytes.
+class DeviceMemory {
  public:
-  Memory() = default;
-  explicit Memory(size_t bytes);
-  ~Memory();
-  Memory(Memory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Memory& operator=(Memory&& o) noexcept {
+  DeviceMemory() = default;
+  explicit DeviceMemory(size_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&& o) noexcept {
     std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
     return *this;
   }
@@ -105,14 +106,14 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-// Pinned: pages of the host that the device reads and writes by itself; wiped when they go.
-class Pinned {
+// Pages of the host that the device reads and writes directly. Wiped when freed.
+class PinnedMemory {
  public:
-  Pinned() = default;
-  explicit Pinned(size_t bytes);
-  ~Pinned();
-  Pinned(Pinned&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Pinned& operator=(Pinned&& o) noexcept {
+  PinnedMemory() = default;
+  explicit PinnedMemory(size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(PinnedMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  PinnedMemory& operator=(PinnedMemory&& o) noexcept {
     std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
     return *this;
   }
@@ -125,61 +126,66 @@ class Pinned {
   size_t bytes_ = 0;
 };
 
-// Hold: what is asked of a stream between Begin and End waits for End, 2 ms at most: it runs as one piece, however long
-// it took to ask for it.
-class Hold {
+// A fence in a stream. Work submitted between Begin and End waits for End, 2 ms at most. So it runs as one piece,
+// however long its submission took.
+class Fence {
  public:
-  Hold();
-  void Begin(Stream s);
+  Fence();
+  void Begin(StreamHandle s);
   void End();
 
  private:
-  Pinned turn_;
+  PinnedMemory turn_;
   uint32_t count_ = 0;
 };
 
-// PinHostBuffers: exec::HostBuffer's pages are pinned from now on.
+// Pins the pages of all later buffers (exec::HostBuffer).
 void PinHostBuffers();
-// Reached: whether kernels read and write this memory of the host at its own address: of Pinned and of such buffers.
+// Whether kernels access this host memory at its own address. This holds for Pinned and for pinned buffers.
 bool Reached(const void* p, size_t bytes);
 
-// Upload, Download: in the stream's order, by a copy engine; the host's memory stays until then. UploadNow,
-// DownloadNow: for what a kernel or the host waits for: up to 128 KiB between aligned places, the host's pinned, by a
-// kernel. Set: bytes to one value.
-void Upload(void* to, const void* from, size_t bytes, Stream s);
-void Download(void* to, const void* from, size_t bytes, Stream s);
-void UploadNow(void* to, const void* from, size_t bytes, Stream s);
-void DownloadNow(void* to, const void* from, size_t bytes, Stream s);
-void Set(void* to, uint8_t value, size_t bytes, Stream s);
+// Copies to the device in the stream's order, by a copy engine. The host's memory must stay until then.
+void Upload(void* to, const void* from, size_t bytes, StreamHandle s);
+// Copies to the host in the stream's order, by a copy engine. The host's memory must stay until then.
+void Download(void* to, const void* from, size_t bytes, StreamHandle s);
+// Copies data to the device that a kernel waits for. A kernel copies up to 128 KiB if both places are aligned to 16
+// bytes and the host's is pinned. Otherwise Upload copies.
+void UploadNow(void* to, const void* from, size_t bytes, StreamHandle s);
+// Copies data to the host that the host waits for, as UploadNow does.
+void DownloadNow(void* to, const void* from, size_t bytes, StreamHandle s);
+// Sets bytes to one value, in the stream's order.
+void Set(void* to, uint8_t value, size_t bytes, StreamHandle s);
 
-// Graph: work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
-// it is given comes after the pieces with these numbers; returns the piece's number.
-class Graph {
+// Work that is described once and launched often.
+class LaunchGraph {
  public:
-  Graph();
-  ~Graph();
-  Graph(Graph&& o) noexcept;
-  Graph& operator=(Graph&&) = delete;
+  LaunchGraph();
+  ~LaunchGraph();
+  LaunchGraph(LaunchGraph&& o) noexcept;
+  LaunchGraph& operator=(LaunchGraph&&) = delete;
+  // Adds a piece: all work that `f` submits to its stream. It follows the pieces with the numbers `after`. Returns the
+  // number of the piece.
   template <class F>
   int Add(std::span<const int> after, F f) {
     Begin(after);
     f(capture_.stream());
     return End();
   }
-  // Ready: ends the description. Launch: after all that was asked of the stream before.
+  // Ends the description.
   void Ready();
-  void Launch(Stream s) const;
+  // Runs the graph after all earlier work of the stream.
+  void Launch(StreamHandle s) const;
 
  private:
   void Begin(std::span<const int> after);
   int End();
-  Queue capture_;
+  DeviceStream capture_;
   CUgraph_st* graph_ = nullptr;
   CUgraphExec_st* exec_ = nullptr;
-  std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, what must be done before those after it
+  std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, the nodes that must finish before the pieces after it
 };
 
-// Check: throws Cause::kResource for a runtime error, with the call.
+// Throws Cause::kResource, with the call, if `error` is an error of the runtime.
 void Check(int error, const char* call);
 
 }  // namespace suf::exec::cuda

@@ -1,5 +1,5 @@
-// A kernel that traps: whoever asks the device of anything afterwards hears a sentence, and what is held of it goes
-// without a throw. Each case is a process of its own: a trap ends all that its process does on the device.
+// A kernel that traps. All later calls to the device throw an error message, and its objects are freed without an
+// exception. Each case is a process of its own, because a trap ends all device work of its process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 __global__ void Trap() { asm("trap;"); }
 __global__ void Count(int* n) { ++*n; }
 
-// In: the exit code of f in a process of its own; 128 and more: the signal that ended it.
+// Returns the exit code of f in a process of its own, or 128 plus the signal that ended it.
 template <class F>
 int In(F f) {
   const int child = fork();
@@ -44,12 +44,12 @@ TEST(Device, AfterATrapEverythingIsASentence) {
   EXPECT_EQ(In([] {
               Use(0), PinHostBuffers();
               HostBuffer pages(size_t{4} << 20);
-              Queue queue(true), other;
-              const Mark mark, timed(true);
-              const Memory memory(size_t{1} << 20);
-              const Pinned pinned(size_t{1} << 20);
-              Graph graph;
-              graph.Add({}, [&](Stream s) { Count<<<1, 1, 0, s>>>(reinterpret_cast<int*>(memory.data())); });
+              DeviceStream queue(true), other;
+              const Event mark, timed(true);
+              const DeviceMemory memory(size_t{1} << 20);
+              const PinnedMemory pinned(size_t{1} << 20);
+              LaunchGraph graph;
+              graph.Add({}, [&](StreamHandle s) { Count<<<1, 1, 0, s>>>(reinterpret_cast<int*>(memory.data())); });
               graph.Ready(), graph.Launch(queue.stream()), queue.Wait();
               Trap<<<1, 1, 0, queue.stream()>>>();
               const std::string words = "device 0 failed: ", remedy = "; restart the program, or run it on packed";
@@ -59,23 +59,23 @@ TEST(Device, AfterATrapEverythingIsASentence) {
               if (!Says([&] { mark.Record(queue.stream()); }, words)) return 4;
               if (!Says([&] { Upload(memory.data(), pinned.data(), 64, queue.stream()); }, words)) return 5;
               if (!Says([&] { graph.Launch(queue.stream()); }, words)) return 6;
-              if (!Says([] { const Memory more(64); }, words)) return 7;
-              if (!Says([] { const Pinned more(64); }, words)) return 8;
+              if (!Says([] { const DeviceMemory more(64); }, words)) return 7;
+              if (!Says([] { const PinnedMemory more(64); }, words)) return 8;
               if (!Says([] { (void)Free(); }, words)) return 9;
-              if (!Says([] { const Queue more; }, words)) return 10;
+              if (!Says([] { const DeviceStream more; }, words)) return 10;
               return 0;
             }),
             0);
 }
 
-// What lies behind the end, and before an odd place, stays as it was.
+// Bytes behind the end, and before an odd place, stay unchanged.
 TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
   EXPECT_EQ(In([] {
               Use(0);
-              const Queue queue;
+              const DeviceStream queue;
               const size_t most = (size_t{1} << 17) + 64;
-              const Memory memory(most + 64);
-              const Pinned pinned(most);
+              const DeviceMemory memory(most + 64);
+              const PinnedMemory pinned(most);
               const std::vector<uint8_t> pageable(most, 3);
               for (size_t bytes :
                    {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{4103}, most - 64, most - 63, most - 16})
@@ -112,7 +112,7 @@ TEST(Device, KernelsReachPinnedPagesAndNoOthers) {
               PinHostBuffers();
               const uint8_t* gone = nullptr;
               {
-                const Pinned pinned(4096);
+                const PinnedMemory pinned(4096);
                 gone = pinned.data();
                 if (!Reached(gone, 4096) || !Reached(gone + 4095, 1) || Reached(gone + 4095, 2)) return 1;
               }
@@ -127,13 +127,13 @@ TEST(Device, KernelsReachPinnedPagesAndNoOthers) {
 TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
   EXPECT_EQ(In([] {
               Use(0);
-              const Queue queue;
-              const Memory memory(64);
+              const DeviceStream queue;
+              const DeviceMemory memory(64);
               const auto n = reinterpret_cast<int*>(memory.data());
-              Hold hold;
+              Fence hold;
               Set(memory.data(), 0, 64, queue.stream()), queue.Wait();
               for (bool ends : {true, false, true}) {
-                const Mark done;
+                const Event done;
                 const auto begin = std::chrono::steady_clock::now();
                 hold.Begin(queue.stream());
                 Count<<<1, 1, 0, queue.stream()>>>(n), done.Record(queue.stream());
@@ -150,24 +150,25 @@ TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
 }
 
 TEST(Device, APieceThatCannotBeDescribedLeavesTheStreamFree) {
-  EXPECT_EQ(In([] {
-              Use(0);
-              const Queue queue;
-              const Memory memory(64);
-              const auto n = reinterpret_cast<int*>(memory.data());
-              for (int i = 0; i < 3; ++i) {
-                Graph graph;
-                graph.Add({}, [&](Stream s) { Count<<<1, 1, 0, s>>>(n); });
-                if (!Says([&] { graph.Add({}, [](Stream) { Fail(Cause::kResource, "no such piece"); }); }, "no such"))
-                  return 1;
-              }
-              int out = 7;
-              Set(memory.data(), 0, 64, queue.stream());
-              Count<<<1, 1, 0, queue.stream()>>>(n);
-              Download(&out, n, sizeof out, queue.stream()), queue.Wait();
-              return out == 1 ? 0 : 2;
-            }),
-            0);
+  EXPECT_EQ(
+      In([] {
+        Use(0);
+        const DeviceStream queue;
+        const DeviceMemory memory(64);
+        const auto n = reinterpret_cast<int*>(memory.data());
+        for (int i = 0; i < 3; ++i) {
+          LaunchGraph graph;
+          graph.Add({}, [&](StreamHandle s) { Count<<<1, 1, 0, s>>>(n); });
+          if (!Says([&] { graph.Add({}, [](StreamHandle) { Fail(Cause::kResource, "no such piece"); }); }, "no such"))
+            return 1;
+        }
+        int out = 7;
+        Set(memory.data(), 0, 64, queue.stream());
+        Count<<<1, 1, 0, queue.stream()>>>(n);
+        Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+        return out == 1 ? 0 : 2;
+      }),
+      0);
 }
 
 }  // namespace

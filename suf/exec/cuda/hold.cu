@@ -1,4 +1,4 @@
-// A kernel that holds a stream up, so that a measurement is of what the device does and not of how fast it is asked.
+// A kernel that delays a stream, so that measurements cover the device's work and not the speed of its submission.
 #include <algorithm>
 
 #include "suf/exec/cuda/check.cuh"
@@ -6,7 +6,7 @@
 namespace suf::exec::cuda {
 namespace {
 
-constexpr uint64_t kMostNs = 2'000'000;  // a way out: whatever the host does in the meantime may need the stream itself
+constexpr uint64_t kMostNs = 2'000'000;  // limit: before End the host may need the stream itself
 
 __device__ uint64_t Now() {
   uint64_t ns;
@@ -20,13 +20,13 @@ __global__ void WaitFor(const volatile uint32_t* turn, uint32_t until) {
 
 }  // namespace
 
-Hold::Hold() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
+Fence::Fence() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
 
-void Hold::Begin(Stream s) {
+void Fence::Begin(StreamHandle s) {
   WaitFor<<<1, 1, 0, s>>>(reinterpret_cast<const uint32_t*>(turn_.data()), ++count_);
   SUF_CUDA_CHECK(cudaGetLastError());
 }
 
-void Hold::End() { __atomic_store_n(reinterpret_cast<uint32_t*>(turn_.data()), count_, __ATOMIC_RELEASE); }
+void Fence::End() { __atomic_store_n(reinterpret_cast<uint32_t*>(turn_.data()), count_, __ATOMIC_RELEASE); }
 
 }  // namespace suf::exec::cuda

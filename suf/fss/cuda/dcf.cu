@@ -1,22 +1,22 @@
-// The comparison tree of dcf.hpp on a device: a thread follows a key (in key generation both parties of it) for a part
-// of its payload, up to kChunk blocks of values; a wider payload walks again, so that sums stay in registers.
+// The comparison tree of dcf.hpp on a device. A thread follows one key, in key generation for both parties. A walk
+// handles up to kChunk blocks of the payload. A wider payload takes several walks, so that sums stay in registers.
 #include "suf/fss/cuda/aes.cuh"
 
 namespace suf::fss::cuda {
 namespace {
 
-constexpr uint32_t kDcf = 1;  // the kind of a tree key
+constexpr uint32_t kDcf = 1;  // the kind in the tile keys
 constexpr uint64_t kTile = kDcfTile;
 constexpr int kChunk = 2;
 constexpr int kEvalThreads = 512;  // sums of values take up to 128 registers
-constexpr int kGenThreads = 384;   // two parties take up to 168, and hash side by side
+constexpr int kGenThreads = 384;   // two parties take up to 168 registers and hash side by side
 
-// Shape: how a payload lies in hashes, as in dcf_kernels.hpp, and where in a key.
+// The places of a payload in hashes (as in dcf_kernels.hpp) and in a key.
 struct Shape {
   int n, words, bits, slots, blocks, chunks;
   bool narrow, shared;
   uint64_t key_words;
-  explicit Shape(const Batch& b)
+  explicit Shape(const DeviceKeyBatch& b)
       : n(b.n),
         words(b.words),
         bits(b.bits),
@@ -29,27 +29,28 @@ struct Shape {
   __device__ __forceinline__ uint32_t ValueAt(int d, int word) const {
     return 130 * uint32_t(n) + (uint32_t(d) * uint32_t(words) + uint32_t(word)) * uint32_t(bits);
   }
-  // Tweak: of block q of a child's value; the children themselves have 0 and 1.
+  // Returns the tweak of block q of a child's value. The children themselves have tweaks 0 and 1.
   __device__ __forceinline__ uint32_t Tweak(int q, uint32_t right) const {
     return 2 + uint32_t(q) + (shared ? 0 : right & uint32_t(blocks));
   }
 };
 
-// Sums in slots: of 32 bits where `wide` is 0, of 64 where it is 1.
+// Adds slot by slot: slots have 32 bits if `wide` is 0, 64 if it is 1.
 __device__ __forceinline__ Quad Plus(Quad a, Quad b, uint32_t wide) {
   const uint32_t x = a.x + b.x, z = a.z + b.z;
   return {x, a.y + b.y + (x < a.x ? wide : 0), z, a.w + b.w + (z < a.z ? wide : 0)};
 }
+// Subtracts slot by slot.
 __device__ __forceinline__ Quad Minus(Quad a, Quad b, uint32_t wide) {
   return {a.x - b.x, a.y - b.y - (a.x < b.x ? wide : 0), a.z - b.z, a.w - b.w - (a.z < b.z ? wide : 0)};
 }
-// Turn: -x where the mask is set.
+// Returns -x if the mask is set, otherwise x.
 __device__ __forceinline__ Quad Turn(Quad x, uint32_t mask, uint32_t wide) {
   const Quad all = {mask, mask, mask, mask};
   return Minus(x ^ all, all, wide);
 }
 __device__ __forceinline__ Quad Swapped(Quad a) { return {a.z, a.w, a.x, a.y}; }
-// AddSlot: a word to an empty slot of a block. Slot: the word of one.
+// Writes a word to an empty slot of a block.
 __device__ __forceinline__ void AddSlot(Quad* block, int slot, uint64_t word, bool narrow) {
   const uint32_t low = uint32_t(word), high = uint32_t(word >> 32);
   if (narrow) {
@@ -60,13 +61,14 @@ __device__ __forceinline__ void AddSlot(Quad* block, int slot, uint64_t word, bo
     block->z |= slot == 1 ? low : 0, block->w |= slot == 1 ? high : 0;
   }
 }
+// Returns the word of a slot.
 __device__ __forceinline__ uint64_t Slot(Quad block, int slot, bool narrow) {
   const uint64_t low = block.x | uint64_t(block.y) << 32, high = block.z | uint64_t(block.w) << 32;
   if (narrow) return (slot & 2 ? high : low) >> (slot & 1 ? 32 : 0) & 0xffffffff;
   return slot ? high : low;
 }
 
-// Path: the bits of a number below 2^n, the top one first, as masks.
+// The bits of a number below 2^n as masks, the top bit first.
 struct Path {
   uint64_t high, low;
   __device__ __forceinline__ Path(uint64_t h, uint64_t l, int n) {
@@ -82,12 +84,12 @@ struct Path {
 
 __device__ __forceinline__ uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
 
-// BitReader, BitWriter: words of up to 64 bits of a key, at places that go up; the word at hand stays in a register.
+// Reads words of up to 64 bits of a key at ascending places. The current word stays in a register.
 struct BitReader {
   const uint64_t* from;
   uint32_t at = ~0u;
   uint64_t word = 0;
-  // Take: `len` bits from bit `place` on, and others above them.
+  // Returns `len` bits from bit `place` on; bits above them are arbitrary.
   __device__ __forceinline__ uint64_t Take(uint32_t place, int len) {
     const uint32_t shift = place % 64;
     if (place / 64 != at) at = place / 64, word = from[at];
@@ -96,7 +98,8 @@ struct BitReader {
     return x;
   }
 };
-// Words up to `mixed` are set already, and gain bits.
+// Writes words of up to 64 bits to a key at ascending places. The current word stays in a register. Words up to `mixed`
+// have been written before and are combined by OR.
 struct BitWriter {
   uint64_t* to;
   uint32_t mixed, at;
@@ -109,7 +112,7 @@ struct BitWriter {
   }
   __device__ __forceinline__ void Flush() const { to[at] = at <= mixed ? to[at] | word : word; }
 };
-// SeedReader: a key's seeds in turn, each by one load of 16 bytes, also where keys are 8-byte aligned.
+// Reads a key's seeds in turn, each by one load of 16 bytes. Keys may be 8-byte aligned.
 struct SeedReader {
   const uint4* next;
   bool odd;
@@ -132,13 +135,13 @@ __device__ __forceinline__ Quad Root(const uint4* roots, uint64_t i, int party) 
   s.x = (s.x & ~1u) | uint32_t(party);
   return s;
 }
-// Tweaked: what is hashed: a seed without its control bit, and a tweak.
+// Returns the input of a hash: a seed without its control bit, and a tweak.
 __device__ __forceinline__ Quad Tweaked(Quad s, uint32_t tweak) { return {(s.x & ~1u) ^ tweak, s.y, s.z, s.w}; }
 
 template <int kTables>
 __global__ void __launch_bounds__(kGenThreads, 1)
-    DcfGenKernel(Batch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0, const uint4* root1,
-                 uint64_t* keys) {
+    DcfGenKernel(DeviceKeyBatch b, Shape f, const uint64_t* alpha, const uint64_t* beta, const uint4* root0,
+                 const uint4* root1, uint64_t* keys) {
   Aes<kTables> aes;
   const uint32_t wide = f.narrow ? 0 : 1;
   const uint64_t mask = LowOnes(f.bits);
@@ -146,7 +149,7 @@ __global__ void __launch_bounds__(kGenThreads, 1)
     aes.SetTileKey(b.tree_key, b.program, kDcf, b.first_tile + i / kTile);
     uint64_t* const key = keys + i * f.key_words;
     const uint32_t controls_at = 2 * uint32_t(f.n), values_at = f.ValueAt(0, 0) / 64;  // words
-    const uint32_t mixed = f.chunks > 1 ? uint32_t(f.key_words) : values_at;           // words that are made in parts
+    const uint32_t mixed = f.chunks > 1 ? uint32_t(f.key_words) : values_at;           // words written in parts
     for (uint32_t k = controls_at; k <= mixed && k < f.key_words; ++k) key[k] = 0;
     uint64_t controls = 0;
     for (int begin = 0; begin < f.blocks; begin += kChunk) {
@@ -185,8 +188,9 @@ __global__ void __launch_bounds__(kGenThreads, 1)
             s0 = Choose(a, right0, left0) ^ (t0 & word), s1 = Choose(a, right1, left1) ^ (t1 & word);
             continue;
           }
-          // V_CW = (-1)^t1 (v1^Lose - v0^Lose - V_alpha + beta if Lose = L); V_alpha += v0^Keep - v1^Keep + (-1)^t1
-          // V_CW; CW^(n+1) = (-1)^t1 (s1 - s0 - V_alpha)
+          // V_CW = (-1)^t1 (v1^Lose - v0^Lose - V_alpha + beta if Lose = L)
+          // V_alpha += v0^Keep - v1^Keep + (-1)^t1 V_CW
+          // CW^(n+1) = (-1)^t1 (s1 - s0 - V_alpha)
           const int words = f.words - q * f.slots < f.slots ? f.words - q * f.slots : f.slots;
           Quad payload{};
           for (int k = 0; k < words; ++k) {
@@ -216,7 +220,7 @@ __global__ void __launch_bounds__(kGenThreads, 1)
 
 template <int kTables>
 __global__ void __launch_bounds__(kEvalThreads, 1)
-    DcfEvalKernel(Batch b, Shape f, int party, const uint4* roots, const uint64_t* keys, const uint64_t* x,
+    DcfEvalKernel(DeviceKeyBatch b, Shape f, int party, const uint4* roots, const uint64_t* keys, const uint64_t* x,
                   const uint64_t* thresholds, int m, uint64_t* out) {
   Aes<kTables> aes;
   const uint32_t wide = f.narrow ? 0 : 1;
@@ -242,7 +246,7 @@ __global__ void __launch_bounds__(kEvalThreads, 1)
       Quad child = s;
 #pragma unroll 1
       for (int q = begin; q <= end; ++q) {
-        Quad word{};  // of correction
+        Quad word{};  // the correction word
         if (q == end) {
           if (leaf) break;
           if (d % 32 == 0) controls = key[2 * f.n + d / 32];
@@ -279,15 +283,15 @@ __global__ void __launch_bounds__(kEvalThreads, 1)
   }
 }
 
-void Check(const Batch& b, const void* key, const void* root0, const void* root1) {
+void Check(const DeviceKeyBatch& b, const void* key, const void* root0, const void* root1) {
   SUF_CHECK(b.n >= 1 && b.n <= 128 && b.words >= 1 && b.bits >= 1 && b.bits <= 64);
   SUF_CHECK(Aligned(key, 8) && Aligned(root0, 16) && Aligned(root1, 16) && Aligned(b.tree_key, 4));
 }
 
 }  // namespace
 
-void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
-            uint8_t* key, Stream s) {
+void DcfGen(const DeviceKeyBatch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
+            const uint8_t* root1, uint8_t* key, StreamHandle s) {
   Check(b, key, root0, root1);
   if (b.count == 0) return;
   Launch("DcfGenKernel", DcfGenKernel<4>, DcfGenKernel<2>, kGenThreads, (b.count + 31) / 32, s, b, Shape(b), alpha,
@@ -295,8 +299,8 @@ void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const u
          reinterpret_cast<uint64_t*>(key));
 }
 
-void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-             const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+void DcfEval(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+             const uint64_t* thresholds, int m, uint64_t* out, StreamHandle s) {
   Check(b, key, root, root);
   SUF_CHECK((party == 0 || party == 1) && m >= 1);
   if (b.count == 0) return;

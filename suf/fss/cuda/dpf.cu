@@ -1,19 +1,19 @@
-// The half-tree of dpf.hpp on a device: a thread follows a key, or a part of its domain, with all seeds in registers.
+// The half-tree of dpf.hpp on a device. A thread follows a key or a part of its domain, with all seeds in registers.
 #include "suf/fss/cuda/aes.cuh"
 
 namespace suf::fss::cuda {
 namespace {
 
-constexpr uint32_t kDpf = 0;  // the kind of a tree key
+constexpr uint32_t kDpf = 0;  // the kind in the tile keys
 constexpr uint64_t kTile = kDpfTile;
 
 __device__ __forceinline__ uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
 
-// Key: of key i; the words of a tile's keys stand level by level.
+// The words of key i. The words of a tile's keys lie level by level.
 struct Key {
   const uint4* first;
   uint32_t stride;
-  __device__ __forceinline__ Key(const Batch& b, const uint8_t* keys, uint64_t i) {
+  __device__ __forceinline__ Key(const DeviceKeyBatch& b, const uint8_t* keys, uint64_t i) {
     const uint64_t tile = i / kTile * kTile, rest = b.count - tile;
     first = reinterpret_cast<const uint4*>(keys) + tile * uint64_t(b.n - 6) + (i - tile);
     stride = uint32_t(rest < kTile ? rest : kTile);
@@ -21,7 +21,7 @@ struct Key {
   __device__ __forceinline__ Quad Word(int d) const { return Load(first + uint32_t(d) * stride); }
 };
 
-__device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
+__device__ __forceinline__ uint64_t NumberAt(const DeviceNumbers& x, uint64_t i) {
   const auto at = [&](auto one) { return uint64_t(static_cast<const decltype(one)*>(x.data)[i]); };
   const uint64_t whole = x.bytes == 8   ? at(uint64_t{})
                          : x.bytes == 4 ? at(uint32_t{})
@@ -29,8 +29,8 @@ __device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
                                         : at(uint8_t{});
   return whole & LowOnes(x.bits);
 }
-// Give: word i of results, which is narrower where it is all of one.
-__device__ __forceinline__ void Give(const Results& out, uint64_t i, uint64_t word) {
+// Writes word i of the results; a result that is a single word may be narrower.
+__device__ __forceinline__ void Give(const DeviceResults& out, uint64_t i, uint64_t word) {
   const auto at = [&](auto one) { static_cast<decltype(one)*>(out.data)[i] = decltype(one)(word); };
   out.bytes == 8 ? at(uint64_t{}) : out.bytes == 4 ? at(uint32_t{}) : out.bytes == 2 ? at(uint16_t{}) : at(uint8_t{});
 }
@@ -42,7 +42,7 @@ __device__ __forceinline__ Quad Root(const uint4* roots, uint64_t i, int party) 
 }
 
 template <int kTables>
-__device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const Batch& b, uint64_t i) {
+__device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const DeviceKeyBatch& b, uint64_t i) {
   aes.SetTileKey(b.tree_key, b.program, kDpf, b.first_tile + i / kTile);
 }
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const Batch& b, ui
 
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfGenKernel(Batch b, Numbers alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
+    DpfGenKernel(DeviceKeyBatch b, DeviceNumbers alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
   Aes<kTables> aes;
   const int depth = b.n - 8;
   for (uint64_t i = ThisWarp() * 32 + threadIdx.x % 32; i < b.count; i += Warps() * 32) {
@@ -58,13 +58,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     const Key key(b, keys, i);
     const uint64_t a = NumberAt(alpha, i);
     Quad s = Root(root0, i, 0), other = Root(root1, i, 1);
-    const Quad delta = s ^ other;  // of seeds and control bits on alpha's path, at every level
+    const Quad delta = s ^ other;  // the difference of seeds and control bits on alpha's path, at every level
     uint64_t path = a << (64 - b.n);
 #pragma unroll 1
     for (int d = 0; d <= depth + 1; ++d, path <<= 1) {
       const uint32_t leaf = d < depth ? 0 : ~0u, half = uint32_t(d - depth);
-      // Children H(s) and H(s) ^ s; leaves H(s ^ 2 half). Words: inner ones add Delta where alpha goes left, leaves the
-      // bit of alpha.
+      // The children are H(s) and H(s) ^ s, the leaves H(s ^ 2 half). Inner words add Delta if alpha goes left, leaf
+      // words the bit of alpha.
       Quad in = s, twin = other;
       in.x ^= leaf & half << 1, twin.x ^= leaf & half << 1;
       const Quad h = aes.Hash(in), sum = h ^ aes.Hash(twin);
@@ -82,20 +82,20 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- Comparisons
 
-// kManyKeys: so many keep all processors busy, a key a thread.
+// The number of keys that keep all multiprocessors busy with one key per thread.
 constexpr size_t kManyKeys = size_t{1} << 17;
 
-// BelowOrAt: ones up to bit p of word q of a block.
+// Returns the ones of word q of a block up to bit p of the block.
 __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
   const int last = p - 32 * q;
   return last >= 31 ? ~0u : last < 0 ? 0 : (2u << last) - 1;
 }
 
-// A lane has a key, or where `across` is set, a threshold.
+// Gives each lane a key or, if `across` is set, a threshold.
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfParityKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* thresholds,
-                    int m, bool across, Results out) {
+    DpfParityKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x,
+                    const uint64_t* thresholds, int m, bool across, DeviceResults out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const int depth = b.n - 8;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     uint64_t bits = 0;
     for (int j = 0; j < (across ? 1 : m); ++j) {
       const uint64_t p = at - thresholds[first + j < m ? first + j : m - 1];
-      // The sum of dpf_core.hpp: the control bits of the nodes where the path turns, and the leaf's bits.
+      // The sum of dpf_core.hpp: the control bits of the nodes at which the path turns, and the leaf's bits.
       Quad s = Root(roots, i, party);
       uint64_t path = p << (64 - b.n);
       uint32_t sum = uint32_t(party), right = 0;
@@ -144,12 +144,12 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- Ranges
 
-constexpr int kWalkThreads = 512;  // nodes that are kept take registers
+constexpr int kWalkThreads = 512;  // kept nodes take registers
 
-// Walker: the nodes first, first + 1, .. last of one depth, mod 2^depth, of a key, in turn; or below nodes of depth
-// n - 8 their leaf blocks, from half `half` of the first on. Whoever takes a step hashes once, so that threads whose
-// nodes begin elsewhere do not wait for each other. On its way to the left a walk leaves right children behind, those
-// of the lowest levels, and where it parts from the way to the last node it keeps the seed for all nodes between.
+// Visits the nodes first, first + 1, .., last of one depth of a key, mod 2^depth. At depth n - 8 it also makes their
+// leaf blocks, from half `half` of the first node on. Every step hashes once, so threads do not wait for each other
+// although their nodes differ. A walk to the left keeps the right children of the lowest levels. It also keeps the seed
+// at which it parts from the path to the last node, for all nodes between.
 template <int kTables>
 class Walker {
  public:
@@ -157,7 +157,7 @@ class Walker {
       : key_(key), depth_(depth), node_(first), last_(last), half_(half), s_(root), kept_(root) {}
   __device__ __forceinline__ bool AtNode() const { return d_ == depth_; }
   __device__ __forceinline__ uint32_t Control() const { return s_.x & 1; }
-  // Next: on to the next node.
+  // Moves on to the next node.
   __device__ __forceinline__ void Next() {
     ++node_;
     s_ = kept_, d_ = kept_at_;
@@ -166,15 +166,15 @@ class Walker {
       if ((node_ & ((2u << h) - 1)) == 1u << h && h < depth_) s_ = rights_[h], d_ = depth_ - h;
     }
   }
-  // Step: returns whether *block is a leaf block now.
+  // Takes a step; returns whether *block is now a leaf block.
   __device__ __forceinline__ bool Step(const Aes<kTables>& aes, Quad* block) {
     const bool leaf = AtNode();
     const uint64_t parts = node_ ^ last_;
-    const int up = parts ? 64 - __clzll((long long)parts) : 0;  // levels above the node where the ways part
+    const int up = parts ? 64 - __clzll((long long)parts) : 0;  // levels above the node at which the paths part
     const int down = depth_ - 1 - d_;                           // levels from the children to the node
     const uint32_t right = leaf ? 0 - half_ : Spread(uint32_t(node_ >> (leaf ? 0 : down)));
     Quad word = key_.Word(d_);
-    if (leaf) word = Choose(right, key_.Word(depth_ + 1), word);  // both are read: a single point may be a secret
+    if (leaf) word = Choose(right, key_.Word(depth_ + 1), word);  // both are read, because a single point may be secret
     if (!leaf && (up < depth_ ? up : depth_) == down + 1) kept_ = s_, kept_at_ = d_;
     Quad in = s_;
     in.x ^= leaf ? right & 2 : 0;
@@ -204,9 +204,9 @@ class Walker {
   Quad s_, kept_, rights_[kRights] = {};
 };
 
-// Sink: appends `len` <= `left` bits to words.
+// Packs appended bits into words of the results; an append has `len` <= `left` bits.
 struct Sink {
-  Results out;
+  DeviceResults out;
   uint64_t to;  // the next word
   uint32_t left;
   uint64_t word = 0;
@@ -223,7 +223,7 @@ struct Sink {
   }
 };
 
-// Parities: of the groups of 2^level bits of a word, side by side, level <= 6.
+// Returns the parities of the groups of 2^level bits of a word, packed, level <= 6.
 __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   for (int l = 0; l < level; ++l) {
     x = (x ^ x >> 1) & 0x5555555555555555;
@@ -234,10 +234,10 @@ __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   return x;
 }
 
-// SliceWords: words of a window that a thread makes. Many keys are walked with the fewest hashes: short trees are cut
-// finer, since the way to a node is short. Few keys are cut until every processor has walks, as a long one is waited
-// for.
-int SliceWords(const Batch& b, int level, int m) {
+// Returns the words of a window per thread. Many keys are walked with the fewest hashes. Their short trees are cut into
+// smaller slices, because the path to a node is short. Few keys are cut until every multiprocessor has walks, because a
+// long walk delays the whole launch.
+int SliceWords(const DeviceKeyBatch& b, int level, int m) {
   constexpr uint64_t kWalks = uint64_t{1} << 15;
   const int many = (b.n <= 24 ? 32 : 128) >> std::min(level, 8), few = level ? 1 : 2;
   const uint64_t fair = uint64_t((m + 63) / 64) * b.count / kWalks;
@@ -246,11 +246,11 @@ int SliceWords(const Batch& b, int level, int m) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfWindowKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, int level, Numbers lo, int m,
-                    int slice_words, Results out) {
+    DpfWindowKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, int level, DeviceNumbers lo,
+                    int m, int slice_words, DeviceResults out) {
   Aes<kTables> aes;
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
-  const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node, or a leaf block
+  const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node or a leaf block
   const uint32_t words = uint32_t(m + 63) / 64, slices = (words + uint32_t(slice_words) - 1) / uint32_t(slice_words);
   for (uint64_t t = ThisWarp() * 32 + threadIdx.x % 32; t < b.count * slices; t += Warps() * 32) {
     const uint64_t i = t / slices, begin = t % slices * uint64_t(slice_words);
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
   }
 }
 
-// DenseLanes: of a warp that make one key's leaf blocks, four in turn or more; then all lanes add up each block.
+// Returns the lanes of a warp that make one key's leaf blocks, four or more each. All lanes then add up each block.
 constexpr uint32_t DenseLanes(int n) {
   const uint32_t lanes = n < 10 ? 2 : 1u << (n - 9);
   return lanes < 32 ? lanes : 32;
@@ -290,8 +290,8 @@ constexpr uint32_t DenseLanes(int n) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfDenseKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* table,
-                   uint64_t* out) {
+    DpfDenseKernel(DeviceKeyBatch b, int party, const uint4* roots, const uint8_t* keys, DeviceNumbers x,
+                   const uint64_t* table, uint64_t* out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const uint32_t lanes = DenseLanes(b.n), in_turn = (1u << (b.n - 7)) / lanes, mask = (1u << b.n) - 1;
@@ -302,7 +302,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
     const uint32_t at = uint32_t(NumberAt(x, i)), begin = lane % lanes * in_turn;
     Walker<kTables> walker(Key(b, keys, i), Root(roots, i, party), b.n - 8, begin / 2, (begin + in_turn - 1) / 2,
                            begin % 2);
-    uint64_t total = 0, sum = 0;  // of the key whose number is the lane's; of this lane's columns of one key
+    uint64_t total = 0, sum = 0;  // of the key with the lane's number; of this lane's columns of one key
     for (uint32_t turn = 0; turn < in_turn; ++turn) {
       Quad block;
       while (!walker.Step(aes, &block)) {
@@ -329,21 +329,22 @@ const uint4* Blocks(const uint8_t* p) {
   return reinterpret_cast<const uint4*>(p);
 }
 
-void Check(const Batch& b, const uint8_t* key) {
+void Check(const DeviceKeyBatch& b, const uint8_t* key) {
   SUF_CHECK(b.n >= 8 && b.n <= 64 && Aligned(key, 16) && Aligned(b.tree_key, 4));
 }
 
 }  // namespace
 
-void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+void DpfGen(const DeviceKeyBatch& b, DeviceNumbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key,
+            StreamHandle s) {
   Check(b, key);
   if (b.count == 0) return;
   Launch("DpfGenKernel", DpfGenKernel<4>, DpfGenKernel<2>, kThreads, (b.count + 31) / 32, s, b, alpha, Blocks(root0),
          Blocks(root1), key);
 }
 
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
-               Results out, Stream s) {
+void DpfWindow(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, int level, DeviceNumbers lo,
+               int m, DeviceResults out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && level >= 0 && level <= b.n && m >= 1 && m <= 1 << std::min(b.n - level, 20));
   if (b.count == 0) return;
@@ -353,8 +354,8 @@ void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* ke
          party, Blocks(root), key, level, lo, m, slice, out);
 }
 
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
-               const uint64_t* thresholds, int m, Results out, Stream s) {
+void DpfParity(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+               const uint64_t* thresholds, int m, DeviceResults out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && m >= 1);
   if (b.count == 0) return;
@@ -364,8 +365,8 @@ void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* ke
          thresholds, m, across, out);
 }
 
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
-              uint64_t* out, Stream s) {
+void DpfDense(const DeviceKeyBatch& b, int party, const uint8_t* root, const uint8_t* key, DeviceNumbers x,
+              const uint64_t* table, uint64_t* out, StreamHandle s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && b.n <= kDpfDomainBits);
   if (b.count == 0) return;

@@ -1,5 +1,5 @@
-// fss_bench: AES in registers, the PRG to memory, and trees with their keys on the device, each verified before it is
-// timed, with both sizes of tables. One JSON line a measurement; times are medians of events.
+// fss_bench: AES in registers, the PRG to memory, and trees with their keys on the device. Each runs with both sizes of
+// tables and is verified before it is timed. Prints one JSON line per measurement; times are medians of events.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,12 +17,12 @@
 namespace suf::fss::cuda {
 namespace {
 
-using exec::cuda::Memory;
+using exec::cuda::DeviceMemory;
 using suf::bench::Verify;
 
-// Seconds: of what f(stream) asks for: the median of `runs` after two to warm up.
-double Seconds(const std::function<void(Stream)>& f, int runs = 9) {
-  const exec::cuda::Queue q;
+// Returns the median time of `runs` runs of f(stream), after two runs to warm up.
+double Seconds(const std::function<void(StreamHandle)>& f, int runs = 9) {
+  const exec::cuda::DeviceStream q;
   cudaEvent_t from, to;
   SUF_CUDA_CHECK(cudaEventCreate(&from));
   SUF_CUDA_CHECK(cudaEventCreate(&to));
@@ -41,32 +41,32 @@ double Seconds(const std::function<void(Stream)>& f, int runs = 9) {
 }
 
 template <class T>
-Memory On(const std::vector<T>& x) {
-  const exec::cuda::Queue q;
-  Memory memory(x.size() * sizeof(T));
+DeviceMemory On(const std::vector<T>& x) {
+  const exec::cuda::DeviceStream q;
+  DeviceMemory memory(x.size() * sizeof(T));
   exec::cuda::Upload(memory.data(), x.data(), memory.size(), q.stream());
   q.Wait();
   return memory;
 }
 template <class T>
 std::vector<T> Back(const void* from, size_t count) {
-  const exec::cuda::Queue q;
+  const exec::cuda::DeviceStream q;
   std::vector<T> x(count);
   SUF_CUDA_CHECK(cudaDeviceSynchronize());
   exec::cuda::Download(x.data(), from, count * sizeof(T), q.stream());
   q.Wait();
   return x;
 }
-const uint64_t* Words(const Memory& m) { return reinterpret_cast<const uint64_t*>(m.data()); }
-uint64_t* Out(const Memory& m) { return reinterpret_cast<uint64_t*>(m.data()); }
+const uint64_t* Words(const DeviceMemory& m) { return reinterpret_cast<const uint64_t*>(m.data()); }
+uint64_t* Out(const DeviceMemory& m) { return reinterpret_cast<uint64_t*>(m.data()); }
 
 void Print(const char* name, const char* of, double count, double seconds, double giga, const char* unit) {
   std::printf("{\"bench\":\"%s\",\"of\":\"%s\",\"tables\":%d,\"count\":%.0f,\"us\":%.1f,\"%s\":%.4g}\n", name, of,
-              Grid(1).tables, count, 1e6 * seconds, unit, giga);
+              LaunchGrid(1).tables, count, 1e6 * seconds, unit, giga);
   std::fflush(stdout);
 }
 
-// ---- Memory: the ceiling of what only reads
+// ---- Memory: the ceiling of a kernel that only reads
 
 constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
 __global__ void __launch_bounds__(1024) FillKernel(uint64_t* out, uint64_t count) {
@@ -83,10 +83,10 @@ __global__ void __launch_bounds__(1024) ReadKernel(const ulonglong2* x, uint64_t
 }
 void Read() {
   constexpr uint64_t kCount = uint64_t{1} << 29;
-  const Memory words(8 * kCount), sum(8);
+  const DeviceMemory words(8 * kCount), sum(8);
   const unsigned blocks = 2 * unsigned(exec::cuda::Find(0).processors);
   FillKernel<<<blocks, 1024>>>(Out(words), kCount);
-  const auto run = [&](Stream s) {
+  const auto run = [&](StreamHandle s) {
     exec::cuda::Set(sum.data(), 0, sum.size(), s);
     ReadKernel<<<blocks, 1024, 0, s>>>(reinterpret_cast<const ulonglong2*>(words.data()), kCount / 2,
                                        reinterpret_cast<unsigned long long*>(sum.data()));
@@ -111,13 +111,13 @@ __global__ void __launch_bounds__(kThreads, 1) ChainKernel(int length, uint4* ou
 
 void Chain() {
   const unsigned threads = unsigned(exec::cuda::Find(0).processors) * kThreads;
-  const Memory out(16 * size_t{threads});
-  const auto run = [&](int length, Stream s) {
+  const DeviceMemory out(16 * size_t{threads});
+  const auto run = [&](int length, StreamHandle s) {
     Launch("ChainKernel", ChainKernel<4>, ChainKernel<2>, kThreads, threads, s, length,
            reinterpret_cast<uint4*>(out.data()));
   };
   run(3, nullptr);
-  const auto got = Back<Prg::Keys>(out.data(), 1);  // 11 blocks and more
+  const auto got = Back<Prg::SectionKeys>(out.data(), 1);  // 11 blocks and more
   uint8_t key[16], round_keys[176];
   for (int i = 0; i < 16; ++i) key[i] = uint8_t(i);
   portable::kAes.expand(key, round_keys);
@@ -127,9 +127,9 @@ void Chain() {
     for (int k = 0; k < 3; ++k) portable::kAes.encrypt(round_keys, b, b, 1);
     Verify(std::equal(b, b + 16, got[0].round_keys.begin() + 16 * i), "a chain");
   }
-  const double t = Seconds([&](Stream s) { run(2000, s); });
+  const double t = Seconds([&](StreamHandle s) { run(2000, s); });
   Print("aes", "a chain in registers", 2000.0 * threads, t, 2e-6 * threads / t, "g_blocks_per_s");
-  Print("launch", "tables and nothing else", 0, Seconds([&](Stream s) { run(0, s); }, 51), 0, "none");
+  Print("launch", "tables and nothing else", 0, Seconds([&](StreamHandle s) { run(0, s); }, 51), 0, "none");
 }
 
 // ---- The PRG
@@ -139,21 +139,21 @@ void ExpandSections(const char* of, const std::vector<uint64_t>& blocks) {
   std::vector<uint32_t> numbers;
   for (size_t i = 0; i < blocks.size(); ++i) numbers.push_back(uint32_t(i));
   const auto made = prg.KeysOf(numbers);
-  const Memory keys = On(std::vector<Prg::Keys>(made.begin(), made.end()));
+  const DeviceMemory keys = On(std::vector<Prg::SectionKeys>(made.begin(), made.end()));
   uint64_t all = 0;
   for (uint64_t b : blocks) all += b;
-  const Memory out(16 * all);
+  const DeviceMemory out(16 * all);
   exec::cuda::Set(out.data(), 0xa5, out.size(), nullptr);
-  std::vector<Piece> pieces;
+  std::vector<PrgSpan> pieces;
   uint64_t at = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     for (uint64_t b = 0; b < blocks[i]; b += kPieceBlocks, at += 16 * pieces.back().blocks) {
-      pieces.push_back({reinterpret_cast<const Prg::Keys*>(keys.data()) + i, out.data() + at, uint32_t(b),
+      pieces.push_back({reinterpret_cast<const Prg::SectionKeys*>(keys.data()) + i, out.data() + at, uint32_t(b),
                         uint32_t(std::min<uint64_t>(kPieceBlocks, blocks[i] - b))});
     }
   }
-  const Memory list = On(pieces);
-  const auto run = [&](Stream s) { Expand(reinterpret_cast<const Piece*>(list.data()), pieces.size(), s); };
+  const DeviceMemory list = On(pieces);
+  const auto run = [&](StreamHandle s) { Expand(reinterpret_cast<const PrgSpan*>(list.data()), pieces.size(), s); };
   run(nullptr);
   at = 0;
   for (size_t i = 0; i < blocks.size(); at += 16 * blocks[i], ++i) {
@@ -202,12 +202,12 @@ void Dpfs(int n, size_t count, int m) {
     if (i % 2) x[i] = alpha[i] + i % 5 - 2;
   }
   for (size_t j = 0; j < size_t(m); ++j) thresholds[j] = j;
-  const Memory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_x = On(x), on_thresholds = On(thresholds);
-  const Memory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
-  const Batch b{tree_key.data(), 7, n, count};
-  const auto gen = [&](Stream s) { DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), s); };
-  const auto parity = [&](int p, Stream s) {
+  const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
+                     on_alpha = On(alpha), on_x = On(x), on_thresholds = On(thresholds);
+  const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
+  const DeviceKeyBatch b{tree_key.data(), 7, n, count};
+  const auto gen = [&](StreamHandle s) { DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), s); };
+  const auto parity = [&](int p, StreamHandle s) {
     DpfParity(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(on_thresholds), m,
               Out(p ? out1 : out0), s);
   };
@@ -226,7 +226,7 @@ void Dpfs(int n, size_t count, int m) {
     const double t = Seconds(gen);
     Print("dpf_gen", of, all, t, 1e-9 * all / t, "g_keys_per_s");
   }
-  const double t = Seconds([&](Stream s) { parity(0, s); });
+  const double t = Seconds([&](StreamHandle s) { parity(0, s); });
   Print("dpf_parity", of, all, t, 1e-9 * all / t, "g_per_s");
 }
 
@@ -234,13 +234,13 @@ void Windows(int n, size_t count, int level, int m) {
   const std::vector<uint64_t> alpha = Random(count, 2), mask{~uint64_t{0} >> (64 - n)};
   std::vector<uint64_t> lo(count);
   for (size_t i = 0; i < count; ++i) lo[i] = ((alpha[i] & mask[0]) >> level) - i % size_t(m);
-  const Memory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_lo = On(lo);
+  const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
+                     on_alpha = On(alpha), on_lo = On(lo);
   const size_t words = size_t(m + 63) / 64;
-  const Memory key(DpfKeyBytes(n) * count), out0(8 * words * count), out1(8 * words * count);
-  const Batch b{tree_key.data(), 7, n, count};
+  const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * words * count), out1(8 * words * count);
+  const DeviceKeyBatch b{tree_key.data(), 7, n, count};
   DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), nullptr);
-  const auto window = [&](int p, Stream s) {
+  const auto window = [&](int p, StreamHandle s) {
     DpfWindow(b, p, p ? root1.data() : root0.data(), key.data(), level, Words(on_lo), m, Out(p ? out1 : out0), s);
   };
   window(0, nullptr), window(1, nullptr);
@@ -251,18 +251,18 @@ void Windows(int n, size_t count, int level, int m) {
   }
   char of[64];
   std::snprintf(of, sizeof of, "%d bits, level %d, %d points", n, level, m);
-  const double t = Seconds([&](Stream s) { window(0, s); });
+  const double t = Seconds([&](StreamHandle s) { window(0, s); });
   Print("dpf_window", of, double(count), t, 1e-9 * double(count) / t, "g_keys_per_s");
 }
 
 void Dense(int n, size_t count) {
   const std::vector<uint64_t> alpha = Random(count, 2), x = Random(count, 3), table = Random(size_t{1} << n, 7);
-  const Memory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_x = On(x), on_table = On(table);
-  const Memory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
-  const Batch b{tree_key.data(), 7, n, count};
+  const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
+                     on_alpha = On(alpha), on_x = On(x), on_table = On(table);
+  const DeviceMemory key(DpfKeyBytes(n) * count), out0(8 * count), out1(8 * count);
+  const DeviceKeyBatch b{tree_key.data(), 7, n, count};
   DpfGen(b, Words(on_alpha), root0.data(), root1.data(), key.data(), nullptr);
-  const auto dense = [&](int p, Stream s) {
+  const auto dense = [&](int p, StreamHandle s) {
     DpfDense(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(on_table), Out(p ? out1 : out0), s);
   };
   dense(0, nullptr), dense(1, nullptr);
@@ -272,7 +272,7 @@ void Dense(int n, size_t count) {
   }
   char of[64];
   std::snprintf(of, sizeof of, "%d bits", n);
-  const double t = Seconds([&](Stream s) { dense(0, s); });
+  const double t = Seconds([&](StreamHandle s) { dense(0, s); });
   Print("dpf_dense", of, double(count), t, 1e-9 * double(count) / t, "g_keys_per_s");
 }
 
@@ -282,15 +282,15 @@ void Dcfs(int n, int words, int bits, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (i % 2) x[i] = alpha[i] + i % 5 - 2;
   }
-  const Memory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
-               on_alpha = On(alpha), on_beta = On(beta), on_x = On(x), zero = On(std::vector<uint64_t>(2));
-  const Memory key(ElementBytes(int(DcfKeyBits(n, words, bits))) * count), out0(8 * size_t(words) * count),
+  const DeviceMemory tree_key = On(Random(2, 4)), root0 = On(Random(2 * count, 5)), root1 = On(Random(2 * count, 6)),
+                     on_alpha = On(alpha), on_beta = On(beta), on_x = On(x), zero = On(std::vector<uint64_t>(2));
+  const DeviceMemory key(ElementBytes(int(DcfKeyBits(n, words, bits))) * count), out0(8 * size_t(words) * count),
       out1(8 * size_t(words) * count);
-  const Batch b{tree_key.data(), 7, n, count, words, bits};
-  const auto gen = [&](Stream s) {
+  const DeviceKeyBatch b{tree_key.data(), 7, n, count, words, bits};
+  const auto gen = [&](StreamHandle s) {
     DcfGen(b, Words(on_alpha), Words(on_beta), root0.data(), root1.data(), key.data(), s);
   };
-  const auto eval = [&](int p, Stream s) {
+  const auto eval = [&](int p, StreamHandle s) {
     DcfEval(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(zero), 1, Out(p ? out1 : out0), s);
   };
   gen(nullptr), eval(0, nullptr), eval(1, nullptr);
@@ -303,7 +303,7 @@ void Dcfs(int n, int words, int bits, size_t count) {
   }
   char of[64];
   std::snprintf(of, sizeof of, "%d bits, %d words of %d bits", n, words, bits);
-  const double t = Seconds(gen), u = Seconds([&](Stream s) { eval(0, s); });
+  const double t = Seconds(gen), u = Seconds([&](StreamHandle s) { eval(0, s); });
   Print("dcf_gen", of, double(count), t, 1e-9 * double(count) / t, "g_keys_per_s");
   Print("dcf_eval", of, double(count), u, 1e-9 * double(count) / u, "g_per_s");
 }

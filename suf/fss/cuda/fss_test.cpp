@@ -1,4 +1,4 @@
-// The room on a device against the processor's functions, byte for byte, with both sizes of tables.
+// Compares the module on a device with the processor's functions, byte for byte, with both sizes of tables.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,52 +11,53 @@
 #include "suf/fss/cuda/launch.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::fss::cuda {
 namespace {
 
-using exec::cuda::Memory;
+using exec::cuda::DeviceMemory;
 using ring::Mask;
 
 constexpr uint8_t kPoison = 0xa5;
 constexpr size_t kGuard = 256;
 
-// EachTables: f() with tables of 128 KiB, then of 64 KiB.
+// Calls f() with tables of 128 KiB, then of 64 KiB.
 template <class F>
 void EachTables(F f) {
   for (int tables : {4, 2}) {
     SCOPED_TRACE(tables);
     most_tables = tables;
-    ASSERT_EQ(Grid(1).tables, tables) << "the device gives a block too little shared memory for tables of 128 KiB";
+    ASSERT_EQ(LaunchGrid(1).tables, tables)
+        << "the device gives a block too little shared memory for tables of 128 KiB";
     f();
   }
   most_tables = 4;
 }
 
-// Input: a copy on the device.
+// A copy on the device.
 template <class T>
 struct Input {
-  Memory memory;
+  DeviceMemory memory;
   explicit Input(std::span<const T> x) : memory(std::max<size_t>(x.size_bytes(), 16)) {
-    const exec::cuda::Queue q;
+    const exec::cuda::DeviceStream q;
     exec::cuda::Upload(memory.data(), x.data(), x.size_bytes(), q.stream());
     q.Wait();
   }
   operator const T*() const { return reinterpret_cast<const T*>(memory.data()); }
-  operator Numbers() const { return {memory.data(), int(sizeof(T)), int(8 * sizeof(T))}; }
+  operator DeviceNumbers() const { return {memory.data(), int(sizeof(T)), int(8 * sizeof(T))}; }
 };
 template <class C>
 Input(const C&) -> Input<typename C::value_type>;
 
-// Ran: the `count` Ts that f(where, stream) writes; the bytes behind them must stay.
+// Returns the `count` Ts that f(where, stream) writes. The bytes behind them must not change.
 template <class T, class F>
 auto Ran(size_t count, F f) {
   const size_t bytes = count * sizeof(T);
-  const Memory memory(bytes + kGuard);
+  const DeviceMemory memory(bytes + kGuard);
   std::conditional_t<std::is_same_v<T, uint8_t>, Bytes, std::vector<T>> out(count);
   Bytes guard(kGuard);
-  const exec::cuda::Queue q;
+  const exec::cuda::DeviceStream q;
   exec::cuda::Set(memory.data(), kPoison, bytes + kGuard, q.stream());
   f(reinterpret_cast<T*>(memory.data()), q.stream());
   exec::cuda::Download(out.data(), memory.data(), bytes, q.stream());
@@ -87,12 +88,12 @@ TEST(Expand, KnownAnswers) {
       const uint32_t list[] = {uint32_t(r.Number("section"))};
       r.ExpectAllRead();
       const auto keys = prg.KeysOf(list);
-      const Input<Prg::Keys> on(std::vector<Prg::Keys>(1, keys[0]));
+      const Input<Prg::SectionKeys> on(std::vector<Prg::SectionKeys>(1, keys[0]));
       const uint32_t blocks = uint32_t(want.size() + 15) / 16;
-      Bytes got = Ran<uint8_t>(16 * blocks, [&](uint8_t* to, Stream s) {
-        const Input pieces(std::vector<Piece>{{on, to, uint32_t(offset / 16), blocks}});
+      Bytes got = Ran<uint8_t>(16 * blocks, [&](uint8_t* to, StreamHandle s) {
+        const Input pieces(std::vector<PrgSpan>{{on, to, uint32_t(offset / 16), blocks}});
         Expand(pieces, 1, s);
-        exec::cuda::Mark done;
+        exec::cuda::Event done;
         done.Record(s), done.Wait();
       });
       got.resize(want.size());
@@ -109,13 +110,13 @@ TEST(Expand, PiecesOfEverySize) {
   for (int i = 0; i < 200; ++i) sizes.push_back(uint32_t(rng() % 40));
   for (size_t i = 0; i < sizes.size(); ++i) sections.push_back(uint32_t(rng()));
   const auto keys = prg.KeysOf(sections);
-  const Input<Prg::Keys> on(std::vector<Prg::Keys>(keys.begin(), keys.end()));
+  const Input<Prg::SectionKeys> on(std::vector<Prg::SectionKeys>(keys.begin(), keys.end()));
   size_t bytes = 0;
-  for (uint32_t n : sizes) bytes += 16 * n + 16;  // a block between two pieces stays
+  for (uint32_t n : sizes) bytes += 16 * n + 16;  // a block between two pieces must not change
   EachTables([&] {
     Bytes want(bytes, kPoison);
-    std::vector<Piece> pieces;
-    const Bytes got = Ran<uint8_t>(bytes, [&](uint8_t* to, Stream s) {
+    std::vector<PrgSpan> pieces;
+    const Bytes got = Ran<uint8_t>(bytes, [&](uint8_t* to, StreamHandle s) {
       size_t at = 0;
       for (size_t i = 0; i < sizes.size(); ++i, at += 16) {
         const uint32_t first = i % 3 == 0 ? 0 : i % 3 == 1 ? uint32_t(rng() >> 33) : 0 - sizes[i];
@@ -125,7 +126,7 @@ TEST(Expand, PiecesOfEverySize) {
       }
       const Input list(pieces);
       Expand(list, pieces.size(), s);
-      exec::cuda::Mark done;
+      exec::cuda::Event done;
       done.Record(s), done.Wait();
     });
     EXPECT_TRUE(got == want);
@@ -134,7 +135,7 @@ TEST(Expand, PiecesOfEverySize) {
 
 // ---- DPF
 
-// Dpfs: keys made by the processor, and their copies on the device.
+// Keys made by the processor and their copies on the device.
 struct Dpfs {
   DpfContext ctx{};
   std::vector<uint64_t> alpha;
@@ -156,7 +157,7 @@ struct Dpfs {
     DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), alpha.size(), keys.data());
     return keys;
   }
-  Batch batch() const { return {tree_key, ctx.program, ctx.n, alpha.size(), 1, 64, ctx.first_tile}; }
+  DeviceKeyBatch batch() const { return {tree_key, ctx.program, ctx.n, alpha.size(), 1, 64, ctx.first_tile}; }
   const uint8_t* RootOf(int p) const { return p ? root1 : root0; }
 };
 
@@ -165,18 +166,19 @@ TEST(Dpf, KnownAnswers) {
     for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/dpf.txt")) {
       const Input tree_key(r.Hex("serial"));
       const uint32_t program = uint32_t(r.Number("program"));
-      const Batch b{tree_key, program, int(r.Number("n")), 1, 1, 64, r.Number("tile")};
+      const DeviceKeyBatch b{tree_key, program, int(r.Number("n")), 1, 1, 64, r.Number("tile")};
       const Input alpha(std::vector{r.Number("alpha")}), lo(std::vector{r.Number("lo")});
       const int m = int(r.Number("m"));
       const Bytes want = r.Hex("cw"), share[2] = {r.Hex("share0"), r.Hex("share1")};
       const Input<uint8_t> root[2] = {Input(r.Hex("root0")), Input(r.Hex("root1"))}, cw(want);
       r.ExpectAllRead();
-      const Bytes got =
-          Ran<uint8_t>(want.size(), [&](uint8_t* to, Stream s) { cuda::DpfGen(b, alpha, root[0], root[1], to, s); });
+      const Bytes got = Ran<uint8_t>(
+          want.size(), [&](uint8_t* to, StreamHandle s) { cuda::DpfGen(b, alpha, root[0], root[1], to, s); });
       EXPECT_EQ(Hex(got), Hex(want));
       for (int p = 0; p < 2; ++p) {
-        const auto window = Ran<uint64_t>(
-            size_t(m + 63) / 64, [&](uint64_t* to, Stream s) { cuda::DpfWindow(b, p, root[p], cw, 0, lo, m, to, s); });
+        const auto window = Ran<uint64_t>(size_t(m + 63) / 64, [&](uint64_t* to, StreamHandle s) {
+          cuda::DpfWindow(b, p, root[p], cw, 0, lo, m, to, s);
+        });
         EXPECT_EQ(Hex(View(reinterpret_cast<const uint8_t*>(window.data()), 8 * window.size())), Hex(share[p]));
       }
     }
@@ -188,7 +190,7 @@ TEST(Dpf, KnownReads) {
     for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/reads.txt")) {
       const Input tree_key(r.Hex("serial"));
       const uint32_t program = uint32_t(r.Number("program"));
-      const Batch b{tree_key, program, int(r.Number("n")), 1, 1, 64, r.Number("tile")};
+      const DeviceKeyBatch b{tree_key, program, int(r.Number("n")), 1, 1, 64, r.Number("tile")};
       const int level = int(r.Number("level"));
       const Input<uint8_t> root[2] = {Input(r.Hex("root0")), Input(r.Hex("root1"))}, cw(r.Hex("cw"));
       const Bytes at[2] = {r.Hex("at0"), r.Hex("at1")}, less[2] = {r.Hex("less0"), r.Hex("less1")}, vs = r.Hex("v"),
@@ -200,14 +202,14 @@ TEST(Dpf, KnownReads) {
         return x;
       };
       for (int p = 0; p < 2; ++p) {
-        // points are x less a threshold: here 0 less minus the point
+        // Points are x less a threshold: here zero less minus the point.
         const Input zero(std::vector<uint64_t>{0});
         std::vector<uint64_t> minus;
         for (size_t j = 0; j < xs.size() / 8; ++j) minus.push_back(0 - number(xs, j));
         uint64_t want = 0;
         for (size_t j = 0; j < minus.size(); ++j) want |= uint64_t{less[p][j]} << j;
         const Input thresholds(minus);
-        const auto lt = Ran<uint64_t>(1, [&](uint64_t* to, Stream s) {
+        const auto lt = Ran<uint64_t>(1, [&](uint64_t* to, StreamHandle s) {
           cuda::DpfParity(b, p, root[p], cw, zero, thresholds, int(minus.size()), to, s);
         });
         EXPECT_EQ(lt[0], want) << b.n;
@@ -216,7 +218,7 @@ TEST(Dpf, KnownReads) {
           for (int m : {1, 2}) {
             if (m == 2 && level == b.n) continue;
             const auto bits = Ran<uint64_t>(
-                1, [&](uint64_t* to, Stream s) { cuda::DpfWindow(b, p, root[p], cw, level, lo, m, to, s); });
+                1, [&](uint64_t* to, StreamHandle s) { cuda::DpfWindow(b, p, root[p], cw, level, lo, m, to, s); });
             EXPECT_EQ(bits[0] & 1, at[p][j]) << b.n << ' ' << level << ' ' << m;
           }
         }
@@ -232,7 +234,7 @@ TEST(Dpf, Keys) {
       for (size_t count : {1, 31, 32, 33, 1000}) {
         const Dpfs keys(n, count, rng);
         const Input alpha(keys.alpha);
-        const Bytes got = Ran<uint8_t>(keys.cw.size(), [&](uint8_t* to, Stream s) {
+        const Bytes got = Ran<uint8_t>(keys.cw.size(), [&](uint8_t* to, StreamHandle s) {
           cuda::DpfGen(keys.batch(), alpha, keys.root0, keys.root1, to, s);
         });
         ASSERT_TRUE(got == keys.cw) << n << ' ' << count;
@@ -245,25 +247,25 @@ void ExpectWindow(const Dpfs& keys, int level, int m, std::mt19937_64& rng) {
   const size_t count = keys.alpha.size(), words = size_t(m + 63) / 64 * count;
   std::vector<uint64_t> lo = RandomWords(count, rng);
   for (size_t i = 0; i < count; ++i) {
-    const uint64_t places = Mask(keys.ctx.n - level);  // about alpha, at the ends, and anywhere
+    const uint64_t places = Mask(keys.ctx.n - level);  // near alpha, at the ends, and anywhere
     const uint64_t at = level < 64 ? (keys.alpha[i] & Mask(keys.ctx.n)) >> level : 0;
     if (i % 4 == 0) lo[i] = at - rng() % uint64_t(m + 3);
     if (i % 4 == 1) lo[i] = places + 1 - rng() % uint64_t(m + 1);
     if (i % 8 == 2) lo[i] = 0;
   }
-  std::vector<uint64_t> reduced = lo;  // as the processor takes them
+  std::vector<uint64_t> reduced = lo;  // the processor's input
   const Input on(lo);
   for (int p = 0; p < 2; ++p) {
     std::vector<uint64_t> want(words);
     DpfWindow(keys.ctx, p, keys.root[p].data(), keys.cw.data(), level, reduced.data(), count, m, want.data());
-    const auto got = Ran<uint64_t>(words, [&](uint64_t* to, Stream s) {
+    const auto got = Ran<uint64_t>(words, [&](uint64_t* to, StreamHandle s) {
       cuda::DpfWindow(keys.batch(), p, keys.RootOf(p), keys.key, level, on, m, to, s);
     });
     ASSERT_TRUE(got == want) << "n " << keys.ctx.n << " level " << level << " m " << m << " count " << count;
     if (m > 16 || keys.ctx.n - level > 32) continue;
-    // the same from and to narrow elements
+    // Repeats this from and to narrow elements.
     const Input narrow(std::vector<uint32_t>(lo.begin(), lo.end()));
-    const auto few = Ran<uint16_t>(count, [&](uint16_t* to, Stream s) {
+    const auto few = Ran<uint16_t>(count, [&](uint16_t* to, StreamHandle s) {
       cuda::DpfWindow(keys.batch(), p, keys.RootOf(p), keys.key, level, narrow, m, {to, 2}, s);
     });
     ASSERT_TRUE(few == std::vector<uint16_t>(want.begin(), want.end())) << keys.ctx.n << ' ' << level << ' ' << m;
@@ -324,7 +326,7 @@ void ExpectComparisons(int n, size_t count, int m, std::mt19937_64& rng) {
   for (int p = 0; p < 2; ++p) {
     std::vector<uint64_t> want(words * count);
     DpfParity(keys.ctx, p, keys.root[p].data(), keys.cw.data(), points.data(), count, m, want.data());
-    const auto got = Ran<uint64_t>(want.size(), [&](uint64_t* to, Stream s) {
+    const auto got = Ran<uint64_t>(want.size(), [&](uint64_t* to, StreamHandle s) {
       cuda::DpfParity(keys.batch(), p, keys.RootOf(p), keys.key, on, thresholds, m, to, s);
     });
     ASSERT_TRUE(got == want) << "n " << n << " m " << m << " count " << count;
@@ -341,7 +343,7 @@ TEST(Dpf, Comparisons) {
       for (int m : {1, 65}) ExpectComparisons(n, 1000, m, rng);
       if (HasFatalFailure()) return;
     }
-    // so many that a thread has a key, not a threshold
+    // Uses enough keys that a thread has a key, not a threshold.
     for (int m : {1, 32, 70}) ExpectComparisons(9, (size_t{1} << 17) + 7, m, rng);
   });
 }
@@ -358,7 +360,7 @@ TEST(Dpf, Dense) {
         for (int p = 0; p < 2; ++p) {
           std::vector<uint64_t> want(count);
           DpfDense(keys.ctx, p, keys.root[p].data(), keys.cw.data(), x.data(), table.data(), count, want.data());
-          const auto got = Ran<uint64_t>(count, [&](uint64_t* to, Stream s) {
+          const auto got = Ran<uint64_t>(count, [&](uint64_t* to, StreamHandle s) {
             cuda::DpfDense(keys.batch(), p, keys.RootOf(p), keys.key, on, columns, to, s);
           });
           ASSERT_EQ(got, want) << "n " << n << " count " << count;
@@ -380,11 +382,11 @@ void ExpectDcf(int n, int words, int bits, size_t count, int m, std::mt19937_64&
   DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), count, keys.data());
 
   const Input tree_key(Bytes(ctx.k_serial.begin(), ctx.k_serial.end()));
-  const Batch b{tree_key, ctx.program, n, count, words, bits, ctx.first_tile};
+  const DeviceKeyBatch b{tree_key, ctx.program, n, count, words, bits, ctx.first_tile};
   const Input on_alpha(alpha), on_beta(beta);
   const Input<uint8_t> roots[2] = {Input(root[0]), Input(root[1])}, on_keys(keys);
   const Bytes made = Ran<uint8_t>(
-      keys.size(), [&](uint8_t* to, Stream s) { cuda::DcfGen(b, on_alpha, on_beta, roots[0], roots[1], to, s); });
+      keys.size(), [&](uint8_t* to, StreamHandle s) { cuda::DcfGen(b, on_alpha, on_beta, roots[0], roots[1], to, s); });
   ASSERT_TRUE(made == keys) << "n " << n << " words " << words << " bits " << bits << " count " << count;
 
   std::vector<uint64_t> x = alpha, less = RandomWords(number * size_t(m), rng), points;
@@ -401,7 +403,7 @@ void ExpectDcf(int n, int words, int bits, size_t count, int m, std::mt19937_64&
   for (int p = 0; p < 2; ++p) {
     std::vector<uint64_t> want(size_t(words) * size_t(m) * count);
     DcfEval(ctx, p, root[p].data(), keys.data(), points.data(), count, m, want.data());
-    const auto got = Ran<uint64_t>(want.size(), [&](uint64_t* to, Stream s) {
+    const auto got = Ran<uint64_t>(want.size(), [&](uint64_t* to, StreamHandle s) {
       cuda::DcfEval(b, p, roots[p], on_keys, on_x, thresholds, m, to, s);
     });
     ASSERT_TRUE(got == want) << "n " << n << " words " << words << " bits " << bits << " count " << count << " m " << m;
@@ -414,7 +416,7 @@ TEST(Dcf, KnownAnswers) {
       const Input tree_key(r.Hex("serial"));
       const int n = int(r.Number("n")), words = int(r.Number("words")), bits = int(r.Number("bits"));
       const uint32_t program = uint32_t(r.Number("program"));
-      const Batch b{tree_key, program, n, 1, words, bits, r.Number("tile")};
+      const DeviceKeyBatch b{tree_key, program, n, 1, words, bits, r.Number("tile")};
       const Input alpha(std::vector{r.Number("alpha")}), x(std::vector{r.Number("x")}), zero(std::vector{uint64_t{0}});
       const Input<uint8_t> root[2] = {Input(r.Hex("root0")), Input(r.Hex("root1"))}, beta(r.Hex("beta"));
       const Bytes want = r.Hex("key"), share[2] = {r.Hex("share0"), r.Hex("share1")};
@@ -422,11 +424,11 @@ TEST(Dcf, KnownAnswers) {
       const Input key(want);
       const uint64_t* const payload = reinterpret_cast<const uint64_t*>(static_cast<const uint8_t*>(beta));
       const Bytes got = Ran<uint8_t>(
-          want.size(), [&](uint8_t* to, Stream s) { cuda::DcfGen(b, alpha, payload, root[0], root[1], to, s); });
+          want.size(), [&](uint8_t* to, StreamHandle s) { cuda::DcfGen(b, alpha, payload, root[0], root[1], to, s); });
       EXPECT_EQ(Hex(got), Hex(want)) << n;
       for (int p = 0; p < 2; ++p) {
         const auto out = Ran<uint64_t>(
-            size_t(words), [&](uint64_t* to, Stream s) { cuda::DcfEval(b, p, root[p], key, x, zero, 1, to, s); });
+            size_t(words), [&](uint64_t* to, StreamHandle s) { cuda::DcfEval(b, p, root[p], key, x, zero, 1, to, s); });
         EXPECT_EQ(Hex(View(reinterpret_cast<const uint8_t*>(out.data()), 8 * out.size())), Hex(share[p])) << n;
       }
     }

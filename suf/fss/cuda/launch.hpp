@@ -1,5 +1,5 @@
-// How the kernels of this room are launched: a persistent grid of at most one block a processor, whose tables of AES
-// take 128 KiB of shared memory, or 64 KiB where a block cannot be given more. Host code; private to the room.
+// Launches of this module's kernels: a persistent grid of at most one block per multiprocessor. The AES tables take 128
+// KiB of shared memory, or 64 KiB if a block cannot get more. Host code; private to the module.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -13,16 +13,16 @@
 
 namespace suf::fss::cuda {
 
-// most_tables: 2 lets tests and benches run the small tables on any device.
+// The most tables; 2 lets tests and benches run the small tables on any device.
 inline std::atomic<int> most_tables{4};
 
 constexpr size_t TableBytes(int tables) { return size_t(tables) << 15; }
 
-// Grid: for work that keeps `warps` warps busy; warps are spread over the processors before they share one.
-struct Grid {
+// A grid that keeps `warps` warps busy. Warps are spread over all multiprocessors before two share one.
+struct LaunchGrid {
   int tables;
   unsigned blocks;
-  explicit Grid(uint64_t warps) {
+  explicit LaunchGrid(uint64_t warps) {
     int device = 0;
     exec::cuda::Check(int(cudaGetDevice(&device)), "cudaGetDevice(&device)");
     const exec::cuda::Gpu gpu = exec::cuda::Find(device);
@@ -31,7 +31,7 @@ struct Grid {
   }
 };
 
-// Aligned: a promise of the caller; vectors are loaded and stored whole.
+// Returns whether p is aligned, as callers promise. Vectors are loaded and stored as a whole.
 inline bool Aligned(const void* p, size_t bytes) { return std::bit_cast<uintptr_t>(p) % bytes == 0; }
 
 }  // namespace suf::fss::cuda

@@ -1,4 +1,4 @@
-// AES-128 by AES-NI, 8 blocks in flight. Included inside a variant's namespace: no include guard.
+// AES-128 by AES-NI, 8 blocks in flight. Included inside a variant's namespace, so it has no include guard.
 #include "suf/fss/internal/aes_schedule.hpp"
 
 namespace {
@@ -65,8 +65,8 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   }
 }
 
-// AesBound: encrypts n blocks in registers only, the most this variant could do. The blocks differ: the compiler does
-// equal ones once.
+// Encrypts n blocks in registers only: the upper bound of this variant. The blocks differ, because the compiler would
+// encrypt equal ones once.
 inline uint64_t AesBound(uint64_t n) {
   alignas(16) uint8_t rk[176] = {1};
   const RoundKeys keys(rk);

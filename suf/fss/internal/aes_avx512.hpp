@@ -1,4 +1,5 @@
-// AES-128 by VAES, vectors of 4 blocks, 8 vectors in flight. Included inside a variant's namespace: no include guard.
+// AES-128 by VAES in vectors of 4 blocks, 8 vectors in flight. Included inside a variant's namespace, so it has no
+// include guard.
 #include "suf/fss/internal/aes_schedule.hpp"
 
 namespace {
@@ -13,7 +14,7 @@ struct RoundKeys {
     for (int i = 0; i < W; ++i) x[i] = _mm512_xor_si512(x[i], k[0]);
     Rounds(x);
   }
-  // Rounds: all but the first whitening.
+  // Performs all rounds, without the first whitening.
   template <int W>
   void Rounds(__m512i (&x)[W]) const {
 #pragma GCC unroll 16
@@ -30,7 +31,7 @@ inline __m512i Sigma(__m512i x) {
   return _mm512_mask_xor_epi64(_mm512_shuffle_epi32(x, _MM_PERM_BADC), 0xaa, _mm512_shuffle_epi32(x, _MM_PERM_BADC), x);
 }
 
-// `last` masks the quadwords of the last vector
+// Encrypts or hashes W vectors of blocks. `last` masks the quadwords of the last vector.
 template <bool kHash, int W>
 inline void AesBlocks(const RoundKeys& keys, const uint8_t* in, uint8_t* out, __mmask8 last) {
   __m512i x[W], s[W];
@@ -71,7 +72,7 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   const __m512i lanes = _mm512_set_epi32(3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0);
   const __m512i four = _mm512_maskz_set1_epi32(0x8888, 4), wide = _mm512_maskz_set1_epi32(0x8888, 4 * kWide);
   __m512i c = _mm512_broadcast_i32x4(LoadBlock(start));
-  // from a multiple of 64 blocks on the counters of a batch differ from c by exclusive or, and so does the whitening
+  // From a multiple of 64 blocks on, the counters of a batch differ from c by XOR. So does the whitening.
   __m512i white[kWide];
   white[0] = lanes;
   for (int i = 1; i < kWide; ++i) white[i] = _mm512_add_epi32(white[i - 1], four);
@@ -102,8 +103,8 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   }
 }
 
-// AesBound: encrypts n blocks in registers only, the most this variant could do. The blocks differ: the compiler does
-// equal ones once.
+// Encrypts n blocks in registers only: the upper bound of this variant. The blocks differ, because the compiler would
+// encrypt equal ones once.
 inline uint64_t AesBound(uint64_t n) {
   alignas(16) uint8_t rk[176] = {1};
   const RoundKeys keys(rk);

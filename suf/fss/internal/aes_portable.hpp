@@ -1,12 +1,12 @@
-// AES-128 in bit planes, 8 blocks at a time, without tables: plane b holds bit b of the 16 state bytes of all blocks,
-// byte p of a plane the bits of byte p, one for each block. FIPS 197. Included inside a variant's namespace: no guard,
-// no include of its own.
+// AES-128 (FIPS 197) in bit planes, 8 blocks at a time, without tables. Plane b holds bit b of the 16 state bytes of
+// all blocks. Byte p of a plane holds that bit of state byte p, one bit per block. Included inside a variant's
+// namespace, so it has no guard and no includes of its own.
 namespace {
 
 typedef uint8_t Plane __attribute__((vector_size(16)));
 typedef uint32_t PlaneColumns __attribute__((vector_size(16)));
 
-// GF(2^8) mod x^8 + x^4 + x^3 + x + 1.
+// Reduces a polynomial modulo x^8 + x^4 + x^3 + x + 1, to an element of GF(2^8).
 inline void Reduce(Plane (&c)[15], Plane* out) {
   for (int d = 14; d >= 8; --d) c[d - 4] ^= c[d], c[d - 5] ^= c[d], c[d - 7] ^= c[d], c[d - 8] ^= c[d];
   for (int i = 0; i < 8; ++i) out[i] = c[i];
@@ -24,7 +24,7 @@ inline void Square(const Plane* a, Plane* out) {
   Reduce(c, out);
 }
 
-// SubBytes: x^254, then the affine map.
+// Computes x^254, then the affine map.
 inline void SubBytes(Plane* x) {
   Plane x2[8], x3[8], x12[8], x14[8], y[8];
   Square(x, x2), Times(x2, x, x3);
@@ -38,7 +38,7 @@ inline void SubBytes(Plane* x) {
   }
 }
 
-inline Plane Turn(Plane x, int bytes) {  // each column's bytes, `bytes` rows up
+inline Plane Turn(Plane x, int bytes) {  // moves the bytes of each column up by `bytes` rows
   const PlaneColumns c = (PlaneColumns)x;
   return (Plane)(c >> (8 * bytes) | c << (32 - 8 * bytes));
 }
@@ -61,7 +61,7 @@ inline void AddRoundKey(Plane* x, const uint8_t* key) {
   for (int b = 0; b < 8; ++b) x[b] ^= -(k >> b & 1);
 }
 
-// Transpose8: the 8 x 8 bit matrix whose row i is byte i.
+// Transposes the 8 x 8 bit matrix whose row i is byte i.
 inline uint64_t Transpose8(uint64_t x) {
   uint64_t t = (x ^ x >> 7) & 0x00aa00aa00aa00aa;
   x ^= t ^ t << 7;
@@ -142,7 +142,7 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   Wipe(block, sizeof block);
 }
 
-// AesHash: H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL with xL the high quadword.
+// Computes H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL with xL the high quadword.
 inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) {
   uint64_t s[16], e[16];
   for (size_t i = 0; i < n; i += 8) {
@@ -158,7 +158,7 @@ inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n
   }
 }
 
-// AesBound: encrypts n blocks; without AES instructions the ordinary path is all there is.
+// Encrypts n blocks. Without AES instructions no path is faster than the ordinary one.
 inline uint64_t AesBound(uint64_t n) {
   alignas(16) uint8_t rk[176] = {}, x[128] = {};
   for (uint64_t i = 0; i < n; i += 8) AesEncrypt(rk, x, x, 8);

@@ -1,5 +1,5 @@
-// The AES-128 key schedule by AES-NI: 11 round keys as in FIPS 197. Included inside a variant's namespace: no guard, no
-// include of its own.
+// The AES-128 key schedule by AES-NI: 11 round keys as in FIPS 197. Included inside a variant's namespace, so it has no
+// guard and no includes of its own.
 namespace {
 
 inline __m128i LoadBlock(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
@@ -10,7 +10,7 @@ inline void AesExpand(const uint8_t* key, uint8_t* rk) {
   StoreBlock(rk, k);
   int rcon = 1;
   for (int r = 1; r <= 10; ++r) {
-    // SubWord(RotWord(w3)) in every word: aesenclast without ShiftRows' effect, since all columns are equal
+    // SubWord(RotWord(w3)) in every word. ShiftRows in aesenclast has no effect, because all columns are equal.
     const __m128i t = _mm_aesenclast_si128(_mm_shuffle_epi8(k, _mm_set1_epi32(0x0c0f0e0d)), _mm_set1_epi32(rcon));
     k = _mm_xor_si128(k, _mm_slli_si128(k, 4));
     k = _mm_xor_si128(k, _mm_slli_si128(k, 8));

@@ -1,5 +1,5 @@
-// For the benches of trees: a kernel's time beside that of AES in registers alone, taken in turns in one process so
-// that both see the same clock. Header only; not for product code.
+// Timing for the benches of trees: a kernel's time beside that of AES in registers alone. Both run in turns in one
+// process, so that they see the same clock. Header only; not for product code.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace suf::fss::bench {
 
-// Beside: seconds of one kernel(), of one AES block in registers, and of one other() if there is one: the best of nine
-// rounds, each the best of a few dozen slices short enough to fall between two turns of a scheduler.
+// Seconds of one kernel(), of one AES block in registers, and of one other() if it is given. Each is the best of nine
+// rounds. A round is the best of a few dozen slices, which are shorter than a time slice of the scheduler.
 struct Beside {
   double kernel = 1e300, block = 1e300, other = 1e300;
-  Beside(ring::Variant v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
+  Beside(ring::Isa v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
     const internal::AesKernels* const table[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
     const auto& aes = *ring::Pick(table, v);
-    const uint64_t blocks = v == ring::Variant::kPortable ? 2000 : 320000;
+    const uint64_t blocks = v == ring::Isa::kPortable ? 2000 : 320000;
     volatile uint64_t sink = 0;
     auto slice = [](double& best, double many, auto g) {
       const double t = suf::bench::Now();

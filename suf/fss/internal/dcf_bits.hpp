@@ -1,5 +1,5 @@
-// Strings of bits for comparison keys: words of any width taken and put, bits apart and turned round. Included inside a
-// variant's namespace: no guard, no include of its own.
+// Bit strings for comparison keys: words of any width are read and appended, bits are separated and reversed. Included
+// inside a variant's namespace, so it has no guard and no includes of its own.
 namespace {
 
 inline uint64_t Word64(const uint8_t* p, size_t k) {
@@ -8,13 +8,13 @@ inline uint64_t Word64(const uint8_t* p, size_t k) {
   return x;
 }
 inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
-// BitReader: takes words of bits from `words` 8-byte words, with whatever follows above them.
+// Reads words of bits from `words` 8-byte words. The bits above a word that was read are arbitrary.
 class BitReader {
  public:
   BitReader(const uint8_t* from, size_t words, size_t at) : from_(from), last_(words - 1), at_(at) {}
   uint64_t Take(int len) {
     const size_t word = at_ / 64, shift = at_ % 64;
-    // where no bit of the next word is asked for, any word will do
+    // If no bit of the next word is needed, any word will do.
     const uint64_t low = Word64(from_, word), high = Word64(from_, word < last_ ? word + 1 : last_);
     at_ += size_t(len);
     return low >> shift | high << 1 << (63 - shift);
@@ -24,7 +24,7 @@ class BitReader {
   const uint8_t* from_;
   size_t last_, at_;
 };
-// BitWriter: appends words of bits to whole 8-byte words.
+// Appends words of bits to whole 8-byte words.
 class BitWriter {
  public:
   explicit BitWriter(uint8_t* to) : to_(to) {}
@@ -48,13 +48,14 @@ class BitWriter {
   int fill_ = 0;
 };
 
-// Every second bit, and back.
+// Gathers every second bit into the low half.
 inline uint64_t EvenBits(uint64_t x) {
   x &= 0x5555555555555555;
   x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
   x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
   return (x | x >> 16) & 0xffffffff;
 }
+// Spreads the low half to every second bit.
 inline uint64_t ToEven(uint64_t x) {
   x &= 0xffffffff;
   x = (x | x << 16) & 0x0000ffff0000ffff, x = (x | x << 8) & 0x00ff00ff00ff00ff;
@@ -62,7 +63,7 @@ inline uint64_t ToEven(uint64_t x) {
   return (x | x << 1) & 0x5555555555555555;
 }
 
-// Reverse: bit 63 - i at i.
+// Moves bit i to 63 - i.
 inline uint64_t Reverse(uint64_t x) {
   x = __builtin_bswap64(x);
   x = (x >> 4 & 0x0f0f0f0f0f0f0f0f) | (x & 0x0f0f0f0f0f0f0f0f) << 4;

@@ -1,7 +1,8 @@
-// The comparison tree with values, once for all variants, on the variant's vectors of seeds: Boyle et al., ePrint
-// 2020/1392, figure 1. The control bit is the lowest of a seed; what is hashed is the seed without it and a tweak:
-// 0 and 1 the children, 2 + q block q of a value (of the left child; of the right one from 2 + blocks on, or the high
-// half of block 0). Included inside a variant's namespace after its lanes: no guard, no include of its own.
+// The comparison tree with values (Boyle et al., ePrint 2020/1392, figure 1), once for all variants, on the variant's
+// vectors of seeds. The control bit is the lowest bit of a seed. The hash takes the seed without it, and a tweak.
+// Tweaks 0 and 1 give the children, tweak 2 + q block q of a value. These are blocks of the left child. Those of the
+// right child begin at 2 + blocks, or are the high half of block 0. Included inside a variant's namespace after its
+// lanes, so it has no guard and no other includes.
 #include "suf/fss/internal/dcf_bits.hpp"
 
 namespace {
@@ -10,27 +11,28 @@ using internal::DcfShape;
 
 constexpr int kHalf = kWide / 2;  // vectors of keys that are walked together
 constexpr size_t kKeys = kGroup / 2;
-constexpr int kPart = kStep / 2;  // of them in one hash call, whose other half is a value, or a party
+constexpr int kPart = kStep / 2;  // of them in one hash call of EvalPoint, whose other half are their values
 
-// Sums in slots.
+// Adds slot by slot.
 template <bool kNarrow>
 inline Vec Plus(Vec a, Vec b) {
   typedef uint32_t Slots __attribute__((vector_size(sizeof(Vec))));
   if constexpr (kNarrow) return (Vec)((Slots)a + (Slots)b);
   return a + b;
 }
+// Subtracts slot by slot.
 template <bool kNarrow>
 inline Vec Minus(Vec a, Vec b) {
   typedef uint32_t Slots __attribute__((vector_size(sizeof(Vec))));
   if constexpr (kNarrow) return (Vec)((Slots)a - (Slots)b);
   return a - b;
 }
-// Turn: -x where `sign` is all ones, x where it is zero.
+// Returns -x if `sign` is all ones, x if it is zero.
 template <bool kNarrow>
 inline Vec Turn(Vec x, Vec sign) {
   return Minus<kNarrow>(x ^ sign, sign);
 }
-// WidePoints: numbers of up to 128 bits, a low and a high word each; the high ones are zero where n <= 64.
+// Numbers of up to 128 bits, a low and a high word each; the high words are zero if n <= 64.
 struct WidePoints {
   Points low, high;
   void Set(size_t i, const uint64_t* x, size_t words) {
@@ -38,7 +40,7 @@ struct WidePoints {
     if (words > 1) high.x[i] = x[1];
   }
 };
-// WideBits: masks of one bit of all of them.
+// Masks of one bit of all WidePoints.
 template <class Bits>
 struct WideBits {
   Bits low, high;
@@ -48,14 +50,14 @@ struct WideBits {
 inline Vec Choose(Vec mask, Vec yes, Vec no) { return no ^ (mask & (yes ^ no)); }
 inline Vec WithoutControl(Vec s) { return s & Lanes(~uint64_t{1}, ~uint64_t{0}); }
 
-// Values: blocks of kKeys keys in working memory; row r is a level's block.
+// Rows of working memory. A row holds one block of each of kKeys keys: a block of a level's values.
 struct Values {
   uint8_t* p;
   uint8_t* Row(size_t r) const { return p + r * 16 * kKeys; }
   Vec At(size_t r, int w) const { return Load(Row(r) + 16 * kLanes * w); }
   void Set(size_t r, int w, Vec x) const { Store(Row(r) + 16 * kLanes * w, x); }
 };
-// EachWord: f(number, place) of the words of key i in the payloads of `levels` levels, from row r on.
+// Calls f(word number, address) for each word of key i in the payloads of `levels` levels from row r on.
 template <bool kNarrow, class F>
 inline void EachWord(const Values& values, const DcfShape& shape, size_t r, size_t i, int levels, F f) {
   constexpr int kSlots = kNarrow ? 4 : 2;
@@ -78,7 +80,7 @@ inline void SetSlot(uint8_t* place, uint64_t x) {
   __builtin_memcpy(place, &x, kNarrow ? 4 : 8);
 }
 
-// Start: the seeds of kHalf vectors of keys; their control bit is the party.
+// Loads the roots of kHalf vectors of keys and sets their control bit to the party.
 inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
   Vec all[kWide];
   Roots(root, count, party, all);
@@ -86,7 +88,7 @@ inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
   Wipe(all, sizeof all);
 }
 
-// GenGroup: `count` <= kKeys keys, both parties in step: party 1 in the upper half of s.
+// Generates `count` <= kKeys keys for both parties in step. Party 1 is in the upper half of s.
 template <bool kNarrow>
 void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alpha, const uint64_t* beta,
               size_t beta_stride, const uint8_t* root0, const uint8_t* root1, size_t count, uint8_t* scratch,
@@ -176,16 +178,16 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   Wipe(s, sizeof s), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
-// KeyBits: the bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
+// The bit strings of kHalf vectors of keys, which are read at the same place. A short group repeats its last key.
 struct KeyBits {
   const uint8_t* at[kKeys];
-  size_t words;  // of 8 bytes, of a key
+  size_t words;  // 8-byte words per key
   KeyBits(const uint8_t* key, size_t key_bytes, size_t count) : words(key_bytes / 8) {
     for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * key_bytes;
   }
   Vec Block(int w, int number) const { return Gather(at + w * kLanes, 16 * size_t(number)); }
-  // From: 64 bits from bit `from` of each key of kPart vectors in the low halves, or as many as the keys have and then
-  // others.
+  // Loads 64 bits from bit `from` of each key of kPart vectors into the low halves. If a key ends before, the bits
+  // beyond its end are arbitrary.
   void From(int part, size_t from, Vec (&x)[kPart]) const {
     const size_t shift = from % 64, word = from / 64;
     const bool last = word + 1 == words;
@@ -197,7 +199,8 @@ struct KeyBits {
 #pragma GCC unroll 8
     for (int i = 0; i < kPart; ++i) x[i] = x[i] >> shift | Swap(x[i]) << 1 << (63 - shift);
   }
-  // Payload: the words in block q of the payloads that stand from bit `from` on, in their slots; above them others.
+  // Loads the words in block q of the payloads that begin at bit `from` into their slots. Bits above a word are
+  // arbitrary.
   template <bool kNarrow>
   void Payload(const DcfShape& shape, int part, size_t from, int q, Vec (&x)[kPart]) const {
     constexpr int kSlots = kNarrow ? 4 : 2;
@@ -220,11 +223,12 @@ struct KeyBits {
   }
 };
 
-// ControlBits: bit n - 1 - d of left and of differ, of two words each: a key's left control bit of level d, and whether
-// the right one is another.
+// A key's control bits, two words each. Bit n - 1 - d of `left` is the left control bit of level d. The same bit of
+// `differ` says whether the right control bit is another.
 struct Controls {
   uint64_t left[2], differ[2];
 };
+// Extracts the control bits of a key of `words` 8-byte words.
 inline Controls ControlBits(const uint8_t* key, size_t words, int n) {
   BitReader from(key, words, 128 * size_t(n));
   uint64_t l[2] = {}, r[2] = {};
@@ -241,15 +245,15 @@ inline Controls ControlBits(const uint8_t* key, size_t words, int n) {
   return c;
 }
 
-// Payloads: what the values on the paths of a group add up to, V += v^(x_d) + t V_CW.
+// The sums of the values on the paths of a group, V += v^(x_d) + t V_CW.
 template <bool kNarrow>
 struct Payloads {
   const RoundKeys& keys;
   const DcfShape& shape;
   const KeyBits& bits;
-  Values sums;  // a row a block
+  Values sums;  // one row per block
 
-  // Correction: V_CW of level d, block q.
+  // Loads V_CW of level d, block q.
   void Correction(int d, int part, int q, Vec (&c)[kPart]) const {
     const size_t payload = size_t(shape.words) * size_t(shape.bits);
     bits.template Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
@@ -257,7 +261,7 @@ struct Payloads {
   static Vec More(Vec before, Vec value, Vec control, Vec c) {
     return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
   }
-  // Others: the blocks after the first, of seeds without their control bits.
+  // Adds the blocks after the first. `base` are the seeds without their control bits.
   void Others(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart], const Vec (&control)[kPart]) const {
     const int blocks = shape.blocks();
     const Vec none[kPart] = {};
@@ -275,8 +279,8 @@ struct Payloads {
   }
 };
 
-// EvalPoint: one point of each key, from seeds s. `controls` has the control bits' corrections along the paths. A hash
-// call takes the seeds of kPart vectors of keys and the first blocks of their values.
+// Evaluates one point of each key, from seeds s. `controls` holds the corrections of the control bits along the paths.
+// A hash call takes the seeds of kPart vectors of keys and the first blocks of their values.
 template <bool kNarrow>
 inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& points, const WidePoints& controls,
                       Vec (&s)[kHalf]) {
@@ -313,7 +317,7 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
     }
   }
   const Vec none[kPart] = {};
-  for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
+  for (int part = 0; part < kHalf; part += kPart) {  // the values of the last seeds
     Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
     for (int i = 0; i < kPart; ++i) {
       control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
@@ -328,7 +332,7 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
   Wipe(sum, sizeof sum), Wipe(way, sizeof way);
 }
 
-// EvalGroup: `count` <= kKeys keys at m points each.
+// Evaluates `count` <= kKeys keys at m points each.
 template <bool kNarrow>
 void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const uint8_t* root, const uint8_t* key,
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {

@@ -1,4 +1,4 @@
-// One tile of at most kDcfTile DCF keys, for each variant. `tile_key` are the tile's AES round keys.
+// The DCF kernels of each variant, for one tile of at most kDcfTile keys. `tile_key` are the tile's AES round keys.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace suf::fss::internal {
 
-// DcfShape: how a payload lies in hashes. A slot is 32 bits where a word fits, else 64. The values of both children
-// share one block where they fit it, the right one in the high half; else each has blocks of its own.
+// The places of a payload in hashes. A slot has 32 bits if a word fits, otherwise 64. If the values of both children
+// fit into one block, they share it, the right one in the high half. Otherwise each child has blocks of its own.
 struct DcfShape {
   int n, words, bits;
   size_t number() const { return n > 64 ? 2 : 1; }  // words of an alpha or a point, the low one first
   bool narrow() const { return bits <= 32; }
-  int slots() const { return DcfSlots(bits); }  // in a block
+  int slots() const { return DcfSlots(bits); }  // per block
   bool shared() const { return 2 * words <= slots(); }
   int blocks() const { return DcfValueBlocks(words, bits); }  // of a child's value
   size_t key_bytes() const { return ElementBytes(int(DcfKeyBits(n, words, bits))); }
   size_t values_at() const { return size_t(n) * 130; }  // bits before the values
 };
-// Bytes of working memory, alignment 64: the values of the keys that are walked together, a block each.
+// Returns the bytes of working memory, alignment 64. It holds the values of the keys that are walked together.
 inline size_t DcfScratch(const DcfShape& s) { return size_t(s.n + 3) * size_t(s.blocks()) * 16 * kDcfTile; }
 
 struct DcfKernels {

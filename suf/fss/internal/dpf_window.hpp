@@ -1,10 +1,10 @@
-// Windows of the half-tree: many nodes a key. Included inside a variant's namespace after dpf_core.hpp: no guard, no
-// include of its own.
+// Windows of the half-tree: many nodes per key. Included inside a variant's namespace after dpf_core.hpp, so it has no
+// guard and no includes of its own.
 namespace {
 
 using internal::Seed;
 
-// CtMask: all ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
+// Returns all ones if the low bit of x is set. The barrier keeps compilers from turning the mask back into a branch.
 inline Seed CtMask(uint64_t x) {
   Seed m = -(Seed{x, x} & 1);
   asm("" : "+x"(m));
@@ -27,22 +27,22 @@ inline void HashSeeds(const uint8_t* tile_key, const Seed* in, Seed* out, size_t
   AesHash(tile_key, reinterpret_cast<const uint8_t*>(in), reinterpret_cast<uint8_t*>(out), n);
 }
 
-// Nodes of a tile at one level, key after key. Positions are taken without the reduction mod 2^n, so that a window is
-// one range of nodes at every level; where it wraps around, level 0 holds the root twice.
-struct Range {
+// The nodes of one key's window at each level. Positions are not reduced mod 2^n, so a window is one range of nodes at
+// every level. If it wraps around, level 0 holds the root twice.
+struct NodeRange {
   uint64_t first, last;  // of the lowest level of nodes
   uint64_t block;        // the first leaf block of 128 bits
   uint64_t First(int above) const { return first >> above; }
   size_t Count(int above) const { return size_t((last >> above) - First(above)) + 1; }
 };
 
-// Straight: Walk for `count` seeds, each along its own path.
+// Walks `count` seeds, each along its own path.
 inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int levels,
                      const uint64_t* path, Seed* node) {
   const RoundKeys keys(tile_key);
   for (size_t i = 0; i < count; i += kGroup) {
     const size_t now = count - i < kGroup ? count - i : kGroup;
-    const Group group(t.cw, t.keys, k0 + i, now, t.n - 6);
+    const KeyTile group(t.cw, t.keys, k0 + i, now, t.n - 6);
     Points points;
     for (size_t j = 0; j < now; ++j) points.x[j] = path[i + j];
     const PublicBits bits(points.x);
@@ -56,13 +56,13 @@ inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t
   }
 }
 
-// Bits64: 64 bits from bit `at` of quadwords in a row, `end` of them.
+// Returns 64 bits from bit `at` of `end` consecutive quadwords.
 inline uint64_t Bits64(const uint64_t* x, size_t at, size_t end) {
   const size_t k = at / 64, shift = at % 64;
   return x[k] >> shift | (k + 1 < end ? x[k + 1] : 0) << 1 << (63 - shift);
 }
 
-// Groups: bits first + (j << level), j < m, of the parities of the groups of 2^level bits in the quadwords x[0 .. end).
+// Writes the parities of m groups of 2^level bits in the quadwords x[0 .. end). Group j begins at first + (j << level).
 inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, uint64_t* out) {
   const size_t words = (m + 63) / 64;
   for (size_t q = 0; q < words; ++q) out[q] = 0;
@@ -81,7 +81,7 @@ inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, u
   }
 }
 
-// WindowOf: the windows of `count` keys from key k0 on.
+// Computes the windows of `count` keys from key k0 on.
 void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int level,
               const uint64_t* lo, size_t m, Seed* scratch, uint64_t* out) {
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
@@ -89,13 +89,13 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
   const size_t blocks = inner ? 0 : internal::LeafBlocks(m << level);
   const size_t room = count * ((inner ? m : blocks) + 2);
   Seed *node = scratch, *next = scratch + room, *h = scratch + 2 * room;
-  Range range[kDpfTile];
+  NodeRange range[kDpfTile];
   uint64_t path[kDpfTile];
   size_t nodes = 0;
-  int straight = depth;  // levels where each key has one node
+  int straight = depth;  // the levels at which each key has one node
   for (size_t i = 0; i < count; ++i) {
     const uint64_t at = lo[i] & LowBits(t.n - level), block = inner ? 0 : at << level >> 7;
-    range[i] = inner ? Range{at, at + m - 1, 0} : Range{block >> 1, (block + blocks - 1) >> 1, block};
+    range[i] = inner ? NodeRange{at, at + m - 1, 0} : NodeRange{block >> 1, (block + blocks - 1) >> 1, block};
     while (straight > 0 && range[i].Count(depth - straight) > 1) --straight;
     for (size_t j = range[i].Count(depth); j; --j) node[nodes++] = Root(t.root + 16 * (k0 + i), t.party);
   }
@@ -158,9 +158,9 @@ constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
 constexpr size_t kFullStep = size_t{kLanes} * kStep;
 static_assert(kFullStep <= internal::kFullKeys);
 
-// DpfFullTile: the whole domains of `count` <= kFullStep keys from key k0 on, a key in each lane. All their nodes of
-// a level are walked together, node after node, so that the upper levels, which have few, fill the pipeline, too.
-// 2^(n-8) - 1 + 2^(n-7) AES calls a key.
+// Expands the whole domains of `count` <= kFullStep keys from key k0 on, one key per lane. All nodes of a level are
+// walked together, node after node. So the upper levels with few nodes fill the pipeline as well. A key takes 2^(n-8) -
+// 1 + 2^(n-7) AES calls.
 void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
                  uint64_t* out) {
   const RoundKeys keys(tile_key);
@@ -170,8 +170,8 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   const size_t side = size_t{1} << log;
   const size_t nodes = side << depth, words = size_t{4} << depth, bytes = 16 * count;
   Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
-  // A block of each key for every node of a step. What is of a key is read anew in each step from where it will be
-  // wiped: kept in registers over all steps it would be spilled, and stay on the stack (tests/memory_test.py).
+  // A block of each key for every node of a step. Each step reads it anew from this memory, which is wiped. If it were
+  // kept in registers over all steps, it would be spilled and stay on the stack (tests/memory_test.py).
   struct OfKeys {
     alignas(64) uint8_t b[kStep * sizeof(Vec)] = {};
     ~OfKeys() { Wipe(b, sizeof b); }
@@ -203,7 +203,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
     Vec* const spare = cur;
     cur = next, next = spare;
   }
-  // the four leaf blocks of two nodes are a cache line of each key
+  // The four leaf blocks of two nodes form one cache line per key.
   constexpr size_t kLines = kStep / 4;
   const Vec tweak = Lanes(2, 0);
   load(words_of(depth), &cw), load(words_of(depth + 1), &other);
@@ -237,7 +237,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
 }
 
-// Shifted: out[q] = bits 64 q + shift ... of the quadwords x[0 .. count], a quadword each.
+// Sets out[q] to 64 bits from bit 64 q + shift of the quadwords x[0 .. count].
 inline void Shifted(const uint64_t* x, size_t count, unsigned shift, uint64_t* out) {
   constexpr size_t kWords = sizeof(Vec) / 8;
   auto at = [](const uint64_t* p) { return Load(reinterpret_cast<const uint8_t*>(p)); };
@@ -248,7 +248,7 @@ inline void Shifted(const uint64_t* x, size_t count, unsigned shift, uint64_t* o
   for (; q < count; ++q) out[q] = x[q] >> shift | x[q + 1] << 1 << (63 - shift);
 }
 
-// CutWindow: writes whole words.
+// Copies a cyclic window of m bits from bit `lo` on. Writes whole words.
 void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* out) {
   const size_t first = lo / 64, count = (m + 63) / 64;
   const unsigned shift = lo % 64;
@@ -261,7 +261,7 @@ void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64
   if (m % 64) out[count - 1] &= ~uint64_t{0} >> (64 - m % 64);
 }
 
-// SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
+// Swaps the blocks of s x s bits beside the diagonal of a 64 x 64 bit matrix.
 template <int s>
 inline void SwapBlocks(uint64_t* x) {
   constexpr uint64_t kMask = ~uint64_t{0} / ((uint64_t{1} << s) + 1);
@@ -278,7 +278,7 @@ void Transpose(uint64_t* x) {
 
 uint64_t DenseWord(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
                    uint64_t* spare) {
-  // the domain is moved to the planes' words once; the planes stay
+  // The domain is shifted once to the word boundaries of the planes; the planes stay in place.
   const size_t shift = skip % 64, end = (words + internal::kDenseSlack) / kDenseStep * kDenseStep;
   spare[0] = bits[0] << shift;
   for (size_t k = 1; k < words; ++k) spare[k] = bits[k] << shift | bits[k - 1] >> 1 >> (63 - shift);

@@ -1,5 +1,5 @@
-// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace: no guard.
-// lanes_portable.hpp says what each function is.
+// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace, so it has no guard.
+// lanes_portable.hpp describes each function.
 #include "suf/fss/internal/aes_avx2.hpp"
 
 namespace {
@@ -20,7 +20,7 @@ inline Vec BitMask(Vec x, int i) {
   return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
 }
 
-// Hold: all blocks are in registers here, whatever else then is not.
+// Forces all blocks into registers at this point.
 inline void Hold(__m128i (&x)[8]) {
   asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3]), "+x"(x[4]), "+x"(x[5]), "+x"(x[6]), "+x"(x[7]));
 }
@@ -32,7 +32,7 @@ inline Vec Last(const RoundKeys& keys, Vec s) { return s ^ (Vec)keys.k[10]; }
 inline Vec Rest(const RoundKeys& keys) { return (Vec)keys.k[0] ^ (Vec)keys.k[10]; }
 template <int W, class F>
 inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&last)[W], Vec (&out)[W], F between) {
-  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  // Sixteen registers cannot hold the round keys beside the seeds, so the keys are operands in memory.
   asm volatile("" : : "r"(keys.k) : "memory");
   __m128i x[W];
 #pragma GCC unroll 16
@@ -49,7 +49,7 @@ inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&las
 }
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
-  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  // Sixteen registers cannot hold the round keys beside the seeds, so the keys are operands in memory.
   asm volatile("" : : "r"(keys.k) : "memory");
   Vec x[W], last[W];
 #pragma GCC unroll 16

@@ -1,6 +1,6 @@
-// Vectors of seeds by VAES: four seeds each, 8 vectors in flight. Included inside a variant's namespace:
-// no guard. lanes_portable.hpp says what each function is. What writes a mask register takes an
-// AES slot on Zen 5, so masks stay in vectors.
+// Vectors of seeds by VAES: four seeds each, 8 vectors in flight. Included inside a variant's namespace, so it has no
+// guard. lanes_portable.hpp describes each function. An instruction that writes a mask register takes an AES slot on
+// Zen 5, so masks stay in vectors.
 #include "suf/fss/internal/aes_avx512.hpp"
 
 namespace {
@@ -15,7 +15,7 @@ inline Vec Gather(const uint8_t* const* p, size_t at) {
   const __m256i hi = _mm256_inserti128_si256(_mm256_castsi128_si256(LoadBlock(p[2] + at)), LoadBlock(p[3] + at), 1);
   return (Vec)_mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1);
 }
-// ScatterLines: by the transpose of 4 x 4 lanes.
+// Transposes 4 x 4 lanes.
 inline void ScatterLines(const Vec* x, uint64_t* to, size_t stride) {
   auto pairs = [&](int i) { return _mm512_shuffle_i64x2((__m512i)x[i], (__m512i)x[i + 1], 0x44); };
   auto others = [&](int i) { return _mm512_shuffle_i64x2((__m512i)x[i], (__m512i)x[i + 1], 0xee); };
@@ -35,10 +35,10 @@ inline Vec LowBit(Vec x) {
 }
 inline Vec BitMask(Vec x, int i) {
   __m512i m = _mm512_sll_epi64((__m512i)x, _mm_cvtsi32_si128(63 - i));
-  asm("vpsraq $63, %0, %0" : "+v"(m));  // clang makes a mask register of the intrinsic
+  asm("vpsraq $63, %0, %0" : "+v"(m));  // clang uses a mask register for the intrinsic
   return (Vec)m;
 }
-// AndXor: f ^ (m & v).
+// Returns f ^ (m & v).
 inline __m512i AndXor(__m512i f, __m512i m, __m512i v) { return _mm512_ternarylogic_epi64(f, m, v, 0x78); }
 
 inline Vec Sigma(Vec x) {
@@ -74,7 +74,7 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   Rounds(keys, x, last, out, [](int) {});
 }
 
-// LaneMasks: entry b has all ones in lane l where bit l of b is set.
+// A table of masks. Entry b has all ones in each lane l for which bit l of b is set.
 struct LaneMasks {
   alignas(64) uint64_t v[16][8];
 };
@@ -87,7 +87,7 @@ constexpr LaneMasks MakeLaneMasks() {
 }
 inline constexpr LaneMasks kLaneMasks = MakeLaneMasks();
 
-// PublicBits: masks by a table, indexed by one bit of each of a vector's four points.
+// Masks from a table, indexed by one bit of each of a vector's four points.
 class PublicBits {
  public:
   explicit PublicBits(const uint64_t* x) {
@@ -95,7 +95,7 @@ class PublicBits {
                                                        58, 50, 42, 34, 26, 18, 10, 2, 59, 51, 43, 35, 27, 19, 11, 3,
                                                        60, 52, 44, 36, 28, 20, 12, 4, 61, 53, 45, 37, 29, 21, 13, 5,
                                                        62, 54, 46, 38, 30, 22, 14, 6, 63, 55, 47, 39, 31, 23, 15, 7};
-    // the 8 x 8 bits of byte b of eight points are transposed: byte 8 b + i is bit i of byte b of each of them
+    // Transposes the 8 x 8 bits of byte b of eight points. Byte 8 b + i is bit i of byte b of each point.
     const __m512i turn = _mm512_set1_epi64(int64_t(0x8040201008040201)), order = _mm512_load_si512(kBytes);
     for (int g = 0; g < kWide / 2; ++g) {
       const __m512i bytes = _mm512_permutexvar_epi8(order, _mm512_loadu_si512(x + 8 * g));

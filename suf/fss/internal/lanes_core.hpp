@@ -1,11 +1,11 @@
-// Groups of keys that are walked together, for DPFs and DCFs: kGroup keys in kWide vectors. Included by each
-// variant's lanes: no guard, no include of its own.
+// Groups of keys that are walked together, for DPFs and DCFs: kGroup keys in kWide vectors. Included by each variant's
+// lanes, so it has no guard and no includes of its own.
 namespace {
 
 constexpr size_t kGroup = size_t(kLanes) * kWide;
 
-// SecretBits: masks of one bit of all points by shifts, for points that are secret. A variant without a faster way
-// reads public ones so, too.
+// Masks of one bit of all points, made by shifts, for secret points. A variant without a faster way uses them for
+// public points as well.
 class SecretBits {
  public:
   explicit SecretBits(const uint64_t* x) {
@@ -17,21 +17,21 @@ class SecretBits {
   Vec x_[kWide];
 };
 
-// Lanes: the pattern of a block in every lane.
+// Returns the pattern of a block in every lane.
 inline Vec Lanes(uint64_t low, uint64_t high) {
   Vec x;
   for (int l = 0; l < kLanes; ++l) x[2 * l] = low, x[2 * l + 1] = high;
   return x;
 }
-// Mask: of each seed's control bit, its lowest, from LowBit; the barrier keeps compilers from a branch, or a mask
-// register.
+// Turns each seed's bit from LowBit into a mask. The barrier keeps compilers from a branch or a mask register.
 inline Vec Mask(Vec bit) {
   asm("" : "+v"(bit));
   return -bit;
 }
+// Returns the mask of each seed's control bit, its lowest.
 inline Vec Control(Vec s) { return Mask(LowBit(s)); }
 
-// Blocks: `count` blocks of 16 bytes, then zeros up to kGroup of them.
+// `count` blocks of 16 bytes, then zeros up to kGroup blocks.
 struct Blocks {
   alignas(64) uint8_t b[16 * kGroup];
   Blocks(const uint8_t* p, size_t count) {
@@ -42,17 +42,17 @@ struct Blocks {
   Vec At(int w) const { return Load(b + 16 * kLanes * w); }
 };
 
-// Points: x of each key of a group, zeros after the last.
+// The x of each key of a group, zeros after the last key.
 struct Points {
   alignas(64) uint64_t x[kGroup] = {};
   ~Points() { Wipe(x, sizeof x); }
   Vec At(int w) const { return Spread(x + w * kLanes); }
 };
 
-// AsRoot: a root of each lane, its low bit the party.
+// Sets the low bit of each lane's root to the party.
 inline Vec AsRoot(Vec x, int party) { return (x & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(party), 0); }
 
-// Roots: the roots of `count` keys, their low bit the party.
+// Loads the roots of `count` keys and sets their low bit to the party.
 inline void Roots(const uint8_t* root, size_t count, int party, Vec (&s)[kWide]) {
   const Blocks blocks(root, count);
   for (int w = 0; w < kWide; ++w) s[w] = AsRoot(blocks.At(w), party);

@@ -1,5 +1,5 @@
 // Vectors of seeds without AES instructions: one seed each, 8 in flight for the bit-sliced AES. Included inside a
-// variant's namespace: no guard.
+// variant's namespace, so it has no guard.
 #include "suf/fss/internal/aes_portable.hpp"
 
 namespace {
@@ -18,33 +18,35 @@ inline Vec Load(const uint8_t* p) {
   return x;
 }
 inline void Store(uint8_t* p, Vec x) { __builtin_memcpy(p, &x, sizeof x); }
-// Gather: the block at p[l] + at in lane l.
+// Loads the block at p[l] + at into lane l.
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
-// ScatterLines: lane l of four vectors, one after the other, to to[l stride].
+// Stores lane l of four vectors, one after the other, at to[l stride].
 inline void ScatterLines(const Vec* x, uint64_t* to, size_t) {
   for (size_t w = 0; w < 4; ++w) Store(reinterpret_cast<uint8_t*>(to + 2 * w), x[w]);
 }
-// Spread: word l in both halves of lane l.
+// Copies word l into both halves of lane l.
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
-// LowBit: the lowest bit of each lane in both of its halves.
+// Returns the lowest bit of each lane in both of its halves.
 inline Vec LowBit(Vec x) { return __builtin_shufflevector(x, x, 0, 0) & 1; }
 inline Vec Swap(Vec x) { return __builtin_shufflevector(x, x, 1, 0); }
-// BitMask: all ones in each half whose bit i is set; the barrier keeps compilers from turning it back into a branch.
+// Returns all ones in each half whose bit i is set. The barrier keeps compilers from turning the mask back into a
+// branch.
 inline Vec BitMask(Vec x, int i) {
   x = x >> i & 1;
   asm("" : "+x"(x));
   return -x;
 }
 
-// Sigma: sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
+// Computes sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
 inline Vec Sigma(Vec x) { return Swap(x) ^ (x & Vec{0, ~uint64_t{0}}); }
-// First, Last: what Rounds starts with and what it adds at its end, for a hash of sigma(x) = s.
+// Returns the block that Rounds starts with, for a hash with sigma(x) = s.
 inline Vec First(const RoundKeys&, Vec s) { return s; }
+// Returns the block that Rounds adds at its end, for a hash with sigma(x) = s.
 inline Vec Last(const RoundKeys&, Vec s) { return s; }
-// Rest: First(s) ^ Last(s).
+// Returns First(s) ^ Last(s).
 inline Vec Rest(const RoundKeys&) { return Vec{}; }
-// Rounds: AES of `first` ^ `last`; between(r) is called after round r of 1 .. 9, or after them, for work that is done
-// meanwhile.
+// Computes AES of `first` ^ `last`. It calls between(r) after each round r of 1 .. 9, or after all, for work that is
+// done meanwhile.
 template <int W, class F>
 inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&last)[W], Vec (&out)[W], F between) {
   Vec e[W];
@@ -52,7 +54,7 @@ inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&las
   for (int i = 0; i < W; ++i) out[i] = e[i] ^ last[i];
   for (int r = 1; r < 10; ++r) between(r);
 }
-// Hash: H(in) ^ add with H(x) = AES(sigma(x)) ^ sigma(x).
+// Computes H(in) ^ add with H(x) = AES(sigma(x)) ^ sigma(x).
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
   Vec first[W], last[W];

@@ -6,7 +6,7 @@
 
 namespace suf::fss::internal {
 
-struct alignas(64) Line {
+struct alignas(64) CacheLine {
   uint8_t b[64];
 };
 

@@ -1,20 +1,21 @@
-// One-hot tables, once for all variants; a variant defines CmpVectors and MaskedSum.
-// Included inside a variant's namespace: no guard, no include of its own.
+// One-hot tables, once for all variants; a variant defines CmpVectors, MaskedSum and Ones. Included inside a variant's
+// namespace, so it has no guard and no includes of its own.
 namespace {
 
-// CmpVectors: Cmp of a leading part of n tables of word type E, whole vectors; returns its length.
+// Computes Cmp of the leading tables of n that fill whole vectors of word type E. Returns the number of these tables.
 template <class E>
 inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned low, E used, uint8_t* out);
 
-// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]; the bits are secret.
+// Computes sum[c] = sum_{j < m} bit[first + j] row[c][j]; the bits are secret.
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
 
-// Ones: how many bits of a secret word, or of `count` in a row, are set.
+// Counts the set bits of a secret word.
 inline uint64_t Ones(uint64_t x);
+// Counts the set bits of `count` consecutive secret words.
 inline uint64_t Ones(const uint64_t* x, size_t count);
 
-// Load: table i of a word type E.
+// Loads table i, which is one word of type E.
 template <class E>
 inline E Load(const uint8_t* t, size_t i) {
   E x;
@@ -26,7 +27,7 @@ inline void Store(uint8_t* t, size_t i, E x) {
   __builtin_memcpy(t + i * sizeof(E), &x, sizeof(E));
 }
 
-// WithWord: calls f with a value of the word type that stores 2^w bits, w <= 6.
+// Calls f with a value of the word type that stores 2^w bits, w <= 6.
 template <class F>
 inline void WithWord(int w, F f) {
   if (w <= 3) return f(uint8_t());
@@ -36,10 +37,10 @@ inline void WithWord(int w, F f) {
 }
 
 inline unsigned LowBits(int w) { return (1u << w) - 1; }
-// UsedBits: the bits of a table's word that count (w < 3 leaves some of the byte).
+// Returns the bits of a table's word that count (w < 3 uses only part of a byte).
 inline uint64_t UsedBits(int w) { return w >= 6 ? ~uint64_t{0} : (uint64_t{1} << (1 << w)) - 1; }
 
-// EqualMask: all ones where a = b, both below 2^63.
+// Returns all ones if a = b, both below 2^63.
 inline uint64_t EqualMask(uint64_t a, uint64_t b) {
   uint64_t differ = a ^ b;
   asm("" : "+r"(differ));
@@ -86,14 +87,15 @@ void CmpAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) 
   }
 }
 
-// BitAt: bit `at` of a word, both secret: a shift, where compilers like a bit test, which valgrind takes for a load.
+// Returns bit `at` of a word, both secret. It shifts, because valgrind takes the bit test that compilers prefer for a
+// load.
 inline uint8_t BitAt(uint64_t word, unsigned at) {
   word >>= at;
   asm("" : "+r"(word));
   return uint8_t(word & 1);
 }
 
-// The index may be a secret here: every word of the table is read.
+// Reads every word of the table, because the index may be secret.
 void PointAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) {
   const unsigned low = LowBits(w);
   if (w <= 6) {
@@ -115,7 +117,7 @@ inline uint64_t TailMask(int m) { return m % 64 ? ~uint64_t{0} >> (64 - m % 64) 
 void RotateAll(int w, const uint8_t* t, const uint16_t* lo, int m, size_t n, uint64_t* out) {
   const size_t low = LowBits(w), count = size_t(m + 63) / 64;
   const uint64_t tail = TailMask(m);
-  if (w <= 6) {  // a period of at most a word: all words of the result are the same rotation
+  if (w <= 6) {  // a period of at most a word: all result words are the same rotation
     const uint64_t used = UsedBits(w), repeat = ~uint64_t{0} / used;
     return WithWord(w, [&]<class E>(E) {
       if (count == 1) {
@@ -143,7 +145,7 @@ void RotateAll(int w, const uint8_t* t, const uint16_t* lo, int m, size_t n, uin
   }
 }
 
-// Bits64: 64 bits from bit `at` of a string that ends at bit `end` > at; no word that holds none of them is read.
+// Returns 64 bits from bit `at` of a string that ends at bit `end` > at. It reads no word without any of them.
 inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end) {
   const size_t word = at / 64, s = at % 64;
   const uint64_t next = (word + 1) * 64 < end && s ? Load<uint64_t>(bits, word + 1) : 0;
@@ -178,7 +180,7 @@ void Select(int w, const uint8_t* t, const uint16_t* idx, const T* const* column
   count == 1 ? SelectAll<T, 1>(w, t, idx, columns, n, out) : SelectAll<T, 2>(w, t, idx, columns, n, out);
 }
 
-// TableWord: word q of a table of width w, without what does not count.
+// Returns word q of a table of width w, without bits that do not count.
 inline uint64_t TableWord(int w, const uint8_t* t, size_t i, size_t q) {
   if (w > 6) return Load<uint64_t>(t, (i << (w - 6)) + q);
   uint64_t x = 0;
@@ -186,7 +188,7 @@ inline uint64_t TableWord(int w, const uint8_t* t, size_t i, size_t q) {
   return x & UsedBits(w);
 }
 
-// Exchanged: bit v is bit v ^ at of x, at < 64.
+// Returns the word whose bit v is bit v ^ at of x, at < 64.
 inline uint64_t Exchanged(uint64_t x, unsigned at) {
   constexpr uint64_t kLow[6] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
                                 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
@@ -197,7 +199,7 @@ inline uint64_t Exchanged(uint64_t x, unsigned at) {
   return x;
 }
 
-// The bits are exchanged, not the columns: sum_j t[j] c[idx ^ j] = sum_v t[v ^ idx] c[v].
+// Exchanges the bits, not the columns: sum_j t[j] c[idx ^ j] = sum_v t[v ^ idx] c[v].
 template <class T, int C>
 void SelectXAll(int w, const uint8_t* t, const uint16_t* idx, const T* const* columns, size_t n, T* const* out) {
   const size_t size = size_t{1} << w, words = (size + 63) / 64;
@@ -220,17 +222,17 @@ void SelectX(int w, const uint8_t* t, const uint16_t* idx, const T* const* colum
   count == 1 ? SelectXAll<T, 1>(w, t, idx, columns, n, out) : SelectXAll<T, 2>(w, t, idx, columns, n, out);
 }
 
-// Rows: of tables of one word each, side by side, for loops that compilers make vectors of. After the last, zeros.
+// Rows of tables of one word each, for loops that compilers vectorize; zeros after the last table.
 constexpr size_t kRows = 64;
-struct Rows {
+struct TableRows {
   uint64_t t[kRows] = {}, x[kRows] = {};
-  Rows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
+  TableRows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
     for (size_t i = 0; i < some; ++i) x[i] = at[first + i] & LowBits(w);
     WithWord(w, [&]<class E>(E) {
       for (size_t i = 0; i < some; ++i) t[i] = Load<E>(tables, first + i) & UsedBits(w);
     });
   }
-  ~Rows() { Wipe(t, sizeof t); }
+  ~TableRows() { Wipe(t, sizeof t); }
 };
 
 void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
@@ -238,8 +240,8 @@ void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, si
   const size_t count = (m + 63) / 64;
   for (size_t lo = 0; lo < n; lo += kRows) {
     const size_t some = n - lo < kRows ? n - lo : kRows;
-    Rows rows(w, t, x, lo, some);
-    for (uint64_t& y : rows.t) {  // bit v: parity of the bits beyond v
+    TableRows rows(w, t, x, lo, some);
+    for (uint64_t& y : rows.t) {  // bit v: parity of the bits above v
       y ^= y >> 1, y ^= y >> 2, y ^= y >> 4, y ^= y >> 8, y ^= y >> 16, y ^= y >> 32;
       y >>= 1;
     }
@@ -257,7 +259,7 @@ void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, si
 void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
   for (size_t lo = 0; lo < n; lo += kRows) {
     const size_t some = n - lo < kRows ? n - lo : kRows;
-    Rows rows(w, t, x, lo, some);
+    TableRows rows(w, t, x, lo, some);
     uint64_t all[kRows] = {};
     for (int c = 0; c < bits; ++c) {
       const uint64_t column = columns[c];
@@ -272,13 +274,13 @@ void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* colum
   }
 }
 
-// One pass turns a table into its parities, every threshold is then a read at a public place.
+// Turns a table into its parities in one pass; every threshold is then a read at a public place.
 void AboveAll(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
   if (w <= 6) return AboveRows(w, t, x, b, m, n, out);
   const size_t low = LowBits(w), words = size_t{1} << (w - 6), count = (m + 63) / 64;
-  uint64_t above[16];  // bit v: parity of the bits beyond v
+  uint64_t above[16];  // bit v: parity of the bits above v
   for (size_t i = 0; i < n; ++i) {
-    uint64_t beyond = 0;  // all ones: an odd number of bits in the words beyond
+    uint64_t beyond = 0;  // all ones if the words above hold an odd number of set bits
     for (size_t q = words; q-- > 0;) {
       uint64_t y = TableWord(w, t, i, q);
       for (int s = 1; s < 64; s *= 2) y ^= y >> s;
@@ -302,7 +304,7 @@ void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* column
   const size_t low = LowBits(w), words = size_t{1} << (w - 6);
   uint64_t table[16];
   for (size_t i = 0; i < n; ++i) {
-    // bit j of a column turned by `skip` is that of table[(x - j) mod 2^w]
+    // Bit j of a column shifted by `skip` is that of table[(x - j) mod 2^w].
     const size_t skip = low - (x[i] & low), first = skip / 64, s = skip % 64;
     for (size_t q = 0; q < words; ++q) table[q] = TableWord(w, t, i, q);
     uint64_t all = 0;
@@ -320,7 +322,7 @@ void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* column
   Wipe(table, sizeof table);
 }
 
-// OnesIn: the bits [begin, end) of a string that are set, begin < end.
+// Counts the set bits in [begin, end) of a string, begin < end.
 inline uint64_t OnesIn(const uint64_t* x, size_t begin, size_t end) {
   const size_t first = begin / 64, last = (end - 1) / 64;
   const uint64_t from = ~uint64_t{0} << begin % 64, to = ~uint64_t{0} >> (63 - (end - 1) % 64);
@@ -328,7 +330,7 @@ inline uint64_t OnesIn(const uint64_t* x, size_t begin, size_t end) {
   return Ones(x[first] & from) + Ones(x + first + 1, last - first - 1) + Ones(x[last] & to);
 }
 
-// The first `run` entries are equal: their bits are counted, not added up.
+// Counts the bits of the first `run` entries, which are equal, instead of adding these entries.
 template <class T, class Sum>
 void DotAll(const uint64_t* bits, size_t stride, int first, int m, int run, const T* table, size_t n, Sum* out) {
   const size_t begin = size_t(first), rest = begin + size_t(run);

@@ -1,5 +1,5 @@
-// What table_core.hpp asks of a variant, in the compilers' own vectors: no comparison by vectors, sums by lane masks.
-// Included inside a variant's namespace: no guard, no include of its own.
+// The functions that table_core.hpp needs of a variant, in the compilers' own vectors: no vector comparison, sums by
+// lane masks. Included inside a variant's namespace, so it has no guard and no includes of its own.
 namespace {
 
 template <class E>

@@ -10,7 +10,7 @@ enum class TreeKind : uint32_t { kDpf = 0, kDcf = 1 };
 
 class TileKeys {
  public:
-  TileKeys(const uint8_t* k_serial, uint32_t program, TreeKind kind, ring::Variant v)
+  TileKeys(const uint8_t* k_serial, uint32_t program, TreeKind kind, ring::Isa v)
       : head_(program | uint64_t(kind) << 32) {
     const AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
     aes_ = ring::Pick(kTable, v);

@@ -1,11 +1,11 @@
-// What the formula parser accepts, as the parser itself says, for tests of Vocabulary().
+// The words that the formula parser accepts, taken from the parser itself, for tests of Vocabulary().
 #pragma once
 #include <set>
 #include <string>
 
 namespace suf::func::internal {
 
-// ParserNames: every function, constant and variable that the parser knows, and its binary operators.
+// The functions, constants, variables and binary operators of the parser.
 struct ParserNames {
   std::set<std::string> functions, constants, variables, operators;
 };

@@ -1,15 +1,15 @@
-// What the text forms of this room share: a writer of words and numbers, and a reader of one line, word by word.
+// Parts of all text forms: a writer of words and numbers, and a reader of one line, word by word.
 #pragma once
 #include <charconv>
 #include <string>
 #include <string_view>
 
 #include "suf/func/suf.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 
-// Text: a string that grows by words and numbers.
+// A string that grows by words and numbers.
 class Text {
  public:
   Text& operator<<(std::string_view s) {
@@ -42,21 +42,22 @@ class Text {
 
 inline bool Blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Line: the words of one line, read in turn.
-class Line {
+// The words of one line, read in turn.
+class LineReader {
  public:
-  Line(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
+  LineReader(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
+  // Throws Cause::kInput: the line lacks `wanted`.
   template <class... T>
   [[noreturn]] void Bad(const T&... wanted) const {
     Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted...);
   }
-  // Most: `count` would be more than `most` of `what`.
+  // Throws Cause::kInput if there are more than `most` of `what`.
   void Most(size_t count, size_t most, const char* what) const {
     if (count > most)
       Fail(Cause::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
            "; split the function");
   }
-  // More: whether a word follows; a word that begins with # begins a comment, up to the line's end.
+  // Returns whether a word follows. A word that begins with # begins a comment up to the end of the line.
   bool More() {
     while (at_ != end_ && Blank(*at_)) ++at_;
     if (at_ != end_ && *at_ == '#') at_ = end_;
@@ -71,7 +72,7 @@ class Line {
   void Keyword(std::string_view word) {
     if (Word("a word") != word) Bad("the word '", word, "'");
   }
-  // Sign: whether the next word is that character; it is read then.
+  // Reads the next word if it is the character c; returns whether it is.
   bool Sign(char c) {
     if (!More() || *at_ != c || (at_ + 1 != end_ && !Blank(at_[1]))) return false;
     ++at_;
@@ -87,7 +88,7 @@ class Line {
     }
     return v;
   }
-  // Number: of the line in the text.
+  // Returns the number of the line in the text.
   int Number() const { return number_; }
   int Small(const char* wanted, int most) {
     U128 v = Unsigned(wanted);
@@ -117,13 +118,13 @@ class Line {
   int number_;
 };
 
-// ReadLines: every line of `text` that holds a word goes to item(line). Returns the number of lines.
+// Calls item(line) for every line of `text` that has a word. Returns the number of lines.
 template <class F>
 int ReadLines(std::string_view text, F&& item) {
   int number = 0;
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
-    Line line(text.substr(0, end), ++number);
+    LineReader line(text.substr(0, end), ++number);
     if (line.More()) {
       item(line);
       if (line.More()) line.Bad("an end: words are left over");

@@ -1,4 +1,4 @@
-// What the fitters share: rounding, and the extremes of a real function at integer points.
+// Parts of all fitters: rounding, and the extremes of a real function at integer points.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,21 +11,22 @@ namespace suf::func::internal {
 
 inline int64_t Round(double v) { return int64_t(std::floor(v + 0.5)); }
 
-// kEveryPoint: domains of up to 2^kEveryPoint points are measured at every point.
+// Domains of up to 2^kEveryPoint points are measured at every point.
 inline constexpr int kEveryPoint = 24;
 
-// Extremes: of f at the integers of an interval; `exact` when every one was looked at.
+// The least and the largest value at the integers of an interval. If `exact`, all values were computed.
 struct Extremes {
   double least = INFINITY, most = -INFINITY;
   bool exact = true;
+  // Includes a value.
   void See(double y) { least = std::min(least, y), most = std::max(most, y); }
   double centre() const { return (most + least) / 2; }
 };
 
-// ExtremesOf: of f(x), x in [a, b], b - a below 2^62. Every point where `every` says so and in narrow intervals. Else
-// kSamples + 1 points, both ends among them, and the two values are moved apart by half the largest second difference
-// of the neighbours: a bound for functions whose curvature, between two samples, is at most four times what the
-// samples show, and for a kink between two samples.
+// Returns the extremes of f(x) for x in [a, b], b - a < 2^62. If `every`, and in narrow intervals, they are exact.
+// Otherwise they are bounds from kSamples + 1 points, which include both ends. Both values of an interval are moved
+// apart by half the largest second difference of its neighbours. This is a bound for a kink between two samples. It is
+// one for a curvature between samples of at most four times that of the samples.
 template <class F>
 Extremes ExtremesOf(const F& f, int64_t a, int64_t b, bool every) {
   constexpr int64_t kSamples = 256, kNarrow = 1024;

@@ -1,4 +1,4 @@
-// Pieces: the pieces of one shape for a function to fit, by where the knots may be. search.cpp tries the shapes.
+// Fits of one shape, for each kind of knots. search.cpp tries the shapes.
 #pragma once
 #include <array>
 #include <cmath>
@@ -9,68 +9,69 @@
 
 namespace suf::func::internal {
 
+// The largest degree of a fit.
 inline constexpr int kMostFitted = 3;
 
-// Shape: what is tried: degree, ring, and how many bits each coefficient is finer than the result asked for.
-struct Shape {
+// The shape of a fit.
+struct FitShape {
   Knots knots = Knots::kFree;
   int degree = 1;
   int ring = 32;
-  std::array<int, kMostFitted + 1> finer{};
-  int slope = 0;  // the largest
+  std::array<int, kMostFitted + 1> finer{};  // bits by which each coefficient is finer than the requested result
+  int slope = 0;                             // the largest of these
 };
-Shape WithSlope(Shape s, int slope);
+// Returns the shape with all coefficients finer by `slope` bits.
+FitShape WithSlope(FitShape s, int slope);
 
-// Local: a piece [begin, end), its coefficients at begin and its error.
+// A piece [begin, end) with its error.
 struct Local {
   int64_t begin = 0, end = 0;
-  std::vector<uint64_t> c;
+  std::vector<uint64_t> c;  // coefficients in x - begin
   double error = INFINITY;
   bool exact = true;
 };
 
-// Pieces: fits one shape. Each kind of knots gives at most `most` pieces within `bound`, or none where that is not
-// possible.
+// A fitter of one shape. For each kind of knots it returns at most `most` pieces within `bound`, or nothing if that is
+// impossible.
 class Pieces {
  public:
-  using Found = std::optional<std::vector<Local>>;
-  // `progress` receives the part of the domain that has pieces.
-  Pieces(const FitRequest& q, const Target& f, const Shape& s, std::function<void(double)> progress = {})
+  using FoundPieces = std::optional<std::vector<Local>>;
+  // `progress` receives the part of the domain that has pieces, 0 to 1.
+  Pieces(const FitRequest& q, const TargetFunction& f, const FitShape& s, std::function<void(double)> progress = {})
       : q_(q),
         f_(f),
         s_(s),
         unit_(std::ldexp(1, q.result.scale + s.slope)),
         room_(std::ldexp(1, s.ring - 1)),
         progress_(std::move(progress)) {}
-  // Uniform: pieces of 2^w.
-  Found Uniform(int w, double bound, size_t most) const;
-  // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
-  Found Octaves(int p, double bound, size_t most) const;
-  // Cuts: at the request's.
-  Found Cuts(double bound, size_t most) const;
-  // Free: each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
-  // point.
-  Found Free(double bound, size_t most) const;
+  // Fits pieces of width 2^w.
+  FoundPieces Uniform(int w, double bound, size_t most) const;
+  // Fits octaves on both sides of 0 with 2^p pieces each, and single points below 2^p.
+  FoundPieces Octaves(int p, double bound, size_t most) const;
+  // Fits pieces at the cuts of the request.
+  FoundPieces Cuts(double bound, size_t most) const;
+  // Fits pieces that are as long as the bound allows, first by samples. If samples miss a larger error, all points
+  // decide.
+  FoundPieces Free(double bound, size_t most) const;
 
  private:
-  // Fit: the piece [a, b); its error is infinite where it is over `bound` or the ring.
-  // `quick`: by samples alone where that is not all points.
+  // Fits the piece [a, b). Its error is infinite if it exceeds `bound` or leaves the ring. If `quick`, a wide piece is
+  // measured by samples alone.
   Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const;
-  // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
+  // Fits pieces in the order of the domain. The piece at x ends at next(x, last), which is at most `last`.
   template <class F>
-  Found Along(double bound, size_t most, const F& next) const;
-  // Width: of the widest piece from x on, up to `last`; at least 1. `guess`: where the search begins.
+  FoundPieces Along(double bound, size_t most, const F& next) const;
+  // Returns the width of the widest piece from x on, up to `last` and at least 1. The search begins at `guess`.
   int64_t Width(int64_t x, int64_t last, int64_t guess, double bound) const;
-  // Hopeless: whether half of the domain alone takes far more than `most` free pieces, as eight pieces at each of 32
-  // places show.
+  // Returns whether half of the domain takes far more than `most` free pieces, by eight pieces at each of 32 places.
   bool Hopeless(double bound, size_t most) const;
-  // Given: Along for knots that do not depend on the function: too many of them are found out by counting.
+  // Fits as Along, for knots that do not depend on the function. It first counts whether they are too many.
   template <class F>
-  Found Given(double bound, size_t most, const F& next) const;
+  FoundPieces Given(double bound, size_t most, const F& next) const;
 
   const FitRequest& q_;
-  const Target& f_;
-  Shape s_;
+  const TargetFunction& f_;
+  FitShape s_;
   double unit_, room_;
   std::function<void(double)> progress_;
 };

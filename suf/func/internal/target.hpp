@@ -1,4 +1,4 @@
-// What the searches share: the function that a request asks for, at the integers of its domain, and the last refusal.
+// Parts of all searches: the function of a request at the integers of its domain, and refusals.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,14 +8,15 @@
 
 #include "suf/func/internal/measure.hpp"
 #include "suf/func/search.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::func::internal {
 
-// Target: the function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
-class Target {
+// The function at the integers x of the domain, lo <= x < hi. If every point is measured, values are stored.
+class TargetFunction {
  public:
-  explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
+  explicit TargetFunction(const FitRequest& q)
+      : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
     hi_ = lo_ + (int64_t{1} << n_);
     if (auto* text = std::get_if<std::string>(&q.what)) f_ = RealOf(*text);
     if (auto* f = std::get_if<Real>(&q.what)) f_ = *f;
@@ -37,20 +38,21 @@ class Target {
   }
   int64_t lo() const { return lo_; }
   int64_t hi() const { return hi_; }
-  // first, last: between the tails.
+  // Returns the begin of the range between the tails.
   int64_t first() const { return first_; }
+  // Returns the end of the range between the tails.
   int64_t last() const { return last_; }
-  // every: whether every point between the tails is measured.
+  // Returns whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
-  // Reach: the least and the largest value with their places, as every point, or 1,025 between the tails, and the
-  // tails' ends show them.
-  struct Reach {
+  // The least and the largest value, and their places.
+  struct ValueRange {
     double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
     double size() const { return std::max(most, -least); }
   };
-  Reach reach() const {
-    Reach out;
+  // Returns the extremes of the ends of the tails and of all points between the tails, or of 1,025 of them.
+  ValueRange reach() const {
+    ValueRange out;
     auto see = [&](double x, double y) {
       if (y < out.least) out.least = y, out.least_at = x;
       if (y > out.most) out.most = y, out.most_at = x;
@@ -65,13 +67,13 @@ class Target {
         if (*tail && from < to) see(Argument(x), (*tail)->At(Argument(x)));
     return out;
   }
-  // Argument: x as a real number.
+  // Returns x as a real number.
   double Argument(int64_t x) const { return std::ldexp(double(x), -q_.in.scale); }
-  // Cut: the first x of at least v.
+  // Returns the least x that is at least v.
   int64_t Cut(double v) const {
     return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
   }
-  // Word: where x lies in the domain.
+  // Returns x as a word of the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
  private:
@@ -82,7 +84,7 @@ class Target {
            "; give it a value or a tail there, or another range");
     return y;
   }
-  // WantFinite: throws Cause::kInput with the places where values_ are not finite.
+  // Throws Cause::kInput, with the places, if some values_ are not finite.
   void WantFinite() const;
 
   const FitRequest& q_;
@@ -92,17 +94,17 @@ class Target {
   std::vector<double> values_;
 };
 
-// WantRoom: throws Cause::kRefused where no fit within the request's error stays in the result's ring, with the bits or
-// the scale that would do.
-void WantRoom(const FitRequest& q, const Target::Reach& reach);
+// Throws Cause::kRefused if no fit within the request's error stays in the ring of the result. The error message has
+// the bits or the scale that would suffice.
+void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach);
 
-// Useless: no fit is of use to the caller.
+// Throws Cause::kRefused: the caller cannot use any fit.
 [[noreturn]] void Useless(const FitRequest& q, const std::string& why);
 
-// OutOfReach: no fit of at most `most` pieces or values keeps the request's error.
+// Throws Cause::kRefused: no fit of at most `most` pieces or values (`what`) keeps the request's error.
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
-// FitBipartite: of a request of that form, which has been checked.
-Fitted<Function> FitBipartite(const FitRequest& q);
+// Fits a Split to a checked request with FitForm::kBipartite.
+FitResult<Function> FitBipartite(const FitRequest& q);
 
 }  // namespace suf::func::internal

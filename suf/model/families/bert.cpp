@@ -1,4 +1,4 @@
-// BERT encoders (Devlin et al. 2019) as sentence-transformers uses them: post-LN, mean of the rows, divided by its
+// BERT encoders (Devlin et al. 2019) as in sentence-transformers: post-LN, and the mean of the rows divided by its
 // norm.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
@@ -37,12 +37,12 @@ Shape ReadShape(const std::filesystem::path& dir) {
 Graph Build(const std::filesystem::path& dir) {
   const Shape s = ReadShape(dir);
   Graph g;
-  auto norm = [&](Node* x, const std::string& at, const char* key) {
+  auto norm = [&](GraphNode* x, const std::string& at, const char* key) {
     Expr gamma = g.Tensor(at + ".weight", {s.d}, Leaf::kGamma);
     Expr beta = g.Tensor(at + ".bias", {s.d}, Leaf::kBias);
     return Normalised(g, x, gamma, beta, s.eps, key);
   };
-  auto linear = [&](Node* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
+  auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
     Expr w = g.Tensor(at + ".weight", {out, in}, Leaf::kProjection);
     Expr b = g.Tensor(at + ".bias", {out}, Leaf::kBias);
     return Linear(g, x, w.Transposed(), b, key, label);
@@ -54,21 +54,21 @@ Graph Build(const std::filesystem::path& dir) {
   // a single text: every token is of type 0
   lookup.positions =
       positions.Plus(g.Tensor("embeddings.token_type_embeddings.weight", {s.types, s.d}, Leaf::kTable).Row(0));
-  Node* x = norm(g.Add(std::move(lookup), {}, "z_embed"), "embeddings.LayerNorm", "embedding");
+  GraphNode* x = norm(g.Add(std::move(lookup), {}, "z_embed"), "embeddings.LayerNorm", "embedding");
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string scope = Str(l, "/"), at = Str("encoder.layer.", l, ".");
     g.Scope(scope + "attention");
-    Node* q = linear(x, at + "attention.self.query", s.d, s.d, "query_key", "z_q");
-    Node* k = linear(x, at + "attention.self.key", s.d, s.d, "query_key", "z_k");
-    Node* v = linear(x, at + "attention.self.value", s.d, s.d, "value", "z_v");
-    Node* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, false}, q, k, v);
+    GraphNode* q = linear(x, at + "attention.self.query", s.d, s.d, "query_key", "z_q");
+    GraphNode* k = linear(x, at + "attention.self.key", s.d, s.d, "query_key", "z_k");
+    GraphNode* v = linear(x, at + "attention.self.value", s.d, s.d, "value", "z_v");
+    GraphNode* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, false}, q, k, v);
     g.Scope(scope + "proj");
     o = linear(o, at + "attention.output.dense", s.d, s.d, "attended", "z_proj");
     o = Sum(g, o, x);
     g.Scope(scope + "norm1");
     x = norm(o, at + "attention.output.LayerNorm", "layer");
     g.Scope(scope + "gelu");
-    Node* h = Activated(g, linear(x, at + "intermediate.dense", s.d, s.ff, "linear", "z_ffn1"), s.activation);
+    GraphNode* h = Activated(g, linear(x, at + "intermediate.dense", s.d, s.ff, "linear", "z_ffn1"), s.activation);
     g.Scope(scope + "ffn2");
     h = linear(h, at + "output.dense", s.ff, s.d, "linear", "z_ffn2");
     h = Sum(g, h, x);
@@ -78,7 +78,7 @@ Graph Build(const std::filesystem::path& dir) {
   g.Scope("pool");
   nn::Norm unit;
   unit.dim = s.d, unit.unit = unit.by_length = true, unit.key = "unit";
-  g.Add(std::move(unit), {Pooled(g, x, nn::Pool::kSum)}, "unit");
+  g.Add(std::move(unit), {Pooled(g, x, nn::PoolRows::kSum)}, "unit");
   g.Number();
   return g;
 }
@@ -108,11 +108,11 @@ constexpr Preset kPresets[] = {
   "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12})",
      kTrained}};
 
-constexpr Renamed kRenamed[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+constexpr TensorRename kRenamed[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
 
 }  // namespace
 
-// [CLS], a word, [SEP]
+// The shortest text is [CLS], a word, [SEP].
 const Family kBert{"bert", "bert.", kRenamed, 3, true, kPresets, Build};
 
 }  // namespace suf::model

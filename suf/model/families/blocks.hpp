@@ -1,4 +1,4 @@
-// What builders of transformers share: a linear layer, a norm, attention between the projections.
+// Blocks that builders of transformers share: a linear layer, a norm, attention between the projections.
 #pragma once
 #include <string>
 
@@ -10,58 +10,59 @@ namespace suf::model {
 
 using nn::Expr;
 using nn::Graph;
+using nn::GraphNode;
 using nn::Leaf;
-using nn::Node;
 
-// kTrained: Preset::query_key of a preset with the scores of a trained encoder: windows calibrated for 128 tokens have
-// 6 or 7 bits of levels, as most of all-MiniLM-L6-v2's. With 1 they have 2 to 4; with 2 deep layers, whose rows grow
-// alike, have 5.
+// Preset::query_key of a preset with the scores of a trained encoder. Windows calibrated for 128 tokens then have 6 or
+// 7 bits of levels, like most of all-MiniLM-L6-v2's. With 1 they have 2 to 4. With 2 they have 5 in deep layers, whose
+// rows grow alike.
 inline constexpr double kTrained = 3;
 
-// Linear: x W + b; key: of a plan's options.
-inline Node* Linear(Graph& g, Node* x, Expr weight, Expr bias, const char* key, const char* label) {
-  nn::Map m;
-  m.terms = {{nn::Map::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
+// Adds x W + b. `key` is one of a plan's options.
+inline GraphNode* Linear(Graph& g, GraphNode* x, Expr weight, Expr bias, const char* key, const char* label) {
+  nn::LinearMap m;
+  m.terms = {{nn::LinearMap::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
   return g.Add(std::move(m), {x}, label);
 }
 
-inline Node* Normalised(Graph& g, Node* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
+inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
   nn::Norm n;
   n.dim = gamma.cols(), n.centre = bool(beta), n.gamma = std::move(gamma), n.beta = std::move(beta), n.eps = eps,
   n.key = key;
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline Node* Activated(Graph& g, Node* x, const std::string& function, compiler::Stages stages = compiler::kOnPath) {
+inline GraphNode* Activated(Graph& g, GraphNode* x, const std::string& function,
+                            compiler::Stages stages = compiler::kOnPath) {
   nn::Activation a;
   a.function = function, a.lowering.stages = stages;
   return g.Add(std::move(a), {x}, function);
 }
 
-// Heads: of q, of k and v, and the width of one.
+// The heads of q, those of k and v, and the width of one.
 struct Heads {
   int own = 1, serving = 1;
   int64_t dim = 1;
   bool causal = false;
 };
 
-// Attended: softmax(q k^T) v over heads, before the output map.
-inline Node* Attended(Graph& g, const Heads& h, Node* q, Node* k, Node* v) {
+// Adds softmax(q k^T) v over heads, before the output map.
+inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k, GraphNode* v) {
   nn::Scores s;
   s.heads = h.own, s.serving = h.serving, s.head_dim = h.dim, s.causal = h.causal;
-  Node* scores = g.Add(std::move(s), {q, k}, "scores");
+  GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
   nn::Softmax e;
   e.head_dim = h.dim, e.causal = h.causal;
-  Node* softmax = g.Add(std::move(e), {scores}, "e");
+  GraphNode* softmax = g.Add(std::move(e), {scores}, "e");
   nn::WeightedSum w;
   w.heads = h.own, w.serving = h.serving, w.head_dim = h.dim;
   return g.Add(std::move(w), {softmax, v}, "eV*recip");
 }
 
-inline Node* Sum(Graph& g, Node* x, Node* y) { return g.Add(nn::Add{}, {x, y}, "stream"); }
+inline GraphNode* Sum(Graph& g, GraphNode* x, GraphNode* y) { return g.Add(nn::Add{}, {x, y}, "stream"); }
 
-inline Node* Pooled(Graph& g, Node* x, nn::Pool::Kind kind) {
-  nn::Pool p;
+inline GraphNode* Pooled(Graph& g, GraphNode* x, nn::PoolRows::Kind kind) {
+  nn::PoolRows p;
   p.kind = kind;
   return g.Add(std::move(p), {x}, "pooled");
 }

@@ -1,4 +1,4 @@
-// GPT-2 (Radford et al. 2019): pre-LN decoder, learned positions; the logits of the last token, by the tied table.
+// GPT-2 (Radford et al. 2019), a pre-LN decoder with learned positions. The tied table gives the last token's logits.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
 #include "suf/model/internal/config.hpp"
@@ -36,7 +36,7 @@ Shape ReadShape(const std::filesystem::path& dir) {
 Graph Build(const std::filesystem::path& dir) {
   const Shape s = ReadShape(dir);
   Graph g;
-  auto norm = [&](Node* x, const std::string& at) {
+  auto norm = [&](GraphNode* x, const std::string& at) {
     Expr gamma = g.Tensor(at + ".weight", {s.d}, Leaf::kGamma);
     Expr beta = g.Tensor(at + ".bias", {s.d}, Leaf::kBias);
     return Normalised(g, x, gamma, beta, s.eps);
@@ -45,11 +45,11 @@ Graph Build(const std::filesystem::path& dir) {
   nn::Lookup lookup;
   Expr words = lookup.table = g.Tensor("wte.weight", {s.vocab, s.d}, Leaf::kTable);
   lookup.positions = g.Tensor("wpe.weight", {s.positions, s.d}, Leaf::kTable);
-  Node* x = g.Add(std::move(lookup), {}, "z_embed");
+  GraphNode* x = g.Add(std::move(lookup), {}, "z_embed");
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string scope = Str(l, "/"), at = Str("h.", l, ".");
     g.Scope(scope + "norm1");
-    Node* n = norm(x, at + "ln_1");
+    GraphNode* n = norm(x, at + "ln_1");
     g.Scope(scope + "attention");
     // weights are stored as they are applied: (inputs, outputs); queries, keys and values side by side
     Expr w = g.Tensor(at + "attn.c_attn.weight", {s.d, 3 * s.d}, Leaf::kProjection),
@@ -57,8 +57,8 @@ Graph Build(const std::filesystem::path& dir) {
     auto part = [&](int64_t i, const char* key, const char* label) {
       return Linear(g, n, w.Columns(i * s.d, (i + 1) * s.d), b.Columns(i * s.d, (i + 1) * s.d), key, label);
     };
-    Node *q = part(0, "query_key", "z_q"), *k = part(1, "query_key", "z_k"), *v = part(2, "value", "z_v");
-    Node* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, true}, q, k, v);
+    GraphNode *q = part(0, "query_key", "z_q"), *k = part(1, "query_key", "z_k"), *v = part(2, "value", "z_v");
+    GraphNode* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, true}, q, k, v);
     g.Scope(scope + "proj");
     Expr wo = g.Tensor(at + "attn.c_proj.weight", {s.d, s.d}, Leaf::kProjection),
          bo = g.Tensor(at + "attn.c_proj.bias", {s.d}, Leaf::kBias);
@@ -68,15 +68,15 @@ Graph Build(const std::filesystem::path& dir) {
     g.Scope(scope + "gelu");
     Expr w1 = g.Tensor(at + "mlp.c_fc.weight", {s.d, s.ff}, Leaf::kProjection),
          b1 = g.Tensor(at + "mlp.c_fc.bias", {s.ff}, Leaf::kBias);
-    Node* h = Activated(g, Linear(g, n, w1, b1, "linear", "z_ffn1"), s.activation);
+    GraphNode* h = Activated(g, Linear(g, n, w1, b1, "linear", "z_ffn1"), s.activation);
     g.Scope(scope + "ffn2");
     Expr w2 = g.Tensor(at + "mlp.c_proj.weight", {s.ff, s.d}, Leaf::kProjection),
          b2 = g.Tensor(at + "mlp.c_proj.bias", {s.d}, Leaf::kBias);
     x = Sum(g, x, Linear(g, h, w2, b2, "linear", "z_ffn2"));
   }
   g.Scope("head");
-  x = norm(Pooled(g, x, nn::Pool::kLast), "ln_f");
-  g.Add(nn::Result{}, {Linear(g, x, words.Transposed(), {}, "head", "z_head")}, "logits");
+  x = norm(Pooled(g, x, nn::PoolRows::kLast), "ln_f");
+  g.Add(nn::RevealResult{}, {Linear(g, x, words.Transposed(), {}, "head", "z_head")}, "logits");
   g.Number();
   return g;
 }

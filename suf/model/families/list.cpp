@@ -1,4 +1,4 @@
-// The families that this program knows: a line each.
+// The families that this program knows, one a line.
 #include "suf/model/families/list.hpp"
 
 namespace suf::model {

@@ -1,3 +1,4 @@
+// The builders of the families.
 #pragma once
 #include "suf/model/family.hpp"
 

@@ -1,5 +1,5 @@
-// Llama (Touvron et al. 2023): pre-LN decoder with RMSNorm, rotary positions, grouped queries and SwiGLU; the logits of
-// the last token.
+// Llama (Touvron et al. 2023), a pre-LN decoder with RMSNorm, rotary positions, grouped queries and SwiGLU. It gives
+// the logits of the last token.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
 #include "suf/model/internal/config.hpp"
@@ -44,13 +44,13 @@ Shape ReadShape(const std::filesystem::path& dir) {
 Graph Build(const std::filesystem::path& dir) {
   const Shape s = ReadShape(dir);
   Graph g;
-  auto norm = [&](Node* x, const std::string& at) {
+  auto norm = [&](GraphNode* x, const std::string& at) {
     return Normalised(g, x, g.Tensor(at, {s.d}, Leaf::kGamma), {}, s.eps);
   };
-  auto linear = [&](Node* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
+  auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
     return Linear(g, x, g.Tensor(at + ".weight", {out, in}, Leaf::kProjection).Transposed(), {}, key, label);
   };
-  auto rotated = [&](Node* x, int64_t heads) {
+  auto rotated = [&](GraphNode* x, int64_t heads) {
     nn::Rotary r;
     r.heads = int(heads), r.base = s.theta;
     return g.Add(std::move(r), {x}, "rotated");
@@ -58,33 +58,33 @@ Graph Build(const std::filesystem::path& dir) {
   g.Scope("embed");
   nn::Lookup lookup;
   Expr words = lookup.table = g.Tensor("model.embed_tokens.weight", {s.vocab, s.d}, Leaf::kTable);
-  Node* x = g.Add(std::move(lookup), {}, "z_embed");
+  GraphNode* x = g.Add(std::move(lookup), {}, "z_embed");
   const int64_t q_cols = s.heads * s.head_dim, k_cols = s.serving * s.head_dim;
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string scope = Str(l, "/"), at = Str("model.layers.", l, ".");
     g.Scope(scope + "norm1");
-    Node* n = norm(x, at + "input_layernorm.weight");
+    GraphNode* n = norm(x, at + "input_layernorm.weight");
     g.Scope(scope + "attention");
-    Node* q = rotated(linear(n, at + "self_attn.q_proj", s.d, q_cols, "query_key", "z_q"), s.heads);
-    Node* k = rotated(linear(n, at + "self_attn.k_proj", s.d, k_cols, "query_key", "z_k"), s.serving);
-    Node* v = linear(n, at + "self_attn.v_proj", s.d, k_cols, "value", "z_v");
-    Node* o = Attended(g, {int(s.heads), int(s.serving), s.head_dim, true}, q, k, v);
+    GraphNode* q = rotated(linear(n, at + "self_attn.q_proj", s.d, q_cols, "query_key", "z_q"), s.heads);
+    GraphNode* k = rotated(linear(n, at + "self_attn.k_proj", s.d, k_cols, "query_key", "z_k"), s.serving);
+    GraphNode* v = linear(n, at + "self_attn.v_proj", s.d, k_cols, "value", "z_v");
+    GraphNode* o = Attended(g, {int(s.heads), int(s.serving), s.head_dim, true}, q, k, v);
     g.Scope(scope + "proj");
     x = Sum(g, x, linear(o, at + "self_attn.o_proj", q_cols, s.d, "attended", "z_proj"));
     g.Scope(scope + "norm2");
     n = norm(x, at + "post_attention_layernorm.weight");
     g.Scope(scope + "silu");
-    Node* gate =
+    GraphNode* gate =
         Activated(g, linear(n, at + "mlp.gate_proj", s.d, s.ff, "linear", "z_gate"), s.activation, compiler::kBeside);
-    Node* up = linear(n, at + "mlp.up_proj", s.d, s.ff, "linear", "z_up");
-    Node* h = g.Add(nn::Product{}, {gate, up}, "product");
+    GraphNode* up = linear(n, at + "mlp.up_proj", s.d, s.ff, "linear", "z_up");
+    GraphNode* h = g.Add(nn::WireProduct{}, {gate, up}, "product");
     g.Scope(scope + "ffn2");
     x = Sum(g, x, linear(h, at + "mlp.down_proj", s.ff, s.d, "linear", "z_ffn2"));
   }
   g.Scope("head");
-  x = norm(Pooled(g, x, nn::Pool::kLast), "model.norm.weight");
+  x = norm(Pooled(g, x, nn::PoolRows::kLast), "model.norm.weight");
   Expr head = s.tied ? words : g.Tensor("lm_head.weight", {s.vocab, s.d}, Leaf::kProjection);
-  g.Add(nn::Result{}, {Linear(g, x, head.Transposed(), {}, "head", "z_head")}, "logits");
+  g.Add(nn::RevealResult{}, {Linear(g, x, head.Transposed(), {}, "head", "z_head")}, "logits");
   g.Number();
   return g;
 }

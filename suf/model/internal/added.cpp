@@ -26,8 +26,8 @@ const AddedToken* AddedTokens::LongestAt(std::u32string_view text, size_t* lengt
   return nullptr;
 }
 
-std::vector<AddedTokens::Piece> AddedTokens::Split(std::u32string_view text) const {
-  std::vector<Piece> pieces;
+std::vector<AddedTokens::TextPart> AddedTokens::Split(std::u32string_view text) const {
+  std::vector<TextPart> pieces;
   size_t taken = 0;
   for (size_t at = 0; at < text.size();) {
     size_t begin = at, length = 0;
@@ -41,7 +41,7 @@ std::vector<AddedTokens::Piece> AddedTokens::Split(std::u32string_view text) con
     while (t.rstrip && end < text.size() && IsSpace(text[end])) ++end;
     if (t.lstrip) begin = std::max(begin, taken);
     if (taken < begin) pieces.push_back({text.substr(taken, begin - taken), {}});
-    if (begin < end) pieces.push_back({{}, t.id});  // nothing is left if the token before took these spaces
+    if (begin < end) pieces.push_back({{}, t.id});  // nothing is left if the previous token took these spaces
     taken = end;
   }
   if (taken < text.size()) pieces.push_back({text.substr(taken), {}});

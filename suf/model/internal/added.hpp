@@ -1,6 +1,6 @@
 // Added tokens: each is one token wherever it stands in a text. They are matched before words are cut into pieces, as
-// in `tokenizers` 0.23: the leftmost match, of several the longest, and the search goes on behind it. Private to the
-// room.
+// in `tokenizers` 0.23. The leftmost match counts, and the longest of several. The search continues behind it. Private
+// to the module.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,9 +14,9 @@
 namespace suf::model {
 
 struct AddedToken {
-  std::string content;  // as the file has it
+  std::string content;  // as in the file
   int32_t id = 0;
-  bool single_word = false;             // matches only if no letter, digit or mark stands beside it
+  bool single_word = false;             // matches only if no letter, digit or mark is beside it
   bool lstrip = false, rstrip = false;  // takes the spaces before it, after it
   bool normalized = false;              // is matched in the normalised text, not in the raw one
   bool operator==(const AddedToken&) const = default;
@@ -29,12 +29,12 @@ class AddedTokens {
   bool Add(std::u32string content, const AddedToken& token);
 
   // The id of a matched token, or the text between two of them.
-  struct Piece {
+  struct TextPart {
     std::u32string_view text;
     std::optional<int32_t> id;
   };
   // Splits a text at the tokens, in order.
-  std::vector<Piece> Split(std::u32string_view text) const;
+  std::vector<TextPart> Split(std::u32string_view text) const;
 
  private:
   const AddedToken* LongestAt(std::u32string_view text, size_t* length) const;

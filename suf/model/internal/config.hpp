@@ -1,5 +1,5 @@
-// The JSON files of a model directory, read strictly: a model that we would compute wrongly is refused. Private to the
-// room.
+// The JSON files of a model directory, read strictly: a model that would be computed wrongly is refused. Private to the
+// module.
 #pragma once
 #include <algorithm>
 #include <filesystem>
@@ -20,18 +20,18 @@ inline json ReadJsonFile(const std::filesystem::path& file, size_t limit = kFile
   return ReadJson(ReadText(file, limit), {file.string(), "fetch it again"});
 }
 
-// Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
+// A JSON object from a file, whose fields are read one by one. Hidden: libsuf exports nothing of another library.
 class [[gnu::visibility("hidden")]] Fields {
  public:
   explicit Fields(const std::filesystem::path& file) : Fields(file.string(), ReadJsonFile(file), "") {}
-  // Of an object inside a file: `path` is its place there, "normalizer".
+  // An object inside a file; `path` is its place there, such as "normalizer".
   Fields(std::string file, json object, std::string path)
       : file_(std::move(file)), path_(std::move(path)), all_(std::move(object)) {
     if (!all_.is_object())
       Fail(Cause::kInput, file_, path_.empty() ? "" : ": ", path_, " is not a JSON object; fetch it again");
   }
 
-  // Throws that a field is what it is, then `parts`, which end with a remedy.
+  // Throws that a field has its present value, then `parts`, which end with a remedy.
   template <class... T>
   [[noreturn]] void Refuse(const std::string& field, const T&... parts) const {
     Fail(Cause::kInput, file_, ": ", Place(), field, " is ", Shown(field), ", ", parts...);
@@ -44,12 +44,13 @@ class [[gnu::visibility("hidden")]] Fields {
     return v->get<int64_t>();
   }
 
-  // Must: the field, or `absent` where there is none, equals `supported`.
+  // Checks that the field, or `absent` if there is none, equals `supported`.
   void Must(const char* field, const json& absent, const json& supported, const char* remedy = kAnother) const {
     if (all_.value(field, absent) != supported) Refuse(field, "only ", supported.dump(), " is supported; ", remedy);
   }
 
-  // OneOf: the field's text, or `absent` where there is none (nullptr: it must be there), is one of the supported ones.
+  // Returns the field's text, or `absent` if there is none, if it is supported. If `absent` is null, the field must
+  // exist.
   std::string OneOf(const char* field, const char* absent, std::initializer_list<const char*> supported,
                     const char* remedy = kAnother) const {
     const json v = all_.value(field, absent ? json(absent) : json());
@@ -60,7 +61,7 @@ class [[gnu::visibility("hidden")]] Fields {
     }
     Refuse(field, "only ", names, " are supported; ", remedy);
   }
-  // Activation: a function of nn::RealFunction by the name that configurations have.
+  // Returns a function of nn::RealFunction by the name that configurations have.
   std::string Activation(const char* field, const char* absent) const {
     return OneOf(field, absent, {"gelu", "gelu_new", "relu", "silu", "tanh"});
   }
@@ -79,24 +80,24 @@ class [[gnu::visibility("hidden")]] Fields {
     return v.get<double>();
   }
 
-  // Multiple: `count` must be one of `of`.
+  // Checks that `count` is a multiple of `of`.
   void Multiple(const char* field, int64_t count, int64_t of, const char* what) const {
     if (count % of != 0)
       Fail(Cause::kInput, file_, ": ", Place(), field, " is ", count, ", it must be a multiple of the ", of, " ", what,
            "; ", kAnother);
   }
 
-  // Empty: the field holds nothing: null, false, or a list, an object or a text without content.
+  // Checks that the field holds nothing: null, false, or a list, an object or a text without content.
   void Empty(const char* field, const char* remedy = kAnother) const {
     if (!Nothing(all_.value(field, json())))
       Refuse(field, "which changes the result; only an empty one is supported; ", remedy);
   }
-  // Only: refuses every field that is not `known` and holds something: what it means is not known here.
+  // Refuses every field that is not `known` and holds something, because its meaning is not known here.
   void Only(std::initializer_list<std::string_view> known) const {
     for (const auto& [field, v] : all_.items())
       if (std::find(known.begin(), known.end(), field) == known.end() && !Nothing(v))
         Fail(Cause::kInput, file_, ": ", Place(), Quoted(field), " is ", Shown(field),
-             ", and what it changes is not known here; ", kAnother);
+             ", and its effect is not known here; ", kAnother);
   }
 
   bool True(const char* field, bool absent) const { return all_.value(field, json(absent)) == json(true); }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kSaveAgain = "save the tokenizer of an uncased model again with Hugging Face's transformers";
 
-// Adds kSpecials as added tokens, for a file that says nothing of added tokens.
+// Adds kSpecials as added tokens, for a file that has no list of added tokens.
 void AddSpecials(Entries* entries) {
   for (const char* special : kSpecials)
     if (const auto at = entries->ids.find(special); at != entries->ids.end())
@@ -48,7 +48,7 @@ void CheckWordRules(const Fields& file) {
   p.Only({"type"});
 }
 
-// Reads the added tokens. `tokenizers` ignores the ids in the file: a token has the id of its entry, else the next one.
+// Reads the added tokens. `tokenizers` ignores the ids in the file: a token has its entry's id, otherwise the next one.
 void ReadAdded(const Fields& file, Entries* entries) {
   const json list = file.Value("added_tokens");
   if (!list.is_array()) file.Refuse("added_tokens", "only a list is supported; ", kSaveAgain);
@@ -78,7 +78,7 @@ void ReadAdded(const Fields& file, Entries* entries) {
            kSaveAgain);
 }
 
-// Checks that a text stands between [CLS] and [SEP].
+// Checks that the template puts a text between [CLS] and [SEP].
 void CheckTemplate(const Fields& file, const Entries& entries) {
   constexpr const char* kWanted = "a template of [CLS], the text and [SEP]";
   const Fields p = file.Object("post_processor", kWanted, kSaveAgain);
@@ -98,7 +98,7 @@ void CheckTemplate(const Fields& file, const Entries& entries) {
     tokens.Object(name, "an object", kSaveAgain).Must("ids", nullptr, json::array({id}), kSaveAgain);
 }
 
-// Tells the forms apart by the first character.
+// Whether a text is a tokenizer.json, by its first character.
 bool IsTokenizerJson(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   return first != text.npos && text[first] == '{';
@@ -109,7 +109,7 @@ Entries FromTokenizerJson(std::string_view text, const std::string& name) {
   file.Must("version", "1.0", "1.0");
   Entries entries;
   ReadModel(file.Object("model", "a WordPiece model", kAnother), &entries);
-  // a file with a model alone says what a vocab.txt says; `tokenizers` always writes all four fields
+  // A file with a model alone is equivalent to a vocab.txt; `tokenizers` always writes all four fields.
   const auto rules = {"normalizer", "pre_tokenizer", "post_processor", "added_tokens"};
   if (std::none_of(rules.begin(), rules.end(), [&](const char* field) { return file.Named(field); })) {
     AddSpecials(&entries);

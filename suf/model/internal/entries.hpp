@@ -1,5 +1,6 @@
-// What a vocabulary file says: entries with their ids, and added tokens. The file is a vocab.txt, with one entry a
-// line, or a tokenizer.json of `tokenizers` with a WordPiece model and the rules of uncased BERT. Private to the room.
+// The content of a vocabulary file: entries with their ids, and added tokens. The file is a vocab.txt, with one entry a
+// line, or a tokenizer.json of `tokenizers`. The latter has a WordPiece model and the rules of uncased BERT. Private to
+// the module.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -22,8 +23,8 @@ struct Entries {
 };
 
 // Parses a file's text, in either form. Error messages name the file as `name`. Throws Cause::kInput for an empty or
-// repeated entry, a missing one of kSpecials, more than kEntryLimit entries, and for other rules of a tokenizer.json,
-// naming the field.
+// repeated entry, a missing one of kSpecials, or more than kEntryLimit entries. Throws it also for other rules of a
+// tokenizer.json, naming the field.
 Entries ParseEntries(std::string_view text, const std::string& name);
 // Parses a vocab.txt, which may lack kSpecials here. Reads no added tokens.
 Entries ParseLines(std::string_view text, const std::string& name);

@@ -1,4 +1,4 @@
-// Small whole files of a model directory, Private to the room.
+// Small whole files of a model directory. Private to the module.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -7,17 +7,17 @@
 
 namespace suf::model {
 
-// Reads the whole file; throws Cause::kInput if it is missing, unreadable, longer than `limit` bytes, or something else
-// in place of the file (RefuseStandIn).
+// Reads the whole file. Throws Cause::kInput if it is missing, unreadable or longer than `limit` bytes. Throws it also
+// if something different is in the file's place (RefuseStandIn).
 std::string ReadText(const std::filesystem::path& file, size_t limit);
 
-inline constexpr size_t kStandInBytes = 1024;  // how many first bytes RefuseStandIn reads
+inline constexpr size_t kStandInBytes = 1024;  // first bytes that RefuseStandIn reads
 
 // Returns whether a directory has this name. A link that leads nowhere counts: the file is then missing, not absent.
 bool IsThere(const std::filesystem::path& file);
 
-// WriteWhole: the parts one after another, under a temporary name first: a reader sees the old file or all of the new
-// one, which has this mode, less the umask, from its first byte. Throws Cause::kResource when the disk refuses.
+// Writes the parts one after another, under a temporary name first. A reader sees the old file or all of the new one.
+// The new one has this mode, less the umask, from its first byte. Throws Cause::kResource if the disk refuses.
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode = 0666);
 
 }  // namespace suf::model

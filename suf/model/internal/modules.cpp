@@ -86,7 +86,7 @@ void CheckNormalize(const path& file) {
   n.Only({"module_input_name", "module_output_name"});
 }
 
-// Checks the settings of the whole.
+// Checks the settings of the whole list.
 void CheckRoot(const path& file, int64_t width) {
   if (!IsThere(file)) return;
   const Fields c(file);
@@ -178,7 +178,7 @@ LongestText ReadLongest(const path& transformer) {
     const char* field = file.filename() == "tokenizer_config.json" ? "model_max_length" : "max_seq_length";
     if (f.Null(field)) continue;
     const json v = f.Value(field);
-    constexpr double kAny = 1 << 20;  // transformers writes 1e30 where nothing is known
+    constexpr double kAny = 1 << 20;  // transformers writes 1e30 if no limit is known
     if (v.is_number_float() && v > kAny) continue;
     if (v.is_number_integer() && v > int64_t(kAny)) continue;
     return {f.Count(field, 1 << 20), file.filename().string() + ": " + field};

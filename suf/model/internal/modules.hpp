@@ -1,5 +1,5 @@
-// What sentence-transformers keeps beside a model: modules.json, the list of what is computed, and the settings of
-// these modules. One list is supported: the model, the mean of its rows, division by its norm. Private to the room.
+// The files that sentence-transformers keeps beside a model: modules.json, the list of steps, and their settings. One
+// list is supported: the model, the mean of its rows, division by its norm. Private to the module.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace suf::model {
 
-// Where a directory keeps its modules.
+// The places of a directory's modules.
 struct Modules {
   std::filesystem::path transformer;  // the folder of config.json, weights and tokenizer
-  std::filesystem::path pooling;      // its config.json; "" if no folder is for it
+  std::filesystem::path pooling;      // its config.json; "" if it has no folder
   std::filesystem::path normalize;    // its config.json, which need not exist
   bool listed = false;                // there is a modules.json
 };
@@ -19,16 +19,16 @@ struct Modules {
 // modules and for another order.
 Modules ReadModules(const std::filesystem::path& dir);
 
-// Checks that the settings ask for the unit vector of the mean of all rows, of `width` numbers each, of the text as it
-// is. Throws Cause::kInput, naming file and field, if they ask for something else.
+// Checks that the settings request the unit vector of the mean of all rows, of `width` numbers each. The text must be
+// taken as it is. Throws Cause::kInput, naming file and field, for other settings.
 void CheckSentences(const std::filesystem::path& dir, const Modules& modules, int64_t width);
 
-// The most tokens of a text, and the field that says so: "tokenizer_config.json: model_max_length". 0: no limit.
+// The most tokens of a text (0: no limit) and the field with this limit, "tokenizer_config.json: model_max_length".
 struct LongestText {
   int64_t tokens = 0;
   std::string said_by;
 };
-// Reads the limit that sentence-transformers cuts texts at.
+// Reads the length to which sentence-transformers cuts texts.
 LongestText ReadLongest(const std::filesystem::path& transformer);
 
 }  // namespace suf::model

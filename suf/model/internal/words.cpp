@@ -11,13 +11,13 @@ namespace suf::model {
 namespace {
 
 template <size_t N>
-bool In(const Range (&ranges)[N], char32_t c) {
-  const Range* r =
-      std::upper_bound(ranges, ranges + N, c, [](char32_t v, const Range& range) { return v < range.first; });
+bool In(const CodeRange (&ranges)[N], char32_t c) {
+  const CodeRange* r =
+      std::upper_bound(ranges, ranges + N, c, [](char32_t v, const CodeRange& range) { return v < range.first; });
   return r != ranges && c <= r[-1].last;
 }
 
-// The canonical combining class of an assigned character never changes; which ones are assigned depends on the version.
+// The canonical combining class of an assigned character never changes. The version decides which ones are assigned.
 int CombiningClass(char32_t c) { return In(kCombining, c) ? utf8proc_get_property(int32_t(c))->combining_class : 0; }
 
 void AppendDecomposed(char32_t c, std::u32string* out) {
@@ -37,8 +37,8 @@ char32_t Lower(char32_t c) {
   return r != end ? char32_t(int64_t(c) + r->add) : char32_t(utf8proc_tolower(int32_t(c)));
 }
 
-// Decomposed: cleaned, Chinese characters spaced, decomposed (not yet in canonical order: marks of other classes may
-// commute).
+// Returns the text cleaned, with Chinese characters spaced, and decomposed. It is not yet in canonical order: marks of
+// other classes may commute.
 std::u32string Decomposed(std::u32string_view text) {
   std::u32string out;
   for (char32_t c : text) {

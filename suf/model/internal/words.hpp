@@ -1,7 +1,7 @@
-// From raw text to the words that WordPiece cuts: what `tokenizers` 0.23 calls BertNormalizer (clean text, spaces
-// around Chinese characters, canonical decomposition without nonspacing marks, lower case) and BertPreTokenizer.
-// Private to the room. Its Unicode tables are of three versions; unicode_tables.hpp has them, so that the utf8proc at
-// hand makes no difference.
+// From raw text to the words that WordPiece cuts, like BertNormalizer and BertPreTokenizer of `tokenizers` 0.23.
+// BertNormalizer cleans text, puts spaces around Chinese characters, decomposes canonically without nonspacing marks,
+// and lowers case. Its Unicode tables are of three versions. They are in unicode_tables.hpp, so the installed utf8proc
+// makes no difference. Private to the module.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,17 +9,18 @@
 
 namespace suf::model {
 
-// Decode: the code points of UTF-8; throws Cause::kInput: "<what> is not UTF-8 at byte <offset>; ..".
+// Returns the code points of UTF-8. Throws Cause::kInput: "<what> is not UTF-8 at byte <offset>; ..".
 std::u32string Decode(std::string_view utf8, std::string_view what);
 
-// Normalised: cleaned, spaced, without marks and in lower case.
+// Returns the text cleaned, spaced, without marks and in lower case.
 std::u32string Normalised(std::u32string_view text);
 
-// Words: of a normalised text, words and single punctuation marks, in order.
+// Returns the words and the single punctuation marks of a normalised text, in order.
 std::vector<std::u32string> Words(std::u32string_view normalised);
 
-// IsWord, IsSpace: \w and \s of the reference, which decide where an added token begins and ends.
+// Whether c is \w of the reference, which decides where an added token begins and ends.
 bool IsWord(char32_t c);
+// Whether c is \s of the reference, which decides the spaces beside an added token.
 bool IsSpace(char32_t c);
 
 }  // namespace suf::model

@@ -1,4 +1,4 @@
-// Asio without Boost, and its error category of OpenSSL; for .cpp files of net only.
+// Asio without Boost, and its error category for OpenSSL; for .cpp files of net only.
 #pragma once
 #define ASIO_STANDALONE
 #define ASIO_NO_DEPRECATED

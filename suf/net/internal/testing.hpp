@@ -1,4 +1,4 @@
-// For tests of net only: certificates of two CAs, and a listener that remembers what went wrong.
+// For tests of net only: certificates of two CAs, and a listener that records its errors.
 #pragma once
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -14,11 +14,11 @@
 
 namespace suf::net {
 
-// kQuick: of one whose silence is the subject; a loaded machine answers within it. kAmple: where time is not the
-// subject.
+// Time limits of tests: kQuick for a silent peer, kAmple if time does not matter. A loaded machine answers within
+// kQuick.
 inline constexpr Millis kQuick{1000}, kAmple{60'000};
 
-// Certs: two runs of suf certs, made once: two CAs that do not know each other.
+// Two runs of `suf certs`, made once: two CAs that do not know each other.
 struct Certs {
   Scratch dir;
   Certs() { MakeCerts(dir / "a"), MakeCerts(dir / "b"); }
@@ -31,11 +31,10 @@ struct Certs {
   }
 };
 
-// Server: a listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
-// end.
-struct Server {
-  explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
-                  std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
+// A listener of the dealer in its own thread, which records its errors. Its sessions may finish.
+struct TestServer {
+  explicit TestServer(std::function<void(Channel&)> session, Millis timeout = kAmple,
+                      std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
         thread([this, session] {
           auto engaged = [&](Channel& ch) {
@@ -47,13 +46,13 @@ struct Server {
             ++count;
           });
         }) {}
-  ~Server() { Join(); }
+  ~TestServer() { Join(); }
   void Join() {
     listener.Stop();
     if (thread.joinable()) thread.join();
   }
   Address address() const { return {"127.0.0.1", listener.port()}; }
-  // Heard: after the end, exactly one error of this kind was reported.
+  // Waits for an error and stops. Succeeds if exactly one error, of this kind, was reported.
   testing::AssertionResult Heard(Cause code, const std::string& words) {
     for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
       std::this_thread::sleep_for(Millis{5});
@@ -67,8 +66,8 @@ struct Server {
   std::thread thread;
 };
 
-// Connected: a socket at the server, without a word.
-inline Fd Connected(const Server& s) {
+// Returns a socket that is connected to the server and sends nothing.
+inline Fd Connected(const TestServer& s) {
   Fd fd(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in a{};
   a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -1,5 +1,5 @@
-// What net reads from a certificate, and the loaded TLS context behind Credentials. OpenSSL; for .cpp files of net
-// only.
+// The parts of a certificate that net reads, and the loaded TLS context behind Credentials. Includes OpenSSL; for .cpp
+// files of net only.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -7,21 +7,21 @@
 #include <optional>
 
 #include "suf/net/credentials.hpp"
-#include "suf/net/internal/why.hpp"
+#include "suf/net/why.hpp"
 
 namespace suf::net {
 
-// KeyHash: SHA-256 of the SubjectPublicKeyInfo.
+// Returns the SHA-256 of the SubjectPublicKeyInfo.
 Hash KeyHash(X509* cert);
-// Returns what a failed verification found.
+// Returns the fault that a failed verification found.
 CertFault FaultOf(X509_STORE_CTX* store);
-// RoleIn: the role that a certificate's one URI names, if it has exactly one.
+// Returns the role that the certificate's URI names, if it has exactly one.
 std::optional<Role> RoleIn(X509* cert);
 
 struct Credentials::Loaded {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx{nullptr, SSL_CTX_free};
   Identity identity;
-  std::string file;  // of the certificate
+  std::string file;  // path of the certificate
   Dates dates;
 };
 

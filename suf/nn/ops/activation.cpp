@@ -6,13 +6,13 @@
 
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 
 namespace {
 
-constexpr double kRoom = 1.25;  // windows leave room for texts unlike the calibration texts
+constexpr double kRoom = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
 
@@ -28,7 +28,7 @@ RealArray Activation::Float(const RealCall&, std::span<const RealArray* const> x
 }
 
 void Activation::See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const {
-  std::vector<Range>& range = (*seen)["input"];
+  std::vector<SeenRange>& range = (*seen)["input"];
   range.resize(1);
   for (double v : x[0]->at) range[0].See(v);
 }
@@ -43,7 +43,7 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   scale = at + o.slope;
   lowering = {neighbours ? compiler::Kind::kWindowBoth : compiler::Kind::kWindowLut};
   if (!c.seen) return;
-  const Range& seen = c.seen->at("input").at(0);
+  const SeenRange& seen = c.seen->at("input").at(0);
   const int window = std::max(1, int(std::ceil(std::log2(kRoom * std::max(-seen.low, seen.high)))));
   const int width = function == "relu" ? window + o.input - 1 : o.piece,
             count = window + 1 + o.input - width;  // relu: exact lines
@@ -53,12 +53,12 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   lines = func::FitLines(RealFunction(function), width + at - o.input, count, at, o.slope).f;
 }
 
-Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+RowBound Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   widths->push_back({"input", window() - 1, nullptr, 61, true});
   const double over = Excess(lines), slope = std::ldexp(1.0, lines.slope), one = std::ldexp(1.0, shift);
   const double most = std::ldexp(1.0, lines.a + pieces() - 1);
-  Reach r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
-  const double half = shift ? 0.5 : 0;  // what rounding adds
+  RowBound r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
+  const double half = shift ? 0.5 : 0;  // added by rounding
   for (double& x : r.each) x = std::min(x / one + half, most) * slope + over;
   const double root = std::sqrt(double(r.dim));
   r.length = std::min(Length(r.each), slope * (in[0].reach.length / one + half * root) + over * root);
@@ -84,22 +84,22 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
   const std::string why = compiler::WhyNotNumbers(Gate(64).f, lowering);
   Wanted(why.empty(), where, "its lowering does not apply");
   if (!summands) return;
-  // read at the un-truncated wire, with a neighbour
+  // the pieces are read at the un-truncated wire, with their neighbours
   const compiler::Lowering both{compiler::Kind::kWindowBoth};
   Wanted(compiler::WhyNotNumbers(Gate(64).f, both).empty(), where, "its pieces are not read with their neighbours");
 }
 
-gates::Function Activation::Gate(int to) const {
-  gates::Function f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering, gates::SignedEntry(window(), shift),
-                    to};
-  f.entry.stages = lowering.stages;  // where the lowering wants x as a wire of its own
+gates::FunctionGate Activation::Gate(int to) const {
+  gates::FunctionGate f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering,
+                        gates::SignedEntry(window(), shift), to};
+  f.entry.stages = lowering.stages;  // used if the lowering wants x as a wire of its own
   return f;
 }
 
-// Both neighbours are read where nothing is rounded away: behind a shift WindowLut cuts both at once.
+// Offers to read both neighbours only if nothing is rounded away. Behind a shift WindowLut makes both cuts at once.
 std::vector<Knob> Activation::Knobs() {
   std::vector<compiler::Lowering> options = compiler::AllForNumbers();
-  const compiler::Compiled c = Gate(64).f;
+  const compiler::CompiledFunction c = Gate(64).f;
   std::erase_if(options, [&](const compiler::Lowering& l) {
     const bool kind = l.kind == compiler::Kind::kWindowLut || (shift == 0 && l.kind == compiler::Kind::kWindowBoth);
     return !kind || !compiler::WhyNotNumbers(c, l).empty();
@@ -115,8 +115,8 @@ IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) 
 AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = pfss::Map(z, [&](auto v) { return Low(v, window()); });
-  if (e.form != Form::kSummands || shift > 0) return e.Open(Gate(ring).Build(e.t, z));
-  const gates::Function f = Gate(summand_ring);
+  if (e.form != OperandForm::kSummands || shift > 0) return e.Open(Gate(ring).Build(e.t, z));
+  const gates::FunctionGate f = Gate(summand_ring);
   return Summands{compiler::PieceSummands(e.t, f.f, f.entry, z, summand_ring), summand_ring, z.shape()};
 }
 

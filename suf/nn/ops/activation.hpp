@@ -1,29 +1,31 @@
-// Activation: a function of one number, elementwise, as linear pieces of one width.
+// An elementwise function of one number, as linear pieces of one width.
 #pragma once
 #include "suf/gates/function.hpp"
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 
-// Activation: y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
-// pieces cover the whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its
-// opening: 4, in two stages 5, or as another lowering has it. Option `pieces`: without the shift the pieces are of z
-// itself, read with their neighbours: 2 flights, in two stages 3; as summands, by whatever lowering, 1.
-// (docs/mathematics.md#window-lut, #unopened)
+// y = A_i + B_i t for piece i and place t in it of x = round(z / 2^shift), modulo its window. The pieces cover the
+// whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its opening: 4, in two
+// stages 5, or as another lowering has it.
+//
+// With the option `pieces` there is no shift. The pieces are of z itself and are read with their neighbours, in 2
+// flights, in two stages 3. As summands they take 1 flight, by any lowering. (docs/mathematics.md#window-lut,
+// #unopened)
 struct Activation : Define<Activation> {
   static constexpr const char* kName = "activation";
-  std::string function;  // RealFunction
+  std::string function;  // a name for RealFunction
   int shift = 0;         // 0: x = z
-  func::Lines lines;     // of x; lines.a: log2 of a piece's width
+  func::Lines lines;     // of x; lines.a is log2 of a piece's width
   compiler::Lowering lowering{compiler::Kind::kWindowLut};
 
-  int pieces() const;                                        // log2 of their number
+  int pieces() const;                                        // log2 of the number of pieces
   int window() const { return shift + lines.a + pieces(); }  // bits of z that are read
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return window(); }
   bool Wraps() const override { return true; }
   bool Summed(const Edges&) const override { return shift == 0; }
@@ -34,8 +36,8 @@ struct Activation : Define<Activation> {
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
   std::vector<Knob> Knobs() override;
-  // Gate: the function in Z_{2^ring}.
-  gates::Function Gate(int ring) const;
+  // Returns the function in Z_{2^ring}.
+  gates::FunctionGate Gate(int ring) const;
 };
 
 }  // namespace suf::nn

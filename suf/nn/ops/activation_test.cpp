@@ -9,7 +9,7 @@ namespace {
 
 const char* const kFunctions[] = {"gelu", "gelu_new", "silu", "tanh", "relu"};
 
-// Make: of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
+// Returns an activation of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
 Activation Make(const char* function, int shift, int a, int p, int scale, int slope, int ring, int stages) {
   Activation x;
   x.function = function, x.shift = shift, x.ring = ring, x.lowering.stages = compiler::Stages(stages),
@@ -18,7 +18,7 @@ Activation Make(const char* function, int shift, int a, int p, int scale, int sl
   return x;
 }
 
-// Meant: by hand.
+// Returns the result, computed by hand.
 Ints Meant(const Activation& x, const Ints& z) {
   Ints y;
   for (int64_t v : z) {
@@ -32,11 +32,11 @@ Ints Meant(const Activation& x, const Ints& z) {
   return y;
 }
 
-// Every z of the window, two masks each, in rings wider and narrower than the words inside.
+// Every z of the window, under two masks each, in rings wider and narrower than the words inside.
 TEST(Activation, Exhaustive) {
   for (const char* function : kFunctions)
     for (int stages : {1, 2, 3})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 2, 3, 4, 4, 3, ring, stages);
           x.form = form;
@@ -44,20 +44,21 @@ TEST(Activation, Exhaustive) {
           const Ints z = gates::Range(-256, 256, 2);
           OpRig rig(1024);
           EXPECT_EQ(rig.Run(x, {{{{1024, 1}, z}, 9}}), Meant(x, z)) << function;
-          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != Form::kOpen)) << function << stages;
+          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != OperandForm::kOpen))
+              << function << stages;
         }
 }
 
 TEST(Activation, Flights) {
   for (int stages : {1, 2, 3})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Activation x = Make("silu", 2, 3, 4, 4, 3, 40, stages);
       x.form = form;
       EXPECT_EQ(FlightsOf(1, [&](OpRig* rig) { rig->Run(x, {{{{4, 1}, {-200, -1, 0, 100}}, 9}}); }), 3 + stages);
     }
 }
 
-// AtTheWire: lowerings that read the lines of z itself.
+// Returns the lowerings that read the lines of z itself.
 std::vector<compiler::Lowering> AtTheWire() {
   std::vector<compiler::Lowering> all = compiler::AllForNumbers();
   std::erase_if(all,
@@ -65,12 +66,12 @@ std::vector<compiler::Lowering> AtTheWire() {
   return all;
 }
 
-// Every z of the window, eight masks each, without a shift.
+// Every z of the window, under eight masks each, without a shift.
 TEST(Activation, ExhaustiveAtTheWire) {
   ASSERT_EQ(AtTheWire().size(), 9u);
   for (const char* function : {"gelu", "silu"})
     for (const compiler::Lowering& l : AtTheWire())
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 0, 5, 4, 6, 3, ring, 1);
           x.form = form, x.lowering = l;
@@ -78,7 +79,8 @@ TEST(Activation, ExhaustiveAtTheWire) {
           const Ints z = gates::Range(-256, 256, 8);
           OpRig rig(4096);
           EXPECT_EQ(rig.Run(x, {{{{4096, 1}, z}, 9}}), Meant(x, z)) << function << compiler::Name(l);
-          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != Form::kOpen)) << compiler::Name(l);
+          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != OperandForm::kOpen))
+              << compiler::Name(l);
           const bool both = l.kind == compiler::Kind::kWindowBoth;
           EXPECT_EQ(FlightsOf(1,
                               [&](OpRig* r) {
@@ -89,8 +91,8 @@ TEST(Activation, ExhaustiveAtTheWire) {
         }
 }
 
-// GELU at its real size, read at the un-rounded input: 28 bits into a ring of 55. Bits of key and bits sent, both
-// parties', an element; a flight to the opening is in Flights.
+// GELU at its real size, read at the un-rounded input: 28 bits into a ring of 55. Compares key bits and sent bits an
+// element, of both parties. The flights to the opening are tested in Flights.
 TEST(Activation, BitsAtTheWire) {
   auto measured = [](Activation x, int window) {
     x.ring = 55;
@@ -112,7 +114,7 @@ TEST(Activation, BitsAtTheWire) {
     x.lowering = l;
     at[compiler::Name(l)] = measured(x, 28);
   }
-  // U and V and their steps: 55 bits each, or 36 and 37, 9 and 10
+  // U and V and their steps: 55 bits each, or 36, 37, 9 and 10
   for (const char* l : {"WindowBoth/1", "WindowBoth/2", "WindowBoth/3"}) {
     const auto wide = at.at(l), narrow = at.at(std::string(l) + "/narrow");
     EXPECT_EQ(wide.second - narrow.second, 2 * (4 * 55 - 36 - 37 - 9 - 10)) << l;
@@ -120,8 +122,8 @@ TEST(Activation, BitsAtTheWire) {
   }
 }
 
-// ErrorOf: the largest error of a function alone on its window, in real units: at random places and at the pieces'
-// ends.
+// Returns the largest error of a function alone on its window, in real units. Tries random places and the ends of
+// pieces.
 double ErrorOf(const Activation& x, int scale) {
   const int64_t half = int64_t{1} << (x.window() - 1), piece = int64_t{1} << (x.lines.a + x.shift);
   Ints z = Numbers(100000, half - piece, 5);
@@ -150,7 +152,7 @@ TEST(Activation, WideRings) {
 }
 
 TEST(Activation, FloatAndSee) {
-  Weights w;
+  Checkpoint w;
   const RealArray x{{1, 3}, {-1.5, 0, 2}};
   auto apply = [&](const char* function) {
     Activation a;
@@ -201,7 +203,7 @@ TEST(Activation, Choose) {
                 "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
   o.Set("piece", 14);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
-  // relu is two lines a sign, exact in its whole window
+  // relu has two lines a sign, exact in its whole window
   const Activation relu = Chosen("relu", 20, -5, 6);
   EXPECT_EQ(relu.pieces(), 2);
   OpRig rig(1);
@@ -210,7 +212,7 @@ TEST(Activation, Choose) {
   EXPECT_EQ(rig.witness.seen.at("input").size(), 1u);
 }
 
-// Lines of the un-rounded input: its scale and its ring; as many pieces; what rounding the input lost is gone.
+// Lines of the un-rounded input have its scale and its ring, and as many pieces. The error of rounding is gone.
 TEST(Activation, ChooseNeighbours) {
   Options o;
   o.Set("pieces", 1);
@@ -226,7 +228,7 @@ TEST(Activation, ChooseNeighbours) {
     std::printf("%s: largest error %.2e behind a shift, %.2e at the wire\n", function, before, after);
     EXPECT_LT(after, before);
     EXPECT_LT(after, 1e-3);
-    // the search may take any of them
+    // the search may choose any of them
     Activation any = whole;
     EXPECT_EQ(any.Knobs().at(0).options.size(), 9u);
     EXPECT_EQ(any.Knobs().at(0).options.at(any.Knobs().at(0).at), "WindowBoth/1");
@@ -235,10 +237,10 @@ TEST(Activation, ChooseNeighbours) {
   }
 }
 
-// Every row inside a reach, also one wider than the window.
+// Every row inside a reach, also for a reach wider than the window.
 TEST(Activation, BoundIsSound) {
   for (const char* function : kFunctions)
-    for (const Reach& reach : {BoxOf({60, 20}), Reach{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
+    for (const RowBound& reach : {BoxOf({60, 20}), RowBound{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
       for (Activation x : {Make(function, 1, 2, 4, 3, 3, 40, 1), Make(function, 0, 3, 4, 4, 3, 40, 1)}) {
         const Bounded b = BoundOf(x, 1, {EdgeOf(4, 0, 2, reach)});
         EXPECT_TRUE(b.widths.at("input").calibrated && b.widths.at("input").bits == x.window() - 1);

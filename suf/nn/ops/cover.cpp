@@ -8,36 +8,36 @@ namespace suf::nn {
 
 namespace {
 
-// Prepared: for that lowering, and no more. A search asks for one table thousands of times.
-compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, const compiler::Lowering& l) {
+// Compiles a function for this lowering alone. A search requests one table thousands of times.
+compiler::CompiledFunction Prepared(const std::vector<func::Octave>& groups, int domain, const compiler::Lowering& l) {
   if (l.kind == compiler::Kind::kRowLut) return compiler::OnOctaves("row", groups, domain, 64);
   Ints key{domain};
-  for (const func::Group& g : groups) {
+  for (const func::Octave& g : groups) {
     key.insert(key.end(), {g.w, g.lo, g.hi});
     key.insert(key.end(), g.values.begin(), g.values.end());
   }
-  static Memo<Ints, compiler::Compiled> known;
+  static Memo<Ints, compiler::CompiledFunction> known;
   return *known.Get(key, [&] { return compiler::Compile(func::FromGroups("row", groups, domain, 64)); });
 }
 
-bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
-  if (l.kind == compiler::Kind::kRowLut)  // the rest is as WantCover has it
+bool Applies(const compiler::Lowering& l, const std::vector<func::Octave>& groups, int domain) {
+  if (l.kind == compiler::Kind::kRowLut)  // WantCover checks the rest
     return std::is_sorted(groups.begin(), groups.end(), [](auto& a, auto& b) { return a.w < b.w; });
   return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }
 
 }  // namespace
 
-gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring, const compiler::Lowering& l) {
+gates::FunctionGate RowOf(const std::vector<func::Octave>& groups, int domain, int ring, const compiler::Lowering& l) {
   return {Prepared(groups, domain, l), l, {}, ring};
 }
 
-Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& windows, const std::vector<func::Group>& steps,
-              int domain) {
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Octave>& windows,
+              const std::vector<func::Octave>& steps, int domain) {
   using compiler::Stages;
-  using compiler::Steps;
+  using compiler::StepSource;
   std::vector<compiler::Lowering> options{{compiler::Kind::kStepDcf}};
-  for (Steps trees : {Steps::kDigits, Steps::kParity})
+  for (StepSource trees : {StepSource::kDigits, StepSource::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo}) options.push_back({compiler::Kind::kRowLut, trees, stages});
   std::erase_if(options, [&](const compiler::Lowering& l) {
     return l != *rows && !Applies(l, l.kind == compiler::Kind::kStepDcf ? steps : windows, domain);
@@ -45,15 +45,15 @@ Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& windows,
   return LoweringKnob("rows", rows, std::move(options));
 }
 
-void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
+void WantRows(const compiler::Lowering& rows, const std::vector<func::Octave>& groups, int domain,
               const std::string& where) {
   Wanted(Applies(rows, groups, domain), where, "the lowering of its rows does not apply");
 }
 
-void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where) {
+void WantCover(const std::vector<func::Octave>& groups, int ring, int value_bits, const std::string& where) {
   Wanted(ring < 62, where, "the table's domain must be below 2^62");
   int64_t end = 0;
-  for (const func::Group& g : groups) {
+  for (const func::Octave& g : groups) {
     Wanted(g.w < 62 && g.lo < g.hi && g.hi <= int64_t{1} << (62 - g.w), where,
            "a group of pieces is empty or too wide");
     Wanted(g.lo << g.w == end, where, "the groups of pieces leave a hole or overlap");

@@ -1,11 +1,11 @@
 // A private linear map without key: P0 holds W, P1 holds W - B, the dealer B. P1's half depends on nothing online, so
-// the schedule sends it ahead; P0 knows the result before it sends. (docs/mathematics.md#private-linear-maps)
+// the schedule sends it ahead. P0 knows the result before it sends. (docs/mathematics.md#private-linear-maps)
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 
-// Linear: sum of f(x, W) over its terms, plus biases of P0, in Z_{2^k}. f is bilinear.
+// The sum of f(x, W) over terms, plus biases of P0, in Z_{2^k}. f is bilinear.
 class Linear {
  public:
   explicit Linear(int k) : k_(k) {}
@@ -21,17 +21,17 @@ class Linear {
       a_ = *a_ + a, b_ = *b_ + b, owed_ = *owed_ + owed;
     }
   }
-  // Bias: P0's, (features) or the whole shape, times 2^shift.
+  // Adds a bias of P0 times 2^shift: (features) or the whole shape.
   void Bias(pfss::Own<0> bias, int shift) {
     if (shift > 0) bias = bias << shift;
     a_ = *a_ + bias;
   }
-  // Turn: a public linear function of the sum.
+  // Applies a public linear function to the sum.
   template <class F>
   void Turn(F f) {
     a_ = f(*a_), b_ = f(*b_), owed_ = f(*owed_);
   }
-  compiler::Owing Done() const {
+  compiler::OwedWord Done() const {
     pfss::Own<0> a = Low(*a_, k_);
     pfss::Own<1> b = Low(*b_, k_);
     b = -b;

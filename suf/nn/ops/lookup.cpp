@@ -57,15 +57,15 @@ void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
   Wanted(positions.shape()[0] >= max_n, where, "it has too few positions");
 }
 
-std::vector<Slot> Lookup::Slots() const {
-  std::vector<Slot> s{{"table", table, scale}};
-  if (positions) s.push_back({"positions", positions, scale, false, Slot::kRows});
+std::vector<WeightSlot> Lookup::Slots() const {
+  std::vector<WeightSlot> s{{"table", table, scale}};
+  if (positions) s.push_back({"positions", positions, scale, false, WeightSlot::kRows});
   return s;
 }
 
 namespace {
 
-// Spread: the largest and least of every column, and the longest row.
+// The least and the largest number of every column, and the length of the longest row.
 struct Spread {
   Reals low, high;
   double longest = 0;
@@ -89,11 +89,11 @@ Spread SpreadOf(const Tensor& t, int64_t rows) {
 
 }  // namespace
 
-Reach Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
+RowBound Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
   const size_t d = size_t(table.cols());
   Spread a = SpreadOf(c.weights->At("table"), table.shape()[0]), b{Reals(d, 0.0), Reals(d, 0.0), 0};
   if (positions) b = SpreadOf(c.weights->At("positions"), c.n);
-  Reach r{int64_t(d), 0, Reals(d), {}, {}};
+  RowBound r{int64_t(d), 0, Reals(d), {}, {}};
   for (size_t j = 0; j < d; ++j) r.each[j] = std::max(a.high[j] + b.high[j], -(a.low[j] + b.low[j]));
   r.length = std::min(a.longest + b.longest, Length(r.each));
   return r;
@@ -114,7 +114,7 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 }
 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
-  std::vector<Slot> slots = Slots();
+  std::vector<WeightSlot> slots = Slots();
   pfss::Own<1> tokens = e.t.input<pfss::kP1>("tokens", {e.n}, 64, 0);
   if (e.rows < e.n) tokens = Between(tokens, 0, e.from, e.from + e.rows);
   tokens = Wait(tokens, e.wait);

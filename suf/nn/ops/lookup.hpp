@@ -1,16 +1,17 @@
 // The private lookup: rows of P0's table at P1's token ids, plus the row of the position.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 
-// Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes as long for
-// any ids that are.
+// Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes the same
+// time for all ids that are.
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
-// What CheckIds throws, for an id as it was written: it may have any number of digits. place: from 0.
+// Throws the error of CheckIds for an id as it was written, with any number of digits. `place` counts from 0.
 [[noreturn]] void RefuseId(size_t place, std::string_view id, int64_t vocabulary);
 
-// Lookup: ids (n) -> (n, d): the private linear map on P1's masked one-hot rows, in a ring that never grows. No key.
+// Rows of a table at token ids: (n) -> (n, d). It is the private linear map on P1's masked one-hot rows, in a ring that
+// never grows. No key.
 struct Lookup : Define<Lookup> {
   static constexpr const char* kName = "lookup";
   static constexpr int kRingBits = 16;
@@ -21,9 +22,9 @@ struct Lookup : Define<Lookup> {
   void Choose(const Facts& c, const Edges& in) override;
   int64_t Dim(const Edges&) const override { return table.cols(); }
   std::pair<size_t, size_t> Inputs() const override { return {0, 0}; }
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   void Check(const Edges&, int max_n, const std::string& where) const override;
-  std::vector<Slot> Slots() const override;
+  std::vector<WeightSlot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };

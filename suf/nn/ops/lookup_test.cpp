@@ -20,10 +20,10 @@ void Fill(OpRig* rig) {
   rig->weights["positions"] = Tensor({kPlaces, kDim}, Numbers(kPlaces * kDim, 4000, 3));
 }
 
-// Every id in every place, every form; the rows by hand.
+// Every id in every place and every form, with the rows computed by hand.
 TEST(Lookup, Exhaustive) {
   for (bool positions : {false, true})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int n = 1; n <= kPlaces; ++n) {
         Lookup l = MakeLookup(positions);
         l.form = form;
@@ -39,8 +39,8 @@ TEST(Lookup, Exhaustive) {
           }
           EXPECT_EQ(rig.Run(l, {}), want);
           EXPECT_EQ(rig.ring, 16);
-          // an opening is free; a reader of shares of the mask pays a word an element
-          EXPECT_EQ(rig.key_bits(size_t(n * kDim)), form == Form::kOpen ? 0 : 16 * n * kDim);
+          // an opening is free; a reader of shares of the mask costs a word an element
+          EXPECT_EQ(rig.key_bits(size_t(n * kDim)), form == OperandForm::kOpen ? 0 : 16 * n * kDim);
           EXPECT_EQ(rig.g.flights(), 2);  // the one-hot rows, P0's half
           EXPECT_EQ(rig.g.sent("masked one-hot"), 16 * n * kWords);
         }
@@ -49,7 +49,7 @@ TEST(Lookup, Exhaustive) {
 
 TEST(Lookup, RefusesOtherIds) {
   Lookup l = MakeLookup(false);
-  Weights w;
+  Checkpoint w;
   Store(&w, l.table, Reals(size_t(kWords * kDim), 1.0));
   for (int32_t id : {-1, 5}) {
     OpRig rig(2);
@@ -64,7 +64,7 @@ TEST(Lookup, RefusesOtherIds) {
 
 TEST(Lookup, Float) {
   Lookup l = MakeLookup(true);
-  Weights w;
+  Checkpoint w;
   const Reals words = RealNumbers(kWords * kDim, 4), places = RealNumbers(kPlaces * kDim, 5);
   Store(&w, l.table, words), Store(&w, l.positions, places);
   const RealArray y = FloatOf(l, 3, w, {}, {4, 0, 4});
@@ -106,10 +106,10 @@ TEST(Lookup, ChooseSlotsAndFields) {
   EXPECT_EQ(l.ring, 16);
   EXPECT_EQ(l.Dim({}), kDim);
   EXPECT_EQ(l.Inputs(), (std::pair<size_t, size_t>{0, 0}));
-  const std::vector<Slot> s = l.Slots();
+  const std::vector<WeightSlot> s = l.Slots();
   ASSERT_EQ(s.size(), 2u);
-  EXPECT_TRUE(s[0].name == "table" && s[0].scale == 9 && s[0].masked && s[0].length == Slot::kFixed);
-  EXPECT_TRUE(s[1].name == "positions" && s[1].scale == 9 && !s[1].masked && s[1].length == Slot::kRows);
+  EXPECT_TRUE(s[0].name == "table" && s[0].scale == 9 && s[0].masked && s[0].length == WeightSlot::kFixed);
+  EXPECT_TRUE(s[1].name == "positions" && s[1].scale == 9 && !s[1].masked && s[1].length == WeightSlot::kRows);
   EXPECT_EQ(MakeLookup(false).Slots().size(), 1u);
   ExpectFields(l), ExpectFields(MakeLookup(false));
 }

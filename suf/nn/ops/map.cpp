@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "suf/nn/ops/linear.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 
 namespace {
 
-// Angles: cosines and sines of rows 0 .. n - 1, (n, half) each.
+// Cosines and sines of rows 0 .. n - 1, (n, half) each.
 struct Angles {
   Reals cos, sin;
 };
@@ -30,7 +30,7 @@ Ints Rounded(const Reals& v, int bits) {
   return out;
 }
 
-// TurnRows: in place; mul and add say how numbers combine.
+// Turns rows in place; `mul` and `sum` combine numbers.
 template <class T, class Mul, class Sum>
 void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<T>& cos, const std::vector<T>& sin,
               Mul mul, Sum sum) {
@@ -51,7 +51,7 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-// AddRows: each row of a matrix times its factor, to one row.
+// Adds each row of a matrix, times its factor, to one row.
 void AddRows(const Reals& matrix, const Reals& factors, Reals& to) {
   const size_t d = to.size();
   for (size_t i = 0; i < factors.size(); ++i)
@@ -62,21 +62,21 @@ const char* const kKinds[] = {"full", "diag", "mean", "one", "centred"};
 
 }  // namespace
 
-int64_t Map::dim() const {
-  for (const Term& t : terms)
+int64_t LinearMap::dim() const {
+  for (const MapTerm& t : terms)
     if (t.weight) return t.weight.cols();
   SUF_CHECK(bias);
   return bias.cols();
 }
 
-bool Map::Has(Kind k, int input) const {
-  return std::any_of(terms.begin(), terms.end(), [&](const Term& t) { return t.kind == k && t.input == input; });
+bool LinearMap::Has(Kind k, int input) const {
+  return std::any_of(terms.begin(), terms.end(), [&](const MapTerm& t) { return t.kind == k && t.input == input; });
 }
 
-RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) const {
+RealArray LinearMap::Float(const RealCall& c, std::span<const RealArray* const> x) const {
   const int64_t d = dim(), n = x[0]->rows();
   RealArray y{{n, d}, Reals(size_t(n * d), 0.0)};
-  for (const Term& t : terms) {
+  for (const MapTerm& t : terms) {
     const Reals& v = x[size_t(t.input)]->at;
     if (t.kind == kFull) {
       AddTimesTransposed(v, c.value(t.weight.Transposed()), t.weight.shape()[0], y.at, c.pool);
@@ -101,7 +101,7 @@ RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) con
   return y;
 }
 
-void Map::Attributes(Visitor& v) {
+void LinearMap::Attributes(Visitor& v) {
   v.List(
       "terms", terms.size(), 8, [&](size_t n) { terms.assign(n, {}); },
       [&](Visitor& w, size_t i) {
@@ -117,14 +117,14 @@ void Map::Attributes(Visitor& v) {
       v.Real("base", &base, 0, 1e12);
 }
 
-void Map::Verify(const std::string& node) const {
+void LinearMap::Verify(const std::string& node) const {
   const auto where = [&](const char* what) { return node + ": a map's " + what; };
   Wanted(!terms.empty(), where("terms"), "there is none");
-  for (const Term& t : terms) {
+  for (const MapTerm& t : terms) {
     Wanted(t.kind == kFull ? t.weight.shape().size() == 2 : t.weight.shape().size() == 1, where("weight"),
            "it has the wrong shape");
     Wanted(t.weight.cols() == dim(), where("weight"), "it has another width than the others");
-    Wanted(std::count_if(terms.begin(), terms.end(), [&](const Term& u) { return u.kind == t.kind; }) == 1,
+    Wanted(std::count_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return u.kind == t.kind; }) == 1,
            where("terms"), "a kind is there twice");
     Wanted(t.kind != kMean || Has(kDiag, t.input), where("terms"), "a mean term has no diagonal one beside it");
   }
@@ -132,11 +132,11 @@ void Map::Verify(const std::string& node) const {
   Wanted(!rotary || (dim() % (2 * rotary) == 0 && base > 1), where("rotary"), "the heads do not divide the result");
 }
 
-void Map::Choose(const Facts& c, const Edges& in) {
+void LinearMap::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
-  const Term *first = nullptr, *rest = nullptr;  // the full term, and the first of the others
-  for (const Term& t : terms) {
-    const Term*& of = t.kind == kFull ? first : rest;
+  const MapTerm *first = nullptr, *rest = nullptr;  // the full term, and the first of the others
+  for (const MapTerm& t : terms) {
+    const MapTerm*& of = t.kind == kFull ? first : rest;
     if (!of) of = &t;
   }
   full = gamma = diag = mean = up = turn = 0;
@@ -161,15 +161,15 @@ void Map::Choose(const Facts& c, const Edges& in) {
   cosines = Rounded(a.cos, turn), sines = Rounded(a.sin, turn);
 }
 
-std::vector<Slot> Map::Slots() const {
-  std::vector<Slot> s;
-  for (const Term& t : terms)
+std::vector<WeightSlot> LinearMap::Slots() const {
+  std::vector<WeightSlot> s;
+  for (const MapTerm& t : terms)
     s.push_back({kKinds[t.kind], t.weight, t.kind == kFull ? full : t.kind == kDiag ? gamma : gamma + mean});
-  if (bias) s.push_back({"bias", bias, scale - turn - up, false, by_length ? Slot::kTimes : Slot::kFixed});
+  if (bias) s.push_back({"bias", bias, scale - turn - up, false, by_length ? WeightSlot::kTimes : WeightSlot::kFixed});
   return s;
 }
 
-Reach Map::Turned(Reach r) const {
+RowBound LinearMap::Turned(RowBound r) const {
   const double f = std::ldexp(1.0, turn) + 1;  // a rotation keeps the length of a pair; its constants are rounded
   const int64_t half = r.dim / rotary / 2;
   for (int64_t h = 0; h < rotary; ++h)
@@ -181,13 +181,13 @@ Reach Map::Turned(Reach r) const {
   return r;
 }
 
-Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
+RowBound LinearMap::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
   const NodeWeights& w = *c.weights;
   const int64_t d = dim();
-  Reach r{d, 0, Reals(size_t(d), 0.0), {}, {}};
+  RowBound r{d, 0, Reals(size_t(d), 0.0), {}, {}};
   double spectral = 0;
-  for (const Term& t : terms) {
-    const Reach& x = in[size_t(t.input)].reach;
+  for (const MapTerm& t : terms) {
+    const RowBound& x = in[size_t(t.input)].reach;
     if (t.kind == kFull && !x.images.empty()) {
       // one product a head: the sum over heads of |A_h W_h|, and the rounding noise
       for (const Image& image : x.images) {
@@ -208,7 +208,7 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
         r.each[j] += x.each.empty() ? ball : std::min(ball, box[j]);
       }
       if (c.rows) spectral += x.length * w.Largest(0, x.dim);
-    } else if (t.kind == kDiag) {  // and the mean term of the same row: their joint gain
+    } else if (t.kind == kDiag) {  // together with the mean term of the same row
       const bool joint = Has(kMean, t.input);
       const Reals g = w.At("diag").Numbers(), u = joint ? w.At("mean").Numbers() : Reals(size_t(d), 0.0);
       double square = 0, most = 0;
@@ -232,18 +232,18 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
   return r;
 }
 
-int Map::Need(int input, const Edges&) const { return Has(kFull, input) ? ring : ring - diag + mean; }
+int LinearMap::Need(int input, const Edges&) const { return Has(kFull, input) ? ring : ring - diag + mean; }
 
-void Map::Fields(Visitor& v) {
+void LinearMap::Fields(Visitor& v) {
   v.Int("full", full, 0, 30), v.Int("gamma", gamma, 0, 30), v.Int("diag", diag, 0, kRing), v.Int("mean", mean, 0, 30);
   v.Int("up", up, 0, kRing), v.Int("turn", turn, 0, 20);
   if (rotary) v.Table("cosines", &cosines), v.Table("sines", &sines);
 }
 
-void Map::Check(const Edges& in, int max_n, const std::string& where) const {
+void LinearMap::Check(const Edges& in, int max_n, const std::string& where) const {
   for (const Edge& x : in) Wanted(x.one_row == in[0].one_row, where, "its inputs have two shapes");
   Wanted(!rotary || !in[0].one_row, where, "it turns a row that has no position");
-  for (const Term& t : terms) {
+  for (const MapTerm& t : terms) {
     Wanted(size_t(t.input) < in.size(), where, "a term reads an input that is not there");
     const Edge& x = in[size_t(t.input)];
     Wanted(x.dim == t.weight.shape()[0], where, "a weight does not fit its input");
@@ -261,10 +261,10 @@ void Map::Check(const Edges& in, int max_n, const std::string& where) const {
   Wanted(std::max(MostOf(cosines), MostOf(sines)) <= int64_t{1} << turn, where, "a cosine is over 1");
 }
 
-IntArray Map::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+IntArray LinearMap::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
   const int64_t d = dim(), n = x[0]->rows();
   IntArray y{{n, d}, Ints(size_t(n * d), 0)};
-  for (const Term& t : terms) {
+  for (const MapTerm& t : terms) {
     const Ints& v = x[size_t(t.input)]->at;
     if (t.kind == kFull) {
       const Ints product = c.times(v, "full", ring);
@@ -294,7 +294,7 @@ IntArray Map::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
 
 namespace {
 
-// Joined: (heads, n, of) as rows (n, heads of); others as they are.
+// Returns (heads, n, of) as rows (n, heads of), and other shapes as they are.
 SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
   const Shape s = x.shape();
   if (s.size() != 3) return x;
@@ -306,15 +306,16 @@ SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
 
 }  // namespace
 
-AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
+AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
   const int64_t d = dim();
   Linear z(ring);
-  for (const Slot& s : Slots()) {
+  for (const WeightSlot& s : Slots()) {
     if (s.name == "bias") {
       z.Bias(e.Plain(s, {d}), up);
       continue;
     }
-    const Term& t = *std::find_if(terms.begin(), terms.end(), [&](const Term& u) { return s.name == kKinds[u.kind]; });
+    const MapTerm& t =
+        *std::find_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return s.name == kKinds[u.kind]; });
     Private w = e.Masked(s, s.weight.shape());
     SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]));
     if (t.kind == kFull) {
@@ -363,7 +364,7 @@ RealArray Rotary::Float(const RealCall&, std::span<const RealArray* const> x) co
 namespace {
 [[noreturn]] void Unfolded() { throw Bug("a rotation is part of the map before it"); }
 }  // namespace
-Reach Rotary::Bound(const Facts&, const Edges&, std::vector<Width>*) { Unfolded(); }
+RowBound Rotary::Bound(const Facts&, const Edges&, std::vector<Width>*) { Unfolded(); }
 IntArray Rotary::Spec(const IntCall&, std::span<const IntArray* const>) const { Unfolded(); }
 AnyWire Rotary::Build(const Emission&, std::span<const AnyWire>) const { Unfolded(); }
 

@@ -1,4 +1,4 @@
-// Map's policy, bounds, fields and check.
+// The policy, bounds, fields and check of Map.
 #include <cmath>
 
 #include "suf/nn/ops/map.hpp"
@@ -7,7 +7,7 @@
 namespace suf::nn {
 namespace {
 
-Expr W(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
+Expr LeafOf(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
 
 std::map<std::string, Tensor> Small(int64_t in, int64_t out, uint64_t seed) {
   return {{"full", Tensor({in, out}, Numbers(size_t(in * out), 9, seed))},
@@ -19,10 +19,10 @@ std::map<std::string, Tensor> Small(int64_t in, int64_t out, uint64_t seed) {
 // Every input inside a box, a ball, and both.
 TEST(MapBound, FullIsSound) {
   for (uint64_t seed : {1, 2, 3, 4})
-    for (const Reach& reach : {BoxOf({3, 1, 2}), BoxOf({3, 3, 3}, 3.5), Reach{3, 3.5, {}, {}, {}}}) {
-      Map m;
-      m.terms = {{Map::kFull, 0, W("w", {3, 2})}};
-      m.bias = W("b", {2}), m.up = 1, m.ring = 40;
+    for (const RowBound& reach : {BoxOf({3, 1, 2}), BoxOf({3, 3, 3}, 3.5), RowBound{3, 3.5, {}, {}, {}}}) {
+      LinearMap m;
+      m.terms = {{LinearMap::kFull, 0, LeafOf("w", {3, 2})}};
+      m.bias = LeafOf("b", {2}), m.up = 1, m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 2, seed);
       const Bounded b = BoundOf(m, 1, {EdgeOf(0, 40, 3, reach)}, rig.weights);
@@ -41,13 +41,13 @@ TEST(MapBound, FullIsSound) {
 TEST(MapBound, NormedRowIsSound) {
   for (uint64_t seed : {1, 2, 3, 4})
     for (bool mean : {false, true}) {
-      Map m;
-      m.terms = {{Map::kDiag, 0, W("g", {3})}};
-      if (mean) m.terms.push_back({Map::kMean, 0, W("u", {3})});
+      LinearMap m;
+      m.terms = {{LinearMap::kDiag, 0, LeafOf("g", {3})}};
+      if (mean) m.terms.push_back({LinearMap::kMean, 0, LeafOf("u", {3})});
       m.diag = 2, m.mean = 1, m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 3, seed);
-      const Reach reach{3, 4.5, {}, {}, {}};
+      const RowBound reach{3, 4.5, {}, {}, {}};
       const Bounded b = BoundOf(m, 1, {EdgeOf(0, 40, 3, reach)}, rig.weights);
       for (const Ints& x : RowsOf(reach)) ExpectWithin(rig.Spec(m, {{{{1, 3}, x}}}), b.reach);
     }
@@ -55,27 +55,28 @@ TEST(MapBound, NormedRowIsSound) {
 
 // Two inputs at once, and a bias for every token.
 TEST(MapBound, SeveralInputsAreSound) {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {2, 2})}, {Map::kDiag, 1, W("g", {2})}, {Map::kMean, 1, W("u", {2})}};
-  m.bias = W("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
+  LinearMap m;
+  m.terms = {
+      {LinearMap::kFull, 0, LeafOf("w", {2, 2})}, {LinearMap::kDiag, 1, LeafOf("g", {2})}, {LinearMap::kMean, 1, LeafOf("u", {2})}};
+  m.bias = LeafOf("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
   OpRig rig(3);
   rig.weights = Small(2, 2, 5);
-  const Reach x = BoxOf({2, 3}), z{2, 3.2, {}, {}, {}};
+  const RowBound x = BoxOf({2, 3}), z{2, 3.2, {}, {}, {}};
   const Bounded b = BoundOf(m, 3, {EdgeOf(0, 40, 2, x), EdgeOf(0, 40, 2, z)}, rig.weights);
   for (const Ints& a : RowsOf(x))
     for (const Ints& c : RowsOf(z)) ExpectWithin(rig.Spec(m, {{{{1, 2}, a}}, {{{1, 2}, c}}}), b.reach);
 }
 
 TEST(MapBound, RotaryIsSound) {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {2, 4})}};
-  m.bias = W("b", {4}), m.rotary = 1, m.base = 50, m.ring = 50;
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
+  m.bias = LeafOf("b", {4}), m.rotary = 1, m.base = 50, m.ring = 50;
   Facts f{Options{}};
   f.n = 6;
   m.Choose(f, {EdgeOf(2, 50, 2)});
   OpRig rig(6);
   rig.weights = Small(2, 4, 6);
-  const Reach reach = BoxOf({3, 3}, 3.7);
+  const RowBound reach = BoxOf({3, 3}, 3.7);
   const Bounded b = BoundOf(m, 6, {EdgeOf(2, 50, 2, reach)}, rig.weights);
   for (const Ints& row : RowsOf(reach)) {
     Ints x;
@@ -84,33 +85,33 @@ TEST(MapBound, RotaryIsSound) {
   }
 }
 
-// A map of nothing but a weight hands on what it is an image of; the map behind bounds both together, never worse.
+// A map with nothing but a weight passes on its image. The map behind bounds both together, never worse.
 TEST(MapBound, ImagesAreSound) {
   for (uint64_t seed : {1, 2, 3}) {
-    Map v;
-    v.terms = {{Map::kFull, 0, W("v", {2, 4})}};
+    LinearMap v;
+    v.terms = {{LinearMap::kFull, 0, LeafOf("v", {2, 4})}};
     v.ring = 40;
-    Map o;
-    o.terms = {{Map::kFull, 0, W("o", {4, 3})}};
-    o.bias = W("b", {3}), o.ring = 40;
+    LinearMap o;
+    o.terms = {{LinearMap::kFull, 0, LeafOf("o", {4, 3})}};
+    o.bias = LeafOf("b", {3}), o.ring = 40;
     OpRig first(1), second(1);
     first.weights = Small(2, 4, seed), second.weights = Small(4, 3, seed + 10);
-    const Reach ball{2, 4.2, {}, {}, {}};
+    const RowBound ball{2, 4.2, {}, {}, {}};
     Measures all(OnePool());
-    Node n0, n1;
+    GraphNode n0, n1;
     n0.index = 0, n1.index = 1;
-    for (const Slot& s : v.Slots()) all.Set(n0, s, first.weights.at(s.name));
-    for (const Slot& s : o.Slots()) all.Set(n1, s, second.weights.at(s.name));
+    for (const WeightSlot& s : v.Slots()) all.Set(n0, s, first.weights.at(s.name));
+    for (const WeightSlot& s : o.Slots()) all.Set(n1, s, second.weights.at(s.name));
     const Options options;
     std::vector<Width> widths;
-    Reach middle = v.Bound({options, 0, 1, 1, &all.Of(n0)}, {EdgeOf(0, 40, 2, ball)}, &widths);
+    RowBound middle = v.Bound({options, 0, 1, 1, &all.Of(n0)}, {EdgeOf(0, 40, 2, ball)}, &widths);
     ASSERT_EQ(middle.images.size(), 1u);
     EXPECT_EQ(middle.images[0].radius, ball.length);
     // two heads with a y each, rounded by up to 1/2
-    Reach heads = middle;
+    RowBound heads = middle;
     heads.images = {{0, 0, 2, 0, ball.length}, {0, 2, 2, 2, ball.length}};
     heads.noise = {{0.5, 2}};
-    const Reach r = o.Bound({options, 1, 1, 1, &all.Of(n1)}, {EdgeOf(0, 40, 4, heads)}, &widths);
+    const RowBound r = o.Bound({options, 1, 1, 1, &all.Of(n1)}, {EdgeOf(0, 40, 4, heads)}, &widths);
     const std::vector<Ints> rows = RowsOf(ball);
     for (const Ints& a : rows)
       for (size_t at = 0; at < rows.size(); at += 7) {
@@ -118,17 +119,18 @@ TEST(MapBound, ImagesAreSound) {
         const Ints left = first.Spec(v, {{{{1, 2}, a}}}).at, right = first.Spec(v, {{{{1, 2}, c}}}).at;
         ExpectWithin(second.Spec(o, {{{{1, 4}, {left[0], left[1], right[2], right[3]}}}}), r);
       }
-    Reach plain = middle;
+    RowBound plain = middle;
     plain.images.clear();
     EXPECT_LE(o.Bound({options, 1, 1, 1, &all.Of(n1)}, {EdgeOf(0, 40, 4, middle)}, &widths).most(),
               o.Bound({options, 1, 1, 1, &all.Of(n1)}, {EdgeOf(0, 40, 4, plain)}, &widths).most() * (1 + 1e-9));
   }
 }
 
-Map Residual() {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {2, 4})}, {Map::kDiag, 1, W("g", {4})}, {Map::kMean, 1, W("u", {4})}};
-  m.bias = W("b", {4}), m.key = "attended";
+LinearMap Residual() {
+  LinearMap m;
+  m.terms = {
+      {LinearMap::kFull, 0, LeafOf("w", {2, 4})}, {LinearMap::kDiag, 1, LeafOf("g", {4})}, {LinearMap::kMean, 1, LeafOf("u", {4})}};
+  m.bias = LeafOf("b", {4}), m.key = "attended";
   return m;
 }
 
@@ -136,9 +138,9 @@ TEST(MapChoose, Scales) {
   Options o;
   o.Set("weight.attended", 13), o.Set("gamma", 9), o.Set("mean", 5);
   const Facts f{o};
-  Map m = Residual();
+  LinearMap m = Residual();
   Edge x = EdgeOf(20, 0, 2), z = EdgeOf(10, 0, 4);
-  x.nominal = 14;  // a rescale was left out: the weights stay as they were
+  x.nominal = 14;  // a rescale was left out, so the weights stay the same
   m.Choose(f, {x, z});
   EXPECT_EQ(m.full, 13);
   EXPECT_EQ(m.scale, 33);
@@ -149,7 +151,7 @@ TEST(MapChoose, Scales) {
   m.ring = 40;
   EXPECT_EQ(m.Need(0, {}), 40);
   EXPECT_EQ(m.Need(1, {}), 40 - m.diag + m.mean);
-  const std::vector<Slot> s = m.Slots();
+  const std::vector<WeightSlot> s = m.Slots();
   ASSERT_EQ(s.size(), 4u);
   const int scales[] = {13, 9, 14, 27};
   const char* names[] = {"full", "diag", "mean", "bias"};
@@ -157,10 +159,10 @@ TEST(MapChoose, Scales) {
     EXPECT_EQ(s[i].name, names[i]);
     EXPECT_EQ(s[i].scale, scales[i]) << names[i];
     EXPECT_EQ(s[i].masked, i < 3) << names[i];
-    EXPECT_EQ(s[i].length, Slot::kFixed);
+    EXPECT_EQ(s[i].length, WeightSlot::kFixed);
   }
   m.by_length = true;
-  EXPECT_EQ(m.Slots()[3].length, Slot::kTimes);
+  EXPECT_EQ(m.Slots()[3].length, WeightSlot::kTimes);
 
   o.Set("weight.attended", 4), o.Set("gamma", 14);
   ExpectRefused(
@@ -168,8 +170,8 @@ TEST(MapChoose, Scales) {
         m.Choose({o}, {x, z});
       },
       "the scale 2^18 is below 2^24, that of gamma times an activation; raise `weight.attended`");
-  Map diag;
-  diag.terms = {{Map::kDiag, 0, W("g", {4})}};
+  LinearMap diag;
+  diag.terms = {{LinearMap::kDiag, 0, LeafOf("g", {4})}};
   diag.Choose({o}, {z});
   EXPECT_EQ(diag.scale, 24);
   EXPECT_EQ(diag.diag, 0);
@@ -177,8 +179,8 @@ TEST(MapChoose, Scales) {
 
 TEST(MapChoose, KeyOfItsOwn) {
   Options o;
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {2, 4})}};
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
   m.key = "none", m.Choose({o}, {EdgeOf(10, 0, 2)});
   EXPECT_EQ(m.full, o.weight_default);
   m.key = "query_key", m.Choose({o}, {EdgeOf(10, 0, 2)});
@@ -186,7 +188,7 @@ TEST(MapChoose, KeyOfItsOwn) {
 }
 
 TEST(MapFields, RoundTrip) {
-  Map m = Residual();
+  LinearMap m = Residual();
   m.Choose({Options{}}, {EdgeOf(14, 0, 2), EdgeOf(10, 0, 4)});
   m.ring = 50;
   ExpectFields(m);
@@ -198,76 +200,77 @@ TEST(MapFields, RoundTrip) {
 }
 
 TEST(MapFields, Refusals) {
-  auto refuses = [](const Map& m, const char* words) {
+  auto refuses = [](const LinearMap& m, const char* words) {
     Recorder r;
-    Map copy = m, back;
+    LinearMap copy = m, back;
     copy.Attributes(r);
     r.reading = true;
     ExpectRefused([&] { back.Attributes(r), back.Verify("here"); }, words);
   };
-  Map m = Residual();
-  m.terms[1].weight = W("g", {3});
+  LinearMap m = Residual();
+  m.terms[1].weight = LeafOf("g", {3});
   refuses(m, "the plan is inconsistent at here: a map's weight: it has another width than the others");
-  m = Residual(), m.terms[0].weight = W("w", {4});
+  m = Residual(), m.terms[0].weight = LeafOf("w", {4});
   refuses(m, "a map's weight: it has the wrong shape");
-  m = Residual(), m.terms[1].weight = W("g", {4, 4});
+  m = Residual(), m.terms[1].weight = LeafOf("g", {4, 4});
   refuses(m, "a map's weight: it has the wrong shape");
   m = Residual(), m.terms.push_back(m.terms[0]);
   refuses(m, "a map's terms: a kind is there twice");
   m = Residual(), m.terms.erase(m.terms.begin() + 1);
   refuses(m, "a map's terms: a mean term has no diagonal one beside it");
-  m = Residual(), m.bias = W("b", {2});
+  m = Residual(), m.bias = LeafOf("b", {2});
   refuses(m, "a map's bias: it has the wrong shape");
   m = Residual(), m.rotary = 3, m.base = 100;
   refuses(m, "a map's rotary: the heads do not divide the result");
   m = Residual(), m.rotary = 2, m.base = 1;
   refuses(m, "a map's rotary: the heads do not divide the result");
-  m = Map(), m.key = "none";
+  m = LinearMap(), m.key = "none";
   refuses(m, "a map's terms: there is none");
-  m.bias = W("b", {4});
+  m.bias = LeafOf("b", {4});
   refuses(m, "a map's terms: there is none");
-  m = Residual(), m.terms[0].kind = Map::kOne;
+  m = Residual(), m.terms[0].kind = LinearMap::kOne;
   refuses(m, "the plan has a linear term of the kind one; this program knows full, diag and mean");
 }
 
 TEST(MapCheck, Faults) {
-  Map m = Residual();
+  LinearMap m = Residual();
   m.Choose({Options{}}, {EdgeOf(14, 0, 2), EdgeOf(10, 0, 4)});
   m.ring = 50;
   const Edges in{EdgeOf(14, 50, 2), EdgeOf(10, 50, 4)};
   const char* scale = "its scale does not follow from its input's";
-  ExpectChecked<Map>(
+  ExpectChecked<LinearMap>(
       m, in, 9,
-      {{[](Map& x, Edges&) { ++x.full; }, scale},
-       {[](Map& x, Edges&) { ++x.scale; }, scale},
-       {[](Map& x, Edges&) { ++x.gamma; }, scale},
-       {[](Map& x, Edges&) { ++x.diag; }, scale},
-       {[](Map&, Edges& e) { ++e[0].scale; }, scale},
-       {[](Map&, Edges& e) { ++e[1].scale; }, scale},
-       {[](Map&, Edges& e) { e[1].one_row = true; }, "its inputs have two shapes"},
-       {[](Map& x, Edges&) { x.terms[2].input = 2; }, "a term reads an input that is not there"},
-       {[](Map&, Edges& e) { e[0].dim = 3; }, "a weight does not fit its input"},
-       {[](Map&, Edges& e) { e[1].dim = 2; }, "a weight does not fit its input"},
-       {[](Map&, Edges& e) { e[0].ring = 49; }, "an input's ring is narrower than it reads"},
-       {[](Map& x, Edges& e) { e[1].ring = 49 - x.diag + x.mean; }, "an input's ring is narrower than it reads"},
-       {[](Map& x, Edges& e) { x.mean = x.diag + 1, e[1].ring = 60; },
+      {{[](LinearMap& x, Edges&) { ++x.full; }, scale},
+       {[](LinearMap& x, Edges&) { ++x.scale; }, scale},
+       {[](LinearMap& x, Edges&) { ++x.gamma; }, scale},
+       {[](LinearMap& x, Edges&) { ++x.diag; }, scale},
+       {[](LinearMap&, Edges& e) { ++e[0].scale; }, scale},
+       {[](LinearMap&, Edges& e) { ++e[1].scale; }, scale},
+       {[](LinearMap&, Edges& e) { e[1].one_row = true; }, "its inputs have two shapes"},
+       {[](LinearMap& x, Edges&) { x.terms[2].input = 2; }, "a term reads an input that is not there"},
+       {[](LinearMap&, Edges& e) { e[0].dim = 3; }, "a weight does not fit its input"},
+       {[](LinearMap&, Edges& e) { e[1].dim = 2; }, "a weight does not fit its input"},
+       {[](LinearMap&, Edges& e) { e[0].ring = 49; }, "an input's ring is narrower than it reads"},
+       {[](LinearMap& x, Edges& e) { e[1].ring = 49 - x.diag + x.mean; }, "an input's ring is narrower than it reads"},
+       {[](LinearMap& x, Edges& e) { x.mean = x.diag + 1, e[1].ring = 60; },
         "its mean term has more bits than its diagonal one"},
-       {[](Map& x, Edges&) { x.ring = x.diag; }, "its shifts leave no bits of its ring"},
-       {[](Map& x, Edges&) { x.up = 50; }, "its shifts leave no bits of its ring"},
-       {[](Map& x, Edges&) { x.up = x.scale + 1; }, "its shifts leave no bits of its ring"},
-       {[](Map& x, Edges&) { x.rotary = 1; }, "it has no bits for its rotation"}});
-  Map r;
-  r.terms = {{Map::kFull, 0, W("w", {2, 4})}}, r.rotary = 2, r.base = 100, r.ring = 50;
+       {[](LinearMap& x, Edges&) { x.ring = x.diag; }, "its shifts leave no bits of its ring"},
+       {[](LinearMap& x, Edges&) { x.up = 50; }, "its shifts leave no bits of its ring"},
+       {[](LinearMap& x, Edges&) { x.up = x.scale + 1; }, "its shifts leave no bits of its ring"},
+       {[](LinearMap& x, Edges&) { x.rotary = 1; }, "it has no bits for its rotation"}});
+  LinearMap r;
+  r.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}}, r.rotary = 2, r.base = 100, r.ring = 50;
   Facts f{Options{}};
   f.n = 9;
   r.Choose(f, {EdgeOf(14, 0, 2)});
-  ExpectChecked<Map>(r, {EdgeOf(14, 50, 2)}, 9,
-                     {{[](Map&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
-                      {[](Map& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
-                      {[](Map& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
-                      {[](Map& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
-                      {[](Map& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
-                      {[](Map& x, Edges&) { x.turn = 0, x.scale -= 10; }, "it has no bits for its rotation"}});
+  ExpectChecked<LinearMap>(
+      r, {EdgeOf(14, 50, 2)}, 9,
+      {{[](LinearMap&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
+       {[](LinearMap& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
+       {[](LinearMap& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
+       {[](LinearMap& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
+       {[](LinearMap& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
+       {[](LinearMap& x, Edges&) { x.turn = 0, x.scale -= 10; }, "it has no bits for its rotation"}});
 }
 
 }  // namespace

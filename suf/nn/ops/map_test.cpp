@@ -11,18 +11,18 @@ constexpr int64_t kIn = 2, kOut = 3;
 
 Expr W(const char* name, Shape s) { return Expr::Leaf(name, std::move(s)); }
 
-Map Full(int ring, bool bias) {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {kIn, kOut})}};
+LinearMap Full(int ring, bool bias) {
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, W("w", {kIn, kOut})}};
   if (bias) m.bias = W("b", {kOut});
   m.full = 4, m.scale = 20, m.ring = ring;
   return m;
 }
-// Normed: the diagonal term of a folded norm with its mean term, three columns.
-Map Normed(int ring, bool mean) {
-  Map m;
-  m.terms = {{Map::kDiag, 0, W("g", {kOut})}};
-  if (mean) m.terms.push_back({Map::kMean, 0, W("u", {kOut})});
+// Returns the diagonal term of a folded norm with its mean term, for three columns.
+LinearMap Normed(int ring, bool mean) {
+  LinearMap m;
+  m.terms = {{LinearMap::kDiag, 0, W("g", {kOut})}};
+  if (mean) m.terms.push_back({LinearMap::kMean, 0, W("u", {kOut})});
   m.gamma = 3, m.diag = 2, m.mean = 1, m.scale = 20, m.ring = ring;
   return m;
 }
@@ -34,15 +34,17 @@ std::map<std::string, Tensor> Small(int64_t most, uint64_t seed = 3) {
           {"bias", Tensor({kOut}, Numbers(kOut, most, seed + 3))}};
 }
 
-int64_t Key(Form form, size_t results, int ring) { return form == Form::kOpen ? 0 : int64_t(results) * ring; }
+int64_t Key(OperandForm form, size_t results, int ring) {
+  return form == OperandForm::kOpen ? 0 : int64_t(results) * ring;
+}
 
-// Every value of an 8-bit ring as inputs, results in rings as wide and narrower; the sums by hand.
+// Every value of an 8-bit ring as input, and results in rings as wide and narrower. Sums are computed by hand.
 TEST(Map, FullExhaustive) {
-  for (Form from : {Form::kMap, Form::kProduct})
-    for (Form form : kForms)
+  for (OperandForm from : {OperandForm::kMap, OperandForm::kProduct})
+    for (OperandForm form : kForms)
       for (int ring : {3, 8}) {
         for (bool bias : {false, true}) {
-          Map m = Full(ring, bias);
+          LinearMap m = Full(ring, bias);
           m.form = form, m.up = bias ? 2 : 0;
           OpRig rig(128);
           rig.weights = Small(100);
@@ -64,15 +66,15 @@ TEST(Map, FullExhaustive) {
 
 // A diagonal term reads ring - diag + mean bits of its input.
 TEST(Map, DiagAndMeanExhaustive) {
-  for (Form form : kForms)
+  for (OperandForm form : kForms)
     for (bool mean : {false, true}) {
-      Map m = Normed(8, mean);
+      LinearMap m = Normed(8, mean);
       m.form = form;
       const int k = m.Need(0, {});
       EXPECT_EQ(k, 7);
       OpRig rig(128);
       rig.weights = Small(30);
-      const Given x{{{128, kOut}, gates::Range(-64, 64, 3)}, k, Form::kMap};
+      const Given x{{{128, kOut}, gates::Range(-64, 64, 3)}, k, OperandForm::kMap};
       const Ints got = rig.Run(m, {x});
       for (size_t i = 0; i < got.size(); ++i) {
         const size_t row = i / 3 * 3;
@@ -84,13 +86,13 @@ TEST(Map, DiagAndMeanExhaustive) {
     }
 }
 
-// Both inputs of a residual branch: x W, and a norm's row times gamma less its mean; with a bias that counts tokens.
+// Both inputs of a residual branch: x W, and a norm's row times gamma less its mean. The bias counts tokens.
 TEST(Map, SeveralInputs) {
   for (int k : {8, 31, 32, 33, 47, 62, 64})
     for (bool by_length : {false, true})
-      for (Form form : kForms) {
-        Map m = Full(k, true);
-        for (const Map::Term& t : Normed(k, true).terms) m.terms.push_back({t.kind, 1, t.weight});
+      for (OperandForm form : kForms) {
+        LinearMap m = Full(k, true);
+        for (const LinearMap::MapTerm& t : Normed(k, true).terms) m.terms.push_back({t.kind, 1, t.weight});
         m.diag = 2, m.mean = 1, m.up = 1, m.by_length = by_length, m.form = form;
         EXPECT_EQ(m.Need(0, {}), k);
         EXPECT_EQ(m.Need(1, {}), k - 1);
@@ -98,39 +100,39 @@ TEST(Map, SeveralInputs) {
         rig.weights = Small(1000);
         const int64_t rows = by_length ? 1 : 4, top = k < 12 ? 60 : int64_t{1} << (k - 3);
         const Ints got =
-            rig.Run(m, {{{{rows, kIn}, Numbers(size_t(rows * kIn), top, 8)}, k, Form::kMap},
-                        {{{rows, kOut}, Numbers(size_t(rows * kOut), top / 4, 9)}, k - 1, Form::kProduct}});
+            rig.Run(m, {{{{rows, kIn}, Numbers(size_t(rows * kIn), top, 8)}, k, OperandForm::kMap},
+                        {{{rows, kOut}, Numbers(size_t(rows * kOut), top / 4, 9)}, k - 1, OperandForm::kProduct}});
         EXPECT_EQ(rig.key_bits(got.size()), Key(form, got.size(), k));
       }
 }
 
-// The bias counts the tokens: five times, by hand.
+// The bias counts the tokens: five times, computed by hand.
 TEST(Map, BiasByLength) {
-  Map m = Full(20, true);
+  LinearMap m = Full(20, true);
   m.by_length = true, m.up = 1;
   OpRig rig(5);
   rig.weights = Small(100);
-  const Ints got = rig.Run(m, {{{{1, kIn}, {0, 0}}, 20, Form::kMap}});
+  const Ints got = rig.Run(m, {{{{1, kIn}, {0, 0}}, 20, OperandForm::kMap}});
   for (size_t j = 0; j < 3; ++j) EXPECT_EQ(got[j], 10 * rig.weights["bias"][int64_t(j)]);
 }
 
-// (heads, n, head_dim) as rows.
+// (heads, n, head_dim) is read as rows.
 TEST(Map, JoinsHeads) {
   const int64_t heads = 3, n = 4, of = 2, d = heads * of;
-  Map m = Full(16, false);
+  LinearMap m = Full(16, false);
   m.terms[0].weight = W("w", {d, kOut});
   OpRig rig(n);
   rig.weights["full"] = Tensor({d, kOut}, Numbers(size_t(d * kOut), 9));
-  Given x{{{n, d}, Numbers(size_t(n * d), 30)}, 16, Form::kMap, {{heads, n, of}, {}}};
+  Given x{{{n, d}, Numbers(size_t(n * d), 30)}, 16, OperandForm::kMap, {{heads, n, of}, {}}};
   for (int64_t h = 0; h < heads; ++h)
     for (int64_t i = 0; i < n; ++i)
       for (int64_t k = 0; k < of; ++k) x.wire.at.push_back(x.x.at[size_t(i * d + h * of + k)]);
   rig.Run(m, {x});
 }
 
-Map Turning(int ring, int heads, int64_t dim, int n) {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {kIn, dim})}};
+LinearMap Turning(int ring, int heads, int64_t dim, int n) {
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, W("w", {kIn, dim})}};
   m.rotary = heads, m.base = 100, m.ring = ring;
   Facts f{Options{}};
   f.n = n;
@@ -138,17 +140,17 @@ Map Turning(int ring, int heads, int64_t dim, int n) {
   return m;
 }
 
-// Every head is turned by its position: angle row base^(-pair / half), by hand from the plan's constants.
+// Every head is turned by its position, row base^(-pair / half), computed by hand from the plan's constants.
 TEST(Map, Rotary) {
   for (int k : {24, 33, 62})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       const int heads = 2, n = 5;
       const int64_t dim = 8, half = 2;
-      Map m = Turning(k, heads, dim, 7);
+      LinearMap m = Turning(k, heads, dim, 7);
       m.form = form;
       OpRig rig(n);
       rig.weights["full"] = Tensor({kIn, dim}, Numbers(size_t(kIn * dim), 50));
-      const Given x{{{n, kIn}, Numbers(size_t(n * kIn), 20)}, k, Form::kMap};
+      const Given x{{{n, kIn}, Numbers(size_t(n * kIn), 20)}, k, OperandForm::kMap};
       const Ints got = rig.Run(m, {x});
       EXPECT_EQ(rig.key_bits(got.size()), Key(form, got.size(), k));
       for (int64_t i = 0; i < n; ++i)
@@ -170,11 +172,11 @@ TEST(Map, Rotary) {
 }
 
 TEST(Map, Float) {
-  Map m = Full(0, true);
-  m.terms.push_back({Map::kDiag, 1, W("g", {kOut})});
-  m.terms.push_back({Map::kMean, 1, W("u", {kOut})});
+  LinearMap m = Full(0, true);
+  m.terms.push_back({LinearMap::kDiag, 1, W("g", {kOut})});
+  m.terms.push_back({LinearMap::kMean, 1, W("u", {kOut})});
   m.by_length = true;
-  Weights w;
+  Checkpoint w;
   const Reals full{1, 2, 3, 4, 5, 6}, g{0.5, 2, -1}, u{0.25, 0.5, 1}, b{10, 20, 30};
   Store(&w, m.terms[0].weight, full), Store(&w, m.terms[1].weight, g), Store(&w, m.terms[2].weight, u),
       Store(&w, m.bias, b);
@@ -182,21 +184,21 @@ TEST(Map, Float) {
   const RealArray y = FloatOf(m, 3, w, {x, z});
   const double mean = 4 * 0.25 + 8 * 0.5 + 2 * 1;
   EXPECT_EQ(y.at, (Reals{7 - 4 + 2 - mean + 30, 14 - 5 + 16 - mean + 60, 21 - 6 - 2 - mean + 90}));
-  // before folding: x itself, with its mean or without
-  Map stream;
-  stream.terms = {{Map::kFull, 0, W("w", {kIn, kOut})}, {Map::kOne, 1, {}}};
+  // before folding: x itself, with or without its mean
+  LinearMap stream;
+  stream.terms = {{LinearMap::kFull, 0, W("w", {kIn, kOut})}, {LinearMap::kOne, 1, {}}};
   EXPECT_EQ(FloatOf(stream, 1, w, {x, z}).at, (Reals{7 - 4 + 4, 14 - 5 + 8, 21 - 6 + 2}));
-  stream.terms[1].kind = Map::kCentred;
+  stream.terms[1].kind = LinearMap::kCentred;
   const double less = 14.0 / 3;
   const RealArray c = FloatOf(stream, 1, w, {x, z});
   for (size_t j = 0; j < 3; ++j) EXPECT_DOUBLE_EQ(c.at[j], Reals({3, 9, 15})[j] + z.at[j] - less);
 }
 
 TEST(Map, FloatRotary) {
-  Map m;
-  m.terms = {{Map::kFull, 0, W("w", {2, 4})}};
+  LinearMap m;
+  m.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}};
   m.rotary = 1, m.base = 16;
-  Weights w;
+  Checkpoint w;
   Store(&w, m.terms[0].weight, {1, 0, 0, 0, 0, 1, 0, 0});
   const RealArray y = FloatOf(m, 2, w, {{{2, 2}, {3, 5, 3, 5}}});
   const double c = std::cos(1), s = std::sin(1), c4 = std::cos(0.25), s4 = std::sin(0.25);

@@ -6,16 +6,16 @@
 #include "suf/gates/function.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 
 using compiler::Borrow;
 using compiler::Factors;
 using compiler::OpenedDigits;
-using compiler::Owing;
-using compiler::Words;
+using compiler::OwedWord;
+using compiler::WordSum;
 using pfss::Pub;
 using pfss::Sec;
 using pfss::Trace;
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kVarianceBelow = 2;                     // bits under the smallest sum of squares seen
 constexpr double kVarianceAbove = 0.6;                // bits over the largest
-constexpr int kLargestSquare = 60, kLargestOfZ = 56;  // of what a table reads; of z pieces are 2^56 wide at most
+constexpr int kLargestSquare = 60, kLargestOfZ = 56;  // of the number a table reads; of z, pieces are 2^56 wide at most
 const char* const kSquareOf[] = {"x", "z"};
 
 double One(int bits) { return std::ldexp(1.0, bits); }
@@ -53,10 +53,10 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
   return y;
 }
 
-// See: the standard deviation of rows; the length of the mean row, or of the row, for x / |x|.
+// Records the standard deviation of rows. For x / |x|, records the length of the mean row or of the row.
 void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  std::vector<Range>& size = (*seen)["size"];
-  std::vector<Range>& rows_seen = (*seen)["rows"];  // one by one: where pieces are narrow
+  std::vector<SeenRange>& size = (*seen)["size"];
+  std::vector<SeenRange>& rows_seen = (*seen)["rows"];  // row by row, for narrow pieces
   size.resize(1);
   const size_t d = size_t(dim);
   for (size_t r = 0; r < x[0]->at.size(); r += d) {
@@ -89,13 +89,13 @@ void Norm::Choose(const Facts& c, const Edges& in) {
     }
     if (square + under > compiler::kMostWide) square_of = SquareOf::kX, under = 0;
   }
-  for (; square_of == SquareOf::kX; --at) {  // a long residual stream: fewer fractional bits in the sum of squares
+  for (; square_of == SquareOf::kX; --at) {  // a long residual stream gets fewer fractional bits in the sum of squares
     cut = z.scale - at, epsilon = unit ? 0 : std::llround(eps * d * One(2 * at));
     square = SquareBits(z.reach);
     if (square <= kLargestSquare) break;
   }
   if (!c.seen) return;
-  const Range& seen = c.seen->at("size").at(0);
+  const SeenRange& seen = c.seen->at("size").at(0);
   const double low = seen.low * (by_length ? c.least : 1), high = seen.high * (by_length ? c.n : 1);
   const double extra = unit ? 0 : std::log2(d);
   const double scale_of = square_of == SquareOf::kZ ? z.scale - under / 2.0 : at;  // half that of the sum
@@ -104,7 +104,7 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   if (floor >= top)
     Fail(Cause::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.",
          key, "`");
-  const int largest = square_of == SquareOf::kZ ? top + under - 2 * cut : top;  // of x's squares
+  const int largest = square_of == SquareOf::kZ ? top + under - 2 * cut : top;  // bits of the sum of x's squares
   const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((largest - std::log2(of)) / 2));
   const int fine = std::max(out + 2, bits);
   auto root = [&](double v) { return One(fine) * Root(v); };
@@ -115,7 +115,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   } else {
     Reals rows_seen;
     if (auto found = c.seen->find("rows"); found != c.seen->end())
-      for (const Range& r : found->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
+      for (const SeenRange& r : found->second)
+        rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
     steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
   }
   shift = fine - out, scale = out;
@@ -124,28 +125,29 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   stages = z.one_row && square_of == SquareOf::kX ? compiler::kOnPath : compiler::kBeside;
 }
 
-// SquareBits: of the hard bound of the sum, less `under`.
-int Norm::SquareBits(const Reach& z) const {
-  const Reach x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
+// Returns the bits of the hard bound of the sum, less `under`.
+int Norm::SquareBits(const RowBound& z) const {
+  const RowBound x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
   return BitLength(x.length * x.length * One(-under) + double(epsilon));
 }
 
-// Root: sqrt(d / sum of x^2), or of 1, for what the table reads.
+// Returns sqrt(d / sum of x^2), with 1 instead of d for `unit`, at a number that the table reads.
 double Norm::Root(double v) const {
   const double of = unit ? 1 : double(dim);
   return std::sqrt(of / (square_of == SquareOf::kZ ? v * One(under - 2 * cut) : v));
 }
 
-// MostProduct: of the length of x times the table's value, whatever the row is.
-double Norm::MostProduct(const std::vector<func::Group>& table) const {
+// Returns the largest product of the length of x and the table's value, for any row.
+double Norm::MostProduct(const std::vector<func::Octave>& table) const {
   if (square_of == SquareOf::kX) {
     const double above = 1 + Excess(table, [&](double v) { return One(shift + scale) * Root(v); });
     return One(shift + scale) * std::sqrt(unit ? 1 : double(dim)) * above;
   }
   double most = 0;
-  for (const func::Group& g : table)
+  for (const func::Octave& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
-      // of z / 2^cut where the piece ends; x is within half a place of it in each coordinate, and at most twice it
+      // The length of z / 2^cut at the piece's end. In each coordinate x is within half a place of it, and at most
+      // twice it.
       const double length = std::sqrt(std::ldexp(double(v + 1), g.w + under)) * One(-cut);
       const double rounded = cut > 0 ? std::min(length, 0.5 * std::sqrt(double(dim))) : 0;
       most = std::max(most, (length + rounded) * double(g.values[size_t(v - g.lo)]));
@@ -153,14 +155,14 @@ double Norm::MostProduct(const std::vector<func::Group>& table) const {
   return most;
 }
 
-Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+RowBound Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const Edge& z = in[0];
   const double most = std::max(MostProduct(rsqrt), MostProduct(steps));
   widths->push_back({"square", SquareBits(z.reach), &square, kLargestSquare});
   widths->push_back(
       {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
   widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
-  Reach r{dim, most, {}, {}, {}};
+  RowBound r{dim, most, {}, {}, {}};
   return r.Scaled(One(-shift), 0.5);
 }
 
@@ -174,7 +176,7 @@ void Norm::Fields(Visitor& v) {
 }
 
 std::vector<Knob> Norm::Knobs() {
-  // by cut: norms behind other operators are chosen apart
+  // named by cut, so that norms behind other operators are chosen separately
   std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
   out.push_back(RowsKnob(&rows, windows.empty() ? rsqrt : windows, steps.empty() ? rsqrt : steps, square));
   if (!steps.empty())
@@ -232,11 +234,12 @@ std::vector<compiler::Cut> CutsOf(const Norm& n) {
   return {{n.cut, n.square_of == SquareOf::kZ ? n.product : std::max(n.square, n.product)}};
 }
 
-// Square: x^2 in Z_{2^square}, x = T - R + 2^k g b - c: every summand of the expansion, c^2 = c and b^2 = b.
-Owing Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
+// Returns x^2 in Z_{2^square}, for x = T - R + 2^k g b - c. Adds every summand of the expansion, with c^2 = c and b^2 =
+// b.
+OwedWord Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
   Pub top = *x[0].p, g = *x[2].p;
   Sec r = *x[1].u, b = *x[2].u;
-  Words v(t, square);
+  WordSum v(t, square);
   v.Add({1, 0, top * top, {}, {}});
   v.Add({-1, 1, top, r, {}});
   v.Add({1, 0, {}, r * r, {}});
@@ -272,16 +275,16 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     h = z.hat + bias;
   }
   Factors x = compiler::Lifted(h, z.r, bias, cut);  // x + c
-  gates::Function root_of = RowOf(rsqrt, square, product, rows);
-  Owing root_at;
+  gates::FunctionGate root_of = RowOf(rsqrt, square, product, rows);
+  OwedWord root_at;
   if (under > 0) {
     const compiler::SumOfSquares sum{compiler::SumOfSquares::Radix(dim, kz), square + under, epsilon, under};
     compiler::WideWire v = sum.Open(t, h, z.r, bias, "sum of squares");  // (rows)
     root_at = compiler::LowerRow(t, root_of.f, root_of.lowering, v, under, product);
   } else {
     const bool of_z = square_of == SquareOf::kZ;
-    Owing sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
-                     : Square(t, x, c ? &*c : nullptr, k, square);
+    OwedWord sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
+                        : Square(t, x, c ? &*c : nullptr, k, square);
     sum = compiler::Map(sum, [](auto v) { return Sum(v); });
     sum.y = sum.y + epsilon;
     Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
@@ -289,7 +292,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   }
   SharedWire<kPub> root = compiler::OpenShared(t, root_at, "rsqrt");
   root = pfss::Map(root, [](auto w) { return Column(w); });
-  Words y(t, product);
+  WordSum y(t, product);
   y.Add(x, compiler::Masked(root));
   if (c) {
     y.Add(c->Share(product), root.hat, -1);
@@ -305,7 +308,7 @@ int64_t Norm::KeyBits(int64_t count, bool shared) const {
   auto word = [](int bits) { return int64_t(std::max(0, bits)); };
   const int64_t high = word(square + under - (of_z ? kz : k) - 1);
   int64_t bits = 0;
-  // R; where the square is z's, the product has another one
+  // R; if the square is z's, the product has another one
   if (of_z && (cut > 0 || under > 0))
     bits = word(square + under - 1) + product;
   else
@@ -320,7 +323,7 @@ int64_t Norm::KeyBits(int64_t count, bool shared) const {
     // borrow alone and times r'; for the square of x also times R and b
     bits += words * (of_z ? 2 * int64_t(product) : std::max(square, product) + word(square - 1) + high + product);
   }
-  const gates::Function root = RowOf(rsqrt, square, product, rows);
+  const gates::FunctionGate root = RowOf(rsqrt, square, product, rows);
   const int64_t row = under > 0 ? compiler::RowKeyBits(root.f, root.lowering, under, product) : root.KeyBits(true);
   return count * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }

@@ -5,13 +5,13 @@
 
 #include "suf/func/fit.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 namespace {
 
-// MakeNorm: of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
+// Returns a norm of rows of d numbers in rings of kz bits, with 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
   n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
@@ -23,7 +23,7 @@ Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   return n;
 }
 
-// NormOfZ: the same with the sum of squares of z, whose `under` low bits no table reads.
+// Returns the same norm with the sum of squares of z, of which no table reads the `under` low bits.
 Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor = 1) {
   Norm n = MakeNorm(kz, cut, d, ring, stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d))), scale = x + log_d + n.shift;
@@ -35,13 +35,13 @@ Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor 
   return n;
 }
 
-// Falling: pieces for 1 / sqrt that are narrower behind wider ones.
-std::vector<func::Group> Falling(const Norm& n) {
+// Returns pieces for 1 / sqrt that get narrower behind wider ones.
+std::vector<func::Octave> Falling(const Norm& n) {
   auto root = [&](double v) { return double(n.rsqrt[0].values[0]) / std::sqrt(v); };
   return Steps(root, 1, n.square, n.square, 8 * n.square, Reals(9, std::ldexp(1.2, n.square - 1)));
 }
 
-// Meant: a norm by hand, by rows.
+// Returns the norm by rows, computed by hand.
 Ints Meant(const Norm& n, const Ints& z) {
   auto rounded = [](int64_t v, int s) { return s ? (v + (int64_t{1} << (s - 1))) >> s : v; };
   const func::Suf root = func::FromGroups("rsqrt", n.rsqrt, n.square, 64);
@@ -58,8 +58,8 @@ Ints Meant(const Norm& n, const Ints& z) {
   return y;
 }
 
-// ExpectMeant: every z that its certificate admits, four apart and in whole rows, at a wire that is `wider`; and its
-// key.
+// Runs every z that its certificate admits, four times, in whole rows, at a wire that is `wider`. Compares results and
+// key bits.
 void ExpectMeant(const Norm& n, int wider, bool shared) {
   const int64_t top = (int64_t{1} << (n.kz - 2)) - (n.cut ? int64_t{1} << (n.cut - 1) : 0);
   Ints z = gates::Range(-top + (n.cut == 0), top, 4);
@@ -69,23 +69,24 @@ void ExpectMeant(const Norm& n, int wider, bool shared) {
   OpRig rig{int(rows)};
   Ints want = Meant(n, z);
   for (int64_t& v : want) v = gates::Number(uint64_t(v), n.ring);
-  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, Form::kOpen}}), want);
+  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, OperandForm::kOpen}}), want);
   EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, shared));
 }
 
-// Every z of the certified range in every place of a row; input wires as wide as is read, and wider.
+// Every z of the certified range in every place of a row. Input wires are as wide as the norm reads, and wider.
 TEST(Norm, Exhaustive) {
   for (int cut : {0, 1, 3})
     for (int stages : {1, 2})
       for (int d : {1, 4})
-        for (Form form : kForms)
+        for (OperandForm form : kForms)
           for (int ring : {6, 40})
             for (int wider : {0, 9}) {
-              if (wider && (form != Form::kOpen || ring == 6)) continue;
+              if (wider && (form != OperandForm::kOpen || ring == 6)) continue;
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
               n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
-              if (form != Form::kProduct) n.last = compiler::Stages(stages - 1);
-              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != Form::kOpen)) << cut << " " << d << " " << ring;
+              if (form != OperandForm::kProduct) n.last = compiler::Stages(stages - 1);
+              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != OperandForm::kOpen))
+                  << cut << " " << d << " " << ring;
             }
 }
 
@@ -97,10 +98,10 @@ TEST(Norm, ExhaustiveOfZ) {
         for (int under : {0, 1, 4})
           for (int ring : {6, 40}) {
             Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
-            n.form = ring == 6 ? Form::kMap : Form::kOpen;
+            n.form = ring == 6 ? OperandForm::kMap : OperandForm::kOpen;
             n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
             if (n.rows.kind == compiler::Kind::kStepDcf && stages == 2) n.rsqrt = Falling(n);
-            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != Form::kOpen))
+            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != OperandForm::kOpen))
                 << cut << " " << d << " " << under << " " << ring;
           }
 }
@@ -109,7 +110,7 @@ TEST(Norm, ExhaustiveOfZ) {
 TEST(Norm, Flights) {
   for (int cut : {0, 3})
     for (int stages : {1, 2})
-      for (Form form : kForms) {
+      for (OperandForm form : kForms) {
         Norm n = MakeNorm(9 + cut, cut, 4, 40, stages);
         n.form = form;
         for (const compiler::Lowering& rows : kRows)
@@ -118,7 +119,7 @@ TEST(Norm, Flights) {
             const int row = rows.kind == compiler::Kind::kStepDcf ? 0 : int(rows.stages);
             EXPECT_EQ(FlightsOf(2,
                                 [&](OpRig* rig) {
-                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, OperandForm::kOpen}});
                                 }),
                       4 + row + last + (cut ? stages : 0))
                 << cut << " " << stages << int(form) << " " << compiler::Name(rows) << " " << last;
@@ -126,8 +127,8 @@ TEST(Norm, Flights) {
       }
 }
 
-// The digits and the carry of z lie beside its sum of squares and the window sums: two flights fewer than in x's case.
-// StepDcf has no window sums: one less.
+// The digits and the carry of z travel beside its sum of squares and the window sums. So there are two flights fewer
+// than for x. StepDcf has no window sums: one flight less.
 TEST(Norm, FlightsOfZ) {
   for (int under : {0, 5})
     for (int cut : {0, 3})
@@ -137,14 +138,14 @@ TEST(Norm, FlightsOfZ) {
         n.rows = kRows[row < 2 ? 0 : 3];
         EXPECT_EQ(FlightsOf(2,
                             [&](OpRig* rig) {
-                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, OperandForm::kOpen}});
                             }),
                   row < 2 ? 6 : 5)
             << under << " " << cut << " " << stages;
       }
 }
 
-// A table in windows is for RowLut, one in steps for StepDcf: a plan has the one that its rows read.
+// A table in windows is for RowLut, one in steps for StepDcf. A plan has the one that its lowering reads.
 TEST(Norm, RowsTakeTheirTable) {
   Norm n = NormOfZ(12, 3, 4, 40, 2, 5);
   n.windows = n.rsqrt, n.steps = Falling(n);
@@ -156,7 +157,7 @@ TEST(Norm, RowsTakeTheirTable) {
     rows->set(i);
     const bool steps = rows->options[i] == "StepDcf";
     EXPECT_EQ(n.rows.kind == compiler::Kind::kStepDcf, steps);
-    const std::vector<func::Group>& want = steps ? n.steps : n.windows;
+    const std::vector<func::Octave>& want = steps ? n.steps : n.windows;
     ASSERT_EQ(n.rsqrt.size(), want.size());
     for (size_t g = 0; g < want.size(); ++g) EXPECT_EQ(n.rsqrt[g].values, want[g].values);
   }
@@ -176,7 +177,7 @@ TEST(Norm, SumsBeyondSixtyFourBits) {
       for (int i = 0; i < d; ++i) z[size_t(i)] >>= 6;
       for (int i = d; i < 2 * d; ++i) z[size_t(i)] = i % 2 ? top : -top;
       OpRig rig(5);
-      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, OperandForm::kOpen}}), Meant(n, z)) << kz;
       EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false)) << kz;
       EXPECT_EQ(rig.g.sent("sum of squares"), 2 * 5 * (n.square + n.under)) << kz;
     }
@@ -192,12 +193,12 @@ TEST(Norm, WideRings) {
       const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (cut - 1)) - 1;
       const Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
       OpRig rig(5);
-      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, OperandForm::kOpen}}), Meant(n, z)) << kz;
       EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false));
     }
 }
 
-// A sum of squares outside the window is told, once at each end, and the result stays the table's.
+// A sum of squares outside the window is reported, once at each end, and the result stays the table's.
 TEST(Norm, TellsWhatLeavesItsWindow) {
   Norm n = MakeNorm(8, 0, 2, 30, 1);
   n.floor = 5, n.top = 7;
@@ -211,7 +212,7 @@ TEST(Norm, TellsWhatLeavesItsWindow) {
 }
 
 TEST(Norm, Float) {
-  Weights w;
+  Checkpoint w;
   Norm n;
   n.dim = 2, n.eps = 0.25;
   const std::vector<RealArray> x{{{2, 2}, {3, 4, 1, -1}}};
@@ -229,7 +230,7 @@ TEST(Norm, Float) {
 }
 
 TEST(Norm, See) {
-  Weights w;
+  Checkpoint w;
   Norm n;
   n.dim = 2;
   Seen seen;
@@ -282,7 +283,7 @@ TEST(Norm, Choose) {
   ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
 }
 
-// The sum of squares of z where the setting asks for it and 128 bits hold it; y has the same scale.
+// The sum of squares is of z if the setting requests it and 128 bits hold it. The scale of y is the same.
 TEST(Norm, ChooseOfZ) {
   Options o;
   o.Set("square", 1);
@@ -304,7 +305,7 @@ TEST(Norm, ChooseOfZ) {
     auto at = [](const Norm& n, double v) { return double(func::Evaluator(n.rsqrt, n.square, 64).At(uint64_t(v))); };
     EXPECT_NEAR(at(z, in_z) / at(x, in_x), 1, 0.01) << size;
   }
-  // a narrow one, and one that fits no wide ring
+  // a narrow one, and one that no wide ring holds
   const Norm narrow = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8), false, o);
   EXPECT_EQ(narrow.square_of, SquareOf::kZ);
   EXPECT_EQ(narrow.under, 0);
@@ -312,11 +313,11 @@ TEST(Norm, ChooseOfZ) {
   EXPECT_EQ(Chosen(EdgeOf(50, 0, 4, {4, 0x1p64, {}, {}, {}}), SeenSize(0.5, 8), false, o).square_of, SquareOf::kX);
 }
 
-// Every row inside the input's reach, those far outside the calibrated window too.
+// Every row inside the input's reach, also those far outside the calibrated window.
 TEST(Norm, BoundIsSound) {
   for (auto [unit, square] : {std::pair{false, 0}, {true, 0}, {false, 1}, {true, 1}})
     for (int scale : {4, 6})
-      for (const Reach& reach : {BoxOf({9, 5, 7}), Reach{3, 9.5, {}, {}, {}}}) {
+      for (const RowBound& reach : {BoxOf({9, 5, 7}), RowBound{3, 9.5, {}, {}, {}}}) {
         Options o;
         o.Set("square", square), o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5),
             o.Set("result.unit", 6);
@@ -332,12 +333,12 @@ TEST(Norm, BoundIsSound) {
           for (int64_t v : rig.witness.seen.at("product")) ASSERT_LT(std::abs(double(v)), gap);
           for (int64_t v : z) ASSERT_LT(double(v), std::ldexp(1.0, n.kz - 2));
         }
-        // the bound is near what a norm is: sqrt(d) or 1; at these scales x may be twice z / 2^cut
+        // the bound is near a norm's size, sqrt(d) or 1; at these scales x may be twice z / 2^cut
         EXPECT_LT(b.reach.length, std::ldexp(std::sqrt(unit ? 1.0 : 3.0), n.scale) * (square ? 2.4 : 1.2) + 1);
       }
 }
 
-// Settle: z is read no wider than the product needs.
+// z is read no wider than the product needs.
 TEST(Norm, Settle) {
   Norm n = MakeNorm(12, 2, 4, 30, 2);
   const int product = n.product;

@@ -1,4 +1,4 @@
-// A weighted sum whose weights are never opened: softmax about a predicted shift and its reader together.
+// A weighted sum whose weights are never opened: softmax with a predicted shift, together with its reader.
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/rig_test.hpp"
@@ -6,12 +6,12 @@
 namespace suf::nn {
 namespace {
 
-// Pair: a table of five entries in a window of `shift` + 3 bits, whose row sums are below 2^row_sum.
+// A softmax and its reader. The table has five entries in a window of `shift` + 3 bits. Row sums are below 2^row_sum.
 struct Pair {
   Softmax e;
   WeightedSum y;
   Pair(int heads, int serving, int64_t head_dim, int shift, int row_sum, int product, int ring) {
-    e.by = Softmax::kShift, e.ring = product, e.shift = shift, e.index = 3, e.form = Form::kSummands;
+    e.by = Softmax::kShift, e.ring = product, e.shift = shift, e.index = 3, e.form = OperandForm::kSummands;
     e.table = {1, 3, 9, 4, 2}, e.end = 7, e.peak = 6;
     e.offset.assign(size_t(heads), 3);
     y.heads = heads, y.serving = serving, y.head_dim = head_dim, y.tail = WeightedSum::kPayload, y.floor = 1;
@@ -20,20 +20,20 @@ struct Pair {
   }
 };
 
-// RunPair: both on these wires; expects the specification's rows from `from` on, by heads.
-void RunPair(OpRig* rig, const Pair& p, Form form, const std::vector<Given>& in, const IntArray& v,
+// Runs both on these wires, and expects the specification's rows from `from` on, by heads.
+void RunPair(OpRig* rig, const Pair& p, OperandForm form, const std::vector<Given>& in, const IntArray& v,
              const AnyWire& score) {
   pfss::Trace& t = rig->g.t;
   const int rows = rig->rows, from = rig->from;
   const AnyWire shift = rig->g.Give(in[1].wire.at, in[1].ring, in[1].wire.shape),
                 values = rig->g.Both(v.at, p.y.product, v.shape);
   const std::vector<AnyWire> of_e{score, shift};
-  const AnyWire e = p.e.Build({t, rig->n, false, Form::kSummands, "6", "e", from, rows}, of_e);
+  const AnyWire e = p.e.Build({t, rig->n, false, OperandForm::kSummands, "6", "e", from, rows}, of_e);
   ASSERT_TRUE(std::holds_alternative<Summands>(e));
   const std::vector<AnyWire> of_y{e, values};
   const AnyWire y = p.y.Build({t, rig->n, false, form, "7", "y", from, rows}, of_y);
   pfss::Sh z;
-  if (form == Form::kMap) {
+  if (form == OperandForm::kMap) {
     const SharedWire<kP0> w = AsMap(y);
     z = -pfss::Sh(w.s);
     z.a = z.a + w.hat;
@@ -50,16 +50,16 @@ void RunPair(OpRig* rig, const Pair& p, Form form, const std::vector<Given>& in,
       for (int64_t k = 0; k < p.y.head_dim; ++k)
         by_heads.push_back(gates::Number(uint64_t(want.at[size_t((i * p.y.heads + h) * p.y.head_dim + k)]), p.y.ring));
   EXPECT_EQ(got, by_heads);
-  // of a causal text no entry is read of later positions, whose words are dealt
+  // of a causal text, entries of later positions are not read, but their words are dealt
   const int64_t pairs = p.y.heads * (p.e.causal && rows > 1 ? rows * (rows + 1) / 2 : int64_t(rows) * rig->n);
   EXPECT_EQ(rig->g.key_bits(), pairs * compiler::EntrySummandsKeyBits({p.e.shift, 0, p.e.end, {}}, p.e.window()) +
                                    p.y.PayloadKeyBits(int64_t(p.y.heads) * rows, rig->n));
 }
 
-// Every score of a window of 5 bits under every mask, with one value each; the row sum's masks are many.
+// Every score of a window of 5 bits under every mask, with one value each. The masks of the row sum vary.
 TEST(Payload, EveryScoreUnderEveryMask) {
   for (int shift : {1, 2})
-    for (Form form : {Form::kMap, Form::kProduct}) {
+    for (OperandForm form : {OperandForm::kMap, OperandForm::kProduct}) {
       const int k = shift + 3, size = 1 << k, heads = size * size;
       Pair p(heads, heads, 1, shift, 5, 10, 16);
       Ints numbers;
@@ -75,11 +75,11 @@ TEST(Payload, EveryScoreUnderEveryMask) {
       Wire<kPub> wire = pfss::Map(Wire<kPub>(zero), [&](auto w) { return Broadcast(w, {heads, 1, 1}); });
       wire.hat = wire.hat + rig.g.t.constant(hats, {heads, 1, 1});
       wire.r = wire.r + rig.g.t.constant(masks, {heads, 1, 1});
-      RunPair(&rig, p, form, {{score, k}, {shifts, k, Form::kOpen, shifts}}, v, wire);
+      RunPair(&rig, p, form, {{score, k}, {shifts, k, OperandForm::kOpen, shifts}}, v, wire);
     }
 }
 
-// The last row and all rows, grouped heads, wide rings, where e v wraps in its reader's ring and where it does not.
+// The last row and all rows, grouped heads, and wide rings, in which e v wraps or does not.
 TEST(Payload, EveryShape) {
   for (int ring : {24, 33, 64})
     for (int serving : {1, 4})
@@ -94,7 +94,7 @@ TEST(Payload, EveryShape) {
           const IntArray score{{4, kTokens, kTokens}, Numbers(100, int64_t{1} << (k - 1), 3)},
               shifts{{kTokens, 4}, Numbers(20, 1 << 12, 4)},
               v{{kTokens, 3 * serving}, Numbers(size_t(15 * serving), 1 << 15, 5)};
-          Given own{shifts, k, Form::kOpen, shifts};
+          Given own{shifts, k, OperandForm::kOpen, shifts};
           Ints lying;
           for (int64_t i = 0; i < 100; ++i)
             if (last ? i / kTokens % kTokens == kTokens - 1 : !causal || i % kTokens <= i / kTokens % kTokens)
@@ -103,22 +103,23 @@ TEST(Payload, EveryShape) {
                                     : causal ? pfss::Shape{4, kTokens * (kTokens + 1) / 2}
                                              : pfss::Shape{4, kTokens, kTokens};
           if (last) own.wire = {{1, 4}, {shifts.at.end() - 4, shifts.at.end()}};
-          RunPair(&rig, p, Form::kProduct, {{score, k}, own}, v, rig.g.Give(lying, k, shape));
+          RunPair(&rig, p, OperandForm::kProduct, {{score, k}, own}, v, rig.g.Give(lying, k, shape));
         }
 }
 
-// From the scores' opening: window sums and carry, row sum and e v, result: three openings, where e opened has five.
+// Three openings follow that of the scores: window sums and carry, row sum and e v, result. With e opened there are
+// five.
 TEST(Payload, Openings) {
   Pair p(2, 2, 3, 12, 7, 24, 40);
   OpRig rig(4);
   rig.from = 3, rig.rows = 1;
   const IntArray score{{2, 4, 4}, Numbers(32, 1 << 14, 3)}, shifts{{4, 2}, Numbers(8, 1 << 12, 4)},
       v{{4, 6}, Numbers(24, 1 << 15, 5)};
-  const Given own{shifts, 15, Form::kOpen, {{1, 2}, {shifts.at.end() - 2, shifts.at.end()}}};
+  const Given own{shifts, 15, OperandForm::kOpen, {{1, 2}, {shifts.at.end() - 2, shifts.at.end()}}};
   Ints lying;
   for (size_t i = 0; i < 32; ++i)
     if (i / 4 % 4 == 3) lying.push_back(score.at[i]);
-  RunPair(&rig, p, Form::kMap, {{score, 15}, own}, v, rig.g.Both(lying, 15, {2, 1, 4}));
+  RunPair(&rig, p, OperandForm::kMap, {{score, 15}, own}, v, rig.g.Both(lying, 15, {2, 1, 4}));
   EXPECT_EQ(rig.g.sent("e"), 0);
   EXPECT_EQ(rig.g.sent("row sum"), 2 * 2 * 7);
   EXPECT_EQ(rig.g.sent("eV"), 2 * 2 * 3 * 24);
@@ -133,11 +134,11 @@ TEST(Payload, FieldsKnobsAndCheck) {
   EXPECT_EQ(k.name, "tail");
   EXPECT_EQ(k.options, (std::vector<std::string>{"e", "payload"}));
   EXPECT_EQ(k.at, 1u);
-  EXPECT_EQ(p.y.Reads(0), Form::kSummands);
-  EXPECT_EQ(p.y.Reads(1), Form::kProduct);
+  EXPECT_EQ(p.y.Reads(0), OperandForm::kSummands);
+  EXPECT_EQ(p.y.Reads(1), OperandForm::kProduct);
   k.set(0);
   EXPECT_EQ(p.y.tail, WeightedSum::kOpened);
-  EXPECT_EQ(p.y.Reads(0), Form::kProduct);
+  EXPECT_EQ(p.y.Reads(0), OperandForm::kProduct);
   p.y.floor = 0;
   EXPECT_EQ(p.y.Knobs().size(), 1u);  // a maximum's weights are opened
   p.y.floor = 1, p.y.tail = WeightedSum::kPayload;
@@ -145,7 +146,7 @@ TEST(Payload, FieldsKnobsAndCheck) {
       p.y, {EdgeOf(9, 20, 4), EdgeOf(8, 20, 6)}, 9,
       {Fault<WeightedSum>{[](WeightedSum& x, Edges&) { x.floor = 0; }, "its tail is for a predicted shift"}});
   Softmax s;
-  s.form = Form::kSummands;
+  s.form = OperandForm::kSummands;
   ExpectRefused([&] { s.Check({EdgeOf(8, 20, 4)}, 9, "here"); },
                 "its reader takes summands of a maximum's exponential");
 }

@@ -4,17 +4,17 @@
 #include <cmath>
 
 #include "suf/gates/trunc.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 
 namespace {
 
-constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
-constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
+constexpr double kStreamRoom = 4;  // a clamp's window, in units of the largest value seen
+constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp; 64 bits then hold its norm
 
 constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
-const char* const kQueryKey = "query_key";  // its product is read by slices, so that it may stay un-truncated
+const char* const kQueryKey = "query_key";  // its product is read by slices, so it may stay un-truncated
 
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
@@ -22,7 +22,7 @@ const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
 void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const {
   if (kind != kClamp) return;
-  std::vector<Range>& size = (*seen)["size"];
+  std::vector<SeenRange>& size = (*seen)["size"];
   size.resize(1);
   for (double v : x[0]->at) size[0].See(std::abs(v));
 }
@@ -58,8 +58,8 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
   shift = z.scale - target, scale = target;
 }
 
-Reach Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
-  Reach r = shift ? in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5) : in[0].reach;
+RowBound Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  RowBound r = shift ? in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5) : in[0].reach;
   if (!window) return r;
   const double most = std::ldexp(1.0, window - 1);
   r.each = r.Box();
@@ -74,10 +74,10 @@ int Rescale::Need(int, const Edges& in) const {
   return RingOf(in[0].reach.most(), shift);
 }
 
-// Built: a reader of x_hat alone needs no wider ring than the shift leaves.
+// Returns the built ring. A reader of x_hat alone needs no wider one than the shift leaves.
 int Rescale::Built(const Edges& in) const {
   if (Transparent()) return in[0].ring;
-  if (kind == kExtend || window || form != Form::kOpen) return ring;
+  if (kind == kExtend || window || form != OperandForm::kOpen) return ring;
   return std::min(ring, in[0].ring - shift);
 }
 
@@ -118,7 +118,7 @@ AnyWire Rescale::Build(const Emission& e, std::span<const AnyWire> x) const {
   if (window) {
     const int64_t half = int64_t{1} << (window - 1);
     gates::Slice slice{shift, shift + window, ring, (half << shift) + (int64_t{1} << (shift - 1)), stages};
-    compiler::Owing y = slice.Build(e.t, z);
+    compiler::OwedWord y = slice.Build(e.t, z);
     y.y = y.y - half;
     return e.Open(y);
   }

@@ -1,15 +1,17 @@
-// Rescale: from one scale and ring to another, opened as its reader reads it.
+// Rescale from one scale and ring to another, opened in the form that its reader wants.
 #pragma once
-#include "suf/nn/op.hpp"
+#include "suf/nn/graph/op.hpp"
 
 namespace suf::nn {
 
-// Rescale: y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
-// more, for less key; by a DCF without digits: one fewer). Kinds: kExact, to the scale `key` (left out, shift 0, for
-// queries and keys where the option `scores` keeps them un-truncated and no rotation makes them finer still);
-// kOptional, left out (shift 0) where 64 bits hold the product behind it; kExtend, no shift, a narrow wire into a wide
-// ring; kClamp, a residual stream that is read modulo a window: left out (shift 0) where a hard bound fits the stream's
-// ring, else a deterministic clamp that needs no certificate.
+// y = floor((z + 2^(shift-1)) / 2^shift), exact. One flight to its digits and one to its opening. Two stages take one
+// flight more, for less key; a DCF without digits takes one fewer. Kinds:
+// * kExact: to the scale `key`. It is left out (shift 0) for queries and keys that `scores` keeps un-truncated, unless
+//   a rotation makes them finer.
+// * kOptional: left out (shift 0) if 64 bits hold the product behind it.
+// * kExtend: no shift; a narrow wire goes into a wide ring.
+// * kClamp: for a residual stream that is read modulo a window. It is left out (shift 0) if a hard bound fits the
+//   stream's ring. Otherwise it is a deterministic clamp that needs no certificate.
 struct Rescale : Define<Rescale> {
   static constexpr const char* kName = "rescale";
   enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };
@@ -24,7 +26,7 @@ struct Rescale : Define<Rescale> {
   void See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
-  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return kind == kOptional ? o.Result(key) : scale; }
   int Need(int, const Edges& in) const override;
   bool Transparent() const override { return shift == 0 && kind != kExtend; }
@@ -36,7 +38,7 @@ struct Rescale : Define<Rescale> {
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;
   std::vector<Knob> Knobs() override;
-  // Least: stages: a clamp's slice has one at least.
+  // Returns the least number of stages: a clamp's slice has one.
   compiler::Stages Least() const { return window ? compiler::Stages::kOne : compiler::Stages::kNone; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

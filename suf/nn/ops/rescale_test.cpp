@@ -15,12 +15,12 @@ compiler::Stages StagesOf(int s) { return compiler::Stages(s); }
 
 int64_t Rounded(int64_t v, int s) { return (v + (int64_t{1} << (s - 1))) >> s; }
 
-// Every z inside the gap of an 8-bit ring, into every form; who reads the opening alone gets no wider ring than is
-// left.
+// Every z inside the gap of an 8-bit ring, into every form. A reader of the opening alone gets no wider ring than the
+// shift leaves.
 TEST(Rescale, ExactExhaustive) {
   for (int s = 1; s <= 5; ++s)
     for (int stages : {0, 1, 2})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int ring : {8 - s, 8, 33}) {
           Rescale r = Make(Rescale::kExact, s, ring, stages);
           r.form = form;
@@ -28,15 +28,15 @@ TEST(Rescale, ExactExhaustive) {
           OpRig rig(int(z.size()));
           const Ints got = rig.Run(r, {{{{int64_t(z.size()), 1}, z}, 8}});
           for (size_t i = 0; i < z.size(); ++i) ASSERT_EQ(got[i], Rounded(z[i], s));
-          const int to = form == Form::kOpen ? 8 - s : ring;
+          const int to = form == OperandForm::kOpen ? 8 - s : ring;
           EXPECT_EQ(rig.ring, to);
           const gates::Trunc gate{s, to, StagesOf(stages)};
-          EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gate.KeyBits(8, form != Form::kOpen));
+          EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gate.KeyBits(8, form != OperandForm::kOpen));
         }
 }
 
 TEST(Rescale, Flights) {
-  for (Form form : kForms) {
+  for (OperandForm form : kForms) {
     auto flights = [&](Rescale r) {
       r.form = form;
       return FlightsOf(1, [&](OpRig* rig) { rig->Run(r, {{{{3, 1}, {-50, 0, 33}}, 8}}); });
@@ -56,7 +56,7 @@ TEST(Rescale, ExactWideRings) {
       for (int stages : {1, 2}) {
         if (stages == 1 && s > 30) continue;
         Rescale r = Make(Rescale::kExact, s, 64, stages);
-        r.form = Form::kProduct;
+        r.form = OperandForm::kProduct;
         const int64_t top = (int64_t{1} << (k - 2)) - (int64_t{1} << (s - 1)) - 1;
         const Ints z = gates::Some(-top, top, 100, uint64_t(k));
         OpRig rig(100);
@@ -65,10 +65,10 @@ TEST(Rescale, ExactWideRings) {
       }
 }
 
-// Left out: a view, whatever the form; nothing is dealt or sent.
+// A rescale that is left out is a view in any form: nothing is dealt or sent.
 TEST(Rescale, LeftOut) {
   for (Rescale::Kind kind : {Rescale::kOptional, Rescale::kClamp})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Rescale r = Make(kind, 0, 7);
       r.form = form;
       EXPECT_TRUE(r.Transparent());
@@ -77,7 +77,7 @@ TEST(Rescale, LeftOut) {
       const Ints z = gates::Range(-128, 128);
       EXPECT_EQ(rig.Run(r, {{{{256, 1}, z}, 8, form}}), z);
       EXPECT_EQ(rig.g.key_bits(), 0);
-      EXPECT_EQ(rig.g.flights(), 2);  // what the rig gives and reads
+      EXPECT_EQ(rig.g.flights(), 2);  // those of the rig
       EXPECT_EQ(r.Need(0, {}), 7);
     }
 }
@@ -85,7 +85,7 @@ TEST(Rescale, LeftOut) {
 TEST(Rescale, ExtendExhaustive) {
   for (int k : {3, 8, 31})
     for (int ring : {k + 1, k + 9, 64})
-      for (Form form : kForms) {
+      for (OperandForm form : kForms) {
         Rescale r = Make(Rescale::kExtend, 0, ring);
         r.form = form;
         EXPECT_FALSE(r.Transparent());
@@ -94,14 +94,15 @@ TEST(Rescale, ExtendExhaustive) {
         OpRig rig(int(z.size()));
         EXPECT_EQ(rig.Run(r, {{{{int64_t(z.size()), 1}, z}, k}}), z);
         EXPECT_EQ(rig.ring, ring);
-        EXPECT_EQ(rig.key_bits(z.size()), int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != Form::kOpen));
+        EXPECT_EQ(rig.key_bits(z.size()),
+                  int64_t(z.size()) * gates::Extend{ring}.KeyBits(k, form != OperandForm::kOpen));
       }
 }
 
-// Every value of a 10-bit ring: inside the window exact, outside it wraps.
+// Every value of a 10-bit ring: exact inside the window, wrapping outside.
 TEST(Rescale, ClampWraps) {
   for (int stages : {1, 2})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int s : {1, 3})
         for (int window : {2, 5})
           for (int ring : {window + 1, 20}) {
@@ -120,7 +121,7 @@ TEST(Rescale, ClampWraps) {
               }
             }
             const gates::Slice gate{s, s + window, ring, 0, StagesOf(stages)};
-            EXPECT_EQ(rig.key_bits(z.size()), 1024 * gate.KeyBits(10, form != Form::kOpen));
+            EXPECT_EQ(rig.key_bits(z.size()), 1024 * gate.KeyBits(10, form != OperandForm::kOpen));
           }
 }
 
@@ -135,7 +136,7 @@ TEST(Rescale, ClampWideRings) {
 
 TEST(Rescale, FloatAndSee) {
   Rescale r;
-  Weights w;
+  Checkpoint w;
   const RealArray x{{1, 3}, {1, -5, 2}};
   Seen seen;
   EXPECT_EQ(FloatOf(r, 1, w, {x}, {}, &seen).at, x.at);
@@ -171,12 +172,12 @@ TEST(Rescale, ChooseExactAndOptional) {
   ExpectRefused([&] { r.Choose(f, in); }, "there is no scale `result.nothing`; set it");
 
   r.kind = Rescale::kOptional, r.key = "value";
-  r.Choose(f, in);  // 64 bits hold what is behind it
+  r.Choose(f, in);  // 64 bits hold the product behind it
   EXPECT_TRUE(r.shift == 0 && r.scale == 24 && asked == 1);
   EXPECT_EQ(r.Nominal(o), 10);
   needed = 65, r.Choose(f, in);
   EXPECT_TRUE(r.shift == 14 && r.scale == 10 && asked == 2);
-  needed = 64, f.n = 33, r.Choose(f, in);  // over `merge` nobody asks
+  needed = 64, f.n = 33, r.Choose(f, in);  // over `merge` the ring ahead is not needed
   EXPECT_TRUE(r.shift == 14 && asked == 2);
   r.Choose(f, {EdgeOf(9, 0, 4)});
   EXPECT_TRUE(r.shift == 0 && r.scale == 9);
@@ -184,7 +185,7 @@ TEST(Rescale, ChooseExactAndOptional) {
   EXPECT_TRUE(r.shift == 0 && r.scale == 24);
 }
 
-// Queries and keys stay un-truncated where the option says so; no other exact rescale does.
+// Queries and keys stay un-truncated if the option says so. No other exact rescale does.
 TEST(Rescale, ChooseUntruncatedScores) {
   Options o;
   const Facts f{o};
@@ -227,7 +228,7 @@ TEST(Rescale, ChooseClamp) {
 
 TEST(Rescale, BoundIsSound) {
   for (Rescale::Kind kind : {Rescale::kExact, Rescale::kOptional, Rescale::kExtend, Rescale::kClamp})
-    for (const Reach& reach : {BoxOf({30, 9}), Reach{2, 20.5, {}, {}, {}}}) {
+    for (const RowBound& reach : {BoxOf({30, 9}), RowBound{2, 20.5, {}, {}, {}}}) {
       Rescale r = Make(kind, kind == Rescale::kExact ? 2 : 0, 20);
       if (kind == Rescale::kClamp) r.shift = 1, r.window = 4;
       const Bounded b = BoundOf(r, 1, {EdgeOf(8, 0, 2, reach)});
@@ -267,9 +268,9 @@ TEST(Rescale, CheckFaults) {
                           F{[](Rescale& x, Edges&) { x.window = 3; }, "its window does not fit its rings"},
                           F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "it does not rescale"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 6; }, "it leaves no bits of its ring"}});
-  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // what the shift leaves, for readers of x_hat alone
+  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // the bits that the shift leaves, for readers of x_hat alone
   EXPECT_EQ(r.Built({EdgeOf(10, 20, 4)}), 12);
-  r.form = Form::kMap;
+  r.form = OperandForm::kMap;
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 12);
   r.kind = Rescale::kOptional, r.shift = 0, r.scale = 10;
   EXPECT_EQ(r.Built({EdgeOf(10, 14, 4)}), 14);  // a view

@@ -1,7 +1,7 @@
 #include "suf/nn/ops/rig_test.hpp"
 
 #include "suf/func/text.hpp"
-#include "suf/nn/plan.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::nn {
 
@@ -37,7 +37,7 @@ void ExpectFields(const Operator& op) {
 
 namespace {
 
-// The recorder sees a difference, else every round trip would pass.
+// The recorder sees a difference. Otherwise every round trip would pass.
 TEST(Recorder, SeesADifference) {
   Rescale a, b;
   a.shift = 3, b.shift = 4;
@@ -56,7 +56,7 @@ TEST(Operators, AreKnownByName) {
   ExpectRefused([] { MakeOperator(std::string(50, 'x')); }, "operator " + std::string(40, 'x') + ",");
 }
 
-// A program's own operator: one struct, one Register; a name twice is a Bug.
+// A program's own operator takes one struct and one Register. A second one of the same name is a Bug.
 struct Negate : Define<Negate> {
   static constexpr const char* kName = "negate_test";
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override {
@@ -64,7 +64,7 @@ struct Negate : Define<Negate> {
     for (double& v : y.at) v = -v;
     return y;
   }
-  Reach Bound(const Facts&, const Edges& in, std::vector<Width>*) override { return in[0].reach; }
+  RowBound Bound(const Facts&, const Edges& in, std::vector<Width>*) override { return in[0].reach; }
   bool Transparent() const override { return true; }
   IntArray Spec(const IntCall&, std::span<const IntArray* const> x) const override {
     IntArray y = *x[0];
@@ -81,7 +81,7 @@ TEST(Operators, OneOfAProgramsOwn) {
   EXPECT_THROW(Register<Negate>(), Bug);
   OperatorPtr op = MakeOperator("negate_test");
   op->ring = 8;
-  for (Form form : kForms) {
+  for (OperandForm form : kForms) {
     OpRig rig(1);
     op->form = form;
     rig.Run(*op, {{{{256, 1}, gates::Range(-128, 128)}, 8, form}});
@@ -89,7 +89,7 @@ TEST(Operators, OneOfAProgramsOwn) {
   }
 }
 
-// A wire for a product serves every reader; any other serves its own form alone, and a result none.
+// A wire for a product serves every reader. Any other wire serves its own form alone, and a result serves none.
 TEST(Operators, ReadWiresInTheirForm) {
   gates::Rig g;
   const SharedWire<kPub> both = g.Both({1}, 8);
@@ -109,7 +109,7 @@ TEST(Operators, ReadWiresInTheirForm) {
   EXPECT_EQ(RingBits(map), 8);
 }
 
-// Scores are no rows, and packed pairs no square: a plan that says otherwise is refused before anybody reads it so.
+// Scores are no rows, and packed pairs no square. A plan that says otherwise is refused before it is read so.
 TEST(Operators, ReadWhatLiesAsTheyWant) {
   auto refuses = [](Graph g, const char* words) {
     Plan p;
@@ -128,14 +128,14 @@ TEST(Operators, ReadWhatLiesAsTheyWant) {
   Softmax e;
   e.causal = true;
   Graph rows, square, scores, view, last;
-  rows.Add(Result(), {rows.Add(e, {rows.Add(l, {})})});
+  rows.Add(RevealResult(), {rows.Add(e, {rows.Add(l, {})})});
   refuses(rows, lies);
-  square.Add(Result(), {square.Add(e, {square.Add(s, {square.Add(l, {})})})});
+  square.Add(RevealResult(), {square.Add(e, {square.Add(s, {square.Add(l, {})})})});
   refuses(square, lies);
-  scores.Add(Result(), {scores.Add(s, {scores.Add(l, {})})});
+  scores.Add(RevealResult(), {scores.Add(s, {scores.Add(l, {})})});
   refuses(scores, lies);
   const char* result = "its result is a view, or no rows";
-  view.Add(Pool(), {view.Add(l, {})});
+  view.Add(PoolRows(), {view.Add(l, {})});
   refuses(view, result);
   last.Add(s, {last.Add(l, {})});
   refuses(last, result);

@@ -1,31 +1,31 @@
-// For tests of operators: one operator between wires given in a form, its weights under fresh masks B, its result
-// opened as a reader would and compared with Spec on plain arrays; and its readings without data: float, bounds,
-// fields, check.
+// For tests of operators. One operator runs between wires of a given form, with its weights under fresh masks B. Its
+// result is opened like a reader's and compared with Spec on plain arrays. Its readings without data are tested as
+// well: float, bounds, fields, check.
 #pragma once
 #include "suf/gates/rig_test.hpp"
-#include "suf/nn/measure.hpp"
 #include "suf/nn/ops.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/measure.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 
-inline constexpr Form kForms[] = {Form::kOpen, Form::kMap, Form::kProduct};
+inline constexpr OperandForm kForms[] = {OperandForm::kOpen, OperandForm::kMap, OperandForm::kProduct};
 inline constexpr int kWideRings[] = {31, 32, 33, 47, 62};
-// kRows: how a row's function is read; by StepDcf without a stage.
+// Lowerings of a row function. StepDcf needs no stage.
 inline constexpr compiler::Lowering kRows[] = {
     {compiler::Kind::kRowLut},
-    {compiler::Kind::kRowLut, compiler::Steps::kDigits, compiler::Stages::kTwo},
-    {compiler::Kind::kRowLut, compiler::Steps::kParity},
+    {compiler::Kind::kRowLut, compiler::StepSource::kDigits, compiler::Stages::kTwo},
+    {compiler::Kind::kRowLut, compiler::StepSource::kParity},
     {compiler::Kind::kStepDcf}};
 
-// Pool: one thread; a test's work is small.
+// Returns a pool of one thread, because a test's work is small.
 inline exec::Pool& OnePool() {
   static exec::Pool pool(1);
   return pool;
 }
 
-// Witness: what Spec told its watch.
-class Witness : public Watch {
+// The reports of Spec to its observer.
+class Witness : public RangeObserver {
  public:
   void See(const char* width, std::span<const int64_t> v) override { seen[width].assign(v.begin(), v.end()); }
   void Leave(const char* width, int64_t value, int64_t limit) override { left.push_back({width, value, limit}); }
@@ -38,15 +38,15 @@ class Witness : public Watch {
   std::vector<Left> left;
 };
 
-// Given: an input, the ring and form of its wire; `wire`: as it lies in the wire, where that is not as it is.
+// An input, with the ring and the form of its wire. `wire` is the order in the wire, if it differs from `x`.
 struct Given {
   IntArray x;
   int ring = 0;
-  Form form = Form::kOpen;
+  OperandForm form = OperandForm::kOpen;
   IntArray wire = {};
 };
 
-// OpRig: a run of one operator on texts of n tokens; of rows [from, from + rows) alone, `order` leaves out the others.
+// A run of one operator on texts of n tokens. If it runs on rows [from, from + rows), `order` leaves out the others.
 class OpRig {
  public:
   explicit OpRig(int tokens) : n(tokens), rows(tokens) {}
@@ -55,10 +55,10 @@ class OpRig {
   int from = 0, rows;
   std::vector<int32_t> ids;
   std::map<std::string, Tensor> weights;                                                // by slot
-  std::function<Ints(const IntArray&)> order = [](const IntArray& y) { return y.at; };  // of the result in its wire
+  std::function<Ints(const IntArray&)> order = [](const IntArray& y) { return y.at; };  // from the result to its wire
   gates::Rig g;
   Witness witness;
-  int ring = 0;       // of the result's wire
+  int ring = 0;       // ring of the result's wire
   bool late = false;  // the inputs are opened once more
 
   IntArray Spec(const Operator& op, const std::vector<Given>& in) {
@@ -73,7 +73,8 @@ class OpRig {
     return op.Spec(call, x);
   }
 
-  // Run: the protocol's result as numbers of its ring; expects it to be Spec's in that ring. result: revealed to P1.
+  // Returns the protocol's result as numbers of its ring, and expects that it equals Spec in that ring. `result`: it is
+  // revealed to P1.
   Ints Run(const Operator& op, const std::vector<Given>& in, bool result = false, uint8_t serial = 1) {
     std::vector<AnyWire> x;
     for (const Given& i : in) x.push_back(Give(i));
@@ -93,7 +94,7 @@ class OpRig {
     return got;
   }
 
-  // key_bits: less those by which the rig reads a defined mask.
+  // Returns the key bits without those by which the rig reads a defined mask.
   int64_t key_bits(size_t results) const { return g.key_bits() - read_ * int64_t(results) * ring; }
 
  private:
@@ -117,28 +118,28 @@ class OpRig {
       y.b = y.b + w.hat;  // P1's half waits for P0's
     else
       y.a = y.a + w.hat;
-    if (i.form == Form::kMap) return g.t.open<kP0>(y, "again");
+    if (i.form == OperandForm::kMap) return g.t.open<kP0>(y, "again");
     SharedWire<kPub> again = g.t.open(y, "again");
-    if (i.form == Form::kProduct) return again;
+    if (i.form == OperandForm::kProduct) return again;
     return Wire<kPub>(again);
   }
 
-  // Sized: what a trace of n tokens reads of a weight.
-  Ints Sized(const Slot& s, const Tensor& w) const {
+  // Returns the part of a weight that a trace of n tokens reads.
+  Ints Sized(const WeightSlot& s, const Tensor& w) const {
     const int64_t cols = w.cols();
     Ints v;
     for (int64_t i = 0; i < w.size(); ++i) {
       const int64_t row = i / cols % (w.shape().size() > 1 ? w.shape()[w.shape().size() - 2] : 1);
-      if (s.length == Slot::kRows && row >= n) continue;
-      if (s.length == Slot::kCorner && (row >= n || i % cols >= n)) continue;
-      v.push_back(s.length == Slot::kTimes ? WrapMul(w[i], n) : w[i]);
+      if (s.length == WeightSlot::kRows && row >= n) continue;
+      if (s.length == WeightSlot::kCorner && (row >= n || i % cols >= n)) continue;
+      v.push_back(s.length == WeightSlot::kTimes ? WrapMul(w[i], n) : w[i]);
     }
     return v;
   }
 
   void SetWeights(const Operator& op) {
     std::mt19937_64 rng(uint64_t(n) + 99);
-    for (const Slot& s : op.Slots()) {
+    for (const WeightSlot& s : op.Slots()) {
       Ints w = Sized(s, weights.at(s.name)), b, masked;
       inputs(0).Set("W.7." + s.name, w);
       if (!s.masked) continue;
@@ -147,14 +148,14 @@ class OpRig {
     }
   }
 
-  pfss::Sh Shares(const AnyWire& y, Form form) {
-    if (form == Form::kMap) {
+  pfss::Sh Shares(const AnyWire& y, OperandForm form) {
+    if (form == OperandForm::kMap) {
       SharedWire<kP0> w = AsMap(y);
       pfss::Sh z = -pfss::Sh(w.s);
       z.a = z.a + w.hat;
       return z;
     }
-    if (form == Form::kProduct || std::holds_alternative<SharedWire<kPub>>(y)) {
+    if (form == OperandForm::kProduct || std::holds_alternative<SharedWire<kPub>>(y)) {
       SharedWire<kPub> w = AsProduct(y);
       return -pfss::Sh(w.s) + w.hat;
     }
@@ -167,10 +168,11 @@ class OpRig {
   int read_ = 0;
 };
 
-// Flights: of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there,
-// so flights come in pairs.
+// Returns the flights of a run from its inputs' openings to its result's. P1 learns the result by P0's half and sends
+// nothing after it, so flights come in pairs.
 inline int Flights(int openings) { return (openings + 3) / 2 * 2; }
-// FlightsOf: from the inputs' openings to the result's, odd ones too: run(rig) once as it is and once a flight later.
+// Returns the flights from the inputs' openings to the result's, which may be odd. Calls run(rig) twice, the second
+// time with inputs that come a flight later.
 template <class F>
 int FlightsOf(int n, F run) {
   int sum = 0;
@@ -183,8 +185,8 @@ int FlightsOf(int n, F run) {
   return sum / 2 - 3;
 }
 
-// Float: of an operator on a text of n tokens.
-inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, const std::vector<RealArray>& in,
+// Returns the float result of an operator on a text of n tokens.
+inline RealArray FloatOf(const Operator& op, int n, const Checkpoint& weights, const std::vector<RealArray>& in,
                          std::vector<int32_t> ids = {}, Seen* seen = nullptr) {
   std::map<std::string, Reals> values;
   const RealCall call{n, ids, OnePool(), [&](const Expr& e) -> const Reals& {
@@ -196,17 +198,17 @@ inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, cons
   return op.Float(call, x);
 }
 
-// Bounded: what an operator's result reaches, and its widths by name, which it takes.
+// The bounds of an operator's result, and its widths by name, which it takes.
 struct Bounded {
-  Reach reach;
+  RowBound reach;
   std::map<std::string, Width> widths;
 };
 inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std::string, Tensor>& weights = {}) {
   static const Options options;
   Measures measures(OnePool());
-  Node node;
+  GraphNode node;
   node.index = 7;
-  for (const Slot& s : op.Slots()) measures.Set(node, s, weights.at(s.name));
+  for (const WeightSlot& s : op.Slots()) measures.Set(node, s, weights.at(s.name));
   const Facts facts{options, 7, 1, n, weights.empty() ? nullptr : &measures.Of(node), nullptr, true, {}};
   std::vector<Width> widths;
   Bounded b{op.Bound(facts, in, &widths), {}};
@@ -217,8 +219,8 @@ inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std:
   return b;
 }
 
-// RowsOf: every row of whole numbers inside a reach.
-inline std::vector<Ints> RowsOf(const Reach& r) {
+// Returns every row of whole numbers inside a reach.
+inline std::vector<Ints> RowsOf(const RowBound& r) {
   std::vector<Ints> rows{{}};
   for (double most : r.Box()) {
     std::vector<Ints> longer;
@@ -230,8 +232,8 @@ inline std::vector<Ints> RowsOf(const Reach& r) {
   return rows;
 }
 
-// ExpectWithin: every row of y is.
-inline void ExpectWithin(const IntArray& y, const Reach& r) {
+// Expects that every row of y is inside a reach.
+inline void ExpectWithin(const IntArray& y, const RowBound& r) {
   const Reals box = r.Box();
   ASSERT_EQ(y.cols(), r.dim);
   for (int64_t i = 0; i < y.rows(); ++i) {
@@ -243,13 +245,13 @@ inline void ExpectWithin(const IntArray& y, const Reach& r) {
     ASSERT_LE(Length(row), r.length * (1 + 1e-12)) << "row " << i;
   }
 }
-// ExpectSeen: what Spec saw inside is within the widths.
+// Expects that the values Spec saw inside are within the widths.
 inline void ExpectSeen(const Witness& w, const Bounded& b, const std::string& width) {
   ASSERT_TRUE(w.seen.count(width) && b.widths.count(width)) << width;
   for (int64_t v : w.seen.at(width)) ASSERT_LT(std::abs(double(v)), std::ldexp(1.0, b.widths.at(width).bits)) << width;
 }
 
-// Recorder: a visitor that keeps what is written and gives it to a reader; every number must be in its range.
+// A visitor that keeps the written fields and gives them to a reader. Every number must be in its range.
 class Recorder : public Visitor {
  public:
   bool reading = false;
@@ -302,10 +304,10 @@ class Recorder : public Visitor {
   size_t at_ = 0;
 };
 
-// ExpectFields: what an operator says of itself makes an equal one, in a recorder and in a plan's text.
+// Expects that the fields of an operator make an equal one, in a recorder and in a plan's text.
 void ExpectFields(const Operator& op);
 
-// ExpectRefused: f throws Error of that cause whose sentence has these words.
+// Expects that f throws Error with that cause and an error message with these words.
 template <class F>
 void ExpectRefused(F f, const std::string& words, Cause cause = Cause::kRefused) {
   try {
@@ -317,12 +319,13 @@ void ExpectRefused(F f, const std::string& words, Cause cause = Cause::kRefused)
   }
 }
 
-// Fault: a change that makes parameters inconsistent, and what Check says of it.
+// A change that makes parameters inconsistent, and the words of Check about it.
 template <class T>
 struct Fault {
   std::function<void(T&, Edges&)> change;
   std::string words;
 };
+// Expects that Check accepts good parameters and refuses each fault.
 template <class T>
 void ExpectChecked(const T& good, const Edges& in, int max_n, const std::vector<Fault<T>>& faults) {
   EXPECT_NO_THROW(good.Check(in, max_n, "here"));
@@ -335,18 +338,18 @@ void ExpectChecked(const T& good, const Edges& in, int max_n, const std::vector<
   }
 }
 
-// EdgeOf: an input as Choose and Check know it.
-inline Edge EdgeOf(int scale, int ring, int64_t dim, Reach reach = {}, bool one_row = false) {
+// Returns an input as Choose and Check see it.
+inline Edge EdgeOf(int scale, int ring, int64_t dim, RowBound reach = {}, bool one_row = false) {
   return {scale, scale, ring, dim, one_row, std::move(reach)};
 }
-// BoxOf: |x_j| <= most, as long as `length`.
-inline Reach BoxOf(Reals each, double length = 1e300) {
-  Reach r{int64_t(each.size()), 0, each, {}, {}};
+// Returns the reach |x_j| <= each[j] of rows no longer than `length`.
+inline RowBound BoxOf(Reals each, double length = 1e300) {
+  RowBound r{int64_t(each.size()), 0, each, {}, {}};
   r.length = std::min(length, Length(each));
   return r;
 }
 
-// Numbers: n seeded ones of [-most, most].
+// Returns n seeded numbers in [-most, most].
 inline Ints Numbers(size_t n, int64_t most, uint64_t seed = 1) {
   std::mt19937_64 rng(seed);
   std::uniform_int_distribution<int64_t> d(-most, most);
@@ -359,14 +362,14 @@ inline Reals RealNumbers(size_t n, uint64_t seed = 1) {
   for (int64_t x : Numbers(n, 4000, seed)) v.push_back(double(x) / 1000);
   return v;
 }
-// Store: tensors of a checkpoint by name.
-inline void Store(Weights* w, const Expr& leaf, const Reals& values) {
+// Stores a leaf's tensor of a checkpoint.
+inline void Store(Checkpoint* w, const Expr& leaf, const Reals& values) {
   std::map<std::string, Shape> name;
   leaf.Leaves(&name);
   w->Set(name.begin()->first, {leaf.shape(), {values.begin(), values.end()}});
 }
 
-// OfPairs: of rows of two entries: the least, the largest and the largest sum of a row.
+// The least entry, the largest entry and the largest sum of rows of two entries.
 struct Pairs {
   double least, most, sum;
 };

@@ -1,10 +1,10 @@
-// Operators on some rows of a text: what they make is those rows of what they make of all. Attention reads k and v of
-// all rows; a causal one takes the last row alone, a decoder's new token.
+// Operators on some rows of a text: their results are those rows of the result on all. Attention reads k and v of all
+// rows. Causal attention takes the last row alone, a decoder's new token.
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/ops/map.hpp"
+#include "suf/nn/ops/residual.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/nn/ops/stream.hpp"
 
 namespace suf::nn {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr int kTokens = 6;
 constexpr int64_t kOwnHeads = 4, kServing = 2, kOf = 3;
 
-// Part: rows [from, from + rows).
+// The rows [from, from + rows).
 struct Part {
   int from, rows;
 };
@@ -22,7 +22,7 @@ std::vector<Part> PartsOf(bool causal) {
   return {std::begin(kParts), std::end(kParts)};
 }
 
-// Cut: these rows of (heads, n, ..).
+// Returns these rows of (heads, n, ..).
 Ints Cut(const Ints& all, int64_t heads, Part p) {
   const int64_t of = int64_t(all.size()) / heads / kTokens;
   Ints v;
@@ -39,7 +39,7 @@ struct PartRig : OpRig {
   explicit PartRig(Part p) : OpRig(kTokens) { from = p.from, rows = p.rows; }
 };
 
-// q of the rows and k of all; apart, or both in one input. The other rows' relative biases are not read.
+// Scores read q of the rows and k of all, apart or both in one input. Relative biases of other rows are not read.
 TEST(Rows, Scores) {
   for (bool causal : {false, true})
     for (bool relative : {false, true})
@@ -54,7 +54,7 @@ TEST(Rows, Scores) {
           rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
           const IntArray q{{kTokens, kOwnHeads * kOf}, Numbers(72, 1 << 12, 5)},
               k{{kTokens, kServing * kOf}, Numbers(36, 1 << 12, 6)};
-          Given own{q, 33, Form::kProduct, CutRows(q, p)}, served{k, 33, Form::kProduct};
+          Given own{q, 33, OperandForm::kProduct, CutRows(q, p)}, served{k, 33, OperandForm::kProduct};
           if (one) {
             IntArray both{{kTokens, 18}, {}};
             for (int i = 0; i < kTokens; ++i) {
@@ -77,7 +77,7 @@ TEST(Rows, SoftmaxByMaximum) {
       PartRig rig(p);
       rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
       const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)};
-      rig.Run(s, {{z, s.window(), Form::kOpen, CutPairs(z, p)}});
+      rig.Run(s, {{z, s.window(), OperandForm::kOpen, CutPairs(z, p)}});
     }
 }
 
@@ -95,8 +95,8 @@ TEST(Rows, SoftmaxAboutAShift) {
         rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
         const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)},
             shift{{kTokens, kOwnHeads}, Numbers(24, 20, 4)};
-        rig.Run(s, {{z, s.Need(0, {}), Form::kOpen, CutPairs(z, p)},
-                    {shift, s.Need(1, {}), Form::kOpen, CutRows(shift, p)}});
+        rig.Run(s, {{z, s.Need(0, {}), OperandForm::kOpen, CutPairs(z, p)},
+                    {shift, s.Need(1, {}), OperandForm::kOpen, CutRows(shift, p)}});
       }
 }
 
@@ -117,21 +117,21 @@ TEST(Rows, WeightedSum) {
     IntArray e{{kOwnHeads, kTokens, kTokens}, Numbers(144, 600, 7)};
     for (int64_t& x : e.at) x = std::abs(x) + 1;
     const IntArray v{{kTokens, kServing * kOf}, Numbers(36, 1 << 9, 8)};
-    rig.Run(s, {{e, 24, Form::kProduct, CutPairs(e, p)}, {v, 24, Form::kProduct}});
+    rig.Run(s, {{e, 24, OperandForm::kProduct, CutPairs(e, p)}, {v, 24, OperandForm::kProduct}});
   }
 }
 
 TEST(Rows, RotationByPosition) {
   for (Part p : kParts) {
-    nn::Map m;
-    m.terms = {{nn::Map::kFull, 0, Expr::Leaf("w", {2, 8})}};
+    nn::LinearMap m;
+    m.terms = {{nn::LinearMap::kFull, 0, Expr::Leaf("w", {2, 8})}};
     m.full = 4, m.scale = 20, m.ring = 40, m.rotary = 2, m.base = 100, m.turn = 6;
     m.cosines = Numbers(14, 64, 1), m.sines = Numbers(14, 64, 2);
     PartRig rig(p);
     rig.weights["full"] = Tensor({2, 8}, Numbers(16, 100, 3));
     rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
     const IntArray x{{kTokens, 2}, Numbers(12, 100, 4)};
-    rig.Run(m, {{x, 20, Form::kMap, CutRows(x, p)}});
+    rig.Run(m, {{x, 20, OperandForm::kMap, CutRows(x, p)}});
   }
 }
 
@@ -149,26 +149,26 @@ TEST(Rows, LookupByPosition) {
   }
 }
 
-// The last row of a text is the last of these rows, where it is among them.
+// The last row of a text is the last of these rows, if it is among them.
 TEST(Rows, Pool) {
-  for (auto kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
-    nn::Pool pool;
+  for (auto kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
+    nn::PoolRows pool;
     pool.kind = kind, pool.ring = 20;
     const IntArray x{{kTokens, 3}, Numbers(18, 100, 9)};
     auto run = [&](Part p) {
       PartRig rig(p);
-      return rig.Run(pool, {{x, 20, Form::kOpen, CutRows(x, p)}});
+      return rig.Run(pool, {{x, 20, OperandForm::kOpen, CutRows(x, p)}});
     };
-    const Part with = kind == nn::Pool::kFirst ? Part{0, 4} : Part{2, 4};
+    const Part with = kind == nn::PoolRows::kFirst ? Part{0, 4} : Part{2, 4};
     EXPECT_EQ(run(with).size(), 3u);
     EXPECT_THROW((void)run({1, 3}), Bug);
   }
 }
 
-// What no reading is made for: rows beyond the text; some rows of a causal one that are not the last.
+// No reading takes rows beyond the text, or rows of a causal text that are not the last one.
 TEST(Rows, Refusals) {
   pfss::Trace t;
-  auto at = [&](int from, int rows) { return Emission{t, kTokens, false, Form::kOpen, "7", "y", from, rows}; };
+  auto at = [&](int from, int rows) { return Emission{t, kTokens, false, OperandForm::kOpen, "7", "y", from, rows}; };
   for (auto [from, rows] : {std::pair{-1, 1}, {0, 0}, {0, 7}, {6, 1}}) {
     EXPECT_THROW((void)at(from, rows).Packed(false), Bug) << from;
   }

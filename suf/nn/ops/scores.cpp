@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-// Sides: where q and k of a head lie in the inputs' rows.
+// The places of q and k of a head in the inputs' rows.
 template <class T>
 struct Sides {
   const T *q, *k;
@@ -59,9 +59,9 @@ void Scores::Verify(const std::string& where) const {
   Wanted(of.size() == 3 && of[0] == heads && of[1] == of[2], where, "the relative bias has the wrong shape");
 }
 
-std::vector<Slot> Scores::Slots() const {
+std::vector<WeightSlot> Scores::Slots() const {
   if (!relative) return {};
-  return {{"relative", relative.Times(std::sqrt(double(head_dim))), scale, false, Slot::kCorner}};
+  return {{"relative", relative.Times(std::sqrt(double(head_dim))), scale, false, WeightSlot::kCorner}};
 }
 
 void Scores::Check(const Edges& in, int max_n, const std::string& where) const {
@@ -85,8 +85,8 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
     const Sides<int64_t> s = SidesOf<int64_t>(*this, x, h);
     uint64_t* z = reinterpret_cast<uint64_t*>(&y.at[size_t(h * n * n)]);
     ring::Gemm(size_t(n), size_t(n), size_t(head_dim), reinterpret_cast<const uint64_t*>(s.q), size_t(s.q_cols),
-               reinterpret_cast<const uint64_t*>(s.k), size_t(s.k_cols), ring::Layout::kTransposed, z, size_t(n), false,
-               c.pool);
+               reinterpret_cast<const uint64_t*>(s.k), size_t(s.k_cols), ring::MatrixOrder::kTransposed, z, size_t(n),
+               false, c.pool);
   }
   if (relative) {
     const Tensor& bias = c.weight("relative");
@@ -112,12 +112,12 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
   SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == n);
-  for (int i : {0, 1})  // of an input that holds both, its own part
+  for (int i : {0, 1})  // takes the own part of an input that holds both
     if (in[i].shape()[1] == q_cols + k_cols)
       in[i] = Map(in[i], [&](auto v) { return Between(v, 1, i ? q_cols : 0, i ? q_cols + k_cols : q_cols); });
   SharedWire<kPub> q = Map(in[0], [&](auto v) { return split(v, heads); });
   SharedWire<kPub> k = Map(in[1], [&](auto v) { return split(v, serving); });
-  compiler::Owing z = gates::MatmulProduct{true}.Build(e.t, q, k);
+  compiler::OwedWord z = gates::MatmulProduct{true}.Build(e.t, q, k);
   auto shape = [&](auto v) {
     auto u = Reshape(v, {heads, e.rows, n});
     if (!packed) return u;

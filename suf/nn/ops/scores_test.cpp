@@ -12,7 +12,7 @@ Scores Make(int heads, int serving, int64_t head_dim, bool causal, int ring) {
   return s;
 }
 
-// Packed: the pairs j <= i of (heads, n, n).
+// Returns the pairs j <= i of (heads, n, n).
 Ints Packed(const IntArray& y) {
   const int64_t n = y.cols();
   Ints v;
@@ -21,7 +21,7 @@ Ints Packed(const IntArray& y) {
   return v;
 }
 
-// Meant: by hand; q (n, heads head_dim), k (n, serving head_dim).
+// Returns the scores, computed by hand, for q (n, heads head_dim) and k (n, serving head_dim).
 Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tensor* bias) {
   Ints y;
   for (int64_t h = 0; h < s.heads; ++h)
@@ -37,21 +37,22 @@ Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tenso
   return y;
 }
 
-// Every pair of 6-bit numbers, in rings as wide and narrower; no key, one flight.
+// Every pair of 6-bit numbers, in rings as wide and narrower. No key, one flight.
 TEST(Scores, Exhaustive) {
   for (bool causal : {false, true})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int ring : {4, 6}) {
         Scores s = Make(1, 1, 1, causal, ring);
         s.form = form;
         const Ints q = gates::Range(-32, 32);
         OpRig rig(64);
         if (causal) rig.order = Packed;
-        const Ints got = rig.Run(s, {{{{64, 1}, q}, 6, Form::kProduct}, {{{64, 1}, q}, 6, Form::kProduct}});
+        const Ints got =
+            rig.Run(s, {{{{64, 1}, q}, 6, OperandForm::kProduct}, {{{64, 1}, q}, 6, OperandForm::kProduct}});
         EXPECT_EQ(got, Meant(s, 64, q, q, nullptr));
-        EXPECT_EQ(got.size(), causal ? 65u * 32u : 4096u);  // later positions are not there
-        EXPECT_EQ(rig.g.sent("y"), int64_t(got.size()) * ring * (form == Form::kMap ? 1 : 2));
-        EXPECT_EQ(rig.key_bits(got.size()), form == Form::kOpen ? 0 : int64_t(got.size()) * ring);
+        EXPECT_EQ(got.size(), causal ? 65u * 32u : 4096u);  // without later positions
+        EXPECT_EQ(rig.g.sent("y"), int64_t(got.size()) * ring * (form == OperandForm::kMap ? 1 : 2));
+        EXPECT_EQ(rig.key_bits(got.size()), form == OperandForm::kOpen ? 0 : int64_t(got.size()) * ring);
       }
 }
 
@@ -72,9 +73,9 @@ TEST(Scores, EveryShape) {
             const Ints q = Numbers(size_t(n * 12), int64_t{1} << (ring - 3), 5),
                        k = Numbers(size_t(n * 3 * serving), int64_t{1} << (ring - 3), 6);
             const Ints want = Meant(s, n, q, k, bias);
-            EXPECT_EQ(
-                rig.Run(s, {{{{n, 12}, q}, ring, Form::kProduct}, {{{n, 3 * serving}, k}, ring + 2, Form::kProduct}}),
-                want);
+            EXPECT_EQ(rig.Run(s, {{{{n, 12}, q}, ring, OperandForm::kProduct},
+                                  {{{n, 3 * serving}, k}, ring + 2, OperandForm::kProduct}}),
+                      want);
             EXPECT_EQ(rig.key_bits(want.size()), 0);
 
             IntArray row{{n, 12 + 3 * serving}, {}};
@@ -84,18 +85,18 @@ TEST(Scores, EveryShape) {
             }
             OpRig one(n);
             one.order = rig.order, one.weights = rig.weights;
-            EXPECT_EQ(one.Run(s, {{row, ring, Form::kProduct}}), want);
+            EXPECT_EQ(one.Run(s, {{row, ring, OperandForm::kProduct}}), want);
           }
 }
 
 TEST(Scores, OneFlight) {
-  for (Form form : kForms) {
+  for (OperandForm form : kForms) {
     Scores s = Make(1, 1, 1, true, 8);
     s.form = form;
     EXPECT_EQ(FlightsOf(3,
                         [&](OpRig* rig) {
                           rig->order = Packed;
-                          const Given x{{{3, 1}, {1, -2, 3}}, 8, Form::kProduct};
+                          const Given x{{{3, 1}, {1, -2, 3}}, 8, OperandForm::kProduct};
                           rig->Run(s, {x, x});
                         }),
               1);
@@ -104,7 +105,7 @@ TEST(Scores, OneFlight) {
 
 TEST(Scores, Float) {
   Scores s = Make(2, 1, 2, false, 0);
-  Weights w;
+  Checkpoint w;
   s.relative = Expr::Leaf("r", {2, 2, 2});
   Store(&w, s.relative, {1, 2, 3, 4, 5, 6, 7, 8});
   const RealArray q{{2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, k{{2, 2}, {1, -1, 2, 0.5}};
@@ -123,7 +124,7 @@ TEST(Scores, ChooseSlotsAndFields) {
   s.Choose({Options{}}, in);
   EXPECT_EQ(s.scale, 16);
   EXPECT_EQ(s.Dim(in), 4);
-  EXPECT_EQ(s.Reads(0), Form::kProduct);
+  EXPECT_EQ(s.Reads(0), OperandForm::kProduct);
   EXPECT_TRUE(s.Slots().empty());
   std::vector<Width> widths;
   EXPECT_EQ(s.Bound({Options{}}, in, &widths).dim, 0);  // read by slices alone: no certificate
@@ -131,9 +132,9 @@ TEST(Scores, ChooseSlotsAndFields) {
   ExpectFields(s);
   s.relative = Expr::Leaf("r", {4, 9, 9});
   ExpectFields(s);
-  const Slot slot = s.Slots().at(0);
-  EXPECT_TRUE(slot.name == "relative" && slot.scale == 16 && !slot.masked && slot.length == Slot::kCorner);
-  Weights w;
+  const WeightSlot slot = s.Slots().at(0);
+  EXPECT_TRUE(slot.name == "relative" && slot.scale == 16 && !slot.masked && slot.length == WeightSlot::kCorner);
+  Checkpoint w;
   Store(&w, s.relative, Reals(324, 2.0));
   EXPECT_DOUBLE_EQ(w.Value(slot.weight)[7], 2 * std::sqrt(3.0));  // scores are not yet divided by sqrt(head_dim)
 }

@@ -1,13 +1,13 @@
-// Softmax about a predicted shift: e = exp(score - shift) by one table on a grid, read at a wire that is a linear image
-// of opened ones and is never opened itself. (docs/mathematics.md#predicted-shift)
+// Softmax with a predicted shift: e = exp(score - shift) by one table on a grid. It is read at a linear image of opened
+// wires, which is never opened itself. (docs/mathematics.md#predicted-shift)
 #include <algorithm>
 #include <cmath>
 
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 
@@ -17,14 +17,14 @@ using pfss::Sec;
 
 namespace {
 
-constexpr double kRoom = 20;   // nats between what calibration saw, at either side, and where the window wraps
+constexpr double kRoom = 20;   // nats between the calibrated range, at either side, and the ends of the window
 constexpr double kUnlike = 1;  // nats above the largest calibrated score that a row may reach unnoticed
 constexpr int kLargestIndex = 16;
 
-// Taken: the columns of (.., n, n) whose scores belong to row i's shift: with itself, with the previous token.
+// Returns the column of (.., n, n) whose score belongs to row i's shift: with itself (0) or the previous token (1).
 int64_t Taken(int which, int64_t i) { return which == 0 ? i : std::max<int64_t>(0, i - 1); }
 
-// Coefficients: of every head, in sixteenths; none where all are 0.
+// Returns the coefficients of every head, in sixteenths; none if all are 0.
 Ints Coefficients(const Ints& own, int which) {
   Ints k;
   for (size_t h = size_t(which); h < own.size(); h += 2) k.push_back(own[h]);
@@ -32,7 +32,7 @@ Ints Coefficients(const Ints& own, int which) {
   return k;
 }
 
-// EntryAt: of the table at a place: the last one up to `end`, then 0.
+// Returns the table's entry at a place: the last one up to `end`, then 0.
 int64_t EntryAt(const Softmax& s, uint64_t place) {
   return place >= uint64_t(s.end) ? 0 : s.table[std::min(place, uint64_t(s.table.size() - 1))];
 }
@@ -56,15 +56,15 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
   const Options& o = c.options;
   scale = o.exp_shift;
   if (!c.seen) return;
-  const int at = std::max(in[0].scale, in[1].scale) + own_bits();  // of the difference
+  const int at = std::max(in[0].scale, in[1].scale) + own_bits();  // scale of the difference
   score_up = at - in[0].scale, shift_up = at - in[1].scale, shift = at - o.shift_slice;
   if (shift < 1)
     Fail(Cause::kRefused, "the scores have the scale 2^", at,
          ", which leaves no bits below the slice; lower `shift_slice`");
-  Range seen{0, 0};
-  for (const Range& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
+  SeenRange seen{0, 0};
+  for (const SeenRange& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
   const double nat = std::ldexp(std::sqrt(double(head_dim)), o.shift_slice);  // in places
-  // entries from the first that is no zero to the first at the cap; a place stands for its middle
+  // Entries go from the first that is not zero to the first at the cap. A place stands for its middle.
   const double least = -(o.exp_shift + 1) * std::log(2.0), cap = std::ldexp(1.0, o.exp_cap) - 1;
   const int64_t first = int64_t(std::ceil(least * nat - 0.5));
   table.clear();
@@ -80,7 +80,7 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
     Fail(Cause::kRefused, "the scores less their shifts reach 2^", index, " places of the table, the limit is 2^",
          kLargestIndex, "; lower `shift_slice`");
   offset.assign(size_t(in[0].dim), -first << shift);
-  read.stages = compiler::Stages::kTwo;  // the carry beside the window sums' own flight, for less key
+  read.stages = compiler::Stages::kTwo;  // gives the carry a flight of its own, for less key
 }
 
 void Softmax::CheckShift(const Edges& in, const std::string& where) const {
@@ -101,7 +101,7 @@ void Softmax::CheckShift(const Edges& in, const std::string& where) const {
            "an entry of the exponential is negative or exceeds its ring");
 }
 
-gates::Function Softmax::Read(int to) const {
+gates::FunctionGate Softmax::Read(int to) const {
   Ints all = table;
   all.resize(size_t(end), table.back());
   return {compiler::OnOctaves("exp", {{shift, 0, end, std::move(all)}}, window(), 64), read, {}, to};
@@ -172,7 +172,7 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;
   Sec r = z.r - by_row.r;
-  if (e.form == Form::kSummands) {
+  if (e.form == OperandForm::kSummands) {
     Summands out{compiler::EntrySummands(t, Read(ring).f.groups.at(0), {hat, r}, ring), ring, score.shape()};
     if (!packed) return out;
     out.shape = {n_heads, n, n};

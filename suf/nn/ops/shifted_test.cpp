@@ -1,15 +1,15 @@
-// Softmax about a predicted shift.
+// Softmax with a predicted shift.
 #include <cmath>
 
 #include "suf/gates/function.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 namespace {
 
-// MakeShift: a table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
+// Returns a table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
 Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   Softmax s;
   s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = shift, s.index = index;
@@ -23,7 +23,7 @@ Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   return s;
 }
 
-// Meant: by hand; scores (heads, n, n), shifts (n, heads).
+// Returns e, computed by hand, for scores (heads, n, n) and shifts (n, heads).
 Ints Meant(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts) {
   Ints y;
   const int64_t heads = int64_t(s.offset.size()), four = s.own.empty() ? 0 : 4;
@@ -43,18 +43,18 @@ Ints Meant(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts) {
 
 std::vector<Given> Inputs(const Softmax& s, int64_t n, const Ints& score, const Ints& shifts, int wider = 0) {
   const int64_t heads = int64_t(s.offset.size());
-  Given x{{{heads, n, n}, score}, s.Need(0, {}) + wider, Form::kOpen};
+  Given x{{{heads, n, n}, score}, s.Need(0, {}) + wider, OperandForm::kOpen};
   if (s.causal) {
     x.wire.shape = {heads, n * (n + 1) / 2};
     for (int64_t i = 0; i < heads * n * n; ++i)
       if (i % n <= i / n % n) x.wire.at.push_back(score[size_t(i)]);
   }
-  return {x, {{{n, heads}, shifts}, s.Need(1, {}) + wider, Form::kOpen}};
+  return {x, {{{n, heads}, shifts}, s.Need(1, {}) + wider, OperandForm::kOpen}};
 }
 
 Ints Signed(size_t count, int bits, uint64_t seed) { return Numbers(count, (int64_t{1} << (bits - 1)) - 1, seed); }
 
-// Every score at every mask: 32 times as many scores as there are pairs of both, in a window of 5 bits.
+// Every score at every mask, in a window of 5 bits: 32 times as many scores as there are pairs of both.
 TEST(PredictedShift, Exhaustive) {
   for (auto [stages, openings] : {std::pair{compiler::Stages::kOne, compiler::Openings::kWide},
                                   {compiler::Stages::kTwo, compiler::Openings::kWide},
@@ -70,11 +70,11 @@ TEST(PredictedShift, Exhaustive) {
   }
 }
 
-// In every form, with scores of one's own and without, one token too.
+// Every form, with and without a row's own scores, and also a single token.
 TEST(PredictedShift, EveryShape) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
-      for (Form form : kForms)
+      for (OperandForm form : kForms)
         for (int64_t n : {1, 2, 5}) {
           const int64_t heads = 6;
           Softmax s = MakeShift(heads, causal, 5, 4, own);
@@ -85,11 +85,11 @@ TEST(PredictedShift, EveryShape) {
           EXPECT_EQ(rig.Run(s, Inputs(s, n, score, shifts)), Meant(s, n, score, shifts));
           EXPECT_EQ(rig.ring, 17);
           const int64_t pairs = causal ? n * (n + 1) / 2 : n * n;
-          EXPECT_EQ(rig.key_bits(score.size()), heads * pairs * s.Read(s.ring).KeyBits(form != Form::kOpen));
+          EXPECT_EQ(rig.key_bits(score.size()), heads * pairs * s.Read(s.ring).KeyBits(form != OperandForm::kOpen));
         }
 }
 
-// Coefficients that are all 0, of one kind or both, take nothing; no coefficient at all has a finer scale.
+// Coefficients that are all 0, of one kind or both, change nothing. Without any coefficients the scale is coarser.
 TEST(PredictedShift, CoefficientsOfZero) {
   const int64_t heads = 4, n = 3;
   for (int kind : {0, 1, 2}) {
@@ -103,19 +103,19 @@ TEST(PredictedShift, CoefficientsOfZero) {
   }
 }
 
-// Bits with window sums, carry, e; in one stage the carry's monomials are words.
+// Bits with window sums, carry, e. In one stage the carry's monomials are words.
 TEST(PredictedShift, Flights) {
   for (bool causal : {false, true})
     for (bool own : {false, true})
       for (auto [stages, flights] : {std::pair{compiler::Stages::kOne, 2}, {compiler::Stages::kTwo, 3}})
-        for (Form form : kForms) {
+        for (OperandForm form : kForms) {
           Softmax s = MakeShift(1, causal, 3, 4, own);
           s.form = form, s.read.stages = stages;
           EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, Inputs(s, 2, {1, 2, 3, 4}, {5, 6})); }), flights);
         }
 }
 
-// Scores of un-truncated queries and keys: a slice of 40 bits below a place; tables and trees.
+// Scores of un-truncated queries and keys: a slice of 40 bits below a place, with tables and trees.
 TEST(PredictedShift, WideRings) {
   for (int shift : {24, 32, 41})
     for (int index : {10, 11, 13})
@@ -145,7 +145,7 @@ TEST(PredictedShift, WholeWindow) {
   }
 }
 
-// What calibration must see: places about the end of the table, and a row beyond the peak by its head.
+// Calibration must see places about the end of the table, and a row beyond the peak by its head.
 TEST(PredictedShift, TellsItsWatch) {
   Softmax s = MakeShift(2, true, 2, 4, false);
   s.offset = {0, 4}, s.peak = 4;
@@ -158,7 +158,7 @@ TEST(PredictedShift, TellsItsWatch) {
 TEST(PredictedShift, FloatAndSee) {
   Softmax s;
   s.head_dim = 4, s.by = Softmax::kShift;
-  Weights w;
+  Checkpoint w;
   const RealArray z{{1, 2, 2}, {1, 3, 6, 2}}, c{{2, 1}, {1, 4}};
   Seen seen;
   RealArray y = FloatOf(s, 2, w, {z, c}, {}, &seen);
@@ -176,7 +176,7 @@ TEST(PredictedShift, FloatAndSee) {
   EXPECT_TRUE(std::isfinite(y.at[0] * 1e6)) << y.at[0];
 }
 
-Softmax Chosen(Edges in, std::vector<Range> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
+Softmax Chosen(Edges in, std::vector<SeenRange> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
   const Seen seen{{"shifted", shifted}};
   Options o;
   o.softmax = Options::kShift;
@@ -226,13 +226,13 @@ TEST(PredictedShift, Choose) {
       "the limit is 2^16; lower `shift_slice`");
 }
 
-// Softmax by both forms, against real numbers, where the predicted shift is off by up to two nats. A common factor of a
-// row may be as wrong as a piece of 1 / row sum is long; the direction has an error of a place's half.
+// Compares softmax in both forms with real numbers, while the predicted shift is off by up to two nats. A common factor
+// of a row may be wrong by a piece of 1 / row sum. The direction has an error of half a place.
 TEST(PredictedShift, IsTheSoftmax) {
   const int64_t n = 24, heads = 3, head_dim = 16;
   const double unit = 4, score_scale = 0x1p16;
-  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<Range>(3, {-40, 8}), {0, 0, 8, 0, 4, 12},
-                     4, head_dim);
+  Softmax s = Chosen({EdgeOf(16, 0, heads), EdgeOf(20, 0, heads)}, std::vector<SeenRange>(3, {-40, 8}),
+                     {0, 0, 8, 0, 4, 12}, 4, head_dim);
   s.ring = 60;
   const Reals real = RealNumbers(size_t(heads * n * n), 5), off = RealNumbers(size_t(heads * n), 6);
   Ints score, shifts(size_t(heads * n));
@@ -258,7 +258,7 @@ TEST(PredictedShift, IsTheSoftmax) {
   }
 }
 
-// Every score in a row of two: entries, and the row sum that the weighted sum takes for granted.
+// Every score in a row of two. Checks entries, and the row sum on which the weighted sum relies.
 TEST(PredictedShift, BoundIsSound) {
   const int64_t heads = 32 * 32;
   Softmax s = MakeShift(heads, false, 2, 3, false);

@@ -6,7 +6,7 @@
 #include "suf/gates/trunc.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 
 namespace suf::nn {
 
@@ -16,14 +16,14 @@ using pfss::Sec;
 
 namespace {
 
-// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at
-// least kAbove of a level above it.
+// Windows have spare range for texts unlike the calibration texts. The part kBelow of a score window's spare range lies
+// under it. At least kAbove of a level lies above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 constexpr int64_t kMostOwn = 1 << 8;                  // sixteenths
-constexpr double kFinite = 300;  // largest exponent of the float model: a sum of a row's powers stays a number
+constexpr double kFinite = 300;  // largest exponent of the float model, so that the sum of a row's powers is finite
 
-// Rows: how many scores of row i are there.
+// Returns how many scores row i has.
 int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
 
 const char* const kForms[] = {"maximum", "shift"};
@@ -43,10 +43,10 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
   return y;
 }
 
-// See: scores and row maxima of every head; scores less their shifts.
+// Records scores and row maxima of every head, and scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, n_heads = x[0]->shape[0];
-  std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
+  std::vector<SeenRange>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
   score.resize(size_t(n_heads)), row_max.resize(size_t(n_heads));
   for (int64_t i = 0; i < n_heads * n; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
@@ -57,7 +57,7 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
   }
   if (x.size() < 2) return;
   const RealArray z = Shifted(n, *x[0], *x[1]);
-  std::vector<Range>& shifted = (*seen)["shifted"];
+  std::vector<SeenRange>& shifted = (*seen)["shifted"];
   shifted.resize(size_t(n_heads));
   for (int64_t i = 0; i < n_heads * n; ++i)
     for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) shifted[size_t(i / n)].See(z.at[size_t(i * n + j)]);
@@ -74,9 +74,9 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   const double unit = std::sqrt(double(head_dim));
   scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
   if (!c.seen) return;
-  const std::vector<Range>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
+  const std::vector<SeenRange>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
   double widest = 1;
-  for (const Range& r : score) widest = std::max(widest, r.high - r.low);
+  for (const SeenRange& r : score) widest = std::max(widest, r.high - r.low);
   int bits = int(std::ceil(std::log2(kScoreRoom * widest)));
   // a level is about sqrt(2 head_dim) wide; low bits under it, at most 2^kLargestLevel levels
   const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
@@ -86,13 +86,14 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
   const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
-  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
+  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores have many digits
   const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();
   for (size_t h = 0; h < score.size(); ++h) {
     double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
-    if (first * one + width < score[h].high + kAbove * one) ++first;  // few levels: rounding down took the room above
+    // With few levels, rounding down took the spare range above.
+    if (first * one + width < score[h].high + kAbove * one) ++first;
     offset.push_back(-(int64_t(first) << (step + in[0].scale)));
     least = std::min(least, row_max[h].low / one - first);
   }
@@ -102,9 +103,9 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   low_table = func::FitTable(exp(std::ldexp(1.0, -o.slice)), low, o.exp_low).f;
 }
 
-Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
+RowBound Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
   widths->push_back({"score", window() - 1, nullptr, 61, true});
-  // length: of a row, the sum of its entries
+  // the length of a row is the sum of its entries
   if (by == kShift) return {c.n, double(MostOf(table)) * c.n, {double(MostOf(table))}, {}, {}};
   const double most = double(MostOf(high_table)) * double(MostOf(low_table));
   return {c.n, most * c.n, {most}, {}, {}, std::ldexp(1.0, scale - 1)};
@@ -120,7 +121,7 @@ std::vector<Knob> Softmax::Knobs() {
   std::vector<compiler::Lowering> options;
   for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow})
     for (auto cut : {compiler::Stages::kOne, compiler::Stages::kTwo, compiler::Stages::kThree})
-      options.push_back({compiler::Kind::kRowLut, compiler::Steps::kDigits, cut, openings});
+      options.push_back({compiler::Kind::kRowLut, compiler::StepSource::kDigits, cut, openings});
   return {LoweringKnob("read", &read, std::move(options))};
 }
 
@@ -140,7 +141,7 @@ void Softmax::Fields(Visitor& v) {
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
   Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
-  Wanted(form != Form::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
+  Wanted(form != OperandForm::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
   if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring >= window(), where,
          "its input's ring is narrower than its shift, low digit and level, or these are 62 bits or more");
@@ -154,7 +155,7 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
   Wanted(max_n < 1 << count_bits, where, "the modulus of the counts does not exceed the number of tokens");
 }
 
-gates::Split Softmax::Pair(int to) const {
+gates::SplitGate Softmax::Pair(int to) const {
   func::Split f{func::Split::kProduct, "exp", level + low, to, low, 0, {}, {}};
   f.high.assign(high_table.begin(), high_table.end()), f.low.assign(low_table.begin(), low_table.end());
   return {std::move(f), to};
@@ -212,7 +213,7 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
-  compiler::Owing y = Pair(ring).Build(t, {hat, r}, digit);
+  compiler::OwedWord y = Pair(ring).Build(t, {hat, r}, digit);
   AnyWire w = e.Open(y);
   return packed ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }

@@ -8,7 +8,7 @@
 namespace suf::nn {
 namespace {
 
-// MakeSoftmax: scores of 7 bits, levels of 3, digits of 2.
+// Returns a softmax with scores of 7 bits, levels of 3 and digits of 2.
 Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   Softmax s;
   s.causal = causal, s.ring = ring, s.shift = shift, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
@@ -17,7 +17,7 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   return s;
 }
 
-// Meant: by hand, later positions 0.
+// Returns e, computed by hand, with 0 for later positions.
 Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
   Ints y;
   const uint64_t mask = (uint64_t{1} << s.window()) - 1;
@@ -39,7 +39,7 @@ Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
 }
 
 Given Input(const Softmax& s, int64_t heads, int64_t n, const Ints& z, int ring) {
-  Given x{{{heads, n, n}, z}, ring, Form::kOpen};
+  Given x{{{heads, n, n}, z}, ring, OperandForm::kOpen};
   if (!s.causal) return x;
   x.wire.shape = {heads, n * (n + 1) / 2};
   for (int64_t i = 0; i < heads * n * n; ++i)
@@ -47,10 +47,10 @@ Given Input(const Softmax& s, int64_t heads, int64_t n, const Ints& z, int ring)
   return x;
 }
 
-// Every score in every place, in every form, one token too.
+// Every score in every place and every form, and also a single token.
 TEST(Softmax, Exhaustive) {
   for (bool causal : {false, true})
-    for (Form form : kForms)
+    for (OperandForm form : kForms)
       for (int64_t n : {1, 2, 4}) {
         const int64_t heads = 32;
         Softmax s = MakeSoftmax(heads, causal, 15);
@@ -66,8 +66,8 @@ TEST(Softmax, Exhaustive) {
         const int64_t digits =
             compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
         const gates::Maximum maximum{s.floor, s.count_bits, causal};
-        const gates::Split exp = s.Pair(s.ring);
-        const int64_t owed = form == Form::kOpen ? s.ring : 0;
+        const gates::SplitGate exp = s.Pair(s.ring);
+        const int64_t owed = form == OperandForm::kOpen ? s.ring : 0;
         EXPECT_EQ(rig.key_bits(z.size()),
                   heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
       }
@@ -76,7 +76,7 @@ TEST(Softmax, Exhaustive) {
 // Bits and both digits, counts, maximum, table, product.
 TEST(Softmax, Flights) {
   for (bool causal : {false, true})
-    for (Form form : kForms) {
+    for (OperandForm form : kForms) {
       Softmax s = MakeSoftmax(1, causal, 15);
       s.form = form;
       EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, {Input(s, 1, 2, {1, 2, 3, 4}, 7)}); }), 6);
@@ -95,7 +95,7 @@ TEST(Softmax, WideRings) {
       }
 }
 
-// What calibration must see: scores about the window's middle, and row maxima under the floor.
+// Calibration must see scores about the window's middle, and row maxima under the floor.
 TEST(Softmax, TellsItsWatch) {
   Softmax s = MakeSoftmax(1, true, 15);
   OpRig rig(2);
@@ -107,7 +107,7 @@ TEST(Softmax, TellsItsWatch) {
 TEST(Softmax, FloatAndSee) {
   Softmax s;
   s.head_dim = 4;
-  Weights w;
+  Checkpoint w;
   const RealArray z{{1, 2, 2}, {1, 3, 6, 2}};
   Seen seen;
   const RealArray y = FloatOf(s, 2, w, {z}, {}, &seen);
@@ -125,7 +125,7 @@ TEST(Softmax, FloatAndSee) {
   EXPECT_EQ(seen.at("score")[1].low, 7);
 }
 
-Softmax Chosen(int scale, std::vector<Range> score, std::vector<Range> row_max, int64_t head_dim = 4) {
+Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> row_max, int64_t head_dim = 4) {
   const Seen seen{{"score", score}, {"row_max", row_max}};
   const Options o;
   Softmax s;
@@ -136,7 +136,7 @@ Softmax Chosen(int scale, std::vector<Range> score, std::vector<Range> row_max, 
   return s;
 }
 
-// Two heads: a window of 32 places each head's scores, with 0.6 of the room under them.
+// Two heads, each with a window of 32 places for its scores and 0.6 of the spare range under them.
 TEST(Softmax, Choose) {
   const Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
   EXPECT_EQ(s.scale, 18);  // exp_high and exp_low
@@ -156,7 +156,7 @@ TEST(Softmax, Choose) {
   ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
 }
 
-// Every pair of scores in a row of two: entries, and the row sum that the weighted sum takes for granted.
+// Every pair of scores in a row of two. Checks entries, and the row sum on which the weighted sum relies.
 TEST(Softmax, BoundIsSound) {
   const int64_t heads = 128 * 64;
   Softmax s = MakeSoftmax(heads, false, 40);

@@ -7,19 +7,19 @@
 #include "suf/gates/product.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
-#include "suf/nn/tables.hpp"
+#include "suf/nn/plan/octave_tables.hpp"
 #include "suf/ring/gemm.hpp"
 
 namespace suf::nn {
 
 namespace {
 
-// Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
-// stay below that part, whose largest sums are rare.
+// For a predicted shift: bits between the calibrated sums and the ends of the table's fine part, below and above. The
+// reciprocal keeps its bits up to kSumRoom bits above that part, whose largest sums are rare.
 constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
-constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
+constexpr int kMostCap = 12;  // sums are recorded for entries cut at 1 to 2^kMostCap
 
-double One(int bits) { return std::ldexp(1.0, bits); }
+double UnitAt(int bits) { return std::ldexp(1.0, bits); }
 
 const char* const kTails[] = {"e", "payload"};
 
@@ -45,14 +45,14 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
   return y;
 }
 
-// See: sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
+// Records the sums of rows whose entries are cut at 2^k, by k. The softmax's options say which k counts.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  std::vector<Range>& sums = (*seen)["row_sum"];
+  std::vector<SeenRange>& sums = (*seen)["row_sum"];
   sums.resize(kMostCap + 1);
   for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
     for (int k = 0; k <= kMostCap; ++k)
       sums[size_t(k)].See(
-          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, One(k)); }));
+          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, UnitAt(k)); }));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -65,11 +65,11 @@ void WeightedSum::Verify(const std::string& where) const {
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
-  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
+  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which a sum may pass its top
   floor = 0, top = row_sum;
-  if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
+  if (in[0].reach.row == 0 && c.seen) {  // under a predicted shift a sum may have any size
     const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
-    const Range& sum = c.seen->at("row_sum").at(size_t(cap));
+    const SeenRange& sum = c.seen->at("row_sum").at(size_t(cap));
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
     least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
     top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
@@ -81,13 +81,13 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
                   c.options.span);
 }
 
-Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
-  const Reach &e = in[0].reach, &v = in[1].reach;
-  const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
+RowBound WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+  const RowBound &e = in[0].reach, &v = in[1].reach;
+  const double one = UnitAt(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
   widths->push_back({"row_sum", BitLength(e.length), &row_sum});
   widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
   const int64_t d = heads * head_dim;
-  Reach r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
+  RowBound r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
   if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it
     const Image& all = v.images[0];
     for (int64_t h = 0; h < heads; ++h)
@@ -108,7 +108,8 @@ std::vector<Knob> WeightedSum::Knobs() {
   std::vector<Knob> out{RowsKnob(&rows, recip, recip, row_sum)};
   // a predicted shift gives summands of e; a maximum's row sums have no floor
   if (floor > 0)
-    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
+    out.push_back(
+        {"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = SoftmaxTail(i); }});
   return out;
 }
 
@@ -134,8 +135,8 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
     const int64_t from = h / (heads / serving) * head_dim;
     ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
                size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
-               ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
-               false, c.pool);
+               ring::MatrixOrder::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]),
+               size_t(head_dim), false, c.pool);
   }
   for (int64_t i = 0; i < heads * n; ++i) {
     const int64_t sum = sums[size_t(i)], low = floor > 0 ? int64_t{1} << floor : 0, high = int64_t{1} << top;
@@ -162,22 +163,22 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
+  gates::FunctionGate inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
   if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * emission.rows, n}); });
-  compiler::Owing mixed = gates::MatmulProduct{false}.Build(t, e, v);
+  compiler::OwedWord mixed = gates::MatmulProduct{false}.Build(t, e, v);
   if (serving != heads)
     mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, emission.rows, head_dim}); });
   Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, rows, head_dim)
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   compiler::Factors value = compiler::Centred(ev);
   y.Add(value, compiler::Masked(inverse));
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
 }
 
-// o = F(S) (eV_hat - r): shares of F(S) and F(S) r by one DCF at S's mask, whose payload is (1, r).
+// o = F(S) (eV_hat - r). One DCF at S's mask, whose payload is (1, r), gives shares of F(S) and F(S) r.
 AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
   pfss::Trace& t = emission.t;
   const int64_t n = emission.n, own = emission.rows;
@@ -194,8 +195,8 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
     auto served = Reshape(all, {heads, 1, n, head_dim});
     return Low(served, product);
   });
-  auto total = [](compiler::Words& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
-  compiler::Words s(t, row_sum), mixed(t, product);
+  auto total = [](compiler::WordSum& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
+  compiler::WordSum s(t, row_sum), mixed(t, product);
   s.Add(e);
   mixed.Add(e, compiler::Masked(v));
   Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
@@ -205,7 +206,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   for (const compiler::Factor& f : value)
     for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
   pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
-  compiler::Words y(t, ring);
+  compiler::WordSum y(t, ring);
   int64_t at = 1;
   for (const compiler::Factor& f : value) {
     pfss::Sh word = f.u ? Map(shares,
@@ -222,8 +223,8 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
 }
 
 int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
-  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
-  // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
+  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and its wrap.
+  // A pair has the words that scale an entry of e, and the owed one. An entry of v has these times its mask.
   const int64_t pairs = n * 4 * product, entries = n * head_dim * 3 * product;
   return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }

@@ -4,7 +4,7 @@
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/ops/rig_test.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::nn {
 namespace {
@@ -19,7 +19,7 @@ WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int prod
   return s;
 }
 
-// ByHeads: rows of (heads head_dim) as they lie in the wire, (heads, n, head_dim).
+// Returns rows of (heads head_dim) in the order of the wire, (heads, n, head_dim).
 std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   return [heads](const IntArray& y) {
     const int64_t of = y.cols() / heads;
@@ -31,7 +31,7 @@ std::function<Ints(const IntArray&)> ByHeads(int64_t heads) {
   };
 }
 
-// Meant: by hand, in the wire's order.
+// Returns the result, computed by hand, in the wire's order.
 Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
   const func::Suf recip = func::FromGroups("recip", s.recip, s.row_sum, 64);
   Ints y;
@@ -51,22 +51,22 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
   return y;
 }
 
-int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
+int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, OperandForm form) {
   const int past = std::max(0, s.ring - s.product);
-  // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
+  // A row has the reciprocal and its word. A value has r, twice b, and an owed word if the new mask's shares are read.
   return rows * (RowOf(s.recip, s.row_sum, s.ring, s.rows).KeyBits(true)) +
-         values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
+         values * (s.ring + 2 * past + (form == OperandForm::kOpen ? 0 : s.ring));
 }
 
-// Every row of two weights below 8 and every pair of values in [-4, 4), a head each.
+// Every row of two weights below 8 and every pair of values in [-4, 4], with a head for each.
 TEST(WeightedSum, Exhaustive) {
   const int64_t n = 2, heads = 64 * 64 / 2;
-  for (auto [form, rows] : {std::pair{Form::kOpen, kRows[0]},
-                            {Form::kMap, kRows[1]},
-                            {Form::kProduct, kRows[2]},
-                            {Form::kOpen, kRows[3]},
-                            {Form::kMap, kRows[3]},
-                            {Form::kProduct, kRows[3]}}) {
+  for (auto [form, rows] : {std::pair{OperandForm::kOpen, kRows[0]},
+                            {OperandForm::kMap, kRows[1]},
+                            {OperandForm::kProduct, kRows[2]},
+                            {OperandForm::kOpen, kRows[3]},
+                            {OperandForm::kMap, kRows[3]},
+                            {OperandForm::kProduct, kRows[3]}}) {
     WeightedSum s = Make(int(heads), int(heads), 1, 4, 8, 16);
     s.form = form, s.rows = rows;
     Ints e, v(size_t(n * heads));
@@ -77,35 +77,34 @@ TEST(WeightedSum, Exhaustive) {
     }
     OpRig rig(n);
     rig.order = ByHeads(heads);
-    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, Form::kProduct}, {{{n, heads}, v}, 8, Form::kProduct}}),
+    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, OperandForm::kProduct}, {{{n, heads}, v}, 8, OperandForm::kProduct}}),
               Meant(s, n, e, v));
     EXPECT_EQ(rig.key_bits(size_t(2 * heads)), KeyBits(s, 2 * heads, 2 * heads, form));
   }
 }
 
 TEST(WeightedSum, Flights) {
-  // its pieces have one place each, so that two stages cut nothing
-  for (Form form : kForms)
+  // its pieces have one place each, so two stages cut nothing
+  for (OperandForm form : kForms)
     for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
       WeightedSum s = Make(1, 1, 1, 4, 8, 16);
       s.form = form, s.rows = rows;
-      EXPECT_EQ(
-          FlightsOf(
-              2,
-              [&](OpRig* rig) {
-                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
-              }),
-          flights)
+      EXPECT_EQ(FlightsOf(2,
+                          [&](OpRig* rig) {
+                            rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, OperandForm::kProduct},
+                                         {{{2, 1}, {-4, 3}}, 8, OperandForm::kProduct}});
+                          }),
+                flights)
           << compiler::Name(rows);
     }
 }
 
-// Grouped or not, one token too, inputs wider than the product.
+// Grouped or not, also with one token, for inputs wider than the product.
 TEST(WeightedSum, EveryShape) {
   for (int k : kWideRings)
     for (int serving : {1, 2, 4})
       for (int n : {1, 5})
-        for (Form form : kForms) {
+        for (OperandForm form : kForms) {
           WeightedSum s = Make(4, serving, 3, 18, k, 64);
           s.form = form, s.rows = kRows[size_t(k + n) % 4];
           Ints e = Numbers(size_t(4 * n * n), 1 << 14, uint64_t(k));
@@ -114,8 +113,8 @@ TEST(WeightedSum, EveryShape) {
           const Ints v = Numbers(size_t(n * 3 * serving), top - 1, 7);
           OpRig rig(n);
           rig.order = ByHeads(4);
-          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, Form::kProduct},
-                                {{{n, 3 * serving}, v}, std::min(64, k + 2), Form::kProduct}}),
+          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, OperandForm::kProduct},
+                                {{{n, 3 * serving}, v}, std::min(64, k + 2), OperandForm::kProduct}}),
                     Meant(s, n, e, v));
           EXPECT_EQ(rig.key_bits(size_t(12 * n)), KeyBits(s, 4 * n, 12 * n, form));
         }
@@ -124,7 +123,7 @@ TEST(WeightedSum, EveryShape) {
 TEST(WeightedSum, Float) {
   WeightedSum s;
   s.heads = 2, s.serving = 1, s.head_dim = 2;
-  Weights w;
+  Checkpoint w;
   const RealArray e{{2, 2, 2}, {1, 3, 1, 1, 2, 0, 1, 4}}, v{{2, 2}, {8, 4, -4, 20}};
   const Reals want{-1, 16, 8, 4, 2, 12, -1.6, 16.8};
   const RealArray y = FloatOf(s, 2, w, {e, v});
@@ -147,19 +146,19 @@ TEST(WeightedSum, Choose) {
   EXPECT_EQ(s.scale, 22 + 5 + 10);  // recip_bits
   EXPECT_EQ(s.Nominal(o), 14);      // result.attended
   EXPECT_EQ(s.Dim(in), 6);
-  EXPECT_EQ(s.Reads(1), Form::kProduct);
+  EXPECT_EQ(s.Reads(1), OperandForm::kProduct);
   EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 22);
   const double one = std::ldexp(1.0, 27);
-  for (const func::Group& g : s.recip)
+  for (const func::Octave& g : s.recip)
     for (size_t i = 0; i < g.values.size(); ++i) {
       const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w);
-      if (x < 0x1p17) continue;  // under what a row's maximum gives
+      if (x < 0x1p17) continue;  // below the least sum with a row's maximum
       ASSERT_NEAR(double(g.values[i]) / (one / x), 1, 0.02);
     }
 }
 
-// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to eight times the largest, above
-// that never above 1 / sum; a sum of 0 leaves nothing.
+// With a predicted shift, the table follows the calibrated sums. It is fine from 2^-4 of the least to eight times the
+// largest, and above that never above 1 / sum. A sum of 0 gives 0.
 TEST(WeightedSum, ChooseBehindAShift) {
   const Options o;
   const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
@@ -175,7 +174,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
   EXPECT_EQ(s.scale, 22 + 1 + 5 + 10);  // one bit above the fine part, and recip_bits
   EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 29);
   const double one = 0x1p28;
-  for (const func::Group& g : s.recip)
+  for (const func::Octave& g : s.recip)
     for (size_t i = 0; i < g.values.size(); ++i) {
       const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w),
                    last = std::ldexp(double(g.lo) + double(i) + 1, g.w);
@@ -189,7 +188,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
   const Bounded b = BoundOf(s, 256, in);
   EXPECT_LE(b.reach.most(), 50 * one * 1.02);
   auto edges = in;
-  edges[0].reach.row = 0x1p17;  // of a maximum
+  edges[0].reach.row = 0x1p17;  // with a maximum
   s.Choose(f, edges);
   EXPECT_EQ(s.floor, 0);
   EXPECT_EQ(s.top, 29);
@@ -198,7 +197,7 @@ TEST(WeightedSum, ChooseBehindAShift) {
 
 TEST(WeightedSum, See) {
   WeightedSum s;
-  Weights w;
+  Checkpoint w;
   Seen seen;
   FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
   ASSERT_EQ(seen.at("row_sum").size(), 13u);
@@ -207,25 +206,27 @@ TEST(WeightedSum, See) {
   EXPECT_EQ(seen.at("row_sum")[1].high, 3);  // entries cut at 2
 }
 
-// A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
+// A row of zeros gives zeros, in real numbers and by the protocol. An observer is notified of it, and of a sum at the
+// top.
 TEST(WeightedSum, RowOfZeros) {
   WeightedSum s = Make(2, 2, 1, 6, 12, 24);
   s.floor = 2, s.top = 4;
   const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
   OpRig rig(2);
   rig.order = ByHeads(2);
-  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, Form::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, Form::kProduct}});
+  const Ints y =
+      rig.Run(s, {{{{2, 2, 2}, e}, 12, OperandForm::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, OperandForm::kProduct}});
   EXPECT_EQ(y[0], 0);
   EXPECT_NE(y[1], 0);
   EXPECT_EQ(rig.witness.left, (std::vector<Witness::Left>{{"row_sum of head 0 row 0", 0, 4},
                                                           {"row_sum of head 0 row 1", 2, 4},
                                                           {"row_sum of head 1 row 0", 16, 16}}));
-  Weights w;
+  Checkpoint w;
   WeightedSum real;
   EXPECT_EQ(FloatOf(real, 1, w, {{{1, 1, 1}, {0}}, {{1, 1}, {8}}}).at, (Reals{0}));
 }
 
-// Every row of weights whose sum is within reach, and every row of values: the result, and what is inside.
+// Every row of weights whose sum is within reach, and every row of values: the result, and the values inside.
 TEST(WeightedSum, BoundIsSound) {
   Options o;
   o.Set("recip_pieces", 2), o.Set("recip_bits", 2);
@@ -246,7 +247,7 @@ TEST(WeightedSum, BoundIsSound) {
         }
 }
 
-// Images: every head of q has a y of its own, in the columns of the head that serves it.
+// Every head of q has an image with its own y, in the columns of the head that serves it.
 TEST(WeightedSum, BoundHandsOnImages) {
   Edges in{EdgeOf(3, 0, 4, {2, 12, {8}, {}, {}}),
            EdgeOf(2, 0, 4, {4, 9, Reals(4, 5.0), {{3, 0, 4, 0, 7}}, {{0.5, 4}}})};
@@ -272,7 +273,7 @@ TEST(WeightedSum, FieldsAndCheck) {
     s.rows = rows;
     ExpectFields(s);
   }
-  // the search may take each of them
+  // the search may choose each of them
   Knob k = s.Knobs().at(0);
   EXPECT_EQ(k.name, "rows");
   EXPECT_EQ(k.options, (std::vector<std::string>{"StepDcf", "RowLut", "RowLut/2", "RowLut/tree", "RowLut/tree/2"}));

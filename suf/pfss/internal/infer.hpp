@@ -1,4 +1,4 @@
-// Shape and ring of every operation, from its operands.
+// The shape and ring of an operation, inferred from its operands.
 #pragma once
 #include <vector>
 
@@ -6,9 +6,9 @@
 
 namespace suf::pfss::internal {
 
-// Elementwise: numpy's broadcast shape.
+// Returns the shape that two shapes broadcast to, as in numpy. Throws Bug if they do not fit.
 Shape Elementwise(const Shape& a, const Shape& b);
-// Infer: fills n.shape and n.ring; throws Bug on operands that do not fit.
+// Sets n.shape and n.ring. Throws Bug if the operands do not fit.
 void Infer(const std::vector<Node>& nodes, Node& n);
 
 }  // namespace suf::pfss::internal

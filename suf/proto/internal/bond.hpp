@@ -1,29 +1,31 @@
-// What ties two parties to one bundle, one connection and one history of frames.
+// MACs that tie two parties to one bundle, one connection and one history of frames.
 #pragma once
 #include "suf/store/bundle.hpp"
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
-// W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
+// MACs under the pair secret. Each covers a label, the kind, and the header (versions, digests, job, rho, serial,
+// identities). It also covers the SHA-256 of W_hat, the nonces and the TLS exporter. Hashes of all frames so far, in
+// both directions, enter as well.
 class Bond {
  public:
-  // setup: SHA-256 of W_hat as this side holds it.
+  // `setup` is the SHA-256 of this side's W_hat.
   Bond(net::Channel& ch, const store::BundleHeader& h, const Hash& setup)
       : ch_(ch), header_(h), setup_(setup), own_nonce_(RandomHash()) {
     ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
   }
   const store::BundleHeader& header() const { return header_; }
 
-  // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
+  // Sends a frame with our nonce and the MAC.
   void Send(uint16_t kind) {
     Hash tag = Tag(kind, own_nonce_);
     Writer w;
     w.Raw(own_nonce_), w.Raw(tag);
     ch_.Send(kind, w.bytes());
   }
+  // Receives the peer's frame; ends the session if its MAC differs.
   void Recv(uint16_t kind) { (void)RecvEither(kind, kind); }
-  // RecvEither: where the peer chooses; the kind that came.
+  // Like Recv, but the peer chooses between two kinds. Returns the kind that arrived.
   uint16_t RecvEither(uint16_t a, uint16_t b) {
     auto before = ch_.Transcript();
     auto [kind, mac] = ch_.RecvEither(a, b, 64);
@@ -38,7 +40,7 @@ class Bond {
   }
 
  private:
-  // FrameKey: of the tags of what this role sends.
+  // Returns the key for the tags of frames that `sender` sends.
   Hash FrameKey(Role sender) const {
     auto role = uint8_t(sender);
     return Hmac(header_.pair->view(), {AsView("suf frames"), View(&role, 1)});
@@ -47,8 +49,8 @@ class Bond {
     auto [sent, received] = ch_.Transcript();
     return TagOf(kind, nonce, {sent, received});
   }
-  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
-  // frames.
+  // Computes a tag. `frames` has the hashes of everything that the maker of the tag sent and received. All nonces so
+  // far are in those frames.
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     store::BundleHeader h = header_;
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides

@@ -1,5 +1,5 @@
-// For tests of sessions: dealer, stores and links in one process. The "inference" is a stand-in whose keys show that
-// each party's K_p is the one the dealer used.
+// Fixtures for tests of sessions: dealer, stores and links in one process. The "inference" is a stand-in. It checks
+// that each party holds the K_p that the dealer used.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -24,7 +24,7 @@ inline BundlePlan TestPlan(uint8_t salt = 1) {
   return p;
 }
 
-// TestGenerate: party p's body starts with H(K_{1-p}) and with B's seed.
+// Writes bodies; that of party p starts with H(K_{1-p}).
 inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p = 0; p < 2; ++p) {
     Bytes body(p ? kBody1 : kBody0);
@@ -34,7 +34,7 @@ inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to
   }
 }
 
-// Each party proves its K_p to the other, which compares with what the dealer put into its own body.
+// Stands in for an inference. Each party proves its K_p to the other, which compares with the start of its own body.
 inline void TestRun(Inference& inf) {
   net::Channel& ch = inf.channel();
   bool p1 = ch.self().role == Role::kData;
@@ -53,12 +53,12 @@ inline void TestRun(Inference& inf) {
   }
 }
 
-// World: a dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
+// A dealer service and the stores of both parties. Each link to the dealer is an in-process pair with a thread.
 struct World {
   Scratch dir;
   std::optional<store::DealerState> state;
   std::optional<store::Store> store[2];
-  std::optional<Dealer> dealer;
+  std::optional<BundleDealer> dealer;
   std::vector<std::thread> links;
   std::mutex m;
   std::condition_variable changed;
@@ -67,7 +67,7 @@ struct World {
   std::vector<Hash> dealt_keys;
   BundlePlan plan;
   net::Millis timeout{60'000};
-  Keys keys;
+  KeyPolicy keys;
 
   explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{20'000}, Generate generate = TestGenerate,
                  BundlePlan of = TestPlan())
@@ -76,11 +76,11 @@ struct World {
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
-                   Dealer::Options{store::JobOf(4), ahead, partner_wait,
-                                   [this](const store::Job&, uint64_t serial) {
-                                     std::lock_guard lock(m);
-                                     dealt.push_back(serial), changed.notify_all();
-                                   }},
+                   BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
+                                         [this](const store::Job&, uint64_t serial) {
+                                           std::lock_guard lock(m);
+                                           dealt.push_back(serial), changed.notify_all();
+                                         }},
                    [this, generate](DealJob j, store::Sink& a, store::Sink& b) {
                      dealt_keys.push_back(HashOf({j.key[0].view()}));
                      generate(std::move(j), a, b);
@@ -126,7 +126,7 @@ struct World {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
   }
   std::exception_ptr model_error;
-  // Session: P0 in a thread, `p1` here with the other end.
+  // Runs P0 in a thread, and `p1` here with the other end.
   void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
     auto pair = net::InProcessPair(kId[0], kId[1], timeout);
     model_error = nullptr;
@@ -149,12 +149,12 @@ struct World {
     Join();
     if (error) std::rethrow_exception(error);
   }
-  // Dealt: whether `count` bundles are dealt, waited for.
+  // Waits until `count` bundles are dealt; returns whether they were.
   bool Dealt(size_t count) {
     std::unique_lock lock(m);
     return changed.wait_for(lock, timeout, [&] { return dealt.size() >= count; });
   }
-  // Whole: a session of these lengths; with `ahead` each is announced before the one before it runs.
+  // Runs a session of these lengths. With `ahead` each job is announced before the previous one runs.
   void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);

@@ -1,5 +1,5 @@
-// Packed bits in a kernel: what a thread reads of them and what a warp writes. Compiled into the interpreter and, as
-// text, into printed kernels.
+// Packed bits in a kernel: reads by a thread and writes by a warp. Compiled into the interpreter and, as text, into
+// printed kernels.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@ namespace suf::ring::cuda {
 
 __device__ inline uint64_t LowBits(int k) { return k >= 64 ? ~uint64_t{0} : (uint64_t{1} << k) - 1; }
 
-// ReadWord: k <= 64 bits from bit `at` on, by aligned loads: up to 15 bytes beside them are read, too.
+// Reads k <= 64 bits from bit `at` on. The loads are aligned, so up to 15 bytes beside them are read as well.
 __device__ inline uint64_t ReadWord(const uint8_t* in, uint64_t at, int k) {
   const uint64_t byte = reinterpret_cast<uint64_t>(in) + at / 8;
   const int shift = int(byte % 8 * 8 + at % 8);
@@ -17,21 +17,21 @@ __device__ inline uint64_t ReadWord(const uint8_t* in, uint64_t at, int k) {
   return x & LowBits(k);
 }
 
-// ReadWord, ReadShort: up to 64 and 32 bits, those of `mask`, from bit `at` of a string of words on; the word behind
-// them is read, too.
+// Reads up to 64 bits, those of `mask`, from bit `at` of a string of words on. Also reads the word behind them.
 template <class Place>
 __device__ inline uint64_t ReadWord(const uint64_t* words, Place at, uint64_t mask) {
   const uint64_t* const w = words + at / 64;
   const int shift = int(at % 64);
   return (w[0] >> shift | w[1] << 1 << (63 - shift)) & mask;
 }
+// Reads up to 32 bits in the same way, from words of 32 bits.
 template <class Place>
 __device__ inline uint32_t ReadShort(const uint32_t* words, Place at, uint32_t mask) {
   const uint32_t* const w = words + at / 32;
   return uint32_t((uint64_t{w[1]} << 32 | w[0]) >> (at % 32)) & mask;
 }
 
-// StoreWord: word j of a string of so many bytes, at any address.
+// Stores word j of a string of `bytes` bytes, at any address.
 __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   if (4 * j + 4 <= bytes && reinterpret_cast<uint64_t>(to) % 4 == 0) {
     reinterpret_cast<uint32_t*>(to)[j] = word;
@@ -40,16 +40,16 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   for (int b = 4 * j; b < 4 * j + 4 && b < bytes; ++b, word >>= 8) to[b] = uint8_t(word);
 }
 
-// Inverse: n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by one
-// at most, so the product by less than the 2^14 or more to the next quotient. A float is exact to 1/128 here; 2^20 / d
-// is whole, or 1/64 away from that or further.
+// Returns a factor such that n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1. It is at
+// most one too large. So the product is too large by less than the 2^14 or more to the next quotient. A float is exact
+// to 1/128 here; 2^20 / d is whole, or 1/64 or more away from that.
 __device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
 
-// PackShort: elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from `to` on:
-// whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All
-// lanes call it together. Neighbours are joined, twice as many each time, as long as they fit in 64 bits: a word of 32
-// then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated, as a long kernel waits
-// for its own text.
+// Packs elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from `to` on. The
+// result has whole bytes, so no two warps of 32 rows share one. Zeros fill the last byte of fewer rows. All lanes call
+// it together. Neighbours are joined, twice the number each time, as long as they fit into 64 bits. Then a word of 32
+// bits meets at most two lanes. Lane j makes words j and j + 32. It is not inlined, because a long kernel waits for its
+// own instructions.
 __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8_t* to) {
   constexpr unsigned kAll = ~0u;
   const int lane = int(threadIdx.x % 32), bytes = (rows * k + 7) / 8;
@@ -69,8 +69,9 @@ __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8
     StoreWord(word, j, to, bytes);
   }
 }
-// PackLong: of `words` = (k + 63) / 64 words, more than one. Each lane writes the bytes that begin in its element; the
-// last one's high bits are the next lane's. Word by word, so that each is a register where `words` is known.
+// Packs elements of `words` = (k + 63) / 64 words, more than one. Each lane writes the bytes that begin in its element.
+// The high bits of its last byte come from the next lane. It works word by word, so each is a register if `words` is a
+// constant.
 __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, uint8_t* to) {
   const int lane = int(threadIdx.x % 32);
   uint64_t next = __shfl_down_sync(~0u, x[0], 1);
@@ -88,7 +89,7 @@ __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, u
     StoreWord(uint32_t(v >> 32), 2 * w + 1, to + first, bytes);
   }
 }
-// WarpPack: the same of any k.
+// Packs elements of any k.
 __device__ inline void WarpPack(const uint64_t* x, int k, int rows, uint8_t* to) {
   if (k <= 64)
     PackShort(x[0], k, rows, to);

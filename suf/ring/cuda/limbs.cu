@@ -1,5 +1,4 @@
-// How words become limbs: a thread has four words that are neighbours along the depth, and makes four bytes of each
-// plane.
+// How words become limbs: a thread has four neighbouring words along the depth, and makes four bytes of each plane.
 #include "suf/base/error.hpp"
 #include "suf/exec/cuda/check.cuh"
 #include "suf/ring/cuda/products.hpp"
@@ -14,31 +13,31 @@ constexpr int kThreads = 256;
 
 uint64_t Ceil(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
 
-// Quad: limb l of four words, a byte each; l is known where it is compiled.
+// Returns limb l of four words, a byte each. The compiler knows l.
 __device__ inline uint32_t Quad(const uint64_t (&x)[4], int l) {
   const auto half = [&](int j) { return l < 4 ? uint32_t(x[j]) : uint32_t(x[j] >> 32); };
   const unsigned pick = unsigned(l % 4) | unsigned(l % 4 + 4) << 4;
   return __byte_perm(__byte_perm(half(0), half(1), pick), __byte_perm(half(2), half(3), pick), 0x5410);
 }
 
-// Extended: a word of 64 bits from one that may be signed.
+// Returns a word of 64 bits from one that may be signed.
 template <class T>
 __device__ inline uint64_t Extended(T x) {
-  return uint64_t(int64_t(x));  // of an unsigned one, int64_t keeps the value modulo 2^64
+  return uint64_t(int64_t(x));  // int64_t keeps an unsigned value modulo 2^64
 }
 
-// Job: an operand's words on their way to planes, by blocks of threads. even: four words of a row are one access.
+// An operand whose words blocks of threads split. `even` allows wide loads of a row's words.
 struct Job {
   Limbs to;
   const void* words;
   uint8_t* planes;
-  int type;  // bytes of a word, negative where it is signed
+  int type;  // bytes of a word, negative if it is signed
   bool splat, transposed, even;
   uint32_t blocks, row_blocks, deep_blocks;
   uint64_t quads;
 };
 
-// SplitRows: a thread has four words of a row.
+// Splits four words of a row per thread.
 template <class T>
 __device__ void SplitRows(const Job& job, uint32_t block) {
   const uint64_t i = block * uint64_t{kThreads} + threadIdx.x;
@@ -77,11 +76,12 @@ __device__ void SplitRows(const Job& job, uint32_t block) {
     if (l < to.limbs) *reinterpret_cast<uint32_t*>(at + uint64_t(l) * rows * to.pitch()) = Quad(x, l);
 }
 
-// SplitColumns: a block has 64 words of each of 32 rows, which lie the other way round: lanes go along the rows when
-// they read and along the depth when they write.
+// A tile of quads in shared memory.
 struct Turned {
   uint32_t quads[8][32][17];
 };
+// Splits 64 words of each of 32 rows per block. Memory is transposed, so lanes go along the rows when they read and
+// along the depth when they write.
 template <class T>
 __device__ void SplitColumns(const Job& job, uint32_t block, Turned& turned) {
   const Limbs& to = job.to;
@@ -117,8 +117,8 @@ __device__ void SplitWords(const Job& job, uint32_t block, Turned& turned) {
   job.transposed ? SplitColumns<T>(job, block, turned) : SplitRows<T>(job, block);
 }
 
-// Prepare: blocks of one operand, of the other, then those that clear memory.
-__global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const Cleared cleared) {
+// Splits operands and clears memory. Blocks serve the first operand, then the second, then the memory.
+__global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const ZeroRange cleared) {
   __shared__ Turned turned;
   uint32_t block = blockIdx.x;
   const Job& job = block < a.blocks ? a : b;
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, co
   }
 }
 
-Job JobOf(const Splitting& s) {
+Job JobOf(const LimbSplit& s) {
   Job job{s.to, s.words, s.planes, s.is_signed ? -s.bytes : s.bytes, s.splat, s.transposed, false, 0, 0, 0, 0};
   if (!s.to.rows || !s.to.depth || !s.to.batch) return job;
   uint64_t blocks = 0;
@@ -174,7 +174,7 @@ Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t
   return {narrow ? bytes : all, narrow, rows, depth, batch};
 }
 
-void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s) {
+void Split(const LimbSplit& a, const LimbSplit& b, const ZeroRange& cleared, StreamHandle s) {
   const Job first = JobOf(a), second = JobOf(b);
   const uint64_t blocks = first.blocks + second.blocks + Ceil(cleared.bytes, 16 * kThreads);
   if (!blocks) return;

@@ -11,10 +11,10 @@ using exec::cuda::Launched;
 
 constexpr int kThreads = 256;
 
-// Divided: by a number below 2^32, in 32 bits where that will do.
+// Divides by a number below 2^32, in 32 bits if x fits.
 __device__ inline uint64_t Divided(uint64_t x, uint32_t by) { return x >> 32 ? x / by : uint32_t(x) / by; }
 
-// UnpackWords: a thread has kEach elements and writes them at once.
+// Unpacks kEach elements per thread and writes them at once.
 template <class T, int kEach>
 __global__ void __launch_bounds__(kThreads) UnpackWords(const uint8_t* in, uint64_t n, int k, T* words) {
   struct alignas(kEach * sizeof(T)) Access {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) UnpackWords(const uint8_t* in, uint6
   }
 }
 template <class T>
-void UnpackTo(const uint8_t* in, size_t n, int k, void* to, Stream s) {
+void UnpackTo(const uint8_t* in, size_t n, int k, void* to, StreamHandle s) {
   T* const words = static_cast<T*>(to);
   constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
   if (reinterpret_cast<uint64_t>(to) % (kEach * sizeof(T)) == 0)
@@ -40,7 +40,7 @@ void UnpackTo(const uint8_t* in, size_t n, int k, void* to, Stream s) {
     UnpackWords<T, 1><<<Blocks(n, kThreads), kThreads, 0, s>>>(in, n, k, words);
 }
 
-// UnpackLong: a thread has a word; `parts` words are an element.
+// Unpacks one word per thread; an element has `parts` words.
 __global__ void __launch_bounds__(kThreads)
     UnpackLong(const uint8_t* in, uint64_t count, int k, uint32_t parts, uint64_t* words) {
   const uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
   words[i] = ReadWord(in, element * uint64_t(k) + uint64_t(from), k - from < 64 ? k - from : 64);
 }
 
-// Packed: bits from bit `from` of element e on, up to 64 of a packed string of n elements, zeros behind its end.
+// Returns up to 64 bits of a packed string of n elements, from bit `from` of element e on. Zeros follow its end.
 template <class T>
 __device__ inline uint64_t Packed(const T* words, uint64_t n, uint32_t k, uint64_t e, uint32_t from) {
   const auto element = [&] { return uint64_t(words[e]) & LowBits(int(k)); };
@@ -58,7 +58,7 @@ __device__ inline uint64_t Packed(const T* words, uint64_t n, uint32_t k, uint64
   for (uint32_t have = k - from; have < 64 && ++e < n; have += k) v |= element() << have;
   return v;
 }
-// The same of elements of more than 64 bits: two of them at most.
+// Does the same for elements of more than 64 bits; at most two of them are read.
 __device__ inline uint64_t PackedLong(const uint64_t* words, uint64_t n, uint32_t k, uint64_t e, uint32_t from) {
   const uint32_t parts = (k + 63) / 64, w = from / 64, shift = from % 64;
   const uint64_t* const x = words + e * parts;
@@ -69,7 +69,7 @@ __device__ inline uint64_t PackedLong(const uint64_t* words, uint64_t n, uint32_
   return (v & LowBits(int(have))) | (e + 1 < n ? x[parts] << have : 0);
 }
 
-// PackWords: a thread writes the bytes of the string that lie in one aligned word of the device's memory.
+// Packs. A thread writes the bytes of the string that lie in one aligned word of the device's memory.
 template <class T, bool kLong>
 __global__ void __launch_bounds__(kThreads) PackWords(const T* words, uint64_t n, uint32_t k, uint8_t* out) {
   const int64_t bytes = int64_t((n * k + 7) / 8), skew = int64_t(reinterpret_cast<uint64_t>(out) % 8);
@@ -90,12 +90,12 @@ __global__ void __launch_bounds__(kThreads) PackWords(const T* words, uint64_t n
   }
 }
 template <class T, bool kLong>
-void PackFrom(const void* words, size_t n, int k, uint8_t* out, Stream s) {
-  const size_t threads = (n * size_t(k) + 63) / 64 + 1;  // one more, as the string may begin within a word
+void PackFrom(const void* words, size_t n, int k, uint8_t* out, StreamHandle s) {
+  const size_t threads = (n * size_t(k) + 63) / 64 + 1;  // one more, because the string may begin within a word
   PackWords<T, kLong><<<Blocks(threads, kThreads), kThreads, 0, s>>>(static_cast<const T*>(words), n, uint32_t(k), out);
 }
 
-// Parts: words of an element.
+// Returns the words of an element.
 uint32_t Parts(int k, int bytes) {
   const int parts = (k + 63) / 64;
   SUF_CHECK(k >= 1 && (parts > 1 ? bytes == 8 * parts : k <= 8 * bytes));
@@ -104,7 +104,7 @@ uint32_t Parts(int k, int bytes) {
 
 }  // namespace
 
-void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, Stream s) {
+void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, StreamHandle s) {
   const uint32_t parts = Parts(k, bytes);
   if (!n) return;
   if (parts > 1)
@@ -120,7 +120,7 @@ void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, Stream s
   Launched("the kernel that unpacks");
 }
 
-void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, Stream s) {
+void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, StreamHandle s) {
   const uint32_t parts = Parts(k, bytes);
   if (!n) return;
   if (parts > 1)

@@ -1,5 +1,5 @@
-// Packed bits on a device against the processor's, and long elements against the definition. Outputs are poisoned
-// before and have guards.
+// Packed bits on a device against the processor's, and long elements against the definition. Outputs are poisoned first
+// and lie between guards.
 #include "suf/ring/cuda/pack.hpp"
 
 #include <gtest/gtest.h>
@@ -8,27 +8,27 @@
 #include <random>
 
 #include "suf/base/bytes.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::ring::cuda {
 namespace {
 
-using exec::cuda::Memory;
-using exec::cuda::Queue;
+using exec::cuda::DeviceMemory;
+using exec::cuda::DeviceStream;
 
 constexpr size_t kGuard = 64, kMost = 40 << 20;
 constexpr uint8_t kPoison = 0xa5;
 
-// Device: memory for one input and one output, made once.
+// A fixture with device memory for one input and one output.
 class Packing : public testing::Test {
  protected:
-  // Ran: what f(input, output, stream) writes to `bytes` bytes at an address that is `skew` beyond a multiple of 256;
-  // the input lies at such an address, too.
+  // Returns the `bytes` bytes that f(input, output, stream) writes at an address `skew` beyond a multiple of 256. The
+  // input lies at an address `in_skew` beyond one.
   template <class F>
   Bytes Ran(const Bytes& input, size_t in_skew, size_t bytes, size_t skew, F f) {
     EXPECT_LE(std::max(input.size(), bytes) + 1024, kMost);
-    const Stream s = queue_.stream();
+    const StreamHandle s = queue_.stream();
     uint8_t *const from = in_.data() + 256 + in_skew, *const to = out_.data() + 256 + skew;
     exec::cuda::Set(in_.data(), kPoison, input.size() + 1024, s);
     exec::cuda::Set(out_.data(), kPoison, bytes + 1024, s);
@@ -44,8 +44,8 @@ class Packing : public testing::Test {
   }
 
  private:
-  Queue queue_;
-  Memory in_{kMost}, out_{kMost};
+  DeviceStream queue_;
+  DeviceMemory in_{kMost}, out_{kMost};
 };
 
 template <class T>
@@ -69,10 +69,11 @@ class Short : public Packing {
         ring::Pack(x.data(), n, k, want.data());
         const size_t skew = kSkews[(n + size_t(k)) % 5],
                      aside = n % 3 * sizeof(T);  // words need not be 16-byte aligned
-        const Bytes got = Ran(Raw(x), aside, want.size(), skew,
-                              [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, sizeof(T), n, k, to, s); });
+        const Bytes got = Ran(Raw(x), aside, want.size(), skew, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
+          Pack(from, sizeof(T), n, k, to, s);
+        });
         ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", bytes " << sizeof(T) << ", skew " << skew;
-        const Bytes back = Ran(want, skew, n * sizeof(T), aside, [&](const uint8_t* from, uint8_t* to, Stream s) {
+        const Bytes back = Ran(want, skew, n * sizeof(T), aside, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
           Unpack(from, n, k, to, sizeof(T), s);
         });
         ASSERT_EQ(back, Raw(low)) << "k " << k << ", n " << n << ", bytes " << sizeof(T) << ", skew " << skew;
@@ -101,10 +102,11 @@ TEST_F(Long, EqualsTheDefinition) {
           want[(i * size_t(k) + j) / 8] |= uint8_t(bit << ((i * size_t(k) + j) % 8));
         }
       }
-      const Bytes got = Ran(Raw(x), 0, want.size(), skew,
-                            [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, int(bytes), n, k, to, s); });
+      const Bytes got = Ran(Raw(x), 0, want.size(), skew, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
+        Pack(from, int(bytes), n, k, to, s);
+      });
       ASSERT_EQ(got, want) << "k " << k << ", n " << n << ", skew " << skew;
-      const Bytes back = Ran(want, skew, n * bytes, 0, [&](const uint8_t* from, uint8_t* to, Stream s) {
+      const Bytes back = Ran(want, skew, n * bytes, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) {
         Unpack(from, n, k, to, int(bytes), s);
       });
       ASSERT_EQ(back, Raw(low)) << "k " << k << ", n " << n << ", skew " << skew;
@@ -112,7 +114,7 @@ TEST_F(Long, EqualsTheDefinition) {
   }
 }
 
-// More threads than one block and one wave of them.
+// More threads than fit into one block and into one wave.
 TEST_F(Short, ManyElements) {
   std::mt19937_64 rng(5);
   const size_t n = 3000001;
@@ -121,11 +123,11 @@ TEST_F(Short, ManyElements) {
     for (size_t i = 0; i < n; ++i) x[i] = rng(), low[i] = x[i] & Mask(k);
     Bytes want(PackedBytes(n, k));
     ring::Pack(x.data(), n, k, want.data());
-    const Bytes got =
-        Ran(Raw(x), 0, want.size(), 1, [&](const uint8_t* from, uint8_t* to, Stream s) { Pack(from, 8, n, k, to, s); });
+    const Bytes got = Ran(Raw(x), 0, want.size(), 1,
+                          [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Pack(from, 8, n, k, to, s); });
     ASSERT_TRUE(got == want) << k;
     const Bytes back =
-        Ran(want, 1, n * 8, 0, [&](const uint8_t* from, uint8_t* to, Stream s) { Unpack(from, n, k, to, 8, s); });
+        Ran(want, 1, n * 8, 0, [&](const uint8_t* from, uint8_t* to, StreamHandle s) { Unpack(from, n, k, to, 8, s); });
     ASSERT_TRUE(back == Raw(low)) << k;
   }
 }

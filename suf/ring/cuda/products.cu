@@ -1,6 +1,6 @@
-// Products of planes of bytes on the tensor cores: a block has a tile of the result and sums over its part of the
-// depth; planes come to shared memory in stages of 64 bytes of depth, and a warp keeps the sums of every diagonal,
-// which are the pairs of limbs of one power of 256, in registers.
+// Products of planes of bytes on the tensor cores. A block makes a tile of the result and sums over its part of the
+// depth. Planes come to shared memory in stages of 64 bytes of depth. A warp keeps the sums of all diagonals in
+// registers. A diagonal is the pairs of limbs of one power of 256.
 #include <algorithm>
 
 #include "suf/base/error.hpp"
@@ -13,7 +13,7 @@ namespace {
 using exec::cuda::Blocks;
 using exec::cuda::Launched;
 
-constexpr int kDeep = 64;  // bytes of depth that a stage of the pipeline has
+constexpr int kDeep = 64;  // bytes of depth in a stage of the pipeline
 
 int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -26,7 +26,7 @@ __device__ inline void LoadMatrices(uint32_t (&x)[4], uint32_t from) {
                : "r"(from)
                : "memory");
 }
-// MultiplyAdd: c += a b of 16 x 32 unsigned bytes and 32 x 8, which may be signed.
+// Adds a b to c, for 16 x 32 unsigned bytes and 32 x 8 bytes, which may be signed.
 template <bool kSigned>
 __device__ inline void MultiplyAdd(int (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (kSigned)
@@ -41,29 +41,29 @@ __device__ inline void MultiplyAdd(int (&c)[4], const uint32_t (&a)[4], uint32_t
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// kChunk: depth that one accumulator may sum for products above 32 bits. On a diagonal stand at most 8 pairs of limbs.
-// A product of two unsigned limbs is at most 255^2 and one of an unsigned and a signed limb lies in [-128 * 255,
-// 127 * 255], so a sum's size is at most 8 * 4096 * 255^2 = 2130739200 < 2^31. Up to 32 bits a sum that wraps modulo
-// 2^32 is the right one, whatever the depth.
+// The depth that one accumulator may sum for products above 32 bits. A diagonal has at most 8 pairs of limbs. A product
+// of two unsigned limbs is at most 255^2. One of an unsigned and a signed limb lies in [-128 * 255, 127 * 255]. So a
+// sum's size is at most 8 * 4096 * 255^2 = 2130739200 < 2^31. Up to 32 bits, a sum that wraps modulo 2^32 is right at
+// any depth.
 constexpr int kChunk = 4096;
 
-// Cut: a block makes a tile of rows x columns words, a warp warp_rows x warp_columns of them. stages, 2 or 3, that are
-// on their way at once; share: blocks that a processor should have. Both by measurement.
+// How a product is cut. A block makes a tile of rows x columns words, a warp warp_rows x warp_columns of them. 2 or 3
+// `stages` are loaded at once. A processor should have `share` blocks. Both numbers are measured.
 struct Cut {
   int rows, columns, warp_rows, warp_columns, stages, share;
   constexpr int threads() const { return rows / warp_rows * (columns / warp_columns) * 32; }
 };
-// Form: kA limbs of a, which are those of the product; kB of b, the last one signed or not.
+// The form of a product. Both a and the product have kA limbs. b has kB limbs, whose last one may be signed.
 template <int kA_, int kB_, bool kSigned_, Cut kCut_>
 struct Form {
   static constexpr int kA = kA_, kB = kB_;
   static constexpr bool kSigned = kSigned_;
   static constexpr Cut kCut = kCut_;
   static constexpr size_t kStage = size_t(kA * kCut.rows + kB * kCut.columns) * kDeep;
-  static_assert(2 * kStage <= 99 * 1024);  // what the least of the devices gives a block
+  static_assert(2 * kStage <= 99 * 1024);  // the least limit of a block on any device
 };
 
-// Task: what a launch is given. parts: of the depth, which all add to c where `adds`.
+// The parameters of a launch. The depth has `parts` parts, which all add to c if `adds`.
 struct Task {
   const uint8_t *a, *b;
   uint8_t* c;
@@ -74,11 +74,11 @@ struct Task {
   bool adds;
 };
 
-// Tile: where 16 bytes number c of row r lie in a stage, so that the eight rows of an ldmatrix meet no bank twice.
+// Returns the place of 16 bytes number c of row r in a stage. The eight rows of an ldmatrix meet no bank twice.
 __device__ inline uint32_t Tile(uint32_t r, uint32_t c) { return r * kDeep + ((c ^ (r >> 1 & 3)) << 4); }
 
-// Fill: asks for kLines rows of kLimbs planes of a stage. Rows that the matrix has not are left as they are: what comes
-// of them is not stored.
+// Starts copies of kLines rows of kLimbs planes of a stage. Rows beyond the matrix stay unchanged; their results are
+// not stored.
 template <int kLimbs, int kLines, int kThreads>
 __device__ inline void Fill(uint32_t to, const uint8_t* from, uint32_t first, uint32_t lines, uint64_t pitch) {
   constexpr int kStep = kThreads / 4;
@@ -103,7 +103,7 @@ __device__ inline void Fill(uint32_t to, const uint8_t* from, uint32_t first, ui
   }
 }
 
-// Store: a word of c.
+// Stores a word of c.
 __device__ inline void Store(const Task& t, uint8_t* c, uint64_t at, uint64_t v) {
   switch (t.c_bytes) {
     case 1:
@@ -130,7 +130,7 @@ __device__ inline void Store(const Task& t, uint8_t* c, uint64_t at, uint64_t v)
   }
 }
 
-// Products: blocks are numbered by column, row, part and matrix, the column first.
+// Computes a product. Blocks are numbered by column, row, part and matrix, the column first.
 template <class F>
 __global__ void __launch_bounds__(F::kCut.threads()) Products(const Task t) {
   constexpr Cut kCut = F::kCut;
@@ -237,8 +237,8 @@ __global__ void __launch_bounds__(kNarrow) Narrow(const uint32_t* x, uint64_t n,
     reinterpret_cast<uint16_t*>(to)[i] = uint16_t(x[i]);
 }
 
-// CutFor: so that the sums of all diagonals stay in registers and a processor has several blocks at once. wide: for
-// products of 4 limbs that have enough of the larger tiles.
+// Returns a cut that keeps the sums of all diagonals in registers and gives a processor several blocks at once. `wide`
+// is for products of 4 limbs that have enough of the larger tiles.
 constexpr Cut CutFor(int a, int b, bool wide) {
   if (a <= 2 || (wide && a == 4)) return {64, 64, 32, 32, 3, 3};
   if (a <= 4) return {64, 32, 32, 16, 3, 3};
@@ -250,7 +250,7 @@ int64_t TilesOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   return Ceil(a.rows, cut.rows) * Ceil(b.rows, cut.columns) * int64_t(a.batch);
 }
 
-// Attribute: of the current device.
+// Returns an attribute of the current device.
 int64_t Attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
   SUF_CUDA_CHECK(cudaGetDevice(&device));
@@ -259,9 +259,8 @@ int64_t Attribute(cudaDeviceAttr which) {
 }
 int64_t Processors() { return Attribute(cudaDevAttrMultiProcessorCount); }
 
-// PartsOf: into how many parts the depth is cut: as many as give each processor its share of blocks and each block
-// three stages or more, four times that where the parts' sum needs a pass of its own; and so many that no accumulator
-// overflows.
+// Returns the number of parts of the depth. Each processor gets its share of blocks. Each block gets at least three
+// stages, or 12 if the sum of the parts needs a pass of its own. No accumulator overflows.
 int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   const int64_t deep = int64_t(a.pitch()) / kDeep;
   const int64_t most = std::max<int64_t>(1, deep / (a.limbs > 2 ? 3 : 12));
@@ -269,7 +268,7 @@ int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   return std::max(std::clamp<int64_t>(cut.share * Processors() / TilesOf(cut, a, b), 1, most), least);
 }
 
-// IsWide: whether there are enough of the larger tiles.
+// Whether there are enough of the larger tiles.
 bool IsWide(const Limbs& a, const Limbs& b) {
   return 2 * TilesOf(CutFor(a.limbs, b.limbs, true), a, b) >= 3 * Processors();
 }
@@ -280,10 +279,10 @@ struct Product {
   void* c;
   int c_bytes;
   uint8_t* spare;
-  Stream stream;
+  StreamHandle stream;
 };
 
-// Run: parts above 1 add to c, or to spare in its stead.
+// Runs a product. Several parts add to c, or instead to `spare`.
 template <class F>
 void Run(const Product& p) {
   constexpr Cut kCut = F::kCut;
@@ -332,21 +331,21 @@ void RunFor(const Product& p) {
 
 }  // namespace
 
-// Words of 1 and 2 bytes cannot be added to by many at once: parts add to words of 4 bytes, which then become narrow.
+// No atomic addition exists for words of 1 and 2 bytes. Parts add to words of 4 bytes, which are narrowed afterwards.
 size_t MultiplySpare(const Limbs& a, const Limbs& b, int, int c_bytes) {
   return c_bytes < 4 ? a.batch * size_t(a.rows) * size_t(b.rows) * 4 : 0;
 }
 
-Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare) {
+ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare) {
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
   auto* const to = static_cast<uint8_t*>(c);
   if (!words || !a.depth) return {to, words * uint64_t(c_bytes)};
   if (PartsOf(CutFor(a.limbs, b.limbs, IsWide(a, b)), a, b) == 1) return {};
-  return c_bytes < 4 ? Cleared{spare, 4 * words} : Cleared{to, words * uint64_t(c_bytes)};
+  return c_bytes < 4 ? ZeroRange{spare, 4 * words} : ZeroRange{to, words * uint64_t(c_bytes)};
 }
 
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
-              int c_bytes, uint8_t* spare, Stream s) {
+              int c_bytes, uint8_t* spare, StreamHandle s) {
   SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1) && a.limbs == (bits + 7) / 8 && !a.is_signed &&
             bits <= 8 * c_bytes);
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);

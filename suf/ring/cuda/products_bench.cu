@@ -1,5 +1,5 @@
-// products_bench: limbs, products and packed bits, each verified before it is timed. One JSON line a measurement; times
-// are medians of replays of a graph that asks twenty times.
+// products_bench: limbs, products and packed bits, each verified before it is timed. Prints one JSON line per
+// measurement. Times are medians of replays of a graph of twenty repetitions.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -10,49 +10,49 @@
 #include "suf/base/bytes.hpp"
 #include "suf/ring/cuda/pack.hpp"
 #include "suf/ring/cuda/products.hpp"
+#include "suf/ring/modular.hpp"
 #include "suf/ring/pack.hpp"
-#include "suf/ring/words.hpp"
 
 namespace suf::ring::cuda {
 namespace {
 
 using bench::Verify;
-using exec::cuda::Mark;
-using exec::cuda::Memory;
-using exec::cuda::Queue;
+using exec::cuda::DeviceMemory;
+using exec::cuda::DeviceStream;
+using exec::cuda::Event;
 
-// Micros: of what f(stream) asks for once.
-double Micros(const std::function<void(Stream)>& f) {
+// Returns the microseconds of the work that f(stream) submits once.
+double Micros(const std::function<void(StreamHandle)>& f) {
   constexpr int kTimes = 20, kRuns = 9, kWarm = 2;
-  exec::cuda::Graph graph;
+  exec::cuda::LaunchGraph graph;
   int last = -1;
   for (int i = 0; i < kTimes; ++i) last = graph.Add(std::span(&last, size_t(i > 0)), f);
   graph.Ready();
-  const Queue q;
-  const Mark from(true), to(true);
+  const DeviceStream q;
+  const Event from(true), to(true);
   std::vector<double> seconds;
   for (int i = 0; i < kRuns + kWarm; ++i) {
     from.Record(q.stream());
     graph.Launch(q.stream());
     to.Record(q.stream());
     to.Wait();
-    if (i >= kWarm) seconds.push_back(Mark::Between(from, to));
+    if (i >= kWarm) seconds.push_back(Event::Between(from, to));
   }
   std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
   return 1e6 * seconds[kRuns / 2] / kTimes;
 }
 
 template <class T>
-Memory On(const std::vector<T>& x) {
-  Memory out(x.size() * sizeof(T) + 32);  // what reads packed bits may look beyond
-  const Queue q;
+DeviceMemory On(const std::vector<T>& x) {
+  DeviceMemory out(x.size() * sizeof(T) + 32);  // reads of packed bits may go beyond the end
+  const DeviceStream q;
   exec::cuda::Upload(out.data(), x.data(), x.size() * sizeof(T), q.stream());
   q.Wait();
   return out;
 }
 Bytes Back(const void* from, size_t bytes) {
   Bytes out(bytes);
-  const Queue q;
+  const DeviceStream q;
   exec::cuda::Download(out.data(), from, bytes, q.stream());
   q.Wait();
   return out;
@@ -63,7 +63,8 @@ struct Shape {
   size_t batch = 1;
 };
 
-// A product of random words; weight_bytes: of signed words on the right, 0 if they are like those on the left.
+// Times a product of random words. `weight_bytes` is the size of signed words on the right, 0 if they are like those on
+// the left.
 void Time(const Shape& x, int bits, int weight_bytes) {
   const int bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
   const size_t m = size_t(x.m), n = size_t(x.n), depth = size_t(x.depth), words = x.batch * m * n;
@@ -77,21 +78,22 @@ void Time(const Shape& x, int bits, int weight_bytes) {
     return out;
   };
   const int b_bytes = weight_bytes ? weight_bytes : bytes;
-  const Memory da = On(narrow(a, bytes)), db = On(narrow(b, b_bytes));
+  const DeviceMemory da = On(narrow(a, bytes)), db = On(narrow(b, b_bytes));
   const Limbs la = LimbsOf(bytes, false, false, x.m, x.depth, x.batch, bits);
   const Limbs lb = LimbsOf(b_bytes, weight_bytes > 0, true, x.n, x.depth, x.batch, bits);
-  const Memory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)), spare(MultiplySpare(la, lb, bits, bytes) + 1);
-  const Cleared sums = Sums(la, lb, c.data(), bytes, spare.data());
-  const auto left = [&](Stream s) { Split({la, da.data(), bytes, false, false, false, pa.data()}, {}, sums, s); };
-  const auto right = [&](Stream s) {
+  const DeviceMemory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)),
+      spare(MultiplySpare(la, lb, bits, bytes) + 1);
+  const ZeroRange sums = Sums(la, lb, c.data(), bytes, spare.data());
+  const auto left = [&](StreamHandle s) { Split({la, da.data(), bytes, false, false, false, pa.data()}, {}, sums, s); };
+  const auto right = [&](StreamHandle s) {
     Split({lb, db.data(), b_bytes, weight_bytes > 0, false, true, pb.data()}, {}, {}, s);
   };
-  const auto product = [&](Stream s) {
+  const auto product = [&](StreamHandle s) {
     Multiply(la, pa.data(), lb, pb.data(), bits, c.data(), bytes, spare.data(), s);
   };
-  const Queue q;
+  const DeviceStream q;
   exec::cuda::Set(c.data(), 0xa5, c.size(), q.stream());
-  right(q.stream()), left(q.stream()), product(q.stream());  // parts add to what is zero: products alone add up
+  right(q.stream()), left(q.stream()), product(q.stream());  // the splits clear the sums; products alone would add up
   q.Wait();
   const Bytes got = Back(c.data(), c.size());
   for (int i = 0; i < 300; ++i) {
@@ -102,7 +104,7 @@ void Time(const Shape& x, int bits, int weight_bytes) {
     Verify(((is ^ want) & Mask(bits)) == 0, "a product");
   }
   const double us = Micros(product), split = Micros(left), turned = Micros(right);
-  const double both = Micros([&](Stream s) { left(s), product(s); });
+  const double both = Micros([&](StreamHandle s) { left(s), product(s); });
   const double macs = double(words) * double(depth);
   std::printf(
       "{\"bench\":\"products\",\"shape\":\"%zux%dx%dx%d\",\"bits\":%d,\"right\":\"%s%d\",\"us\":%.2f,"
@@ -113,7 +115,7 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   std::fflush(stdout);
 }
 
-// n elements of k bits, at a string's odd byte.
+// Times packing of n elements of k bits, at an odd byte of a string.
 void TimePacking(size_t n, int k) {
   const int bytes = k > 64 ? (k + 63) / 64 * 8 : k <= 8 ? 1 : k <= 16 ? 2 : k <= 32 ? 4 : 8;
   const size_t packed = (n * size_t(k) + 7) / 8;
@@ -122,11 +124,11 @@ void TimePacking(size_t n, int k) {
   for (uint8_t& w : words) w = uint8_t(rng());
   for (size_t i = 0; i < n; ++i)
     for (int j = k; j < 8 * bytes; ++j) words[i * size_t(bytes) + size_t(j / 8)] &= uint8_t(~(1u << (j % 8)));
-  const Memory from = On(words), string(packed + 64), back(words.size());
+  const DeviceMemory from = On(words), string(packed + 64), back(words.size());
   uint8_t* const at = string.data() + 17;
-  const auto pack = [&](Stream s) { Pack(from.data(), bytes, n, k, at, s); };
-  const auto unpack = [&](Stream s) { Unpack(at, n, k, back.data(), bytes, s); };
-  const Queue q;
+  const auto pack = [&](StreamHandle s) { Pack(from.data(), bytes, n, k, at, s); };
+  const auto unpack = [&](StreamHandle s) { Unpack(at, n, k, back.data(), bytes, s); };
+  const DeviceStream q;
   pack(q.stream()), unpack(q.stream());
   q.Wait();
   const Bytes string_now = Back(at, packed), again = Back(back.data(), words.size());

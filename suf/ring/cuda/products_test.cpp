@@ -1,4 +1,4 @@
-// Products and limbs against a plain product of words on the host. Outputs are poisoned before and have guards.
+// Products and limbs against a plain product of words on the host. Outputs are poisoned first and lie between guards.
 #include "suf/ring/cuda/products.hpp"
 
 #include <gtest/gtest.h>
@@ -8,18 +8,18 @@
 #include <random>
 
 #include "suf/base/bytes.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/ring/modular.hpp"
 
 namespace suf::ring::cuda {
 namespace {
 
-using exec::cuda::Memory;
-using exec::cuda::Queue;
+using exec::cuda::DeviceMemory;
+using exec::cuda::DeviceStream;
 
 constexpr size_t kGuard = 256;
 constexpr uint8_t kPoison = 0xa5;
 
-// Guarded: poisoned bytes of the device between guards.
+// Poisoned bytes of the device between guards.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) : memory_(bytes + 2 * kGuard), bytes_(bytes) {
@@ -31,7 +31,7 @@ class Guarded {
     queue_.Wait();
   }
   uint8_t* data() const { return memory_.data() + kGuard; }
-  // Read: once all queues are done; the guards must be as they were.
+  // Reads the bytes, after all queues are done. The guards must be unchanged.
   Bytes Read() const {
     Bytes all(memory_.size());
     exec::cuda::Download(all.data(), memory_.data(), all.size(), queue_.stream());
@@ -46,12 +46,12 @@ class Guarded {
   }
 
  private:
-  Queue queue_;
-  Memory memory_;
+  DeviceStream queue_;
+  DeviceMemory memory_;
   size_t bytes_;
 };
 
-// Operand: words of `bytes` bytes, `is_signed` or not, as (batch, rows, depth) or, transposed, (batch, depth, rows).
+// An operand of words of `bytes` bytes, signed or not, as (batch, rows, depth) or, if transposed, (batch, depth, rows).
 struct Operand {
   int bytes = 8;
   bool is_signed = false, transposed = false, splat = false;
@@ -61,7 +61,7 @@ struct Case {
   int m, depth, n;
   Operand a = {}, b = {};
   bool ones = false;  // all bits of all words are set
-  int c_bytes = 0;    // 0: the smallest
+  int c_bytes = 0;    // 0 for the smallest
 };
 
 int BytesFor(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
@@ -72,7 +72,7 @@ uint64_t WordAt(const Bytes& v, int bytes, bool is_signed, size_t i) {
   return is_signed ? uint64_t(Signed(x, 8 * bytes)) : x;
 }
 
-// Matrix: its words in the order of (batch, rows, depth), and what Split makes of them on the device.
+// A matrix: its words in the order of (batch, rows, depth), and their planes on the device, made by Split.
 struct Matrix {
   std::vector<uint64_t> words;
   Limbs form;
@@ -90,7 +90,7 @@ Matrix Make(const Operand& o, bool right, int rows, int depth, int bits, bool on
     out.words[i] = WordAt(source, o.bytes, o.is_signed, at);
   }
   const Guarded from(source);
-  const Queue q;
+  const DeviceStream q;
   Split({form, from.data(), o.bytes, o.is_signed, o.splat, o.transposed, out.planes.data()}, {}, {}, q.stream());
   q.Wait();
   (void)out.planes.Read();
@@ -109,7 +109,7 @@ void Check(const Case& c, int bits) {
   const Matrix b = Make(c.b, true, c.n, c.depth, bits, c.ones, rng);
   const size_t m = size_t(c.m), n = size_t(c.n), depth = size_t(c.depth), words = c.a.batch * m * n;
   const Guarded spare(MultiplySpare(a.form, b.form, bits, c_bytes)), out(words * size_t(c_bytes));
-  const Queue q;
+  const DeviceStream q;
   Split({}, {}, Sums(a.form, b.form, out.data(), c_bytes, spare.data()), q.stream());
   Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), c_bytes, spare.data(), q.stream());
   q.Wait();
@@ -126,7 +126,7 @@ void Check(const Case& c, int bits) {
   }
 }
 
-// The words that a ring of so many bits has.
+// Returns an operand with the words of a ring of `bits` bits.
 Operand Words(int bits, bool transposed = false, size_t batch = 1) {
   return {BytesFor(bits), false, transposed, false, batch};
 }
@@ -182,7 +182,7 @@ TEST(Products, LongSumsAreExact) {
   }
 }
 
-// A graph that is replayed writes its result each time, whatever was there.
+// A graph that is replayed writes its result each time, over any earlier bytes.
 TEST(Products, GraphsAreReplayed) {
   std::mt19937_64 rng(4);
   for (int bits : {16, 32, 64}) {
@@ -191,15 +191,15 @@ TEST(Products, GraphsAreReplayed) {
     const int bytes = BytesFor(bits);
     const size_t size = 9 * 21 * size_t(bytes);
     const Guarded spare(MultiplySpare(a.form, b.form, bits, bytes)), out(size);
-    const auto product = [&](Stream s) {
+    const auto product = [&](StreamHandle s) {
       Split({}, {}, Sums(a.form, b.form, out.data(), bytes, spare.data()), s);
       Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), bytes, spare.data(), s);
     };
-    const Queue q;
+    const DeviceStream q;
     product(q.stream());
     q.Wait();
     const Bytes want = out.Read();
-    exec::cuda::Graph graph;
+    exec::cuda::LaunchGraph graph;
     graph.Add({}, product);
     graph.Ready();
     for (int i = 0; i < 3; ++i) {

@@ -1,15 +1,16 @@
-// The blocked product, once for all kernels. A block of R rows times kVectors vectors of columns stays in registers
-// while the units of a slice of K pass by; a row's unit is broadcast, a panel's vectors are loaded. A kernel K has:
-// Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec; Sum, what is accumulated, a vector or
-// more; Zero, Load, Store, Broadcast, Step(c, a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA,
-// kName; Pack (kDepth elements to a unit, plane p). Included inside a variant's namespace: no include guard, no include
-// of its own.
+// The blocked product of all kernels. A block of R rows times kVectors vectors of columns stays in registers during a
+// slice of K. A row's unit is broadcast, a panel's vectors are loaded. A kernel K has:
+//     Element T; Unit (broadcast); Lane (an element of an accumulator); Vec; Sum (one or more vectors, accumulated);
+//     Zero, Load, Store, Broadcast, Step(c, a, b); Pack (kDepth elements to a unit, plane p);
+//     kVectors, kMaxRows (rows of C per block), kDepth, kPlanes, kPacksA, kMasks, kName.
+//
+// Included inside a variant's namespace: no include guard, no includes.
 namespace {
 
 using internal::GemmKernel;
 using internal::GemmTask;
 
-constexpr size_t kSlice = 384;  // units of K a pass: a slice of a panel stays in the first-level cache
+constexpr size_t kSlice = 384;  // units of K per pass: a slice of a panel stays in the first-level cache
 
 template <class K>
 struct Gemm {
@@ -20,7 +21,7 @@ struct Gemm {
   using Sum = typename K::Sum;
   static constexpr int kLanes = sizeof(Vec) / sizeof(Lane), kColumns = kLanes * K::kVectors;
 
-  // tile[R kPlanes][kColumns] = packed rows of A times a slice of a panel
+  // Computes tile[R kPlanes][kColumns] = packed rows of A times a slice of a panel.
   template <int R>
   static void Block(const uint8_t* a, size_t stride, const uint8_t* b, size_t units, Lane* tile) {
     constexpr int P = R * K::kPlanes, V = K::kVectors;
@@ -53,7 +54,7 @@ struct Gemm {
     return kBlocks[rows - 1];
   }
 
-  // C[rows, n] (+)= the tile, planes joined as sum_p plane_p 2^(16 p), mod the mask
+  // Computes C[rows, n] (+)= the tile, with planes joined as sum_p plane_p 2^(16 p), modulo the mask.
   static void Finish(const Lane* tile, size_t rows, size_t n, bool add, uint64_t mask, T* c, size_t ldc) {
     for (size_t r = 0; r < rows; ++r, c += ldc, tile += K::kPlanes * kColumns) {
       for (size_t j = 0; j < n; ++j) {
@@ -75,7 +76,7 @@ struct Gemm {
       for (size_t p = t.p0; p < t.p1; ++p) {
         const uint8_t* b = t.panels + (p * t.units + u) * K::kVectors * sizeof(Vec);
         const size_t n = t.columns - p * kColumns < size_t(kColumns) ? t.columns - p * kColumns : size_t(kColumns);
-        for (size_t i = 0; i < blocks; ++i) {  // blocks of equal height, to one row
+        for (size_t i = 0; i < blocks; ++i) {  // blocks of equal height, up to one row
           const size_t m = t.m0 + rows * i / blocks, r = t.m0 + rows * (i + 1) / blocks - m;
           const uint8_t* a = t.a + m * K::kPlanes * t.a_stride + u * sizeof(Unit);
           BlockOf(r, std::make_integer_sequence<int, K::kMaxRows>())(a, t.a_stride, b, units, tile);
@@ -94,7 +95,7 @@ struct Gemm {
       for (size_t k = 0; k < depth; k += K::kDepth, out += kColumns) {
         const T* row = b + k * ks + first * ns;
         const bool odd = K::kDepth == 2 && k + 1 == depth;
-        if (count < size_t(kColumns)) {  // all of them: a number that compilers know
+        if (count < size_t(kColumns)) {  // all columns, a number that compilers know
           for (size_t j = 0; j < size_t(kColumns); ++j) out[j] = Unit(0);
         }
         if (ns == 1 && !odd) {  // the common case, without strides, for the vectoriser
@@ -119,7 +120,7 @@ struct Gemm {
     }
   }
 
-  // Dots: a row of A by a row of B at a time, vectors along K.
+  // Multiplies one row of A by one row of B at a time, with vectors along K.
   static void Dots(const void* from_a, size_t lda, size_t M, const void* from_b, size_t ldb, size_t N, size_t depth,
                    void* to, size_t ldc, bool add, uint64_t mask) {
     constexpr size_t kStep = sizeof(Vec) / sizeof(T);
@@ -153,7 +154,7 @@ struct Gemm {
   }
 };
 
-// Plain: one element a unit.
+// The base of kernels with one element per unit.
 template <class E>
 struct Plain {
   using Element = E;
@@ -164,7 +165,7 @@ struct Plain {
   static Unit Pack(E x, E, int) { return x; }
 };
 
-// Pairs16: two signed 16-bit numbers a unit, their products added in 32 bits.
+// The base of kernels with two signed 16-bit numbers per unit, whose products are added in 32 bits.
 struct Pairs16 {
   using Element = uint16_t;
   using Unit = uint32_t;
@@ -175,7 +176,7 @@ struct Pairs16 {
   static Unit Pack(uint16_t x, uint16_t y, int) { return x | uint32_t{y} << 16; }
 };
 
-// PairsSmall: x = lo + 2^16 hi with lo signed, one plane for each, against entries of B that are signed 16-bit numbers.
+// The base of kernels for x = lo + 2^16 hi with signed lo, one plane each, times signed 16-bit entries of B.
 struct PairsSmall {
   using Element = uint32_t;
   using Unit = uint32_t;

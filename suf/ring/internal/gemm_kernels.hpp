@@ -1,6 +1,6 @@
-// What a variant offers for matrix products. B is packed into panels of `columns` columns: unit after unit, `depth`
-// consecutive k in a unit, zero beyond K and N. A is read as it lies, or packed into rows of units: `planes` packed
-// rows for each row.
+// The interface of a variant's matrix products. B is packed into panels of `columns` columns, unit after unit. A unit
+// has `depth` consecutive k; entries beyond K and N are zero. A is read in place, or packed into rows of units:
+// `planes` packed rows per row.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace suf::ring::internal {
 
 enum GemmKind { kU16, kU32, kU32Small, kU64, kU64Mod52, kF32, kGemmKinds };
 
-// GemmTask: rows [m0, m1) and panels [p0, p1) of one product.
+// A part of one product: rows [m0, m1) and panels [p0, p1).
 struct GemmTask {
   const uint8_t* a;  // first packed row
   size_t a_stride;   // bytes between packed rows
   const uint8_t* panels;
   void* c;
-  size_t ldc, columns, units;  // N; units of K
+  size_t ldc, columns, units;  // columns: N; units: those of K
   bool accumulate;
   uint64_t mask;
   size_t m0, m1, p0, p1;
@@ -23,16 +23,16 @@ struct GemmTask {
 
 struct GemmKernel {
   const char* name;
-  size_t columns, depth, planes, rows,
-      unit_bytes;  // of a panel; of a unit; packed rows a row; rows a block; bytes of a panel's unit
-  bool packs_a;    // A cannot be read as it lies
-  // element (k, n) of B at b[k * k_stride + n * n_stride]
+  // Columns of a panel, depth of a unit, packed rows per row, rows per block, bytes of a panel's unit.
+  size_t columns, depth, planes, rows, unit_bytes;
+  bool packs_a;  // A cannot be read in place
+  // Packs panels [p0, p1) of B. Element (k, n) of B is at b[k * k_stride + n * n_stride].
   void (*pack_b)(const void* b, size_t k_stride, size_t n_stride, size_t K, size_t N, size_t p0, size_t p1,
                  uint8_t* out);
-  // rows [m0, m1) of A to `out`, units of 4 or 8 bytes, out_stride bytes between packed rows
+  // Packs rows [m0, m1) of A to `out`, in units of 4 or 8 bytes, with out_stride bytes between packed rows.
   void (*pack_a)(const void* a, size_t lda, size_t K, size_t m0, size_t m1, uint8_t* out, size_t out_stride);
   void (*run)(const GemmTask& task);
-  // C[M, N] (+)= A B^T for few rows of one of them, from operands as they lie; null: the kernel has none
+  // Computes C[M, N] (+)= A B^T for few rows of A or B, from operands in place. Null if the kernel has none.
   void (*dots)(const void* a, size_t lda, size_t M, const void* b, size_t ldb, size_t N, size_t K, void* c, size_t ldc,
                bool accumulate, uint64_t mask);
 };

@@ -1,9 +1,9 @@
-// Packing through a 64-bit buffer. With BMI2 a word of 8 / sizeof(T) elements is squeezed by one pext or spread by one
-// pdep. Included inside a variant's namespace: no include guard, no include of its own.
+// Packing through a 64-bit buffer. With BMI2, one pext squeezes a word of 8 / sizeof(T) elements, and one pdep spreads
+// it. Included inside a variant's namespace: no include guard, no includes.
 namespace {
 
 template <class T>
-struct Squeeze {  // kElems elements of k bits <-> the low kElems * k bits of a word
+struct Squeeze {  // turns kElems elements of k bits into the low kElems * k bits of a word, and back
 #ifdef __BMI2__
   static constexpr int kElems = 8 / sizeof(T);
 #else

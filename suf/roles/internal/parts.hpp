@@ -1,8 +1,8 @@
-// What the roles are made of: masks and masked weights, P0's inputs, the dealer's generator, one party's inference. For
-// this room, and for tests that put them together otherwise.
+// The parts of roles: masks and masked weights, P0's inputs, the dealer's generator, and one party's inference. For
+// this module, and for tests that combine them otherwise.
 #pragma once
 #include "suf/fss/prg.hpp"
-#include "suf/nn/weights.hpp"
+#include "suf/nn/read/weights.hpp"
 #include "suf/proto/audit.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
@@ -11,14 +11,14 @@
 
 namespace suf::roles {
 
-// Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
+// The mask B, expanded from its long-lived seed. Each tensor has a stream, bound to the weights id and the plan.
 class Masks {
  public:
   Masks(const Engine& engine, View seed, const Hash& weights);
-  // Of: the tensor's words modulo 2^bits (in the low bits).
+  // Returns the words of a tensor modulo 2^bits, in the low bits.
   template <class T>
-  Wiped<T> Of(size_t tensor) const;
-  // Fill: sets "B.<name>" of every tensor.
+  WipedVector<T> Of(size_t tensor) const;
+  // Sets the input "B.<name>" of every tensor.
   void Fill(run::Inputs& inputs) const;
 
  private:
@@ -26,44 +26,46 @@ class Masks {
   fss::Prg prg_;
 };
 
-// WeightsId: HMAC(P0's own key; the quantised integers | the plan | H(seed of B)): names B and the W_hat file without
-// letting anyone test guesses.
-Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
+// Returns HMAC(P0's own key; the quantised integers | the plan | H(seed of B)). The id names B and the W_hat file, and
+// does not help to test guesses of weights.
+Hash WeightsId(View key, const nn::QuantisedWeights& weights, const Hash& plan, View b_seed);
 
-// ModelInputs: "W.<name>" of every tensor that does not depend on the length.
-void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs);
-// LengthInputs: those that do.
-void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs);
+// Sets the input "W.<name>" of every tensor that does not depend on the length.
+void ModelInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, run::Inputs& inputs);
+// Sets the input of every tensor that does.
+void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int n, run::Inputs& inputs);
 
-// WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
-void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+// Writes W_hat of every tensor, packed.
+void WriteSetup(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks,
                 const std::function<void(View)>& out);
+// Sets the input "Wh.<name>" of every tensor from the bytes that WriteSetup writes.
 void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
-// SetupHash: SHA-256 of what WriteSetup writes.
-Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
+// Returns the SHA-256 of the bytes that WriteSetup writes.
+Hash SetupHash(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks);
 
-// Generator: the dealer's hook. Keeps B of the last weights id and seed.
+// The dealer's generator of bundle pairs. It keeps B of the last weights id and seed.
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
   void operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1);
-  std::function<void(uint64_t serial, const run::Times&)> dealt = {};  // where the time went
+  std::function<void(uint64_t serial, const run::Times&)> dealt = {};  // receives the times of a bundle pair
 
  private:
   Engine& engine_;
   std::mutex m_;
-  Hash b_of_{};  // hash of both
+  Hash b_of_{};  // hash of that weights id and seed
   run::Inputs inputs_;
 };
 
-// AuditOf: what the model owner audits bundles with.
+// Returns the callbacks with which the model owner audits bundles.
 proto::Auditor AuditOf(Engine& engine);
 
-// RunInference: one party's inference inside a session; the revealed words for P1.
+// The result of RunInference.
 struct Outcome {
   std::vector<uint64_t> words;
   run::Times times;
 };
+// Runs one party's inference in a session. Returns the words that the party learns or keeps.
 Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress = {});
 

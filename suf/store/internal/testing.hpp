@@ -1,4 +1,4 @@
-// For tests of store only: bundles of 4 tokens put into a store, and their files.
+// Helpers for tests of store only: bundles of 4 tokens put into a store, and their files.
 #pragma once
 #include <fstream>
 
@@ -31,7 +31,7 @@ inline Bytes Put(Store& s, uint64_t serial, bool to_disk) {
 inline Bundle Claim(Store& s, uint64_t serial) { return s.Claim(serial, EvenBody(kBody)); }
 inline Bundle Audit(Store& s, uint64_t serial) { return s.Audit(serial, EvenBody(kBody)); }
 
-// Use: claims and reads a bundle, and burns it where that fails, as a session does.
+// Claims and reads a bundle; burns it if that fails, as a session does.
 inline Bytes Use(Store& s, uint64_t serial) {
   try {
     return BodyOf(Claim(s, serial));

@@ -1,0 +1,65 @@
+// Measures functions on this machine. Dealer and parties are three roles of one process, each on one core. The parties
+// communicate over TLS on the loopback. Also measures the units of the cost model (docs/mathematics.md#cost-model).
+#pragma once
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "suf/compiler/choose.hpp"
+#include "suf/gates/function_plan.hpp"
+#include "suf/ring/cpu.hpp"
+
+namespace suf::apps {
+
+// Seconds of work. cpu: processor time of the thread, which other load does not change. wall: time by the clock.
+struct Took {
+  double cpu = 0, wall = 0;
+};
+// Times of one run.
+struct FnTimes {
+  // `deal`: makes both keys. `carry`: sends the larger key over TLS, at the end that takes longer. `keep`: writes the
+  // larger key to a file in tagged chunks and reads it back.
+  Took deal, carry, keep;
+  // From the first online step to the last.
+  std::array<Took, 2> party;
+  // Seconds by the clock, from the first party's start to the later end.
+  double both = 0;
+};
+// Returns the least of each time, because noise only adds.
+FnTimes Least(const FnTimes& a, const FnTimes& b);
+
+// The measured prices of this machine.
+struct Machine {
+  compiler::Prices prices;
+  // Seconds of a flight in which a processor works, at both ends together.
+  double busy = 0;
+  // Returns the seconds of a flight in which no processor of ours works.
+  double wait() const { return std::max(0.0, prices.flight - busy); }
+};
+
+// A plan for a number of values, ready for repeated runs.
+class Trial;
+const compiler::Bill& BillOf(const Trial& t);
+
+// The set-up: one TLS session between the parties, a file for keys, a backend and a core for each role.
+class FnBench {
+ public:
+  explicit FnBench(ring::Isa variant);
+  ~FnBench();
+  // Prepares a plan from p0 or p1, not from shared. Throws the errors of gates::Emit.
+  std::shared_ptr<Trial> Prepare(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x);
+  // Runs once and compares every value with the function's meaning. Throws Cause::kRefused if one differs.
+  void Verify(Trial& trial);
+  // Runs once with fresh keys.
+  FnTimes Run(Trial& trial);
+  // Measures a flight and a byte on the session, a byte of a kept key, and an AES block. The price of a word stays 0,
+  // because no program consists of words alone.
+  Machine Measure();
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+}  // namespace suf::apps

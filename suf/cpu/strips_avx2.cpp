@@ -1,0 +1,9 @@
+#include "suf/cpu/strips.hpp"
+#include "suf/cpu/variants.hpp"
+
+namespace suf::cpu::avx2 {
+namespace {
+#include "suf/cpu/internal/strips_core.hpp"
+}
+const Strips& Get() { return kStrips; }
+}  // namespace suf::cpu::avx2

@@ -1,0 +1,213 @@
+#include "suf/nn/plan/knob_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "suf/nn/read/build.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+// A knob of all operators of one kind and role. `node` is the first of them.
+struct KnobGroup {
+  int node;
+  std::string name;
+  std::vector<std::string> options;
+  size_t at = 0;
+  std::vector<Knob> knobs;
+  bool fresh = true;  // no search has set it
+  void Set(size_t option) {
+    at = option;
+    for (Knob& k : knobs) k.set(option);
+  }
+};
+
+std::vector<KnobGroup> GroupsOf(Plan* plan, Class* c) {
+  std::vector<KnobGroup> out;
+  std::map<std::string, size_t> found;
+  for (auto& n : plan->graph.nodes()) {
+    Operator& op = *c->ops[size_t(n->index)];
+    for (Knob& k : op.Knobs()) {
+      const std::string name = Str(n->label.empty() ? std::string(op.Name()) : n->label, ", ", k.name);
+      auto [at, fresh] = found.try_emplace(name, out.size());
+      if (fresh) out.push_back({n->index, name, k.options, k.at, {}});
+      KnobGroup& g = out[at->second];
+      if (g.options != k.options) continue;  // a layer with other options keeps its own
+      k.set(g.at);
+      g.knobs.push_back(std::move(k));
+    }
+  }
+  return out;
+}
+
+// Returns a knob's name without its numbers of bits, which differ between classes.
+std::string WithoutNumbers(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
+// Sets a group to its earlier option, or to that of the first group of its kind. A group with another name belongs to
+// another value, so it stays fresh.
+void Begin(KnobGroup* g, const std::vector<SearchState>& knobs) {
+  for (const bool exact : {true, false})
+    for (const SearchState& h : knobs) {
+      if (exact ? h.name != g->name : WithoutNumbers(h.name) != WithoutNumbers(g->name)) continue;
+      if (h.options != g->options) continue;
+      return g->fresh = !exact, g->Set(h.at);
+    }
+}
+
+// A candidate within this factor of the cheapest may be the cheapest once all of its knobs are searched.
+constexpr double kNearBest = 1.03;
+
+class Descent {
+ public:
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, SearchStart* from, const EmitPlan& emit)
+      : plan_(*plan),
+        class_(plan->classes[which]),
+        prices_(WithSteps(prices)),
+        emit_(emit),
+        groups_(GroupsOf(plan, &class_)),
+        from_(*from),
+        known_(from->known) {
+    for (KnobGroup& g : groups_) Begin(&g, from_.knobs);
+  }
+
+  double Run(Effort effort) {
+    best_ = Cost();
+    if (effort == Effort::kCompare)
+      Compare();
+    else
+      Singles(), Together();
+    while (effort == Effort::kFull && (Singles() || Pairs())) {
+    }
+    from_.knobs.clear();
+    for (const KnobGroup& g : groups_) from_.knobs.push_back({g.name, g.options, g.at});
+    if (effort != Effort::kCompare) Note();
+    return best_;
+  }
+
+ private:
+  std::vector<size_t> State() const {
+    std::vector<size_t> s;
+    for (const KnobGroup& g : groups_) s.push_back(g.at);
+    return s;
+  }
+
+  // Searches the knobs that no search has set. The others change a candidate's cost by less than kNearBest.
+  void Compare() {
+    if (best_ >= from_.hopeless * from_.best) return;
+    Singles(true), Together();
+    if (best_ < kNearBest * from_.best) Singles(), Together();
+  }
+
+  // Returns the cost of the plan as it is set. Infinite if a cut has no such plan, or if enough traces were priced.
+  double Cost() {
+    auto [it, fresh] = known_.try_emplace(State(), INFINITY);
+    if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
+    Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
+    const compiler::TraceBill priced = compiler::PriceOf(
+        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
+    if (!priced.why_not.empty()) return it->second;
+    return it->second = priced.seconds;
+  }
+
+  // Sets other options of some groups, and keeps them if the plan gets cheaper.
+  bool Try(const std::vector<std::pair<size_t, size_t>>& change) {
+    const std::vector<size_t> before = State();
+    for (auto [g, option] : change) groups_[g].Set(option);
+    const double cost = Cost();
+    if (cost < best_) return best_ = cost, true;
+    for (auto [g, option] : change) groups_[g].Set(before[g]);
+    return false;
+  }
+
+  // Reads off DCFs everything of one operator that can be, at once. Each saves a stage, and stages pay in pairs.
+  void Together() {
+    std::map<int, std::vector<std::pair<size_t, size_t>>> changes;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o = 0; o < groups_[g].options.size(); ++o)
+        if (o != groups_[g].at && (groups_[g].options[o] == "dcf" || groups_[g].options[o] == "StepDcf"))
+          changes[groups_[g].node].push_back({g, o});
+    for (auto& [node, change] : changes)
+      if (change.size() > 1) Try(change);
+  }
+
+  bool Singles(bool fresh = false) {
+    bool better = false;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o = 0; o < groups_[g].options.size(); ++o)
+        if (o != groups_[g].at && (groups_[g].fresh || !fresh)) better = Try({{g, o}}) || better;
+    return better;
+  }
+
+  // Tries one more stage, or one fewer, in two groups at once. Neither alone may cost more than the two flights a node
+  // that both together can save.
+  bool Pairs() {
+    std::vector<std::pair<size_t, size_t>> steps;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o : {groups_[g].at - 1, groups_[g].at + 1}) {
+        if (o >= groups_[g].options.size()) continue;
+        const size_t own = groups_[g].at;
+        groups_[g].Set(o);
+        if (Cost() < best_ + 2 * (prices_.flight + prices_.turn) * double(groups_[g].knobs.size()))
+          steps.push_back({g, o});
+        groups_[g].Set(own);
+      }
+    for (size_t a = 0; a < steps.size(); ++a)
+      for (size_t b = a + 1; b < steps.size(); ++b)
+        if (steps[a].first != steps[b].first && Try({steps[a], steps[b]})) return true;
+    return false;
+  }
+
+  // Records the choice of each group and the next best option of that group alone.
+  void Note() {
+    class_.choices.clear();
+    for (KnobGroup& g : groups_) {
+      Chosen c{g.name, g.options[g.at], "", 0};
+      double next = INFINITY;
+      for (size_t o = 0, own = g.at; o < g.options.size(); ++o) {
+        if (o == own) continue;
+        g.Set(o);
+        if (const double cost = Cost(); cost < next) next = cost, c.runner_up = g.options[o];
+        g.Set(own);
+      }
+      if (std::isfinite(next)) c.microseconds = int64_t(std::lround((next - best_) * 1e6));
+      class_.choices.push_back(std::move(c));
+    }
+  }
+
+  Plan& plan_;
+  Class& class_;
+  const compiler::Prices prices_;
+  const EmitPlan& emit_;
+  std::vector<KnobGroup> groups_;
+  SearchStart& from_;
+  PricedStates& known_;
+  double best_ = 0;
+};
+
+// The words that take as long as ending a program and beginning another. 50 more flights made an encoder's online part
+// 8 to 14 ms longer on loopback, of which 2 ms were frames.
+constexpr double kStepWords = 250'000;
+// The least seconds of such an end and beginning, for cheap words. On a device a turn is a graph of kernels that wait
+// for each other, between copies.
+constexpr double kLeastStep = 50e-6;
+
+}  // namespace
+
+compiler::Prices WithSteps(compiler::Prices p) {
+  p.turn += std::max(kStepWords * p.word, kLeastStep);
+  return p;
+}
+
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, SearchStart* from,
+              const EmitPlan& emit) {
+  SearchStart fresh;
+  const double seconds = Descent(plan, which, prices, from ? from : &fresh, emit).Run(effort);
+  Derive(plan->graph, plan->classes[which].ops);  // the last trial is not the choice
+  return seconds;
+}
+
+}  // namespace suf::nn

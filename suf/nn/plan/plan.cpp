@@ -1,0 +1,380 @@
+// The plan as JSON text: a writer and a strict reader of the fields that operators list (fields.hpp).
+#include "suf/nn/plan/plan.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "suf/base/digest.hpp"
+#include "suf/base/json.hpp"
+#include "suf/base/printable.hpp"
+#include "suf/func/text.hpp"
+#include "suf/nn/ops/lookup.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64, kNameCharacters = 24;
+// The limits of a plan's bytes, and of its nodes times its classes. They are many times the needs of a model with 48
+// layers and 8 variants.
+constexpr size_t kMostBytes = size_t{1} << 28, kMostClassNodes = size_t{1} << 16;
+// The limit of pieces and their outputs in a plan's functions. Each function counts as often as it is used. A short
+// text could name a long function in every node of every class.
+constexpr size_t kTableWords = size_t{1} << 24;
+
+// The distinct functions of a plan in order of first use.
+struct Functions {
+  std::vector<std::string> list;
+  std::map<std::string, size_t> index;
+  size_t used = 0;  // pieces copied by a reader
+  std::map<size_t, func::Suf> read = {};
+  // Returns function i. Its text is read once, however often it is used.
+  const func::Suf& Read(size_t i) {
+    auto at = read.find(i);
+    if (at == read.end()) at = read.emplace(i, func::Parse(list[i])).first;
+    return at->second;
+  }
+  size_t Of(const std::string& text) {
+    auto [at, fresh] = index.emplace(text, list.size());
+    if (fresh) list.push_back(text);
+    return at->second;
+  }
+};
+
+// Refuses text that is not printable. Other roles, which did not write a plan's texts, show them.
+void WantPrintable(const std::string& field, const std::string& text) {
+  if (!IsPrintable(text))
+    Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
+         "; compile the plan again with other names");
+}
+
+// The writer.
+class Put : public Visitor {
+ public:
+  Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
+    if (!j_.is_object()) j_ = Json::object();
+  }
+  bool fills() const override { return false; }
+  void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
+  void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
+  void Flag(const char* name, bool* x) override { j_[name] = *x; }
+  void Text(const char* name, std::string* x, size_t) override { WantPrintable(name, *x), j_[name] = *x; }
+  void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
+  void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
+  void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
+  void List(const char* name, size_t size, size_t, const std::function<void(size_t)>&,
+            const std::function<void(Visitor&, size_t)>& item) override {
+    Json& a = j_[name] = Json::array();
+    for (size_t i = 0; i < size; ++i) {
+      Put inner(a.emplace_back(), functions_);
+      item(inner, i);
+    }
+  }
+
+ private:
+  Json& j_;
+  Functions& functions_;
+};
+
+// The strict reader. `at` is the path of the object in error messages.
+class Get : public Visitor {
+ public:
+  Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
+    if (!j.is_object())
+      Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+           " is not an object; compile the plan again");
+  }
+  bool fills() const override { return true; }
+  bool Has(const char* name) const override { return j_.contains(name); }
+  const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
+    auto it = j_.find(name);
+    if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
+    if (!((*it).*type)())
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+    seen_.insert(name);
+    return *it;
+  }
+  void Whole(const char* name, int64_t* x, int64_t lo, int64_t hi) override {
+    *x = Number(Field(name, &Json::is_number_integer, "a whole number"), Path(name), lo, hi);
+  }
+  void Real(const char* name, double* x, double lo, double hi) override {
+    *x = Field(name, &Json::is_number, "a number").get<double>();
+    if (!(*x >= lo && *x <= hi))
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
+  }
+  void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
+  void Text(const char* name, std::string* x, size_t limit) override {
+    *x = Field(name, &Json::is_string, "a text").get<std::string>();
+    if (x->size() > limit)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+    WantPrintable(Path(name), *x);
+  }
+  void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
+    x->clear();
+    for (const Json& e : Items(name, most)) x->push_back(Number(e, Path(name), lo, hi));
+  }
+  void Weight(const char* name, Expr* x, bool optional) override {
+    std::string text;
+    Text(name, &text, 1 << 16);
+    if (text.empty() && !optional)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
+    *x = text.empty() ? Expr() : Expr::Parse(text, "the plan's field " + Path(name));
+  }
+  void Function(const char* name, func::Suf* x) override {
+    int64_t i = 0;
+    Whole(name, &i, 0, int64_t(functions_.list.size()) - 1);
+    const func::Suf* f = nullptr;
+    try {
+      f = &functions_.Read(size_t(i));
+    } catch (const Error& e) {
+      Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
+    }
+    functions_.used += f->pieces.size() * size_t(f->outputs) + f->channels.size();
+    for (const func::Formula& formula : f->formulas) functions_.used += formula.size();
+    if (functions_.used > kTableWords)
+      Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
+           " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
+    *x = *f;
+  }
+  void List(const char* name, size_t, size_t most, const std::function<void(size_t)>& resize,
+            const std::function<void(Visitor&, size_t)>& item) override {
+    const Json& a = Items(name, most);
+    resize(a.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      Get inner(a[i], Str(Path(name), "[", i, "]"), functions_);
+      item(inner, i), inner.Done();
+    }
+  }
+  void Done() const {
+    for (auto& [key, x] : j_.items())
+      if (!seen_.count(key))
+        Fail(Cause::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+  }
+  const Json& Items(const char* name, size_t most) {
+    const Json& a = Field(name, &Json::is_array, "a list");
+    if (a.size() > most)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
+    return a;
+  }
+
+ private:
+  std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
+  static int64_t Number(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
+    if (!e.is_number_integer()) Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number");
+    bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
+    if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
+      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
+    return e.get<int64_t>();
+  }
+  const Json& j_;
+  std::string at_;
+  Functions& functions_;
+  std::set<std::string> seen_;
+};
+
+void Digest(Visitor& v, const char* name, Hash* x) {
+  std::string text = v.fills() ? "" : Hex(*x);
+  v.Text(name, &text, 2 * x->size());
+  if (!v.fills()) return;
+  if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
+    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
+  Bytes b = FromHex(text, x->size(), name);
+  std::copy(b.begin(), b.end(), x->begin());
+}
+
+// Visits nodes with operators, inputs, scopes, labels and attributes.
+void VisitGraph(Visitor& v, Graph& g) {
+  v.List(
+      "nodes", g.size(), kMostNodes, [](size_t) {},
+      [&](Visitor& w, size_t i) {
+        std::string name, scope, label;
+        Ints in;
+        if (!w.fills()) {
+          const GraphNode& n = g.node(i);
+          name = n.op->Name(), scope = n.scope, label = n.label;
+          for (const GraphNode* x : n.in) in.push_back(x->index);
+        }
+        w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
+            w.Text("label", &label, 40);
+        if (w.fills()) {
+          std::vector<GraphNode*> nodes;
+          for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
+          g.Scope(scope);
+          g.AddNode(MakeOperator(name), nodes, label);
+        }
+        g.node(i).op->Attributes(w);
+        if (w.fills()) g.node(i).op->Verify(Str("nodes[", i, "] (", Graph::Where(g.node(i)), ")"));
+      });
+}
+
+// Visits a class. class_nodes counts the nodes of all classes.
+void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
+  v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
+  if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
+  v.List(
+      "nodes", g.size(), g.size(),
+      [&](size_t n) {
+        if (n != g.size())
+          Fail(Cause::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
+               "; compile the plan again");
+        if ((*class_nodes += n) > kMostClassNodes)
+          Fail(Cause::kRefused, "the plan has more than ", kMostClassNodes,
+               " nodes in all its classes; compile it for ", "fewer lengths or variants");
+        for (size_t i = 0; i < n; ++i) c.ops.push_back(g.node(i).op->Clone());
+        c.certificates.resize(n);
+      },
+      [&](Visitor& w, size_t i) {
+        w.Int("ring", c.ops[i]->ring, 1, kRing), w.Int("scale", c.ops[i]->scale, 0, 126);
+        c.ops[i]->Fields(w);
+        w.List(
+            "certificates", c.certificates[i].size(), 8, [&](size_t n) { c.certificates[i].resize(n); },
+            [&](Visitor& x, size_t k) {
+              Certificate& y = c.certificates[i][k];
+              x.Text("width", &y.width, 20), x.Int("bits", y.bits, 0, kRing), x.Flag("hard", &y.hard);
+            });
+      });
+}
+
+void VisitChoices(Visitor& v, Class& c) {
+  v.List(
+      "choices", c.choices.size(), 256, [&](size_t n) { c.choices.resize(n); },
+      [&](Visitor& w, size_t i) {
+        Chosen& x = c.choices[i];
+        w.Text("what", &x.what, 80), w.Text("choice", &x.choice, 40), w.Text("runner_up", &x.runner_up, 40);
+        w.Int("microseconds", x.microseconds, -kBig, kBig);
+      });
+}
+
+void VisitPlan(Visitor& v, Plan& p) {
+  VisitGraph(v, p.graph);
+  if (v.fills()) {
+    Wanted(p.graph.size() > 0, "nodes", "there is none");
+    p.graph.Number();
+  }
+  Digest(v, "tokenizer", &p.tokenizer);
+  v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
+  v.List(
+      "variants", p.variants.size(), size_t(kMostVariants), [&](size_t n) { p.variants.resize(n); },
+      [&](Visitor& w, size_t i) {
+        w.Text("name", &p.variants[i].name, kNameCharacters), w.Text("profile", &p.variants[i].profile, 200);
+      });
+  size_t class_nodes = 0;
+  v.List(
+      "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
+      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i], &class_nodes), VisitChoices(w, p.classes[i]); });
+  v.Text("calibration", &p.calibration, 64);
+}
+
+// Returns everything but the hash.
+Json Content(const Plan& plan) {
+  Functions functions;
+  Json body, j = Json::object();
+  Put put(body, functions);
+  Plan copy = plan;  // a visitor may write
+  VisitPlan(put, copy);
+  j["version"] = kPlanVersion;
+  for (auto& [key, x] : body.items()) j[key] = std::move(x);
+  j["functions"] = functions.list;
+  return j;
+}
+
+Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
+
+}  // namespace
+
+Class::Class(const Class& c)
+    : variant(c.variant), max_n(c.max_n), tiles(c.tiles), certificates(c.certificates), choices(c.choices) {
+  for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
+}
+
+Hash PlanHash(const Plan& plan) { return HashOfContent(Content(plan)); }
+
+std::string Serialize(const Plan& plan, int indent) {
+  Json j = Content(plan);
+  j["hash"] = Hex(HashOfContent(j));
+  return j.dump(indent) + "\n";
+}
+
+Plan Parse(const std::string& text) {
+  if (text.size() > kMostBytes)
+    Fail(Cause::kRefused, "the plan has ", text.size(), " bytes, the limit is ", kMostBytes,
+         "; compile it for fewer lengths or variants");
+  Json j = ReadOrderedJson(text, {"the plan", "compile the plan again", Cause::kRefused});
+  if (j.is_object() && j.contains("kind"))
+    Fail(Cause::kRefused, "this is the plan of a function, not of a model; compile one of the model");
+  Functions functions;
+  Get get(j, "", functions);
+  int version = 0;
+  get.Int("version", version, INT64_MIN, INT64_MAX);
+  if (version != kPlanVersion)
+    Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+         "; compile the plan again");
+  for (const Json& t : get.Items("functions", 1 << 16)) {
+    if (!t.is_string())
+      Fail(Cause::kRefused, "the plan's field functions[", functions.list.size(),
+           "] is not a text; compile the plan again");
+    functions.list.push_back(t.get<std::string>());
+  }
+  Plan plan;
+  Hash hash;
+  VisitPlan(get, plan);
+  Digest(get, "hash", &hash);
+  get.Done();
+  Check(plan);
+  for (Class& c : plan.classes) Derive(plan.graph, c.ops);
+  j.erase("hash");
+  if (hash != HashOfContent(j) || hash != PlanHash(plan))
+    Fail(Cause::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
+  return plan;
+}
+
+void CheckName(const std::string& variant) {
+  if (variant.empty() || variant.size() > kNameCharacters ||
+      variant.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != variant.npos)
+    Fail(Cause::kInput, "'", variant, "' is no name of a variant; take 1 to ", kNameCharacters,
+         " lower-case letters, digits and dashes");
+}
+
+const Class& Plan::First(int variant) const {
+  for (const Class& c : classes)
+    if (c.variant == variant) return c;
+  throw Bug(Str("the plan has no class of variant ", variant));
+}
+
+int TilesOf(const Class& c, int n) { return n < 2 ? 1 : c.tiles; }
+
+int Plan::VariantNamed(const std::string& name) const {
+  std::string names;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    if (variants[v].name == name) return int(v);
+    names += (v ? ", " : "") + variants[v].name;
+  }
+  Fail(Cause::kInput, "the plan has no variant '", name, "'; it has ", names);
+}
+
+Plan Plan::Only(int variant) const {
+  Plan out = *this;
+  out.variants = {variants.at(size_t(variant))};
+  std::erase_if(out.classes, [&](const Class& c) { return c.variant != variant; });
+  for (Class& c : out.classes) c.variant = 0;
+  return out;
+}
+
+const Class& Plan::For(int n, int variant) const {
+  if (n < min_tokens)
+    Fail(Cause::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
+  for (const Class& c : classes)
+    if (c.variant == variant && n <= c.max_n) return c;
+  Fail(Cause::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+       "; shorten it or compile a plan for longer texts");
+}
+
+int64_t Plan::vocabulary() const {
+  for (auto& n : graph.nodes())
+    if (const Lookup* l = n->As<Lookup>()) return l->table.shape()[0];
+  return int64_t{1} << 31;
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,95 @@
+// The plan: everything public that an inference needs, and no weight. It has the folded graph once. For each variant
+// and length class it has the parameters, rings and certificates of the nodes. Compile makes it (compile.hpp); trace,
+// simulator and tools/reference.py read it. (docs/mathematics.md#graph)
+#pragma once
+#include <string>
+#include <vector>
+
+#include "suf/base/bytes.hpp"
+#include "suf/nn/graph/graph.hpp"
+
+namespace suf::nn {
+
+inline constexpr int kPlanVersion = 4;
+inline constexpr int kMostVariants = 8;
+
+// A choice of the search for a class of operators, the next best option, and how much slower that is.
+struct Chosen {
+  std::string what, choice, runner_up;
+  int64_t microseconds = 0;
+};
+
+// One way to compute the graph, made for a network. `name` has at most 24 lower-case letters, digits and dashes. The
+// prices of `profile` chose between lowerings (compiler::ParseProfile). If it is empty, nothing was searched.
+struct Variant {
+  std::string name = "plain", profile = {};
+  bool operator==(const Variant&) const = default;
+};
+// Throws Cause::kInput if `variant` is not a valid name.
+void CheckName(const std::string& variant);
+
+// The parameters for texts of at most max_n tokens, in one variant.
+struct Class {
+  Class() = default;
+  Class(const Class& c);
+  Class(Class&&) = default;
+  Class& operator=(Class&&) = default;
+  int variant = 0;  // index into Plan::variants
+  int max_n = 0;
+  int tiles = 1;  // 2: a text runs in two tiles of rows, in antiphase (build.cpp)
+  // The graph's operators with their parameters, by node.
+  Ops ops;
+  // The reasons why each wire stays inside its ring, by node.
+  std::vector<std::vector<Certificate>> certificates;
+  std::vector<Chosen> choices;
+};
+
+struct Plan {
+  Graph graph;
+  Hash tokenizer{};  // SHA-256 of the vocabulary's file
+  int min_tokens = 3, max_tokens = 0;
+  std::vector<Variant> variants{Variant{}};
+  std::vector<Class> classes;  // by variant, then by increasing max_n
+  std::string calibration;     // SHA-256 of the calibration text, hex
+
+  // Returns a variant's class for n tokens. Throws Cause::kInput if n is over max_tokens or under min_tokens.
+  const Class& For(int n, int variant = 0) const;
+  // Returns a variant's first class. A weight has one scale in all classes of a variant.
+  const Class& First(int variant) const;
+  // Returns the index of a variant. Throws Cause::kInput, listing the names, if there is none.
+  int VariantNamed(const std::string& name) const;
+  // Returns the plan with only this variant. Its hash is another.
+  Plan Only(int variant) const;
+  // Returns the columns of the result.
+  int64_t width() const { return classes.at(0).ops.back()->dim; }
+  // Returns the scale of the result in a variant.
+  int scale(int variant = 0) const { return First(variant).ops.back()->scale; }
+  // Returns the size of the vocabulary: ids are below it.
+  int64_t vocabulary() const;
+};
+
+// The shortest class that may have two tiles.
+inline constexpr int kTiledTokens = 32;
+// Returns the number of tiles for a text of n tokens of the class.
+int TilesOf(const Class& c, int n);
+
+// Returns a node's inputs, from the operators of one class after Derive, without reaches. An edge's ring is that of the
+// wire that Build makes.
+Edges EdgesOf(const GraphNode& n, const Ops& ops);
+// Sets the fields that follow from the graph. Widths and rows go forward, forms and wrapping backward. Then come the
+// rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all of them.
+void Derive(const Graph& g, Ops& ops);
+
+// Returns canonical JSON text, on one line unless indent >= 0. Equal functions are written once, in the text form of a
+// function. "hash" is PlanHash.
+std::string Serialize(const Plan& plan, int indent = -1);
+// Reads the text of a plan. Throws Cause::kRefused, naming the field, for another version or a hash that does not
+// match. Refuses likewise a field or operator that is unknown, missing, of another type or out of range. Refuses any
+// plan that Check refuses.
+Plan Parse(const std::string& json);
+// Checks internal consistency (widths, tables, forms, no overflow). Throws Cause::kRefused with an error message.
+void Check(const Plan& plan);
+// Returns the SHA-256 of the canonical one-line text without its hash.
+Hash PlanHash(const Plan& plan);
+
+}  // namespace suf::nn

@@ -1,0 +1,210 @@
+// Two tiles of a text in antiphase: rows [0, n1) and [n1, n). Each goes through every operator on rows, a tick apart.
+// Attention reads all rows. There the tile that is ahead waits for the other one and then falls a tick behind it:
+//
+//    tick        t     t+1    t+2    t+3
+//    tile a     k,q     .    scores  ..       waits two ticks with its q
+//    tile b      .     k,q   ..               with P0 at t+1, when P1 works on a
+//            (scores of b leave at t+1, those of a at t+2)
+//
+// A tile keeps its parity throughout. So each party works on one tile while the other party works on the other one.
+// (docs/mathematics.md#antiphase)
+#include "suf/nn/read/build.hpp"
+
+#include <array>
+#include <map>
+
+#include "suf/nn/read/weights.hpp"
+#include "suf/pfss/ops.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+using Tiles = std::vector<AnyWire>;  // the wires of a text's tiles, or the one wire of a single row
+
+template <class T>
+T JoinedAs(const AnyWire& a, const AnyWire& b) {
+  const T &x = std::get<T>(a), &y = std::get<T>(b);
+  auto join = [](auto u, auto v) { return Concat(std::vector{u, v}, int(u.shape().size()) - 2); };
+  auto hat = join(x.hat, y.hat);
+  auto r = join(x.r, y.r);
+  if constexpr (requires { x.s; }) {
+    auto first = join(x.s.a, y.s.a);
+    auto second = join(x.s.b, y.s.b);
+    return {{hat, r}, {first, second}};
+  } else {
+    return {hat, r};
+  }
+}
+// Joins the rows of both tiles.
+AnyWire Joined(const Tiles& x) {
+  if (x.size() == 1) return x[0];
+  if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1]);
+  if (std::get_if<SharedWire<kP0>>(&x[0])) return JoinedAs<SharedWire<kP0>>(x[0], x[1]);
+  return JoinedAs<Wire<kPub>>(x[0], x[1]);
+}
+
+// Delays a wire at the parties by `ticks`. The masks wait for nothing.
+AnyWire Later(const AnyWire& w, int ticks) {
+  return std::visit(
+      [&](auto x) -> AnyWire {
+        if constexpr (requires { x.hat; }) {
+          x.hat = Wait(x.hat, ticks);
+          return x;
+        } else {
+          throw Bug("an unopened value waits for nothing");
+        }
+      },
+      w);
+}
+
+// Whether a wire has this ring and shape, in a form that serves readers of `form`.
+bool Lies(const AnyWire& w, OperandForm form, int ring, const Shape& shape) {
+  if (const auto* s = std::get_if<Summands>(&w)) return s->ring == ring && s->shape == shape;
+  const bool both = std::holds_alternative<SharedWire<kPub>>(w);
+  const bool serves = form == OperandForm::kOpen  ? both || std::holds_alternative<Wire<kPub>>(w)
+                      : form == OperandForm::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
+                                                  : both;
+  return serves && RingBits(w) == ring && ShapeOf(w) == shape;
+}
+
+class Builder {
+ public:
+  Builder(pfss::Trace& t, const Plan& plan, int n, int variant) : t_(t), plan_(plan), c_(plan.For(n, variant)), n_(n) {
+    const int first = TilesOf(c_, n) == 2 ? (n + 1) / 2 : n;
+    for (int from = 0; from < n; from += first) parts_.push_back({from, std::min(first, n - from)});
+    if (parts_.size() > 1) FindNeeded();
+  }
+
+  Tiles Node(const nn::GraphNode& node, std::span<const Tiles* const> in) {
+    const Operator& op = OpOf(node);
+    if (op.unused) return {};
+    t_.scope(node.scope);
+    if (parts_.size() == 1 || op.one_row || Last(node)) return {Build(node, in, {0, n_}, -1)};
+    const bool meets = Meets(node);
+    Tiles out(parts_.size());
+    for (int i : {0, 1})
+      if (needed_[size_t(node.index)][size_t(i)]) out[size_t(i)] = Build(node, in, parts_[size_t(i)], i);
+    if (meets) ahead_ = 1 - ahead_;
+    return out;
+  }
+
+ private:
+  struct Rows {
+    int from, count;
+  };
+
+  const Operator& OpOf(const nn::GraphNode& n) const { return *c_.ops[size_t(n.index)]; }
+  bool Last(const nn::GraphNode& n) const { return &n == plan_.graph.nodes().back().get(); }
+  // Returns the rows of an input that are read. The result is one wire.
+  TakenRows Takes(const nn::GraphNode& n, size_t k) const {
+    const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
+    return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
+  }
+  // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
+  bool Meets(const nn::GraphNode& n) const {
+    return OpOf(n).Gives() == RowLayout::kPairs && OpOf(*n.in[0]).Gives() == RowLayout::kRows;
+  }
+
+  // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
+  void FindNeeded() {
+    needed_.assign(plan_.graph.size(), {false, false});
+    needed_.back() = {true, true};
+    for (size_t i = plan_.graph.size(); i-- > 0;) {
+      const nn::GraphNode& n = plan_.graph.node(i);
+      if (OpOf(n).unused) continue;
+      for (size_t k = 0; k < n.in.size(); ++k) {
+        if (!OpOf(n).Uses(int(k))) continue;
+        std::array<bool, 2>& x = needed_[size_t(n.in[k]->index)];
+        const TakenRows rows = Takes(n, k);
+        const bool all = rows == TakenRows::kAll || rows == TakenRows::kBoth, any = needed_[i][0] || needed_[i][1];
+        x[0] = x[0] || (rows == TakenRows::kOwn ? needed_[i][0] : any && (all || rows == TakenRows::kFirst));
+        x[1] = x[1] || (rows == TakenRows::kOwn ? needed_[i][1] : any && (all || rows == TakenRows::kLast));
+      }
+    }
+  }
+
+  // Builds a tile's rows, or (tile -1) all rows of a text or its one row.
+  AnyWire Build(const nn::GraphNode& node, std::span<const Tiles* const> in, Rows rows, int tile) {
+    const Operator& op = OpOf(node);
+    std::vector<AnyWire> x, behind;
+    for (size_t k = 0; k < in.size(); ++k) {
+      const Tiles& from = *in[k];
+      if (from.empty()) {
+        x.emplace_back();  // unused in this class
+        continue;
+      }
+      const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : Takes(node, k);
+      if (taken == TakenRows::kAll)
+        x.push_back(Whole(*node.in[k], from));
+      else if (taken == TakenRows::kLast)
+        x.push_back(from.back()), rows = parts_.back();
+      else if (taken == TakenRows::kFirst)
+        x.push_back(from[0]), rows = parts_[0];
+      else
+        x.push_back(from[from.size() == 1 ? 0 : size_t(tile)]);
+      if (taken == TakenRows::kBoth) behind.push_back(Whole(*node.in[k], from));
+    }
+    x.insert(x.end(), behind.begin(), behind.end());
+    if (tile >= 0 && tile == ahead_ && Meets(node)) x[0] = Later(x[0], 2);
+    Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, rows.from, rows.count};
+    if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
+    if (&c_ != &plan_.classes[0])
+      for (const WeightSlot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
+    return Built(node, e, x);
+  }
+  // Builds a node and checks the promises that Check made to its readers. A broken promise refuses the plan, because
+  // another party may have written it.
+  AnyWire Built(const nn::GraphNode& node, const Emission& e, std::span<const AnyWire> x) const {
+    const Operator& op = OpOf(node);
+    const std::string where = Str("nodes[", node.index, "] (", Graph::Where(node), ")");
+    try {
+      AnyWire y = op.Build(e, x);
+      SUF_CHECK(e.result == std::holds_alternative<std::monostate>(y));
+      SUF_CHECK(op.summands == std::holds_alternative<Summands>(y));
+      SUF_CHECK(e.result || Lies(y, op.form, op.built, ShapeOf(op, e)));
+      return y;
+    } catch (const Bug& bug) {
+      throw Unbuilt(where, bug.what());
+    } catch (const Error& error) {
+      Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", error.what());
+    }
+  }
+  // Returns the shape of the wire of a node's rows.
+  Shape ShapeOf(const Operator& op, const Emission& e) const {
+    const int64_t rows = op.one_row ? 1 : e.rows;
+    if (op.Gives() == RowLayout::kPairs || (op.Gives() == RowLayout::kPacked && !e.Packed(true)))
+      return {op.dim, rows, n_};
+    if (op.Gives() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
+    if (op.heads) return {op.heads, rows, op.dim / op.heads};
+    return {rows, op.dim};
+  }
+  // Joins both tiles of a node to one wire, once.
+  AnyWire Whole(const nn::GraphNode& node, const Tiles& x) {
+    auto [at, fresh] = whole_.try_emplace(node.index);
+    if (fresh) at->second = Joined(x);
+    return at->second;
+  }
+
+  pfss::Trace& t_;
+  const Plan& plan_;
+  const Class& c_;
+  const int n_;
+  std::vector<Rows> parts_;
+  std::vector<std::array<bool, 2>> needed_;  // by node and tile
+  std::map<int, AnyWire> whole_;             // by node
+  int ahead_ = 0;                            // the tile whose turn comes first
+};
+
+}  // namespace
+
+Unbuilt::Unbuilt(const std::string& where, const std::string& why)
+    : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
+
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
+  Builder b(t, plan, n, variant);
+  Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
+  t.close();
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,22 @@
+// Builds the whole inference of a plan as one trace.
+#pragma once
+#include "suf/nn/plan/plan.hpp"
+#include "suf/pfss/trace.hpp"
+
+namespace suf::nn {
+
+// The error that an operator's emission broke a promise of a plan that Check accepted. The fault is Check's, but the
+// plan is refused all the same.
+class Unbuilt : public Error {
+ public:
+  Unbuilt(const std::string& where, const std::string& why);
+};
+
+// Emits and closes a variant's trace for a text of exactly n tokens. P1 learns the result and P0 learns nothing. Inputs
+// are 64-bit words, row-major. P1 has "tokens" (n). A masked weight "<node>.<slot>" has three inputs: "W.." of P0,
+// "Wh.." = W - B of P1 and "B.." of the dealer. Every other weight has only "W.." of P0 (weights.hpp). Throws
+// Cause::kRefused, naming the node, if a cut needs more digits than its stages have. Throws it also if the trace would
+// be too large.
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant = 0);
+
+}  // namespace suf::nn
