@@ -206,7 +206,7 @@ for what, code, sentence, command in (
     ('compile: a price without a number', 2, "the price 'rtt=' is no number from 0 to 10", COMPILE + '--profile rtt='),
     ('compile: a negative price', 2, "the price 'rate=-1G' is no number from 1000 to 1e\\+15", COMPILE + '--profile lan,rate=-1G'),
     ('compile: a price that is no number', 2, "the price 'flight=nan' is no number", COMPILE + '--profile wan,flight=nan'),
-    ('compile: keys twice', 2, 'the profile says keys=now where ahead is asked for', COMPILE + '--profile wan,keys=now --keys ahead')):
+    ('compile: keys twice', 2, 'the profile says keys=now where ahead is requested', COMPILE + '--profile wan,keys=now --keys ahead')):
     alone(what, code, sentence, command.split())
 
 

@@ -230,7 +230,7 @@ void CheckSerials(Store& s, bool first) {
     // Never requested, and not below a requested one: still there.
     EXPECT_TRUE(!told->received[k] || k <= asked || there[k]) << k;
     if (first && fate != fates.end()) {
-      EXPECT_TRUE(burnt_now || Says(s, Str("was told of bundle ", k))) << k;
+      EXPECT_TRUE(burnt_now || Says(s, Str("was notified of bundle ", k))) << k;
     }
   }
   EXPECT_LE(s.ledger().answer(kPair), asked);
