@@ -8,6 +8,7 @@ sentences that resemble them must pass. Strings that are hashed or sent are not 
 """
 import ast
 import io
+import itertools
 import pathlib
 import re
 import subprocess
@@ -21,7 +22,7 @@ COLUMNS, WORDS = 120, {'comment': 20, 'message': 25, 'page': 25}
 
 # -- Texts: (line, kind, text) of each paragraph, list item or cell
 
-C_TOKEN = re.compile(r'R"(\w*)\((?P<raw>(?s:.*?))\)\1"|"(?P<string>(?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)+\'|//(?P<comment>[^\n]*)|/\*(?P<block>(?s:.*?))\*/|\n')
+C_TOKEN = re.compile(r'R"(\w*)\((?P<raw>(?s:.*?))\)\1"|"(?P<string>(?:[^"\\\n]|\\.)*)"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\'|//(?P<comment>[^\n]*)|/\*(?P<block>(?s:.*?))\*/')
 
 
 def paragraphs(lines, kind):
@@ -39,9 +40,9 @@ def paragraphs(lines, kind):
 
 def of_c(text, messages):
     """Comments of C++ and CUDA; with `messages` also string literals that are sentences."""
-    number, block, strings, code = 1, [], [], False
+    block, strings = [], []
     for m in C_TOKEN.finditer(text):
-        at = text.count('\n', 0, m.start()) + 1 if m.lastgroup else 0
+        at = text.count('\n', 0, m.start()) + 1
         if m['comment'] is not None:
             before = text[text.rfind('\n', 0, m.start()) + 1:m.start()]
             if block and (before.strip() or block[-1][0] != at - 1):
@@ -79,7 +80,7 @@ def of_python(text):
 def of_hashes(text):
     block = []
     for number, line in enumerate(text.splitlines(), 1):
-        m = re.match(r'\s*#+ ?(?!!)(.*)', line) or re.search(r'\s#()$', line)
+        m = re.match(r'\s*#+ ?(?!!)(.*)', line)
         if m:
             block.append((number, m[1]))
         elif block:
@@ -157,12 +158,10 @@ def sentences(text):
     """Sentences of a paragraph; code, quotations, words in italics and links are one word."""
     text = re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', text)
     text = re.sub(r'``.*?``|`[^`]*`|"[^"]*"|(?<!\*)\*[^*\s]+\*(?!\*)', 'X', text)
-    at = 0
-    for m in ENDS.finditer(text):
-        yield text[at:m.end()].strip().lstrip('*_("').strip()
-        at = m.end()
-    if text[at:].strip():
-        yield text[at:].strip().lstrip('*_("').strip()
+    ends = [0, *(m.end() for m in ENDS.finditer(text)), len(text)]
+    for begin, end in itertools.pairwise(ends):
+        if sentence := text[begin:end].strip().lstrip('*_("').strip():
+            yield sentence
 
 
 RULES = (headless, where, persons, length, several)
@@ -225,6 +224,7 @@ PLANTED = {  # a file and a line of it -> the rule that finds it
     ('suf/a/x.hpp', '// Down: bit i of the string; Exchanged: its bit x.'): 'several',
     ('suf/a/x.hpp', '// Down: bit i\n// Exchanged: bit j\nint Down();'): 'headed',
     ('suf/a/x.hpp', '// Reads: reads all.\nint Reads();'): 'headed',
+    ('suf/a/x.cpp', "int x = 10'000;  // a peer's limit; what is larger is refused"): 'headless',
     ('a.md', 'One sentence. ' + 'Word ' * 22 + 'end. ' + 'Another.'): 'columns',
     ('suf/a/x.hpp', '// ' + 'a/long/path ' * 10): 'columns',
 }
