@@ -343,10 +343,9 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& r : e.cost.rows) add(r);
   add(e.cost.total);
   std::cout << Table(rows, {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
-            << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
-            << (e.flights == 1 ? " flight" : " flights")
-            << " (messages in one direction), once per model and data owner " << Bytes10(e.setup)
-            << " of masked weights\n"
+            << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ")
+            << Plural(e.flights, "flight") << " (messages in one direction), once per model and data owner "
+            << Bytes10(e.setup) << " of masked weights\n"
             << "keys are read as they arrive; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "

@@ -4,8 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The public headers are these and the headers that they include.
-file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} suf/roles/*.hpp suf/nn/ops/*.hpp suf/gates/*.hpp suf/compiler/*.hpp
-     suf/func/*.hpp suf/nn/*.hpp suf/nn/graph/*.hpp suf/nn/plan/*.hpp suf/nn/read/*.hpp suf/pfss/*.hpp)
+file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} suf/roles/*.hpp suf/gates/*.hpp suf/compiler/*.hpp
+     suf/func/*.hpp suf/nn/*.hpp suf/nn/*/*.hpp suf/pfss/*.hpp)
 list(APPEND public suf/backends/all.hpp suf/reference/clear.hpp suf/gpu/cuda.hpp suf/reference/myl7.hpp suf/cpu/packed.hpp suf/fss/dcf.hpp suf/exec/pool.hpp suf/model/random.hpp suf/net/certs.hpp
      suf/run/pair.hpp suf/net/tls.hpp)
 list(FILTER public EXCLUDE REGEX "_test\\.hpp$")

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <map>
 
+#include "suf/base/plural.hpp"
+
 namespace suf::compiler {
 
 namespace {
 
-std::string Flights(int n) { return Str(n, n == 1 ? " flight" : " flights"); }
 std::string Bits(const std::array<int64_t, 2>& bits) { return Str(bits[0], " + ", bits[1]); }
 
 // Returns the time of a bill and its terms, in whole nanoseconds.
@@ -30,7 +31,8 @@ std::string CandidatesText(const std::vector<Candidate>& all) {
   std::string s;
   for (const Candidate& c : all)
     s += c.name + ": " +
-         (c.why_not.empty() ? Str(Flights(c.bill.flights), ", key bits ", Bits(c.bill.key_bits)) : "no: " + c.why_not) +
+         (c.why_not.empty() ? Str(Plural(c.bill.flights, "flight"), ", key bits ", Bits(c.bill.key_bits))
+                            : "no: " + c.why_not) +
          "\n";
   return s;
 }
@@ -61,8 +63,8 @@ std::string EmitText(const pfss::Schedule& s) {
     if (!counted.count(n.scope)) scopes.push_back(n.scope);
     ++counted[n.scope][Name(n.op)];
   }
-  std::string out = Str("trace ", Hex(t.digest()), ", ", Flights(s.flights()), ", key bits ", s.key_bits(0), " + ",
-                        s.key_bits(1), "\n");
+  std::string out = Str("trace ", Hex(t.digest()), ", ", Plural(s.flights(), "flight"), ", key bits ", s.key_bits(0),
+                        " + ", s.key_bits(1), "\n");
   const pfss::Cost cost = pfss::CostOf(s);
   for (uint16_t scope : scopes) {
     int nodes = 0;
