@@ -56,7 +56,10 @@ bool LineOf(FILE* in, std::string* out) {
 void EndChildren() noexcept {
   Kept& all = All();
   const std::lock_guard l(all.m);
-  for (pid_t pid : all.children) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+  for (pid_t pid : all.children) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
   all.children.clear();
   std::error_code ignored;
   for (auto& folder : all.folders) fs::remove_all(folder, ignored);
@@ -95,7 +98,8 @@ Child::Child(std::string name, std::vector<std::string> args, int stream, bool p
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  posix_spawnattr_setpgroup(&how, 0), posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setpgroup(&how, 0);
+  posix_spawnattr_setsigmask(&how, &none);
   std::vector<char*> argv;
   for (auto& a : args) argv.push_back(a.data());
   argv.push_back(nullptr);
@@ -105,8 +109,10 @@ Child::Child(std::string name, std::vector<std::string> args, int stream, bool p
     error = posix_spawn(&pid_, "/proc/self/exe", &actions, &how, argv.data(), environ);
     if (!error) All().children.insert(pid_);
   }
-  posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&how);
-  end = Fd(), passed_end = Fd();
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&how);
+  end = Fd();
+  passed_end = Fd();
   if (error) {
     pid_ = -1;
     Fail(Cause::kResource, "cannot start a process for ", name_, " (", std::strerror(error),
@@ -160,7 +166,8 @@ int Child::Wait() {
   {
     const std::lock_guard l(All().m);  // until here no other process has its number
     waitpid(pid_, &status, 0);
-    All().children.erase(pid_), pid_ = -1;
+    All().children.erase(pid_);
+    pid_ = -1;
   }
   for (std::thread* t : {&reader_, &passer_})
     if (t->joinable()) t->join();

@@ -180,8 +180,12 @@ int RunDemo(const DemoArgs& a) {
   std::atomic<int> stopped{0};                 // the signal that stopped the demo; 0: none
   const SignalTaker taker([&](int signal, int turn) {
     const Child* embed = running;
-    if (!embed || turn > 1) EndChildren(), EndBy(signal);
-    stopped = signal, embed->Signal(signal);  // its log says when it ends
+    if (!embed || turn > 1) {
+      EndChildren();
+      EndBy(signal);
+    }
+    stopped = signal;
+    embed->Signal(signal);  // its log says when it ends
   });
   TempFolder dir;
   CheckOutput();
@@ -271,7 +275,8 @@ int RunDemo(const DemoArgs& a) {
               Str("text ", std::min(next, lines.size()), " of ", lines.size()));
     else
       std::cerr << "text " << next - 1 << " of " << lines.size() << " " << became << "\n";
-    memory[0] = std::max(memory[0], PeakRss(deal.pid())), memory[1] = std::max(memory[1], PeakRss(serve.pid()));
+    memory[0] = std::max(memory[0], PeakRss(deal.pid()));
+    memory[1] = std::max(memory[1], PeakRss(serve.pid()));
     if (row.contains("y")) row["rss_mb"] = {memory[0], memory[1], row["rss_mb"][0]};
     all.push_back(std::move(row));
   }
@@ -285,7 +290,8 @@ int RunDemo(const DemoArgs& a) {
     throw Error(CauseOf(code), "the data owner's process failed; see its error above");
   if (int served = stopped ? 0 : serve.Wait(); served != 0)
     throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
-  AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
+  AddTimes(dir / "p0.times", "p0", &all);
+  AddTimes(dir / "dealer.times", "dealer", &all);
   int wrong = 0;
   Bar bar("demo", Bar::Log::kRare);
   for (auto& row : all) {

@@ -55,7 +55,10 @@ size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, R
   std::vector<TextLine*> usable;
   std::vector<model::Ids> texts;
   for (TextLine& l : lines)
-    if (l.error.empty()) usable.push_back(&l), texts.push_back(std::move(l.ids));
+    if (l.error.empty()) {
+      usable.push_back(&l);
+      texts.push_back(std::move(l.ids));
+    }
   auto next = lines.begin();
   auto pass = [&](const TextLine* until) {  // the unusable lines before it
     for (; next != lines.end() && &*next != until; ++next) results.Add({.line = &*next});
@@ -63,7 +66,8 @@ size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, R
   const auto begun = Clock::now();
   const size_t done = session.Run(std::move(texts), [&](size_t text, roles::Embedding e) {
     pass(usable[text]);
-    results.Add({.line = usable[text], .embedding = std::move(e)}), ++next;
+    results.Add({.line = usable[text], .embedding = std::move(e)});
+    ++next;
   });
   bar.Clear();
   if (done < usable.size()) {

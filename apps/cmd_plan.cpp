@@ -53,7 +53,8 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
     std::vector<std::string> parts;
     for (size_t begin = 0; begin <= text.size();) {
       const size_t end = std::min(text.find(by, begin), text.size());
-      parts.push_back(text.substr(begin, end - begin)), begin = end + 1;
+      parts.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
     }
     return parts;
   };
@@ -98,7 +99,8 @@ int RunTokenize(const TokenizeArgs& a) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
       if (!l.id.empty()) row["id"] = nullptr;
-      row["n"] = l.ids.size(), row["ids"] = l.ids;
+      row["n"] = l.ids.size();
+      row["ids"] = l.ids;
       std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l)) << "\n";
     } else if (l.error.empty()) {
       for (size_t k = 0; k < l.ids.size(); ++k) std::cout << (k ? " " : "") << l.ids[k];
@@ -150,7 +152,8 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
-  ProbeFile(a.out, 1), ProbeFile(shifts, 1);
+  ProbeFile(a.out, 1);
+  ProbeFile(shifts, 1);
   compiler.Variants(VariantsOf(a));
   if (a.max_tokens < std::max(2, model.min_tokens()))
     Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
@@ -162,8 +165,11 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
   std::vector<std::vector<int32_t>> ids;
   std::vector<int> numbers;  // numbers of their lines
   for (const TextLine& l : lines)
-    if (l.error.empty())
-      texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end()), numbers.push_back(l.i + 1);
+    if (l.error.empty()) {
+      texts.push_back(l.text);
+      ids.emplace_back(l.ids.begin(), l.ids.end());
+      numbers.push_back(l.i + 1);
+    }
   size_t used = texts.size();
   if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
@@ -319,7 +325,8 @@ int RunEstimate(const EstimateArgs& a) {
                       {"key_bytes", {a.audit * e.key_bytes[0], a.audit * e.key_bytes[1]}}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
     auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
-    out["aes_blocks"] = by_role(e.cost.total.aes), out["words"] = by_role(e.cost.total.words);
+    out["aes_blocks"] = by_role(e.cost.total.aes);
+    out["words"] = by_role(e.cost.total.words);
     out["certificates"] = {{"hard", e.hard}, {"calibrated", e.calibrated}};
     out["operators"] = json::array();
     for (auto& r : e.cost.rows)
@@ -392,7 +399,10 @@ int RunSimulate(const SimulateArgs& a) {
     if (!l.id.empty()) row["id"] = nullptr;
     if (l.error.empty()) {
       nn::Simulation r = simulator->Run({l.ids.begin(), l.ids.end()}, variant);
-      row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scale(variant),
+      row["n"] = l.ids.size();
+      row["ids"] = l.ids;
+      row["y"] = r.y;
+      row["f"] = plan.scale(variant);
       row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});
       if (!a.json)

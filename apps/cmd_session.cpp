@@ -59,7 +59,7 @@ int RunDeal(const DealArgs& a) {
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant)),
+  options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant));
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.window = uint64_t(a.window) << 20;
   options.service.partner_wait = timeout / 3;  // a party waits three times as long, so it receives the refusal

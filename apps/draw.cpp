@@ -73,7 +73,10 @@ std::string Svg(const nn::Plan& plan) {
   const nn::Class& c = plan.classes.back();
   const std::vector<Place> at = PlacesOf(plan.graph);
   int columns = 0, layers = 0;
-  for (const Place& p : at) columns = std::max(columns, p.column + 1), layers = std::max(layers, p.layer + 1);
+  for (const Place& p : at) {
+    columns = std::max(columns, p.column + 1);
+    layers = std::max(layers, p.layer + 1);
+  }
   auto left = [](const Place& p) { return kMargin + p.column * (kWidth + kGapX); };
   auto top = [](const Place& p) { return kMargin + p.layer * (kHeight + kGapY); };
   const int width = 2 * kMargin + columns * (kWidth + kGapX) + kSide, height = 2 * kMargin + layers * (kHeight + kGapY);

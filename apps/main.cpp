@@ -114,7 +114,10 @@ const CLI::Option* OptionIn(const CLI::App* c, const std::string& sentence) {
   size_t first = sentence.npos;
   for (const CLI::Option* o : c->get_options()) {
     const size_t at = sentence.find(o->get_name());
-    if (at < first || (at == first && found && o->get_name().size() > found->get_name().size())) found = o, first = at;
+    if (at < first || (at == first && found && o->get_name().size() > found->get_name().size())) {
+      found = o;
+      first = at;
+    }
   }
   return found;
 }
@@ -148,7 +151,10 @@ std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
 std::string Usage(const CLI::App& app, const CLI::ParseError& x) {
   std::string command = "suf";
   const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().back(), command += " " + at->get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().back();
+    command += " " + at->get_name();
+  }
   std::string what = Translated(at, x);
   if (auto* needs = dynamic_cast<const CLI::RequiredError*>(&x); needs && at->get_require_subcommand_min()) {
     auto rest = app.remaining(true);
@@ -186,7 +192,10 @@ int Main(int argc, char** argv) {
       ->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
   mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
-  mr->callback([&] { model.random = true, status = RunModel(model); });
+  mr->callback([&] {
+    model.random = true;
+    status = RunModel(model);
+  });
 
   TokenizeArgs tok;
   auto* t = app.add_subcommand("tokenize", "convert texts to token ids, as the data owner does");
@@ -235,7 +244,10 @@ int Main(int argc, char** argv) {
   whole->excludes(trace)->excludes(graph)->excludes(svg);
   trace->excludes(graph)->excludes(svg);
   AddVariant(ps, &show.variant);
-  ps->callback([&, trace] { show.trace = trace->count() > 0, status = RunPlanShow(show); });
+  ps->callback([&, trace] {
+    show.trace = trace->count() > 0;
+    status = RunPlanShow(show);
+  });
 
   EstimateArgs est;
   auto* e =
@@ -360,7 +372,8 @@ int Main(int argc, char** argv) {
   AddFunctions(&app, &functions, &status);
   // after the commands, so that only `suf` has it
   app.set_help_all_flag("--help-all", "help of every command");
-  NameValues(&app), RefuseEmpty(&app);
+  NameValues(&app);
+  RefuseEmpty(&app);
   try {
     const std::vector<std::string> words = WithDashes(app, argc, argv);
     std::vector<const char*> given;
@@ -396,7 +409,8 @@ int Flushed(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   HoldStandardStreams();
-  std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both become errors of the write
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // both become errors of the write
   const CheckedStdout output;
   AwaitSignals();
   const screen::ScreenStreams streams;
@@ -412,7 +426,8 @@ int main(int argc, char** argv) {
   } catch (const Interrupt& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
-    signal = x.signal(), status = 0;
+    signal = x.signal();
+    status = 0;
   } catch (const std::exception& x) {
     std::cerr << "suf: " << suf::Message(x) << std::endl;
     status = suf::apps::ExitCode(suf::Cause::kResource);

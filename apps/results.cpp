@@ -22,12 +22,17 @@ ordered_json Row(const roles::ModelEngine& engine, const TextLine& l, const role
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = nullptr;  // RowOf inserts it
-  row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
-  row["trace"] = Hex(d.work->trace.digest()), row["variant"] = engine.variants()[d.variant].name;
-  row["y"] = y, row["f"] = d.scale;
+  row["n"] = l.n;
+  row["serial"] = d.serial;
+  row["plan"] = Hex(engine.hash());
+  row["trace"] = Hex(d.work->trace.digest());
+  row["variant"] = engine.variants()[d.variant].name;
+  row["y"] = y;
+  row["f"] = d.scale;
   row["embedding"] = d.Values();
   const pfss::Schedule& s = *d.work->schedule;
-  row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
+  row["flights"] = s.flights();
+  row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
   // `ms` are one after another; `within_ms` are inside them: the dealer's work, and waits for keys
@@ -103,7 +108,8 @@ void ResultWriter::Loop() {
       for (const TextResult& d : now) Write(d);
     }
   } catch (...) {
-    failure_ = std::current_exception(), stop_ = true;
+    failure_ = std::current_exception();
+    stop_ = true;
   }
 }
 

@@ -195,11 +195,13 @@ class SessionState {
   }
   void Ran() {
     const std::lock_guard l(m_);
-    n_ = 0, ++done_;
+    n_ = 0;
+    ++done_;
   }
   void Over() {
     const std::lock_guard l(m_);
-    n_ = 0, done_ = 0;
+    n_ = 0;
+    done_ = 0;
   }
   std::string Text() {
     const std::lock_guard l(m_);
@@ -250,7 +252,8 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
         Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
   };
   options.over = [&](const Error* e) {
-    now.Over(), sending.Clear();
+    now.Over();
+    sending.Clear();
     if (a.once && e) failed = *e;
     if (a.once || (ends && ends())) listener->Stop();
   };

@@ -196,7 +196,10 @@ void Show(const std::string& text) {
 void Leave() noexcept {
   Line& line = TheLine();
   const std::unique_lock lock(line.m, std::try_to_lock);
-  if (lock) line.text.clear(), Erase(line);
+  if (lock) {
+    line.text.clear();
+    Erase(line);
+  }
 }
 
 }  // namespace suf::apps::screen

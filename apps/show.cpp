@@ -175,7 +175,8 @@ std::string Listing(const PrintedRows& all, const std::vector<std::string>& drop
     std::string text = columns ? screen::Fold(r.back(), room) : r.back();
     for (size_t at = 0; (at = text.find('\n', at)) != text.npos;) {
       const size_t next = text.find_first_not_of(' ', at + 1);
-      text.replace(at + 1, next - at - 1, std::string(before, ' ')), at += before + 1;
+      text.replace(at + 1, next - at - 1, std::string(before, ' '));
+      at += before + 1;
     }
     out += line + text + "\n";
   }

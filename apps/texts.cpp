@@ -115,7 +115,9 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
                    [&] { return model::CheckLength(l.n, size_t(limits.most), limits.truncate); });
       l.ids = model::Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
-      l.error = e.what(), l.n = 0, l.ids.clear();
+      l.error = e.what();
+      l.n = 0;
+      l.ids.clear();
     }
   }
 }
@@ -131,7 +133,10 @@ int Finish(const std::vector<TextLine>& lines) {
   int bad = 0;
   const TextLine* first = nullptr;
   for (const TextLine& l : lines)
-    if (!l.error.empty()) ++bad, first = first ? first : &l;
+    if (!l.error.empty()) {
+      ++bad;
+      first = first ? first : &l;
+    }
   if (!bad) return 0;
   if (first->alone) Fail(Cause::kInput, first->error);
   if (lines.size() == 1) Fail(Cause::kInput, "line 1: ", first->error);

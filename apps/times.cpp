@@ -18,14 +18,20 @@ nlohmann::ordered_json TimesJson(const run::Times& t) {
                  {"upload", s.upload * 1e3},
                  {"wire", s.wire * 1e3},
                  {"wait", s.wait * 1e3}};
-    if (t.peak.device) by[scope]["host"] = s.host * 1e3, by[scope]["launches"] = s.launches;
+    if (t.peak.device) {
+      by[scope]["host"] = s.host * 1e3;
+      by[scope]["launches"] = s.launches;
+    }
   }
   nlohmann::ordered_json spans = nlohmann::ordered_json::object();
   auto micro = [](double s) { return std::round(s * 1e6) / 1e6; };
   for (auto& [part, s] : {std::pair{"deal", t.deal}, {"keys", t.keys}, {"ahead", t.ahead}, {"online", t.online}})
     if (s.end > 0) spans[part] = {micro(s.begin), micro(s.end)};
   nlohmann::ordered_json out{{"total", t.total * 1e3}, {"by", by}, {"spans", spans}};
-  if (t.peak.device) out["device_bytes"] = t.peak.device, out["pinned_bytes"] = t.peak.pinned;
+  if (t.peak.device) {
+    out["device_bytes"] = t.peak.device;
+    out["pinned_bytes"] = t.peak.pinned;
+  }
   return out;
 }
 

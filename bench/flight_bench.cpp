@@ -48,7 +48,10 @@ class Place {
 
 class HostPlace : public Place {
  public:
-  void ToHost(uint8_t* to, size_t bytes) override { to_ = to, bytes_ = bytes; }
+  void ToHost(uint8_t* to, size_t bytes) override {
+    to_ = to;
+    bytes_ = bytes;
+  }
   void Await(size_t piece) override {
     const size_t at = piece * kPiece;
     std::copy_n(mine_.data() + at, std::min(kPiece, bytes_ - at), to_ + at);
@@ -67,8 +70,10 @@ class DevicePlace : public Place {
  public:
   explicit DevicePlace(int device) {
     (void)exec::cuda::Find(device);
-    exec::cuda::Use(device), exec::cuda::PinHostBuffers();
-    queue_ = exec::cuda::DeviceStream(true), mine_ = exec::cuda::DeviceMemory(kSizes[2]);
+    exec::cuda::Use(device);
+    exec::cuda::PinHostBuffers();
+    queue_ = exec::cuda::DeviceStream(true);
+    mine_ = exec::cuda::DeviceMemory(kSizes[2]);
     there_.resize(kSizes[2] / kPiece);
   }
   void ToHost(uint8_t* to, size_t bytes) override {
@@ -135,7 +140,8 @@ void Fly(size_t me, TcpLink& link, Place& place,
       }
       const View sent = View(random).subspan(kStep * size_t(trip), bytes);
       Bytes back(bytes);
-      place.FromHost(sent.data(), 0, bytes), place.Finish();
+      place.FromHost(sent.data(), 0, bytes);
+      place.Finish();
       link.Post(index + 1, in.span().first(bytes));
       const auto begin = Clock::now();
       SendFrom(place, link, index, out, bytes);

@@ -122,7 +122,8 @@ struct Dealer {
     const auto begin = Clock::now();
     const auto p0 = sink(0, layout(0)), p1 = sink(1, layout(1));
     run::Deal(schedule, *seat.backend, *both, inputs, *p0, *p1, times, times != nullptr);
-    p0->Finish(), p1->Finish();
+    p0->Finish();
+    p1->Finish();
     return Ms(begin);
   }
 };
@@ -188,7 +189,10 @@ class Bench {
     double deal = 0, transport = 0;
     std::optional<Dealt> dealt;
     run::Times dealing;
-    if (keys != "streamed") dealt = dealer_->DealWhole(m, timed ? &dealing : nullptr), deal = dealt->ms;
+    if (keys != "streamed") {
+      dealt = dealer_->DealWhole(m, timed ? &dealing : nullptr);
+      deal = dealt->ms;
+    }
     pair_->Begin({job(0), job(1)});
     if (dealt) {
       const auto begin = Clock::now();
@@ -222,7 +226,9 @@ class Bench {
     }
     const double online = out[1].times.total * 1e3;
     if (timed) return r->measured.push_back(online);
-    r->deal.push_back(deal), r->transport.push_back(transport), r->online.push_back(online);
+    r->deal.push_back(deal);
+    r->transport.push_back(transport);
+    r->online.push_back(online);
     r->blocks.push_back(blocks);
   }
 
@@ -240,7 +246,8 @@ class Bench {
                      {"runs", o_.runs},
                      {"deal_ms", Rounded(Median(r.deal))}};
     if (Whole(keys) && o_.processes()) out["transport_ms"] = Rounded(Median(r.transport));
-    out["online_ms"] = Rounded(Median(r.online)), out["online_all_ms"] = ordered_json::array();
+    out["online_ms"] = Rounded(Median(r.online));
+    out["online_all_ms"] = ordered_json::array();
     for (double ms : r.online) out["online_all_ms"].push_back(Rounded(ms));
     out["blocks_ms"] = Rounded(Median(r.blocks));
     out["measured_ms"] = Rounded(Median(r.measured));
@@ -249,15 +256,23 @@ class Bench {
       const char* const name = p ? "p1" : "p0";
       out["spent_ms"][name] = MsOf(r.all[p], o_.runs);
       std::map<std::string, pfss::Spent> by;
-      for (auto& [scope, spent] : r.by[p])
-        by[Operator(scope)] += spent, by[InBlock(scope) ? "all blocks" : "all else"] += spent;
+      for (auto& [scope, spent] : r.by[p]) {
+        by[Operator(scope)] += spent;
+        by[InBlock(scope) ? "all blocks" : "all else"] += spent;
+      }
       for (auto& [op, spent] : by) out["by_operator_ms"][name][op] = MsOf(spent, kMeasured);
-      out["device_bytes"].push_back(r.peak[p].device), out["pinned_bytes"].push_back(r.peak[p].pinned);
+      out["device_bytes"].push_back(r.peak[p].device);
+      out["pinned_bytes"].push_back(r.peak[p].pinned);
     }
-    if (!o_.processes()) out["device_bytes"] = r.peak[0].device, out["pinned_bytes"] = r.peak[0].pinned;  // one process
+    if (!o_.processes()) {
+      out["device_bytes"] = r.peak[0].device;
+      out["pinned_bytes"] = r.peak[0].pinned;
+    }  // one process
     out["value_bytes"] = {seat_.backend->ValueBytes(s, Role(0)), seat_.backend->ValueBytes(s, Role(1))};
-    out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
-    out["payload"] = {s.sent(0, true), s.sent(1, true)}, out["p1_ahead"] = s.sent(1, false);
+    out["flights"] = s.flights();
+    out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
+    out["payload"] = {s.sent(0, true), s.sent(1, true)};
+    out["p1_ahead"] = s.sent(1, false);
     out["words_compared"] = r.words;
     return out;
   }

@@ -62,7 +62,8 @@ int OpenTun(const char* netns) {
   if (fd < 0 || ioctl(fd, TUNSETIFF, &r) || ioctl(fd, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4))
     Die("cannot make a TUN device");
   if (setns(home, CLONE_NEWNET)) Die("cannot leave the namespace");
-  close(there), close(home);
+  close(there);
+  close(home);
   return fd;
 }
 
@@ -99,7 +100,8 @@ struct Way {
       }
       size_t wire = WireBytes(packet);
       idle = std::max(idle, now) + Nanos(int64_t(double(wire) * nanos_per_byte));
-      ++packets, bytes += wire;
+      ++packets;
+      bytes += wire;
       flying.emplace_back(idle + delay, std::move(packet));
     }
     return true;
@@ -133,7 +135,10 @@ int SelfTest() {
   auto at = [&](int us) { return start + std::chrono::microseconds(us); };
   int failed = 0;
   auto expect = [&](const char* what, int64_t got, int64_t due) {
-    if (got != due) ++failed, std::printf("link: %s is %lld, not %lld\n", what, (long long)got, (long long)due);
+    if (got != due) {
+      ++failed;
+      std::printf("link: %s is %lld, not %lld\n", what, (long long)got, (long long)due);
+    }
   };
   auto send = [&](char name, size_t bytes, uint8_t gso_type, uint16_t gso_size) {
     std::vector<char> packet(sizeof(VirtioHeader) + bytes, name);
@@ -187,7 +192,9 @@ int main(int argc, char** argv) {
   prctl(PR_SET_TIMERSLACK, 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // the link ends with the process that started it
   sigset_t ends;
-  sigemptyset(&ends), sigaddset(&ends, SIGINT), sigaddset(&ends, SIGTERM);
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   pollfd wait[3] = {{a, POLLIN, 0}, {b, POLLIN, 0}, {signalfd(-1, &ends, SFD_CLOEXEC), POLLIN, 0}};
   std::printf("link: ready\n");

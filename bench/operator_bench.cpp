@@ -48,7 +48,11 @@ struct Case {
 
 Case SoftmaxOf(int rows, int columns) {
   auto s = std::make_unique<nn::Softmax>();
-  s->ring = 20, s->shift = 3, s->low = 4, s->level = 5, s->floor = 2;
+  s->ring = 20;
+  s->shift = 3;
+  s->low = 4;
+  s->level = 5;
+  s->floor = 2;
   while (1 << s->count_bits <= columns) ++s->count_bits;
   for (int i = 0; i < 16; ++i) s->low_table.push_back(int64_t(std::lround(255 * std::exp(-i / 8.0))));
   for (int i = 0; i < 32; ++i) s->high_table.push_back(int64_t(std::lround(255 * std::exp(-2.0 * i))));
@@ -69,8 +73,16 @@ Case NormOf(int rows, int columns) {
   auto n = std::make_unique<nn::Norm>();
   constexpr int kBits = 8;  // of an entry of the input
   const int log = int(std::ceil(std::log2(columns)));
-  n->dim = columns, n->cut = 4, n->kz = kBits + n->cut + 2, n->ring = 40, n->stages = compiler::Stages::kTwo;
-  n->square = 2 * kBits + log + 1, n->epsilon = 3, n->shift = 7, n->floor = 1, n->top = n->square;
+  n->dim = columns;
+  n->cut = 4;
+  n->kz = kBits + n->cut + 2;
+  n->ring = 40;
+  n->stages = compiler::Stages::kTwo;
+  n->square = 2 * kBits + log + 1;
+  n->epsilon = 3;
+  n->shift = 7;
+  n->floor = 1;
+  n->top = n->square;
   const int scale = kBits + log + n->shift;
   const auto root = [&](double v) { return std::ldexp(std::sqrt(columns / v), scale); };
   n->rsqrt = func::FitOctaves(root, 1, n->square, 3, 3).f;
@@ -79,7 +91,8 @@ Case NormOf(int rows, int columns) {
   std::mt19937_64 rng(2);
   const int64_t most = (int64_t{1} << (n->kz - 2)) - (int64_t{1} << n->cut);
   for (int i = 0; i < rows * columns; ++i) c.x.push_back(int64_t(rng() % uint64_t(2 * most)) - most);
-  c.whole.at = c.x, c.op = std::move(n);
+  c.whole.at = c.x;
+  c.op = std::move(n);
   return c;
 }
 
@@ -203,7 +216,10 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
 class Told : public pfss::Forward {
  public:
   Told(pfss::Io& host, pfss::Spent* to) : Forward(host), to_(to) {}
-  void Took(uint16_t scope, const pfss::Spent& s) override { *to_ += s, io.Took(scope, s); }
+  void Took(uint16_t scope, const pfss::Spent& s) override {
+    *to_ += s;
+    io.Took(scope, s);
+  }
 
  private:
   pfss::Spent* const to_;

@@ -36,7 +36,8 @@ class Party {
   Seat& seat() { return seat_; }
   void Weights(const nn::QuantisedWeights& q) {
     const auto& plan = seat_.engine.plan();
-    roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
+    roles::ModelInputs(plan, q, inputs_);
+    roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
   // An empty key source for the next inference.
@@ -53,7 +54,9 @@ class Party {
     Outcome out;
     run::PartyJob party{*work_->schedule, *seat_.backend, p_, *mine, inputs_, keys, link, {}, {}, {}, &out.times};
     party.parts = true;  // each party has a pool of its own
-    party.timed = job.timed, party.early = job.keys != "uploaded", party.online = online;
+    party.timed = job.timed;
+    party.early = job.keys != "uploaded";
+    party.online = online;
     out.words = run::RunParty(party);
     return out;
   }
@@ -72,7 +75,8 @@ class Threads : public Pair {
   explicit Threads(const Options& o) : o_(o) {}
   void Setup(const nn::QuantisedWeights& weights, View setup) override {
     for (int p : {0, 1}) party_.emplace_back(o_, p);
-    party_[0].Weights(weights), party_[1].Setup(setup);
+    party_[0].Weights(weights);
+    party_[1].Setup(setup);
     if (o_.link != "tcp") return;
     auto between = Connected(o_.streams);
     for (size_t p : {0, 1}) links_[p] = std::make_unique<TcpLink>(between[p]);
@@ -110,8 +114,11 @@ class Threads : public Pair {
       thread_[size_t(p)] = std::thread([this, p] {
         bool there = false;
         try {
-          out_[size_t(p)] = party_[size_t(p)].Run(std::move(jobs_[size_t(p)]), *keys_[size_t(p)], *links_[size_t(p)],
-                                                  [&] { there = true, both_->arrive_and_wait(); });
+          out_[size_t(p)] =
+              party_[size_t(p)].Run(std::move(jobs_[size_t(p)]), *keys_[size_t(p)], *links_[size_t(p)], [&] {
+                there = true;
+                both_->arrive_and_wait();
+              });
         } catch (...) {
           if (!there) both_->arrive_and_drop();
           error_[size_t(p)] = std::current_exception();
@@ -133,7 +140,8 @@ class Threads : public Pair {
 // Sends a message to another process: its length, then its bytes.
 void PutMessage(int socket, View bytes) {
   const uint64_t size = bytes.size();
-  Put(socket, View(reinterpret_cast<const uint8_t*>(&size), sizeof size)), Put(socket, bytes);
+  Put(socket, View(reinterpret_cast<const uint8_t*>(&size), sizeof size));
+  Put(socket, bytes);
 }
 Bytes GetMessage(int socket) {
   uint64_t size = 0;
@@ -159,7 +167,8 @@ Outcome Read(const ordered_json& j) {
   Outcome o;
   for (auto& [scope, v] : j["by"].items())
     o.times.by[scope] = {v[0], v[1], v[2], v[3], v[4], v[5], int64_t(v[6].get<double>())};
-  o.times.total = j["total"], o.times.peak = {j["peak"][0], j["peak"][1]};
+  o.times.total = j["total"];
+  o.times.peak = {j["peak"][0], j["peak"][1]};
   o.words = j["words"].get<std::vector<uint64_t>>();
   return o;
 }
@@ -190,10 +199,15 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
       for (auto rooms = k.Rooms(most); !rooms.empty(); rooms = k.Rooms(most)) {
         for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));
         dealer->RecvUpTo(rooms[0].size() - kTag);
-        k.Came(), --posted;
+        k.Came();
+        --posted;
       }
     });
-    if (Whole(job.keys)) keys->Whole(), PutJson(control, "keys"), (void)GetJson(control);
+    if (Whole(job.keys)) {
+      keys->Whole();
+      PutJson(control, "keys");
+      (void)GetJson(control);
+    }
     PutJson(control, Written(party.Run(std::move(job), *keys, link)));
   }
 }
@@ -226,14 +240,18 @@ class Processes : public Pair {
       }
       close(control[1]);
       for (int s : keys[1]) close(s);
-      control_.push_back(control[0]), own[size_t(p)] = keys[0];
+      control_.push_back(control[0]);
+      own[size_t(p)] = keys[0];
     }
     for (auto& ends : between)
       for (int s : ends) close(s);
     for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // the channel's threads must start after the fork
   }
   ~Processes() override {
-    for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
+    for (pid_t p : pid_) {
+      kill(p, SIGKILL);
+      waitpid(p, nullptr, 0);
+    }
     for (int s : control_) close(s);
   }
   void Setup(const nn::QuantisedWeights&, View setup) override {  // P0 reads its weights itself

@@ -46,7 +46,8 @@ class Socket final : public net::Pipe {
       for (size_t i = first_; i < used_ && many < parts.size(); ++i)
         parts[many++] = {const_cast<uint8_t*>(items_[i].rest.data()), items_[i].rest.size()};
       msghdr message{};
-      message.msg_iov = parts.data(), message.msg_iovlen = many;
+      message.msg_iov = parts.data();
+      message.msg_iovlen = many;
       const ssize_t n = sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return false;
@@ -55,7 +56,8 @@ class Socket final : public net::Pipe {
       for (size_t left = size_t(n); left;) {
         View& rest = items_[first_].rest;
         const size_t gone = std::min(left, rest.size());
-        rest = rest.subspan(gone), left -= gone;
+        rest = rest.subspan(gone);
+        left -= gone;
         first_ += rest.empty();
       }
     }
@@ -86,7 +88,8 @@ std::array<std::vector<int>, 2> Connected(int count) {
   std::array<std::vector<int>, 2> out;
   const int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
   sockaddr_in at{};
-  at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
   auto* const address = reinterpret_cast<sockaddr*>(&at);
   bool fine = door >= 0 && !bind(door, address, size) && !listen(door, count) && !getsockname(door, address, &size);
@@ -96,7 +99,8 @@ std::array<std::vector<int>, 2> Connected(int count) {
     const int here = fine ? accept4(door, nullptr, nullptr, SOCK_CLOEXEC) : -1;
     fine = fine && here >= 0;
     for (int s : {there, here}) fine = fine && !setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    out[0].push_back(here), out[1].push_back(there);
+    out[0].push_back(here);
+    out[1].push_back(there);
   }
   if (door >= 0) close(door);
   if (!fine)

@@ -40,7 +40,8 @@ double RoundTrip() {
   constexpr int kTrips = 4000, kRuns = 5;
   int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
   sockaddr_in at{};
-  at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
   SUF_CHECK(!bind(listener, reinterpret_cast<sockaddr*>(&at), size) && !listen(listener, 1) &&
             !getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size));
@@ -60,7 +61,8 @@ double RoundTrip() {
     for (int i = 0; i < kTrips; ++i) SUF_CHECK(write(s, &byte, 1) == 1 && read(s, &byte, 1) == 1 && byte == 7);
     means.push_back(Since(t) / kTrips);
   }
-  close(s), close(listener);
+  close(s);
+  close(listener);
   waitpid(child, nullptr, 0);
   std::sort(means.begin(), means.end());
   return means[kRuns / 2];

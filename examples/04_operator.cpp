@@ -33,7 +33,8 @@ struct Energy : nn::Define<Energy> {
   }
   // The policy: a number v of the result means v / 2^scale. Its ring is wide enough for every possible result.
   void Choose(const nn::Facts&, const nn::Edges& in) override {
-    scale = 2 * in[0].scale, ring = nn::RingOf(in[0].reach.length * in[0].reach.length);
+    scale = 2 * in[0].scale;
+    ring = nn::RingOf(in[0].reach.length * in[0].reach.length);
   }
   // The bound of the result for every sequence of token ids: the squared length of the longest row.
   nn::RowBound Bound(const nn::Facts&, const nn::Edges& in, std::vector<nn::Width>*) override {
@@ -60,7 +61,6 @@ constexpr int64_t kWords = 50, kWidth = 8;
 
 int Main() {
   nn::Register<Energy>();
-
   // The graph: its weights, and which node reads which. It has no scale, ring or party.
   nn::Graph graph;
   graph.Scope("tokens");
@@ -76,8 +76,7 @@ int Main() {
   for (int64_t i = 0; i < kWords * kWidth; ++i) table.values.push_back(float(std::sin(double(i * i))));
   weights.Set("words", table);
   const std::vector<std::vector<int32_t>> texts{{1, 2, 3}, {7, 49, 7, 0, 12}};
-  nn::CompileOptions options;
-  options.min_tokens = 1, options.max_tokens = 8;
+  const nn::CompileOptions options{.min_tokens = 1, .max_tokens = 8};
   const nn::Plan plan = nn::Parse(nn::Serialize(nn::Compile(graph, weights, texts, options)));
   std::printf("%s", plan.graph.Text().c_str());
 
@@ -96,7 +95,9 @@ int Main() {
     std::vector<uint64_t> w = tensor.Words(), b(w.size()), masked(w.size());
     RandomBytes({reinterpret_cast<uint8_t*>(b.data()), b.size() * 8});
     for (size_t i = 0; i < w.size(); ++i) masked[i] = w[i] - b[i];
-    inputs[0].Set("W." + name, w), inputs[1].Set("Wh." + name, masked), inputs[2].Set("B." + name, b);
+    inputs[0].Set("W." + name, w);
+    inputs[1].Set("Wh." + name, masked);
+    inputs[2].Set("B." + name, b);
   }
   const pfss::Material keys{{Secret::Random(), Secret::Random()}, RandomHash()};
   const auto backend = cpu::MakePacked(exec::Default());
@@ -113,7 +114,6 @@ int Main() {
   std::printf("%s\n", right ? "as it should be" : "WRONG");
   return right ? 0 : 1;
 }
-
 }  // namespace
 }  // namespace suf::examples
 

@@ -39,7 +39,10 @@ class Serving {
       : listener_(own, {"127.0.0.1", 0}, std::move(peers)), thread_([this, session] {
           listener_.Run(session, [](const Error& e) { std::printf("a session ended: %s\n", e.what()); });
         }) {}
-  ~Serving() { listener_.Stop(), thread_.join(); }
+  ~Serving() {
+    listener_.Stop();
+    thread_.join();
+  }
   net::Address address() const { return {"127.0.0.1", listener_.port()}; }
 
  private:

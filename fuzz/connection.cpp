@@ -17,7 +17,10 @@ SUF_FUZZ(connection) {
   size_t given = 0;  // bytes received by the caller and not returned to the channel
   suf::Bytes last;
   std::deque<suf::Bytes> rooms;
-  auto take = [&](suf::Bytes b) { given += last.capacity(), last = std::move(b); };
+  auto take = [&](suf::Bytes b) {
+    given += last.capacity();
+    last = std::move(b);
+  };
   auto check = [&](size_t frames) {
     // OpenSSL's buffer at its full size, and the buffer of the current record
     size_t fixed = (accepted ? 128 << 10 : 17 << 10) + sizeof ch, ahead = accepted ? 1 << 20 : 64 << 10;
@@ -29,7 +32,8 @@ SUF_FUZZ(connection) {
     switch (order & 7) {
       case 0:
         take(ch.Recv(kHello, 256));
-        ch.Reach(Stage::kAccepted), accepted = true;
+        ch.Reach(Stage::kAccepted);
+        accepted = true;
         break;
       case 1:
         take(ch.RecvExact(kFirstRun, bytes));
@@ -50,9 +54,13 @@ SUF_FUZZ(connection) {
         }
         pipe->stuck = 3;
         const suf::Bytes& payload = order & 8 ? long_payload : short_payload;
-        ch.SendUpTo(kFirstRun, payload, payload.size() / 2), ch.SendUpTo(kFirstRun, payload, payload.size());
+        ch.SendUpTo(kFirstRun, payload, payload.size() / 2);
+        ch.SendUpTo(kFirstRun, payload, payload.size());
         check(0);
-        for (const suf::Bytes& room : rooms) ch.RecvUpTo(room.size() / 2), ch.RecvUpTo(room.size());
+        for (const suf::Bytes& room : rooms) {
+          ch.RecvUpTo(room.size() / 2);
+          ch.RecvUpTo(room.size());
+        }
         rooms.clear();
         break;
       }

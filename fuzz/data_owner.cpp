@@ -27,8 +27,10 @@ SUF_FUZZ(data_owner) {
     DataSession session(p0, TestPlan(), store, dial, {.whole = true});
     (void)session.Setup();
     auto job = [&](uint32_t n) { return session.JobOf(n); };
-    session.Infer(job(3), run, job(2)), session.Infer(job(2), run, job(4)), session.Audit(job(4), job(4)),
-        session.Audit(job(4));
+    session.Infer(job(3), run, job(2));
+    session.Infer(job(2), run, job(4));
+    session.Audit(job(4), job(4));
+    session.Audit(job(4));
     session.End();
   });
   kept.Settle();

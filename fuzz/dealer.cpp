@@ -13,8 +13,13 @@ using namespace suf::fuzz;
 
 suf::Bytes Request(const Identity& partner) {
   suf::Writer w;
-  Put(w, JobOf(3)), w.Put(uint32_t{2}), w.Raw(TestPlan().task(JobOf(3)).trace), w.Raw(kWeights), w.Raw(partner.key);
-  w.Raw(suf::Hash{21}), w.Raw(suf::Hash{22});
+  Put(w, JobOf(3));
+  w.Put(uint32_t{2});
+  w.Raw(TestPlan().task(JobOf(3)).trace);
+  w.Raw(kWeights);
+  w.Raw(partner.key);
+  w.Raw(suf::Hash{21});
+  w.Raw(suf::Hash{22});
   return w.Take();
 }
 
@@ -135,12 +140,16 @@ struct Table {
                 .ahead_count = 2,
                 .partner_wait = Millis{1 << 30},
                 .dealt = [this](const Job&, uint64_t serial) { Dealt(serial); }},
-               [](const DealJob&, Sink& a, Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); }),
+               [](const DealJob&, Sink& a, Sink& b) {
+                 a.Write(suf::Bytes(kBody));
+                 b.Write(suf::Bytes(kBody));
+               }),
         partner(dealer, data ? kModel : kData, data ? kData : kModel) {}
   void Dealt(uint64_t serial) {
     static uint64_t last = 0;  // the last serial of the one state that all tables share
     SUF_CHECK(serial > last && dealt < 2);
-    last = serial, ++dealt;
+    last = serial;
+    ++dealt;
   }
   int dealt = 0;
   BundleDealer dealer;

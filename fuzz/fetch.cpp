@@ -22,7 +22,8 @@ SUF_FUZZ(fetch) {
     got = Fetch(dealer, TestPlan(), store, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
   });
   for (uint64_t serial : got.serials) {
-    store.Tell(serial, PairId{1}), store.Answer(serial, store.ledger().answer(PairId{1}));
+    store.Tell(serial, PairId{1});
+    store.Answer(serial, store.ledger().answer(PairId{1}));
     SUF_CHECK(store.Claim(serial, EvenBody(kBody)).keys->Section(0).size() == kBody);
     store.Finish(serial);
   }

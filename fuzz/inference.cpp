@@ -24,7 +24,8 @@ SUF_FUZZ(inference) {
   struct Due : ChannelLink {
     Due(Channel& ch, size_t& due) : ChannelLink(ch), due_(due) {}
     void Post(int index, std::span<uint8_t> into) override {
-      rooms_.push_back(into.size()), ChannelLink::Post(index, into);
+      rooms_.push_back(into.size());
+      ChannelLink::Post(index, into);
     }
     void Receive(int index, size_t bytes) override {
       due_ = rooms_.front();

@@ -74,7 +74,10 @@ class Play {
         if (what & 16) return Break();
         return;
       case 7:
-        if (what == 255) keys_.Close(), closed_ = true;
+        if (what == 255) {
+          keys_.Close();
+          closed_ = true;
+        }
         return;
     }
   }
@@ -110,7 +113,8 @@ class Play {
       size_t i = 0;
       while (At(i).bytes == 0 || At(i).chunk != came_ - 1 || sections_[i].given) {
         if (++i < sections_.size()) continue;
-        keys_.Close(), closed_ = true;  // its reader has returned every section of it
+        keys_.Close();
+        closed_ = true;  // its reader has returned every section of it
         break;
       }
       if (!closed_) Read(i, 0);
@@ -160,7 +164,8 @@ class Play {
   void Break() {
     if (failed_ || came_ == chunks_) return;
     keys_.Fail(std::make_exception_ptr(Error(Cause::kPeer, "the fuzzed dealer is gone")));
-    failed_ = true, room_ = {};
+    failed_ = true;
+    room_ = {};
   }
 
   // Runs the reader's call `f`, which needs every chunk up to this one. Returns whether the reader got them.
@@ -178,7 +183,10 @@ class Play {
         if (breaks && came_ == chunk) {
           Break();
         } else {
-          if (room_.empty()) room_ = keys_.Room(), Got();  // after the reader's request
+          if (room_.empty()) {
+            room_ = keys_.Room();
+            Got();
+          }  // after the reader's request
           Fill(0, 0);
         }
       }

@@ -71,7 +71,9 @@ bool Empty(const std::string& dir) {
 }
 int About(const File& f, struct stat* s) {
   *s = {};
-  s->st_ino = f.inode, s->st_size = off_t(f.bytes.size()), s->st_mode = f.directory ? S_IFDIR | 0700 : S_IFREG | 0600;
+  s->st_ino = f.inode;
+  s->st_size = off_t(f.bytes.size());
+  s->st_mode = f.directory ? S_IFDIR | 0700 : S_IFREG | 0600;
   return 0;
 }
 Open& At(int fd) { return disk().open.at(size_t(fd - kFirst)); }
@@ -180,7 +182,8 @@ SYSTEM(int, statx, int fd, const char* path, int flags, unsigned mask, struct st
   if (fd < kFirst) return __real_statx(fd, path, flags, mask, s);
   LOCKED;
   *s = {};
-  s->stx_ino = At(fd).file->inode, s->stx_mask = STATX_INO | STATX_BTIME;
+  s->stx_ino = At(fd).file->inode;
+  s->stx_mask = STATX_INO | STATX_BTIME;
   return 0;
 }
 
@@ -237,7 +240,8 @@ SYSTEM(int, rename, const char* from, const char* to) {
   LOCKED;
   auto file = Find(from);
   if (!file || file->directory) return No(ENOENT);
-  disk().files.erase(from), disk().files[to] = file;
+  disk().files.erase(from);
+  disk().files[to] = file;
   return 0;
 }
 

@@ -29,8 +29,11 @@ SUF_FUZZ(model_owner) {
                        i.OfflineEnd();
                        i.channel().Send(kFirstRun + 1, suf::Bytes(8));
                      },
-                 .auditor = {.generate = [](const DealJob&, Sink& a,
-                                            Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); },
+                 .auditor = {.generate =
+                                 [](const DealJob&, Sink& a, Sink& b) {
+                                   a.Write(suf::Bytes(kBody));
+                                   b.Write(suf::Bytes(kBody));
+                                 },
                              .section = [](const Job&, uint64_t) { return "a section"; }}};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   kept.Settle();

@@ -23,7 +23,10 @@ inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
 inline const proto::BundlePlan& TestPlan() {
   static const proto::BundlePlan plan = [] {
     proto::BundlePlan p;
-    p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
+    p.prg = 2;
+    p.max_tokens = 4;
+    p.setup_bytes = kSetupBytes;
+    p.hash = {1};
     p.variants = {"near", "far"};
     p.price = [](const Job& j, const Network& l) { return j.variant ? 1000 : 10 * l.trip_us; };
     p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
@@ -34,16 +37,27 @@ inline const proto::BundlePlan& TestPlan() {
 
 inline Bytes Hello() {
   Writer w;
-  w.Put(kWireVersion), w.Put(TestPlan().version), w.Put(TestPlan().prg), w.Raw(TestPlan().hash);
+  w.Put(kWireVersion);
+  w.Put(TestPlan().version);
+  w.Put(TestPlan().prg);
+  w.Raw(TestPlan().hash);
   return w.Take();
 }
 
 // The header of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
-  h.prg = 2, h.job = JobOf(n), h.party = party, h.serial = serial, h.body_bytes = kBody;
-  h.plan = {1}, h.trace = {1, uint8_t(n)}, h.weights = kWeights, h.rho = kRho;
-  h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
+  h.prg = 2;
+  h.job = JobOf(n);
+  h.party = party;
+  h.serial = serial;
+  h.body_bytes = kBody;
+  h.plan = {1};
+  h.trace = {1, uint8_t(n)};
+  h.weights = kWeights;
+  h.rho = kRho;
+  h.public_key[0] = kModel.key;
+  h.public_key[1] = kData.key;
   h.pair = Share(Secret(Hash{17}));
   return h;
 }
@@ -51,7 +65,8 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
 // The next chunk of a body, with the right tag.
 inline Bytes Chunk(ChunkTags& tags, View data) {
   Writer w;
-  w.Raw(tags.Next(data)), w.Raw(data);
+  w.Raw(tags.Next(data));
+  w.Raw(data);
   return w.Take();
 }
 inline Bytes Chunk(const Hash& key, View data) {
@@ -189,23 +204,31 @@ inline void MendProbe(Bytes& payload) {
 // A frame for seeds.
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
-  w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
+  w.Put(flags);
+  w.Put(kind);
+  w.Put(uint16_t(payload.size()));
+  w.Raw(payload);
   return w.Take();
 }
 inline Bytes Welcome(uint32_t variants = 1) {
   Writer w;
-  w.Raw(kWeights), w.Raw(kSetup), w.Put(uint32_t{0}), w.Put(variants);
+  w.Raw(kWeights);
+  w.Raw(kSetup);
+  w.Put(uint32_t{0});
+  w.Put(variants);
   return w.Take();
 }
 inline Bytes SetupAsk(uint32_t variants = 1) {
   Writer w;
-  w.Put(uint8_t{0}), w.Put(variants);
+  w.Put(uint8_t{0});
+  w.Put(variants);
   return w.Take();
 }
 // A side's measured figures of the link.
 inline Bytes Figures(uint64_t trip_us = 100, uint64_t rate = 1'000'000'000) {
   Writer w;
-  w.Put(trip_us), w.Put(rate);
+  w.Put(trip_us);
+  w.Put(rate);
   return w.Take();
 }
 

@@ -21,9 +21,13 @@ class FuzzPipe : public Pipe {
     if (dropped_) return *error = asio::error::eof, 0;
     if (!run_ && !input_.empty() && came < kMostBytes) {
       uint16_t head = Pull<uint16_t>(input_);
-      run_ = size_t(head >> 1) + 1, repeat_ = head & 1;
+      run_ = size_t(head >> 1) + 1;
+      repeat_ = head & 1;
       if (!repeat_) run_ = std::min(run_, input_.size());
-      if (repeat_) byte_ = Pull<uint8_t>(input_), run_ *= 8;
+      if (repeat_) {
+        byte_ = Pull<uint8_t>(input_);
+        run_ *= 8;
+      }
     }
     size_t n = std::min({run_, out.size(), kRecord});
     if (!n) *error = asio::error::eof;
@@ -31,7 +35,8 @@ class FuzzPipe : public Pipe {
       std::fill_n(out.begin(), n, byte_);
     else if (n)
       std::copy_n(PullBytes(input_, n).begin(), n, out.begin());
-    run_ -= n, came += n;
+    run_ -= n;
+    came += n;
     return n;
   }
   void Queue(View plain, std::error_code*) override { queued_ += plain.size(); }

@@ -73,7 +73,8 @@ int Edges(int argc, char** argv) {
         for (size_t from = 0; from < i; ++from) {
           if (was == from) continue;
           nodes[i]["in"][k] = from;
-          accepted += Try(Hashed(plan), true, Str(name, ": node ", i, " reads ", from, " as input ", k)), ++tried;
+          accepted += Try(Hashed(plan), true, Str(name, ": node ", i, " reads ", from, " as input ", k));
+          ++tried;
         }
         nodes[i]["in"][k] = was;
       }

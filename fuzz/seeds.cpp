@@ -111,17 +111,24 @@ nn::Plan Shrunk(nn::Plan p) {
       if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->recip = halves(w->row_sum, w->rows);
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) {
         if (s->by == nn::Softmax::kShift) {
-          s->table = {0, 1}, s->end = 3, s->peak = 2;
+          s->table = {0, 1};
+          s->end = 3;
+          s->peak = 2;
           continue;
         }
-        s->shift = s->window() - 3, s->low = 1, s->level = 2, s->floor = 0;
-        s->low_table = {1, 1}, s->high_table = {0, 1, 1, 1};
+        s->shift = s->window() - 3;
+        s->low = 1;
+        s->level = 2;
+        s->floor = 0;
+        s->low_table = {1, 1};
+        s->high_table = {0, 1, 1, 1};
       }
       if (auto* a = dynamic_cast<nn::Activation*>(op.get())) {
         const int width = a->window() - a->shift, narrow = std::max(1, width - 16);
         const int pieces = narrow <= 10 ? narrow : std::max(2, width - 40);
         a->lines.a = width - pieces;
-        a->lines.offset.assign(size_t{1} << pieces, 0), a->lines.rise.assign(size_t{1} << pieces, 1);
+        a->lines.offset.assign(size_t{1} << pieces, 0);
+        a->lines.rise.assign(size_t{1} << pieces, 1);
       }
     }
     for (auto& certificates : c.certificates) certificates.clear();
@@ -168,7 +175,8 @@ void FamilyPlans() {
     nn::Class near = far.classes[0];
     for (nn::OperatorPtr& op : near.ops)
       for (nn::Knob& k : op->Knobs()) k.set(k.options.size() - 1);
-    near.tiles = 2, near.variant = 1;
+    near.tiles = 2;
+    near.variant = 1;
     far.variants = {{"far", ""}, {"near", ""}};
     far.classes.push_back(std::move(near));
     for (nn::Class& c : far.classes) nn::Derive(far.graph, c.ops);
@@ -186,7 +194,8 @@ void Plans() {
   Seed("trace", "same", Bytes{});
   for (int i = 0; i < 8; ++i) {
     Writer w;
-    w.Put(uint16_t(7 * i)), w.Put(int64_t(i - 1));
+    w.Put(uint16_t(7 * i));
+    w.Put(int64_t(i - 1));
     Seed("trace", Str("patch", i), w.bytes());
   }
 }
@@ -243,7 +252,8 @@ void Files() {
   uint8_t* der = nullptr;
   int n = i2d_X509(cert, &der);
   Seed("certificate", "der", View(der, size_t(n)));
-  OPENSSL_free(der), X509_free(cert);
+  OPENSSL_free(der);
+  X509_free(cert);
 }
 
 // Writes a conversation whole, and cut after each of its frames but the last.
@@ -279,12 +289,17 @@ void Conversations() {
   Cuts("data_owner", {}, talk);
   Bytes ones(ChunkTags::kBytes + kSetupBytes, 1);
   Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, ones)}));
-  talk[12] = verdict(0), talk.resize(13);  // with a bundle announced in advance
+  talk[12] = verdict(0);
+  talk.resize(13);  // with a bundle announced in advance
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
-    Put(w, JobOf(n)), w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
-    if (n) w.Put(serial), w.Raw(kRho);
+    Put(w, JobOf(n));
+    w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
+    if (n) {
+      w.Put(serial);
+      w.Raw(kRho);
+    }
     return AFrame(kAnnounce, w.bytes());
   };
   auto serve = [&](const Bytes& next) {
@@ -318,8 +333,13 @@ void Conversations() {
        {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
   for (const Identity& partner : {kModel, kData}) {
     Writer w;
-    Put(w, JobOf(3)), w.Put(uint32_t{2}), w.Raw(TestPlan().task(JobOf(3)).trace), w.Raw(kWeights), w.Raw(partner.key);
-    w.Raw(Hash{23}), w.Raw(Hash{24});
+    Put(w, JobOf(3));
+    w.Put(uint32_t{2});
+    w.Raw(TestPlan().task(JobOf(3)).trace);
+    w.Raw(kWeights);
+    w.Raw(partner.key);
+    w.Raw(Hash{23});
+    w.Raw(Hash{24});
     Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
     Seed("dealer", Name(partner.role), all);
     Seed("dealer", Str(Name(partner.role), "_without_end"), View(all).first(all.size() - 5));
@@ -499,8 +519,17 @@ void Spreads() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Functions(), Formulas(), FunctionPlans(), Plans(), Files(), Conversations(), Inferences(), Handshakes(),
-      Connections(), Spreads();
+  Models();
+  Functions();
+  Formulas();
+  FunctionPlans();
+  Plans();
+  Files();
+  Conversations();
+  Inferences();
+  Handshakes();
+  Connections();
+  Spreads();
 }
 
 }  // namespace suf::fuzz

@@ -13,7 +13,10 @@ using fuzz::Folder, fuzz::Pull, fuzz::PullBytes, fuzz::ReadFrom, fuzz::WriteTo;
 Bytes Signed(View input) {
   View preamble = PullBytes(input, Pull<uint16_t>(input));
   Writer w;
-  w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble})), w.Raw(input);
+  w.Put(uint32_t(preamble.size()));
+  w.Raw(preamble);
+  w.Raw(HashOf({preamble}));
+  w.Raw(input);
   return w.Take();
 }
 
@@ -47,7 +50,10 @@ void SerialFile(const std::string& dir, View input, bool sign) {
   SUF_CHECK(!mkdir(dir.c_str(), 0700));
   Bytes file(input.begin(), input.end());
   Hash check = HashOf({View(file).first(std::min<size_t>(8, file.size()))});
-  if (sign) file.resize(8), file.insert(file.end(), check.begin(), check.end());
+  if (sign) {
+    file.resize(8);
+    file.insert(file.end(), check.begin(), check.end());
+  }
   WriteTo(dir + "/serial", file);
   store::DealerState state(dir);
   uint64_t first = state.Reserve(2), second = state.Reserve(1);
@@ -59,10 +65,12 @@ void BundleFile(const std::string& dir, View file) {
   {
     store::Store begun(dir);
     store::BundleHeader h;
-    h.serial = 7, h.body_bytes = 8;
+    h.serial = 7;
+    h.body_bytes = 8;
     auto in = begun.Receive(h, Secret(Hash{1}), store::EvenBody(8), true);
     Writer chunk;
-    chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8))), chunk.Raw(Bytes(8));
+    chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8)));
+    chunk.Raw(Bytes(8));
     std::copy(chunk.bytes().begin(), chunk.bytes().end(), in.Room().begin());
     in.Came();
     in.Commit();
@@ -71,7 +79,11 @@ void BundleFile(const std::string& dir, View file) {
   store::Store s(dir);
   for (const auto& h : s.Bundles()) {
     SUF_CHECK(h.serial == 7);
-    fuzz::Quietly([&] { s.Tell(7, {}), s.Answer(7, 0), (void)s.Claim(7, store::EvenBody(8)).keys->Section(0); });
+    fuzz::Quietly([&] {
+      s.Tell(7, {});
+      s.Answer(7, 0);
+      (void)s.Claim(7, store::EvenBody(8)).keys->Section(0);
+    });
     SUF_CHECK(s.Bundles().empty() && s.ledger().floor() == 7);
   }
 }
@@ -93,7 +105,8 @@ SUF_FUZZ(store) {
   if (mode < 7) return BundleFile(dir, mode == 6 ? Signed(input) : Bytes(input.begin(), input.end()));
   if (mode < 9) return SetupFile(dir, mode == 8 ? Signed(input) : Bytes(input.begin(), input.end()));
   store::Store s(dir);
-  WriteTo(dir + "/model.pin", input), WriteTo(dir + "/secret", input);
+  WriteTo(dir + "/model.pin", input);
+  WriteTo(dir + "/secret", input);
   (void)s.Pin({Role::kModel, Hash{1}});
   (void)s.LongLived("secret");
 }

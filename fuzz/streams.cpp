@@ -36,7 +36,8 @@ SUF_FUZZ(streams) {
         rooms[taken++] = {};
         break;
       case 4:
-        ch.SendUpTo(kFirstRun, payload, payload.size() / 3), ch.SendUpTo(kFirstRun, payload, payload.size());
+        ch.SendUpTo(kFirstRun, payload, payload.size() / 3);
+        ch.SendUpTo(kFirstRun, payload, payload.size());
         break;
       case 5:
         (void)ch.PeerGone(order & 8 ? 0 : kControlFrame);

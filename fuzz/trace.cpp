@@ -58,7 +58,8 @@ constexpr int kMostPatches = 32;
 void Visit(Patch& patch, nn::Plan& plan) {
   for (nn::Class& c : plan.classes)
     for (nn::OperatorPtr& op : c.ops) {
-      patch.Int("ring", op->ring, 1, nn::kRing), patch.Int("scale", op->scale, 0, 126);
+      patch.Int("ring", op->ring, 1, nn::kRing);
+      patch.Int("scale", op->scale, 0, 126);
       op->Fields(patch);
     }
 }

@@ -28,7 +28,8 @@ Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   };
   auto to_p0 = sink(0), to_p1 = sink(1);
   generate(std::move(job), *to_p0, *to_p1);
-  to_p0->Finish(), to_p1->Finish();
+  to_p0->Finish();
+  to_p1->Finish();
   return b;
 }
 
@@ -62,8 +63,10 @@ nn::Plan WithDcf() {
   nn::Plan plan = TheTiny().plan;
   for (nn::Class& c : plan.classes)
     for (nn::OperatorPtr& op : c.ops) {
-      if (auto* n = dynamic_cast<nn::Norm*>(op.get()))
-        n->last = compiler::Stages::kNone, n->rows = {compiler::Kind::kStepDcf};
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) {
+        n->last = compiler::Stages::kNone;
+        n->rows = {compiler::Kind::kStepDcf};
+      }
       if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->rows = {compiler::Kind::kStepDcf};
       auto* r = dynamic_cast<nn::Rescale*>(op.get());
       if (r && !r->window) r->stages = compiler::Stages::kNone;
@@ -82,10 +85,15 @@ int ABitOfAnySection(const nn::Plan& plan) {
   };
   Bodies honest = Dealt(auditor.generate, job(), s);
   Bundle own, other;
-  own.header.job = JobOf(kN), own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
+  own.header.job = JobOf(kN);
+  own.header.serial = 7;
+  own.header.rho = {3};
+  own.header.weights = {77};
   own.header.pair = Share(Secret(Hash{4}));
-  other.header = own.header, other.header.party = 1;
-  own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
+  other.header = own.header;
+  other.header.party = 1;
+  own.header.body_bytes = honest[0].size();
+  other.header.body_bytes = honest[1].size();
   const proto::Task& task = work->task;
   for (int p : {0, 1}) {
     auto& keys = (p ? other : own).keys;
@@ -95,7 +103,10 @@ int ABitOfAnySection(const nn::Plan& plan) {
   auto audit = [&](const Generate& g) { return DealAgain(own, job(), task.body[1], other.hash(), g); };
   EXPECT_FALSE(audit(auditor.generate).any());
   // The bundle dealt again was just seen to be equal. It replaces dealing below.
-  Generate canned = [&](const DealJob&, Sink& a, Sink& b) { a.Write(honest[0]), b.Write(honest[1]); };
+  Generate canned = [&](const DealJob&, Sink& a, Sink& b) {
+    a.Write(honest[0]);
+    b.Write(honest[1]);
+  };
   int sections = 0;
   for (int p : {0, 1})
     for (size_t k = 0; k < s.key(p).size(); ++k, ++sections) {
@@ -197,7 +208,8 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
       c.job(job);
       Bodies bodies = Dealt(honest, std::move(job), *w.engine[2]->At(int(kN))->schedule);
       c.bodies(bodies);
-      a.Write(bodies[0]), b.Write(bodies[1]);
+      a.Write(bodies[0]);
+      b.Write(bodies[1]);
     };
     Recorder recorder(w.dir / "record");
     w.Session([&](DataSession& s) { s.Audit(JobOf(kN)); }, &recorder);

@@ -122,7 +122,8 @@ struct Compiled {
       : model(model::Written(model::Preset{"decoder", config.c_str()}, 1)) {
     nn::CompileOptions o;
     for (auto [name, value] : kSettings) o.policy.Set(name, value);
-    o.min_tokens = model.min_tokens, o.max_tokens = n;
+    o.min_tokens = model.min_tokens;
+    o.max_tokens = n;
     nn::Shifts shifts;
     plan = nn::Compile(model.graph, model.weights, model::Texts(2, texts, longest / 2, longest), o, exec::Default(),
                        &shifts);
@@ -156,7 +157,10 @@ Measured MeasureRow(const nn::Plan& plan, int n) {
   for (size_t i = 1; i < streams.size(); ++i) m.flights.push_back(s.at(streams[i], 0) - s.at(streams[i - 1], 0));
   for (const pfss::Cost::Row& row : pfss::CostOf(s).rows)
     if (row.scope.starts_with("0/")) {
-      for (size_t p : {0, 1}) m.key[p] += row.key[p] / 8, m.online[p] += row.online[p] / 8;
+      for (size_t p : {0, 1}) {
+        m.key[p] += row.key[p] / 8;
+        m.online[p] += row.online[p] / 8;
+      }
       m.offline += row.offline / 8;
     }
   return m;
@@ -189,9 +193,12 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::P
                            [&](const nn::GraphNode& node, const nn::IntArray& y) {
                              if (node.As<nn::Lookup>()) {
                                std::vector<uint64_t> a, b;
-                               for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x)
-                                 a.push_back(rng()), b.push_back(uint64_t(*x) - a.back());
-                               in[0].Set("x.a", a), in[1].Set("x.b", b);
+                               for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x) {
+                                 a.push_back(rng());
+                                 b.push_back(uint64_t(*x) - a.back());
+                               }
+                               in[0].Set("x.a", a);
+                               in[1].Set("x.b", b);
                              }
                              for (const Cached& c : caches) {
                                if (c.node != node.index) continue;
@@ -200,7 +207,8 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::P
                                for (int64_t i = 0; i < n; ++i)
                                  for (int64_t j = c.begin; j < c.end; ++j) {
                                    const bool old = i + 1 < n;
-                                   a.push_back(old ? rng() & mask : 0), b.push_back(old ? rng() & mask : 0);
+                                   a.push_back(old ? rng() & mask : 0);
+                                   b.push_back(old ? rng() & mask : 0);
                                    const uint64_t x = old ? uint64_t(y.at[size_t(i * y.cols() + j)]) : 0;
                                    hat.push_back((x + a.back() + b.back()) & mask);
                                  }
@@ -233,7 +241,8 @@ TEST(DecodeRow, EqualsTheSpecification) {
       for (const model::Text& ids : model::Texts(5, 4, 9, 16)) {
         const nn::Ints y = RunRow(c.plan, q, simulator, ids, serial % 2 ? *packed : *clear, serial);
         EXPECT_NE(y, before);
-        before = y, ++serial;
+        before = y;
+        ++serial;
       }
       for (int flights : MeasureRow(c.plan, 16).flights) EXPECT_LE(flights, 24) << profile << " " << tail;
     }

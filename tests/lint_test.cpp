@@ -149,7 +149,8 @@ TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
   std::array<Emit, kRoles> emit;
   for (int r = 0; r < kRoles; ++r)
     emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, int n, int v) {
-      ++emitted[r], nn::Build(t, plan, n, v);
+      ++emitted[r];
+      nn::Build(t, plan, n, v);
     };
   ThreeRoles w(1, emit);
   w.Session([&](proto::DataSession& s) {

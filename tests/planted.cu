@@ -33,14 +33,16 @@ int main(int argc, char** argv) {
     return 2;
   }
   int *in = nullptr, *out = nullptr;
-  cudaMalloc(&in, kThreads * sizeof(int)), cudaMalloc(&out, kThreads * sizeof(int));
+  cudaMalloc(&in, kThreads * sizeof(int));
+  cudaMalloc(&out, kThreads * sizeof(int));
   if (fault != "uninitialised") cudaMemset(in, 0, kThreads * sizeof(int));
   cudaMemset(out, 0, kThreads * sizeof(int));
   Sum<<<1, kThreads>>>(in, out, fault == "race");
   if (fault == "out_of_bounds") Write<<<1, 1>>>(out, kThreads);
   if (fault == "barrier") Half<<<1, kThreads>>>(out);
   const cudaError_t e = cudaDeviceSynchronize();
-  cudaFree(in), cudaFree(out);
+  cudaFree(in);
+  cudaFree(out);
   if (e != cudaSuccess) std::fprintf(stderr, "planted: %s\n", cudaGetErrorString(e));
   return e == cudaSuccess ? 0 : 1;
 }

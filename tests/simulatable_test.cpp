@@ -77,14 +77,18 @@ struct World {
   explicit World(int merge, const std::string& on = "auto", bool coarse = true, Form form = Form::kDefault)
       : backend(backends::Make(on)) {
     nn::Options policy;
-    policy.merge = merge, policy.pieces = form == Form::kNarrow;
+    policy.merge = merge;
+    policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
     for (nn::Class& c : plan.classes) {
       if (form == Form::kTiles) c.tiles = 2;
       for (nn::OperatorPtr& op : c.ops) {
         SetForm(op.get(), form);
         if (!coarse) continue;
-        if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
+        if (auto* n = dynamic_cast<nn::Norm*>(op.get())) {
+          n->square = n->top + 2;
+          Coarse(n->rsqrt, n->square);
+        }
         if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
       }
     }
@@ -181,7 +185,8 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, "clear", true, Form::kNarrow);
   for (int p : {0, 1}) {
-    ExpectOrder(w, p), ExpectTheSameView(w, p);
+    ExpectOrder(w, p);
+    ExpectTheSameView(w, p);
   }
 }
 
@@ -194,7 +199,8 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
   };
   EXPECT_TRUE(has(pfss::Op::kConcat) && has(pfss::Op::kWait));
   for (int p : {0, 1}) {
-    ExpectOrder(w, p), ExpectTheSameView(w, p);
+    ExpectOrder(w, p);
+    ExpectTheSameView(w, p);
   }
 }
 
@@ -213,7 +219,8 @@ struct OneFunction {
   }
   Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
-    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    (*in)[0].Set("share", p0);
+    (*in)[1].Set("share", p1);
     return RunOf(*schedule, *backend, in);
   }
 };
@@ -272,7 +279,8 @@ struct OfShares {
   }
   Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
-    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    (*in)[0].Set("share", p0);
+    (*in)[1].Set("share", p1);
     return RunOf(*schedule, *backend, in);
   }
 };

@@ -52,17 +52,22 @@ class ThreeRoles {
     generate = AuditOf(*engine[2]).generate;
     state_.emplace(dir / "dealer");
     Open();
-    dealer_.emplace(
-        plan[2], *state_,
-        proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
-        [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
+    dealer_.emplace(plan[2], *state_,
+                    proto::BundleDealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
+                    [this](proto::DealJob j, store::Sink& a, store::Sink& b) {
+                      ++dealt;
+                      generate(std::move(j), a, b);
+                    });
     masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
   // Starts the stores, or restarts them.
   void Open() {
-    for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
+    for (int p : {0, 1}) {
+      store[p].reset();
+      store[p].emplace(dir / std::to_string(p));
+    }
   }
   // Runs P0 on a thread and `p1` here. Their exceptions are in error[party].
   void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {

@@ -44,7 +44,8 @@ inline void AddTo(std::span<uint8_t> a, std::span<const uint8_t> b, Ring::Kind k
   }
   for (size_t i = 0; i + element <= a.size(); i += element) {
     uint64_t x = 0, y = 0;
-    std::memcpy(&x, &a[i], element), std::memcpy(&y, &b[i], element);
+    std::memcpy(&x, &a[i], element);
+    std::memcpy(&y, &b[i], element);
     x = sign > 0 ? x + y : x - y;
     std::memcpy(&a[i], &x, element);
   }
@@ -159,9 +160,10 @@ inline Received ReceivedBy(const pfss::Schedule& s, int p) {
   for (size_t f = 0; f < s.frames().size(); ++f)
     for (auto& part : s.frames()[f].parts) {
       if (s.frames()[f].sender == p) continue;
-      if (t.name(t.node(part.node).label) == "result")
-        v.result = int(f), v.result_part = part;
-      else
+      if (t.name(t.node(part.node).label) == "result") {
+        v.result = int(f);
+        v.result_part = part;
+      } else
         add(int(f), part);
     }
   return v;
@@ -277,8 +279,8 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
   Words m_want = message(want), m_got = message(got);
   for (size_t i = 0; i < want.result[1].size(); ++i) {
     uint64_t x = 0, y = 0;
-    std::memcpy(&x, &m_want.bytes[i * m_want.element()], m_want.element()),
-        std::memcpy(&y, &m_got.bytes[i * m_got.element()], m_got.element());
+    std::memcpy(&x, &m_want.bytes[i * m_want.element()], m_want.element());
+    std::memcpy(&y, &m_got.bytes[i * m_got.element()], m_got.element());
     report.explained &= ((want.result[1][i] - got.result[1][i] - (x - y)) & ring::Mask(m_want.ring.bits)) == 0;
   }
   return report;

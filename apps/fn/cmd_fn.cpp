@@ -140,10 +140,17 @@ std::string Cut(const std::string& text) {
   while (begin < text.size() && lines++ < kShownLines) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
-    if (line.size() > kShownLine) line = line.substr(0, kShownLine) + " ..", whole = false;
-    out += line + "\n", begin = end + 1;
+    if (line.size() > kShownLine) {
+      line = line.substr(0, kShownLine) + " ..";
+      whole = false;
+    }
+    out += line + "\n";
+    begin = end + 1;
   }
-  if (begin < text.size()) out += "..\n", whole = false;
+  if (begin < text.size()) {
+    out += "..\n";
+    whole = false;
+  }
   if (!whole) out += "(--pass text prints the whole text)\n";
   return out;
 }
@@ -248,7 +255,8 @@ void SetKnots(const std::string& text, func::FitRequest* r) {
       r->knots = kind;
       return;
     }
-  r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
+  r->knots = func::Knots::kGiven;
+  r->cuts = Reals(text, "--knots");
 }
 
 // Returns the reason for which `suf fn cost` and `suf fn run` would refuse a function; empty if they accept it.
@@ -325,9 +333,14 @@ int RunFnShow(const FnShowArgs& a) {
 
 int RunFnFit(const FnFitArgs& a) {
   func::FitRequest r;
-  r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
-  r.pieces = a.pieces, r.degree = a.degree, r.slope = a.slope;
-  r.below = TailOf(a.below, "--below"), r.above = TailOf(a.above, "--above");
+  r.what = a.formula;
+  r.in = NumbersOf(a.in, "--in");
+  r.result = NumbersOf(a.result, "--result");
+  r.pieces = a.pieces;
+  r.degree = a.degree;
+  r.slope = a.slope;
+  r.below = TailOf(a.below, "--below");
+  r.above = TailOf(a.above, "--above");
   if (a.bipartite) r.form = func::FitForm::kBipartite;
   SetKnots(a.knots, &r);
   if (!a.scales.empty())

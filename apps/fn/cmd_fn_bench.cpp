@@ -86,12 +86,15 @@ Verdict VerdictOf(const std::vector<Row>& rows, const Machine& m, const Prices& 
   for (size_t i = 0; i < rows.size(); ++i) {
     const double predicted = Predicted(rows[i], p, now), measured = Measured(rows[i], m, now),
                  ratio = predicted / measured;
-    ++v.rows, v.within += ratio >= 0.5 && ratio <= 2;
-    v.least = std::min(v.least, ratio), v.most = std::max(v.most, ratio);
+    ++v.rows;
+    v.within += ratio >= 0.5 && ratio <= 2;
+    v.least = std::min(v.least, ratio);
+    v.most = std::max(v.most, ratio);
     for (size_t j = 0; j < i; ++j) {
       const double other = Measured(rows[j], m, now);
       if (rows[j].subject != rows[i].subject || std::max(measured, other) <= 1.2 * std::min(measured, other)) continue;
-      ++v.pairs, v.ordered += (measured < other) == (predicted < Predicted(rows[j], p, now));
+      ++v.pairs;
+      v.ordered += (measured < other) == (predicted < Predicted(rows[j], p, now));
     }
   }
   return v;
@@ -189,7 +192,8 @@ void PrintJson(const FnBenchArgs& a, const Result& r) {
                    {"count", a.count},
                    {"runs", kRuns},
                    {"verified", true}};
-  out["profile"] = Json(cpu.prices), out["machine"] = Json(r.machine.prices);
+  out["profile"] = Json(cpu.prices);
+  out["machine"] = Json(r.machine.prices);
   out["machine"]["flight_busy_us"] = r.machine.busy * 1e6;
   for (bool now : {false, true}) {
     out["verdict"][now ? "now" : "ahead"] = {{"cpu", Json(VerdictOf(r.rows, r.machine, cpu.prices, now))},

@@ -35,12 +35,16 @@ std::vector<uint64_t> ValuesOf(const func::Function& f) {
   auto beside = [&](func::U128 at) {
     for (int d : {-1, 0, 1}) x.push_back((uint64_t(at) + uint64_t(d)) & ring::Mask(n));
   };
-  beside(0), beside(func::U128{1} << (n - 1));
+  beside(0);
+  beside(func::U128{1} << (n - 1));
   if (auto* s = std::get_if<func::Suf>(&f)) {
     const size_t step = std::max<size_t>(1, s->pieces.size() / kCuts);
     for (size_t i = 0; i < s->pieces.size(); i += step) beside(s->pieces[i].begin);
     for (const func::Formula& g : s->formulas)
-      for (const func::Term& t : g) beside(t.value), beside(t.upper);
+      for (const func::Term& t : g) {
+        beside(t.value);
+        beside(t.upper);
+      }
   }
   std::mt19937_64 rng(std::random_device{}());
   while (x.size() < kValues) x.push_back(rng() & ring::Mask(n));
@@ -104,9 +108,13 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
       if (c.why_not.empty()) {
         bar->At(0, Str(name, " ", c.name, " ", column));
         // each cell has the next origin and ending
-        plan.choice = c.choice, plan.from = gates::Origin(turn % 3), plan.to = gates::To(turn / 3 % 4), turn += 2;
+        plan.choice = c.choice;
+        plan.from = gates::Origin(turn % 3);
+        plan.to = gates::To(turn / 3 % 4);
+        turn += 2;
         const PairResult r = RunFunction(plan, input, *backend);
-        cell.values = int64_t(x.size()), cell.wrong = Compare(f, x, r.words).count;
+        cell.values = int64_t(x.size());
+        cell.wrong = Compare(f, x, r.words).count;
       }
       out.push_back(cell);
     }
@@ -164,7 +172,9 @@ int RunFnCheck(const FnCheckArgs& a) {
   int covered = 0, holes = 0, wrong = 0;
   int64_t values = 0;
   for (const Cell& c : cells) {
-    covered += c.why.empty(), holes += !c.why.empty(), wrong += c.wrong > 0;
+    covered += c.why.empty();
+    holes += !c.why.empty();
+    wrong += c.wrong > 0;
     values += c.values;
   }
   if (a.json) {
@@ -172,9 +182,10 @@ int RunFnCheck(const FnCheckArgs& a) {
                      {"values", values},           {"cells", json::array()}};
     for (const Cell& c : cells) {
       ordered_json row{{"function", c.function}, {"lowering", c.lowering}, {"backend", c.backend}};
-      if (c.why.empty())
-        row["values"] = c.values, row["wrong"] = c.wrong;
-      else
+      if (c.why.empty()) {
+        row["values"] = c.values;
+        row["wrong"] = c.wrong;
+      } else
         row["why"] = c.why;
       out["cells"].push_back(row);
     }

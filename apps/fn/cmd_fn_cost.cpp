@@ -67,7 +67,8 @@ int RunFnCost(const FnCostArgs& a) {
                      {"from", a.ends.from},        {"to", a.ends.to},
                      {"count", a.count},           {"keys", now ? "now" : "ahead"},
                      {"backend", backend.name}};
-    out["lowerings"] = json::array(), out["refused"] = json::array();
+    out["lowerings"] = json::array();
+    out["refused"] = json::array();
     for (const Candidate& c : all) {
       if (!c.why_not.empty()) {
         out["refused"].push_back({{"lowering", c.name}, {"why", c.why_not}});

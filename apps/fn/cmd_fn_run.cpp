@@ -123,9 +123,14 @@ int RunBackends(const BackendsArgs& a) {
     ordered_json lacks = json::array(), schemes = json::array();
     std::string names, dcfs;
     for (const pfss::OpInfo& op : pfss::Ops())
-      if (!b.can.Has(op.op)) lacks.push_back(op.name), names += (names.empty() ? " but " : ", ") + Str(op.name);
-    for (fss::DcfScheme s : b.can.schemes)
-      schemes.push_back(fss::Name(s)), dcfs += (dcfs.empty() ? "" : ", ") + Str(fss::Name(s));
+      if (!b.can.Has(op.op)) {
+        lacks.push_back(op.name);
+        names += (names.empty() ? " but " : ", ") + Str(op.name);
+      }
+    for (fss::DcfScheme s : b.can.schemes) {
+      schemes.push_back(fss::Name(s));
+      dcfs += (dcfs.empty() ? "" : ", ") + Str(fss::Name(s));
+    }
     all.push_back({{"name", b.name},
                    {"built", b.built},
                    {"runs", b.why_not.empty()},

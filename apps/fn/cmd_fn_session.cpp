@@ -239,10 +239,14 @@ int RunFnAsk(const FnAskArgs& a) {
   if (roles::Learns(plan, 1)) y = gates::ChannelWords(plan, ran.words, ran.count);
   const bool knows = !x.empty() && !y.empty() && plan.to != gates::To::kShared;
   Wrong wrong;
-  if (knows) wrong = Compare(plan.f, x, y), run.equal = wrong.count == 0;
+  if (knows) {
+    wrong = Compare(plan.f, x, y);
+    run.equal = wrong.count == 0;
+  }
   if (a.json) {
     auto row = FnRow(run, x, plan.to == gates::To::kShared ? ValueRows() : y);
-    row["serial"] = ran.serial, row["plan"] = Hex(engine.hash());
+    row["serial"] = ran.serial;
+    row["plan"] = Hex(engine.hash());
     row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
     row["ms"] = {{"fetch", ran.fetch_ms}, {"ahead", ran.ahead_ms}, {"online", ran.times.total * 1e3}};
     row["within_ms"] = {{"deal", ran.deal_ms}, {"keys", ran.keys_ms}};

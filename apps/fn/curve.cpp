@@ -28,7 +28,10 @@ struct Range {
 Range RangeOf(const std::vector<Series>& lines) {
   Range r;
   for (const Series& l : lines)
-    for (double v : l.y) r.low = std::min(r.low, v), r.high = std::max(r.high, v);
+    for (double v : l.y) {
+      r.low = std::min(r.low, v);
+      r.high = std::max(r.high, v);
+    }
   if (!(r.low < r.high)) r = {r.low - 1, r.high + 1};
   return r;
 }
@@ -109,9 +112,14 @@ std::string CurveSvg(const Plot& p) {
     s << "<path d=\"M" << kLeft << " " << y0 << " H" << kWidth - kEdge << "\" stroke=\"" << style << "\"/>\n";
   };
   rule(bottom, "#444");
-  if (r.low < 0 && r.high > 0) rule(y(0), "#ccc"), text(kLeft - 8, y(0) + 4, "end", "0");
-  text(kLeft - 8, kEdge + 4, "end", Short(r.high)), text(kLeft - 8, bottom, "end", Short(r.low));
-  text(kLeft, kHeight - 8, "start", Short(p.low)), text(kWidth - kEdge, kHeight - 8, "end", Short(p.high));
+  if (r.low < 0 && r.high > 0) {
+    rule(y(0), "#ccc");
+    text(kLeft - 8, y(0) + 4, "end", "0");
+  }
+  text(kLeft - 8, kEdge + 4, "end", Short(r.high));
+  text(kLeft - 8, bottom, "end", Short(r.low));
+  text(kLeft, kHeight - 8, "start", Short(p.low));
+  text(kWidth - kEdge, kHeight - 8, "end", Short(p.high));
   text((kLeft + kWidth - kEdge) / 2, kHeight - 8, "middle", Short(MiddleOf(p)));
   for (size_t k = 0; k < p.lines.size(); ++k) {
     const Series& l = p.lines[k];

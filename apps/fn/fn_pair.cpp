@@ -30,9 +30,13 @@ int64_t Peak(const Schedule& s, Role role) {
   int at = 0;
   for (const pfss::Program& p : programs)
     for (int i : p.nodes) {
-      now += bytes(i), peak = std::max(peak, now);
+      now += bytes(i);
+      peak = std::max(peak, now);
       for (int a : s.trace().node(i).args)
-        if (last[size_t(a)] == at) now -= bytes(a), last[size_t(a)] = -1;
+        if (last[size_t(a)] == at) {
+          now -= bytes(a);
+          last[size_t(a)] = -1;
+        }
       ++at;
     }
   return peak;
@@ -105,7 +109,8 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
   run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, material});
   PairResult out;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  out.bill = compiler::BillOf(s), out.trace = t.digest();
+  out.bill = compiler::BillOf(s);
+  out.trace = t.digest();
   // replace the estimates by the bytes that were sent and dealt
   for (size_t p : {0, 1}) {
     out.bill.sent[p] = run.online[p] + run.offline[p];

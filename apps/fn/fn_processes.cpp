@@ -37,7 +37,10 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
     Fail(Cause::kInput, count, " values were given; a plan covers at most ", gates::kMostValues,
          "; run fewer at a time");
   Refuse(plan, count);
-  const SignalTaker taker([](int signal, int) { EndChildren(), EndBy(signal); });
+  const SignalTaker taker([](int signal, int) {
+    EndChildren();
+    EndBy(signal);
+  });
   TempFolder dir;
   const std::string file = dir / "f.plan", certs = dir / "certs";
   WriteText(file, gates::Print({plan, count}));
@@ -85,8 +88,10 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
   pfss::Trace t;
   gates::Emit(t, plan, count);
   const pfss::Schedule s(t);
-  out.bill = compiler::BillOf(s), out.trace = t.digest();
-  out.online = Total(dir / "p1.times"), out.seconds = out.online + Total(dir / "dealer.times");
+  out.bill = compiler::BillOf(s);
+  out.trace = t.digest();
+  out.online = Total(dir / "p1.times");
+  out.seconds = out.online + Total(dir / "dealer.times");
   std::array<ValueRows, 2> y;
   for (int p : {0, 1})
     if (roles::Learns(plan, p)) y[size_t(p)] = ReadValues(dir / (p ? "p1.y" : "p0.y"), plan);

@@ -50,7 +50,9 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
   ordered_json out{{"schema", "suf.fn/2"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
                    {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
                    {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
-  out["channels"] = json::array(), out["x"] = x, out["y"] = json::array();
+  out["channels"] = json::array();
+  out["x"] = x;
+  out["y"] = json::array();
   for (const func::OutputChannel& c : channels)
     out["channels"].push_back({{"name", c.name}, {"kind", KindName(c)}, {"bits", c.bits}});
   for (size_t i = 0; !y.empty() && i < y[0].size(); ++i) {
@@ -59,8 +61,11 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
     out["y"].push_back(std::move(row));
   }
   out["equal"] = run.equal ? ordered_json(*run.equal) : ordered_json(nullptr);
-  out["flights"] = b.flights, out["sent_bytes"] = b.sent, out["key_bytes"] = b.key;
-  out["aes_blocks"] = {b.blocks[2], b.blocks[0], b.blocks[1]}, out["trace"] = Hex(run.trace);
+  out["flights"] = b.flights;
+  out["sent_bytes"] = b.sent;
+  out["key_bytes"] = b.key;
+  out["aes_blocks"] = {b.blocks[2], b.blocks[0], b.blocks[1]};
+  out["trace"] = Hex(run.trace);
   return out;
 }
 

@@ -164,7 +164,8 @@ struct FnBench::State {
     for (size_t at = 0; at < bytes.size(); at += store::kChunkBytes) {
       const View part = bytes.subspan(at, std::min(store::kChunkBytes, bytes.size() - at));
       const auto tag = written.Next(part);
-      whole(write(fd, tag.data(), tag.size()), tag.size()), whole(write(fd, part.data(), part.size()), part.size());
+      whole(write(fd, tag.data(), tag.size()), tag.size());
+      whole(write(fd, part.data(), part.size()), part.size());
     }
     whole(lseek(fd, 0, SEEK_SET), 0);
     for (size_t at = 0; at < bytes.size(); at += store::kChunkBytes) {
@@ -209,7 +210,8 @@ FnTimes FnBench::Run(Trial& t) {
     out.deal = w.Read();
   }
   const Bytes& larger = s.key[s.key[1].size() > s.key[0].size()];
-  out.carry = s.Carry(larger), out.keep = s.Keep(larger);
+  out.carry = s.Carry(larger);
+  out.keep = s.Keep(larger);
   std::barrier start(2);
   std::array<Clock::time_point, 2> begin, end;
   Both([&](int p) {
@@ -225,9 +227,11 @@ FnTimes FnBench::Run(Trial& t) {
           run::RunParty({*t.schedule, *s.backend[size_t(p)], p, *mine, t.inputs[p], keys, link, {}, [&] {
                            arrived = true;
                            start.arrive_and_wait();
-                           begin[size_t(p)] = Clock::now(), w = Watch();
+                           begin[size_t(p)] = Clock::now();
+                           w = Watch();
                          }});
-      out.party[size_t(p)] = w.Read(), end[size_t(p)] = Clock::now();
+      out.party[size_t(p)] = w.Read();
+      end[size_t(p)] = Clock::now();
     } catch (...) {
       if (!arrived) start.arrive_and_drop();
       s.session->end(p).Refuse(net::Refusal::kGaveUp);
@@ -270,7 +274,8 @@ Machine FnBench::Measure() {
       took[size_t(p)] = w.Read();
     });
     const double busy = took[0].cpu + took[1].cpu;
-    see(&least.prices.flight, took[0].wall, 2 * kTrips), see(&least.busy, busy, 2 * kTrips);
+    see(&least.prices.flight, took[0].wall, 2 * kTrips);
+    see(&least.busy, busy, 2 * kTrips);
     see(&least.prices.wire, s.Carry(bulk).cpu, double(kBulk));
     see(&least.prices.key, s.Keep(bulk).cpu, double(kBulk));
     const Watch w;

@@ -51,7 +51,10 @@ std::string FormulaHelp() {
     std::string line = Str("\n  ", title);
     for (const func::FormulaWord& w : func::Vocabulary()) {
       if (w.kind != kind) continue;
-      if (line.size() + 1 + w.name.size() > kColumns) out += line, line = "\n           ";
+      if (line.size() + 1 + w.name.size() > kColumns) {
+        out += line;
+        line = "\n           ";
+      }
       line += Str(" ", w.name);
     }
     out += line;

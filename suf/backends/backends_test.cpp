@@ -154,7 +154,9 @@ TEST(Backends, TablesAndPolynomials) {
     for (int64_t w : widths) {
       auto hot = Hot(Low(Sec(x.r) >> lo, int(w)));
       auto table = f.t.deal(hot);
-      tables.push_back(table), ta.push_back(table.a), tb.push_back(table.b);
+      tables.push_back(table);
+      ta.push_back(table.a);
+      tb.push_back(table.b);
       lo += int(w);
     }
     auto ba = Digits(x.hat, ta, widths);
@@ -164,7 +166,8 @@ TEST(Backends, TablesAndPolynomials) {
     std::vector<Own<1>> wb;
     for (int j = 0; j < 4; ++j) {
       auto m = f.t.deal(Mono(b.r, j), j % 2 ? k : k + 3);
-      wa.push_back(m.a), wb.push_back(m.b);
+      wa.push_back(m.a);
+      wb.push_back(m.b);
     }
     auto ca = BorrowA(b.hat, wa);
     auto cb = BorrowA(b.hat, wb);
@@ -175,7 +178,8 @@ TEST(Backends, TablesAndPolynomials) {
     std::vector<Own<1>> gb;
     for (int j = 1; j < 4; ++j) {
       auto m = f.t.deal(MonoX(b.r, j));
-      ga.push_back(m.a), gb.push_back(m.b);
+      ga.push_back(m.a);
+      gb.push_back(m.b);
     }
     auto xa = BorrowX(b.hat, Own<0>(b.s.a), ga);
     auto xb = BorrowX(b.hat, Own<1>(b.s.b), gb);
@@ -234,7 +238,8 @@ TEST(Backends, LongestBorrows) {
     std::vector<Own<1>> tb, wb, gb;
     for (int j = 0; j < digits; ++j) {
       auto table = f.t.deal(Hot(Low(Sec(x.r) >> j, 1)));
-      ta.push_back(table.a), tb.push_back(table.b);
+      ta.push_back(table.a);
+      tb.push_back(table.b);
     }
     auto ba = Digits(x.hat, ta, widths);
     auto bb = Digits(x.hat, tb, widths);
@@ -244,7 +249,8 @@ TEST(Backends, LongestBorrows) {
     if (two) {
       for (int j = 1; j < digits; ++j) {
         auto m = f.t.deal(MonoX(b.r, j));
-        ga.push_back(m.a), gb.push_back(m.b);
+        ga.push_back(m.a);
+        gb.push_back(m.b);
       }
       auto xa = BorrowX(b.hat, Own<0>(b.s.a), ga);
       auto xb = BorrowX(b.hat, Own<1>(b.s.b), gb);
@@ -255,7 +261,8 @@ TEST(Backends, LongestBorrows) {
     } else {
       for (int j = 0; j < digits; ++j) {
         auto m = f.t.deal(Mono(b.r, j), 20);
-        wa.push_back(m.a), wb.push_back(m.b);
+        wa.push_back(m.a);
+        wb.push_back(m.b);
       }
       auto ca = BorrowA(b.hat, wa);
       auto cb = BorrowA(b.hat, wb);

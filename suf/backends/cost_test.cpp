@@ -82,7 +82,8 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       Cost::Row sum;
       for (auto& row : cost.rows)
         for (size_t r : {0, 1, 2}) {
-          sum.aes[r] += row.aes[r], sum.words[r] += row.words[r];
+          sum.aes[r] += row.aes[r];
+          sum.words[r] += row.words[r];
           if (row.scope != "tree") continue;
           EXPECT_GE(row.aes[r], r == 2 ? dealt : window);
         }

@@ -19,7 +19,8 @@ struct Masked : Fixture {
     t.reveal<0>(Public(x.hat));
     t.reveal<1>(y);
     auto run = Compare(*this);
-    hat = run.result[0], got = run.result[1];
+    hat = run.result[0];
+    got = run.result[1];
     for (size_t i = 0; i < hat.size(); ++i) r.push_back((hat[i] - given.at("x")[i]) & ring::Mask(k));
   }
   // Returns a public value as shares.
@@ -125,7 +126,8 @@ TEST(Strings, SelectX) {
           std::vector<uint64_t> want, minus, got;
           for (size_t c = 0; c < size_t(columns); ++c) {
             want.push_back(list[c * size_t(size) + (f.r[i] & ring::Mask(w))]);
-            minus.push_back(-want.back() & ring::Mask(ring)), got.push_back(f.got[c * 66 + i]);
+            minus.push_back(-want.back() & ring::Mask(ring));
+            got.push_back(f.got[c * 66 + i]);
           }
           ASSERT_TRUE(got == want || got == minus) << i;
         }

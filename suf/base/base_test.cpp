@@ -63,7 +63,8 @@ TEST(Printable, EscapesWhatIsNoVisibleCharacter) {
 
 TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
   Writer w;
-  w.Put(uint32_t{7}), w.Sized(std::string_view("four"));
+  w.Put(uint32_t{7});
+  w.Sized(std::string_view("four"));
   Reader r(w.bytes(), "a frame");
   EXPECT_EQ(r.Get<uint32_t>(), 7u);
   EXPECT_THROW((void)r.Done(), Error);

@@ -55,7 +55,10 @@ void Append(Bytes* to, View v) { to->insert(to->end(), v.data(), v.data() + v.si
 std::string Hex(View bytes) {
   static const char* kDigits = "0123456789abcdef";
   std::string s;
-  for (uint8_t b : bytes) s += kDigits[b >> 4], s += kDigits[b & 15];
+  for (uint8_t b : bytes) {
+    s += kDigits[b >> 4];
+    s += kDigits[b & 15];
+  }
   return s;
 }
 

@@ -58,7 +58,10 @@ class Writer {
   requires std::is_arithmetic_v<T>
   void Put(T v) { Raw({reinterpret_cast<const uint8_t*>(&v), sizeof v}); }
   void Raw(View v) { Append(&out_, v); }
-  void Sized(View v) { Put(uint64_t(v.size())), Raw(v); }
+  void Sized(View v) {
+    Put(uint64_t(v.size()));
+    Raw(v);
+  }
   void Sized(std::string_view v) { Sized(View(reinterpret_cast<const uint8_t*>(v.data()), v.size())); }
   const Bytes& bytes() const { return out_; }
   Bytes Take() { return std::move(out_); }

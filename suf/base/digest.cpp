@@ -46,13 +46,16 @@ Hash Hmac(View key, std::initializer_list<View> parts) {
   std::array<uint8_t, 64> in{}, out{};
   for (size_t i = 0; i < 64; ++i) {
     uint8_t k = i < key.size() ? key[i] : 0;
-    in[i] = k ^ 0x36, out[i] = k ^ 0x5c;
+    in[i] = k ^ 0x36;
+    out[i] = k ^ 0x5c;
   }
   Sha256 a;
   a.Add(in);
   for (View p : parts) a.Add(p);
   Hash inner = a.Done(), r = HashOf({out, inner});
-  Wipe(in.data(), 64), Wipe(out.data(), 64), Wipe(inner.data(), inner.size());
+  Wipe(in.data(), 64);
+  Wipe(out.data(), 64);
+  Wipe(inner.data(), inner.size());
   return r;
 }
 

@@ -25,7 +25,10 @@ struct Scratch {
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
-    if (const char* old = getenv(name)) old_ = old, had_ = true;
+    if (const char* old = getenv(name)) {
+      old_ = old;
+      had_ = true;
+    }
     value ? setenv(name, value, 1) : unsetenv(name);
   }
   Variable(const Variable&) = delete;

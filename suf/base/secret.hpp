@@ -16,7 +16,10 @@ class Secret {
   explicit Secret(Hash&& h) : Secret(View(h)) { Wipe(h.data(), h.size()); }
   Secret(Secret&& o) noexcept : v_(o.v_) { o.Clear(); }
   Secret& operator=(Secret&& o) noexcept {
-    if (this != &o) v_ = o.v_, o.Clear();
+    if (this != &o) {
+      v_ = o.v_;
+      o.Clear();
+    }
     return *this;
   }
   ~Secret() { Clear(); }

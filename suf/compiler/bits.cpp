@@ -12,7 +12,10 @@ namespace {
 
 size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   auto it = std::find(list->begin(), list->end(), v);
-  if (it == list->end()) list->push_back(v), it = list->end() - 1;
+  if (it == list->end()) {
+    list->push_back(v);
+    it = list->end() - 1;
+  }
   return size_t(it - list->begin());
 }
 
@@ -23,7 +26,10 @@ std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows)
   bool any = false;
   for (size_t i = 0; i < rows.size(); ++i)
     for (size_t j = 0; j < rows[i].size(); ++j)
-      if (rows[i][j]) data[i * words + j / 64] |= uint64_t{1} << (j % 64), any = true;
+      if (rows[i][j]) {
+        data[i * words + j / 64] |= uint64_t{1} << (j % 64);
+        any = true;
+      }
   if (!any) return std::nullopt;
   return t.constant(std::move(data), {int64_t(rows.size()), int64_t(words)});
 }
@@ -45,9 +51,10 @@ std::set<std::pair<int, uint64_t>> PointsOf(const CompiledFunction& c, const Bit
   };
   for (int i : b.compares) {
     const Compare& p = c.compares[size_t(i)];
-    if (!p.top)
-      flip(p.f, 0), flip(p.f, p.beta);
-    else if (p.f > 1)
+    if (!p.top) {
+      flip(p.f, 0);
+      flip(p.f, p.beta);
+    } else if (p.f > 1)
       flip(p.f - 1, (0 - p.beta) & ring::Mask(p.f - 1));
   }
   return odd;

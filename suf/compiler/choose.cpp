@@ -115,7 +115,9 @@ std::string PricesHelp() {
 Profile ParseProfile(const std::string& text) {
   if (text.empty()) Fail(Cause::kInput, "the profile is empty; give one of ", PricesHelp());
   Profile out = Profiles()[0];
-  out.name = text, out.source = "given", out.prices.together = false;
+  out.name = text;
+  out.source = "given";
+  out.prices.together = false;
   std::set<std::string> seen;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -129,9 +131,10 @@ Profile ParseProfile(const std::string& text) {
     if (named && end == text.size()) return *named;
     if (named)
       out.prices = named->prices;
-    else if (item == "keys=ahead" || item == "keys=now")
-      out.prices.now = item == "keys=now", out.says_keys = true;
-    else if (price)
+    else if (item == "keys=ahead" || item == "keys=now") {
+      out.prices.now = item == "keys=now";
+      out.says_keys = true;
+    } else if (price)
       Set(*price, item, &out.prices);
     else
       Fail(Cause::kInput, "'", item, "' is no profile and no price; profiles and prices are ", PricesHelp());
@@ -159,16 +162,21 @@ Bill BillOf(const pfss::Schedule& s) {
   b.flights = s.flights();
   auto work = [&](const std::vector<int>& nodes, int64_t* blocks, int64_t* words) {
     for (int i : nodes)
-      if (pfss::Info(t.node(i).op).cls != pfss::OpClass::kGiven)
-        *blocks += pfss::AesBlocks(t, i), *words += pfss::Words(t, i);
+      if (pfss::Info(t.node(i).op).cls != pfss::OpClass::kGiven) {
+        *blocks += pfss::AesBlocks(t, i);
+        *words += pfss::Words(t, i);
+      }
   };
   for (int p : {0, 1}) {
-    b.key[size_t(p)] = s.key_bytes(p), b.key_bits[size_t(p)] = s.key_bits(p);
+    b.key[size_t(p)] = s.key_bytes(p);
+    b.key_bits[size_t(p)] = s.key_bits(p);
     for (const pfss::Step& step : s.steps(p)) {
       Turn turn{step.tick, p, step.receive >= 0 && s.frames()[size_t(step.receive)].tick >= 0};
       work(step.nodes, &turn.blocks, &turn.words);
       if (step.send >= 0) turn.sent = s.frames()[size_t(step.send)].bytes;
-      b.sent[size_t(p)] += turn.sent, b.blocks[size_t(p)] += turn.blocks, b.words[size_t(p)] += turn.words;
+      b.sent[size_t(p)] += turn.sent;
+      b.blocks[size_t(p)] += turn.blocks;
+      b.words[size_t(p)] += turn.words;
       b.turns.push_back(turn);
     }
   }
@@ -260,7 +268,8 @@ std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const p
       }
       Candidate not_one;
       (is_numbers ? not_one.choice.numbers : not_one.choice.bits) = l;
-      not_one.name = Name(c, l), not_one.why_not = no;
+      not_one.name = Name(c, l);
+      not_one.why_not = no;
       out.push_back(not_one);
     }
   };

@@ -106,7 +106,11 @@ TEST(Profile, KeysAgreeWithTheFlag) {
 // A frame before the inference, then alternate turns of both parties.
 TEST(Seconds, TurnsAddUp) {
   Bill b;
-  b.flights = 3, b.sent = {100, 50}, b.key = {7, 1000}, b.blocks = {10, 20, 40}, b.words = {1, 2, 4};
+  b.flights = 3;
+  b.sent = {100, 50};
+  b.key = {7, 1000};
+  b.blocks = {10, 20, 40};
+  b.words = {1, 2, 4};
   b.turns = {{-1, 1, false, 5, 1, 10},
              {0, 1, false, 5, 0, 20},
              {1, 0, true, 10, 1, 100},

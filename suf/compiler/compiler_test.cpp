@@ -41,7 +41,11 @@ int64_t Lightest(const std::vector<Cut>& cuts, Stages stages) {
     int next = 0;
     for (const Cut& c : cuts)
       if (c.at > at && next == 0) next = c.at;
-    for (int w = 1; w <= std::min(8, next - at); ++w) now.push_back(w), extend(at + w), now.pop_back();
+    for (int w = 1; w <= std::min(8, next - at); ++w) {
+      now.push_back(w);
+      extend(at + w);
+      now.pop_back();
+    }
   };
   extend(0);
   return least;

@@ -45,7 +45,8 @@ struct Search {
     int left = cuts[cut].at - at;
     if (left == 0) {
       if (cut + 1 < cuts.size()) return Extend(cut + 1, at, kWidest, cost);
-      least = cost, best = now;
+      least = cost;
+      best = now;
       return;
     }
     if (int(now.size()) == MaxDigits(stages)) return;
@@ -148,7 +149,8 @@ Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
   for (int j = 1; j < digits; ++j) {
     Sec mono = MonoX(bits.r, j);
     Dealt group = t.deal(mono);
-    a.push_back(group.a), b.push_back(group.b);
+    a.push_back(group.a);
+    b.push_back(group.b);
     out.groups.push_back(group);
   }
   pfss::Own<0> a0 = BorrowX(bits.hat, pfss::Own<0>(bits.s.a), a);
@@ -168,7 +170,8 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
   for (int j = 1; j < digits; ++j) {
     Pub hj = BitOf(bits.hat, 2 * j - 1);
     Sec rj = BitOf(bits.r, 2 * j - 1);
-    h.push_back(hj), rho.push_back(rj);
+    h.push_back(hj);
+    rho.push_back(rj);
   }
   Pub h0 = BitOf(first.hat, 0);
   Sec r0 = BitOf(first.r, 0);
@@ -281,7 +284,10 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
   }
   std::vector<pfss::Own<0>> a;
   std::vector<pfss::Own<1>> b;
-  auto push = [&](const Sh& bit) { a.push_back(bit.a), b.push_back(bit.b); };
+  auto push = [&](const Sh& bit) {
+    a.push_back(bit.a);
+    b.push_back(bit.b);
+  };
   for (int digits : plan.blocks) {
     std::span<const int> own = widths.first(size_t(digits));
     SharedWire<kPub> bits = t_.open(Block(at, own), "bits");
@@ -321,7 +327,8 @@ Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   int end = at;
   for (int w : widths) {
     Dealt table = Table(end, w);
-    a.push_back(table.a), b.push_back(table.b);
+    a.push_back(table.a);
+    b.push_back(table.b);
     end += w;
   }
   Pub place = Field(z_.hat, at, std::min(64, z_.k() - at));
@@ -350,7 +357,8 @@ Sh OpenedDigits::All(std::span<const int> widths) {
       Trace::Tree tree = t_.tree(Field(z_.r, int(at), widths[j]));
       Pub place = Field(z_.hat, int(at), widths[j]);
       add(t_.parity(tree, place, {0}), 2 * j);
-      next = j + 1, at += size_t(widths[j]);
+      next = j + 1;
+      at += size_t(widths[j]);
       continue;
     }
     size_t end = at;
@@ -392,7 +400,8 @@ Sh Borrow::Share(int k) const {
   std::vector<pfss::Rnd<1>> b;
   for (int j = 0; j < digits_; ++j) {
     Dealt group = t_.deal(Mono(rho_, j), k);
-    a.push_back(group.a), b.push_back(group.b);
+    a.push_back(group.a);
+    b.push_back(group.b);
   }
   pfss::Own<0> y0 = pfss::BorrowA(h_, a);
   pfss::Own<1> y1 = pfss::BorrowA(h_, b);
@@ -412,7 +421,8 @@ Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
   for (int j = 0; j < digits_; ++j) {
     Sec mono = Mono(rho_, j);
     Dealt group = t_.deal(mono * q, k);
-    a.push_back(group.a), b.push_back(group.b);
+    a.push_back(group.a);
+    b.push_back(group.b);
   }
   pfss::Own<0> y0 = pfss::BorrowA(h_, a);
   pfss::Own<1> y1 = pfss::BorrowA(h_, b);

@@ -69,8 +69,10 @@ std::string EmitText(const pfss::Schedule& s) {
   for (uint16_t scope : scopes) {
     int nodes = 0;
     std::string names;
-    for (auto& [name, count] : counted[scope])
-      nodes += count, names += Str(names.empty() ? " " : ", ", count, " ", name);
+    for (auto& [name, count] : counted[scope]) {
+      nodes += count;
+      names += Str(names.empty() ? " " : ", ", count, " ", name);
+    }
     out += Str(t.name(scope), ": ", nodes, nodes == 1 ? " operation" : " operations");
     for (const pfss::Cost::Row& row : cost.rows)
       if (row.scope == t.name(scope)) out += Str(", key bits ", Bits(row.key), ", sent bits ", Bits(row.online));

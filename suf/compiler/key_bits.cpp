@@ -127,7 +127,8 @@ int64_t RowBits(const CompiledFunction& c, const Lowering& l, int shift, int rin
     for (int w : run.plan.widths) {
       const bool fresh = tables.insert({at, w}).second;
       bits += (int64_t(fresh) - (l.stages != Stages::kOne)) * DigitKeyBits(w);
-      at += w, ++digits;
+      at += w;
+      ++digits;
       for (const Cut& cut : run.cuts)
         if (cut.at == at) words[at] = BorrowWords(digits, l.stages);
     }
@@ -178,7 +179,10 @@ int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutRe
         const int64_t power = k ? ring + 2 * high : ring;
         bool any = Begins(c, k, ring);
         for (size_t j = 0; j < c.steps.size(); ++j)
-          if (Changes(c, j, k, ring)) bits += power, any = true;
+          if (Changes(c, j, k, ring)) {
+            bits += power;
+            any = true;
+          }
         if (k && any) bits += power;
       }
       return bits;

@@ -27,7 +27,10 @@ std::vector<OwedWord> OpenSteps(Trace& t, const CompiledFunction& c, StepSource 
     steps = Apart(OpenDefined(t, string, "steps"));
   }
   std::optional<OpenedBit> borrow;
-  if (wrap) borrow = steps.back(), steps.pop_back();
+  if (wrap) {
+    borrow = steps.back();
+    steps.pop_back();
+  }
   Taylor taylor(t, x, ring, c.f.degree, borrow);
   std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
@@ -108,9 +111,10 @@ OwedWord EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>>
       Factor f = taylor.d()[k][j] * Factor{-1, 0, {}, word, {}};
       Sec u = f.sign < 0 ? -*f.u : *f.u;
       f.sign = 1;
-      if (j == rest.size())
-        f.u = u, rest.push_back(f);
-      else
+      if (j == rest.size()) {
+        f.u = u;
+        rest.push_back(f);
+      } else
         rest[j].u = *rest[j].u + u;
     }
   }

@@ -13,7 +13,10 @@ std::unique_ptr<pfss::Backend> Myl7() { return reference::Myl7WhyNot().empty() ?
 // Appends every x with every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
   for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
-    for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x->push_back(a), r->push_back(b);
+    for (uint64_t b = 0; b < uint64_t{1} << n; ++b) {
+      x->push_back(a);
+      r->push_back(b);
+    }
 }
 
 TEST(Passes, TheCompiledFunctionIsTheFunction) {
@@ -64,7 +67,10 @@ TEST(Lower, ClosedForms) {
     for (int ring : {n - 2, n, n + 9})
       for (int round = 0; round < 8; ++round) {
         Shape s{n, ring, round % 6 + 1, round % 4, round % 2 + 1, 0};
-        if (round % 2) s.outputs = round % 4 == 1, s.formulas = 1 - s.outputs + round / 4;
+        if (round % 2) {
+          s.outputs = round % 4 == 1;
+          s.formulas = 1 - s.outputs + round / 4;
+        }
         if (s.outputs > 0) s.formulas = 0;
         func::Suf f = RandomSuf(s, rng);
         CompiledFunction c = Compile(f);
@@ -236,7 +242,8 @@ TEST(Lower, WithoutTrees) {
         if (dcf && lacking->name() == "clear") continue;  // it has no kernels
         const std::string what = Name(c, choice) + " on " + lacking->name() + "\n" + func::Print(f);
         try {
-          ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what), ++ran;
+          ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what);
+          ++ran;
         } catch (const Error& e) {
           EXPECT_EQ(e.cause(), Cause::kRefused) << what;
           EXPECT_EQ(e.what(), lacking->name() + " has no DPF tree (dpfgen)") << what;
@@ -266,7 +273,8 @@ TEST(Choose, CandidatesFitTheBackend) {
   };
   using pfss::Op;
   pfss::Capabilities all{"toy"}, small = all, none = all;
-  small.largest = 30, none.schemes.clear();
+  small.largest = 30;
+  none.schemes.clear();
   struct Case {
     pfss::Capabilities can;
     std::string lowering, why;

@@ -30,7 +30,8 @@ std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
   const Shape shapes[] = {{n, n + 3, 3, 0, 1, 0}, {n, n, 5, 1, 2, 1}, {n, 2 * n, 4, 3, 1, 2}, {n, 64, 2, 2, 3, 3}};
   for (const Shape& s : shapes) out.push_back(RandomSuf(s, rng));
   func::Suf bits = RandomSuf({n, n, 1, 0, 0, 3}, rng);  // without pieces
-  bits.pieces.clear(), bits.end = 0;
+  bits.pieces.clear();
+  bits.end = 0;
   out.push_back(bits);
   return out;
 }
@@ -43,7 +44,10 @@ TEST(Matrix, EveryMaskOfEveryShape) {
   for (int n : {1, 4, 6, 8}) {
     std::vector<uint64_t> x, r;
     for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
-      for (uint64_t b = 0; b < uint64_t{1} << n; ++b) x.push_back(a), r.push_back(b);
+      for (uint64_t b = 0; b < uint64_t{1} << n; ++b) {
+        x.push_back(a);
+        r.push_back(b);
+      }
     for (const func::Suf& f : Small(n, rng)) {
       const CompiledFunction c = Compile(f);
       int round = 0;
@@ -73,9 +77,14 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
         if (round) s.pieces = 20 + int(Draw(rng, 20));
         if (s.outputs + s.formulas == 0) s.formulas = 1;
         func::Suf f = RandomSuf(s, rng);
-        if (s.outputs == 0 && round) f.pieces.clear(), f.end = 0;
+        if (s.outputs == 0 && round) {
+          f.pieces.clear();
+          f.end = 0;
+        }
         most = std::max(most, f.pieces.size());
-        degrees.insert(f.degree), outputs.insert(f.outputs), formulas.insert(s.formulas);
+        degrees.insert(f.degree);
+        outputs.insert(f.outputs);
+        formulas.insert(s.formulas);
         const CompiledFunction c = Compile(f);
         std::vector<uint64_t> x;
         for (const func::Piece& p : f.pieces)

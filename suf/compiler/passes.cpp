@@ -62,7 +62,10 @@ class Primitives {
     };
     std::sort(factors.begin(), factors.end(), before);
     auto it = std::find(c_.products.begin(), c_.products.end(), factors);
-    if (it == c_.products.end()) c_.products.push_back(factors), it = c_.products.end() - 1;
+    if (it == c_.products.end()) {
+      c_.products.push_back(factors);
+      it = c_.products.end() - 1;
+    }
     return {.constant = false, .compares = {}, .products = {int(it - c_.products.begin())}};
   }
 
@@ -161,7 +164,8 @@ Bit Exclusive(const Bit& a, const Bit& b) {
 BitOperands UsedBy(const CompiledFunction& c, std::span<const Bit> bits) {
   std::set<int> compares, products;
   auto mark = [&](const Bit& b) {
-    compares.insert(b.compares.begin(), b.compares.end()), products.insert(b.products.begin(), b.products.end());
+    compares.insert(b.compares.begin(), b.compares.end());
+    products.insert(b.products.begin(), b.products.end());
   };
   for (const Bit& b : bits) mark(b);
   for (size_t i = c.products.size(); i-- > 0;)  // factors precede their product
@@ -204,7 +208,8 @@ func::Suf Normalise(const Suf& given) {
       here.push_back(Powers(c, uint64_t(p.begin), f.ring));
     }
     if (!kept.empty() && here == last) continue;
-    kept.push_back(std::move(p)), last = std::move(here);
+    kept.push_back(std::move(p));
+    last = std::move(here);
   }
   f.pieces = std::move(kept);
   return f;
@@ -234,7 +239,9 @@ CompiledFunction Compile(const Suf& given) {
 
 CompiledFunction OnOctaves(std::string name, std::vector<func::Octave> groups, int n, int ring) {
   CompiledFunction c;
-  c.f.name = std::move(name), c.f.n = n, c.f.ring = ring;
+  c.f.name = std::move(name);
+  c.f.n = n;
+  c.f.ring = ring;
   c.groups = std::move(groups);
   return c;
 }

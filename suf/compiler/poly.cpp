@@ -104,7 +104,8 @@ OpenedBits ApartX(const SharedWire<kPub>& string) {
   pfss::Own<1> b = Unbits(pfss::Own<1>(string.s.b));
   OpenedBits bits;
   for (int64_t i = 0; i < hat.shape()[0]; ++i) {
-    bits.hat.push_back(At(hat, i)), bits.rho.push_back(At(rho, i));
+    bits.hat.push_back(At(hat, i));
+    bits.rho.push_back(At(rho, i));
     pfss::Own<0> mine = At(a, i);
     pfss::Own<1> theirs = At(b, i);
     bits.held.push_back({mine, theirs});
@@ -136,7 +137,11 @@ OwedWord PolynomialA(Trace& t, std::span<const OpenedBit> bits, const WeightedPr
   SUF_CHECK(!bits.empty());
   std::vector<Pub> hat, sign;
   std::vector<Sec> rho;
-  for (const OpenedBit& b : bits) hat.push_back(b.hat), sign.push_back(b.sign), rho.push_back(b.rho);
+  for (const OpenedBit& b : bits) {
+    hat.push_back(b.hat);
+    sign.push_back(b.sign);
+    rho.push_back(b.rho);
+  }
   WordSum y(t, k);
   for (auto& [secret, coefficient] : OfA(products, k)) {
     const int shift = Shift(coefficient);

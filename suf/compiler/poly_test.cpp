@@ -28,7 +28,8 @@ struct Rig {
   explicit Rig(int m) : n(int64_t{1} << m) {
     std::vector<uint64_t> x(static_cast<size_t>(n)), zeros(x.size());
     std::iota(x.begin(), x.end(), 0);
-    inputs[1].Set("x", x), inputs[1].Set("z", zeros);
+    inputs[1].Set("x", x);
+    inputs[1].Set("z", zeros);
     auto other = t.input<pfss::kP1>("z", {n}, kFactor, 0);
     z = t.give<1>(other, kFactor, "z");
     pfss::Own<1> mine = Bits(t.input<pfss::kP1>("x", {n}, 32, 0), m);
@@ -44,7 +45,8 @@ struct Rig {
     pfss::Schedule s(t);
     pfss::LintReport lint = pfss::Lint(s);
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
-    key = s.key_bits(0) + s.key_bits(1), flights = s.flights();
+    key = s.key_bits(0) + s.key_bits(1);
+    flights = s.flights();
     auto clear = reference::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
     auto run =

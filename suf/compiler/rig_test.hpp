@@ -161,7 +161,8 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     std::vector<pfss::Own<1>> b;
     for (const OwedWord& o : y.numbers) {
       Sh s = Settle(t, o);
-      a.push_back(s.a), b.push_back(s.b);
+      a.push_back(s.a);
+      b.push_back(s.b);
     }
     pfss::Own<0> a0 = Stack(a);
     pfss::Own<1> b0 = Stack(b);
@@ -219,7 +220,11 @@ inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
     return rng() % 3 ? below(whole + 1) : special[rng() % 6];
   };
   func::Suf f;
-  f.name = "random", f.n = s.n, f.ring = s.ring, f.outputs = s.outputs, f.degree = s.degree;
+  f.name = "random";
+  f.n = s.n;
+  f.ring = s.ring;
+  f.outputs = s.outputs;
+  f.degree = s.degree;
   std::set<U128> begins{0};
   for (int i = 1; i < s.pieces; ++i) {
     U128 b = threshold();

@@ -13,7 +13,8 @@ uint64_t Binomial(int n, int k) {
 Taylor::Taylor(Trace& t, const Wire<kPub>& x, int ring, int degree, const std::optional<OpenedBit>& wrap)
     : t_(t), ring_(ring) {
   const int n = x.k();
-  powers_.resize(size_t(degree) + 1), d_.resize(size_t(degree) + 1);
+  powers_.resize(size_t(degree) + 1);
+  d_.resize(size_t(degree) + 1);
   d_[0] = {Factor{}};
   if (degree == 0) return;
   SUF_CHECK(wrap.has_value() == (ring > n));

@@ -103,7 +103,8 @@ Sh IntervalTimes(Trace& t, std::span<const func::Octave> f, const Wire<kPub>& x,
     for (int64_t v = g.lo; v < g.hi; ++v) {
       const uint64_t value = uint64_t(g.values[size_t(v - g.lo)]);
       if (value == last) continue;
-      points.push_back(uint64_t(v) << g.w), steps.push_back((value - last) & mask);
+      points.push_back(uint64_t(v) << g.w);
+      steps.push_back((value - last) & mask);
       last = value;
     }
   pfss::Shape column(x.shape().size() + 1, 1);

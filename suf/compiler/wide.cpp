@@ -126,7 +126,8 @@ WideSh Deal(Trace& t, const Wide<kDealer>& x) {
     Sec want = Lift(x.limbs[i]);
     if (carry) want = want - *carry;
     Dealt half = t.deal(want, LimbBits(x.radix, x.bits, int(i)));
-    out.a.limbs.push_back(half.a), out.b.limbs.push_back(half.b);
+    out.a.limbs.push_back(half.a);
+    out.b.limbs.push_back(half.b);
     if (i + 1 == x.limbs.size()) break;
     pfss::Rnd<0> first = Lift(half.a);
     pfss::Rnd<1> second = Lift(half.b);
@@ -151,7 +152,8 @@ Half<P> Send(Trace& t, const Columns<pfss::Party(P)>& y, const char* label) {
   y.Each([&](size_t, Own<P> sum, int bits) {
     Own<P> value = Low(sum, bits);
     SharedWire<kPub> sent = t.give<P>(value, bits, label);
-    out.message.limbs.push_back(sent.hat), out.pad.limbs.push_back(sent.r);
+    out.message.limbs.push_back(sent.hat);
+    out.pad.limbs.push_back(sent.r);
     Own<P> pad;
     if constexpr (P == 0)
       pad = Own<P>(sent.s.a);
@@ -169,12 +171,15 @@ WideWire Open(Trace& t, const Columns<kP0>& y0, const Columns<kP1>& y1, const Co
   Half<0> p0 = Send<0>(t, y0, label);
   Half<1> p1 = Send<1>(t, y1, label);
   Columns<kPub> hat(y0.radix(), y0.bits());
-  hat.Add(p0.message), hat.Add(p1.message);
+  hat.Add(p0.message);
+  hat.Add(p1.message);
   Columns<kDealer> r(y0.radix(), y0.bits());
-  r.Add(p0.pad), r.Add(p1.pad);
+  r.Add(p0.pad);
+  r.Add(p1.pad);
   Subtract(t, &r, missing);
   WideWire out;
-  out.hat = hat.Done(), out.r = r.Done();
+  out.hat = hat.Done();
+  out.r = r.Done();
   return out;
 }
 
@@ -200,7 +205,8 @@ void AddWide(Trace& t, const Wrapped& w, Columns<kP0>* a, Columns<kP1>* b) {
   const Wide<kPub> factor = Split(w.factor, w.k + 1, radix), g{radix, radix, {w.g}};
   auto add = [&](auto* sum, const auto& first, const auto& second) {
     std::decay_t<decltype(*sum)> own(radix, w.bits);
-    own.AddProducts(factor, first), own.AddProducts(g, second);
+    own.AddProducts(factor, first);
+    own.AddProducts(g, second);
     const auto limbs = own.Done().limbs;
     for (size_t i = 0; i < limbs.size(); ++i) sum->AddAt(Lift(limbs[i]), radix, w.at + radix * int(i));
   };

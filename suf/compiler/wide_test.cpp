@@ -24,7 +24,8 @@ struct Bench {
   int k = 0;
 
   SharedWire<kPub> Give(const Values& x, const Values& r, int bits, pfss::Shape shape) {
-    masks = r, k = bits;
+    masks = r;
+    k = bits;
     inputs[1].Set("x", x);
     pfss::Own<1> v = t.input<pfss::kP1>("x", std::move(shape), 64, 0);
     return t.give<1>(v, k, "x");
@@ -52,7 +53,10 @@ struct Bench {
 void Reveal(Trace& t, const WideWire& v) {
   std::vector<pfss::Own<0>> a;
   std::vector<pfss::Own<1>> b;
-  auto push = [&](const Sh& s) { a.push_back(s.a), b.push_back(s.b); };
+  auto push = [&](const Sh& s) {
+    a.push_back(s.a);
+    b.push_back(s.b);
+  };
   for (const Pub& limb : v.hat.limbs) push(Zeros(t, limb.shape(), 64) + Lift(limb));
   for (const Sec& limb : v.r.limbs) push(t.deal(Lift(limb), 64));
   pfss::Own<0> a0 = Stack(a);
@@ -109,10 +113,16 @@ TEST(Wide, SquaresExhaustive) {
           for (int bits : {k + 1, k + 2, 2 * k, 2 * k + 3}) {
             Values x, r;
             for (int64_t v = -(int64_t{1} << (k - 2)); v < int64_t{1} << (k - 2); ++v)
-              for (uint64_t m = 0; m < uint64_t{1} << k; ++m) x.push_back(uint64_t(v)), r.push_back(m);
+              for (uint64_t m = 0; m < uint64_t{1} << k; ++m) {
+                x.push_back(uint64_t(v));
+                r.push_back(m);
+              }
             if (d > 1)  // so that rows do not have the same value under consecutive masks
-              for (size_t i = 0, j; i < x.size(); i += 3)
-                j = i * 7919 % x.size(), std::swap(x[i], x[j]), std::swap(r[i], r[j]);
+              for (size_t i = 0, j; i < x.size(); i += 3) {
+                j = i * 7919 % x.size();
+                std::swap(x[i], x[j]);
+                std::swap(r[i], r[j]);
+              }
             for (uint8_t serial : {1, 2})
               ExpectSquares(x, r, d, k, {radix, bits, radix > 1 ? 3 : 0, 1}, *backend, serial);
           }
@@ -130,7 +140,8 @@ TEST(Wide, SquaresToHundredTwentyEightBits) {
         const int64_t top = (int64_t{1} << (k - 2)) - 1;
         for (int64_t i = 0; i < 4 * d; ++i) {
           const int64_t v = i < d ? (i % 2 ? top : -top - 1) : int64_t(rng() % uint64_t(2 * top + 2)) - top - 1;
-          x.push_back(uint64_t(v)), r.push_back(i % 5 ? rng() & ring::Mask(k) : ring::Mask(k) * (i % 2));
+          x.push_back(uint64_t(v));
+          r.push_back(i % 5 ? rng() & ring::Mask(k) : ring::Mask(k) * (i % 2));
         }
         const int radix = SumOfSquares::Radix(d, k);
         ExpectSquares(x, r, d, k, {radix, bits, 12345, bits - 40}, *backend);
@@ -160,12 +171,14 @@ uint64_t RowAt(const std::vector<func::Octave>& groups, uint64_t u) {
 // Splits an ordinary wire into limbs of a few bits.
 WideWire InLimbs(const Wire<kPub>& x, int radix) {
   WideWire out;
-  out.hat = {radix, x.k(), {}}, out.r = {radix, x.k(), {}};
+  out.hat = {radix, x.k(), {}};
+  out.r = {radix, x.k(), {}};
   for (int at = 0; at < x.k(); at += radix) {
     const int bits = std::min(radix, x.k() - at);
     Pub hat = Low(x.hat >> at, bits);
     Sec r = Low(x.r >> at, bits);
-    out.hat.limbs.push_back(hat), out.r.limbs.push_back(r);
+    out.hat.limbs.push_back(hat);
+    out.r.limbs.push_back(r);
   }
   return out;
 }
@@ -204,7 +217,10 @@ TEST(Wide, RowsExhaustive) {
     const auto groups = func::FitOctaves([](double v) { return 900 / (v + 1); }, 2, 4, 1, 1).f;
     Values x, r;
     for (uint64_t v = 0; v < uint64_t{1} << k; ++v)
-      for (uint64_t m = 0; m < uint64_t{1} << k; ++m) x.push_back(v), r.push_back(m);
+      for (uint64_t m = 0; m < uint64_t{1} << k; ++m) {
+        x.push_back(v);
+        r.push_back(m);
+      }
     for (const Lowering& l : RowReads())
       for (int radix : {2, 64}) ExpectRow(x, r, k, radix, shift, groups, l, *backend);
   }
@@ -221,10 +237,14 @@ TEST(Wide, RowsBehindTrees) {
     Values x, r;
     for (const func::Octave& g : groups)
       for (int d = -2; d <= 2; ++d)
-        for (uint64_t m : {uint64_t{0}, ring::Mask(k), uint64_t(rng()) & ring::Mask(k)})
-          x.push_back(((uint64_t(g.lo) << (g.w + shift)) + uint64_t(d)) & ring::Mask(k)), r.push_back(m);
-    while (x.size() < 200)
-      x.push_back(rng() & ring::Mask(k) >> rng() % uint64_t(n)), r.push_back(rng() & ring::Mask(k));
+        for (uint64_t m : {uint64_t{0}, ring::Mask(k), uint64_t(rng()) & ring::Mask(k)}) {
+          x.push_back(((uint64_t(g.lo) << (g.w + shift)) + uint64_t(d)) & ring::Mask(k));
+          r.push_back(m);
+        }
+    while (x.size() < 200) {
+      x.push_back(rng() & ring::Mask(k) >> rng() % uint64_t(n));
+      r.push_back(rng() & ring::Mask(k));
+    }
     for (const Lowering& l : RowReads()) ExpectRow(x, r, k, 26, shift, groups, l, *backend);
   }
 }
@@ -253,9 +273,15 @@ TEST(Wide, ComparisonsOfHalvesExhaustive) {
     const uint64_t all = uint64_t{1} << n, mask = all - 1;
     Values x, r, thresholds, pairs;
     for (uint64_t v = 0; v < all; ++v)
-      for (uint64_t m = 0; m < all; ++m) x.push_back(v), r.push_back(m);
-    for (uint64_t v : {uint64_t{0}, uint64_t{1}, mask >> half, (mask >> half) + 1, mask, uint64_t{37} & mask})
-      thresholds.push_back(v), pairs.push_back(v >> half), pairs.push_back(v & mask >> half);
+      for (uint64_t m = 0; m < all; ++m) {
+        x.push_back(v);
+        r.push_back(m);
+      }
+    for (uint64_t v : {uint64_t{0}, uint64_t{1}, mask >> half, (mask >> half) + 1, mask, uint64_t{37} & mask}) {
+      thresholds.push_back(v);
+      pairs.push_back(v >> half);
+      pairs.push_back(v & mask >> half);
+    }
     for (auto& backend : every) {
       Bench b;
       const int64_t count = int64_t(x.size());

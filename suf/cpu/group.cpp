@@ -251,7 +251,8 @@ double PackedExecutor::Group(const Instruction& ins, Host& host) {
       departures.Done(host.io, lo, lo + l.n);
     }
     frames_.Give(std::move(f));
-    all += __builtin_ia32_rdtsc() - begin, keys += spent;
+    all += __builtin_ia32_rdtsc() - begin;
+    keys += spent;
   });
   return all ? double(keys) / double(all) : 0;
 }

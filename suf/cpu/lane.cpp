@@ -52,7 +52,8 @@ void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
       const size_t now = std::min<size_t>(8, left);
       uint64_t next = 0;
       std::memcpy(&next, in, now);
-      in += now, left -= now;
+      in += now;
+      left -= now;
       x[i] |= next << many;
       waiting = take - many < 64 ? next >> (take - many) : 0;
       many += 64;
@@ -79,7 +80,10 @@ void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_
   std::vector<uint32_t> at;
   for (size_t k = 0; k < all.size(); ++k) {
     if (k % words == 0) places->push_back(uint32_t(at.size()));
-    if (all[k]) at.push_back(uint32_t(k % words)), terms->push_back(all[k]);
+    if (all[k]) {
+      at.push_back(uint32_t(k % words));
+      terms->push_back(all[k]);
+    }
   }
   places->push_back(uint32_t(at.size()));
   places->insert(places->end(), at.begin(), at.end());
@@ -90,10 +94,14 @@ void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_
 void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
   int i = m.node;
   const Node& n = node(i);
-  if (m.kept) h->kept = Make(i).get(), h->element = size_t(element(i));
+  if (m.kept) {
+    h->kept = Make(i).get();
+    h->element = size_t(element(i));
+  }
   switch (n.op) {
     case Op::kRand:
-      h->key = true, h->section = sections_[size_t(i)].get();
+      h->key = true;
+      h->section = sections_[size_t(i)].get();
       break;
     case Op::kTell:
     case Op::kSend:
@@ -243,7 +251,8 @@ void PackedExecutor::BorrowA(const Lane& l) const {
     auto* own = const_cast<uint8_t*>(words);
     if (!(l.own().last && m.operands[j].from == grouping::Operand::kMember)) {
       std::memcpy(room, words, bytes);
-      own = room, room += bytes;
+      own = room;
+      room += bytes;
     }
     for (int g = 0; g < many; ++g) planes.push_back(own + size_t(g) * l.n * size_t(e));
   }
@@ -259,7 +268,8 @@ void PackedExecutor::BorrowX(const Lane& l) const {
   size_t stride[16];
   uint8_t* room = l.spare(2);
   for (size_t j = 2; j < x.args.size(); ++j) {
-    stride[j - 2] = size_t(element(x.args[j])), groups[j - 2] = Operand(l, j, element(x.args[j]), room);
+    stride[j - 2] = size_t(element(x.args[j]));
+    groups[j - 2] = Operand(l, j, element(x.args[j]), room);
     room += l.n * stride[j - 2];
   }
   strips_.borrowx(h, rho, groups, stride, int(x.attrs[0]), l.n, l.reg());
@@ -388,8 +398,10 @@ void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
     size_t now = size_t(std::min(2, m.planes - c));
     const T* column[2];
     T* out[2];
-    for (size_t j = 0; j < now; ++j)
-      column[j] = table.data() + (size_t(c) + j) * size, out[j] = As<T>(room) + (size_t(c) + j) * l.n;
+    for (size_t j = 0; j < now; ++j) {
+      column[j] = table.data() + (size_t(c) + j) * size;
+      out[j] = As<T>(room) + (size_t(c) + j) * l.n;
+    }
     const std::span<const T* const> columns(column, now);
     if (x.op == Op::kSelect)
       fss::Select<T>(Log2(arg(x, 0).ring.bits), t, at, columns, l.n, out, variant_);

@@ -21,7 +21,10 @@ struct PackedExecutor::Frame {
     if (!p) Fail(Cause::kResource, "no memory for registers of ", size, " bytes; free memory");
   }
   void Release() {
-    if (p) Wipe(p, size), std::free(p);
+    if (p) {
+      Wipe(p, size);
+      std::free(p);
+    }
   }
   uint8_t* at() const { return p; }
   uint8_t* p = nullptr;

@@ -33,8 +33,11 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   {
     std::lock_guard l(m_);
     // Takes the best fit that wastes less than half.
-    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room)
-      room = it->first, p = it->second.p, idle_.erase(it);
+    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room) {
+      room = it->first;
+      p = it->second.p;
+      idle_.erase(it);
+    }
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
   if (!p)
@@ -68,9 +71,12 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       done_(values_.size()) {
   for (const pfss::Frame& f : s_.frames())
     for (const FrameField& part : f.parts) part_[size_t(part.node)] = &part;
-  counts_.reserve(values_.size()), elements_.reserve(values_.size());
-  for (int i = 0; i < int(t_.nodes().size()); ++i)
-    counts_.push_back(size_t(Size(node(i).shape))), elements_.push_back(grouping::Element(s, i));
+  counts_.reserve(values_.size());
+  elements_.reserve(values_.size());
+  for (int i = 0; i < int(t_.nodes().size()); ++i) {
+    counts_.push_back(size_t(Size(node(i).shape)));
+    elements_.push_back(grouping::Element(s, i));
+  }
 }
 
 std::shared_ptr<uint8_t> PackedExecutor::Make(int i) {
@@ -157,7 +163,8 @@ namespace {
 class Packed : public pfss::Backend {
  public:
   Packed(exec::Pool& pool, ring::Isa variant) : pool_(pool), variant_(variant) {
-    can_.name = std::string("packed/") + ring::Name(variant), can_.what = "the CPU engine";
+    can_.name = std::string("packed/") + ring::Name(variant);
+    can_.what = "the CPU engine";
   }
   std::string name() const override { return can_.name; }
   const pfss::Capabilities& capabilities() const override { return can_; }

@@ -42,7 +42,8 @@ Registers Allocate(const Schedule& s, const grouping::Instruction& ins) {
     Register& r = out.members[k];
     const int need = m.planes * Element(s, m.node);
     if (r.alias) {
-      r.at = out.members[root[k]].at, r.direct = out.members[root[k]].direct;
+      r.at = out.members[root[k]].at;
+      r.direct = out.members[root[k]].direct;
     } else if (m.kept && m.planes == 1) {
       r.direct = int(k);
     } else {
@@ -50,9 +51,12 @@ Registers Allocate(const Schedule& s, const grouping::Instruction& ins) {
       for (auto it = idle.begin(); it != idle.end(); ++it)
         if (it->first >= need && it->first <= 4 * need && (best == idle.end() || it->first < best->first)) best = it;
       if (best == idle.end()) {
-        r.at = out.room, size[k] = need, out.room += need;
+        r.at = out.room;
+        size[k] = need;
+        out.room += need;
       } else {
-        r.at = best->second, size[k] = best->first;
+        r.at = best->second;
+        size[k] = best->first;
         idle.erase(best);
       }
     }
@@ -65,7 +69,8 @@ Registers Allocate(const Schedule& s, const grouping::Instruction& ins) {
       const grouping::Operand& o = m.operands[j];
       if (o.from == grouping::Operand::kNone || o.from == grouping::Operand::kTable) continue;
       const int bytes = o.planes * std::max(8, Element(s, x.args[j]));
-      most = std::max(most, bytes), all += bytes;
+      most = std::max(most, bytes);
+      all += bytes;
       if (j > 0 && o.from == grouping::Operand::kMember && last[root[size_t(o.member)]] == k &&
           out.members[size_t(o.member)].direct < 0)
         words.insert(o.member);

@@ -8,7 +8,8 @@ namespace {
 // Returns a report of devices with compute capability 9.0. The requested device is "NVIDIA X".
 GpuLook Machine(int driver, int runtime, int count) {
   GpuLook out{driver, runtime, count, ""};
-  out.gpu.name = "NVIDIA X", out.gpu.major = 9;
+  out.gpu.name = "NVIDIA X";
+  out.gpu.major = 9;
   return out;
 }
 
@@ -31,10 +32,13 @@ TEST(Gpu, SaysWhyADeviceCannotBeUsed) {
             "needs device 7, and the driver shows 2, numbered from 0; take one of these");
   EXPECT_EQ(WhyNot(Machine(13000, 13000, 2), -1),
             "needs device -1, and the driver shows 2, numbered from 0; take one of these");
-  look = Machine(13000, 13000, 2), look.error = "unknown error";
+  look = Machine(13000, 13000, 2);
+  look.error = "unknown error";
   EXPECT_EQ(WhyNot(look, 1),
             "needs to know what device 1 is, and the driver does not say (unknown error); see what nvidia-smi says");
-  look = Machine(13000, 13000, 2), look.gpu.major = 7, look.gpu.minor = 5;
+  look = Machine(13000, 13000, 2);
+  look.gpu.major = 7;
+  look.gpu.minor = 5;
   EXPECT_EQ(WhyNot(look, 1),
             "needs a device of compute capability 8.0 or more, and device 1 (NVIDIA X) has 7.5; take another device");
 }

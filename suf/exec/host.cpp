@@ -32,13 +32,16 @@ class Kept {
   uint8_t* Take(size_t* bytes) {
     std::unique_lock l(m_);
     uint8_t* const p = Find(bytes);
-    used_ += *bytes, peak_ = std::max(peak_, used_);
+    used_ += *bytes;
+    peak_ = std::max(peak_, used_);
     Trim(l);
     return p;
   }
   void Give(std::span<uint8_t> pages) {
     std::unique_lock l(m_);
-    idle_.push_back(pages), held_ += pages.size(), used_ -= pages.size();
+    idle_.push_back(pages);
+    held_ += pages.size();
+    used_ -= pages.size();
     Trim(l);
   }
   // Notes that pages could not be mapped.
@@ -58,15 +61,18 @@ class Kept {
       if (i->size() >= *bytes && i->size() <= 2 * *bytes && (best == idle_.end() || i->size() < best->size())) best = i;
     if (best == idle_.end()) return nullptr;
     uint8_t* p = best->data();
-    *bytes = best->size(), held_ -= *bytes;
+    *bytes = best->size();
+    held_ -= *bytes;
     idle_.erase(best);
     return p;
   }
   // Frees the oldest pages beyond the limit. Unlocks before, because unpinning waits for the device.
   void Trim(std::unique_lock<std::mutex>& l) {
     std::vector<std::span<uint8_t>> gone;
-    for (; held_ && held_ + used_ > Most(); idle_.pop_front())
-      held_ -= idle_.front().size(), gone.push_back(idle_.front());
+    for (; held_ && held_ + used_ > Most(); idle_.pop_front()) {
+      held_ -= idle_.front().size();
+      gone.push_back(idle_.front());
+    }
     l.unlock();
     for (const auto& pages : gone) Unmap(pages.data(), pages.size());
   }

@@ -19,7 +19,9 @@ class HostBuffer {
   HostBuffer(HostBuffer&& o) noexcept
       : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)), pages_(std::exchange(o.pages_, 0)) {}
   HostBuffer& operator=(HostBuffer&& o) noexcept {
-    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_), std::swap(pages_, o.pages_);
+    std::swap(p_, o.p_);
+    std::swap(bytes_, o.bytes_);
+    std::swap(pages_, o.pages_);
     return *this;
   }
   ~HostBuffer();

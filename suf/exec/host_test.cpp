@@ -15,7 +15,11 @@ int pinned = 0;
 
 // From here on every large buffer of this program is counted.
 TEST(HostBuffer, PinnedPagesStayThatWereInUseAtOnce) {
-  PinWith({[](void* p, size_t) { held.insert(p), ++pinned; }, [](void* p, size_t) { held.erase(p); }});
+  PinWith({[](void* p, size_t) {
+             held.insert(p);
+             ++pinned;
+           },
+           [](void* p, size_t) { held.erase(p); }});
   constexpr size_t kMany = 300, kBytes = size_t{2} << 20;  // 600 MB, more than is kept without having been in use
   const auto all = [&] {
     std::vector<HostBuffer> b;

@@ -68,7 +68,10 @@ struct Pool::State {
         (*f)(a, std::min(n, a + chunk));
       } catch (...) {
         std::lock_guard l(error_m);
-        if (!error || a < error_at) error = std::current_exception(), error_at = a;
+        if (!error || a < error_at) {
+          error = std::current_exception();
+          error_at = a;
+        }
         next = n;
       }
     }
@@ -143,7 +146,11 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   std::lock_guard one(s_->one);
   const size_t grains = (n + grain - 1) / grain, hands = std::min(size_t(threads()), grains);
   // about four chunks per thread, so that a slow core does not delay the others
-  s_->f = &f, s_->n = n, s_->chunk = (grains + hands * 4 - 1) / (hands * 4) * grain, s_->next = 0, s_->error = nullptr;
+  s_->f = &f;
+  s_->n = n;
+  s_->chunk = (grains + hands * 4 - 1) / (hands * 4) * grain;
+  s_->next = 0;
+  s_->error = nullptr;
   s_->gate.store(kOpen);
   s_->Call(hands);
   s_->Work();

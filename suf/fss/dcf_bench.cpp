@@ -20,11 +20,17 @@ void Run(int n, int words, int bits, Isa v, std::mt19937_64& rng) {
     for (uint8_t& b : r) b = uint8_t(rng());
   const uint64_t mask = ~uint64_t{0} >> (64 - bits), range = ~uint64_t{0} >> (64 - n);
   for (uint64_t& b : beta) b = rng() & mask;
-  for (size_t i = 0; i < kCount; ++i) alpha[i] = rng() & range, x[i] = (alpha[i] + i % 3 - 1) & range;
+  for (size_t i = 0; i < kCount; ++i) {
+    alpha[i] = rng() & range;
+    x[i] = (alpha[i] + i % 3 - 1) & range;
+  }
   auto gen = [&] { DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), kCount, key.data(), v); };
   auto eval = [&](int p) { DcfEval(ctx, p, root[p].data(), key.data(), x.data(), kCount, 1, out[p].data(), v); };
   gen();
-  for (int p : {0, 1}) out[p].resize(payload), eval(p);
+  for (int p : {0, 1}) {
+    out[p].resize(payload);
+    eval(p);
+  }
   for (size_t q = 0; q < payload; ++q)
     suf::bench::Verify(((out[0][q] + out[1][q]) & mask) == (x[q % kCount] < alpha[q % kCount] ? beta[q] : 0),
                        "a share");

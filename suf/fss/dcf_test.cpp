@@ -27,7 +27,11 @@ struct DcfKeys {
   size_t count, number;  // number: words of an alpha or a point
   DcfKeys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Isa v)
       : alpha(std::move(a)), count(alpha.size() / DcfWords(n)), number(DcfWords(n)) {
-    ctx.n = n, ctx.words = words, ctx.bits = bits, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
+    ctx.n = n;
+    ctx.words = words;
+    ctx.bits = bits;
+    ctx.program = uint32_t(rng());
+    ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
     beta.resize(size_t(words) * count);
     for (uint64_t& b : beta) b = rng();  // high bits are ignored
@@ -128,7 +132,10 @@ TEST(Dcf, RandomToSixtyFourBits) {
 TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
   using U128 = unsigned __int128;
   std::mt19937_64 rng(16);
-  auto put = [](std::vector<uint64_t>& to, U128 x) { to.push_back(uint64_t(x)), to.push_back(uint64_t(x >> 64)); };
+  auto put = [](std::vector<uint64_t>& to, U128 x) {
+    to.push_back(uint64_t(x));
+    to.push_back(uint64_t(x >> 64));
+  };
   for (Isa v : ring::Supported()) {
     for (int n : {65, 66, 95, 96, 97, 121, 127, 128}) {
       for (size_t count : {1, 15, 17, 70}) {
@@ -156,8 +163,10 @@ TEST(Dcf, EveryBitAboutTheWordsEnd) {
       std::vector<uint64_t> all, x;
       for (uint64_t high = 0; high < uint64_t{1} << (n - 64); ++high) {
         for (uint64_t top = 0; top < 4; ++top) {
-          for (uint64_t rest : {uint64_t{0}, Mask(62) - 1, Mask(62)})
-            all.push_back(top << 62 | rest), all.push_back(high);
+          for (uint64_t rest : {uint64_t{0}, Mask(62) - 1, Mask(62)}) {
+            all.push_back(top << 62 | rest);
+            all.push_back(high);
+          }
         }
       }
       const size_t m = all.size() / 2;
@@ -173,7 +182,10 @@ TEST(Dcf, EveryVariantMakesTheSameKeysAndShares) {
       for (int bits : {13, 64}) {
         std::mt19937_64 a(6), b(6);
         std::vector<uint64_t> alpha, x;
-        for (uint64_t i = 0; i < 40; ++i) alpha.push_back(i * 0x9e3779b97f4a7c15), x.push_back(alpha[i] + i % 3);
+        for (uint64_t i = 0; i < 40; ++i) {
+          alpha.push_back(i * 0x9e3779b97f4a7c15);
+          x.push_back(alpha[i] + i % 3);
+        }
         const DcfKeys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Isa::kPortable);
         ASSERT_EQ(one.key, two.key);
         for (int p = 0; p < 2; ++p) ASSERT_EQ(one.Eval(p, x, 1, v), two.Eval(p, x, 1, Isa::kPortable));
@@ -234,7 +246,8 @@ class Toy {
   static uint64_t H(uint64_t s, int tweak) { return std::mt19937_64(s * 4 + uint64_t(tweak))(); }
   void Step(int d, bool a, uint64_t& s, bool& t) const {
     const uint64_t raw = H(s, a);
-    s = raw ^ (t ? seed_[size_t(d)] : 0), t = bool(raw >> 63) ^ (t && control_[a][size_t(d)]);
+    s = raw ^ (t ? seed_[size_t(d)] : 0);
+    t = bool(raw >> 63) ^ (t && control_[a][size_t(d)]);
   }
   int n_;
   bool everywhere_;

@@ -23,7 +23,10 @@ struct Keys {
       r.resize(16 * keys);
       for (uint8_t& b : r) b = uint8_t(rng());
     }
-    for (size_t i = 0; i < keys; ++i) alpha[i] = rng() >> (64 - n), x[i] = alpha[i] + i % 3 - 1;
+    for (size_t i = 0; i < keys; ++i) {
+      alpha[i] = rng() >> (64 - n);
+      x[i] = alpha[i] + i % 3 - 1;
+    }
     Gen();
   }
   void Gen() { DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), count, cw.data(), v); }
@@ -61,7 +64,8 @@ void Paths(int n, Isa v, std::mt19937_64& rng) {
   for (int m : {1, 64, 256}) {
     std::vector<uint64_t> lo(k.count);
     for (size_t i = 0; i < k.count; ++i) lo[i] = k.alpha[i] - rng() % 64;
-    k.Window(0, lo.data(), m, out.data()), k.Window(1, lo.data(), m, other.data());
+    k.Window(0, lo.data(), m, out.data());
+    k.Window(1, lo.data(), m, other.data());
     const size_t words = size_t(m + 63) / 64;
     for (size_t i = 0; i < k.count; ++i) {
       const uint64_t at = k.alpha[i] - lo[i], hit = at < uint64_t(m) ? uint64_t{1} << at : 0;
@@ -92,9 +96,13 @@ void FromMemory(Isa v, std::mt19937_64& rng) {
     V sum[8] = {}, x;
     const uint8_t* const p = &k.cw[read_at * DpfKeyBytes(64)];
     for (size_t i = 0; i + 128 <= bytes; i += 128)
-      for (size_t j = 0; j < 8; ++j) __builtin_memcpy(&x, p + i + 16 * j, 16), sum[j] ^= x;
+      for (size_t j = 0; j < 8; ++j) {
+        __builtin_memcpy(&x, p + i + 16 * j, 16);
+        sum[j] ^= x;
+      }
     for (size_t j = 1; j < 8; ++j) sum[0] ^= sum[j];
-    sink = sum[0][0], read_at = (read_at + part) % k.count;
+    sink = sum[0][0];
+    read_at = (read_at + part) % k.count;
   };
   const bench::Beside t(v, parity, read);
   const double seconds = t.kernel / double(part), bound = std::max(57 * t.block, t.other / double(part));
@@ -108,7 +116,10 @@ void Domains(int n, Isa v, std::mt19937_64& rng) {
   Keys k(n, 64, v, rng);
   const size_t words = size_t{1} << (n - 6);
   std::vector<uint64_t> lo(k.count), out[2];
-  for (int p : {0, 1}) out[p].resize(words * k.count), k.Window(p, lo.data(), 1 << n, out[p].data());
+  for (int p : {0, 1}) {
+    out[p].resize(words * k.count);
+    k.Window(p, lo.data(), 1 << n, out[p].data());
+  }
   for (size_t i = 0; i < words * k.count; ++i) {
     const uint64_t a = k.alpha[i / words];
     suf::bench::Verify((out[0][i] ^ out[1][i]) == (a / 64 == i % words ? uint64_t{1} << (a % 64) : 0), "a domain");

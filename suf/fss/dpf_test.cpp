@@ -22,7 +22,9 @@ struct DpfKeys {
   std::vector<uint64_t> alpha;
   Bytes root[2], cw;
   DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Isa v) : alpha(std::move(a)) {
-    ctx.n = n, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
+    ctx.n = n;
+    ctx.program = uint32_t(rng());
+    ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
     for (Bytes& r : root) {
       r.resize(16 * alpha.size());
@@ -45,7 +47,8 @@ struct DpfKeys {
     const size_t words = size_t(m + 63) / 64;
     std::vector<uint64_t> got[2], want(words * alpha.size() + 1), point[2];
     for (int p = 0; p < 2; ++p) {
-      got[p].assign(want.size(), 0), point[p].assign(alpha.size() + 1, 0);
+      got[p].assign(want.size(), 0);
+      point[p].assign(alpha.size() + 1, 0);
       got[p].back() = point[p].back() = p ? 0xa5 : 0;
       DpfWindow(ctx, p, root[p].data(), cw.data(), level, lo.data(), alpha.size(), m, got[p].data(), v);
       DpfPoint(ctx, p, root[p].data(), cw.data(), level, lo.data(), alpha.size(), point[p].data(), v);
@@ -330,7 +333,10 @@ class Attack {
   }
   static Block Sigma(const Block& x) {
     Block y;
-    for (size_t i = 0; i < 8; ++i) y[i] = x[8 + i], y[8 + i] = x[i] ^ x[8 + i];
+    for (size_t i = 0; i < 8; ++i) {
+      y[i] = x[8 + i];
+      y[8 + i] = x[i] ^ x[8 + i];
+    }
     return y;
   }
   Block H(const Block& x, bool sigma) const {
@@ -359,10 +365,13 @@ TEST(Dpf, TheInversionAttackFindsNothing) {
   for (int trial = 0; trial < 1000; ++trial) {
     const DpfKeys keys(64, {rng()}, rng, ring::Best());
     Attack::Block tile{}, s, other, cw;
-    std::memcpy(tile.data(), &keys.ctx.program, 4), std::memcpy(tile.data() + 8, &keys.ctx.first_tile, 8);
+    std::memcpy(tile.data(), &keys.ctx.program, 4);
+    std::memcpy(tile.data() + 8, &keys.ctx.first_tile, 8);
     const Attack attack(Attack(keys.ctx.k_serial).Cipher(tile, true));
-    std::copy_n(keys.root[0].begin(), 16, s.begin()), std::copy_n(keys.root[1].begin(), 16, other.begin());
-    s[0] &= 0xfe, other[0] |= 1;
+    std::copy_n(keys.root[0].begin(), 16, s.begin());
+    std::copy_n(keys.root[1].begin(), 16, other.begin());
+    s[0] &= 0xfe;
+    other[0] |= 1;
     std::copy_n(keys.cw.begin(), 16, cw.begin());
     const bool right = keys.alpha[0] >> 63;
     auto word = [&](bool sigma) {
@@ -371,7 +380,8 @@ TEST(Dpf, TheInversionAttackFindsNothing) {
     };
     ASSERT_EQ(cw, word(true));  // the attack models this scheme
     ASSERT_FALSE(attack.Finds(s, other, cw));
-    without_sigma += attack.Finds(s, other, word(false)), expected += !right;
+    without_sigma += attack.Finds(s, other, word(false));
+    expected += !right;
   }
   EXPECT_EQ(without_sigma, expected);  // and it works if sigma is missing
   EXPECT_GT(expected, 400);

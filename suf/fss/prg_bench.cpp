@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   Bytes room(32768 + 64), part(100);
   const std::span<uint8_t> out(room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64,
                                32768);  // aligned like registers
-  section.Fill(0, out), section.Fill(160, part);
+  section.Fill(0, out);
+  section.Fill(160, part);
   bench::Verify(std::equal(part.begin(), part.end(), out.begin() + 160), "an offset");
   const uint64_t blocks = v == Isa::kPortable ? 4000 : 40000;
   double bound = 1e300, fill = 1e300;

@@ -38,7 +38,8 @@ TEST(Aes, EveryVariantEqualsThePortableOne) {
       for (uint8_t& b : key) b = uint8_t(rng());
       for (uint8_t& b : in) b = uint8_t(rng());
       uint8_t k0[176], k1[176];
-      Aes(Isa::kPortable).expand(key.data(), k0), Aes(v).expand(key.data(), k1);
+      Aes(Isa::kPortable).expand(key.data(), k0);
+      Aes(v).expand(key.data(), k1);
       ASSERT_EQ(Hex(k0), Hex(k1)) << ring::Name(v);
       for (auto f : {&internal::AesKernels::encrypt, &internal::AesKernels::hash}) {
         (Aes(Isa::kPortable).*f)(k0, in.data(), want.data(), n);
@@ -48,7 +49,8 @@ TEST(Aes, EveryVariantEqualsThePortableOne) {
       }
       if (n == 0) continue;
       Bytes same = in;  // encrypted in place
-      Aes(v).encrypt(k0, same.data(), same.data(), n), Aes(Isa::kPortable).encrypt(k0, in.data(), want.data(), n);
+      Aes(v).encrypt(k0, same.data(), same.data(), n);
+      Aes(Isa::kPortable).encrypt(k0, in.data(), want.data(), n);
       ASSERT_EQ(Hex(same), Hex(want));
     }
   }
@@ -105,7 +107,8 @@ TEST(Prg, AnAddressGivesTheSameBytesHoweverItIsRead) {
 TEST(Prg, SectionsPartiesKeysAndSaltsDiffer) {
   auto first = [](uint8_t key, uint8_t rho, int party, uint32_t section) {
     Hash k{}, r{};
-    k[0] = key, r[0] = rho;
+    k[0] = key;
+    r[0] = rho;
     Bytes out(16);
     Prg(Secret(View(k)), r, party).At(section).Fill(0, out);
     return Hex(out);

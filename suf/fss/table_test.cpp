@@ -36,7 +36,8 @@ void ExpectReads(const Tables& t, Isa v) {
   for (size_t i = 0; i < t.n; ++i) {
     int above = 0;
     for (size_t j = size_t(t.a[i]) + 1; j < t.size; ++j) above ^= t.Bit(i, j);
-    bit[i] = uint8_t(t.Bit(i, t.a[i])), want[i] = uint8_t(above | bit[i] << 1);
+    bit[i] = uint8_t(t.Bit(i, t.a[i]));
+    want[i] = uint8_t(above | bit[i] << 1);
   }
   Cmp(t.w, t.t.data(), t.a.data(), t.n, got.data(), v);
   ASSERT_EQ(got, want) << ring::Name(v) << " w " << t.w;
@@ -62,7 +63,8 @@ void ExpectColumns(const Tables& t, Isa v, std::mt19937_64& rng, Select select, 
   std::vector<T> column[2];
   std::vector<T> want[2], got[2];
   for (int c = 0; c < 2; ++c) {
-    column[c].resize(t.size), want[c] = got[c] = Poisoned<T>(t.n);
+    column[c].resize(t.size);
+    want[c] = got[c] = Poisoned<T>(t.n);
     for (T& x : column[c]) x = T(rng());
     for (size_t i = 0; i < t.n; ++i) {
       want[c][i] = 0;
@@ -149,7 +151,10 @@ TEST(Table, Exhaustive) {
     for (int w = 1; w <= 3; ++w) {
       const size_t size = size_t{1} << w;
       Tables t(w, size << size, rng);
-      for (size_t i = 0; i < t.n; ++i) t.t[i] = uint8_t(i >> w), t.a[i] = uint16_t(i & (size - 1));
+      for (size_t i = 0; i < t.n; ++i) {
+        t.t[i] = uint8_t(i >> w);
+        t.a[i] = uint16_t(i & (size - 1));
+      }
       ExpectReads(t, v);
       ExpectSelect<uint32_t>(t, v, rng);
       ExpectSelect<uint64_t>(t, v, rng);

@@ -50,7 +50,8 @@ FitResult<Function> Bipartite(const FitRequest& q, const TargetFunction& f, int 
     }
   }
   for (double h : high) g.high.push_back(uint64_t(int64_t(h)) & ring::Mask(g.ring));
-  out.f = std::move(g), out.scale = scale;
+  out.f = std::move(g);
+  out.scale = scale;
   return out;
 }
 

@@ -39,7 +39,8 @@ Evaluator::FormulaStep Evaluator::Compiled(const Term& t, int n) {
 
 Evaluator::Evaluator(const Suf& f)
     : n_(f.n), ring_(f.ring), outputs_(f.outputs), width_(f.degree + 1), end_(f.end), uniform_(UniformBits(f)) {
-  begin_.reserve(f.pieces.size()), coefficients_.reserve(f.pieces.size() * size_t(outputs_ * width_));
+  begin_.reserve(f.pieces.size());
+  coefficients_.reserve(f.pieces.size() * size_t(outputs_ * width_));
   for (const Piece& p : f.pieces) {
     begin_.push_back(uint64_t(p.begin));
     for (auto& c : p.poly) coefficients_.insert(coefficients_.end(), c.begin(), c.end());

@@ -31,7 +31,10 @@ Formula RandomFormula(Rng& rng, int n, int depth) {
   }
   const Term::Kind leaves[] = {Term::kLt, Term::kLtLow, Term::kMsb, Term::kIn, Term::kTrue, Term::kFalse};
   Term t{leaves[rng() % 6]};
-  if (t.kind == Term::kLtLow) t.f = int(1 + rng() % uint64_t(n)), t.value = Threshold(rng, t.f);
+  if (t.kind == Term::kLtLow) {
+    t.f = int(1 + rng() % uint64_t(n));
+    t.value = Threshold(rng, t.f);
+  }
   if (t.kind == Term::kLt || t.kind == Term::kIn) t.value = Threshold(rng, n);
   if (t.kind == Term::kMsb) t.value = Threshold(rng, n) & ring::Mask(n);
   if (t.kind == Term::kIn) t.upper = std::max(t.value, Threshold(rng, n));
@@ -108,7 +111,8 @@ TEST(Evaluator, IsEvaluateOnWideDomains) {
 TEST(Evaluator, RefusesWhatIsNotThere) {
   Rng rng(13);
   Suf f = Random(rng, 8);
-  f.formulas = {{{Term::kTrue}}}, f.channels = {{OutputChannel::kBit, 1, 0, "b"}};
+  f.formulas = {{{Term::kTrue}}};
+  f.channels = {{OutputChannel::kBit, 1, 0, "b"}};
   const Evaluator e(f);
   EXPECT_THROW((void)e.Bit(256, 0), Bug);
   EXPECT_THROW((void)e.Bit(0, 1), Bug);

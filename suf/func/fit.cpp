@@ -58,7 +58,8 @@ FitResult<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
         ExtremesOf([&](int64_t t) { return y(t) - double(b * t); }, 0, n - 1, a + p <= internal::kEveryPoint);
     int64_t c = Round(rest.centre());
     out.exact = out.exact && rest.exact;
-    out.f.offset.push_back(c), out.f.rise.push_back(b);
+    out.f.offset.push_back(c);
+    out.f.rise.push_back(b);
     out.error = std::max({out.error, (rest.most - double(c)) / unit, (double(c) - rest.least) / unit});
   }
   return out;

@@ -36,7 +36,7 @@ TEST(Fit, OctavesReportTheirError) {
   double worst = 0, relative = 0;
   for (uint64_t x = 16; x < 4096; ++x) {
     double got = double(Evaluate(f, x).poly[0]);
-    worst = std::max(worst, std::abs(got - recip(double(x)))),
+    worst = std::max(worst, std::abs(got - recip(double(x))));
     relative = std::max(relative, std::abs(got / recip(double(x)) - 1));
   }
   EXPECT_DOUBLE_EQ(worst, fit.error);
@@ -61,7 +61,8 @@ TEST(Fit, OctavesReportTheErrorInside) {
       const Evaluator e(fit.f, 12, 40);
       for (uint64_t x = 16; x < 4096; ++x) {
         double got = double(ring::Signed(e.At(x), 40)), want = f(double(x));
-        worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
+        worst = std::max(worst, std::abs(got - want));
+        relative = std::max(relative, std::abs(got / want - 1));
       }
       EXPECT_TRUE(fit.exact);
       EXPECT_DOUBLE_EQ(worst, fit.error) << p;
@@ -81,7 +82,8 @@ TEST(Fit, OctavesBoundTheErrorOfWideDomains) {
     const Evaluator e(fit.f, 28, 40);
     for (uint64_t x = 1024; x < uint64_t{1} << 28; x += 1 + x / 50000) {
       double got = double(ring::Signed(e.At(x), 40)), want = f(double(x));
-      worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
+      worst = std::max(worst, std::abs(got - want));
+      relative = std::max(relative, std::abs(got / want - 1));
     }
     EXPECT_LE(worst, fit.error);
     EXPECT_LE(relative, fit.relative);

@@ -117,7 +117,8 @@ constexpr FormulaWord kOperators[] = {
 // A parsed formula and its variable.
 struct Compiled {
   Compiled() {
-    parser.ClearFun(), parser.ClearConst();
+    parser.ClearFun();
+    parser.ClearConst();
     for (const ParserFunction& w : kFunctions) std::visit([&](auto f) { parser.DefineFun(w.name, f); }, w.f);
     for (const Constant& w : kConstants) parser.DefineConst(w.name, w.value);
     parser.DefineOprt("%", Floored, mu::prMUL_DIV);

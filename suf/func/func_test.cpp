@@ -418,7 +418,8 @@ TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
     }
   };
   auto raise = [](Suf& f, int outputs, int degree) {
-    f.outputs = outputs, f.degree = degree;
+    f.outputs = outputs;
+    f.degree = degree;
     for (Piece& p : f.pieces) p.poly.assign(size_t(outputs), std::vector<uint64_t>(size_t(degree) + 1, 1));
   };
   refused([&](Suf& f) { raise(f, 2, 0); }, "one output of constants");
@@ -426,9 +427,28 @@ TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
   refused([](Suf& f) { f.formulas = {{{Term::kLt, 0, 3}}}; }, "no formula");
   refused([](Suf& f) { f.end = 15; }, "the width of piece 5 is no power of two");
   refused([](Suf& f) { f.pieces[5].begin = 13; }, "the width of piece 4 is no power of two");
-  refused([](Suf& f) { f.pieces.resize(2), f.pieces[1].begin = 2, f.end = 6; }, "piece 1 does not begin at a multiple");
-  refused([](Suf& f) { f.pieces.clear(), f.outputs = 0, f.end = 0, f.channels.clear(); }, "one output");
-  refused([](Suf& f) { f.n = 64, f.pieces.resize(1), f.end = U128{1} << 64; }, "no power of two up to 2^62");
+  refused(
+      [](Suf& f) {
+        f.pieces.resize(2);
+        f.pieces[1].begin = 2;
+        f.end = 6;
+      },
+      "piece 1 does not begin at a multiple");
+  refused(
+      [](Suf& f) {
+        f.pieces.clear();
+        f.outputs = 0;
+        f.end = 0;
+        f.channels.clear();
+      },
+      "one output");
+  refused(
+      [](Suf& f) {
+        f.n = 64;
+        f.pieces.resize(1);
+        f.end = U128{1} << 64;
+      },
+      "no power of two up to 2^62");
 }
 
 // The prepared evaluator equals Evaluate before, at and after cuts, for several outputs, degrees and ends.
@@ -452,7 +472,10 @@ TEST(Suf, EvaluatorIsEvaluate) {
       f.pieces.push_back(x);
       points.insert(points.end(), {uint64_t(begin), uint64_t(begin - (p > 0)), uint64_t(begin) + 1});
     }
-    if (i % 3 == 0) f.end = f.pieces.back().begin + 1, points.push_back(uint64_t(f.end) & ring::Mask(n));
+    if (i % 3 == 0) {
+      f.end = f.pieces.back().begin + 1;
+      points.push_back(uint64_t(f.end) & ring::Mask(n));
+    }
     Verify(f);
     uniform += UniformBits(f).has_value();
     for (int k = 0; k < 20; ++k) points.push_back(rng() & ring::Mask(n));

@@ -48,9 +48,13 @@ Suf OfLines(const Call& q, const std::vector<Line>& lines, int ring) {
 
 LibraryFunction Exact(const Call& q, const std::vector<Line>& lines, Real exact, int shift = 0) {
   LibraryFunction m;
-  m.f = OfLines(q, lines, std::min(64, q.n + shift)), m.in = {q.n, q.scale, true};
-  m.scale = q.scale + shift, m.shift = shift, m.exact = std::move(exact);
-  m.low = q.least(), m.high = -m.low;
+  m.f = OfLines(q, lines, std::min(64, q.n + shift));
+  m.in = {q.n, q.scale, true};
+  m.scale = q.scale + shift;
+  m.shift = shift;
+  m.exact = std::move(exact);
+  m.low = q.least();
+  m.high = -m.low;
   return m;
 }
 
@@ -73,15 +77,19 @@ LibraryFunction Reluars(Call& q) {
   LibraryFunction m = Relu(q);
   Suf& f = std::get<Suf>(m.f);
   f.formulas = {{{Term::kMsb}, {Term::kNot}}, {{Term::kLtLow, q.scale, U128{1} << (q.scale - 1)}, {Term::kNot}}};
-  f.channels.push_back({OutputChannel::kBit, 1, 0, "w"}), f.channels.push_back({OutputChannel::kBit, 1, 1, "t"});
-  m.in.scale = m.scale = 2 * q.scale, m.shift = q.scale;
-  m.low = std::ldexp(m.low, -q.scale), m.high = -m.low;
+  f.channels.push_back({OutputChannel::kBit, 1, 0, "w"});
+  f.channels.push_back({OutputChannel::kBit, 1, 1, "t"});
+  m.in.scale = m.scale = 2 * q.scale;
+  m.shift = q.scale;
+  m.low = std::ldexp(m.low, -q.scale);
+  m.high = -m.low;
   return m;
 }
 
 LibraryFunction Abs(Call& q) {
   LibraryFunction m = Exact(q, {{-q.half(), q.half(), -1}, {0, 0, 1}}, [](double x) { return std::abs(x); });
-  m.low += 1 / q.one(), m.first = 1 - q.half();  // the least number has no opposite
+  m.low += 1 / q.one();
+  m.first = 1 - q.half();  // the least number has no opposite
   return m;
 }
 
@@ -150,15 +158,29 @@ LibraryFunction Smooth(const Call& q, Real f, Tail below, Tail above, int degree
   auto tail = [&](const Tail& t, double x) { return t.kind == Tail::kIdentity ? x : t.value; };
   double reach = 1;
   while (std::abs(f(-reach) - tail(below, -reach)) > close || std::abs(f(reach) - tail(above, reach)) > close) ++reach;
-  below.from = -reach, above.from = reach;
+  below.from = -reach;
+  above.from = reach;
   FitRequest fit;
-  fit.name = q.name, fit.what = f, fit.in = {q.n, q.scale, true}, fit.result = {q.n + shift, q.scale, true};
-  fit.degree = degree, fit.knots = Knots::kFree, fit.finer.assign(size_t(degree) + 1, shift);
-  fit.below = below, fit.above = above, fit.error = 0.75 * std::ldexp(1, -q.scale);
+  fit.name = q.name;
+  fit.what = f;
+  fit.in = {q.n, q.scale, true};
+  fit.result = {q.n + shift, q.scale, true};
+  fit.degree = degree;
+  fit.knots = Knots::kFree;
+  fit.finer.assign(size_t(degree) + 1, shift);
+  fit.below = below;
+  fit.above = above;
+  fit.error = 0.75 * std::ldexp(1, -q.scale);
   LibraryFunction m;
   FitResult<Function> fitted = Fit(fit);
-  m.f = std::move(fitted.f), m.in = fit.in, m.scale = fitted.scale, m.shift = shift, m.exact = std::move(f);
-  m.low = q.least(), m.high = -m.low, m.error = std::ldexp(1, -q.scale);
+  m.f = std::move(fitted.f);
+  m.in = fit.in;
+  m.scale = fitted.scale;
+  m.shift = shift;
+  m.exact = std::move(f);
+  m.low = q.least();
+  m.high = -m.low;
+  m.error = std::ldexp(1, -q.scale);
   return m;
 }
 
@@ -192,8 +214,10 @@ LibraryFunction GeluSpline(Call& q) {
     Piece& p = f.pieces[i];
     const U128 end = i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end;
     std::vector<uint64_t> x(4, 0);
-    if (p.begin < U128(q.half()))
-      x[0] = (uint64_t(p.begin) << m.shift) & ring::Mask(f.ring), x[1] = uint64_t{1} << m.shift;
+    if (p.begin < U128(q.half())) {
+      x[0] = (uint64_t(p.begin) << m.shift) & ring::Mask(f.ring);
+      x[1] = uint64_t{1} << m.shift;
+    }
     const bool delta = std::any_of(p.poly[0].begin(), p.poly[0].end(), [](uint64_t v) { return v != 0; });
     p.poly.insert(p.poly.begin(), std::move(x));
     if (!delta) continue;
@@ -216,9 +240,14 @@ LibraryFunction Exp(Call& q) {
   for (int64_t i = 0; i < int64_t{1} << a; ++i)
     f.low.push_back(uint64_t(Round(std::ldexp(std::exp(-std::ldexp(double(i), -q.scale)), places))));
   LibraryFunction m;
-  m.f = std::move(f), m.in = {n, q.scale, false}, m.scale = 2 * places, m.shift = 2 * places - q.scale;
+  m.f = std::move(f);
+  m.in = {n, q.scale, false};
+  m.scale = 2 * places;
+  m.shift = 2 * places - q.scale;
   m.exact = [](double x) { return std::exp(-x); };
-  m.low = 0, m.high = 16, m.error = std::ldexp(1, -q.scale - 1);
+  m.low = 0;
+  m.high = 16;
+  m.error = std::ldexp(1, -q.scale - 1);
   return m;
 }
 
@@ -233,11 +262,16 @@ LibraryFunction Octaves(const Call& q, Real f, int floor, int scale) {
       g.values[size_t(v - g.lo)] = Round(word(double(std::max(v, int64_t{1} << lo))));
   const double least = std::ldexp(1, lo - q.scale);
   LibraryFunction m;
-  m.f = FromGroups(q.name, fit.f, q.n, 64), m.in = {q.n, q.scale, false}, m.scale = scale, m.shift = scale - q.scale;
+  m.f = FromGroups(q.name, fit.f, q.n, 64);
+  m.in = {q.n, q.scale, false};
+  m.scale = scale;
+  m.shift = scale - q.scale;
   std::get<Suf>(m.f).channels[0].kind = OutputChannel::kSigned;
   m.exact = [f = std::move(f), least](double x) { return f(std::max(x, least)); };
   m.first = 1;  // the function is undefined at 0, although the text has a value there
-  m.low = 0, m.high = -2 * q.least(), m.relative = std::ldexp(1, -kOctavePieces - 1);
+  m.low = 0;
+  m.high = -2 * q.least();
+  m.relative = std::ldexp(1, -kOctavePieces - 1);
   return m;
 }
 
@@ -252,7 +286,8 @@ LibraryFunction Rsqrt(Call& q) {
 LibraryFunction Sqrt(Call& q) {
   LibraryFunction m = Octaves(
       q, [](double x) { return std::sqrt(x); }, -q.scale, (q.scale + 1) / 2 + kOctavePieces + 9);
-  std::get<Suf>(m.f).pieces[0].poly[0][0] = 0, m.first = 0;
+  std::get<Suf>(m.f).pieces[0].poly[0][0] = 0;
+  m.first = 0;
   m.exact = [](double x) { return std::sqrt(x); };
   return m;
 }
@@ -260,14 +295,27 @@ LibraryFunction Sqrt(Call& q) {
 LibraryFunction Log2(Call& q) {
   const double last = std::ldexp(1, -q.scale);  // 0 has the logarithm of the least positive number
   FitRequest fit;
-  fit.name = q.name, fit.in = {q.n, q.scale, false}, fit.result = {64, q.scale, true};
+  fit.name = q.name;
+  fit.in = {q.n, q.scale, false};
+  fit.result = {64, q.scale, true};
   const Real f = [last](double x) { return std::log2(std::max(x, last)); };
   const int shift = q.n + 8 - q.scale;
-  fit.what = f, fit.degree = 1, fit.knots = Knots::kOctaves, fit.finer = {shift, shift}, fit.error = last;
+  fit.what = f;
+  fit.degree = 1;
+  fit.knots = Knots::kOctaves;
+  fit.finer = {shift, shift};
+  fit.error = last;
   LibraryFunction m;
   FitResult<Function> fitted = Fit(fit);
-  m.f = std::move(fitted.f), m.in = fit.in, m.scale = fitted.scale, m.shift = shift, m.exact = f;
-  m.first = 1, m.low = 0, m.high = -2 * q.least(), m.error = last;
+  m.f = std::move(fitted.f);
+  m.in = fit.in;
+  m.scale = fitted.scale;
+  m.shift = shift;
+  m.exact = f;
+  m.first = 1;
+  m.low = 0;
+  m.high = -2 * q.least();
+  m.error = last;
   return m;
 }
 
@@ -332,7 +380,8 @@ std::vector<double> Arguments(std::string_view& name) {
     if (code != std::errc{} || next == end || (*next != ',' && *next != ')') || (*next == ')' && next + 1 != end))
       Fail(Cause::kInput, "the arguments of ", whole.substr(0, 80), " have a mistake at column ", at + 2 - whole.data(),
            "; write numbers between commas, as in clamp(-1,1)");
-    out.push_back(v), at = next;
+    out.push_back(v);
+    at = next;
   } while (*at == ',');
   name = name.substr(0, open);
   return out;

@@ -54,7 +54,10 @@ const std::map<std::string, Real, std::less<>>& Truth() {
 std::vector<uint64_t> Points(const LibraryFunction& m, std::mt19937_64& rng) {
   std::vector<uint64_t> out;
   const uint64_t mask = ring::Mask(m.in.bits);
-  for (int i = 0; i < 2000; ++i) out.push_back(rng() & mask), out.push_back(rng() >> rng() % 64 & mask);
+  for (int i = 0; i < 2000; ++i) {
+    out.push_back(rng() & mask);
+    out.push_back(rng() >> rng() % 64 & mask);
+  }
   for (int64_t i = -(int64_t{1} << 16); i < int64_t{1} << 16; i += 3) out.push_back(uint64_t(i) & mask);
   if (const Suf* f = std::get_if<Suf>(&m.f))
     for (const Piece& p : f->pieces)

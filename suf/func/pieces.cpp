@@ -24,10 +24,13 @@ template <class F>
 int64_t Longest(int64_t guess, int64_t most, const F& fits) {
   int64_t good = 0, bad = most + 1;
   for (int64_t w = std::min(guess, most); w > good && w < bad;) {
-    if (fits(w))
-      good = w, w = std::min(2 * w, most);
-    else
-      bad = w, w = good ? 0 : w / 2;
+    if (fits(w)) {
+      good = w;
+      w = std::min(2 * w, most);
+    } else {
+      bad = w;
+      w = good ? 0 : w / 2;
+    }
   }
   while (bad - good > 1) {
     const int64_t w = good + (bad - good) / 2;
@@ -43,7 +46,8 @@ double Leading(const F& rest, int d, int64_t m) {
   for (int i = 0; i <= d; ++i) {
     const double at =
         m <= 4 * (d + 1) ? double(m - 1) * i / d : double(m - 1) / 2 * (1 - std::cos((2 * i + 1) * M_PI / (2 * d + 2)));
-    t[i] = std::floor(at), y[i] = rest(int64_t(t[i]));
+    t[i] = std::floor(at);
+    y[i] = rest(int64_t(t[i]));
   }
   for (int k = 1; k <= d; ++k)
     for (int i = 0; i + k <= d; ++i) y[i] = (y[i + 1] - y[i]) / (t[i + k] - t[i]);
@@ -53,7 +57,8 @@ double Leading(const F& rest, int d, int64_t m) {
 }  // namespace
 
 FitShape WithSlope(FitShape s, int slope) {
-  s.finer.fill(slope), s.slope = slope;
+  s.finer.fill(slope);
+  s.slope = slope;
   return s;
 }
 
@@ -81,7 +86,8 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
   const Extremes value = ExtremesOf([&](int64_t t) { return f_.At(a + t) * unit_; }, 0, m - 1, false);
   if (!(value.most + error * unit_ < room_ && value.least - error * unit_ >= -room_) || !(error <= bound)) return out;
   out.c[0] = uint64_t(int64_t(constant)) & ring::Mask(s_.ring);
-  out.error = error, out.exact = all.exact;
+  out.error = error;
+  out.exact = all.exact;
   return out;
 }
 
@@ -90,7 +96,8 @@ Pieces::FoundPieces Pieces::Along(double bound, size_t most, const F& next) cons
   std::vector<Local> out;
   double done = 0;
   auto part = [&](int64_t from, int64_t to) {
-    from = std::max(from, f_.first()), to = std::min(to, f_.last());
+    from = std::max(from, f_.first());
+    to = std::min(to, f_.last());
     for (int64_t x = from; x < to; x = out.back().end) {
       if (out.size() == most) return false;
       if (progress_) progress_(done / double(f_.last() - f_.first()));

@@ -43,7 +43,8 @@ void AddTail(const FitRequest& q, const FitShape& s, const Tail& tail, int64_t f
       if (up < 0)
         Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs a result of scale ", q.in.scale,
              " at least; it has scale ", scale);
-      p.c[0] = uint64_t(a) << up, p.c[1] = uint64_t{1} << up;
+      p.c[0] = uint64_t(a) << up;
+      p.c[1] = uint64_t{1} << up;
     } else {
       const int64_t rise = tail.kind == Tail::kLine ? Round(std::ldexp(tail.slope, up)) : 0,
                     // both ends share the error of the rounded slope
@@ -71,7 +72,8 @@ FitResult<Function> ToFunction(const FitRequest& q, const TargetFunction& f, con
             [&](const Local& x, const Local& y) { return f.Word(x.begin) < f.Word(y.begin); });
   Suf g{q.name, q.in.bits, s.ring, 1, s.degree, {}, U128{1} << q.in.bits, {}, {}};
   for (Local& p : pieces) {
-    out.error = std::max(out.error, p.error), out.exact = out.exact && p.exact;
+    out.error = std::max(out.error, p.error);
+    out.exact = out.exact && p.exact;
     g.pieces.push_back({f.Word(p.begin), {std::move(p.c)}});
   }
   g.channels = {{OutputChannel::kSigned, s.ring, 0, "y"}};
@@ -130,7 +132,9 @@ class Best {
       if (refused_->empty()) *refused_ = std::move(why);
       return;
     }
-    fit = std::move(next), cost = at, of = shape;
+    fit = std::move(next);
+    cost = at;
+    of = shape;
   }
   std::optional<FitResult<Function>> fit;
   double cost = INFINITY;
@@ -214,7 +218,8 @@ void Check(const FitRequest& q) {
   };
   range("domain's bits", q.in.bits, 1, kMostDomain);
   range("result's ring", q.result.bits, 1, 64);
-  range("input's scale", q.in.scale, -64, 64), range("result's scale", q.result.scale, -64, 64);
+  range("input's scale", q.in.scale, -64, 64);
+  range("result's scale", q.result.scale, -64, 64);
   range("slope", q.slope.value_or(0), 0, 64);
   if (q.degree) range("degree", *q.degree, 0, kMostFitted);
   if (q.pieces) range("number of pieces", *q.pieces, 1, int(kMostPieces));
@@ -254,7 +259,10 @@ class Search {
     if (Open() && q_.error) AllFine(&fine);
     // a finer fit replaces a plain one that costs more than this
     dearest_ = std::max(kCheap, kSaved * fine.cost);
-    for (const FitShape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
+    for (const FitShape& s : shapes_) {
+      Plain(s, &plain);
+      begun_ += 0.5;
+    }
     if (Open() && !q_.error && !(plain.fit && plain.fit->error <= Half())) AllFine(&fine);
     Best& best = fine.fit && Saves(plain, fine) ? fine : plain;
     if (!best.fit) Refuse();
@@ -340,7 +348,10 @@ class Search {
   void AllFine(Best* best) {
     for (const bool constants : {false, true})
       for (const FitShape& s : shapes_)
-        if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) Fine(s, best), begun_ += 0.5;
+        if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) {
+          Fine(s, best);
+          begun_ += 0.5;
+        }
   }
 
   // Fits a shape with the coarsest slope that is good enough. It may take an eighth more pieces than the finest slope,
@@ -359,9 +370,10 @@ class Search {
     for (int coarse = 0; fine - coarse > 1;) {
       const int slope = (coarse + fine) / 2;
       auto found = Try(Widened(shape, slope), most, q_.error);
-      if (found && (q_.error || found->error <= error))
-        good = std::move(found), fine = slope;
-      else
+      if (found && (q_.error || found->error <= error)) {
+        good = std::move(found);
+        fine = slope;
+      } else
         coarse = slope;
     }
     best->Offer(Widened(shape, fine), std::move(*good));

@@ -17,7 +17,10 @@ double TrueGelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
 
 FitRequest Request(Real f, FixedPoint in, FixedPoint result, double error) {
   FitRequest q;
-  q.what = std::move(f), q.in = in, q.result = result, q.error = error;
+  q.what = std::move(f);
+  q.in = in;
+  q.result = result;
+  q.error = error;
   return q;
 }
 
@@ -38,7 +41,9 @@ TEST(Fit, EveryShapeReportsItsError) {
   for (Knots knots : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
     for (int degree = 0; degree <= 3; ++degree) {
       FitRequest q = Request(TrueGelu, in, result, 0x1p-7);
-      q.knots = knots, q.degree = degree, q.slope = 8;
+      q.knots = knots;
+      q.degree = degree;
+      q.slope = 8;
       const FitResult<Function> fit = Fit(q);
       EXPECT_TRUE(fit.exact);
       EXPECT_LE(fit.error, 0x1p-7);
@@ -53,10 +58,14 @@ TEST(Fit, FreeKnotsAreFewest) {
   FitRequest q = Request(TrueGelu, {14, 10, true}, {40, 24, true}, 0x1p-11);
   q.degree = 2;
   std::array<size_t, 3> pieces{};
-  for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree}) q.knots = k, pieces[size_t(k)] = PiecesOf(Fit(q));
+  for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree}) {
+    q.knots = k;
+    pieces[size_t(k)] = PiecesOf(Fit(q));
+  }
   EXPECT_LT(pieces[2], pieces[0]);
   EXPECT_LT(pieces[2], pieces[1]);
-  q.knots.reset(), q.degree.reset();
+  q.knots.reset();
+  q.degree.reset();
   const FitResult<Function> best = Fit(q);  // all shapes, by cost
   EXPECT_LE(double(PiecesOf(best)) * (std::get<Suf>(best.f).degree + 2), double(pieces[2]) * 4);
 }
@@ -85,7 +94,9 @@ TEST(Fit, ExactFunctions) {
 TEST(Fit, WideDomainsAreBounded) {
   for (Knots knots : {Knots::kOctaves, Knots::kFree}) {
     FitRequest q = Request([](double x) { return std::log2(1 + x); }, {36, 12, false}, {48, 24, true}, 0x1p-10);
-    q.knots = knots, q.degree = 1, q.slope = 20;
+    q.knots = knots;
+    q.degree = 1;
+    q.slope = 20;
     const FitResult<Function> fit = Fit(q);
     EXPECT_FALSE(fit.exact);
     EXPECT_LE(fit.error, 0x1p-10);
@@ -101,7 +112,9 @@ TEST(Fit, WideDomainsAreBounded) {
 
 TEST(Fit, PiecesBoundInsteadOfAnError) {
   FitRequest q;
-  q.what = "exp(-x)", q.in = {12, 8, false}, q.result = {24, 16, true};
+  q.what = "exp(-x)";
+  q.in = {12, 8, false};
+  q.result = {24, 16, true};
   double last = 1;
   for (int pieces : {2, 4, 16, 64}) {
     q.pieces = pieces;
@@ -116,7 +129,8 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
 // Each coefficient is a multiple of the unit of its scale, and the result has the finest scale.
 TEST(Fit, ScalesOfEachDegree) {
   FitRequest q = Request(TrueGelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
-  q.degree = 2, q.finer = {0, 9, 16};
+  q.degree = 2;
+  q.finer = {0, 9, 16};
   const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.scale, 28);
   EXPECT_NEAR(Worst(fit, q.in, TrueGelu), fit.error, 1e-12);
@@ -128,7 +142,9 @@ TEST(Fit, ScalesOfEachDegree) {
 
 TEST(Fit, Tails) {
   FitRequest q = Request(TrueGelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
-  q.below = Tail{Tail::kConstant, -4, 0}, q.above = Tail{Tail::kIdentity, 4.5, 0}, q.slope = 10;
+  q.below = Tail{Tail::kConstant, -4, 0};
+  q.above = Tail{Tail::kIdentity, 4.5, 0};
+  q.slope = 10;
   const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : TrueGelu(x); }), fit.error, 1e-12);
   EXPECT_LE(fit.error, 0x1p-8);
@@ -137,7 +153,8 @@ TEST(Fit, Tails) {
     EXPECT_EQ(std::ldexp(double(Channels(fit.f, u)[0]), -fit.scale), x < 0 ? 0 : x);
   }
   FitRequest log = Request({}, {10, 4, false}, {24, 12, true}, 0x1p-9);
-  log.what = "log2(x)", log.below = Tail{Tail::kConstant, 0.25, -2};
+  log.what = "log2(x)";
+  log.below = Tail{Tail::kConstant, 0.25, -2};
   EXPECT_LE(Worst(Fit(log), log.in, [](double x) { return std::log2(std::max(x, 0.25)); }), 0x1p-9);
 }
 
@@ -145,8 +162,10 @@ TEST(Fit, Tails) {
 TEST(Fit, TailsOfASlope) {
   const Real f = [](double x) { return x < -3 ? 0.25 * x : x >= 5 ? 1.75 - 0.3 * (x - 5) : std::sin(x); };
   FitRequest q = Request({}, {14, 8, true}, {32, 14, true}, 0x1p-6);
-  q.what = "sin(x)", q.slope = 6;
-  q.below = Tail{Tail::kLine, -3, -0.75, 0.25}, q.above = Tail{Tail::kLine, 5, 1.75, -0.3};
+  q.what = "sin(x)";
+  q.slope = 6;
+  q.below = Tail{Tail::kLine, -3, -0.75, 0.25};
+  q.above = Tail{Tail::kLine, 5, 1.75, -0.3};
   const FitResult<Function> fit = Fit(q);
   EXPECT_NEAR(Worst(fit, q.in, f), fit.error, 1e-12);
   EXPECT_GE(std::get<Suf>(fit.f).degree, 1);
@@ -156,14 +175,21 @@ TEST(Fit, TailsOfASlope) {
 // Pieces begin at the cuts of the request, and at 0.
 TEST(Fit, GivenKnots) {
   FitRequest q;
-  q.what = "abs(x) + exp(x/4)", q.in = {12, 7, true}, q.result = {32, 16, true}, q.pieces = 16;
-  q.knots = Knots::kGiven, q.cuts = {-7.5, -2, 3.25, 9}, q.degree = 2, q.slope = 8;
+  q.what = "abs(x) + exp(x/4)";
+  q.in = {12, 7, true};
+  q.result = {32, 16, true};
+  q.pieces = 16;
+  q.knots = Knots::kGiven;
+  q.cuts = {-7.5, -2, 3.25, 9};
+  q.degree = 2;
+  q.slope = 8;
   const FitResult<Function> fit = Fit(q);
   std::vector<uint64_t> begins, want{0, 416, 1152, 2048, 4096 - 960, 4096 - 256};
   for (const Piece& p : std::get<Suf>(fit.f).pieces) begins.push_back(uint64_t(p.begin));
   EXPECT_EQ(begins, want);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return std::abs(x) + std::exp(x / 4); }), fit.error, 1e-12);
-  q.pieces.reset(), q.error = 2 * fit.error;
+  q.pieces.reset();
+  q.error = 2 * fit.error;
   EXPECT_LE(Fit(q).error, *q.error);
 }
 
@@ -186,7 +212,8 @@ TEST(Fit, Bipartite) {
   EXPECT_LE(fit.error, 0x1p-13);
   EXPECT_NEAR(Worst(fit, q.in, [](double x) { return 1 / (1 + x); }), fit.error, 1e-12);
   EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // a single table would have 2^14 values
-  q.in.is_signed = true, q.what = "sigmoid(8*x)";
+  q.in.is_signed = true;
+  q.what = "sigmoid(8*x)";
   EXPECT_NEAR(Worst(Fit(q), q.in, [](double x) { return 1 / (1 + std::exp(-8 * x)); }), 0x1p-14, 0x1p-14);
 }
 
@@ -221,7 +248,10 @@ TEST(Fit, SlopesThatAreLeftOpen) {
       {"-x^2", {12, 8, true}, {32, 16, true}, 0x1p-8, 2, 16, 32}};
   for (const Case& c : cases) {
     FitRequest q;
-    q.what = c.formula, q.in = c.in, q.result = c.result, q.error = c.error;
+    q.what = c.formula;
+    q.in = c.in;
+    q.result = c.result;
+    q.error = c.error;
     const FitResult<Function> fit = Fit(q);
     EXPECT_LE(PiecesOf(fit), c.pieces) << c.formula;
     EXPECT_EQ(fit.scale, c.scale) << c.formula;
@@ -235,7 +265,10 @@ TEST(Fit, SlopesThatAreLeftOpen) {
     }
   }
   FitRequest q;  // with the smallest error of three pieces
-  q.what = cases[0].formula, q.in = {16, 0, false}, q.result = {32, 2, true}, q.pieces = 3;
+  q.what = cases[0].formula;
+  q.in = {16, 0, false};
+  q.result = {32, 2, true};
+  q.pieces = 3;
   EXPECT_LE(Fit(q).error, 0.25);
 }
 
@@ -243,14 +276,20 @@ TEST(Fit, SlopesThatAreLeftOpen) {
 TEST(Fit, KinksAreMet) {
   for (int bits : {16, 32}) {
     FitRequest q;
-    q.what = "min(max(x,0),6)", q.in = {bits, 8, true}, q.result = {40, 8, true}, q.error = 0.5;
+    q.what = "min(max(x,0),6)";
+    q.in = {bits, 8, true};
+    q.result = {40, 8, true};
+    q.error = 0.5;
     const FitResult<Function> fit = Fit(q);
     const auto& pieces = std::get<Suf>(fit.f).pieces;
     ASSERT_EQ(pieces.size(), 3u);
     EXPECT_GE(uint64_t(pieces[1].begin), 6u << 8);  // both lines meet there
     EXPECT_LE(uint64_t(pieces[1].begin), (6u << 8) + 1);
     EXPECT_EQ(fit.error, 0);
-    q.what = "floor(x/32)", q.knots = Knots::kFree, q.in = {bits == 16 ? 16 : 20, 8, true}, q.error = 0.25;
+    q.what = "floor(x/32)";
+    q.knots = Knots::kFree;
+    q.in = {bits == 16 ? 16 : 20, 8, true};
+    q.error = 0.25;
     const FitResult<Function> steps = Fit(q);
     EXPECT_EQ(steps.error, 0);
     EXPECT_EQ(PiecesOf(steps), bits == 16 ? 8u : 128u);
@@ -260,7 +299,11 @@ TEST(Fit, KinksAreMet) {
 // An impossible fit is refused quickly. This one has 166,000 periods of a sine.
 TEST(Fit, HopelessIsSoonSaid) {
   FitRequest q;
-  q.what = "sin(x)", q.in = {32, 12, true}, q.result = {32, 12, true}, q.error = 0x1p-8, q.pieces = 16384;
+  q.what = "sin(x)";
+  q.in = {32, 12, true};
+  q.result = {32, 12, true};
+  q.error = 0x1p-8;
+  q.pieces = 16384;
   q.knots = Knots::kFree;
   double last = 0;
   int reports = 0;
@@ -268,7 +311,8 @@ TEST(Fit, HopelessIsSoonSaid) {
     EXPECT_GE(done, last);
     EXPECT_LE(done, 1);
     EXPECT_FALSE(what.empty());
-    last = done, ++reports;
+    last = done;
+    ++reports;
   };
   EXPECT_THROW((void)Fit(q), Error);
   EXPECT_GT(reports, 0);
@@ -291,7 +335,8 @@ TEST(Fit, VocabularyIsTheParsers) {
   EXPECT_EQ(listed.constants, parser.constants);
   EXPECT_EQ(listed.variables, parser.variables);
   EXPECT_EQ(parser.operators.erase("="), 1u);  // an assignment, which RealOf refuses
-  parser.operators.insert("%"), parser.operators.insert("!");
+  parser.operators.insert("%");
+  parser.operators.insert("!");
   EXPECT_EQ(listed.operators, parser.operators);
   // the syntax in the list parses
   for (const FormulaWord& w : Vocabulary()) {
@@ -331,7 +376,10 @@ TEST(Fit, Rounding) {
 // A fit may use all values of the ring, including the least.
 TEST(Fit, TheWholeRing) {
   FitRequest q;
-  q.what = "x", q.in = {16, 8, true}, q.result = {16, 8, true}, q.error = 0x1p-9;
+  q.what = "x";
+  q.in = {16, 8, true};
+  q.result = {16, 8, true};
+  q.error = 0x1p-9;
   const FitResult<Function> fit = Fit(q);
   EXPECT_EQ(fit.error, 0);
   EXPECT_EQ(RingBits(fit.f), 16);
@@ -361,8 +409,18 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.degree = 4; }, input, "the degree of the fit of f is 4; use 0 to 3");
   refused([](FitRequest& q) { q.pieces = 65537; }, input, "the number of pieces of the fit of f is 65537");
   refused([](FitRequest& q) { q.finer = {1}; }, input, "has scales of its coefficients and no degree; give the degree");
-  refused([](FitRequest& q) { q.degree = 1, q.finer = {1}; }, input, "is 1; use 2 to 2");
-  refused([](FitRequest& q) { q.degree = 0, q.finer = {-1}; }, input, "the finer scale");
+  refused(
+      [](FitRequest& q) {
+        q.degree = 1;
+        q.finer = {1};
+      },
+      input, "is 1; use 2 to 2");
+  refused(
+      [](FitRequest& q) {
+        q.degree = 0;
+        q.finer = {-1};
+      },
+      input, "the finer scale");
   refused([](FitRequest& q) { q.error.reset(); }, input, "has no bound; give an error or a number of pieces");
   refused([](FitRequest& q) { q.error = 0; }, input, "use a number over 0");
   refused([](FitRequest& q) { q.error = NAN; }, input, "use a number over 0");
@@ -389,10 +447,16 @@ TEST(Fit, RefusesWithASentence) {
           "is not finite at 513 points from x = -8 to 0; give it a tail there, or another range");
   refused([](FitRequest& q) { q.what = "sqrt(x*x-1)"; }, input,
           "not finite at 127 points from x = -0.984375 to 0.984375; give it values there by a case");
-  refused([](FitRequest& q) { q.what = "log(x)", q.in.bits = 40; }, input, "is not finite at x = ");
   refused(
       [](FitRequest& q) {
-        q.below = Tail{Tail::kConstant, 2, 0}, q.above = Tail{Tail::kConstant, 1, 0};
+        q.what = "log(x)";
+        q.in.bits = 40;
+      },
+      input, "is not finite at x = ");
+  refused(
+      [](FitRequest& q) {
+        q.below = Tail{Tail::kConstant, 2, 0};
+        q.above = Tail{Tail::kConstant, 1, 0};
       },
       input, "the lower tail of f ends at 2, after the upper one's begin at 1");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, input, "from nan on; use numbers");
@@ -400,40 +464,99 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.above = Tail{Tail::kLine, 1, 1, NAN}; }, input, "with slope nan from 1 on");
   refused(
       [](FitRequest& q) {
-        q.above = Tail{Tail::kLine, 1, 1, 1}, q.degree = 0;
+        q.above = Tail{Tail::kLine, 1, 1, 1};
+        q.degree = 0;
       },
       input, "a tail of f that is no constant needs degree 1; it has degree 0");
   refused([](FitRequest& q) { q.cuts = {1}; }, input, "the fit of f has 1 cuts; give some with given knots");
   refused([](FitRequest& q) { q.knots = Knots::kGiven; }, input, "the fit of f has 0 cuts");
-  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1, 1}; }, input, "cut 2 of the fit of f is 1");
-  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {8}; }, input, "between -8 and 8");
-  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1}; }, no, "the best reached is");
-  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
+  refused(
+      [](FitRequest& q) {
+        q.knots = Knots::kGiven;
+        q.cuts = {1, 1};
+      },
+      input, "cut 2 of the fit of f is 1");
+  refused(
+      [](FitRequest& q) {
+        q.knots = Knots::kGiven;
+        q.cuts = {8};
+      },
+      input, "between -8 and 8");
+  refused(
+      [](FitRequest& q) {
+        q.knots = Knots::kGiven;
+        q.cuts = {1};
+      },
+      no, "the best reached is");
+  refused(
+      [](FitRequest& q) {
+        q.form = FitForm::kBipartite;
+        q.what = "exp(x*80)";
+      },
+      no, "reaches 2.54449e+277");
   refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no,
           "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "reaches 1e+09 at x = 1, and a result");
   refused(
       [](FitRequest& q) {
-        q.above = Tail{Tail::kIdentity, 1, 0}, q.result.scale = 5, q.error = 1;
+        q.above = Tail{Tail::kIdentity, 1, 0};
+        q.result.scale = 5;
+        q.error = 1;
       },
       input, "needs a result of scale 6");
-  refused([](FitRequest& q) { q.error = 0x1p-14, q.slope = 0; }, no,
-          "out of reach for f with 65536 pieces; the best reached is 0.000121555; allow that, or use a finer scale");
-  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree, q.slope = 0; }, no,
-          "the best reached is 0.00012");
-  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 30, q.pieces = 64, q.what = "sigmoid(x)"; }, no,
-          "the best reached is 0.");
+  refused(
+      [](FitRequest& q) {
+        q.error = 0x1p-14;
+        q.slope = 0;
+      },
+      no, "out of reach for f with 65536 pieces; the best reached is 0.000121555; allow that, or use a finer scale");
+  refused(
+      [](FitRequest& q) {
+        q.error = 1e-9;
+        q.in.bits = 16;
+        q.knots = Knots::kFree;
+        q.slope = 0;
+      },
+      no, "the best reached is 0.00012");
+  refused(
+      [](FitRequest& q) {
+        q.error = 1e-9;
+        q.in.bits = 30;
+        q.pieces = 64;
+        q.what = "sigmoid(x)";
+      },
+      no, "the best reached is 0.");
   refused([](FitRequest& q) { q.pieces = 2; }, no, "is out of reach for f with 2 pieces; the best reached is");
   refused([](FitRequest& q) { q.result.bits = 12; }, no,
           "the function f reaches 7.98437 at x = 7.98438, and a result of 12 bits at scale 12 holds -0.5 to 0.5; use a "
           "result of 16 bits or more, or a scale of 8 or less");
-  refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a result of 16 bits");
+  refused(
+      [](FitRequest& q) {
+        q.result.bits = 12;
+        q.error.reset();
+        q.pieces = 2;
+      },
+      no, "use a result of 16 bits");
   refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
           "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
-  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.degree = 1; }, input,
-          "a bipartite fit of f has a domain");
-  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
-  refused([](FitRequest& q) { q.form = FitForm::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
+  refused(
+      [](FitRequest& q) {
+        q.form = FitForm::kBipartite;
+        q.degree = 1;
+      },
+      input, "a bipartite fit of f has a domain");
+  refused(
+      [](FitRequest& q) {
+        q.form = FitForm::kBipartite;
+        q.in.bits = 21;
+      },
+      input, "of at most 20 bits");
+  refused(
+      [](FitRequest& q) {
+        q.form = FitForm::kBipartite;
+        q.error = 0x1p-20;
+      },
+      no, "with 131072 values");
 }
 
 }  // namespace

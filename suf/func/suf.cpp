@@ -284,7 +284,8 @@ std::vector<Octave> ToGroups(const Suf& f) {
       refuse("piece ", i, " does not begin at a multiple of its width, 2^", w, ", below 2^62 of them");
     if (out.empty() || w != out.back().w) out.push_back({w, int64_t(begin >> w), int64_t(begin >> w), {}});
     const uint64_t v = f.pieces[i].poly[0][0];
-    ++out.back().hi, out.back().values.push_back(two ? ring::Signed(v, f.ring) : int64_t(v));
+    ++out.back().hi;
+    out.back().values.push_back(two ? ring::Signed(v, f.ring) : int64_t(v));
   }
   return out;
 }

@@ -7,7 +7,9 @@ void TargetFunction::WantFinite() const {
   for (size_t i = 0; i < values_.size(); ++i)
     if (!std::isfinite(values_[i])) {
       const int64_t x = first_ + int64_t(i);
-      first = std::min(first, x), last = x, ++many;
+      first = std::min(first, x);
+      last = x;
+      ++many;
     }
   if (many == 0) return;
   const std::string where = many == 1 ? Str("x = ", Argument(first))

@@ -69,10 +69,14 @@ struct Parser {
   void Head(LineReader& line) {
     head = true;
     f.name = line.Word("a name");
-    line.Keyword("domain"), f.n = line.Small("a number of bits", 64);
-    line.Keyword("ring"), f.ring = line.Small("a number of bits", 64);
-    line.Keyword("outputs"), f.outputs = line.Small("a number of outputs", kMostOutputs);
-    line.Keyword("degree"), f.degree = line.Small("a degree", kMostDegree);
+    line.Keyword("domain");
+    f.n = line.Small("a number of bits", 64);
+    line.Keyword("ring");
+    f.ring = line.Small("a number of bits", 64);
+    line.Keyword("outputs");
+    f.outputs = line.Small("a number of outputs", kMostOutputs);
+    line.Keyword("degree");
+    f.degree = line.Small("a degree", kMostDegree);
     if (f.ring < 1) line.Bad("a ring of 1 bit or more");
   }
 
@@ -155,7 +159,8 @@ struct Parser {
     OutputChannel c;
     c.kind = OutputChannel::Kind(line.OneOf(kChannels, "one of bit, unsigned, signed"));
     c.bits = line.Small("a number of bits", 64);
-    c.source = line.Small("a source", kMostOutputs + kMostFormulas), c.name = line.Word("a name");
+    c.source = line.Small("a source", kMostOutputs + kMostFormulas);
+    c.name = line.Word("a name");
     f.channels.push_back(std::move(c));
   }
 
@@ -172,7 +177,8 @@ struct Parser {
     else if (word == "run" && head)
       ARun(line);
     else if (word == "end" && head && !ended) {
-      ended = true, f.end = line.Unsigned("the end of the last piece");
+      ended = true;
+      f.end = line.Unsigned("the end of the last piece");
       Met(line, f.end);
     } else if (word == "formula" && head)
       AFormula(line);
@@ -196,8 +202,10 @@ struct SplitParser {
   void Head(LineReader& line) {
     head = true;
     f.name = line.Word("a name");
-    line.Keyword("domain"), f.n = line.Small("a number of bits", 64);
-    line.Keyword("ring"), f.ring = line.Small("a number of bits", 64);
+    line.Keyword("domain");
+    f.n = line.Small("a number of bits", 64);
+    line.Keyword("ring");
+    f.ring = line.Small("a number of bits", 64);
     if (f.ring < 1) line.Bad("a ring of 1 bit or more");
     f.kind = Split::Kind(line.OneOf(kSplits, "one of sum, product"));
     f.a = line.Small("a number of low bits", 64);
@@ -214,11 +222,13 @@ struct SplitParser {
     };
     if (word == "split" && !head)
       Head(line);
-    else if (word == "high" && head && !high)
-      high = true, values(f.high);
-    else if (word == "low" && head && !low)
-      low = true, values(f.low);
-    else if (word == "end" && head && !ended)
+    else if (word == "high" && head && !high) {
+      high = true;
+      values(f.high);
+    } else if (word == "low" && head && !low) {
+      low = true;
+      values(f.low);
+    } else if (word == "end" && head && !ended)
       ended = true;
     else
       line.Bad(head ? "one of high, low and end, each once" : "the head 'split <name> ..'");

@@ -36,7 +36,10 @@ static void Report(const char* what, const Suf& f) {
 void BenchText() {
   std::mt19937_64 rng(1);
   std::vector<int64_t> a(4096), b(4096);
-  for (size_t i = 0; i < a.size(); ++i) a[i] = int64_t(rng() >> 44), b[i] = int64_t(rng() >> 50) - 8000;
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = int64_t(rng() >> 44);
+    b[i] = int64_t(rng() >> 50) - 8000;
+  }
   Report("table", Uniform("table", 4, a, {}, 64));
   Report("lines", Uniform("lines", 4, a, b, 64));
   auto fit = FitOctaves([](double v) { return std::ldexp(1, 50) / v; }, 10, 40, 5, 3);

@@ -54,7 +54,10 @@ TEST(Text, PolyIsExactModuloTheRing) {
     std::string text = Str("suf p domain ", n, " ring ", ring, " outputs 1 degree ", degree, "\npoly 0 :");
     for (int d = 0; d <= degree; ++d) text += " 0";
     text += Str("\npoly ", begin, " :");
-    for (int d = 0; d <= degree; ++d) c.push_back(rng()), text += Str(" ", c.back());
+    for (int d = 0; d <= degree; ++d) {
+      c.push_back(rng());
+      text += Str(" ", c.back());
+    }
     text += n == 64 ? "\nend 18446744073709551616\n" : "\nend 1099511627776\n";
     const Suf f = Parse(text);
     for (int k = 0; k < 20; ++k) {
@@ -92,7 +95,8 @@ TEST(Text, SplitsRoundTrip) {
     f.a = std::max(0, f.n - int(rng() % 9));
     if (f.kind == Split::kSum) f.c = f.a + int(rng() % uint64_t(f.n - f.a + 1));
     if (f.n - f.a > 16 || f.a > 12 || f.n - f.c + f.a > 16) continue;
-    f.high.resize(size_t{1} << (f.n - f.a)), f.low.resize(size_t{1} << (f.kind ? f.a : f.n - f.c + f.a));
+    f.high.resize(size_t{1} << (f.n - f.a));
+    f.low.resize(size_t{1} << (f.kind ? f.a : f.n - f.c + f.a));
     for (auto* table : {&f.high, &f.low})
       for (uint64_t& v : *table) v = rng() & ring::Mask(f.ring);
     Verify(f);
@@ -136,7 +140,8 @@ TEST(Text, RefusesSplitsWithASentence) {
   Split f = std::get<Split>(ParseFunction(kSum));
   f.high[0] = 512;
   EXPECT_THROW(Verify(f), Error);
-  f.high[0] = 0, f.name = "two words";
+  f.high[0] = 0;
+  f.name = "two words";
   EXPECT_THROW(Verify(f), Error);
 }
 

@@ -51,7 +51,12 @@ TEST(ArgmaxBit, Exhaustive) {
   Ints x, y, max, bit;
   for (int copy = 0; copy < 8; ++copy)
     for (int a = -4; a < 4; ++a)
-      for (int b = -4; b < 4; ++b) x.push_back(a), y.push_back(b), max.push_back(std::max(a, b)), bit.push_back(a >= b);
+      for (int b = -4; b < 4; ++b) {
+        x.push_back(a);
+        y.push_back(b);
+        max.push_back(std::max(a, b));
+        bit.push_back(a >= b);
+      }
   for (StepSource steps : kAllSteps) {
     ArgmaxBit gate{4, steps};
     ArgmaxBit::Pair want = gate.Spec(x, y, 4);

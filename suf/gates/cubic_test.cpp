@@ -41,7 +41,10 @@ TEST(Cubic, WideRings) {
       Rig g;
       Ints x = Some(INT64_MIN, INT64_MAX, 100, uint64_t(k));
       Cubic gate = Random(k, 16, ring, uint64_t(k));
-      for (const Cubic::CubicPiece& p : gate.pieces) x.push_back(int64_t(p.begin)), x.push_back(int64_t(p.begin) - 1);
+      for (const Cubic::CubicPiece& p : gate.pieces) {
+        x.push_back(int64_t(p.begin));
+        x.push_back(int64_t(p.begin) - 1);
+      }
       gate.lowering.steps = k == 33 ? StepSource::kParity : StepSource::kBlocks;
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(x, k))), gate.Spec(x, k)) << k << " " << ring;
     }

@@ -40,7 +40,8 @@ std::vector<Block> BlocksOf(const std::vector<func::OutputChannel>& channels) {
 // Returns f without the polynomials and formulas that no channel reads.
 func::Suf Pruned(const func::Suf& f) {
   func::Suf g = f;
-  g.outputs = 0, g.formulas.clear();
+  g.outputs = 0;
+  g.formulas.clear();
   for (func::Piece& p : g.pieces) p.poly.clear();
   std::vector<int> outputs, formulas;
   for (func::OutputChannel& c : g.channels) {
@@ -48,7 +49,8 @@ func::Suf Pruned(const func::Suf& f) {
     std::vector<int>& list = bit ? formulas : outputs;
     auto at = std::find(list.begin(), list.end(), c.source);
     if (at == list.end()) {
-      list.push_back(c.source), at = list.end() - 1;
+      list.push_back(c.source);
+      at = list.end() - 1;
       if (bit) g.formulas.push_back(f.formulas[size_t(c.source)]);
       if (!bit)
         for (size_t i = 0; i < f.pieces.size(); ++i) g.pieces[i].poly.push_back(f.pieces[i].poly[size_t(c.source)]);
@@ -76,8 +78,10 @@ struct Program {
       Fail(Cause::kInput, func::Name(f), " has no channel, so nobody would learn a thing; add a line such as ",
            "'channel signed 32 0 y'");
     if (split &&
-        (split->a == split->n || (split->a == 0 && (split->kind == func::Split::kProduct || split->c == split->n))))
-      table = Table(*split), split = nullptr;
+        (split->a == split->n || (split->a == 0 && (split->kind == func::Split::kProduct || split->c == split->n)))) {
+      table = Table(*split);
+      split = nullptr;
+    }
     if (split) {
       ring = split->ring;
       return;
@@ -191,7 +195,8 @@ void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, 
     std::vector<pfss::Own<1>> theirs;
     for (int source : b.sources) {
       Sh v = Low(numbers[size_t(source)], b.bits);
-      mine.push_back(v.a), theirs.push_back(v.b);
+      mine.push_back(v.a);
+      theirs.push_back(v.b);
     }
     pfss::Own<0> stacked = Stack(mine);
     pfss::Own<1> other = Stack(theirs);

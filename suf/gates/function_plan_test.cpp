@@ -35,10 +35,14 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
   run::Inputs inputs[3];
   std::vector<uint64_t> other(x.size()), mine(x.size());
-  for (size_t i = 0; i < x.size(); ++i) other[i] = rng() & ring::Mask(n), mine[i] = (x[i] - other[i]) & ring::Mask(n);
-  if (plan.from == Origin::kShared)
-    inputs[0].Set("share", mine), inputs[1].Set("share", other);
-  else
+  for (size_t i = 0; i < x.size(); ++i) {
+    other[i] = rng() & ring::Mask(n);
+    mine[i] = (x[i] - other[i]) & ring::Mask(n);
+  }
+  if (plan.from == Origin::kShared) {
+    inputs[0].Set("share", mine);
+    inputs[1].Set("share", other);
+  } else
     inputs[plan.from == Origin::kP1].Set("values", x);
   pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   static const auto every = backends::Every();
@@ -100,7 +104,8 @@ TEST(FunctionPlan, EveryOriginAndEnding) {
   std::array<int, 2> flights{};
   for (Origin from : {Origin::kP0, Origin::kP1, Origin::kShared})
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
-      plan.from = from, plan.to = to;
+      plan.from = from;
+      plan.to = to;
       Ran ran = RunPlan(plan, x, rng);
       ExpectMeaning(plan, x, ran);
       // results: the bits, numbers of 20 bits, and numbers of 12 bits
@@ -192,7 +197,10 @@ TEST(FunctionPlan, NamesLowerings) {
 TEST(FunctionPlan, EachTwoProfilesDiffer) {
   std::vector<compiler::Profile> all;
   for (bool now : {false, true})
-    for (compiler::Profile p : compiler::Profiles()) p.prices.now = now, all.push_back(p);
+    for (compiler::Profile p : compiler::Profiles()) {
+      p.prices.now = now;
+      all.push_back(p);
+    }
   std::set<std::pair<size_t, size_t>> equal;
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) equal.insert({j, i});

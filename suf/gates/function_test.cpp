@@ -190,12 +190,14 @@ TEST(Function, NarrowOpenings) {
   int64_t key[2], sent[2];
   for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow}) {
     FunctionGate gate = OnOctaves({all}, 50, 39);
-    gate.lowering.stages = Stages::kTwo, gate.lowering.openings = openings;
+    gate.lowering.stages = Stages::kTwo;
+    gate.lowering.openings = openings;
     Rig g;
     EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 50))), gate.Spec(x, 50));
     EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true));
     const size_t i = size_t(openings);
-    key[i] = gate.KeyBits(false), sent[i] = g.sent("window sums") / int64_t(x.size());
+    key[i] = gate.KeyBits(false);
+    sent[i] = g.sent("window sums") / int64_t(x.size());
     std::printf("%s: %lld bits of key, %lld sent an element\n", compiler::Name(gate.lowering).c_str(),
                 (long long)key[i], (long long)sent[i]);
   }
@@ -208,7 +210,8 @@ TEST(Split, Exhaustive) {
   for (auto kind : {func::Split::kProduct, func::Split::kSum})
     for (int ring : {9, 14, 31, 32, 33, 64}) {
       SplitGate gate;
-      gate.f = {kind, "exp", 7, ring, 3, 3, {}, {}}, gate.ring = ring;
+      gate.f = {kind, "exp", 7, ring, 3, 3, {}, {}};
+      gate.ring = ring;
       for (int64_t v : func::FitTable([](double i) { return std::exp(-i * 0.7); }, 4, 7).f)
         gate.f.high.push_back(uint64_t(v));
       for (int64_t v : func::FitTable([](double i) { return std::exp(i * 0.08); }, 3, 5).f)
@@ -217,7 +220,10 @@ TEST(Split, Exhaustive) {
       Ints i, j;
       for (int c = 0; c < 8; ++c)
         for (int a = 0; a < 16; ++a)
-          for (int b = 0; b < 8; ++b) i.push_back(a), j.push_back(b);
+          for (int b = 0; b < 8; ++b) {
+            i.push_back(a);
+            j.push_back(b);
+          }
       SharedWire<kPub> wi = g.Give(i, 4);
       SharedWire<kPub> wj = g.Give(j, 3);
       EXPECT_EQ(g.Run(gate.Build(g.t, wi, wj)), gate.Spec(i, j)) << ring;
@@ -232,13 +238,16 @@ TEST(Split, TablesDealtWhole) {
     for (int low_bits : {3, 11})
       for (int entry_bits : {9, 40}) {  // with and without a gap
         SplitGate gate;
-        gate.f = {kind, "f", 11 + low_bits, 40, low_bits, low_bits, {}, {}}, gate.ring = 40;
+        gate.f = {kind, "f", 11 + low_bits, 40, low_bits, low_bits, {}, {}};
+        gate.ring = 40;
         for (int v = 0; v < 1 << 11; ++v) gate.f.high.push_back(rng() & ring::Mask(entry_bits));
         for (int v = 0; v < 1 << low_bits; ++v) gate.f.low.push_back(rng() & ring::Mask(entry_bits));
         Rig g;
         Ints i, j;
-        for (int c = 0; c < 16; ++c)
-          i.push_back(int64_t(rng() & ring::Mask(11))), j.push_back(int64_t(rng() & ring::Mask(low_bits)));
+        for (int c = 0; c < 16; ++c) {
+          i.push_back(int64_t(rng() & ring::Mask(11)));
+          j.push_back(int64_t(rng() & ring::Mask(low_bits)));
+        }
         SharedWire<kPub> wi = g.Give(i, 11);
         SharedWire<kPub> wj = g.Give(j, low_bits);
         EXPECT_EQ(g.Run(gate.Build(g.t, wi, wj)), gate.Spec(i, j)) << low_bits;

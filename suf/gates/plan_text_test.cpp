@@ -47,7 +47,8 @@ TEST(PlanText, ComesBackAsItWas) {
           EXPECT_EQ(Name(again.plan), c.name);
           EXPECT_EQ(again.max_values, 7);
           pfss::Trace a, b;
-          Emit(a, file.plan, 2), Emit(b, again.plan, 2);
+          Emit(a, file.plan, 2);
+          Emit(b, again.plan, 2);
           EXPECT_EQ(a.digest(), b.digest()) << e.name << " " << c.name;
           EXPECT_EQ(pfss::EndingOf(a), EndingOf(file.plan)) << e.name;
           if (from != Origin::kP1 || to != To::kP1) break;  // other ends have one lowering only

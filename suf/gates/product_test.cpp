@@ -25,7 +25,10 @@ TEST(Multiply, Exhaustive) {
       Ints x, y;
       for (int copy = 0; copy < 8; ++copy)
         for (int a = -(1 << (k - 2)); a < 1 << (k - 2); ++a)
-          for (int b = -(1 << (m - 2)); b < 1 << (m - 2); ++b) x.push_back(a), y.push_back(b);
+          for (int b = -(1 << (m - 2)); b < 1 << (m - 2); ++b) {
+            x.push_back(a);
+            y.push_back(b);
+          }
       Rig g;
       Multiply gate{ring};
       SharedWire<kPub> wx = g.Give(x, k);
@@ -95,7 +98,11 @@ TEST(RowProduct, WideRings) {
 TEST(Product, Exhaustive) {
   Ints x, y, want;
   for (int a = 0; a < 16; ++a)
-    for (int b = 0; b < 16; ++b) x.push_back(a), y.push_back(b), want.push_back(Number(uint64_t(a * b), 4));
+    for (int b = 0; b < 16; ++b) {
+      x.push_back(a);
+      y.push_back(b);
+      want.push_back(Number(uint64_t(a * b), 4));
+    }
   Rig g;
   SharedWire<kPub> wx = g.Both(x, 4);
   SharedWire<kPub> wy = g.Both(y, 4);

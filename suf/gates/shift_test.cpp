@@ -151,7 +151,10 @@ TEST(AutoTrunc, WideRings) {
     for (int round = 0; round < 24; ++round) {
       const int s = 1 + int(rng() % 16), ring = std::min(64, k - s + int(rng() % 9));
       int64_t a = Number(rng(), k) >> rng() % 3, b = Number(rng(), k) >> rng() % 3;
-      if (round % 3 == 0) a = std::abs(a / 2), b = std::abs(b / 2);
+      if (round % 3 == 0) {
+        a = std::abs(a / 2);
+        b = std::abs(b / 2);
+      }
       const ShiftCertificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
       AutoTrunc gate{s, ring, range, round % 4 ? Stages::kTwo : Stages::kThree};
       seen.insert(gate.Pick(k));

@@ -71,7 +71,8 @@ class Attack {
     std::mt19937_64 rng(1);
     for (uint64_t v : x_) {
       const uint64_t own = plan_.from == Origin::kShared ? rng() & mask : 0;
-      own_.push_back(own), peers_.push_back((v - own) & mask);
+      own_.push_back(own);
+      peers_.push_back((v - own) & mask);
     }
     for (size_t f = 0; f < schedule_->frames().size(); ++f)
       for (const pfss::FrameField& part : schedule_->frames()[f].parts) AddOpening(f, part);

@@ -94,7 +94,8 @@ Wire<kPub> EveryMask(Rig* g, int k, int64_t low, int64_t high, Ints* z) {
   for (int64_t v = low; v < high; ++v)
     for (uint64_t r = 0; r < uint64_t{1} << k; ++r) {
       z->push_back(v);
-      number.push_back(Word(v + int64_t(r), k)), mask.push_back(r);
+      number.push_back(Word(v + int64_t(r), k));
+      mask.push_back(r);
     }
   const int64_t n = int64_t(z->size());
   Pub hat = Broadcast(zero.hat, {n}) + g->t.constant(std::move(number), {n});

@@ -20,7 +20,8 @@ class Planner {
  public:
   Planner(const Schedule& s, Role role, std::vector<Program> programs, const GroupLimits& limits)
       : s_(s), t_(s.trace()), limits_(limits), planar_(t_.nodes().size()) {
-    plan_.role = role, plan_.programs = std::move(programs);
+    plan_.role = role;
+    plan_.programs = std::move(programs);
     FindCopies();
     Planes();
     Uses();
@@ -87,7 +88,8 @@ class Planner {
   bool Needs(int i, size_t k) const { return Copies(i) < 0 || size_t(Copies(i)) == k; }
   // Finds the nodes that the role must compute, as copies do not read their other operand.
   void Uses() {
-    used_.assign(t_.nodes().size(), 0), ends_.assign(t_.nodes().size(), 0);
+    used_.assign(t_.nodes().size(), 0);
+    ends_.assign(t_.nodes().size(), 0);
     if (plan_.role != Role::kDealer)
       for (const pfss::Trace::Result& r : t_.results(int(plan_.role)))
         used_[size_t(r.node)] = ends_[size_t(r.node)] = 1;
@@ -248,12 +250,14 @@ class Planner {
     if (!Lazy(i) || !stored_.insert(i).second) return;
     Instruction ins;
     if (Source(i)) {
-      ins.group = true, ins.rows = size_t(Size(node(i).shape));
+      ins.group = true;
+      ins.rows = size_t(Size(node(i).shape));
       ins.members.push_back({.node = i, .kept = true});
     } else if (Folded(i)) {
       return Make(i, views_.at(i));
     } else {
-      ins.node = i, ins.same = node(i).args[size_t(Copies(i))];
+      ins.node = i;
+      ins.same = node(i).args[size_t(Copies(i))];
       Store(ins.same);
     }
     plan_.instructions.push_back(std::move(ins));
@@ -264,9 +268,11 @@ class Planner {
     for (const AxisPart& p : m.pieces) Land(p.node);
     Instruction ins;
     if (const int a = m.pieces[0].node; IsWhole(m) && m.count == Size(node(a).shape)) {
-      ins.node = i, ins.same = a;
+      ins.node = i;
+      ins.same = a;
     } else {
-      ins.group = true, ins.rows = size_t(m.count);
+      ins.group = true;
+      ins.rows = size_t(m.count);
       ins.members.push_back({.node = i, .copies = 0, .operands = {{.from = Operand::kMemory, .map = std::move(m)}}});
     }
     plan_.instructions.push_back(std::move(ins));
@@ -281,7 +287,10 @@ class Planner {
       Open g;
       Instruction& ins = g.ins;
       ins.node = i;
-      if (Draws(i)) ins.rows = size_t(Size(node(n.args[0]).shape)), Draw(&g, n.args[0]);
+      if (Draws(i)) {
+        ins.rows = size_t(Size(node(n.args[0]).shape));
+        Draw(&g, n.args[0]);
+      }
       for (size_t k = ins.members.empty() ? 0 : 1; k < n.args.size(); ++k)
         if (Needs(i, k) && !IsTable(n.op, k)) Land(n.args[k]);
       if (copies >= 0) ins.same = n.args[size_t(copies)];
@@ -303,7 +312,8 @@ class Planner {
           Land(p.node);
     }
     Open& g = open_[rows];
-    g.ins.group = true, g.ins.rows = rows;
+    g.ins.group = true;
+    g.ins.rows = rows;
     Join(&g, std::move(m));
     where_[i] = rows;
     if (g.member.size() >= limits_.members) Close(rows);

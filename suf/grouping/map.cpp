@@ -32,7 +32,10 @@ struct Digits {
   }
   std::vector<int64_t> Of(int64_t v) const {
     std::vector<int64_t> out;
-    for (size_t j = 0; j < place.size(); ++j) out.push_back(v / place[j]), v %= place[j];
+    for (size_t j = 0; j < place.size(); ++j) {
+      out.push_back(v / place[j]);
+      v %= place[j];
+    }
     return out;
   }
 };
@@ -292,7 +295,10 @@ std::string Print(const IndexMap& m) {
     one(m.pieces[0]);
   } else {
     out << "{";
-    for (size_t k = 0; k < m.pieces.size(); ++k) out << (k ? ", " : "") << m.pieces[k].end << ": ", one(m.pieces[k]);
+    for (size_t k = 0; k < m.pieces.size(); ++k) {
+      out << (k ? ", " : "") << m.pieces[k].end << ": ";
+      one(m.pieces[k]);
+    }
     out << "}/" << m.inner;
   }
   return out.str();

@@ -124,7 +124,10 @@ TEST(Map, ViewsOfSmallShapes) {
   std::vector<Shape> shapes{{}};
   for (size_t k = 0; k < shapes.size(); ++k)
     for (int64_t d : {1, 2, 3})
-      if (shapes[k].size() < 4) shapes.push_back(shapes[k]), shapes.back().push_back(d);
+      if (shapes[k].size() < 4) {
+        shapes.push_back(shapes[k]);
+        shapes.back().push_back(d);
+      }
   for (const Shape& s : shapes) {
     const int rank = int(s.size());
     const int x = t.constant(std::vector<uint64_t>(size_t(Size(s)), 7), s).id();
@@ -140,13 +143,18 @@ TEST(Map, ViewsOfSmallShapes) {
       for (int64_t b = 0; b < s[size_t(d)]; ++b)
         for (int64_t e = b + 1; e <= s[size_t(d)]; ++e) {
           const int part = t.fn(Op::kBetween, {x}, {d, b, e});
-          check(part), check(t.fn(Op::kConcat, {part, y, x}, {d}));
+          check(part);
+          check(t.fn(Op::kConcat, {part, y, x}, {d}));
         }
       Shape wide = s;
-      if (s[size_t(d)] == 1) wide[size_t(d)] = 4, check(t.fn(Op::kBroadcast, {x}, wide));
+      if (s[size_t(d)] == 1) {
+        wide[size_t(d)] = 4;
+        check(t.fn(Op::kBroadcast, {x}, wide));
+      }
     }
     Shape more = s;
-    more.insert(more.begin(), 2), check(t.fn(Op::kBroadcast, {x}, more));
+    more.insert(more.begin(), 2);
+    check(t.fn(Op::kBroadcast, {x}, more));
   }
   EXPECT_GT(seen, 3000);
 }
@@ -169,10 +177,13 @@ TEST(Map, ChainsOfViews) {
       switch (draw(6)) {
         case 0: {  // a reshape that joins two axes, or splits one
           Shape to = s;
-          if (draw(2) && d + 1 < rank)
-            to[size_t(d)] *= to[size_t(d) + 1], to.erase(to.begin() + d + 1);
-          else if (len % 2 == 0)
-            to[size_t(d)] /= 2, to.insert(to.begin() + d + 1, 2);
+          if (draw(2) && d + 1 < rank) {
+            to[size_t(d)] *= to[size_t(d) + 1];
+            to.erase(to.begin() + d + 1);
+          } else if (len % 2 == 0) {
+            to[size_t(d)] /= 2;
+            to.insert(to.begin() + d + 1, 2);
+          }
           x = t.fn(Op::kReshape, {x}, to);
           break;
         }

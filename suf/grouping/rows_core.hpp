@@ -55,7 +55,11 @@ SUF_ROW Word Parity(Word x) {
 #ifdef __CUDA_ARCH__
   return __popc(uint32_t(x)) & 1;
 #else
-  x ^= x >> 16, x ^= x >> 8, x ^= x >> 4, x ^= x >> 2, x ^= x >> 1;
+  x ^= x >> 16;
+  x ^= x >> 8;
+  x ^= x >> 4;
+  x ^= x >> 2;
+  x ^= x >> 1;
   return x & 1;
 #endif
 }
@@ -94,7 +98,8 @@ SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
     for (int have = 0; have < many;) {
       const int skip = int(at % 8), take = many - have < 8 - skip ? many - have : 8 - skip;
       out[w] |= (Word{in[at / 8]} >> skip & LowBits(take)) << have;
-      have += take, at += uint64_t(take);
+      have += take;
+      at += uint64_t(take);
     }
   }
 }
@@ -112,7 +117,8 @@ SUF_ROW void Emit(const Word* x, uint64_t at, int k, uint64_t end, uint8_t* out)
       const int skip = int(at % 8), take = many - done < 8 - skip ? many - done : 8 - skip;
       const Word here = LowBits(take) << skip;
       out[at / 8] = uint8_t((out[at / 8] & ~here) | ((x[w] >> done << skip) & here));
-      done += take, at += uint64_t(take);
+      done += take;
+      at += uint64_t(take);
     }
   }
 }
@@ -446,7 +452,8 @@ SUF_ROW void MonoLast(Word rho, int j, T* out) {
 template <class T>
 SUF_ROW void Mono(Word rho, int j, T* out) {
   if (j == 0) return void(out[0] = T(rho & 1));
-  out[0] = 1, out[1] = T(rho & 1);
+  out[0] = 1;
+  out[1] = T(rho & 1);
   for (int d = 1; d < j; ++d) MonoGrow(rho, d, out);
   MonoLast(rho, j, out);
 }

@@ -115,7 +115,10 @@ TEST_F(RowsCore, TablesOfEveryWidth) {
         above ^= j > x ? bit : 0;
         if (bit) dense ^= columns[(x - j) % size];
         for (size_t c : {0, 1})
-          if (bit) select[c] += columns[c * size + (x - j) % size], selectx[c] += columns[c * size + (x ^ j)];
+          if (bit) {
+            select[c] += columns[c * size + (x - j) % size];
+            selectx[c] += columns[c * size + (x ^ j)];
+          }
       }
       EXPECT_EQ(w < 6 ? hot[0] >> size : 0, 0u);
       EXPECT_EQ(Point(t.data(), size, x), At(t, x));
@@ -157,7 +160,10 @@ TEST_F(RowsCore, Digits) {
     const Word z = rng() & LowBits(27);
     std::vector<Ws> t;
     const Word* tables[5];
-    for (size_t j = 0; j < 5; ++j) t.push_back(Strings(1, 1 << widths[j])), tables[j] = nullptr;
+    for (size_t j = 0; j < 5; ++j) {
+      t.push_back(Strings(1, 1 << widths[j]));
+      tables[j] = nullptr;
+    }
     Word want = 0;
     for (size_t j = 0, shift = 0; j < 5; shift += size_t(widths[j++])) {
       const size_t size = size_t{1} << widths[j], at = z >> shift & (size - 1);
@@ -217,8 +223,10 @@ TEST_F(RowsCore, BorrowPolynomial) {
       std::vector<const Word*> at;
       std::vector<const uint32_t*> at32;
       for (int j = 0; j < digits; ++j) {
-        groups.emplace_back(size_t(pfss::GroupSize(j))), narrow.emplace_back(size_t(pfss::GroupSize(j)));
-        Mono(rho, j, groups.back().data()), Mono(rho, j, narrow.back().data());
+        groups.emplace_back(size_t(pfss::GroupSize(j)));
+        narrow.emplace_back(size_t(pfss::GroupSize(j)));
+        Mono(rho, j, groups.back().data());
+        Mono(rho, j, narrow.back().data());
       }
       for (auto& g : groups) at.push_back(g.data());
       for (auto& g : narrow) at32.push_back(g.data());

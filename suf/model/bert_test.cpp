@@ -66,7 +66,10 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
     Rewrite(folder.path() / "model.safetensors",
             [&, how = what](std::string& name, Shape& shape, std::vector<float>& v) {
               if (name != target) return true;
-              if (how == 1) v.pop_back(), shape[0] = 63;
+              if (how == 1) {
+                v.pop_back();
+                shape[0] = 63;
+              }
               if (how == 2) v[5] = NAN;
               return how != 0;
             });
@@ -113,7 +116,8 @@ TEST(Config, FieldsAreReadAndDefaulted) {
   EXPECT_EQ(layers, 3);
   EXPECT_EQ(types(g), (Shape{2, 8}));
   EXPECT_EQ(eps(g), 1e-12);
-  c["layer_norm_eps"] = 1e-5, c["type_vocab_size"] = 1;
+  c["layer_norm_eps"] = 1e-5;
+  c["type_vocab_size"] = 1;
   folder.Write("config.json", c.dump());
   g = ReadGraph(folder.path());
   EXPECT_EQ(types(g), (Shape{1, 8}));

@@ -83,7 +83,8 @@ LoadedModel FewTokens(const char* preset, int64_t count) {
   m.graph = ReadGraph(folder.path());
   const nn::Leaf table = m.graph.leaves().at(0);
   nn::Checkpoint::CheckpointTensor t = m.weights.Get(table.name);
-  t.shape = table.shape, t.values.resize(size_t(nn::Size(table.shape)));
+  t.shape = table.shape;
+  t.values.resize(size_t(nn::Size(table.shape)));
   nn::Checkpoint few;
   for (auto& [name, tensor] : m.weights.tensors()) few.Set(name, name == table.name ? t : tensor);
   m.weights = few;
@@ -119,7 +120,10 @@ void Climb(Prey& prey, size_t node, std::mt19937_64& rng, int starts, int steps)
     for (int step = 0; step < steps; ++step) {
       Text other = ids;
       other[rng() % other.size()] = int32_t(rng() % 128);
-      if (const double now = prey.Run(other)[node]; now >= best) best = now, ids = other;
+      if (const double now = prey.Run(other)[node]; now >= best) {
+        best = now;
+        ids = other;
+      }
     }
   }
 }
@@ -212,7 +216,8 @@ TEST(CheckWeights, WantsEveryHardCertificate) {
       };
       x.hard = false;
       expect("the plan has no hard certificate of " + wire + ";");
-      x.hard = true, --x.bits;
+      x.hard = true;
+      --x.bits;
       expect(wire + " can reach 2^" + std::to_string(x.bits + 1) + " with these weights; the plan allows 2^" +
              std::to_string(x.bits));
       ++hard;

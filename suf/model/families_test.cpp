@@ -40,7 +40,10 @@ TEST(Families, EveryPassKeepsTheFunctionOfAPlainForward) {
     };
     expect(m.graph, "before folding");
     std::vector<std::string> passes;
-    nn::Fold(m.graph, [&](const nn::Pass& p, const Graph& g) { expect(g, p.name), passes.push_back(p.name); });
+    nn::Fold(m.graph, [&](const nn::Pass& p, const Graph& g) {
+      expect(g, p.name);
+      passes.push_back(p.name);
+    });
     EXPECT_THAT(passes, testing::ElementsAre("centre", "residual", "gamma", "bias", "rotate", "merge", "rescale"));
   }
 }
@@ -122,7 +125,8 @@ TEST(Families, EachPassTakesWhatItSays) {
       const Words after = Left(g);
       EXPECT_EQ(Less(before, after), c.gone.at(pass)) << c.preset << " " << p.name;
       EXPECT_EQ(Less(after, before), pass == 1 ? c.came : none) << c.preset << " " << p.name;
-      before = after, ++pass;
+      before = after;
+      ++pass;
     });
     EXPECT_EQ(before, none) << c.preset;
     EXPECT_EQ(Of<nn::Add>(folded).size(), c.adds) << c.preset;

@@ -68,7 +68,10 @@ void CheckLayers(const Family& family, const nn::Graph& graph, const Safetensors
   for (const nn::Leaf& leaf : graph.leaves()) {
     int64_t layer = -1;
     const std::string next = Beyond(leaf.name, &layer);
-    if (!next.empty() && layer > last) last = layer, beyond = next;
+    if (!next.empty() && layer > last) {
+      last = layer;
+      beyond = next;
+    }
   }
   if (beyond.empty()) return;
   for (const std::string& name : NamesOf(family, beyond))
@@ -145,7 +148,8 @@ LoadedModel Load(const std::filesystem::path& dir) {
          " entries, config.json says vocab_size ", words, "; use the files of one model");
   if (d.family.sentences) {
     const LongestText longest = ReadLongest(folder);
-    m.longest = longest.tokens, m.longest_said_by = longest.said_by;
+    m.longest = longest.tokens;
+    m.longest_said_by = longest.said_by;
   }
   CheckWeightsFile(folder);
   const std::string file = (folder / "model.safetensors").string();

@@ -60,7 +60,10 @@ struct Plain {
     for (Row& r : x) {
       double mean = 0, square = 0;
       for (double v : r) mean += beta.empty() ? 0 : v / double(r.size());
-      for (double& v : r) v -= mean, square += v * v / double(r.size());
+      for (double& v : r) {
+        v -= mean;
+        square += v * v / double(r.size());
+      }
       for (size_t i = 0; i < r.size(); ++i)
         r[i] = r[i] / std::sqrt(square + eps) * At(gamma, i) + (beta.empty() ? 0 : At(beta, i));
     }
@@ -77,7 +80,10 @@ struct Plain {
         for (size_t j = 0; j < count; ++j)
           for (size_t c = 0; c < of; ++c) p[j] += q[i][h * of + c] * k[j][from + c] / std::sqrt(double(of));
         double most = *std::max_element(p.begin(), p.end()), sum = 0;
-        for (double& s : p) s = std::exp(s - most), sum += s;
+        for (double& s : p) {
+          s = std::exp(s - most);
+          sum += s;
+        }
         for (size_t j = 0; j < count; ++j)
           for (size_t c = 0; c < of; ++c) y[i][h * of + c] += p[j] / sum * v[j][from + c];
       }

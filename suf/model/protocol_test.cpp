@@ -100,7 +100,8 @@ TEST(Protocol, PredictedShifts) {
     for (int scores : {0, 1})
       for (bool own : {false, true}) {
         nn::Options policy;
-        policy.Set("softmax", 1), policy.Set("scores", scores);
+        policy.Set("softmax", 1);
+        policy.Set("scores", scores);
         const bool encoder = std::string(preset) == "tiny", gated = std::string(preset) == "tiny-llama";
         const Compiled c = CompileFor(Shifted(RandomModel(preset, 3), own), 12, policy);
         // A layer's flights come in pairs. A rotation's queries and keys are always rescaled.
@@ -234,10 +235,13 @@ void Narrow(nn::Plan& plan, int bits) {
       };
       if (auto* a = dynamic_cast<nn::Activation*>(op)) {
         window(a->window());
-        middle(a->lines.offset), middle(a->lines.rise);
+        middle(a->lines.offset);
+        middle(a->lines.rise);
       } else if (auto* s = dynamic_cast<nn::Softmax*>(op)) {
         window(s->window());
-        s->low -= bits, s->low_table.resize(size_t{1} << s->low), s->floor = (int64_t{1} << s->level) - 2;
+        s->low -= bits;
+        s->low_table.resize(size_t{1} << s->low);
+        s->floor = (int64_t{1} << s->level) - 2;
       } else if (auto* r = dynamic_cast<nn::Rescale*>(op); r && r->window) {
         r->window -= bits;
       } else if (auto* norm = dynamic_cast<nn::Norm*>(op)) {
@@ -250,7 +254,8 @@ TEST(Protocol, WindowsEightTimesTooNarrow) {
   for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
     for (int clamp : {0, 1}) {
       nn::Options policy;
-      policy.clamp = clamp, policy.piece = 4;  // more pieces than the default, so that an eighth is left
+      policy.clamp = clamp;
+      policy.piece = 4;  // more pieces than the default, so that an eighth is left
       const Compiled c = CompileFor(RandomModel(preset, 6), 12, policy);
       nn::Plan plan = c.plan;
       Narrow(plan, 3);
@@ -297,7 +302,8 @@ TEST(Protocol, OneLoudChannel) {
   for (const char* preset : {"tiny-gpt2", "tiny-llama"})
     for (int clamp : {0, 1}) {
       nn::Options policy;
-      policy.clamp = clamp, policy.Set("result.logits", 16);
+      policy.clamp = clamp;
+      policy.Set("result.logits", 16);
       const Compiled c = CompileFor(Loud(preset), 8, policy);
       const std::vector<Text> texts = Texts(9, 2, 4, 8);
       const int flights = DecoderFlights(2, preset == std::string("tiny-llama")) + clamp * kClamp * 4;
@@ -314,7 +320,9 @@ TEST(Protocol, OneLoudChannel) {
 TEST(Protocol, SameNodesEveryTime) {
   const Compiled c = CompileFor(RandomModel("tiny"), 16);
   pfss::Trace a, b, d;
-  nn::Build(a, c.plan, 7), nn::Build(b, c.plan, 7), nn::Build(d, c.plan, 8);
+  nn::Build(a, c.plan, 7);
+  nn::Build(b, c.plan, 7);
+  nn::Build(d, c.plan, 8);
   EXPECT_EQ(a.digest(), b.digest());
   EXPECT_NE(a.digest(), d.digest());
 }

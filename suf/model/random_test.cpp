@@ -18,7 +18,10 @@ namespace {
 // Returns mean and standard deviation.
 std::pair<double, double> Spread(const std::vector<float>& v) {
   double sum = 0, squares = 0;
-  for (float x : v) sum += x, squares += double(x) * x;
+  for (float x : v) {
+    sum += x;
+    squares += double(x) * x;
+  }
   const double mean = sum / double(v.size());
   return {mean, std::sqrt(squares / double(v.size()) - mean * mean)};
 }

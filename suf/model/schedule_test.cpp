@@ -34,7 +34,8 @@ struct Numbers {
     const ModelFolder folder;
     folder.Write("config.json", FindPreset("minilm").config);
     plan.graph = nn::Fold(ReadGraph(folder.path()));
-    plan.min_tokens = 3, plan.max_tokens = c->max_n = 32;
+    plan.min_tokens = 3;
+    plan.max_tokens = c->max_n = 32;
     for (auto& n : plan.graph.nodes()) c->ops.push_back(n->op->Clone());
     c->certificates.resize(plan.graph.size());
   }
@@ -44,7 +45,8 @@ struct Numbers {
     for (auto& n : plan.graph.nodes()) {
       if (!("/" + nn::Graph::Where(*n)).ends_with("/" + label)) continue;
       T& op = dynamic_cast<T&>(*c->ops[size_t(n->index)]);
-      op.ring = ring, op.scale = scale;
+      op.ring = ring;
+      op.scale = scale;
       f(op);
       ++set;
     }
@@ -53,7 +55,13 @@ struct Numbers {
   void Norm(const std::string& where, int ring, int kz, int cut, int square, const std::vector<func::Octave>& rsqrt,
             int product, int shift, int scale = 10) {
     Set<nn::Norm>(where, ring, scale, [&](nn::Norm& n) {
-      n.kz = kz, n.cut = cut, n.square = square, n.floor = 1, n.top = square, n.rsqrt = rsqrt, n.product = product,
+      n.kz = kz;
+      n.cut = cut;
+      n.square = square;
+      n.floor = 1;
+      n.top = square;
+      n.rsqrt = rsqrt;
+      n.product = product;
       n.shift = shift;
       n.stages = n.unit ? compiler::Stages::kOne : compiler::Stages::kTwo;
     });
@@ -70,24 +78,44 @@ nn::Plan MiniLm() {
   p.Set<nn::Rescale>("attention/v", 41, 10, [](nn::Rescale& r) { r.shift = 14; });
   p.Set<nn::Scores>("scores", 25, 16, [](auto&) {});
   p.Set<nn::Softmax>("attention/e", 41, 18, [](nn::Softmax& s) {
-    s.shift = 12, s.low = 7, s.level = 6, s.floor = 30, s.offset.assign(12, 1 << 24);
-    s.low_table.assign(128, 511), s.high_table.assign(64, 16383), s.count_bits = 6;  // opened in 11 and 16 bits
+    s.shift = 12;
+    s.low = 7;
+    s.level = 6;
+    s.floor = 30;
+    s.offset.assign(12, 1 << 24);
+    s.low_table.assign(128, 511);
+    s.high_table.assign(64, 16383);
+    s.count_bits = 6;  // opened in 11 and 16 bits
   });
   p.Set<nn::WeightedSum>("eV*recip", 61, 42, [](nn::WeightedSum& w) {
-    w.row_sum = 27, w.product = 41, w.recip = Constant({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
+    w.row_sum = 27;
+    w.product = 41;
+    w.recip = Constant({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
   });
   p.Set<nn::Rescale>("attention/o", 61, 42, [](auto&) {});
-  p.Set<nn::LinearMap>("z_proj", 61, 54,
-                       [](nn::LinearMap& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
+  p.Set<nn::LinearMap>("z_proj", 61, 54, [](nn::LinearMap& m) {
+    m.full = 12;
+    m.gamma = 12;
+    m.diag = 32;
+    m.mean = 4;
+    m.up = 28;
+  });
   p.Norm("norm1/normalised", 35, 61, 44, 32, Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}), 27, 10);
   p.Set<nn::LinearMap>("z_ffn1", 28, 24, [](nn::LinearMap& m) { m.full = 14; });
   p.Set<nn::Activation>("gelu/gelu", 35, 16, [](nn::Activation& a) {
-    a.shift = 14, a.lines = {5, 10, 6, std::vector<int64_t>(512), std::vector<int64_t>(512)};
+    a.shift = 14;
+    a.lines = {5, 10, 6, std::vector<int64_t>(512), std::vector<int64_t>(512)};
     // No two successive lines are equal. Offsets are opened in 20 bits, slopes in 7.
-    for (size_t i = 0; i < 512; ++i)
-      a.lines.offset[i] = int64_t(i * 101 % 130000) + 120000, a.lines.rise[i] = int64_t(i % 31);
+    for (size_t i = 0; i < 512; ++i) {
+      a.lines.offset[i] = int64_t(i * 101 % 130000) + 120000;
+      a.lines.rise[i] = int64_t(i % 31);
+    }
   });
-  p.Set<nn::LinearMap>("z_ffn2", 35, 30, [](nn::LinearMap& m) { m.full = 14, m.gamma = 18, m.diag = m.mean = 2; });
+  p.Set<nn::LinearMap>("z_ffn2", 35, 30, [](nn::LinearMap& m) {
+    m.full = 14;
+    m.gamma = 18;
+    m.diag = m.mean = 2;
+  });
   p.Norm("norm2/normalised", 33, 35, 14, 40,
          Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 2048}, {27, 128, 2048}, {31, 128, 256}}), 31, 14);
   p.Set<nn::PoolRows>("pooled", 33, 10, [](auto&) {});
@@ -142,7 +170,9 @@ TEST(Schedule, MiniLmWithSumsOfZ) {
     auto* n = dynamic_cast<nn::Norm*>(op.get());
     if (!n || n->unit || n->cut == 0) continue;
     const int bits = n->square + 2 * n->cut;
-    n->square_of = nn::SquareOf::kZ, n->square = 56, n->under = bits - 56;
+    n->square_of = nn::SquareOf::kZ;
+    n->square = 56;
+    n->under = bits - 56;
     for (func::Octave& g : n->rsqrt) g.w += 2 * n->cut - n->under;
   }
   pfss::Trace t;

@@ -75,7 +75,11 @@ class Chooser {
     };
     const nn::Plan before = *plan;
     each(false);
-    if (!Builds(*plan)) *plan = nn::Plan(before), each(true), each(false);
+    if (!Builds(*plan)) {
+      *plan = nn::Plan(before);
+      each(true);
+      each(false);
+    }
     nn::Derive(plan->graph, plan->classes.at(0).ops);
     nn::Check(*plan);
   }
@@ -105,8 +109,12 @@ Compiled Segmented(const char* preset, int segments) {
   Compiled c{RandomModel(preset, 3, OneLayer(preset)), {}, {}};
   nn::CompileOptions o;
   for (size_t i = 0; i < nn::Segments().size(); ++i) o.policy.*nn::Segments()[i].field = segments >> i & 1;
-  if (preset == std::string("tiny-llama")) o.policy.Set("weight.query_key", 8), o.policy.Set("rotation", 5);
-  o.min_tokens = c.model.min_tokens, o.max_tokens = 12;
+  if (preset == std::string("tiny-llama")) {
+    o.policy.Set("weight.query_key", 8);
+    o.policy.Set("rotation", 5);
+  }
+  o.min_tokens = c.model.min_tokens;
+  o.max_tokens = 12;
   nn::Shifts shifts;
   c.plan = nn::Compile(c.model.graph, c.model.weights, Texts(2, 160, 4, 12), o, exec::Default(), &shifts);
   for (const nn::ShiftFit& f : shifts.fits) EXPECT_TRUE(f.fits) << f.where;
@@ -127,7 +135,8 @@ TEST(Shift, ThatFailsIsNamedAndStaysExact) {
     for (auto& op : c.plan.classes[0].ops)
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) head_dim = s->head_dim;
     const float far = 15 * std::sqrt(float(head_dim));
-    t.values.at(0) += far, t.values.at(1) -= far;
+    t.values.at(0) += far;
+    t.values.at(1) -= far;
     c.model.weights.Set(bias, t);
     c.q = nn::Quantise(c.model.weights, c.plan);
     const auto flights = [&](int n) {

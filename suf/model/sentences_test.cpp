@@ -47,7 +47,8 @@ class Sentences : public ::testing::Test {
 };
 
 TEST_F(Sentences, TheOneOrderOfModulesIsReadInEverySpelling) {
-  Good(), Works();
+  Good();
+  Works();
   Modules({"sentence_transformers.base.modules.transformer.Transformer",
            "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
            "sentence_transformers.base.modules.normalize.Normalize"});
@@ -96,7 +97,10 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
        "modules.json has no module Normalize; " + only + "; if embeddings are compared by their cosine"},
       {{kThree[0]}, "modules.json has no module Pooling; "},
       {{}, "modules.json has no module Transformer; "}};
-  for (const auto& [types, sentence] : cases) Modules(types), Refused(sentence);
+  for (const auto& [types, sentence] : cases) {
+    Modules(types);
+    Refused(sentence);
+  }
   const json good =
       json::parse(R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
       {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
@@ -118,17 +122,22 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
     Write("modules.json", bad.dump());
     Refused(sentence);
   }
-  Write("modules.json", "{}"), Refused("modules.json is not a JSON list");
-  Write("modules.json", "<!DOCTYPE html>"), Refused("modules.json is an HTML page");
+  Write("modules.json", "{}");
+  Refused("modules.json is not a JSON list");
+  Write("modules.json", "<!DOCTYPE html>");
+  Refused("modules.json is an HTML page");
 }
 
 TEST_F(Sentences, FoldersOfModulesCountWhereThereIsNoList) {
-  Write("1_Pooling/config.json", kMean), Works();
-  Write("2_Normalize/README", ""), Works();
-  Write("2_Dense/config.json", "{}"), Refused("has a folder \"2_Dense\" of a module and no modules.json");
+  Write("1_Pooling/config.json", kMean);
+  Works();
+  Write("2_Normalize/README", "");
+  Works();
+  Write("2_Dense/config.json", "{}");
+  Refused("has a folder \"2_Dense\" of a module and no modules.json");
   std::filesystem::remove_all(folder_.path() / "2_Dense");
-  Write("7_Pooling/config.json", R"({"pooling_mode": "cls"})"),
-      Refused("has a folder \"7_Pooling\" of a module and no");
+  Write("7_Pooling/config.json", R"({"pooling_mode": "cls"})");
+  Refused("has a folder \"7_Pooling\" of a module and no");
   std::filesystem::remove_all(folder_.path() / "1_Pooling");
   Refused("7_Pooling/config.json: pooling_mode is \"cls\", only \"mean\" is supported");
 }
@@ -156,10 +165,13 @@ TEST_F(Sentences, OtherPoolingsAreRefused) {
        "embedding_dimension is \"31\", the model has 32 columns; use the files of one model"},
       {R"({"pooling_mode_mean_tokens": true, "word_embedding_dimension": 384})",
        "word_embedding_dimension is \"384\", the model has 32 columns"}};
-  for (const auto& [text, sentence] : cases) Write("1_Pooling/config.json", text), Refused(sentence);
+  for (const auto& [text, sentence] : cases) {
+    Write("1_Pooling/config.json", text);
+    Refused(sentence);
+  }
   Write("1_Pooling/config.json", kMean);
-  Write("2_Normalize/config.json", R"({"module_input_name": "token_embeddings"})"),
-      Refused("2_Normalize/config.json: module_input_name is \"token_embeddings\"");
+  Write("2_Normalize/config.json", R"({"module_input_name": "token_embeddings"})");
+  Refused("2_Normalize/config.json: module_input_name is \"token_embeddings\"");
 }
 
 TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
@@ -174,7 +186,10 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
       {transformer,
        R"({"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
          "module_output_name": "token_embeddings", "unpad_inputs": true, "model_args": {}})"}};
-  for (const auto& [file, text] : good) Write(file, text), Works();
+  for (const auto& [file, text] : good) {
+    Write(file, text);
+    Works();
+  }
   const std::tuple<std::string, std::string, std::string> bad[] = {
       {root, R"({"prompts": {"query": "query: "}, "default_prompt_name": "query"})",
        "config_sentence_transformers.json: default_prompt_name is \"query\", so \"query: \" would stand before every "
@@ -194,8 +209,10 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
       {transformer, R"({"max_seq_length": 0})", "max_seq_length is \"0\", it must be a whole number"},
       {transformer, R"({"later": 1})", "\"later\" is \"1\""}};
   for (const auto& [file, text, sentence] : bad) {
-    Write(root, "{}"), Write(transformer, "{}");
-    Write(file, text), Refused(sentence);
+    Write(root, "{}");
+    Write(transformer, "{}");
+    Write(file, text);
+    Refused(sentence);
   }
 }
 
@@ -216,11 +233,14 @@ TEST_F(Sentences, TheLongestTextIsWhatTheFilesSay) {
 }
 
 TEST_F(Sentences, CasedTokenizersAreRefused) {
-  for (const char* good : {"{}", "{\"do_lower_case\":true,\"strip_accents\":null}", "{\"strip_accents\":true}"})
-    Write("tokenizer_config.json", good), Works();
-  for (const char* field : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"})
-    Write("tokenizer_config.json", Str("{\"", field, "\":false}")),
-        Refused(Str(field, " is \"false\", only true is supported"));
+  for (const char* good : {"{}", "{\"do_lower_case\":true,\"strip_accents\":null}", "{\"strip_accents\":true}"}) {
+    Write("tokenizer_config.json", good);
+    Works();
+  }
+  for (const char* field : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
+    Write("tokenizer_config.json", Str("{\"", field, "\":false}"));
+    Refused(Str(field, " is \"false\", only true is supported"));
+  }
 }
 
 // Vocabularies are padded to a multiple of 8 or 64 rows.
@@ -229,7 +249,10 @@ TEST_F(Sentences, ATableMayHaveMoreRowsThanTheVocabularyHasEntries) {
   config["vocab_size"] = 136;
   Write("config.json", config.dump());
   Rewrite(folder_.path() / "model.safetensors", [](std::string& name, Shape& shape, std::vector<float>& v) {
-    if (name == "embeddings.word_embeddings.weight") shape[0] = 136, v.resize(136 * 32);
+    if (name == "embeddings.word_embeddings.weight") {
+      shape[0] = 136;
+      v.resize(136 * 32);
+    }
     return true;
   });
   EXPECT_EQ(Load(folder_.path()).vocabulary.size, 128u);
@@ -285,7 +308,8 @@ TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
     Write("config.json", bad.dump());
     Refused(sentence);
   }
-  Write("config.json", "version https://git-lfs.github.com/spec/v1\n"), Refused("config.json is a git-lfs pointer");
+  Write("config.json", "version https://git-lfs.github.com/spec/v1\n");
+  Refused("config.json is a git-lfs pointer");
 }
 
 TEST(Decoders, ModulesOfSentencesAreRefused) {

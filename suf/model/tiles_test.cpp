@@ -40,7 +40,8 @@ TEST(Tiles, TheSameWords) {
   for (int softmax : {0, 1})
     for (int layers : {1, 2}) {
       nn::Options policy;
-      policy.Set("softmax", softmax), policy.Set("scores", softmax);
+      policy.Set("softmax", softmax);
+      policy.Set("scores", softmax);
       const std::string config = Replaced(FindPreset("tiny").config, "num_hidden_layers", "2", std::to_string(layers));
       LoadedModel model = RandomModel("tiny", 3, config);
       if (softmax == 1) model = Shifted(std::move(model), true);
@@ -97,7 +98,8 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
   constexpr int kRows = 37, kFirst = 19;
   for (int softmax : {0, 1}) {
     nn::Options policy;
-    policy.Set("softmax", softmax), policy.Set("scores", softmax);
+    policy.Set("softmax", softmax);
+    policy.Set("scores", softmax);
     LoadedModel model = RandomModel("tiny", 3);
     if (softmax == 1) model = Shifted(std::move(model), true);
     const Compiled c = CompileFor(std::move(model), kLongest, policy);
@@ -143,7 +145,8 @@ class RendezvousLink : public run::FrameLink {
   }
   void Post(int, std::span<uint8_t> into) override {
     std::lock_guard l(r_.m);
-    posted_.push_back(into), ++own_.expected;
+    posted_.push_back(into);
+    ++own_.expected;
   }
   void Receive(int index, size_t bytes) override {
     const std::span<uint8_t> into = posted_.front();

@@ -48,7 +48,9 @@ inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest,
 inline nn::Plan SmallPlan(const LoadedModel& m, int max_tokens, const nn::Options& policy = {},
                           std::vector<Text> texts = {}) {
   nn::CompileOptions o;
-  o.policy = policy, o.min_tokens = m.min_tokens, o.max_tokens = max_tokens;
+  o.policy = policy;
+  o.min_tokens = m.min_tokens;
+  o.max_tokens = max_tokens;
   if (texts.empty()) texts = Texts(2, 24, m.min_tokens, max_tokens, m.graph.leaves().at(0).shape[0]);
   return nn::Compile(m.graph, m.weights, texts, o);
 }
@@ -118,8 +120,12 @@ void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::v
   nn::LengthInputs(plan, q, int(ids.size()), own);
   for (const nn::MaskedWeight& m : nn::MaskedWeights(plan)) {
     std::vector<uint64_t> hat(size_t(m.size())), b = q.at(m.name).Words();
-    for (size_t i = 0; i < b.size(); ++i) hat[i] = rng(), b[i] -= hat[i];
-    set(1, "Wh." + m.name, hat), set(2, "B." + m.name, b);
+    for (size_t i = 0; i < b.size(); ++i) {
+      hat[i] = rng();
+      b[i] -= hat[i];
+    }
+    set(1, "Wh." + m.name, hat);
+    set(2, "B." + m.name, b);
   }
   set(1, "tokens", std::vector<uint64_t>(ids.begin(), ids.end()));
 }

@@ -48,7 +48,9 @@ Tokenizer Tokenizer::Of(std::string_view text, const std::string& name) {
           Cause::kInput, name, ": the added token ", Quoted(written),
           " is matched in the normalised text, where it is empty or equals another; set its field normalized to false");
   }
-  r.unknown = entries.ids.at("[UNK]"), r.begin = entries.Added("[CLS]")->id, r.end = entries.Added("[SEP]")->id;
+  r.unknown = entries.ids.at("[UNK]");
+  r.begin = entries.Added("[CLS]")->id;
+  r.end = entries.Added("[SEP]")->id;
   Tokenizer t;
   t.rules_ = std::make_shared<const Rules>(std::move(r));
   return t;

@@ -63,7 +63,8 @@ TEST(Tokenizer, ATokenizerJsonSaysWhatVocabTxtSays) {
   for (const auto& json : {plain, model}) ExpectGolden(Tokenizer::Of(json.dump(), "t"), "tokens.jsonl", 6);
   nlohmann::json processed = plain;
   processed["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"[SEP]", 3}}, {"cls", {"[CLS]", 2}}};
-  processed["truncation"] = {{"max_length", 3}}, processed["padding"] = {{"strategy", {{"Fixed", 9}}}};
+  processed["truncation"] = {{"max_length", 3}};
+  processed["padding"] = {{"strategy", {{"Fixed", 9}}}};
   EXPECT_EQ(Tokenizer::Of(" \n" + processed.dump(1), "t").Encode("the cat sat"), Own().Encode("the cat sat"));
 }
 

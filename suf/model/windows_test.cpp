@@ -40,7 +40,8 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
     };
     const auto to_p0 = sink(0), to_p1 = sink(1);
     run::Deal(job.schedule, *job.backend[2], *streams(Role::kDealer), *job.inputs[2], *to_p0, *to_p1);
-    to_p0->Finish(), to_p1->Finish();
+    to_p0->Finish();
+    to_p1->Finish();
   };
   auto links = run::MakeLinks(seconds);
   const auto party = [&](size_t p) {
@@ -55,7 +56,10 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
       r == 2 ? dealer() : party(r);
     } catch (...) {
       error[r] = std::current_exception();
-      for (auto& k : keys) k->Fail(error[r]), k->Close();
+      for (auto& k : keys) {
+        k->Fail(error[r]);
+        k->Close();
+      }
     }
   };
   std::thread others[2] = {std::thread(role, 1), std::thread(role, 2)};

@@ -28,7 +28,9 @@ Recorder::~Recorder() { close(fd_); }
 
 void Recorder::Add(bool sent, Role peer, View header, View payload) {
   Writer w;
-  w.Put(uint8_t(sent)), w.Put(uint8_t(peer)), w.Raw(header);
+  w.Put(uint8_t(sent));
+  w.Put(uint8_t(peer));
+  w.Raw(header);
   WriteAll(fd_, w.bytes(), path_);
   if (peer == Role::kDealer)
     WriteAll(fd_, HashOf({payload}), path_);
@@ -37,8 +39,10 @@ void Recorder::Add(bool sent, Role peer, View header, View payload) {
 }
 
 Traffic& Traffic::operator+=(const Traffic& o) {
-  frames_sent += o.frames_sent, bytes_sent += o.bytes_sent;
-  frames_received += o.frames_received, bytes_received += o.bytes_received;
+  frames_sent += o.frames_sent;
+  bytes_sent += o.bytes_sent;
+  frames_received += o.frames_received;
+  bytes_received += o.bytes_received;
   return *this;
 }
 
@@ -59,7 +63,10 @@ class Channel::Tagger {
   // Adds a frame. Copies the payload unless it stays in place.
   void Add(View header, View payload, bool stays) {
     Item item{Bytes(header.begin(), header.end()), payload, {}};
-    if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
+    if (!stays) {
+      item.own.assign(payload.begin(), payload.end());
+      item.payload = item.own;
+    }
     {
       std::lock_guard l(m_);
       items_.push_back(std::move(item));
@@ -134,25 +141,33 @@ void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool sta
 }
 
 std::pair<Hash, Hash> Channel::Transcript() {
-  sent_.Wait(), received_.Wait();
+  sent_.Wait();
+  received_.Wait();
   return {sent_.frames.Peek(), received_.frames.Peek()};
 }
 
 void Channel::TagFrames(const Hash& own, const Hash& peer) {
-  sent_.Wait(), received_.Wait();
-  sent_.tags.emplace(own), received_.tags.emplace(peer);
+  sent_.Wait();
+  received_.Wait();
+  sent_.tags.emplace(own);
+  received_.tags.emplace(peer);
 }
 
 void Channel::Release(View memory) {
   const auto last = std::find_if(leaving_.rbegin(), leaving_.rend(), [&](View v) { return Overlap(v, memory); });
-  if (last != leaving_.rend()) Leave(memory), leaving_.erase(leaving_.begin(), last.base());  // frames leave in order
+  if (last != leaving_.rend()) {
+    Leave(memory);
+    leaving_.erase(leaving_.begin(), last.base());
+  }  // frames leave in order
   for (const Direction* d : {&sent_, &received_})
     if (d->tagger) d->tagger->Wait(memory);
 }
 
 Bytes Channel::EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
   Writer w;
-  w.Put(uint32_t(length)), w.Put(kind), w.Put(sequence);
+  w.Put(uint32_t(length));
+  w.Put(kind);
+  w.Put(sequence);
   return w.Take();
 }
 
@@ -169,7 +184,11 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   SUF_CHECK(payload.size() <= kMaxFrame && (kind == kChunk || kind >= kFirstRun) && bytes <= payload.size());
   if (over_) Gone();
   if (!bytes && !payload.empty()) return;
-  if (!sending_) sending_ = EncodeHeader(payload.size(), kind, next_sent_++), length_ = payload.size(), left_at_ = 0;
+  if (!sending_) {
+    sending_ = EncodeHeader(payload.size(), kind, next_sent_++);
+    length_ = payload.size();
+    left_at_ = 0;
+  }
   SUF_CHECK(length_ == payload.size() && left_at_ <= bytes);
   if (leaving_.empty() || leaving_.back().data() != payload.data()) leaving_.push_back(payload);
   try {
@@ -221,7 +240,9 @@ std::optional<Channel::ReceivedFrame> Channel::Fill(size_t) {
   ReceivedFrame f = Take(std::max(p.room.size(), sizeof(Refusal)));
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());
-  p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
+  p.sequence = f.sequence;
+  p.filled = f.payload.size();
+  p.whole = true;
   return std::nullopt;
 }
 
@@ -306,7 +327,8 @@ class QueueChannel final : public Channel {
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
       std::lock_guard lock(m);
-      open[0] &= !a, open[1] &= !b;
+      open[0] &= !a;
+      open[1] &= !b;
       changed.notify_all();
     }
     std::optional<std::stop_callback<std::function<void()>>> stopped;
@@ -326,7 +348,8 @@ class QueueChannel final : public Channel {
     Reader r(header, "a frame header");
     ReceivedFrame f;
     (void)r.Get<uint32_t>();
-    f.kind = r.Get<uint16_t>(), f.sequence = r.Get<uint16_t>();
+    f.kind = r.Get<uint16_t>();
+    f.sequence = r.Get<uint16_t>();
     f.payload.assign(payload.begin(), payload.end());
     std::unique_lock lock(s_->m);
     if (!s_->open[1 - end_]) {

@@ -36,7 +36,8 @@ TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
   std::vector<std::pair<Hash, Hash>> seen;
   for (bool answers : {false, true}) {
     auto [a, b] = InProcessPair(kP0, kP1);
-    a->TagFrames(keys[0], keys[1]), b->TagFrames(keys[1], keys[0]);
+    a->TagFrames(keys[0], keys[1]);
+    b->TagFrames(keys[1], keys[0]);
     for (size_t n : {size_t{0}, size_t{5}, size_t{70'000}, size_t{9}, size_t{200'000}, size_t{64} << 10}) {
       const Bytes sent(n, uint8_t(n + 3));
       Bytes room(n);
@@ -49,9 +50,11 @@ TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
         Bytes back(n);
         a->Post(kFirstRun, back);
         a->RecvUpTo(n);
-        a->Release(back), std::fill(back.begin(), back.end(), uint8_t{0});
+        a->Release(back);
+        std::fill(back.begin(), back.end(), uint8_t{0});
       }
-      a->Release(sent), b->Release(room);
+      a->Release(sent);
+      b->Release(room);
       std::fill(room.begin(), room.end(), uint8_t{0});
     }
     const auto ours = a->Transcript(), theirs = b->Transcript();
@@ -135,7 +138,8 @@ TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
     Recorder r(dir / "rec");
     auto [a, b] = InProcessPair(kP0, kP1);
     auto [c, d] = InProcessPair(kP0, kD);
-    a->set_recorder(&r), c->set_recorder(&r);
+    a->set_recorder(&r);
+    c->set_recorder(&r);
     a->Send(kHello, AsView("abc"));
     d->Send(kChunk, secret);
     c->Recv(kChunk, 50);
@@ -144,10 +148,18 @@ TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
   Bytes file((std::istreambuf_iterator<char>(f)), {});
   Writer w;
   w.Raw(AsView("SUFREC2\n"));
-  w.Put(uint8_t{1}), w.Put(uint8_t(Role::kData)), w.Put(uint32_t{3}), w.Put(uint16_t(kHello)), w.Put(uint16_t{0}),
-      w.Raw(AsView("abc"));
-  w.Put(uint8_t{0}), w.Put(uint8_t(Role::kDealer)), w.Put(uint32_t{50}), w.Put(uint16_t(kChunk)), w.Put(uint16_t{0}),
-      w.Raw(HashOf({secret}));
+  w.Put(uint8_t{1});
+  w.Put(uint8_t(Role::kData));
+  w.Put(uint32_t{3});
+  w.Put(uint16_t(kHello));
+  w.Put(uint16_t{0});
+  w.Raw(AsView("abc"));
+  w.Put(uint8_t{0});
+  w.Put(uint8_t(Role::kDealer));
+  w.Put(uint32_t{50});
+  w.Put(uint16_t(kChunk));
+  w.Put(uint16_t{0});
+  w.Raw(HashOf({secret}));
   EXPECT_EQ(file, w.bytes());
   EXPECT_TRUE(Fails(Cause::kResource, "record file", [&] { Recorder again(dir / "rec"); }));
 }

@@ -132,7 +132,8 @@ int ChooseStreams(SSL* ssl, const uint8_t** out, uint8_t* bytes, const uint8_t* 
   auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl));
   const View chosen = link ? link->Choose(View(in, size)) : View();
   if (chosen.empty()) return SSL_TLSEXT_ERR_NOACK;
-  *out = chosen.data(), *bytes = uint8_t(chosen.size());
+  *out = chosen.data();
+  *bytes = uint8_t(chosen.size());
   return SSL_TLSEXT_ERR_OK;
 }
 
@@ -156,7 +157,8 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
     Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
   for (const std::string& file : {ca, cert, key}) CheckReadable(file);
   bool asked = false;  // for a passphrase
-  SSL_CTX_set_default_passwd_cb(ctx, NoPassphrase), SSL_CTX_set_default_passwd_cb_userdata(ctx, &asked);
+  SSL_CTX_set_default_passwd_cb(ctx, NoPassphrase);
+  SSL_CTX_set_default_passwd_cb_userdata(ctx, &asked);
   const bool has_ca = SSL_CTX_load_verify_file(ctx, ca.c_str()) == 1,
              has_cert = has_ca && SSL_CTX_use_certificate_chain_file(ctx, cert.c_str()) == 1,
              has_key = has_cert && SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) == 1;
@@ -176,7 +178,8 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   if (std::strcmp(curve, SN_X9_62_prime256v1))
     Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
-  loaded->file = cert, loaded->dates = DatesOf(SSL_CTX_get0_certificate(ctx));
+  loaded->file = cert;
+  loaded->dates = DatesOf(SSL_CTX_get0_certificate(ctx));
   CheckOwn(ctx, dir, cert, *role, validity);
   ERR_clear_error();
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));

@@ -37,7 +37,9 @@ TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
   if (side.peer().key != first.peer().key) Foreign(side);
   const auto number = uint8_t(index);
   Writer w;
-  w.Raw(NameOf(first)), w.Put(number), w.Raw(Proof("suf join", first, number, side.exporter()));
+  w.Raw(NameOf(first));
+  w.Put(number);
+  w.Raw(Proof("suf join", first, number, side.exporter()));
   side.Send(kJoin, w.bytes());
   const Bytes answer = side.RecvExact(kJoin, sizeof(Hash));
   if (!Equal(answer, Proof("suf joined", first, number, side.exporter()))) Foreign(side);

@@ -133,7 +133,10 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     report(Error(Cause::kResource, Message(e)));
   }
   std::lock_guard l(m);
-  w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
+  w.link = nullptr;
+  w.stranger = false;
+  w.ended = true;
+  sessions -= counted;
   changed.notify_all();
 }
 
@@ -170,7 +173,8 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   auto link = std::make_shared<TlsLink>(own, Fd(client.release()));
   std::lock_guard l(m);
   Worker& w = workers.emplace_back();
-  w.at = at.str(), w.who = "the client at " + w.at;
+  w.at = at.str();
+  w.who = "the client at " + w.at;
   w.link = std::move(link);
   try {
     w.thread = std::thread([&w, &serve] { serve(w); });
@@ -184,7 +188,11 @@ void Listener::State::Join() {
   {
     std::lock_guard l(m);
     for (Worker& w : workers)
-      if (w.link && !w.link->engaged) w.link->Drop(), w.link.reset(), w.stopped = true;
+      if (w.link && !w.link->engaged) {
+        w.link->Drop();
+        w.link.reset();
+        w.stopped = true;
+      }
   }
   for (Worker& w : workers) w.thread.join();
   std::lock_guard l(m);  // Running may read them
@@ -245,7 +253,10 @@ void Listener::Abort() {
   Stop();
   std::lock_guard l(s_->m);
   for (Worker& w : s_->workers)
-    if (w.link) w.link->Drop(), w.stopped = true;
+    if (w.link) {
+      w.link->Drop();
+      w.stopped = true;
+    }
 }
 
 void Listener::Stop() {

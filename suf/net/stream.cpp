@@ -13,7 +13,8 @@ size_t Share::QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::er
     const FrameSlice p = At(at, payload.size());
     const size_t n = std::min({p.bytes, to - at, room});
     pipe.Queue(payload.subspan(p.place, n), error);
-    at += n, room -= n;
+    at += n;
+    room -= n;
   }
   return at;
 }
@@ -54,7 +55,9 @@ void Stream::Wake() {
 // Publishes the state for the thread that polls.
 void Stream::Tell() {
   const bool due = !in_.empty() && in_.front().headed == kHeader;
-  leaving_ = out_.size(), length_ = due ? in_.front().room.size() : 0, came_ = due ? in_.front().at + 1 : 0;
+  leaving_ = out_.size();
+  length_ = due ? in_.front().room.size() : 0;
+  came_ = due ? in_.front().at + 1 : 0;
   failed_ = bool(error_);
 }
 
@@ -93,16 +96,21 @@ bool Stream::Came(size_t bytes) const {
 void Stream::Took() {
   const auto l = Locked(m_);
   SUF_CHECK(reading_ > 0);
-  in_.pop_front(), --reading_;
+  in_.pop_front();
+  --reading_;
   Tell();
 }
 
 void Stream::Forget() noexcept {
   std::unique_lock l(m_);
-  over_ = true, ++moved_;
+  over_ = true;
+  ++moved_;
   Wake();
   changed_.wait(l, [&] { return !busy_; });
-  left_ += out_.size(), out_.clear(), in_.clear(), reading_ = 0;
+  left_ += out_.size();
+  out_.clear();
+  in_.clear();
+  reading_ = 0;
   Tell();
 }
 
@@ -124,9 +132,14 @@ bool Stream::Write(OutgoingFrame& o, std::error_code* error) {
   bool moved = false;
   while (!*error) {
     if (!pipe_->queued()) {
-      if (o.begins) pipe_->Queue(o.header, error), o.begins = false, moved = true;
+      if (o.begins) {
+        pipe_->Queue(o.header, error);
+        o.begins = false;
+        moved = true;
+      }
       const size_t at = o.at;
-      o.at = share_.QueueBurst(*pipe_, o.payload, at, o.to, error), moved |= o.at > at;
+      o.at = share_.QueueBurst(*pipe_, o.payload, at, o.to, error);
+      moved |= o.at > at;
       if (!pipe_->queued()) return moved;
     }
     const size_t before = pipe_->queued();
@@ -169,9 +182,15 @@ void Stream::Loop() {
     l = Locked(m_);
     busy_ = false;
     error_ = error;
-    if (over_) o.reset(), i.reset();
+    if (over_) {
+      o.reset();
+      i.reset();
+    }
     if (o) out_.front() = *o;
-    if (written && o) out_.pop_front(), ++left_;
+    if (written && o) {
+      out_.pop_front();
+      ++left_;
+    }
     if (i) in_[reading_] = *i;
     if (i && i->Whole(share_)) ++reading_;
     // a frame that became due meanwhile may already lie in our buffers

@@ -29,7 +29,8 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
             ASSERT_GE(p.place, before);
             ASSERT_EQ(share.Bytes(p.place, length), at);
             for (size_t i = 0; i < p.bytes; ++i) ASSERT_FALSE(std::exchange(seen[p.place + i], 1));
-            at += p.bytes, before = p.place + p.bytes;
+            at += p.bytes;
+            before = p.place + p.bytes;
           }
           ASSERT_EQ(share.At(at, length).place, length);
           ASSERT_EQ(share.Bytes(length), at);
@@ -61,9 +62,15 @@ void Answer(Channel& ch) {
   for (size_t n : kSizes) {
     Bytes room(n, 0xa5);
     ch.Post(kFirstRun, room);
-    if (n) ch.RecvUpTo(n / 3), ch.RecvUpTo(n / 2);
+    if (n) {
+      ch.RecvUpTo(n / 3);
+      ch.RecvUpTo(n / 2);
+    }
     ch.RecvUpTo(n);
-    if (n) ch.SendUpTo(kFirstRun, room, n / 5), ch.SendUpTo(kFirstRun, room, n / 2);
+    if (n) {
+      ch.SendUpTo(kFirstRun, room, n / 5);
+      ch.SendUpTo(kFirstRun, room, n / 2);
+    }
     ch.SendUpTo(kFirstRun, room, n);
     ch.Release(room);
   }
@@ -91,8 +98,11 @@ TEST(Stream, EveryFrameArrivesWholeAndInOrderOverAnyNumber) {
     Hash exporter{};
     std::pair<Hash, Hash> transcript;
     Streams server(theirs, [&](Channel& ch) {
-      Answer(ch), ch.Unpost(), Answer(ch);  // nothing is posted: the session goes on
-      exporter = ch.exporter(), transcript = ch.Transcript();
+      Answer(ch);
+      ch.Unpost();
+      Answer(ch);  // nothing is posted: the session goes on
+      exporter = ch.exporter();
+      transcript = ch.Transcript();
     });
     auto ch = Call(server, ours);
     EXPECT_NO_THROW((Ask(*ch), ch->Unpost(), Ask(*ch))) << ours << " " << theirs;
@@ -132,7 +142,8 @@ class Wire final : public Pipe {
       if (n < 0) return *error = std::make_error_code(std::errc::broken_pipe), true;
       sent_ += size_t(n);
     }
-    out_.clear(), sent_ = 0;
+    out_.clear();
+    sent_ = 0;
     std::this_thread::sleep_for(pause_);
     return true;
   }
@@ -143,7 +154,10 @@ class Wire final : public Pipe {
   void Drain(Deadline) noexcept override { Drop(); }
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }
   // Commits the fault when bytes are queued that begin so. With kSwaps it sends the other stream's header.
-  void At(Bytes begins, Wrong wrong) { begins_ = std::move(begins), wrong_ = wrong; }
+  void At(Bytes begins, Wrong wrong) {
+    begins_ = std::move(begins);
+    wrong_ = wrong;
+  }
   // Pauses this long after each flush: the peer has the bytes before this thread continues.
   void Pause(Millis time) { pause_ = time; }
 
@@ -180,7 +194,8 @@ struct Ends {
       wires.push_back(from);
       if (s) {
         const Hash own = RandomHash();
-        sides[0].push_back({from, own}), sides[1].push_back({to, own});
+        sides[0].push_back({from, own});
+        sides[1].push_back({to, own});
       } else {
         const Identity model{Role::kModel, {1}}, data{Role::kData, {2}};
         ch[0] = std::make_unique<TlsChannel>(from, model, data, exporter, timeout);
@@ -197,7 +212,11 @@ struct Ends {
 std::string Receive(Channel& ch, std::vector<Bytes>& rooms, size_t* whole) {
   try {
     for (Bytes& room : rooms) ch.Post(kFirstRun, room);
-    for (Bytes& room : rooms) ch.RecvUpTo(1), ch.RecvUpTo(room.size()), ++*whole;
+    for (Bytes& room : rooms) {
+      ch.RecvUpTo(1);
+      ch.RecvUpTo(room.size());
+      ++*whole;
+    }
     return {};
   } catch (const Error& e) {
     EXPECT_EQ(e.cause(), Cause::kPeer);
@@ -214,15 +233,19 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
         if ((wrong == Wrong::kSwaps && !stream) || (wrong == Wrong::kRepeats && frame + 1u == kFrames)) continue;
         Ends ends(wrong == Wrong::kSilent ? Millis{150} : kAmple);
         Writer w;
-        w.Put(uint32_t(kLength)), w.Put(uint16_t(kFirstRun)), w.Put(frame);
+        w.Put(uint32_t(kLength));
+        w.Put(uint16_t(kFirstRun));
+        w.Put(frame);
         if (wrong != Wrong::kNothing) ends.wires[stream]->At(w.Take(), wrong);
         const std::string where = Str(int(wrong), " at stream ", stream, ", frame ", frame);
         std::vector<Bytes> rooms(kFrames, Bytes(kLength, 0xa5)), said;
         for (size_t i = 0; i < kFrames; ++i) said.push_back(Random(kLength));
         auto sending = std::async(std::launch::async, [&] {
           try {
-            for (const Bytes& b : said)
-              ends.ch[0]->SendUpTo(kFirstRun, b, kLength / 2), ends.ch[0]->SendUpTo(kFirstRun, b, kLength);
+            for (const Bytes& b : said) {
+              ends.ch[0]->SendUpTo(kFirstRun, b, kLength / 2);
+              ends.ch[0]->SendUpTo(kFirstRun, b, kLength);
+            }
           } catch (const Error&) {
           }
         });

@@ -19,7 +19,8 @@ class ChunkTags {
   ~ChunkTags();
   ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
   ChunkTags& operator=(ChunkTags&& o) noexcept {
-    std::swap(ctx_, o.ctx_), next_ = o.next_;
+    std::swap(ctx_, o.ctx_);
+    next_ = o.next_;
     return *this;
   }
   std::array<uint8_t, kBytes> Next(View data) { return Next(data, {}); }

@@ -52,7 +52,8 @@ Address Read(const std::string& text, int least_port) {
     port = text.substr(end + 2);
   } else {
     if (end == text.npos) NoAddress(text, "has no port");
-    host = text.substr(0, end), port = text.substr(end + 1);
+    host = text.substr(0, end);
+    port = text.substr(end + 1);
     if (host.empty()) NoAddress(text, "has no host");
     // without brackets, the last colon may be part of an IPv6 address
     if (host.find(':') != host.npos && !IsIpv6(host))
@@ -137,7 +138,10 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
   if (ec) Fail(Cause::kPeer, "the host name of ", who, " is unknown (", Why(ec), "); check the address");
   std::stop_callback stopped(stop, [&] { io.stop(); });
   bool done = false;
-  asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
+  asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) {
+    ec = e;
+    done = true;
+  });
   io.run_until(Clock::now() + timeout);
   if (stop.stop_requested())
     Fail(Cause::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");

@@ -36,13 +36,19 @@ size_t TlsChannel::held() const {
 void TlsChannel::Unpost() {
   if (posted_.empty()) return;
   for (const auto& s : streams_) s->Forget();
-  if (target_) skip_ = Rest(), Forget();
+  if (target_) {
+    skip_ = Rest();
+    Forget();
+  }
   Channel::Unpost();
 }
 
 void TlsChannel::Reach(Stage stage) noexcept {
   pipe_->engaged = stage == Stage::kEngaged;
-  if (stage == Stage::kAccepted) block_ = kBlock, pipe_->Widen();
+  if (stage == Stage::kAccepted) {
+    block_ = kBlock;
+    pipe_->Widen();
+  }
 }
 
 void TlsChannel::Spread(std::vector<Side> sides) {
@@ -179,7 +185,8 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
     if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
     pipe_->Queue(View(first.data(), header.size() + head), &ec);
     Wipe(first.data(), header.size() + head);
-    payload = payload.subspan(head), room -= kRecord;
+    payload = payload.subspan(head);
+    room -= kRecord;
   }
   for (; !ec; room = kBurst) {
     size_t n = std::min(payload.size(), room);
@@ -202,7 +209,10 @@ Ec TlsChannel::Flush() {
     }
     while (Read(w)) {
     }
-    if (mark - pipe_->queued() >= kProgress) mark = pipe_->queued(), deadline = Clock::now() + timeout();
+    if (mark - pipe_->queued() >= kProgress) {
+      mark = pipe_->queued();
+      deadline = Clock::now() + timeout();
+    }
   }
   return ec;
 }
@@ -214,7 +224,10 @@ void TlsChannel::LastWord() {
   do {
     for (; !inbox_.empty(); inbox_.pop_front()) ThrowIfRefusal(inbox_.front());
     inbox_bytes_ = 0;
-    if (have_header_ && (target_ || length_ > w.bytes)) skip_ = Rest(), Forget();
+    if (have_header_ && (target_ || length_ > w.bytes)) {
+      skip_ = Rest();
+      Forget();
+    }
   } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
 }
 
@@ -233,7 +246,10 @@ void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
       }
       if (!Blocked([&] { return pipe_->Wait(true, false, deadline); })) Silent("hear from it");
     }
-    if (bytes_read_ - mark >= kProgress) mark = bytes_read_, deadline = Clock::now() + timeout();
+    if (bytes_read_ - mark >= kProgress) {
+      mark = bytes_read_;
+      deadline = Clock::now() + timeout();
+    }
   }
 }
 
@@ -261,7 +277,9 @@ std::optional<Channel::ReceivedFrame> TlsChannel::Fill(size_t bytes) {
   ReceivedFrame f = Take(0);  // it has arrived
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it arrived before its buffer was posted
-  p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
+  p.sequence = f.sequence;
+  p.filled = f.payload.size();
+  p.whole = true;
   return std::nullopt;
 }
 
@@ -275,7 +293,9 @@ TlsChannel::~TlsChannel() {
 
 // Leaves the wait to the destructor, so that a session that refused first frees its place.
 void TlsChannel::Linger() noexcept {
-  inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
+  inbox_.clear();
+  inbox_bytes_ = 0;
+  staged_ = {};
   Forget();
   streams_.clear();  // the peer's wait for them ends, and it reads the first connection
   lingers_ = true;
@@ -352,8 +372,10 @@ void TlsChannel::Parse(const Window& w) {
       if (header_bytes_ < kFrameHeader) return;
       Reader r(header_, "a frame header");
       length_ = r.Get<uint32_t>();
-      frame_.kind = r.Get<uint16_t>(), frame_.sequence = r.Get<uint16_t>();
-      header_bytes_ = before_ = filled_ = 0, have_header_ = true;
+      frame_.kind = r.Get<uint16_t>();
+      frame_.sequence = r.Get<uint16_t>();
+      header_bytes_ = before_ = filled_ = 0;
+      have_header_ = true;
       spread_ = Spreads(frame_.kind, length_);
       (void)Match();
     }
@@ -365,7 +387,8 @@ bool TlsChannel::Match() {
   if (target_) return true;
   PostedFrame* p = NextPosted();
   if (!p || p->kind != frame_.kind || p->room.size() != length_) return false;
-  target_ = p, p->sequence = frame_.sequence;
+  target_ = p;
+  p->sequence = frame_.sequence;
   if (spread_) length_ = share_.Bytes(length_);
   return true;
 }
@@ -414,7 +437,9 @@ void TlsChannel::Finish() {
 }
 
 void TlsChannel::Forget() {
-  have_header_ = false, target_ = nullptr, frame_ = {};
+  have_header_ = false;
+  target_ = nullptr;
+  frame_ = {};
   blocks_.clear();
 }
 

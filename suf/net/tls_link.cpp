@@ -32,7 +32,10 @@ int BioRead(BIO* b, char* to, int n) {
   BIO_clear_retry_flags(b);
   auto* under = static_cast<Under*>(BIO_get_data(b));
   ssize_t got = recv(under->fd, to, size_t(n), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(b), *under->dry = true;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    BIO_set_retry_read(b);
+    *under->dry = true;
+  }
   return int(got);
 }
 
@@ -95,7 +98,10 @@ int StreamsIn(std::string_view name) {
 
 void SetProtocols(SSL* ssl, const std::vector<std::string>& names) {
   Bytes list;
-  for (const std::string& n : names) list.push_back(uint8_t(n.size())), Append(&list, AsView(n));
+  for (const std::string& n : names) {
+    list.push_back(uint8_t(n.size()));
+    Append(&list, AsView(n));
+  }
   SUF_CHECK(SSL_set_alpn_protos(ssl, list.data(), unsigned(list.size())) == 0);
 }
 
@@ -127,7 +133,10 @@ View TlsLink::Choose(View offer) {
     if (text == kOne) return name;
     if (text.starts_with(kSeat) && on_seat_)  // only the first one, because each may make us wait
       std::exchange(on_seat_, nullptr)(std::string(text.substr(kSeat.size())));
-    if (const int n = StreamsIn(text); n > most && n <= allowed_) best = name, most = n;
+    if (const int n = StreamsIn(text); n > most && n <= allowed_) {
+      best = name;
+      most = n;
+    }
     offer = offer.subspan(1 + name.size());
   }
   return best;
@@ -209,7 +218,8 @@ bool TlsLink::Flush(std::error_code* error) {
     if (n < 0) return *error = {errno, std::system_category()}, true;
     sent_ += size_t(n);
   }
-  out_.clear(), sent_ = 0;
+  out_.clear();
+  sent_ = 0;
   return true;
 }
 

@@ -42,7 +42,8 @@ TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
 TEST(Tls, AListenerThatNeverAnswersIsNamed) {
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  a.sin_family = AF_INET;
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
   ASSERT_EQ(listen(fd, 1), 0);
   socklen_t n = sizeof a;
@@ -119,13 +120,17 @@ struct Raw {
   static Fd To(const TestServer& server) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in a{};
-    a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    a.sin_family = AF_INET;
+    a.sin_port = htons(server.listener.port());
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
     return Fd(fd);
   }
   static Bytes Header(uint32_t length, uint16_t kind, uint16_t sequence = 0) {
     Writer w;
-    w.Put(length), w.Put(kind), w.Put(sequence);
+    w.Put(length);
+    w.Put(kind);
+    w.Put(sequence);
     return w.Take();
   }
   // Returns whether all bytes left in time.
@@ -202,7 +207,8 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
   Address where{"127.0.0.1", listener.port()};
   auto idle = Dial(Certs::Of(Role::kData), where, Role::kDealer, kAmple);
   auto busy = Dial(Certs::Of(Role::kData), where, Role::kDealer, kAmple);
-  idle->Send(kFirstRun, Bytes{0}), busy->Send(kFirstRun, Bytes{1});
+  idle->Send(kFirstRun, Bytes{0});
+  busy->Send(kFirstRun, Bytes{1});
   for (auto& t : there) t.get_future().wait();
   listener.Stop();
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));

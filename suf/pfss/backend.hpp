@@ -80,7 +80,12 @@ struct Spent {
   double compute = 0, key = 0, upload = 0, host = 0, wire = 0, wait = 0;
   int64_t launches = 0;  // kernels that a device ran
   Spent& operator+=(const Spent& o) {
-    compute += o.compute, key += o.key, upload += o.upload, host += o.host, wire += o.wire, wait += o.wait;
+    compute += o.compute;
+    key += o.key;
+    upload += o.upload;
+    host += o.host;
+    wire += o.wire;
+    wait += o.wait;
     launches += o.launches;
     return *this;
   }

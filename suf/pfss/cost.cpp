@@ -135,7 +135,8 @@ Cost CostOf(const Schedule& s) {
     for (auto& part : s.key(p)) {
       const Node& n = t.node(part.node);
       int64_t bits = Size(n.shape) * n.ring.bits;
-      row(n).key[p] += bits, c.total.key[p] += bits;
+      row(n).key[p] += bits;
+      c.total.key[p] += bits;
     }
   for (auto& f : s.frames())
     for (auto& part : f.parts) {
@@ -151,7 +152,10 @@ Cost CostOf(const Schedule& s) {
       const Node& n = t.node(i);
       if (Info(n.op).cls == OpClass::kGiven) continue;
       const int64_t aes = AesBlocks(t, i), words = Words(t, i);
-      for (Cost::Row* r : {&row(n), &c.total}) r->aes[size_t(role)] += aes, r->words[size_t(role)] += words;
+      for (Cost::Row* r : {&row(n), &c.total}) {
+        r->aes[size_t(role)] += aes;
+        r->words[size_t(role)] += words;
+      }
     }
   return c;
 }

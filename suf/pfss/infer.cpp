@@ -54,7 +54,10 @@ int64_t Pairs(int64_t m) {
   SUF_CHECK(m >= 1 && m < int64_t{1} << 31);
   return m * (m + 1) / 2;
 }
-void Like(const Node& a, Ring ring, Node& n) { n.shape = a.shape, n.ring = ring; }
+void Like(const Node& a, Ring ring, Node& n) {
+  n.shape = a.shape;
+  n.ring = ring;
+}
 // Checks an index into a one-hot table, for every element.
 void CheckIndex(const Node& table, const Node& index) {
   SUF_CHECK(TableBits(table) == index.ring.bits && table.shape == index.shape);
@@ -101,27 +104,31 @@ void AsBits(Args a, Node& n) {
 
 void Total(Args a, Node& n) {
   SUF_CHECK(Adds(*a[0]));
-  n.shape = Without(a[0]->shape, size_t(n.attrs[0])), n.ring = a[0]->ring;
+  n.shape = Without(a[0]->shape, size_t(n.attrs[0]));
+  n.ring = a[0]->ring;
 }
 void Totals(Args a, Node& n) {
   SUF_CHECK(Adds(*a[0]));
   Like(*a[0], a[0]->ring, n);
 }
 void At(Args a, Node& n) {
-  n.shape = Without(a[0]->shape, a[0]->shape.size() - 1), n.ring = a[0]->ring;
+  n.shape = Without(a[0]->shape, a[0]->shape.size() - 1);
+  n.ring = a[0]->ring;
   SUF_CHECK(n.shape == a[1]->shape && Adds(*a[0]));
 }
 void Rotated(Args a, Node& n) {
   const Shape& u = a[0]->shape;
   SUF_CHECK(u.size() >= 2 && Adds(*a[0]) && Without(u, u.size() - 1) == a[1]->shape);
-  n.shape = Without(u, u.size() - 2), n.ring = a[0]->ring;
+  n.shape = Without(u, u.size() - 2);
+  n.ring = a[0]->ring;
   if (n.attrs.empty()) return;
   SUF_CHECK(n.attrs.size() == 1 && u[u.size() - 2] == Pairs(n.attrs[0]));
   n.shape.insert(n.shape.end() - 1, n.attrs[0]);
 }
 
 void Reshaped(Args a, Node& n) {
-  n.shape = n.attrs, n.ring = a[0]->ring;
+  n.shape = n.attrs;
+  n.ring = a[0]->ring;
   SUF_CHECK(Size(n.shape) == Size(a[0]->shape));
 }
 void Permuted(Args a, Node& n) {
@@ -153,7 +160,8 @@ void Joined(Args a, Node& n) {
   for (const Node* x : a) {
     SUF_CHECK(x->shape.size() == n.shape.size() && Without(x->shape, axis) == Without(n.shape, axis));
     SUF_CHECK(x->ring.kind == n.ring.kind && (Adds(*x) || x->ring == n.ring));
-    n.shape[axis] += x->shape[axis], n.ring.bits = std::min(n.ring.bits, x->ring.bits);
+    n.shape[axis] += x->shape[axis];
+    n.ring.bits = std::min(n.ring.bits, x->ring.bits);
   }
 }
 void Later(Args a, Node& n) {
@@ -161,23 +169,29 @@ void Later(Args a, Node& n) {
   Like(*a[0], a[0]->ring, n);
 }
 void Spread(Args a, Node& n) {
-  n.shape = n.attrs, n.ring = a[0]->ring;
+  n.shape = n.attrs;
+  n.ring = a[0]->ring;
   SUF_CHECK(Elementwise(a[0]->shape, n.shape) == n.shape);
 }
 void Packed(Args a, Node& n) {
   const Shape& s = a[0]->shape;
   SUF_CHECK(s.size() >= 2 && s.back() == s[s.size() - 2]);
   int64_t m = s.back();
-  n.shape = With(Without(Without(s, s.size() - 1), s.size() - 2), Pairs(m)), n.ring = a[0]->ring;
+  n.shape = With(Without(Without(s, s.size() - 1), s.size() - 2), Pairs(m));
+  n.ring = a[0]->ring;
 }
 void Unpacked(Args a, Node& n) {
   const Shape& s = a[0]->shape;
   int64_t m = n.attrs[0];
   SUF_CHECK(!s.empty() && s.back() == Pairs(m));
-  n.shape = With(With(Without(s, s.size() - 1), m), m), n.ring = a[0]->ring;
+  n.shape = With(With(Without(s, s.size() - 1), m), m);
+  n.ring = a[0]->ring;
 }
 
-void Units(Args a, Node& n) { n.shape = With(a[0]->shape, n.attrs[0]), n.ring = Add(64); }
+void Units(Args a, Node& n) {
+  n.shape = With(a[0]->shape, n.attrs[0]);
+  n.ring = Add(64);
+}
 void OneHot(Args a, Node& n) {
   SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits <= 10);
   Like(*a[0], Xor(1 << a[0]->ring.bits), n);
@@ -185,14 +199,18 @@ void OneHot(Args a, Node& n) {
 void Compared(Args a, Node& n) {
   int64_t total = 0;
   SUF_CHECK(a.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 && Adds(*a[0]));
-  for (size_t j = 0; j < n.attrs.size(); ++j)
-    SUF_CHECK(TableBits(*a[j + 1]) == n.attrs[j] && a[j + 1]->shape == a[0]->shape), total += n.attrs[j];
+  for (size_t j = 0; j < n.attrs.size(); ++j) {
+    SUF_CHECK(TableBits(*a[j + 1]) == n.attrs[j] && a[j + 1]->shape == a[0]->shape);
+    total += n.attrs[j];
+  }
   SUF_CHECK(total <= a[0]->ring.bits);
   Like(*a[0], Xor(2 * int(n.attrs.size()) - 1), n);
 }
 void Monomials(Args a, Node& n) {
   SUF_CHECK(Strings(*a[0]) && 2 * n.attrs[0] < a[0]->ring.bits);
-  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), GroupSize(int(n.attrs[0]))), n.ring = Add(64);
+  n.shape = a[0]->shape;
+  n.shape.insert(n.shape.begin(), GroupSize(int(n.attrs[0])));
+  n.ring = Add(64);
 }
 void MonomialBits(Args a, Node& n) {
   SUF_CHECK(Strings(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] < kMostDigitsX && 2 * n.attrs[0] < a[0]->ring.bits);
@@ -231,7 +249,9 @@ void Selected(Args a, Node& n) {
   const Node& t = *a[2];
   CheckIndex(*a[0], *a[1]);
   SUF_CHECK(t.op == Op::kConst && t.shape.size() == 2 && t.shape[1] == a[0]->ring.bits);
-  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), t.shape[0]), n.ring = Add(64);
+  n.shape = a[0]->shape;
+  n.shape.insert(n.shape.begin(), t.shape[0]);
+  n.ring = Add(64);
 }
 void Inner(Args a, Node& n) {
   SUF_CHECK(Strings(*a[0]) && a[1]->op == Op::kConst && a[1]->shape.size() == 1 && n.attrs[0] >= 0 &&
@@ -294,8 +314,10 @@ void PayloadShares(Args a, Node& n) {
   SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && Adds(*a[2]) &&
             NumberBits(*a[2], a[0]->shape) == bits &&
             a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), f.bits, f.scheme))) && a[1]->shape == a[0]->shape);
-  n.shape = a[0]->shape, n.ring = Add(f.bits);
-  n.shape.insert(n.shape.begin(), m), n.shape.insert(n.shape.begin(), c);
+  n.shape = a[0]->shape;
+  n.ring = Add(f.bits);
+  n.shape.insert(n.shape.begin(), m);
+  n.shape.insert(n.shape.begin(), c);
 }
 
 void Below(Args a, Node& n) {
@@ -304,7 +326,9 @@ void Below(Args a, Node& n) {
 }
 void Apart(Args a, Node& n) {
   SUF_CHECK(Strings(*a[0]));
-  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), a[0]->ring.bits), n.ring = Add(1);
+  n.shape = a[0]->shape;
+  n.shape.insert(n.shape.begin(), a[0]->ring.bits);
+  n.ring = Add(1);
 }
 void Mixed(Args a, Node& n) {
   SUF_CHECK(Strings(*a[0]) && a[1]->op == Op::kConst && a[1]->shape.size() == 2 &&
@@ -323,7 +347,8 @@ void SelectedX(Args a, Node& n) {
 void Turned(Args a, Node& n) {
   SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits <= 16 && a[1]->op == Op::kConst && a[1]->shape.size() == 1 &&
             a[1]->shape[0] == int64_t{1} << a[0]->ring.bits);
-  n.shape = With(a[0]->shape, a[1]->shape[0]), n.ring = Add(64);
+  n.shape = With(a[0]->shape, a[1]->shape[0]);
+  n.ring = Add(64);
 }
 void DenseBits(Args a, Node& n) {
   CheckIndex(*a[0], *a[1]);

@@ -60,8 +60,14 @@ std::pair<Hash, Hash> Digests(bool pure, bool sends, int64_t factor) {
   Pub a, b;
   auto first = [&] { a = w.x.hat * factor; };
   auto second = [&] { b = w.x.hat + 11; };
-  if (pure) second(), first();
-  if (!pure) first(), second();
+  if (pure) {
+    second();
+    first();
+  }
+  if (!pure) {
+    first();
+    second();
+  }
   Sh x = Low(Sh(w.word) + a, 12), y = Low(Sh(w.word) + b, 12);
   Wire<kPub> u = w.t.open(sends ? y : x, "u"), v = w.t.open(sends ? x : y, "v");
   Sh sum = Sh(w.word) + u.hat + v.hat;
@@ -395,7 +401,10 @@ TEST(Poly, Sizes) {
   EXPECT_EQ(PolySize(3), 23);
   for (int d = 1; d < 9; ++d) {
     int words = 0, bits = 0;
-    for (int j = 0; j < d; ++j) words += GroupSize(j), bits += j ? GroupBits(j) : 0;
+    for (int j = 0; j < d; ++j) {
+      words += GroupSize(j);
+      bits += j ? GroupBits(j) : 0;
+    }
     EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // docs/mathematics.md#borrow
     EXPECT_EQ(bits, (1 << (d - 1)) + (1 << d) - 2 * d - 1);
   }

@@ -148,14 +148,18 @@ void Schedule::Frames() {
     if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
   for (int i : live_[1])
     if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
-  for (auto& [key, at] : index) at = int(frames_.size()), frames_.push_back({key.first, key.second, {}});
+  for (auto& [key, at] : index) {
+    at = int(frames_.size());
+    frames_.push_back({key.first, key.second, {}});
+  }
   for (int p : {0, 1})
     for (int i : live_[p]) {
       const Node& n = nodes[i];
       if (n.op != Op::kSend || n.attrs[0] != p) continue;
       Frame& f = frames_[index[{at_[i][p], p}]];
       f.parts.push_back({i, f.bytes, PackedBytes(n)});
-      f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
+      f.bytes += PackedBytes(n);
+      f.bits += Size(n.shape) * n.ring.bits;
     }
   // waits order the turns of the parties, but no message depends on another one by them
   const std::vector<std::array<int, 2>> early = ClocksOf(*t_, false);
@@ -204,7 +208,8 @@ void Schedule::Keys() {
       for (int p : {0, 1})
         if (nodes[j].op == Op::kTell && nodes[j].attrs[0] & int64_t(Party(p))) {
           key_[p].push_back({j, key_bytes_[p], PackedBytes(nodes[j])});
-          key_bytes_[p] += PackedBytes(nodes[j]), key_bits_[p] += Size(nodes[j].shape) * nodes[j].ring.bits;
+          key_bytes_[p] += PackedBytes(nodes[j]);
+          key_bits_[p] += Size(nodes[j].shape) * nodes[j].ring.bits;
         }
     dealing_.insert(dealing_.end(), mine.begin(), mine.end());
   }

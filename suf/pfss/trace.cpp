@@ -251,7 +251,8 @@ Trace::OpenedNodes Trace::Open(const Sh& y, unsigned to, const char* label, cons
   o.hat = fn(Op::kAdd, {part[0], part[1]});
   o.r = fn(Op::kAdd, {pad[0], pad[1]});
   if (owed) o.r = fn(Op::kSub, {o.r, owed->id()});
-  o.s[0] = pad[0], o.s[1] = pad[1];
+  o.s[0] = pad[0];
+  o.s[1] = pad[1];
   if (!owed) free_[o.r] = {pad[0], pad[1]};
   return o;
 }
@@ -261,7 +262,8 @@ Trace::OpenedNodes Trace::Give(const Any& v, int party, int k, const char* label
   int masked = fn(Op::kAdd, {v.id(), pad});
   int zero = fn(Op::kBroadcast, {constant(0).id()}, v.shape());
   OpenedNodes o{Send(masked, party, label), pad, {}};
-  o.s[party] = pad, o.s[1 - party] = zero;
+  o.s[party] = pad;
+  o.s[1 - party] = zero;
   free_[pad] = {o.s[0], o.s[1]};
   return o;
 }
@@ -287,12 +289,14 @@ Trace::RootedKey Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> 
   if (gen == Op::kDcfGen) shape.erase(shape.begin());
   RootedKey out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
   out.root[1] = Rand(1, Xor(root_bits), shape);
-  args.push_back(out.root[0]), args.push_back(out.root[1]);
+  args.push_back(out.root[0]);
+  args.push_back(out.root[1]);
   attrs.insert(attrs.begin(), out.program);
   int key = fn(gen, std::move(args), std::move(attrs));
   out.told = Tell(key, kPub, -1);
   int64_t bits = Size(shape) * nodes_[key].ring.bits;
-  load_[0] += bits, load_[1] += bits;
+  load_[0] += bits;
+  load_[1] += bits;
   return out;
 }
 
@@ -309,7 +313,8 @@ Sh Trace::ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_
   rest.insert(rest.begin(), {k.root0.id(), k.key.id()});
   attrs.insert(attrs.begin(), 0);
   int a = fn(op, rest, attrs);
-  rest[0] = k.root1.id(), attrs[0] = 1;
+  rest[0] = k.root1.id();
+  attrs[0] = 1;
   int b = fn(op, rest, attrs);
   return {{this, a}, {this, b}};
 }
@@ -367,7 +372,9 @@ Hash Trace::Digest() const {
       h.Number(uint64_t(v.size()));
       for (auto x : v) h.Number(int64_t(x));
     };
-    list(n.shape), list(n.args), list(n.attrs);
+    list(n.shape);
+    list(n.args);
+    list(n.attrs);
     if (n.data) list(*n.data);
     if (n.op == Op::kInput) h.Add(names_[n.label]);
   }

@@ -47,9 +47,11 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   };
   w.Session(host, [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Audit(store::JobOf(3), store::JobOf(8)), s.Infer(store::JobOf(8), TestRun, store::JobOf(3)),
-        s.Audit(store::JobOf(3), store::JobOf(2)), s.Audit(store::JobOf(2), store::JobOf(3)),
-        s.Infer(store::JobOf(3), TestRun);
+    s.Audit(store::JobOf(3), store::JobOf(8));
+    s.Infer(store::JobOf(8), TestRun, store::JobOf(3));
+    s.Audit(store::JobOf(3), store::JobOf(2));
+    s.Audit(store::JobOf(2), store::JobOf(3));
+    s.Infer(store::JobOf(3), TestRun);
     s.End();
   });
   EXPECT_FALSE(w.model_error);
@@ -103,7 +105,11 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
-          store::JobOf(1 + i % 3), [&](Inference& inf) { watch(inf), TestRun(inf); },
+          store::JobOf(1 + i % 3),
+          [&](Inference& inf) {
+            watch(inf);
+            TestRun(inf);
+          },
           store::JobOf(i < 6 ? 1 + (i + 1) % 3 : 0));
     s.End();
   });
@@ -182,7 +188,10 @@ TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   ModelHost host = w.Host();
   host.keys.witness_always = true;
   host.dealer = [&, dial = host.dealer, calls = 0](std::stop_token stop) mutable {
-    if (++calls == 2) met = true, Fail(Cause::kPeer, "the dealer ended the connection");
+    if (++calls == 2) {
+      met = true;
+      Fail(Cause::kPeer, "the dealer ended the connection");
+    }
     return dial(std::move(stop));
   };
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
@@ -224,7 +233,8 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
-    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"), std::string::npos);
+    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"),
+              std::string::npos);
     for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), store::Fate::kDone);
   }
 }

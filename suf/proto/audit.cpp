@@ -58,7 +58,8 @@ Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout 
                      const Generate& generate) {
   const store::BundleHeader& h0 = own.header;
   store::BundleHeader h1 = h0;
-  h1.party = 1, h1.body_bytes = other_body->bytes();
+  h1.party = 1;
+  h1.body_bytes = other_body->bytes();
   Difference d;
   Ours ours(*own.keys, &d);
   Sha256 theirs;
@@ -68,7 +69,8 @@ Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout 
   store::Sink to_p1(store::ChunkKey(h1), other_body,
                     [&](View chunk) { theirs.Add(chunk.subspan(net::ChunkTags::kBytes)); });
   generate(std::move(job), to_p0, to_p1);
-  to_p0.Finish(), to_p1.Finish();
+  to_p0.Finish();
+  to_p1.Finish();
   d.other = !Equal(theirs.Done(), other_hash);
   return d;
 }

@@ -39,7 +39,10 @@ struct Sides {
   }
   void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
-    h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
+    h.job = store::JobOf(3);
+    h.serial = serial;
+    h.rho = {uint8_t(serial)};
+    h.pair = Share(Secret::Random());
     h.body_bytes = kAuditBody;
     DealJob job{h.job, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
@@ -51,7 +54,8 @@ struct Sides {
       store::Sink b(store::ChunkKey(headers[1]), store::EvenBody(kAuditBody),
                     [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
       MixedBodies(job, a, b);
-      a.Finish(), b.Finish();
+      a.Finish();
+      b.Finish();
     }
     for (int p : {0, 1}) {
       auto in = store[p]->Receive(headers[p], std::move(job.key[p]), store::EvenBody(kAuditBody), true);
@@ -62,7 +66,10 @@ struct Sides {
   // Puts a bundle that no test reads into one store.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
-    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kAuditBody;
+    h.job = store::JobOf(3);
+    h.serial = serial;
+    h.party = uint32_t(p);
+    h.body_bytes = kAuditBody;
     auto in = store[p]->Receive(h, Secret(), store::EvenBody(kAuditBody), false);
     store::Sink sink(store::ChunkKey(h), store::EvenBody(kAuditBody), [&](View c) { store::Add(in, c); });
     sink.Write(Bytes(kAuditBody));
@@ -135,7 +142,8 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     }
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
-    s.store[0].reset(), s.store[0].emplace(s.dir / "0");
+    s.store[0].reset();
+    s.store[0].emplace(s.dir / "0");
     EXPECT_EQ(s.store[0]->ledger().Fates(), (steps ? Fates{} : Fates{{5, store::Fate::kBurnt}}));
     EXPECT_EQ(s.store[0]->Bundles().size(), 2u);
     EXPECT_EQ(s.store[1]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
@@ -160,7 +168,10 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       Sides s;
       std::thread p0([&, ch = std::move(s.p0), left = steps]() mutable {
         Bond bond(*ch, s.store[0]->Header(5), kSetup);
-        if (left-- > 0) bond.Recv(net::kAudit), bond.Send(net::kAck);
+        if (left-- > 0) {
+          bond.Recv(net::kAudit);
+          bond.Send(net::kAck);
+        }
         if (left-- > 0) {
           Bytes opened = ch->RecvExact(net::kOpened, 64);
           EXPECT_TRUE(Equal(View(opened).first(32), Hash{2}));
@@ -168,7 +179,10 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
         }
         uint8_t verdict = good;
         if (left-- > 0) ch->Send(net::kVerdict, View(&verdict, 1));
-        if (left-- > 0) bond.Send(net::kOnlineEnd), bond.Recv(net::kBye);
+        if (left-- > 0) {
+          bond.Send(net::kOnlineEnd);
+          bond.Recv(net::kBye);
+        }
       });
       auto open = [&] { net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup); }); };
       if (steps == 4 && good) {
@@ -223,7 +237,10 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   std::string steps[2];
   auto ahead = [&](int p) {
     return Ahead{[&s, &steps, p] { steps[p] += Str("announce ", s.store[p]->ledger().floor(), " "); },
-                 [&s, &steps, p] { steps[p] += "drop", s.PutOne(p, 9); }};
+                 [&s, &steps, p] {
+                   steps[p] += "drop";
+                   s.PutOne(p, 9);
+                 }};
   };
   auto error = s.Model(
       [&] {
@@ -235,7 +252,8 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
-    s.store[p].reset(), s.store[p].emplace(s.dir / std::to_string(p));
+    s.store[p].reset();
+    s.store[p].emplace(s.dir / std::to_string(p));
     EXPECT_TRUE(s.store[p]->Bundles().empty());
   }
 }

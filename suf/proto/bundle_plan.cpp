@@ -15,7 +15,10 @@ std::string Has(const BundlePlan& plan) {
 
 void SendHello(net::Channel& ch, const BundlePlan& plan) {
   Writer w;
-  w.Put(store::kWireVersion), w.Put(plan.version), w.Put(plan.prg), w.Raw(plan.hash);
+  w.Put(store::kWireVersion);
+  w.Put(plan.version);
+  w.Put(plan.prg);
+  w.Raw(plan.hash);
   ch.Send(net::kHello, w.bytes());
 }
 

@@ -37,8 +37,13 @@ void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);
   Writer q;
-  store::Put(q, a.job), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}),
-      q.Raw(Hash{});
+  store::Put(q, a.job);
+  q.Put(a.count);
+  q.Raw(Hash{1, 4});
+  q.Raw(a.weights);
+  q.Raw(a.partner);
+  q.Raw(Hash{});
+  q.Raw(Hash{});
   ch.Send(net::kRequest, q.bytes());
 }
 
@@ -54,7 +59,9 @@ TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
         SendHello(*ch, w.plan);
         RecvHello(*ch, w.plan);
         Writer told;
-        told.Put(uint64_t{1}), store::Put(told, job), told.Raw(kId[0].key);
+        told.Put(uint64_t{1});
+        store::Put(told, job);
+        told.Raw(kId[0].key);
         ch->Send(net::kWitness, told.bytes());
       } else {
         Ask(w, *ch, args);
@@ -116,7 +123,8 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
   FetchArgs other = Args(1);
   other.weights = {1};
   refused(Args(0), other);
-  other = Args(1), other.partner = {1};
+  other = Args(1);
+  other.partner = {1};
   refused(Args(0), other);
 }
 
@@ -209,9 +217,16 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       SendHello(*d, plan);
       Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
       store::BundleHeader h;
-      h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
+      h.prg = plan.prg;
+      h.job = store::JobOf(4);
+      h.party = 1;
+      h.serial = 5;
+      h.body_bytes = kBody1;
+      h.plan = plan.hash;
       h.trace = plan.task(h.job).trace;
-      h.weights = Hash{77}, h.public_key[0] = kId[0].key, h.public_key[1] = kId[1].key;
+      h.weights = Hash{77};
+      h.public_key[0] = kId[0].key;
+      h.public_key[1] = kId[1].key;
       h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});

@@ -91,7 +91,8 @@ struct Setting {
 // Runs a session that uses (u) or reveals (o) one bundle per letter.
 void Watch(const std::string& fates, const Setting& how, Log& log) {
   World w(how.ahead);
-  w.keys.whole = true, w.keys.witness_always = how.witness_always;
+  w.keys.whole = true;
+  w.keys.witness_always = how.witness_always;
   ModelHost host = w.Host();
   host.dealer = [dial = host.dealer, &log](std::stop_token stop) -> std::unique_ptr<net::Channel> {
     return std::make_unique<Watched>(dial(std::move(stop)), log);
@@ -130,7 +131,10 @@ void ExpectOverBefore(const Log& log, size_t bundles) {
     for (size_t i = 0; i < log.all().size(); ++i) {
       const auto& [p, seen] = log.all()[i];
       if (p == 1 && tells(seen)) told.push_back(i);
-      if (p == party && seen.link) last[seen.link] = i, first.try_emplace(seen.link, i);
+      if (p == party && seen.link) {
+        last[seen.link] = i;
+        first.try_emplace(seen.link, i);
+      }
     }
     ASSERT_EQ(told.size(), bundles);
     ASSERT_GE(last.size(), bundles);

@@ -14,7 +14,9 @@ constexpr size_t kFlipBody = 40;
 
 BundlePlan FlipPlan() {
   BundlePlan p;
-  p.prg = 2, p.max_tokens = 8, p.hash = {1};
+  p.prg = 2;
+  p.max_tokens = 8;
+  p.hash = {1};
   p.task = [](const store::Job& j) {
     return Task{Hash{1, uint8_t(j.tokens)}, {store::EvenBody(kFlipBody), store::EvenBody(kFlipBody)}};
   };
@@ -24,10 +26,20 @@ BundlePlan FlipPlan() {
 // Returns a header of P1's bundle, with no zero field.
 store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   store::BundleHeader h;
-  h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kFlipBody,
+  h.prg = plan.prg;
+  h.job = store::JobOf(4);
+  h.party = 1;
+  h.serial = serial;
+  h.body_bytes = kFlipBody;
   h.plan = plan.hash;
-  h.trace = plan.task(h.job).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
-  h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kId[0].key, h.public_key[1] = kId[1].key;
+  h.trace = plan.task(h.job).trace;
+  h.weights = {77};
+  h.rho = {78};
+  h.pair = Share(Secret(Hash{79}));
+  h.seed_hash[0] = {80};
+  h.seed_hash[1] = {81};
+  h.public_key[0] = kId[0].key;
+  h.public_key[1] = kId[1].key;
   return h;
 }
 
@@ -134,7 +146,10 @@ TEST(Flip, EveryBitOfADelivery) {
       } catch (const Error&) {  // the party ended it
       }
     });
-    auto leave = [&] { near.reset(), dealer.join(); };
+    auto leave = [&] {
+      near.reset();
+      dealer.join();
+    };
     try {
       Fetch(*near, plan, store, {.job = store::JobOf(4), .weights = {77}, .partner = kId[0].key});
     } catch (...) {

@@ -42,7 +42,8 @@ Seen Watch(net::Channel& ch) {
   Clock::time_point sent{};
   bool any = false;
   auto send = [&](size_t bytes) {
-    sent = Clock::now(), any = true;
+    sent = Clock::now();
+    any = true;
     ch.Send(net::kProbe, View(zeros).first(bytes));
   };
   auto receive = [&](size_t bytes) {
@@ -62,14 +63,16 @@ Seen Watch(net::Channel& ch) {
 Network MeasureLink(net::Channel& ch) {
   const Network own = Watch(ch).link();
   Writer w;
-  w.Put(own.trip_us), w.Put(own.rate);
+  w.Put(own.trip_us);
+  w.Put(own.rate);
   const bool begins = ch.self().role == Role::kData;
   if (begins) ch.Send(net::kLink, w.bytes());
   const Bytes said = ch.RecvExact(net::kLink, 16);
   if (!begins) ch.Send(net::kLink, w.bytes());
   Reader r(said, "a link's figures");
   Network link;
-  link.trip_us = r.Get<uint64_t>(), link.rate = r.Get<uint64_t>();
+  link.trip_us = r.Get<uint64_t>();
+  link.rate = r.Get<uint64_t>();
   if (link.trip_us < 1 || link.trip_us > kLongestTrip || link.rate < kLowestRate || link.rate > kHighestRate)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " measured a round trip of ",
                     link.trip_us, " us and ", link.rate, " bits a second; the limits are 1 to ", kLongestTrip,
@@ -101,7 +104,10 @@ store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens)
   for (uint32_t v = best.variant + 1; v < plan.variants.size(); ++v) {
     if (!(common.variants >> v & 1)) continue;
     const store::Job job = store::JobOf(tokens, v);
-    if (const uint64_t us = plan.price(job, *common.link); us < least) least = us, best = job;
+    if (const uint64_t us = plan.price(job, *common.link); us < least) {
+      least = us;
+      best = job;
+    }
   }
   return best;
 }

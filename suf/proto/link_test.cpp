@@ -57,7 +57,8 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
       }
       (void)ch->RecvExact(net::kLink, 16);
       Writer w;
-      w.Put(said.trip_us), w.Put(said.rate);
+      w.Put(said.trip_us);
+      w.Put(said.rate);
       ch->Send(net::kLink, w.bytes());
       EXPECT_THROW(ch->RecvExact(net::kLink, 16), Error);
     });
@@ -77,7 +78,8 @@ void Lie(net::Channel& ch, Network said) {
     if (!begins) ch.Send(net::kProbe, View(zeros).first(down));
   }
   Writer w;
-  w.Put(said.trip_us), w.Put(said.rate);
+  w.Put(said.trip_us);
+  w.Put(said.rate);
   if (begins) ch.Send(net::kLink, w.bytes());
   (void)ch.RecvExact(net::kLink, 16);
   if (!begins) ch.Send(net::kLink, w.bytes());
@@ -118,7 +120,9 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
             if (allowed == 3) Lie(ch, lie);
             Writer announce;
             const store::Job job = store::JobOf(4, announced);
-            store::Put(announce, job), announce.Raw(w.plan.task(job).trace), announce.Put(uint8_t{0});
+            store::Put(announce, job);
+            announce.Raw(w.plan.task(job).trace);
+            announce.Put(uint8_t{0});
             ch.Send(net::kAnnounce, announce.bytes());
             (void)ch.RecvExact(net::kChoice, 8);
           });
@@ -201,7 +205,8 @@ TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
     ch.RecvExact(net::kWelcome, 72);
     ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
     Writer announce;
-    store::Put(announce, store::JobOf(4, 1)), announce.Raw(w.plan.task(store::JobOf(4, 1)).trace);
+    store::Put(announce, store::JobOf(4, 1));
+    announce.Raw(w.plan.task(store::JobOf(4, 1)).trace);
     announce.Put(uint8_t{0});
     ch.Send(net::kAnnounce, announce.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants",
@@ -227,7 +232,8 @@ TEST(Variants, BundlesOfAnotherVariantAreNotTaken) {
     });
     EXPECT_EQ(w.model_error, nullptr);
   };
-  run(1), run(1);
+  run(1);
+  run(1);
   EXPECT_EQ(w.dealt.size(), 2u) << "the second one was taken from the stores";
   run(1);
   EXPECT_EQ(w.dealt.size(), 4u);

@@ -151,7 +151,9 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     RecvHello(ch_, plan_);
     Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + 2 * sizeof(uint32_t));
     Reader r(welcome, "a welcome");
-    weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
+    weights_ = r.GetHash();
+    setup_hash_ = r.GetHash();
+    brought_ = r.Get<uint32_t>();
     common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
     if (brought_ > plan_.max_tokens)  // P0 checks its own values before it listens
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
@@ -159,7 +161,8 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
                       "; install the same suf on both sides");
     const uint8_t have = LoadSetup();
     Writer ask;
-    ask.Put(have), ask.Put(variants);
+    ask.Put(have);
+    ask.Put(variants);
     ch_.Send(net::kSetupAsk, ask.bytes());
     if (!have) FetchSetup();
     if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
@@ -168,7 +171,8 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
 
 // Closes a delivery on its way and wipes unclaimed bundles.
 DataSession::~DataSession() {
-  next_.reset(), last_.reset();
+  next_.reset();
+  last_.reset();
   store_.Forget();
 }
 
@@ -225,7 +229,11 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
     PendingJob what = Due(job, next);
     (void)Depart(what, &dealer_traffic_);
     OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
-               {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
+               {[&] {
+                  KeepSetup();
+                  AnnounceNext(next);
+                },
+                [&] { next_.reset(); }});
   });
 }
 
@@ -269,10 +277,15 @@ PendingJob DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
   PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
   Writer w;
-  store::Put(w, job), w.Raw(what.task.trace), w.Put(uint8_t(what.whole));
+  store::Put(w, job);
+  w.Raw(what.task.trace);
+  w.Put(uint8_t(what.whole));
   size_t offers = 0;
   for (const store::BundleHeader& h : store_.Bundles(job))
-    if (Fits(h, job, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
+    if (Fits(h, job, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) {
+      w.Put(h.serial);
+      w.Raw(h.rho);
+    }
   ch_.Send(net::kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(net::kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
@@ -339,7 +352,9 @@ class ModelSession {
     host_.store.Forget();
     SendHello(ch_, host_.plan);
     Writer welcome;
-    welcome.Raw(host_.weights), welcome.Raw(host_.setup), welcome.Put(host_.brings);
+    welcome.Raw(host_.weights);
+    welcome.Raw(host_.setup);
+    welcome.Put(host_.brings);
     welcome.Put(host_.variants & AllVariants(host_.plan));
     ch_.Send(net::kWelcome, welcome.bytes());
     const Bytes ask = ch_.RecvExact(net::kSetupAsk, 1 + sizeof(uint32_t));
@@ -368,7 +383,8 @@ class ModelSession {
   }
   // Closes a delivery on its way and wipes unclaimed bundles.
   ~ModelSession() {
-    next_.reset(), last_.reset();
+    next_.reset();
+    last_.reset();
     host_.store.Forget();
   }
 
@@ -414,7 +430,8 @@ class ModelSession {
                          ", for which ", kWholeAtOnce, " whole bundles of keys take ", bytes, " bytes, and ",
                          host_.audit_memory, " bytes are allowed; allow more, or let it connect without audits"));
     if (!next) net::EndSession(ch_, net::Refusal::kAuditMemory, lack.cause(), lack.what());
-    what.lack = std::make_exception_ptr(lack), what.refusal = net::Refusal::kAuditMemory;
+    what.lack = std::make_exception_ptr(lack);
+    what.refusal = net::Refusal::kAuditMemory;
   }
 
   void Lacks(PendingJob& what) const {

@@ -163,7 +163,10 @@ TEST(Session, AnotherVersionOfTheProtocolIsRefused) {
   World w;
   w.Session(w.Host(), [&](net::Channel& ch) {
     Writer hello;
-    hello.Put(store::kWireVersion + 1), hello.Put(w.plan.version), hello.Put(w.plan.prg), hello.Raw(w.plan.hash);
+    hello.Put(store::kWireVersion + 1);
+    hello.Put(w.plan.version);
+    hello.Put(w.plan.prg);
+    hello.Raw(w.plan.hash);
     ch.Send(net::kHello, hello.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
                       [&] { ch.RecvExact(net::kWelcome, 72); }));
@@ -176,9 +179,13 @@ TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
   w.Whole({4});  // bundles 2 and 3 stay
   auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
-    RecvHello(*ch, w.plan), SendHello(*ch, w.plan);
+    RecvHello(*ch, w.plan);
+    SendHello(*ch, w.plan);
     Writer welcome, choice;
-    welcome.Raw(Hash{77}), welcome.Raw(HashOf({kWHat})), welcome.Put(uint32_t{0}), welcome.Put(uint32_t{1});
+    welcome.Raw(Hash{77});
+    welcome.Raw(HashOf({kWHat}));
+    welcome.Put(uint32_t{0});
+    welcome.Put(uint32_t{1});
     ch->Send(net::kWelcome, welcome.bytes());
     EXPECT_EQ(ch->RecvExact(net::kSetupAsk, 5)[0], 1);
     (void)ch->Recv(net::kAnnounce, 4096);
@@ -288,7 +295,8 @@ TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
     ch.RecvExact(net::kWelcome, 72);
     ch.Send(net::kSetupAsk, Bytes{1, 1, 0, 0, 0});
     Writer announce;
-    store::Put(announce, store::Job{.entry = 1, .tokens = 3}), announce.Raw(w.plan.task(store::JobOf(3)).trace);
+    store::Put(announce, store::Job{.entry = 1, .tokens = 3});
+    announce.Raw(w.plan.task(store::JobOf(3)).trace);
     announce.Put(uint8_t{0});
     ch.Send(net::kAnnounce, announce.bytes());
     EXPECT_TRUE(
@@ -371,9 +379,11 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   w.Whole({4});
   auto h = w.store[1]->Header(2);
   store::Bundle b = store::Told(*w.store[1], 2).Claim(2, store::EvenBody(kBody1));
-  h.pair = Share(Secret::Random()), h.serial = 3;
+  h.pair = Share(Secret::Random());
+  h.serial = 3;
   auto put = [&](int p, store::BundleHeader x) {
-    x.party = uint32_t(p), x.body_bytes = p ? kBody1 : kBody0;
+    x.party = uint32_t(p);
+    x.body_bytes = p ? kBody1 : kBody0;
     const auto body = store::EvenBody(x.body_bytes);
     auto in = w.store[p]->Receive(x, Secret(b.key.view()), body, true);
     store::Sink s(store::ChunkKey(x), body, [&](View c) { store::Add(in, c); });
@@ -452,8 +462,10 @@ TEST(Session, WholeOverTls) {
     for (uint32_t n : {4u, 3u, 4u}) s.Infer(store::JobOf(n), TestRun);
     s.End();
   }
-  serve.Stop(), serving.join();
-  deal.Stop(), dealing.join();
+  serve.Stop();
+  serving.join();
+  deal.Stop();
+  dealing.join();
   for (const Error& e : errors) ADD_FAILURE() << e.what();
 }
 

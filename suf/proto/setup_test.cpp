@@ -18,9 +18,13 @@ enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 // lacks the dealer's pair secret.
 void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t serial) {
   const Bytes spoiled(plan.setup_bytes, 0x66);
-  RecvHello(ch, plan), SendHello(ch, plan);
+  RecvHello(ch, plan);
+  SendHello(ch, plan);
   Writer welcome;
-  welcome.Raw(Hash{77}), welcome.Raw(HashOf({spoiled})), welcome.Put(uint32_t{0}), welcome.Put(uint32_t{1});
+  welcome.Raw(Hash{77});
+  welcome.Raw(HashOf({spoiled}));
+  welcome.Put(uint32_t{0});
+  welcome.Put(uint32_t{1});
   ch.Send(net::kWelcome, welcome.bytes());
   EXPECT_EQ(ch.RecvExact(net::kSetupAsk, 5)[0], 0);
   store::Sink sink(store::ChunkKey(plan.hash, Hash{77}), store::EvenBody(plan.setup_bytes),

@@ -12,7 +12,11 @@ constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  store::Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  store::Put(w, a.job);
+  w.Put(a.count);
+  w.Raw(trace);
+  w.Raw(a.weights);
+  w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
   for (const Secret* s : {&seed, a.b_seed.get()}) Append(&b, s->view());
@@ -98,9 +102,13 @@ std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Reques
 BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
-  q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
-  q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
-  q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
+  q.job = store::GetJob(r);
+  q.count = r.Get<uint32_t>();
+  q.trace = r.GetHash();
+  q.weights = r.GetHash();
+  q.partner = r.GetHash();
+  q.seed = Secret(r.Raw(32));
+  q.b_seed = Share(Secret(r.Raw(32)));
   CheckPeersJob(ch, plan_, q.job, "requested bundles of");
   if (q.count < 1)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
@@ -129,7 +137,8 @@ bool BundleDealer::Await(int party, DeliverySeat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the request of the other party; nothing was dealt");
+        Fail(Cause::kPeer, mine.channel->peer_title(),
+             " hung up before the request of the other party; nothing was dealt");
       net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
                       " did not request bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
@@ -161,7 +170,10 @@ bool BundleDealer::Meet(int party, DeliverySeat& mine) {
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
-    for (DeliverySeat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
+    for (DeliverySeat* s : {&mine, &other}) {
+      s->sink.reset();
+      s->channel->Refuse(code);
+    }
     settle(DeliveryState::kFailed);
     throw;
   }
@@ -172,7 +184,8 @@ bool BundleDealer::Meet(int party, DeliverySeat& mine) {
 void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
-    model.channel->Refuse(code), data.channel->Refuse(code);
+    model.channel->Refuse(code);
+    data.channel->Refuse(code);
     Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
@@ -184,7 +197,8 @@ void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   try {
     if (plan_.reserve) plan_.reserve(a.job);
   } catch (const Error& e) {
-    model.channel->Refuse(net::Refusal::kMemory), data.channel->Refuse(net::Refusal::kMemory);
+    model.channel->Refuse(net::Refusal::kMemory);
+    data.channel->Refuse(net::Refusal::kMemory);
     throw;
   }
   const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
@@ -201,8 +215,12 @@ void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
 
 void BundleDealer::Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
-  h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
-  h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
+  h.prg = plan_.prg;
+  h.job = seat[0]->request.job;
+  h.serial = serial;
+  h.plan = plan_.hash;
+  h.trace = task.trace;
+  h.weights = seat[0]->request.weights;
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mistake still has other keys
   h.pair = Share(Secret::Random());
   for (int p = 0; p < 2; ++p) {
@@ -213,7 +231,8 @@ void BundleDealer::Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
     if (seat[p]->sink) seat[p]->sink->Finish();  // the previous bundle
-    h.party = uint32_t(p), h.body_bytes = task.body[p]->bytes();
+    h.party = uint32_t(p);
+    h.body_bytes = task.body[p]->bytes();
     job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
     Bytes encoded = store::Encode(h);
     net::Channel* ch = seat[p]->channel;
@@ -291,7 +310,8 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
         for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
           for (; posted < rooms.size(); ++posted) dealer.Post(net::kChunk, rooms[posted]);
           dealer.RecvUpTo(rooms[0].size());
-          in.Came(), --posted;
+          in.Came();
+          --posted;
         }
         in.Commit();
       } catch (...) {
@@ -314,7 +334,9 @@ void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, 
     const store::Job job = store.Header(serial).job;
     store.Tell(serial, PairOf(dealer.self(), partner));
     Writer w;
-    w.Put(serial), store::Put(w, job), w.Raw(partner);
+    w.Put(serial);
+    store::Put(w, job);
+    w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
     store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());

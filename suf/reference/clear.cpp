@@ -25,7 +25,8 @@ int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
     size_t back = out.size() - d;
     if (back > in.size()) continue;
     int64_t len = in[in.size() - back];
-    at += (len == 1 ? 0 : i) * stride, stride *= len;
+    at += (len == 1 ? 0 : i) * stride;
+    stride *= len;
   }
   return at;
 }
@@ -264,7 +265,8 @@ WordVector ClearExecutor::Tree(const Node& n) {
   auto halves = [&](const Node& number, const KeyBatch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
   auto dcf = [&](int64_t program, int64_t words, int64_t form) {
     KeyBatch b = batch(program);
-    b.words = int(words), b.bits = FormOf(form).bits;
+    b.words = int(words);
+    b.bits = FormOf(form).bits;
     if (gen && halves(Arg(n, 0), b)) b.n *= 2;
     return b;
   };

@@ -32,7 +32,9 @@ struct Inputs {
   Bytes root[2];
   explicit Inputs(std::mt19937_64& rng) {
     for (size_t i = 0; i < kCount; ++i) {
-      alpha.push_back(rng()), x.push_back(alpha[i] + i % 3 - 1), beta.push_back(rng());
+      alpha.push_back(rng());
+      x.push_back(alpha[i] + i % 3 - 1);
+      beta.push_back(rng());
       for (Bytes& r : root)
         for (int j = 0; j < 16; ++j) r.push_back(uint8_t(rng()));
     }
@@ -49,7 +51,9 @@ struct Foreign {
   std::vector<uint64_t> out[2] = {std::vector<uint64_t>(kCount), std::vector<uint64_t>(kCount)};
   // Runs before anything is timed.
   void Verify() {
-    Gen(), Eval(0), Eval(1);
+    Gen();
+    Eval(0);
+    Eval(1);
     for (size_t i = 0; i < kCount; ++i) bench::Verify(out[0][i] + out[1][i] == in.Want(i), "their share");
   }
   int4 Seed(int p, size_t i) const {
@@ -80,7 +84,10 @@ std::array<double, 2> Best(F ours, G theirs) {
     f();
     least = std::min(least, bench::Now() - t);
   };
-  for (int i = 0; i < 300; ++i) slice(best[0], ours), slice(best[1], theirs);
+  for (int i = 0; i < 300; ++i) {
+    slice(best[0], ours);
+    slice(best[1], theirs);
+  }
   return best;
 }
 
@@ -108,7 +115,8 @@ void Run(ring::Isa v) {
   auto contexts = OverOpenSsl::CreateCtxs(pointers);
   Foreign<OverOpenSsl> slow{in, "openssl", {OverOpenSsl(contexts)}};
   Foreign<Intrinsics> fast{in, "intrinsics", {Intrinsics(keys)}};
-  slow.Verify(), fast.Verify();
+  slow.Verify();
+  fast.Verify();
   const uint8_t* const root[2] = {in.root[0].data(), in.root[1].data()};
   std::vector<uint64_t> out[2] = {std::vector<uint64_t>(kCount), std::vector<uint64_t>(kCount)};
   {
@@ -116,7 +124,9 @@ void Run(ring::Isa v) {
     Bytes key(fss::ElementBytes(int(fss::DcfKeyBits(kBits, 1, 64))) * kCount);
     auto gen = [&] { fss::DcfGen(ctx, in.alpha.data(), in.beta.data(), root[0], root[1], kCount, key.data(), v); };
     auto eval = [&](int p) { fss::DcfEval(ctx, p, root[p], key.data(), in.x.data(), kCount, 1, out[p].data(), v); };
-    gen(), eval(0), eval(1);
+    gen();
+    eval(0);
+    eval(1);
     for (size_t i = 0; i < kCount; ++i) bench::Verify(out[0][i] + out[1][i] == in.Want(i), "a share");
     Print("dcf", v, key.size() / kCount, slow, gen, [&] { eval(0); });
     Print("dcf", v, key.size() / kCount, fast, gen, [&] { eval(0); });
@@ -126,7 +136,9 @@ void Run(ring::Isa v) {
     Bytes key(fss::DpfKeyBytes(kBits) * kCount);
     auto gen = [&] { fss::DpfGen(ctx, in.alpha.data(), root[0], root[1], kCount, key.data(), v); };
     auto eval = [&](int p) { fss::DpfParity(ctx, p, root[p], key.data(), in.x.data(), kCount, 1, out[p].data(), v); };
-    gen(), eval(0), eval(1);
+    gen();
+    eval(0);
+    eval(1);
     for (size_t i = 0; i < kCount; ++i)
       bench::Verify((out[0][i] ^ out[1][i]) == uint64_t(in.x[i] < in.alpha[i]), "a bit");
     Print("parity", v, fss::DpfKeyBytes(kBits), slow, gen, [&] { eval(0); });

@@ -125,7 +125,8 @@ TEST(Myl7, RefusesWhatItCannotRun) {
   exec::Pool pool(1);
   const auto clear = MakeClear(), packed = cpu::MakePacked(pool), myl7 = MakeMyl7();
   Trace ours, theirs(Myl7Capabilities()), tree;
-  Compared(ours, 32, {5}), Compared(theirs, 32, {5});
+  Compared(ours, 32, {5});
+  Compared(theirs, 32, {5});
   auto x = tree.give<1>(Own<1>(tree.input<kP1>("x", {3}, 32, 0)), 32, "x");
   auto bit = tree.parity(tree.tree(Sec(x.r)), x.hat, {0});
   tree.reveal<1>(Map(bit, [](auto half) { return Unbits(half); }));
@@ -208,7 +209,8 @@ std::optional<uint64_t> AlphaOf(const HalfTree::Key& key, int party, const Ciphe
       const Block word = BlockOf(key.cws[i].s), one = hash(v) ^ hash(v ^ delta);
       const bool bit = word == one;
       holds = bit || word == (one ^ delta);
-      alpha = alpha << 1 | bit, v = next(v, bit, word);
+      alpha = alpha << 1 | bit;
+      v = next(v, bit, word);
     }
     if (holds) {  // the last level corrects the child off alpha's path
       const Block word = BlockOf(key.cws[63].s) & ~kLsb, left = v & ~kLsb, other = (v ^ delta) & ~kLsb;

@@ -203,7 +203,8 @@ class RowsExecutor : public ClearExecutor {
       size_t i = q;
       if (!from) {
         const grouping::Run run = grouping::RunAt(l.from->map, int64_t(q * rows + at));
-        from = values_[size_t(run.node)].data(), i = size_t(run.at);
+        from = values_[size_t(run.node)].data();
+        i = size_t(run.at);
       }
       grouping::row::Reduce(from + i * l.words, l.words, l.mask, l.to + q * l.words);
     }

@@ -74,7 +74,11 @@ struct GemmAccess {
     const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
     PackedOperand<T> p;
     p.panels_ = Room(units * panels * kernel.unit_bytes);
-    p.kernel_ = &kernel, p.depth_ = K, p.columns_ = N, p.bits_ = bits, p.variant_ = v;
+    p.kernel_ = &kernel;
+    p.depth_ = K;
+    p.columns_ = N;
+    p.bits_ = bits;
+    p.variant_ = v;
     auto pack = [&](size_t p0, size_t p1) { kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get()); };
     if (pool) {
       pool->For(panels, 1, pack);
@@ -121,7 +125,8 @@ struct GemmAccess {
     if (parts == 1) {
       pool.For(panels, Up(panels, 2 * threads), [&](size_t p0, size_t p1) {
         internal::GemmTask t = task;
-        t.p0 = p0, t.p1 = p1;
+        t.p0 = p0;
+        t.p1 = p1;
         kernel.run(t);
       });
       return;
@@ -129,8 +134,10 @@ struct GemmAccess {
     pool.For(parts * panels, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         internal::GemmTask t = task;
-        t.p0 = i / parts, t.p1 = t.p0 + 1;
-        t.m0 = M * (i % parts) / parts, t.m1 = M * (i % parts + 1) / parts;
+        t.p0 = i / parts;
+        t.p1 = t.p0 + 1;
+        t.m0 = M * (i % parts) / parts;
+        t.m1 = M * (i % parts + 1) / parts;
         kernel.run(t);
       }
     });

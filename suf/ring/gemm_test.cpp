@@ -17,7 +17,9 @@ struct Problem {  // leading dimensions exceed the matrices; memory outside must
   std::vector<T> a, b, c;
   Problem(size_t m, size_t n, size_t k, bool small, bool transposed, std::mt19937_64& rng)
       : M(m), N(n), K(k), lda(k + 3), ldb((transposed ? k : n) + 1), ldc(n + 5) {
-    a.resize(M * lda), b.resize((transposed ? N : K) * ldb), c.resize(M * ldc);
+    a.resize(M * lda);
+    b.resize((transposed ? N : K) * ldb);
+    c.resize(M * ldc);
     auto extreme = [&](T random) {  // limbs of 0x8000 and 0xffff break a wrong split
       const T kinds[] = {random, random, random, T(0x8000800080008000), T(-1), T(0x7fff7fff7fff7fff)};
       return kinds[rng() % 6];

@@ -65,7 +65,10 @@ constexpr Plans<T> MakePlans() {
     for (int b = 0; k >= 8 && b < G * k / 8; ++b) {  // a byte has bits of at most two elements
       const int e = 8 * b / k, j = b - e * k / 8;
       p.first[b] = uint8_t(j < S ? e * S + j : 64 + e * S);
-      if (e + 1 < G && (e + 1) * k < 8 * b + 8) p.second[b] = uint8_t((e + 1) * S), p.has_second |= uint64_t{1} << b;
+      if (e + 1 < G && (e + 1) * k < 8 * b + 8) {
+        p.second[b] = uint8_t((e + 1) * S);
+        p.has_second |= uint64_t{1} << b;
+      }
     }
   }
   return plans;
@@ -154,7 +157,10 @@ void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
 // Cuts 8 elements out of the k bytes of each quadword, by eight unaligned byte reads (vpmultishiftqb).
 void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
   alignas(64) uint8_t where[64], shift[64];
-  for (int i = 0; i < 64; ++i) where[i] = uint8_t((i / 8 * k + i % 8) & 63), shift[i] = uint8_t(i % 8 * k);
+  for (int i = 0; i < 64; ++i) {
+    where[i] = uint8_t((i / 8 * k + i % 8) & 63);
+    shift[i] = uint8_t(i % 8 * k);
+  }
   const __m512i w = Load(where), s = Load(shift), keep = _mm512_set1_epi8(char((1 << k) - 1));
   size_t left_bytes = n / 8 * size_t(k) + (n % 8 * size_t(k) + 7) / 8;
   while (n) {
@@ -166,7 +172,10 @@ void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
     } else {
       _mm512_mask_storeu_epi8(x, LowBytes(now), v);
     }
-    n -= now, x += 64, in += 8 * k, left_bytes -= now == 64 ? size_t(8 * k) : left_bytes;
+    n -= now;
+    x += 64;
+    in += 8 * k;
+    left_bytes -= now == 64 ? size_t(8 * k) : left_bytes;
   }
 }
 

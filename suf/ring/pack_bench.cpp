@@ -18,7 +18,8 @@ void Report(int k, Isa v) {
   std::vector<T> x(n), back(n);
   std::vector<uint8_t> bytes(PackedBytes(n, k));
   for (T& e : x) e = T(rng() & Mask(k));
-  Pack(x.data(), n, k, bytes.data(), v), Unpack(bytes.data(), n, k, back.data(), v);
+  Pack(x.data(), n, k, bytes.data(), v);
+  Unpack(bytes.data(), n, k, back.data(), v);
   bench::Verify(x == back, "packing");
   const double pack = bench::BestSeconds([&] { Pack(x.data(), n, k, bytes.data(), v); });
   const double unpack = bench::BestSeconds([&] { Unpack(bytes.data(), n, k, back.data(), v); });

@@ -17,8 +17,10 @@ struct Booked {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
   explicit Booked(const net::Channel& ch) {
     using net::Phase;
-    p0 = ch.traffic(Phase::kOnline).bytes_received, p1 = ch.traffic(Phase::kOnline).bytes_sent;
-    ahead = ch.traffic(Phase::kOffline).bytes_sent, setup = ch.traffic(Phase::kSetup).bytes_received;
+    p0 = ch.traffic(Phase::kOnline).bytes_received;
+    p1 = ch.traffic(Phase::kOnline).bytes_sent;
+    ahead = ch.traffic(Phase::kOffline).bytes_sent;
+    setup = ch.traffic(Phase::kSetup).bytes_received;
   }
 };
 
@@ -32,7 +34,10 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
   };
   std::vector<int> count(jobs, int(audits / jobs));
   for (size_t i = 0, rest = audits % jobs; i < jobs; ++i)
-    if (below(jobs - i) < rest) ++count[i], --rest;
+    if (below(jobs - i) < rest) {
+      ++count[i];
+      --rest;
+    }
   std::vector<std::array<int, 2>> places;
   for (int c : count) {
     int before = int(below(uint64_t(c) + 1));
@@ -114,7 +119,8 @@ struct Client::Session::State {
           Outcome out = RunInference(
               client.engine_, inference, inputs,
               [&](int step, int steps, const std::string& scope) { progress(double(step) / steps, scope); });
-          e.words = std::move(out.words), e.times = std::move(out.times);
+          e.words = std::move(out.words);
+          e.times = std::move(out.times);
           wall = Since(start) * 1e3;
           e.keys_ms = inference.keys().waited() * 1e3;
         },

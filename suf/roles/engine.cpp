@@ -29,7 +29,8 @@ std::shared_ptr<const CompiledJob> Engine::At(int n, int variant) {
          lint.faults.empty() ? "it reveals or keeps other results than the plan names" : lint.faults[0],
          "); make a new plan");
   if (due.learned[0]) work->steering = pfss::Steering(work->trace, 0);
-  work->task.trace = work->trace.digest(), work->task.window = run::WindowOf(*work->schedule);
+  work->task.trace = work->trace.digest();
+  work->task.window = run::WindowOf(*work->schedule);
   for (int p : {0, 1})
     work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
   if (works_.size() >= 8) works_.erase(works_.begin());
@@ -65,7 +66,10 @@ uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
     at = bills_.try_emplace(key, bill).first;
   }
   compiler::Prices p = compiler::Profiles()[0].prices;
-  p.flight = double(link.trip_us) / 2e6, p.wire = 8 / double(link.rate), p.duplex = true, p.together = false;
+  p.flight = double(link.trip_us) / 2e6;
+  p.wire = 8 / double(link.rate);
+  p.duplex = true;
+  p.together = false;
   return uint64_t(std::llround(1e6 * compiler::Seconds(at->second, nn::WithSteps(p))));
 }
 
@@ -128,7 +132,8 @@ proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
   p.version = nn::kPlanVersion;  // one version for plans of models and functions: their traces change together
   p.prg = backend_.prg();
-  p.max_tokens = subject_.most, p.unit = subject_.unit;
+  p.max_tokens = subject_.most;
+  p.unit = subject_.unit;
   p.hash = subject_.hash;
   for (auto& m : subject_.masked) p.setup_bytes += uint64_t(m.bytes());
   p.variants.clear();

@@ -21,7 +21,8 @@ std::array<MemoryNeeds, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s
     masked += m.size() * m.word();
     own += 2 * m.size() * int64_t(sizeof(int16_t));
   }
-  out[0].weights = own, out[1].weights = dealer.weights = masked;
+  out[0].weights = own;
+  out[1].weights = dealer.weights = masked;
   for (int p : {0, 1}) {
     out[size_t(p)].keys = std::min(s.key_bytes(p), std::max(window, int64_t(store::kKeyWindow)));
     out[size_t(p)].frames = int64_t(run::RoomsOf(s, p));
@@ -37,16 +38,24 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
   const auto work = engine.At(n, variant);
   tiles = nn::TilesOf(engine.plan().For(n, variant), n);
   const pfss::Schedule& s = *work->schedule;
-  trace = work->trace.digest(), flights = s.flights();
-  for (int p : {0, 1}) frames[p] = s.frame_count(p, true), key_bytes[p] = s.key_bytes(p), sent[p] = s.sent(p, true);
+  trace = work->trace.digest();
+  flights = s.flights();
+  for (int p : {0, 1}) {
+    frames[p] = s.frame_count(p, true);
+    key_bytes[p] = s.key_bytes(p);
+    sent[p] = s.sent(p, true);
+  }
   for (int p : {0, 1}) disk[p] = int64_t(store::BundleFileBytes(*work->task.body[p]));
   window = int64_t(work->task.window);
-  offline = s.sent(1, false), setup = 0;
+  offline = s.sent(1, false);
+  setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
   memory = MemoryOf(engine, s, window);
   const CertificateCounts certified = CertifiedOf(engine.plan().Only(variant));
-  hard = certified.hard, calibrated = certified.calibrated;
-  cost = pfss::CostOf(s), bill = compiler::BillOf(s);
+  hard = certified.hard;
+  calibrated = certified.calibrated;
+  cost = pfss::CostOf(s);
+  bill = compiler::BillOf(s);
 }
 
 int64_t Estimate::OnDisk(int party, int count) const { return count * disk[party]; }

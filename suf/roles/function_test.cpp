@@ -41,7 +41,8 @@ struct FunctionWorld {
   explicit FunctionWorld(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
     Dealer::Options deal;
     deal.service.partner_wait = net::Millis{20'000};
-    deal.service.ahead = store::JobOf(5), deal.service.ahead_count = ahead;
+    deal.service.ahead = store::JobOf(5);
+    deal.service.ahead_count = ahead;
     for (int r = 0; r < 3; ++r) engine[r].emplace(file, r ? *packed : *clear);
     dealer.emplace(*engine[0], dir / "dealer", std::move(deal));
     options.keys.ahead = ahead;
@@ -56,7 +57,10 @@ struct FunctionWorld {
     options.audited = [this](uint32_t, uint64_t) { ++audited; };
     server.emplace(*engine[1],
                    PartOf(engine[1]->plan(), WipedVector<uint64_t>(values.begin(), values.end()),
-                          [this](uint32_t, Words words) { writes(), learned.push_back(std::move(words)); }),
+                          [this](uint32_t, Words words) {
+                            writes();
+                            learned.push_back(std::move(words));
+                          }),
                    store[0], links.Dial(Role::kModel), std::move(options));
   }
   // Runs calls of P1 with these values in one session.
@@ -106,7 +110,10 @@ TEST(Function, EveryOriginAndEndingGivesItsMeaningToWhomThePlanSays) {
         const gates::FunctionPlan& plan = w.engine[0]->plan();
         Words own[2] = {x, x};
         if (from == Origin::kShared)
-          for (size_t i = 0; i < x.size(); ++i) own[0][i] = rng() & 4095, own[1][i] = (x[i] - own[0][i]) & 4095;
+          for (size_t i = 0; i < x.size(); ++i) {
+            own[0][i] = rng() & 4095;
+            own[1][i] = (x[i] - own[0][i]) & 4095;
+          }
         w.Serve(from == Origin::kP1 ? Words{} : own[0]);
         const std::vector<JobResult> ran = w.Run({own[1]});
         ASSERT_FALSE(w.links.served) << w.links.served->what();

@@ -49,7 +49,9 @@ class Links {
     } catch (...) {
       error = std::current_exception();
     }
-    near.reset(), serve.join(), Join();
+    near.reset();
+    serve.join();
+    Join();
     if (error) std::rethrow_exception(error);
   }
   std::optional<Error> served;

@@ -239,7 +239,8 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   nn::CompileOptions options;
   options.policy = options_;
   options.variants = variants_;
-  options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
+  options.min_tokens = model_.state_->of.min_tokens;
+  options.max_tokens = max_tokens_;
   options.tokenizer = HashOf({AsView(ReadFile(Vocabulary(model_), "the vocabulary ", "check its permissions"))});
   options.calibration = std::move(calibration);
   options.progress = [&](const std::string& stage, double done) {

@@ -11,7 +11,8 @@ Masks::Masks(const Engine& engine, View seed, const Hash& weights)
       prg_(
           [&] {
             Writer info;
-            info.Raw(AsView("suf B")), info.Raw(engine.hash());
+            info.Raw(AsView("suf B"));
+            info.Raw(engine.hash());
             return Hkdf(weights, seed, info.bytes());
           }(),
           weights, 0) {}
@@ -144,7 +145,8 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& i
                     [&] { inference.OfflineEnd(); },
                     {},
                     &out.times};
-  job.parts = engine.parts(), job.timed = engine.timed();
+  job.parts = engine.parts();
+  job.timed = engine.timed();
   if (h.party == 1) job.through = [&] { inference.OnlineEnd(); };
   out.words = run::RunParty(job);
   return out;

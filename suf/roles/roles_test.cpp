@@ -67,7 +67,8 @@ class World {
       : engine{{plan, *clear}, {plan, *packed}, {plan, *packed}} {
     Dealer::Options options;
     options.service.partner_wait = net::Millis{20'000};
-    options.service.ahead = store::JobOf(5), options.service.ahead_count = 2;
+    options.service.ahead = store::JobOf(5);
+    options.service.ahead_count = 2;
     options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0 && t.deal.begin < t.deal.end; };
     dealer.emplace(engine[0], dir / "dealer", std::move(options));
     auto over = std::move(model.over);
@@ -115,7 +116,10 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
       EXPECT_EQ(int64_t(e.words.size()), ResultWidth(Made().plan));
       double square = 0, dot = 0;
       const std::vector<double> real = Made().model->Embed(ids);
-      for (size_t i = 0; i < real.size(); ++i) square += e.Values()[i] * e.Values()[i], dot += e.Values()[i] * real[i];
+      for (size_t i = 0; i < real.size(); ++i) {
+        square += e.Values()[i] * e.Values()[i];
+        dot += e.Values()[i] * real[i];
+      }
       EXPECT_NEAR(square, 1, 0.02);
       EXPECT_GT(dot / std::sqrt(square), 0.99);
       const auto& [by, total, peak, deal, keys, ahead, online] = e.times;
@@ -171,7 +175,8 @@ TEST(Roles, VariantsAreEachTheirSimulation) {
         EXPECT_EQ(e.Integers(), simulator.Run(ids, v).y);
         const Estimate cost(w.engine[0], int(ids.size()), v);
         EXPECT_EQ(e.work->trace.digest(), cost.trace);
-        words[v].push_back(e.Integers()), traces[v].push_back(cost.trace);
+        words[v].push_back(e.Integers());
+        traces[v].push_back(cost.trace);
       });
       s.End();
     });

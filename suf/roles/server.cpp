@@ -26,7 +26,8 @@ struct Server::State {
                uint64_t sent = 0;
                WriteSetup(engine, part.weights, masks, [&](View v) {
                  if (options.setup) options.setup(sent, plan.setup_bytes);
-                 out.Write(v), sent += v.size();
+                 out.Write(v);
+                 sent += v.size();
                });
                if (options.setup) options.setup(sent, plan.setup_bytes);
              },
@@ -35,7 +36,9 @@ struct Server::State {
              AuditOf(engine)} {
     if (options.keys.ahead > 1) store.CheckAhead();
     if (part.inputs) part.inputs(part.weights, inputs);
-    host.keys = options.keys, host.variants = options.variants, host.brings = part.brings;
+    host.keys = options.keys;
+    host.variants = options.variants;
+    host.brings = part.brings;
     host.audit_memory = options.audit_memory;
     if (options.audited)
       host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };

@@ -99,7 +99,10 @@ uint64_t WindowOf(const pfss::Schedule& s) {
     for (const pfss::Step& step : s.steps(int(p))) {
       asked[p][step.tick] = most;
       for (int i : step.nodes)
-        if (Chunk* c = of[p][size_t(i)]) c->tick = std::min(c->tick, step.tick), most = std::max(most, c->end);
+        if (Chunk* c = of[p][size_t(i)]) {
+          c->tick = std::min(c->tick, step.tick);
+          most = std::max(most, c->end);
+        }
     }
   }
   uint64_t need = 0;
@@ -129,7 +132,8 @@ void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Ra
   for (const auto& program : pfss::Programs(schedule, Role::kDealer)) executor->Run(program, randomness, io);
   executor->Finish();
   if (!times) return;
-  times->deal.end = Stamp(), times->peak = backend.Peak();
+  times->deal.end = Stamp();
+  times->peak = backend.Peak();
   io.meter.Report(Meter::Since(begin), times);
 }
 
@@ -144,7 +148,8 @@ std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& b
   };
   const auto to_p0 = sink(0), to_p1 = sink(1);
   Deal(schedule, backend, randomness, inputs, *to_p0, *to_p1);
-  to_p0->Finish(), to_p1->Finish();
+  to_p0->Finish();
+  to_p1->Finish();
   return body;
 }
 

@@ -93,11 +93,18 @@ class PartyIo : public pfss::Io {
   }
   // Begins a step with its frames. Waits for the part of the received one that cannot be read while it arrives.
   void Begin(int receive, int send, bool whole) {
-    receive_ = receive, send_ = send, came_ = 0, written_ = 0, left_ = 0;
+    receive_ = receive;
+    send_ = send;
+    came_ = 0;
+    written_ = 0;
+    left_ = 0;
     incoming_ = receive < 0 ? std::span<uint8_t>() : Room(receive, &before_[0], &in_, &taken_);
     outgoing_ = send < 0 ? std::span<uint8_t>() : Room(send, &before_[1], &out_, &sent_);
     if (receive < 0) return;
-    if (s_.frames()[size_t(receive)].tick < 0) job_.link.Post(receive, incoming_), whole = true;
+    if (s_.frames()[size_t(receive)].tick < 0) {
+      job_.link.Post(receive, incoming_);
+      whole = true;
+    }
     if (whole || !job_.parts || incoming_.size() <= kLongFrame) AwaitNow(incoming_.size());
   }
   // Ends a step: its received frame is here and was read, its sent frame is written.
@@ -107,7 +114,10 @@ class PartyIo : public pfss::Io {
     if (receive_ >= 0 && s_.frames()[size_t(receive_)].tick >= 0) Post();
   }
   void Forget() {  // frees the frames before the inference
-    for (exec::HostBuffer& b : before_) job_.link.Release(b.view()), b = {};
+    for (exec::HostBuffer& b : before_) {
+      job_.link.Release(b.view());
+      b = {};
+    }
   }
 
   View In(int node) override {
@@ -241,7 +251,8 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   auto start = [&] {
     if (std::exchange(online, true)) return;
     if (job.online) job.online();
-    begin = Clock::now(), before_it.end = online_part.begin = Stamp();
+    begin = Clock::now();
+    before_it.end = online_part.begin = Stamp();
     io.begun = true;
     io.meter.Reset();
     io.Post();
@@ -270,7 +281,9 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   finish();  // for a trace without frames
   if (job.times) {
     if (const auto came = job.keys.came()) job.times->keys = {Seconds(came->first), Seconds(came->second)};
-    online_part.end = Stamp(), job.times->ahead = before_it, job.times->online = online_part;
+    online_part.end = Stamp();
+    job.times->ahead = before_it;
+    job.times->online = online_part;
     job.times->peak = job.backend.Peak();
     io.meter.Report(Meter::Since(begin), job.times);
   }

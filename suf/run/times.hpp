@@ -48,7 +48,8 @@ class Meter {
   void Took(uint16_t scope, Spent s) {
     double& with = s.host > 0 ? s.host : s.compute;
     with = std::max(0.0, with - within_.wire - within_.wait);
-    spent_[scope_ = scope] += s, spent_[scope] += std::exchange(within_, {});
+    spent_[scope_ = scope] += s;
+    spent_[scope] += std::exchange(within_, {});
   }
   // Books time between programs.
   void Beside(const Spent& s) { spent_[scope_] += s; }

@@ -6,7 +6,12 @@ namespace suf::store {
 
 Bytes Encode(const BundleHeader& h) {
   Writer w;
-  w.Put(h.version), w.Put(h.prg), w.Put(h.party), Put(w, h.job), w.Put(h.serial), w.Put(h.body_bytes);
+  w.Put(h.version);
+  w.Put(h.prg);
+  w.Put(h.party);
+  Put(w, h.job);
+  w.Put(h.serial);
+  w.Put(h.body_bytes);
   for (const Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
@@ -22,8 +27,11 @@ BundleHeader DecodeHeader(View in) {
   if (h.version != kWireVersion)
     Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
          "; deal it again");
-  h.prg = r.Get<uint32_t>(), h.party = r.Get<uint32_t>(), h.job = GetJob(r);
-  h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
+  h.prg = r.Get<uint32_t>();
+  h.party = r.Get<uint32_t>();
+  h.job = GetJob(r);
+  h.serial = r.Get<uint64_t>();
+  h.body_bytes = r.Get<uint64_t>();
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();
@@ -36,9 +44,11 @@ BundleHeader DecodeHeader(View in) {
 
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   Writer info;
-  info.Put(h.version), info.Put(uint32_t(party));
+  info.Put(h.version);
+  info.Put(uint32_t(party));
   for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
-  Put(info, h.job), info.Put(h.serial);
+  Put(info, h.job);
+  info.Put(h.serial);
   return Hkdf(h.rho, seed.view(), info.bytes());
 }
 
@@ -83,7 +93,8 @@ Sink::~Sink() { Close(true); }
 void Sink::Close(bool drop) {
   {
     std::lock_guard lock(m_);
-    closed_ = true, dropped_ = drop;
+    closed_ = true;
+    dropped_ = drop;
   }
   changed_.notify_all();
   for (std::thread& t : threads_)
@@ -124,8 +135,12 @@ void Sink::Write(View bytes) {
     const std::span<uint8_t> room = Room(section_).subspan(written_);
     const size_t n = std::min(bytes.size(), room.size());
     if (n) std::memcpy(room.data(), bytes.data(), n);
-    bytes = bytes.subspan(n), written_ += n;
-    if (n == room.size()) Done(section_++), written_ = 0;
+    bytes = bytes.subspan(n);
+    written_ += n;
+    if (n == room.size()) {
+      Done(section_++);
+      written_ = 0;
+    }
   }
 }
 
@@ -231,7 +246,8 @@ View Chain::Next(View chunk, const std::string& what) {
     Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(kTag);
   CheckChunk(tags_, next_, chunk, what);
-  left_ -= data.size(), ++next_;
+  left_ -= data.size();
+  ++next_;
   return data;
 }
 

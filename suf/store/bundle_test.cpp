@@ -7,7 +7,11 @@ namespace {
 
 BundleHeader Sample() {
   BundleHeader h;
-  h.prg = 3, h.job = {1, 2, 12, 3}, h.party = 1, h.serial = 77, h.body_bytes = 5'000'000;
+  h.prg = 3;
+  h.job = {1, 2, 12, 3};
+  h.party = 1;
+  h.serial = 77;
+  h.body_bytes = 5'000'000;
   uint8_t i = 1;
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
@@ -26,7 +30,8 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
   EXPECT_TRUE(Fails(Cause::kRefused, "too many", [&] { DecodeHeader(longer); }));
   h.version = 9;
   EXPECT_TRUE(Fails(Cause::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
-  h = Sample(), h.party = 2;
+  h = Sample();
+  h.party = 2;
   EXPECT_TRUE(Fails(Cause::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
 }
 
@@ -35,8 +40,15 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   Secret seed{Hash{42}};
   // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
   Writer info;
-  info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
-      info.Raw(h.trace), info.Raw(h.weights), Put(info, h.job), info.Put(uint64_t{77});
+  info.Put(kWireVersion);
+  info.Put(uint32_t{1});
+  info.Raw(h.seed_hash[0]);
+  info.Raw(h.seed_hash[1]);
+  info.Raw(h.plan);
+  info.Raw(h.trace);
+  info.Raw(h.weights);
+  Put(info, h.job);
+  info.Put(uint64_t{77});
   Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {
     Secret k = DeriveKey(x, p, seed);
@@ -53,7 +65,8 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   for (int i = 0; i < 4; ++i) {
     BundleHeader other = h;
     (i == 0 ? other.seed_hash[0][5] : other.seed_hash[1][5]) ^= uint8_t(i < 2);
-    other.serial += i == 2, other.version += i == 3;
+    other.serial += i == 2;
+    other.version += i == 3;
     EXPECT_NE(key(other), key(h)) << i;
   }
   for (uint32_t Job::*f : {&Job::entry, &Job::variant, &Job::tokens, &Job::past}) {
@@ -105,9 +118,11 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   auto bad = c.chunks;
   std::swap(bad[0], bad[1]);
   EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(bad); }));
-  bad = c.chunks, bad[2].pop_back();
+  bad = c.chunks;
+  bad[2].pop_back();
   EXPECT_TRUE(Fails(Cause::kRefused, "cut short", [&] { read(bad); }));
-  bad = c.chunks, bad.push_back(bad[2]);
+  bad = c.chunks;
+  bad.push_back(bad[2]);
   EXPECT_TRUE(Fails(Cause::kRefused, "too long", [&] { read(bad); }));
   EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
@@ -144,7 +159,8 @@ TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
 TEST(IdleRooms, ServeAgainWhatTheyFitAndAreTwiceTheWindowAtMost) {
   IdleRooms rooms(10, 1000);
   EXPECT_EQ(rooms.Take(7).size(), 10u);
-  rooms.Give(rooms.Take(100)), rooms.Give(rooms.Take(900));
+  rooms.Give(rooms.Take(100));
+  rooms.Give(rooms.Take(900));
   EXPECT_EQ(rooms.Take(400).size(), 400u);  // neither: one is too small, one more than twice as large
   rooms.Give(rooms.Take(450));
   EXPECT_EQ(rooms.Take(901).size(), 901u);  // all would be 2311 bytes: the buffer of 100 goes, then that of 900
@@ -194,7 +210,8 @@ TEST(Sink, AChunkThatLeavesStaysUntilItIsGone) {
     const auto is_gone = [&](View chunk) {
       if (leaving.empty() || chunk.data() != leaving.front().data()) return;  // a chunk that `out` has not taken
       EXPECT_EQ(Bytes(chunk.begin(), chunk.end()), c.chunks[gone]);
-      leaving.pop_front(), ++gone;
+      leaving.pop_front();
+      ++gone;
     };
     const auto all = [&] {
       Sink s(Hash{9}, EvenBody(c.data.size()), out, is_gone, 2 * kChunkBytes);

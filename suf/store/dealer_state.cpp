@@ -69,7 +69,10 @@ uint64_t DealerState::Raise(const PairId& pair, int party, uint64_t serial) {
          next_, "): the state in ", dir_, " was restored or lost; give it back, or start new stores");
   auto used = Used(pair);
   const uint64_t before = used[size_t(party)];
-  if (serial > before) used[size_t(party)] = serial, SetUsed(pair, used);
+  if (serial > before) {
+    used[size_t(party)] = serial;
+    SetUsed(pair, used);
+  }
   return before;
 }
 

@@ -19,7 +19,12 @@ inline Job JobOf(uint32_t tokens, uint32_t variant = 0) { return {.variant = var
 
 // Bytes of an encoded job: its fields in order.
 inline constexpr size_t kJobBytes = 16;
-inline void Put(Writer& w, const Job& j) { w.Put(j.entry), w.Put(j.variant), w.Put(j.tokens), w.Put(j.past); }
+inline void Put(Writer& w, const Job& j) {
+  w.Put(j.entry);
+  w.Put(j.variant);
+  w.Put(j.tokens);
+  w.Put(j.past);
+}
 inline Job GetJob(Reader& r) {
   Job j;
   for (uint32_t* field : {&j.entry, &j.variant, &j.tokens, &j.past}) *field = r.Get<uint32_t>();

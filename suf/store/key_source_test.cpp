@@ -63,7 +63,8 @@ int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
     const BodyLayout::SectionPlace& s = OddBody()->sections()[i];
     if (!s.bytes || s.chunk != chunk) continue;
     EXPECT_TRUE(Equal(keys.Section(i), sent.Section(i))) << "section " << i;
-    keys.Give(i), ++read;
+    keys.Give(i);
+    ++read;
   }
   return read;
 }
@@ -93,7 +94,8 @@ struct Faulty {
         (*here)[kTag + here->size() / 2] ^= 1 << at;
         break;
       case kTwice:
-        chunks.insert(here, Bytes(*here)), ++bad;
+        chunks.insert(here, Bytes(*here));
+        ++bad;
         break;
       case kSwapped:
         bad = std::min(at, kChunks - 2);
@@ -138,7 +140,8 @@ struct Delivered {
     keys = s.Claim(sent.header.serial, OddBody()).keys;
   }
   ~Delivered() {
-    in.Close(), far.reset();
+    in.Close();
+    far.reset();
     feeder.join();
   }
   Store::IncomingBundle in;
@@ -185,7 +188,10 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
   });
   const Sent last(++serial);
   Delivered d(s, last);
-  for (size_t c = 0; c < kChunks; ++c) d.far->Send(net::kChunk, last.chunks[c]), ReadChunk(*d.keys, last, c);
+  for (size_t c = 0; c < kChunks; ++c) {
+    d.far->Send(net::kChunk, last.chunks[c]);
+    ReadChunk(*d.keys, last, c);
+  }
   d.keys->Whole();
 }
 
@@ -320,8 +326,10 @@ TEST(KeySource, WhatTheFeederThrowsIsTheFailure) {
   for (size_t at = 0; at < kChunks; ++at) {
     KeySource keys(OddBody(), 1);
     keys.Feed([&](KeySource& k) {
-      for (size_t c = 0; c < at; ++c)
-        std::copy(sent.chunks[c].begin(), sent.chunks[c].end(), k.Room().begin()), k.Came();
+      for (size_t c = 0; c < at; ++c) {
+        std::copy(sent.chunks[c].begin(), sent.chunks[c].end(), k.Room().begin());
+        k.Came();
+      }
       (void)k.Room();
       Fail(Cause::kResource, "the disk is gone");
     });
@@ -344,7 +352,10 @@ TEST(KeySource, AFailureAfterTheLastChunkIsNone) {
 TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
   for (const std::vector<uint64_t>& lengths : {std::vector<uint64_t>{}, std::vector<uint64_t>{0, 0}}) {
     KeySource keys(std::make_shared<const BodyLayout>(lengths), 1);
-    for (size_t i = 0; i < lengths.size(); ++i) EXPECT_TRUE(keys.Section(i).empty()), keys.Give(i);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      EXPECT_TRUE(keys.Section(i).empty());
+      keys.Give(i);
+    }
     keys.Whole();
     EXPECT_TRUE(keys.Room().empty());
     keys.FeedFrom({});

@@ -13,7 +13,9 @@ BodyLayout::BodyLayout(std::span<const uint64_t> sections) {
     }
     Chunk& c = chunks_.back();
     sections_.push_back({chunks_.size() - 1, c.bytes, bytes});
-    c.bytes += bytes, ++c.sections, bytes_ += bytes;
+    c.bytes += bytes;
+    ++c.sections;
+    bytes_ += bytes;
     largest_ = std::max(largest_, c.bytes);
   }
 }

@@ -14,7 +14,12 @@ constexpr size_t kPlace = 96, kHeader = kPlace + 32;
 // A record: u64 serial, u32 fate, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
 constexpr size_t kBody = 40, kRecord = 64;
 
-void Put(Writer& w, const FileId& id) { w.Put(id.inode), w.Put(id.birth_s), w.Put(id.birth_ns), w.Put(id.generation); }
+void Put(Writer& w, const FileId& id) {
+  w.Put(id.inode);
+  w.Put(id.birth_s);
+  w.Put(id.birth_ns);
+  w.Put(id.generation);
+}
 
 std::array<uint8_t, 24> DetailOf(const FileId& id) {
   Writer w;
@@ -28,7 +33,9 @@ std::array<uint8_t, 24> DetailOf(const FileId& id) {
 FileId FileOf(View detail) {
   Reader r(detail, "a ledger record");
   FileId id;
-  id.inode = r.Get<uint64_t>(), id.birth_s = r.Get<int64_t>(), id.birth_ns = r.Get<uint32_t>();
+  id.inode = r.Get<uint64_t>();
+  id.birth_s = r.Get<int64_t>();
+  id.birth_ns = r.Get<uint32_t>();
   id.generation = r.Get<uint32_t>();
   return id;
 }
@@ -56,7 +63,10 @@ Hash RecordCheck(uint64_t index, View body) { return HashOf({View(reinterpret_ca
 
 Bytes Ledger::Encode(uint64_t index, const Record& r) {
   Writer w;
-  w.Put(r.serial), w.Put(uint32_t(r.fate)), w.Put(uint32_t{0}), w.Raw(r.detail);
+  w.Put(r.serial);
+  w.Put(uint32_t(r.fate));
+  w.Put(uint32_t{0});
+  w.Raw(r.detail);
   Hash check = RecordCheck(index, w.bytes());
   w.Raw(View(check).first(kRecord - kBody));
   return w.Take();
@@ -108,7 +118,8 @@ void Ledger::Begin() {
   Sync(fresh.get(), temp);
   Rename(temp, path_);
   SyncDir(dir_);
-  fd_ = std::move(fresh), records_ = records;
+  fd_ = std::move(fresh);
+  records_ = records;
 }
 
 // Reads the valid records at the front; returns how many bytes they take.
@@ -119,7 +130,9 @@ size_t Ledger::Parse(View records, std::vector<Record>* out) const {
     if (!Equal(View(RecordCheck(out->size(), body)).first(check.size()), check)) break;
     Reader r(body, "a ledger record");
     Record record;
-    record.serial = r.Get<uint64_t>(), record.fate = Fate(r.Get<uint32_t>()), (void)r.Get<uint32_t>();
+    record.serial = r.Get<uint64_t>();
+    record.fate = Fate(r.Get<uint32_t>());
+    (void)r.Get<uint32_t>();
     if (record.fate < Fate::kClaimed || record.fate > Fate::kAnswer) break;
     View detail = r.Raw(record.detail.size());
     std::copy(detail.begin(), detail.end(), record.detail.begin());

@@ -37,7 +37,8 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-      Claim(Told(s, 1), 1), s.Finish(1);
+      Claim(Told(s, 1), 1);
+      s.Finish(1);
       whole = fs::file_size(dir / "s/ledger");
       s.Tell(2, {});
       EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole + 64);
@@ -51,7 +52,8 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     }
     Store s(dir / "s");
     EXPECT_TRUE(s.notices().empty());
-    Claim(Told(s, 3), 3), s.Finish(3);
+    Claim(Told(s, 3), 3);
+    s.Finish(3);
   }
 }
 
@@ -61,7 +63,9 @@ TEST(Ledger, ADamagedMiddleOrHeadDiscardsTheKeys) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 2; ++i) Put(s, i, true);
-      Claim(Told(s, 1), 1), s.Finish(1), s.Burn(1);
+      Claim(Told(s, 1), 1);
+      s.Finish(1);
+      s.Burn(1);
     }
     Flip(dir / "s/ledger", at);
     {

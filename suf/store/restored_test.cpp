@@ -69,7 +69,8 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 4; ++i) Put(s, i, true);
-    claim(s, 1), s.Finish(1);
+    claim(s, 1);
+    s.Finish(1);
     before.emplace(dir / "s", dir / "before");
     s.Tell(2, pair);
     told.emplace(dir / "s", dir / "told");
@@ -112,9 +113,14 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
-    s.Tell(2, pair), s.Answer(2, 0), (void)Claim(s, 2), s.Finish(2);
-    s.Tell(3, other), s.Answer(3, 0);  // it knows nothing of another pair
-    (void)Claim(s, 3), s.Finish(3);
+    s.Tell(2, pair);
+    s.Answer(2, 0);
+    (void)Claim(s, 2);
+    s.Finish(2);
+    s.Tell(3, other);
+    s.Answer(3, 0);  // it knows nothing of another pair
+    (void)Claim(s, 3);
+    s.Finish(3);
   }
   Store s(dir / "s");  // started again, without the history
   EXPECT_EQ(s.ledger().answer(pair), 2u);
@@ -125,19 +131,23 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
-  s.Tell(5, pair), s.Answer(5, 2), (void)Claim(s, 5);
+  s.Tell(5, pair);
+  s.Answer(5, 2);
+  (void)Claim(s, 5);
 }
 
 TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
   Scratch dir;
   Store s(dir / "s");
-  Put(s, 1, true), Put(s, 2, false);
+  Put(s, 1, true);
+  Put(s, 2, false);
   EXPECT_THROW(Claim(s, 1), Bug);
   s.Tell(1, {});
   EXPECT_THROW(Claim(s, 1), Bug);
   s.Answer(1, 0);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // a bundle that the dealer was notified of is not offered
-  Claim(s, 1), Claim(s, 2);
+  Claim(s, 1);
+  Claim(s, 2);
 }
 
 TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
@@ -145,7 +155,8 @@ TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
   Store s(dir / "s");
   for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
     EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
-  Put(s, 7, false), Put(s, Store::kLeap + 7, true);
+  Put(s, 7, false);
+  Put(s, Store::kLeap + 7, true);
   EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
 }

@@ -90,7 +90,9 @@ void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key)
 ChunkFile::ChunkFile(const std::string& temp, View preamble)
     : temp_(temp), fd_(OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC)) {
   Writer w;
-  w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble}));
+  w.Put(uint32_t(preamble.size()));
+  w.Raw(preamble);
+  w.Raw(HashOf({preamble}));
   Bytes b = w.Take();
   WriteAll(fd_.get(), b, temp_);
 }
@@ -386,7 +388,10 @@ void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
     auto it = slots_.begin();
-    if (it->second.on_disk) Discard(PathOf(it->second.header)), disk = true;
+    if (it->second.on_disk) {
+      Discard(PathOf(it->second.header));
+      disk = true;
+    }
     slots_.erase(it);
   }
   if (disk) SyncDir(bundles_);

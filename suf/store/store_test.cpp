@@ -45,7 +45,8 @@ TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
   Scratch dir;
   {
     Store s(dir / "s");
-    Put(s, 1, true), Put(s, 2, true);
+    Put(s, 1, true);
+    Put(s, 2, true);
     Claim(Told(s, 1), 1);
   }
   Store s(dir / "s");
@@ -60,7 +61,8 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     Scratch dir;
     {
       Store s(dir / "s");
-      Put(s, 1, true), Put(s, 2, true);
+      Put(s, 1, true);
+      Put(s, 2, true);
     }
     Flip(FileOf(dir / "s", 1), at);
     Store s(dir / "s");
@@ -78,7 +80,8 @@ TEST(Store, ATruncatedBundleIsRefused) {
     Scratch dir;
     {
       Store s(dir / "s");
-      Put(s, 1, true), Put(s, 2, true);
+      Put(s, 1, true);
+      Put(s, 2, true);
     }
     fs::resize_file(FileOf(dir / "s", 1), keep);
     Store s(dir / "s");
@@ -114,7 +117,8 @@ TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
   for (long at : {10L, 300L, 600'000L, -1L}) {
     Scratch dir;
     Store s(dir / "s");
-    Put(s, 1, true), Put(s, 2, true);
+    Put(s, 1, true);
+    Put(s, 2, true);
     Flip(FileOf(dir / "s", 1), at);
     s.ReadAhead(1, EvenBody(kBody), KeySource::kWhole);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2})) << at;
@@ -209,7 +213,8 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
       h.body_bytes = body.size();
       std::vector<Bytes> chunks;
       Sink sink(ChunkKey(h), layout, [&](View chunk) { chunks.emplace_back(chunk.begin(), chunk.end()); });
-      sink.Write(body), sink.Finish();
+      sink.Write(body);
+      sink.Finish();
       auto in = s.Receive(h, Secret(Hash{5}), layout, to_disk, window);
       std::optional<Bundle> claimed;
       if (!to_disk) claimed = s.Claim(1, layout);
@@ -226,7 +231,8 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
         // the last one first, because nothing is verified before it is the first
         for (size_t i = rooms.size(); i-- > 0;)
           std::copy(chunks[filled + i].begin(), chunks[filled + i].end(), rooms[i].begin());
-        in.Came(), ++filled;
+        in.Came();
+        ++filled;
       }
       EXPECT_EQ(filled, chunks.size());
       EXPECT_GE(most, 3u);
@@ -259,7 +265,8 @@ TEST(Store, IsLockedByOneProcess) {
 TEST(Store, AnAuditedSerialIsSpent) {
   Scratch dir;
   Store s(dir / "s");
-  Put(s, 1, true), Put(s, 2, true);
+  Put(s, 1, true);
+  Put(s, 2, true);
   Bundle b = Audit(Told(s, 1), 1);
   EXPECT_NE(b.hash(), Hash{});
   EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
@@ -294,9 +301,10 @@ TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
     std::optional<Store> s(std::in_place, dir / "s");
     (void)s->NewSetup();
     EXPECT_TRUE(std::filesystem::exists(part));
-    if (starts)
-      s.reset(), s.emplace(dir / "s");
-    else
+    if (starts) {
+      s.reset();
+      s.emplace(dir / "s");
+    } else
       s->DropSetup();
     EXPECT_FALSE(std::filesystem::exists(part));
   }

@@ -22,7 +22,10 @@ class Host : public pfss::Io {
     return v;
   }
   // Marks the whole tensor, not only the bits that are sent, because memcheck spreads undefined bits over vector lanes.
-  void Sent(int node, View value) override { Show(value), io_.Sent(node, value); }
+  void Sent(int node, View value) override {
+    Show(value);
+    io_.Sent(node, value);
+  }
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
   void Read(int node) override { io_.Read(node); }
   Data Input(int node) override { return io_.Input(node); }
@@ -98,7 +101,8 @@ void Inference(const std::string& backend, bool far, bool blind) {
       SetSecret(in[size_t(party)], name, words);
   });
   pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-  Hide(material.key[0]->view()), Hide(material.key[1]->view());
+  Hide(material.key[0]->view());
+  Hide(material.key[1]->view());
 
   Watched watched(backends::Make(backend, pool), blind);
   run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});
@@ -140,7 +144,8 @@ void Strings(const std::string& backend) {
   for (uint64_t& w : given) w = rng() % 1024;
   SetSecret(in[1], "x", given);
   Material material{{Secret(Hash{4}), Secret(Hash{5})}, Hash{6}};
-  Hide(material.key[0]->view()), Hide(material.key[1]->view());
+  Hide(material.key[0]->view());
+  Hide(material.key[1]->view());
   exec::Pool pool(1);
   Watched watched(backends::Make(backend, pool), false);
   run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});

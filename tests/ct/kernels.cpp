@@ -35,7 +35,10 @@ class Maker {
   }
   template <class T>
   void Lookups(int w, size_t tables, const std::vector<uint16_t>& at);
-  void Add(Case c, std::function<void()> run) { c.run = std::move(run), cases_.push_back(std::move(c)); }
+  void Add(Case c, std::function<void()> run) {
+    c.run = std::move(run);
+    cases_.push_back(std::move(c));
+  }
 
   ring::Isa v_;
   std::mt19937_64 rng_{1};
@@ -205,7 +208,8 @@ void Maker::Tables() {
       auto table = Public<uint64_t>(size_t{1} << w);
       Add(c, [=, v = v_] { fss::Dense(w, t->data(), at.data(), table.data(), 5, kTables, words->data(), v); });
     }
-    Lookups<uint32_t>(w, bytes, at), Lookups<uint64_t>(w, bytes, at);
+    Lookups<uint32_t>(w, bytes, at);
+    Lookups<uint64_t>(w, bytes, at);
   }
 }
 
@@ -256,9 +260,17 @@ void Maker::Products(std::initializer_list<int> rings) {
 
 std::vector<Case> Cases(ring::Isa v) {
   Maker m(v);
-  m.Streams(), m.Trees(), m.Comparisons(), m.Tables();
-  m.Words<uint8_t>(), m.Words<uint16_t>(), m.Words<uint32_t>(), m.Words<uint64_t>();
-  m.Products<uint16_t>({16}), m.Products<uint32_t>({32}), m.Products<uint64_t>({52, 64});
+  m.Streams();
+  m.Trees();
+  m.Comparisons();
+  m.Tables();
+  m.Words<uint8_t>();
+  m.Words<uint16_t>();
+  m.Words<uint32_t>();
+  m.Words<uint64_t>();
+  m.Products<uint16_t>({16});
+  m.Products<uint32_t>({32});
+  m.Products<uint64_t>({52, 64});
   return m.Take();
 }
 

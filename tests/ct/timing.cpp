@@ -44,7 +44,8 @@ double Welch(const std::vector<Call>& calls, uint64_t limit) {
   for (const Call& c : calls) {
     if (c.cycles > limit) continue;
     const double d = double(c.cycles) - mean[c.random];
-    mean[c.random] += d / ++n[c.random], square[c.random] += d * (double(c.cycles) - mean[c.random]);
+    mean[c.random] += d / ++n[c.random];
+    square[c.random] += d * (double(c.cycles) - mean[c.random]);
   }
   if (n[0] < 100 || n[1] < 100) return 0;
   const double variance = square[0] / (n[0] - 1) / n[0] + square[1] / (n[1] - 1) / n[1];
@@ -146,13 +147,19 @@ int Main(int argc, char** argv) {
     if (argc > 3) std::erase_if(cases, [&](const Case& c) { return c.name.find(argv[3]) == std::string::npos; });
     for (const Case& c : cases) {
       double t = Measure(c, calls, rng);
-      if (t > kLimit) ++again, t = MedianOfThree(c, calls, t, rng);
+      if (t > kLimit) {
+        ++again;
+        t = MedianOfThree(c, calls, t, rng);
+      }
       if (t > kLimit) {
         std::printf("%s, %s: |t| %.1f\n", ring::Name(v), c.name.c_str(), t);
         if (argc <= 3 && !Alone(c, v, 4 * calls)) t = kLimit;
         above += t > kLimit;
       }
-      if (t > most) most = t, worst = c.name;
+      if (t > most) {
+        most = t;
+        worst = c.name;
+      }
     }
     std::printf("%s: %zu kernels, %zu calls each, largest |t| %.2f (%s); %d were measured again, %d are above %.1f\n",
                 ring::Name(v), cases.size(), calls, most, worst.c_str(), again, above, kLimit);

@@ -31,10 +31,12 @@ class KernelsTest : public testing::Test {
   void SetUp() override {
     folder_ = Str("/tmp/suf-kernels-", getpid());
     std::filesystem::create_directories(folder_);
-    compiled = 0, compiles = true;
+    compiled = 0;
+    compiles = true;
   }
   void TearDown() override {
-    compiles = true, CudaTells({});
+    compiles = true;
+    CudaTells({});
     std::filesystem::remove_all(folder_);
   }
   std::string folder_;
@@ -85,7 +87,9 @@ TEST_F(KernelsTest, AnAlteredFileIsMadeAgain) {
     std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);
     f.seekg(std::streamoff(at));
     const char was = char(f.get());
-    f.seekp(std::streamoff(at)), f.put(char(was ^ 1)), f.close();
+    f.seekp(std::streamoff(at));
+    f.put(char(was ^ 1));
+    f.close();
     EXPECT_TRUE(codes.Find("a").empty()) << "byte " << at;
     EXPECT_EQ(codes.Get("a"), good);
     EXPECT_EQ(codes.Find("a"), good);

@@ -79,12 +79,14 @@ namespace suf::lanes {
 inline void Begin(Fibre& f) {
   f.over = false;
   getcontext(&f.at);
-  f.at.uc_stack.ss_sp = f.stack, f.at.uc_stack.ss_size = sizeof f.stack;
+  f.at.uc_stack.ss_sp = f.stack;
+  f.at.uc_stack.ss_size = sizeof f.stack;
   makecontext(&f.at, Lane, 0);
 }
 // Runs the kernel in each thread of each block.
 inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const void* params) {
-  kernel = f, given = params;
+  kernel = f;
+  given = params;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
     for (unsigned first = 0; first < threads; first += kLanes) {
       for (Fibre& each : fibres) Begin(each);
@@ -93,7 +95,8 @@ inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const
         for (int next : turns.of) {
           lane = next;
           if (fibres[lane].over) continue;
-          threadIdx.x = first + unsigned(lane), more = true;
+          threadIdx.x = first + unsigned(lane);
+          more = true;
           swapcontext(&back, &fibres[lane].at);
         }
       }

@@ -17,7 +17,8 @@ class Told : public pfss::Forward {
  public:
   Told(pfss::Io& host, Counts* counts) : Forward(host), counts_(*counts) {}
   void Leave() override {
-    ++counts_.leaves, left_ = true;
+    ++counts_.leaves;
+    left_ = true;
     io.Leave();
   }
   void Took(uint16_t scope, const pfss::Spent& s) override {

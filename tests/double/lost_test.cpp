@@ -36,7 +36,8 @@ TEST(LostDevice, AtEveryCallIsASentence) {
     }
   };
   for (int role : {0, 1, 2}) {
-    asked = 0, lost = 0;
+    asked = 0;
+    lost = 0;
     {
       const auto cuda = gpu::MakeCuda();
       runs(*cuda, role);
@@ -46,7 +47,8 @@ TEST(LostDevice, AtEveryCallIsASentence) {
     int said = 0;
     for (int n = 1; n <= calls; ++n) {
       SCOPED_TRACE(testing::Message() << "role " << role << ", call " << n << " of " << calls);
-      asked = 0, lost = n;
+      asked = 0;
+      lost = n;
       {
         std::unique_ptr<pfss::Backend> cuda;
         std::string sentence;

@@ -29,7 +29,10 @@ nn::Plan PlanIn(const std::string& file) {
 
 // A plan's trace for `tokens` tokens, with its schedule.
 struct Built {
-  Built(const std::string& file, int tokens) { nn::Build(t, PlanIn(file), tokens), s.emplace(t); }
+  Built(const std::string& file, int tokens) {
+    nn::Build(t, PlanIn(file), tokens);
+    s.emplace(t);
+  }
   pfss::Trace t;
   std::optional<pfss::Schedule> s;
 };
@@ -193,7 +196,8 @@ TEST(DeviceCost, IsWhatRuns) {
     const auto p0 = sink(0), p1 = sink(1);
     run::Times times;
     run::Deal(s, *backend, *randomness, inputs, *p0, *p1, &times, timed);
-    p0->Finish(), p1->Finish();
+    p0->Finish();
+    p1->Finish();
     int64_t launches = 0;
     for (const auto& [scope, spent] : times.by) launches += spent.launches;
     EXPECT_EQ(launches, cost.launches) << "measured: " << timed;

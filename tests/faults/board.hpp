@@ -79,7 +79,10 @@ struct Event {
 class Pipe {
  public:
   Pipe() { SUF_CHECK(!pipe(fd_)); }
-  ~Pipe() { close(fd_[0]), close(fd_[1]); }
+  ~Pipe() {
+    close(fd_[0]);
+    close(fd_[1]);
+  }
   Pipe(const Pipe&) = delete;
   void Say(Event e, const std::string& text) const {
     std::strncpy(e.text, text.c_str(), sizeof e.text - 1);

@@ -124,13 +124,16 @@ namespace {
 Bytes BodyOf(uint64_t serial) { return Bytes(kBody, uint8_t(serial)); }
 Bytes ChunkOf(const Hash& key, View data) {
   Writer w;
-  w.Raw(ChunkTags(key).Next(data)), w.Raw(data);
+  w.Raw(ChunkTags(key).Next(data));
+  w.Raw(data);
   return w.Take();
 }
 
 void Receive(Store& s, uint64_t serial) {
   BundleHeader h;
-  h.job = JobOf(4), h.serial = serial, h.body_bytes = kBody;
+  h.job = JobOf(4);
+  h.serial = serial;
+  h.body_bytes = kBody;
   auto in = s.Receive(h, Secret(Hash{5}), EvenBody(kBody), true);
   suf::store::Add(in, ChunkOf(ChunkKey(h), BodyOf(serial)));
   in.Commit();
@@ -160,10 +163,14 @@ void Life(const std::string& dir) {
     DealerState dealer(dir + "/dealer");
     for (uint64_t count : {1, 3}) told->reserved = dealer.Reserve(count) + count - 1;
     dealer.Know(kPair);
-    for (uint64_t serial : {1, 3}) (void)dealer.Raise(kPair, 1, serial), told->raised = serial;
+    for (uint64_t serial : {1, 3}) {
+      (void)dealer.Raise(kPair, 1, serial);
+      told->raised = serial;
+    }
     Store s(dir + "/store");
     Secret seed = s.LongLived("b.seed");
-    std::copy(seed.view().begin(), seed.view().end(), told->seed.begin()), told->seeded = true;
+    std::copy(seed.view().begin(), seed.view().end(), told->seed.begin());
+    told->seeded = true;
     told->pinned = s.Pin({Role::kDealer, Hash{9}});
     ChunkFile f = s.NewSetup();
     f.Add(ChunkOf(ChunkKey(Hash{1}, Hash{2}), BodyOf(0)));
@@ -189,7 +196,9 @@ bool InChild(const std::string& dir, int at, Death how, const std::function<void
   told->calls = 0;
   pid_t child = fork();
   if (!child) {
-    death = how, disk.emplace(dir, dir + ".lost"), due = at;
+    death = how;
+    disk.emplace(dir, dir + ".lost");
+    due = at;
     try {
       f();
     } catch (const std::exception& e) {
@@ -251,7 +260,8 @@ void Sound(const std::string& dir, bool first) {
   for (const auto& e : std::filesystem::directory_iterator(dir + "/store/bundles")) files += e.is_regular_file();
   EXPECT_EQ(files, s.Bundles().size());
   for (const BundleHeader& h : s.Bundles()) {
-    s.Tell(h.serial, kPair), s.Answer(h.serial, s.ledger().answer(kPair));
+    s.Tell(h.serial, kPair);
+    s.Answer(h.serial, s.ledger().answer(kPair));
     EXPECT_EQ(suf::store::BodyOf(s.Claim(h.serial, EvenBody(kBody))), BodyOf(h.serial));
   }
   for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s.ledger().floor());

@@ -140,7 +140,9 @@ class Case {
   Case(Setting& setting, Board& board, const Fault& fault)
       : fault_(fault), scene_{setting, board, pipe_, folder_.path(), fault} {
     for (auto& d : board.dialled) d = 0;
-    board.armed = fault.what != What::kNone, board.calm = !board.armed, board.fired = 0;
+    board.armed = fault.what != What::kNone;
+    board.calm = !board.armed;
+    board.fired = 0;
   }
   ~Case() {
     for (Role r : {Role::kData, Role::kModel, Role::kDealer}) End(r);
@@ -194,7 +196,11 @@ class Case {
     int r = int(e.who);
     if (e.type == Event::kBroken) problems_ += Str(Name(e.who), ": ", e.text, "; ");
     if (e.type == Event::kListening) listening_ = true;
-    if (e.type == Event::kDone) done_ = true, out_.result = e.result, serial_ = e.serial;
+    if (e.type == Event::kDone) {
+      done_ = true;
+      out_.result = e.result;
+      serial_ = e.serial;
+    }
     if (e.type == Event::kEnded) ++ended_[r];
     if (e.type != Event::kEnded && e.type != Event::kDone) return;
     // Of the dealer's two sessions, the one that failed.
@@ -246,7 +252,8 @@ class Case {
       Await([&] { return Over(v); }, kPatience, "the one that was stopped did not end");
     } else {
       End(v);
-      ended_[int(v)] = 0, b.dialled[int(v)] = 0;
+      ended_[int(v)] = 0;
+      b.dialled[int(v)] = 0;
       if (v != Role::kData) Begin(v);
     }
   }
@@ -257,7 +264,9 @@ class Case {
     Need(before.result != 2, "a wrong result");
     scene_.board.calm = true;
     End(Role::kData);
-    serial_ = 0, out_.code[int(Role::kData)] = -1, out_.result = 0;
+    serial_ = 0;
+    out_.code[int(Role::kData)] = -1;
+    out_.result = 0;
     Begin(Role::kData);
     Await([&] { return Over(Role::kData) && Over(Role::kModel) && Over(Role::kDealer); }, kPatience,
           "the next one hangs");
@@ -398,8 +407,10 @@ void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcome
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto* board = Shared<Board>(1);
-    for (size_t k; (k = next->fetch_add(1)) < faults.size();)
-      outcomes[k] = Case(setting, *board, faults[k]).Run(), ended(k);
+    for (size_t k; (k = next->fetch_add(1)) < faults.size();) {
+      outcomes[k] = Case(setting, *board, faults[k]).Run();
+      ended(k);
+    }
     _exit(0);
   }
   constexpr double kTold = 20;  // seconds
@@ -479,7 +490,10 @@ size_t Failures(const Asked& a, bool far) {
 
 int main(int argc, char** argv) {
   suf::faults::Asked asked;
-  if (const char* shard = std::getenv("SHARD")) asked.part = std::strtoul(shard, nullptr, 10) - 1, asked.parts = 8;
+  if (const char* shard = std::getenv("SHARD")) {
+    asked.part = std::strtoul(shard, nullptr, 10) - 1;
+    asked.parts = 8;
+  }
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     if (a == "--all") {

@@ -38,7 +38,10 @@ Bytes ReadAll(const std::string& path) {
 void Noted(const Scene& s, Role self, const Sent& f) {
   if (s.setting.reference.empty()) {
     Writer w;
-    w.Put(uint8_t(f.from)), w.Put(uint8_t(f.to)), w.Put(f.kind), w.Sized(f.payload);
+    w.Put(uint8_t(f.from));
+    w.Put(uint8_t(f.to));
+    w.Put(f.kind);
+    w.Sized(f.payload);
     Append(FramesFile(s, self), w.bytes());
   }
   if (f.from == Role::kDealer || f.to == Role::kDealer || !Dependent(f.kind)) return;
@@ -138,7 +141,8 @@ void RunData(const Scene& s) {
     });
     session.End();
   } catch (const Error& e) {
-    done.code = apps::ExitCode(e.cause()), text = e.what();
+    done.code = apps::ExitCode(e.cause());
+    text = e.what();
   }
   s.pipe.Say(done, text);
 }
@@ -205,7 +209,9 @@ std::vector<Sent> ReadFrames(const std::string& path) {
   Reader r(bytes, path);
   while (r.left()) {
     Sent f;
-    f.from = Role(r.Get<uint8_t>()), f.to = Role(r.Get<uint8_t>()), f.kind = r.Get<uint16_t>();
+    f.from = Role(r.Get<uint8_t>());
+    f.to = Role(r.Get<uint8_t>());
+    f.kind = r.Get<uint16_t>();
     View v = r.Sized(kMaxFrame);
     f.payload.assign(v.begin(), v.end());
     all.push_back(std::move(f));

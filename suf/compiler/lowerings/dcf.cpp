@@ -49,7 +49,8 @@ Terms TermsOf(Trace& t, const CompiledFunction& c, const Wire<kPub>& x, int ring
       step = step + scaled(larger, word);
       whole = whole + scaled(here, word);
     }
-    out.step.push_back(step), out.whole.push_back(whole);
+    out.step.push_back(step);
+    out.whole.push_back(whole);
   }
   return out;
 }
@@ -116,7 +117,8 @@ OwedWord StepDcfOfWide(Trace& t, const CompiledFunction& c, const WideWire& x, i
   for (size_t j = 1; j < c.pieces(); ++j) {
     const uint64_t begin = uint64_t(c.f.pieces[j].begin), value = c.coefficient(j, 0, 0);
     const unsigned __int128 at = static_cast<unsigned __int128>(begin) << shift << (halves ? twice : 0);
-    cutpoints.push_back(begin), steps.push_back((last - value) & ring::Mask(ring));
+    cutpoints.push_back(begin);
+    steps.push_back((last - value) & ring::Mask(ring));
     if (halves) points.push_back(uint64_t(at >> b));
     points.push_back(uint64_t(at) & ring::Mask(halves ? b : 64));
     last = value;

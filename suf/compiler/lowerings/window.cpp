@@ -27,7 +27,8 @@ namespace internal {
 
 PieceGrid GridOf(const CompiledFunction& c, int ring) {
   PieceGrid g;
-  g.a = c.grid(), g.p = c.f.n - g.a;
+  g.a = c.grid();
+  g.p = c.f.n - g.a;
   const int width = g.width = g.a > 0 ? c.f.degree + 1 : 1;
   std::vector<double> most(size_t(c.f.outputs * width));
   for (int o = 0; o < c.f.outputs; ++o)

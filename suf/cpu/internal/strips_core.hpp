@@ -71,7 +71,10 @@ void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, voi
     size_t half = (size - 1) / 2;
     const T* last = word(size - 1);
     T e[kStrip], l[kStrip];
-    for (size_t i = 0; i < n; ++i) e[i] = T(T(0) - T(h[i] >> (2 * j - 1) & 1)), l[i] = T(T(0) - T(h[i] >> (2 * j) & 1));
+    for (size_t i = 0; i < n; ++i) {
+      e[i] = T(T(0) - T(h[i] >> (2 * j - 1) & 1));
+      l[i] = T(T(0) - T(h[i] >> (2 * j) & 1));
+    }
     for (size_t i = 0; i < n; ++i)
       o[i] = T(o[i] + last[i] - ((last[i] + last[i]) & l[i]) + (constant ? zero[i] & l[i] : T(0)));
     for (size_t p = 1; p < half; ++p) {
@@ -159,8 +162,16 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
   for (size_t lo = 0; lo < n; lo += kLanes) {
     size_t m = n - lo < kLanes ? n - lo : kLanes;
     uint64_t x[kLanes] = {}, r[kLanes] = {}, acc[kLanes], c0[kLanes], all[kLanes], one[kLanes];
-    for (size_t i = 0; i < m; ++i) x[i] = h[lo + i], r[i] = rho[lo + i];
-    for (size_t i = 0; i < kLanes; ++i) acc[i] = r[i] & 1, c0[i] = x[i] & 1, all[i] = ~uint64_t{0}, one[i] = 1;
+    for (size_t i = 0; i < m; ++i) {
+      x[i] = h[lo + i];
+      r[i] = rho[lo + i];
+    }
+    for (size_t i = 0; i < kLanes; ++i) {
+      acc[i] = r[i] & 1;
+      c0[i] = x[i] & 1;
+      all[i] = ~uint64_t{0};
+      one[i] = 1;
+    }
     Lanes c, low;
     for (size_t i = 0; i < kLanes; ++i) c[0][i] = 1;
     int size = 1;  // of C_0 = (1)
@@ -177,7 +188,10 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
         acc[i] = (acc[i] & e[i]) ^ sum[i] ^ (c0[i] & r[i] >> (2 * j - 1)) ^ (r[i] >> (2 * j) & 1);
       if (j + 1 < digits) {
         for (int w = 0; w < words; ++w)
-          for (size_t i = 0; i < kLanes; ++i) low[w][i] = c[w][i], c[w][i] &= e[i];
+          for (size_t i = 0; i < kLanes; ++i) {
+            low[w][i] = c[w][i];
+            c[w][i] &= e[i];
+          }
         ZeroFrom(c, size, 2 * size + 2);
         AppendBit(c, size, c0);
         Append(c, size + 1, low, size, all);
@@ -188,7 +202,12 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
     }
     for (size_t i = 0; i < kLanes; ++i) {
       uint64_t s = acc[i];
-      s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
+      s ^= s >> 32;
+      s ^= s >> 16;
+      s ^= s >> 8;
+      s ^= s >> 4;
+      s ^= s >> 2;
+      s ^= s >> 1;
       acc[i] = s & 1;
     }
     for (size_t i = 0; i < m; ++i) out[lo + i] = uint8_t(acc[i]);
@@ -206,7 +225,10 @@ inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n,
     for (size_t i = 0; i < kLanes; ++i) v[0][i] = r[i] & 1;
     int size = 1;
     for (int d = 1; d <= j; ++d) {
-      for (size_t i = 0; i < kLanes; ++i) bit[i] = r[i] >> (2 * d - 1) & 1, e[i] = uint64_t{0} - bit[i];
+      for (size_t i = 0; i < kLanes; ++i) {
+        bit[i] = r[i] >> (2 * d - 1) & 1;
+        e[i] = uint64_t{0} - bit[i];
+      }
       int words = (size + 63) / 64;
       if (d == j) {
         for (int w = 0; w < words; ++w)
@@ -235,7 +257,10 @@ void MonomialPlanes(const uint32_t* rho, int j, size_t plane, size_t n, T* out) 
   }
   // V_{j-1} grows in the output's own planes; then every plane is multiplied by re_j.
   size_t size = 2;
-  for (size_t i = 0; i < n; ++i) out[i] = 1, out[plane + i] = T(rho[i] & 1);
+  for (size_t i = 0; i < n; ++i) {
+    out[i] = 1;
+    out[plane + i] = T(rho[i] & 1);
+  }
   for (int d = 1; d < j; ++d) {
     for (size_t p = 0; p < size; ++p)
       for (size_t i = 0; i < n; ++i) out[(size + p) * plane + i] = T(out[p * plane + i] & (rho[i] >> (2 * d - 1) & 1));
@@ -329,7 +354,12 @@ inline void Parities(const uint64_t* x, size_t stride, const uint32_t* first, co
           for (size_t i = 0; i < some; ++i) sum[i] ^= x[(lo + i) * stride + word[t]] & mask[t];
         for (size_t i = 0; i < kLanes; ++i) {
           uint64_t s = sum[i];
-          s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
+          s ^= s >> 32;
+          s ^= s >> 16;
+          s ^= s >> 8;
+          s ^= s >> 4;
+          s ^= s >> 2;
+          s ^= s >> 1;
           acc[i] |= (s & 1) << (j % 64);
         }
       }
@@ -354,7 +384,8 @@ void Turn(const void* table, uint64_t r, int width, void* spare, void* out) {
     for (size_t u = by; u < size; ++u) to[u] = T(from[u] ^ ((from[u] ^ from[u - by]) & on));
     from = to;
     T* last = to;
-    to = other, other = last;
+    to = other;
+    other = last;
   }
 }
 

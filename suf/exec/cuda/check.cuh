@@ -10,7 +10,10 @@
 namespace suf::exec::cuda {
 
 // Counts the launch of the kernel just before, and throws if it failed.
-inline void Launched(const char* kernel) { Launched(), Check(int(cudaGetLastError()), kernel); }
+inline void Launched(const char* kernel) {
+  Launched();
+  Check(int(cudaGetLastError()), kernel);
+}
 
 // Returns the number of blocks of `threads` threads for n threads: at least one, at most `most`.
 inline unsigned Blocks(uint64_t n, unsigned threads, uint64_t most = 1u << 30) {

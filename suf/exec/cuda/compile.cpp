@@ -37,10 +37,14 @@ struct Nvrtc {
   bool there = false;
   Nvrtc() {
     const Library lib({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
-    lib.Find("nvrtcVersion", &version), lib.Find("nvrtcCreateProgram", &create);
-    lib.Find("nvrtcCompileProgram", &compile), lib.Find("nvrtcGetProgramLogSize", &log_size);
-    lib.Find("nvrtcGetProgramLog", &log), lib.Find("nvrtcGetCUBINSize", &size);
-    lib.Find("nvrtcGetCUBIN", &code), lib.Find("nvrtcDestroyProgram", &destroy);
+    lib.Find("nvrtcVersion", &version);
+    lib.Find("nvrtcCreateProgram", &create);
+    lib.Find("nvrtcCompileProgram", &compile);
+    lib.Find("nvrtcGetProgramLogSize", &log_size);
+    lib.Find("nvrtcGetProgramLog", &log);
+    lib.Find("nvrtcGetCUBINSize", &size);
+    lib.Find("nvrtcGetCUBIN", &code);
+    lib.Find("nvrtcDestroyProgram", &destroy);
     there = version && create && compile && log_size && log && size && code && destroy;
   }
 };
@@ -57,8 +61,10 @@ struct Driver {
   decltype(cuLaunchKernel)* launch;
   Driver() {
     const Library lib({"libcuda.so.1"});
-    lib.Find("cuModuleLoadData", &load), lib.Find("cuModuleUnload", &unload);
-    lib.Find("cuModuleGetFunction", &function), lib.Find("cuLaunchKernel", &launch);
+    lib.Find("cuModuleLoadData", &load);
+    lib.Find("cuModuleUnload", &unload);
+    lib.Find("cuModuleGetFunction", &function);
+    lib.Find("cuLaunchKernel", &launch);
     if (!load || !unload || !function || !launch)
       Fail(Cause::kResource, "libcuda.so.1 lacks what kernels are loaded with; update the driver, or use packed");
   }
@@ -85,7 +91,10 @@ Bytes Compile(const std::string& text, std::span<const std::pair<const char*, co
   const Nvrtc& nvrtc = Compiler();
   SUF_CHECK(nvrtc.there);
   std::vector<const char*> names, texts;
-  for (const auto& [name, header] : headers) names.push_back(name), texts.push_back(header);
+  for (const auto& [name, header] : headers) {
+    names.push_back(name);
+    texts.push_back(header);
+  }
   const std::string arch = "-arch=" + architecture;
   const char* const options[] = {arch.c_str(), "-std=c++20", "-default-device", "-w"};
   Nvrtc::Program program = nullptr;
@@ -94,7 +103,10 @@ Bytes Compile(const std::string& text, std::span<const std::pair<const char*, co
   size_t bytes = 0;
   Bytes code;
   if (!e) e = nvrtc.size(program, &bytes);
-  if (!e) code.resize(bytes), e = nvrtc.code(program, reinterpret_cast<char*>(code.data()));
+  if (!e) {
+    code.resize(bytes);
+    e = nvrtc.code(program, reinterpret_cast<char*>(code.data()));
+  }
   std::string log;
   if (e && program && !nvrtc.log_size(program, &bytes)) {
     log.resize(bytes);

@@ -29,7 +29,8 @@ class Module {
   Module(Module&& o) noexcept
       : module_(std::exchange(o.module_, nullptr)), kernel_(std::exchange(o.kernel_, nullptr)) {}
   Module& operator=(Module&& o) noexcept {
-    std::swap(module_, o.module_), std::swap(kernel_, o.kernel_);
+    std::swap(module_, o.module_);
+    std::swap(kernel_, o.kernel_);
     return *this;
   }
   // Launches the kernel. `params` is its one parameter, which is copied.

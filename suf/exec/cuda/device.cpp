@@ -209,9 +209,10 @@ PinnedMemory::~PinnedMemory() {
 void PinHostBuffers() {
   // pages that cannot be pinned are copied through the driver's own buffers
   PinWith({[](void* p, size_t bytes) {
-             if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess)
-               pinned.Take(bytes), Reach(p, bytes);
-             else
+             if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess) {
+               pinned.Take(bytes);
+               Reach(p, bytes);
+             } else
                (void)cudaGetLastError();
            },
            [](void* p, size_t bytes) {

@@ -95,7 +95,8 @@ class DeviceMemory {
   ~DeviceMemory();
   DeviceMemory(DeviceMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
   DeviceMemory& operator=(DeviceMemory&& o) noexcept {
-    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    std::swap(p_, o.p_);
+    std::swap(bytes_, o.bytes_);
     return *this;
   }
   uint8_t* data() const { return p_; }
@@ -114,7 +115,8 @@ class PinnedMemory {
   ~PinnedMemory();
   PinnedMemory(PinnedMemory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
   PinnedMemory& operator=(PinnedMemory&& o) noexcept {
-    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    std::swap(p_, o.p_);
+    std::swap(bytes_, o.bytes_);
     return *this;
   }
   uint8_t* data() const { return p_; }

@@ -42,7 +42,8 @@ bool Says(F f, const std::string& words) {
 
 TEST(Device, AfterATrapEverythingIsASentence) {
   EXPECT_EQ(In([] {
-              Use(0), PinHostBuffers();
+              Use(0);
+              PinHostBuffers();
               HostBuffer pages(size_t{4} << 20);
               DeviceStream queue(true), other;
               const Event mark, timed(true);
@@ -50,7 +51,9 @@ TEST(Device, AfterATrapEverythingIsASentence) {
               const PinnedMemory pinned(size_t{1} << 20);
               LaunchGraph graph;
               graph.Add({}, [&](StreamHandle s) { Count<<<1, 1, 0, s>>>(reinterpret_cast<int*>(memory.data())); });
-              graph.Ready(), graph.Launch(queue.stream()), queue.Wait();
+              graph.Ready();
+              graph.Launch(queue.stream());
+              queue.Wait();
               Trap<<<1, 1, 0, queue.stream()>>>();
               const std::string words = "device 0 failed: ", remedy = "; restart the program, or run it on packed";
               if (!Says([&] { queue.Wait(); }, words)) return 1;
@@ -84,13 +87,15 @@ TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
                   Set(memory.data(), 0xA5, most + 64, queue.stream());
                   UploadNow(memory.data() + 32, pinned.data() + at, bytes, queue.stream());
                   std::vector<uint8_t> out(most + 64);
-                  Download(out.data(), memory.data(), out.size(), queue.stream()), queue.Wait();
+                  Download(out.data(), memory.data(), out.size(), queue.stream());
+                  queue.Wait();
                   for (size_t i = 0; i < out.size(); ++i) {
                     const bool in = i >= 32 && i < 32 + bytes;
                     if (out[i] != (in ? uint8_t((i - 32 + at) * 7 + bytes) : 0xA5)) return 1;
                   }
                   std::fill_n(pinned.data(), most, uint8_t{0x5A});
-                  DownloadNow(pinned.data() + at, memory.data() + 32, bytes, queue.stream()), queue.Wait();
+                  DownloadNow(pinned.data() + at, memory.data() + 32, bytes, queue.stream());
+                  queue.Wait();
                   for (size_t i = 0; i < most; ++i) {
                     const bool in = i >= at && i < at + bytes;
                     if (pinned.data()[i] != (in ? uint8_t(i * 7 + bytes) : 0x5A)) return 2;
@@ -98,7 +103,8 @@ TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
                 }
               int one = 0;
               UploadNow(memory.data(), pageable.data(), 64, queue.stream());
-              DownloadNow(&one, memory.data(), sizeof one, queue.stream()), queue.Wait();
+              DownloadNow(&one, memory.data(), sizeof one, queue.stream());
+              queue.Wait();
               return one == 0x03030303 ? 0 : 3;
             }),
             0);
@@ -131,7 +137,8 @@ TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
               const DeviceMemory memory(64);
               const auto n = reinterpret_cast<int*>(memory.data());
               Fence hold;
-              Set(memory.data(), 0, 64, queue.stream()), queue.Wait();
+              Set(memory.data(), 0, 64, queue.stream());
+              queue.Wait();
               for (bool ends : {true, false, true}) {
                 const Event done;
                 const auto begin = std::chrono::steady_clock::now();
@@ -143,7 +150,8 @@ TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
                 queue.Wait();
               }
               int out = 0;
-              Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+              Download(&out, n, sizeof out, queue.stream());
+              queue.Wait();
               return out == 3 ? 0 : 2;
             }),
             0);
@@ -165,7 +173,8 @@ TEST(Device, APieceThatCannotBeDescribedLeavesTheStreamFree) {
         int out = 7;
         Set(memory.data(), 0, 64, queue.stream());
         Count<<<1, 1, 0, queue.stream()>>>(n);
-        Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+        Download(&out, n, sizeof out, queue.stream());
+        queue.Wait();
         return out == 1 ? 0 : 2;
       }),
       0);

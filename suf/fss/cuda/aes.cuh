@@ -35,7 +35,10 @@ struct SboxTimes {
 constexpr SboxTimes MakeSboxTimes() {
   auto twice = [](uint32_t x) { return (x << 1 ^ (x >> 7) * 0x11b) & 0xff; };
   uint32_t power[256] = {}, log[256] = {};
-  for (uint32_t i = 0, x = 1; i < 255; ++i, x ^= twice(x)) power[i] = x, log[x] = i;  // powers of the generator 3
+  for (uint32_t i = 0, x = 1; i < 255; ++i, x ^= twice(x)) {
+    power[i] = x;
+    log[x] = i;
+  }  // powers of the generator 3
   SboxTimes t{};
   for (uint32_t x = 0; x < 256; ++x) {
     uint32_t s = 0x63, inverse = x < 2 ? x : power[255 - log[x]];
@@ -62,9 +65,11 @@ class Aes {
     uint32_t* const row = reinterpret_cast<uint32_t*>(aes_tables) + lane;
     for (unsigned i = 0, x = warp; x < 256; ++i, x += warps) {
       const uint32_t t = __shfl_sync(~0u, mine, i);
-      row[64 * x] = t, row[64 * x + 32] = __byte_perm(t, 0, 0x2103);
+      row[64 * x] = t;
+      row[64 * x + 32] = __byte_perm(t, 0, 0x2103);
       if constexpr (kTables == 4) {
-        row[64 * x + 16384] = __byte_perm(t, 0, 0x1032), row[64 * x + 16416] = __byte_perm(t, 0, 0x0321);
+        row[64 * x + 16384] = __byte_perm(t, 0, 0x1032);
+        row[64 * x + 16416] = __byte_perm(t, 0, 0x0321);
       }
     }
     __syncthreads();
@@ -72,13 +77,18 @@ class Aes {
 
   // Expands a key.
   __device__ __forceinline__ void SetKey(Quad key) {
-    k_[0] = key.x, k_[1] = key.y, k_[2] = key.z, k_[3] = key.w;
+    k_[0] = key.x;
+    k_[1] = key.y;
+    k_[2] = key.z;
+    k_[3] = key.w;
     uint32_t rcon = 1;
 #pragma unroll
     for (int r = 4; r < 44; r += 4) {
       const uint32_t t = __byte_perm(k_[r - 1], 0, 0x0321);
       k_[r] = k_[r - 4] ^ LastColumn(t, t, t, t) ^ rcon;
-      k_[r + 1] = k_[r - 3] ^ k_[r], k_[r + 2] = k_[r - 2] ^ k_[r + 1], k_[r + 3] = k_[r - 1] ^ k_[r + 2];
+      k_[r + 1] = k_[r - 3] ^ k_[r];
+      k_[r + 2] = k_[r - 2] ^ k_[r + 1];
+      k_[r + 3] = k_[r - 1] ^ k_[r + 2];
       rcon = rcon << 1 ^ (rcon >> 7) * 0x11b;
     }
   }
@@ -103,7 +113,9 @@ class Aes {
 
   // Returns the first round of blocks (a, b, c, counter) without the counter's bytes.
   __device__ __forceinline__ Quad Counter(uint32_t a, uint32_t b, uint32_t c) const {
-    a ^= k_[0], b ^= k_[1], c ^= k_[2];
+    a ^= k_[0];
+    b ^= k_[1];
+    c ^= k_[2];
     return {k_[4] ^ Lookup<0, 0>(a) ^ Lookup<1, 1>(b) ^ Lookup<2, 2>(c),
             k_[5] ^ Lookup<0, 0>(b) ^ Lookup<1, 1>(c) ^ Lookup<3, 3>(a),
             k_[6] ^ Lookup<0, 0>(c) ^ Lookup<2, 2>(a) ^ Lookup<3, 3>(b),

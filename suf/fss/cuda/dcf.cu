@@ -54,11 +54,15 @@ __device__ __forceinline__ Quad Swapped(Quad a) { return {a.z, a.w, a.x, a.y}; }
 __device__ __forceinline__ void AddSlot(Quad* block, int slot, uint64_t word, bool narrow) {
   const uint32_t low = uint32_t(word), high = uint32_t(word >> 32);
   if (narrow) {
-    block->x |= slot == 0 ? low : 0, block->y |= slot == 1 ? low : 0;
-    block->z |= slot == 2 ? low : 0, block->w |= slot == 3 ? low : 0;
+    block->x |= slot == 0 ? low : 0;
+    block->y |= slot == 1 ? low : 0;
+    block->z |= slot == 2 ? low : 0;
+    block->w |= slot == 3 ? low : 0;
   } else {
-    block->x |= slot == 0 ? low : 0, block->y |= slot == 0 ? high : 0;
-    block->z |= slot == 1 ? low : 0, block->w |= slot == 1 ? high : 0;
+    block->x |= slot == 0 ? low : 0;
+    block->y |= slot == 0 ? high : 0;
+    block->z |= slot == 1 ? low : 0;
+    block->w |= slot == 1 ? high : 0;
   }
 }
 // Returns the word of a slot.
@@ -73,11 +77,13 @@ struct Path {
   uint64_t high, low;
   __device__ __forceinline__ Path(uint64_t h, uint64_t l, int n) {
     const int s = n > 64 ? 128 - n : 64 - n;
-    high = n <= 64 ? l << s : s ? h << s | l >> (64 - s) : h, low = n <= 64 ? 0 : l << s;
+    high = n <= 64 ? l << s : s ? h << s | l >> (64 - s) : h;
+    low = n <= 64 ? 0 : l << s;
   }
   __device__ __forceinline__ uint32_t Next() {
     const uint32_t bit = 0u - uint32_t(high >> 63);
-    high = high << 1 | low >> 63, low <<= 1;
+    high = high << 1 | low >> 63;
+    low <<= 1;
     return bit;
   }
 };
@@ -92,9 +98,15 @@ struct BitReader {
   // Returns `len` bits from bit `place` on; bits above them are arbitrary.
   __device__ __forceinline__ uint64_t Take(uint32_t place, int len) {
     const uint32_t shift = place % 64;
-    if (place / 64 != at) at = place / 64, word = from[at];
+    if (place / 64 != at) {
+      at = place / 64;
+      word = from[at];
+    }
     uint64_t x = word >> shift;
-    if (shift + uint32_t(len) > 64) word = from[++at], x |= word << (64 - shift);
+    if (shift + uint32_t(len) > 64) {
+      word = from[++at];
+      x |= word << (64 - shift);
+    }
     return x;
   }
 };
@@ -106,9 +118,17 @@ struct BitWriter {
   uint64_t word = 0;
   __device__ __forceinline__ void Put(uint32_t place, uint64_t x, int len) {
     const uint32_t shift = place % 64;
-    if (place / 64 != at) Flush(), at = place / 64, word = 0;
+    if (place / 64 != at) {
+      Flush();
+      at = place / 64;
+      word = 0;
+    }
     word |= x << shift;
-    if (shift + uint32_t(len) > 64) Flush(), ++at, word = x >> (64 - shift);
+    if (shift + uint32_t(len) > 64) {
+      Flush();
+      ++at;
+      word = x >> (64 - shift);
+    }
   }
   __device__ __forceinline__ void Flush() const { to[at] = at <= mixed ? to[at] | word : word; }
 };
@@ -169,10 +189,17 @@ __global__ void __launch_bounds__(kGenThreads, 1)
 #pragma unroll 1
           for (uint32_t side = 0; side < (leaf || (f.shared && !child) ? 1 : 2); ++side) {
             const uint32_t tweak = child ? side : f.Tweak(q, 0 - side);
-            right0 = aes.Hash(Tweaked(s0, tweak)), right1 = aes.Hash(Tweaked(s1, tweak));
-            if (side == 0) left0 = right0, left1 = right1;
+            right0 = aes.Hash(Tweaked(s0, tweak));
+            right1 = aes.Hash(Tweaked(s1, tweak));
+            if (side == 0) {
+              left0 = right0;
+              left1 = right1;
+            }
           }
-          if (f.shared && !child) right0 = Swapped(left0), right1 = Swapped(left1);
+          if (f.shared && !child) {
+            right0 = Swapped(left0);
+            right1 = Swapped(left1);
+          }
           if (child) {
             // s_CW = s0^Lose ^ s1^Lose; tL_CW = tL0 ^ tL1 ^ alpha_d ^ 1, tR_CW = tR0 ^ tR1 ^ alpha_d
             const Quad left = left0 ^ left1, right = right0 ^ right1;
@@ -180,12 +207,17 @@ __global__ void __launch_bounds__(kGenThreads, 1)
             word.x &= ~1u;
             const uint32_t tl = ~(left.x ^ a) & 1, tr = (right.x ^ a) & 1;
             if (begin == 0) {
-              key[2 * d] = word.x | uint64_t(word.y) << 32, key[2 * d + 1] = word.z | uint64_t(word.w) << 32;
+              key[2 * d] = word.x | uint64_t(word.y) << 32;
+              key[2 * d + 1] = word.z | uint64_t(word.w) << 32;
               controls |= uint64_t(tl | tr << 1) << 2 * (d % 32);
-              if (d % 32 == 31 || d + 1 == f.n) key[controls_at + uint32_t(d) / 32] |= controls, controls = 0;
+              if (d % 32 == 31 || d + 1 == f.n) {
+                key[controls_at + uint32_t(d) / 32] |= controls;
+                controls = 0;
+              }
             }
             word.x |= (a & tr) | (~a & tl);
-            s0 = Choose(a, right0, left0) ^ (t0 & word), s1 = Choose(a, right1, left1) ^ (t1 & word);
+            s0 = Choose(a, right0, left0) ^ (t0 & word);
+            s1 = Choose(a, right1, left1) ^ (t1 & word);
             continue;
           }
           // V_CW = (-1)^t1 (v1^Lose - v0^Lose - V_alpha + beta if Lose = L)

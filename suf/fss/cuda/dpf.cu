@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       // The children are H(s) and H(s) ^ s, the leaves H(s ^ 2 half). Inner words add Delta if alpha goes left, leaf
       // words the bit of alpha.
       Quad in = s, twin = other;
-      in.x ^= leaf & half << 1, twin.x ^= leaf & half << 1;
+      in.x ^= leaf & half << 1;
+      twin.x ^= leaf & half << 1;
       const Quad h = aes.Hash(in), sum = h ^ aes.Hash(twin);
       const uint32_t right = Spread(uint32_t(path >> 63)), here = leaf & ~Spread(uint32_t(a >> 7) ^ half);
       const uint32_t bit = 1u << (a % 32), q = uint32_t(a >> 5) % 4;
@@ -160,10 +161,14 @@ class Walker {
   // Moves on to the next node.
   __device__ __forceinline__ void Next() {
     ++node_;
-    s_ = kept_, d_ = kept_at_;
+    s_ = kept_;
+    d_ = kept_at_;
 #pragma unroll
     for (int h = 0; h < kRights; ++h) {
-      if ((node_ & ((2u << h) - 1)) == 1u << h && h < depth_) s_ = rights_[h], d_ = depth_ - h;
+      if ((node_ & ((2u << h) - 1)) == 1u << h && h < depth_) {
+        s_ = rights_[h];
+        d_ = depth_ - h;
+      }
     }
   }
   // Takes a step; returns whether *block is now a leaf block.
@@ -175,7 +180,10 @@ class Walker {
     const uint32_t right = leaf ? 0 - half_ : Spread(uint32_t(node_ >> (leaf ? 0 : down)));
     Quad word = key_.Word(d_);
     if (leaf) word = Choose(right, key_.Word(depth_ + 1), word);  // both are read, because a single point may be secret
-    if (!leaf && (up < depth_ ? up : depth_) == down + 1) kept_ = s_, kept_at_ = d_;
+    if (!leaf && (up < depth_ ? up : depth_) == down + 1) {
+      kept_ = s_;
+      kept_at_ = d_;
+    }
     Quad in = s_;
     in.x ^= leaf ? right & 2 : 0;
     const Quad child = aes.Hash(in) ^ (Spread(s_.x) & word);
@@ -213,7 +221,9 @@ struct Sink {
   uint32_t fill = 0;
   __device__ __forceinline__ void Put(uint64_t x, uint32_t len) {
     x &= LowOnes(int(len));
-    left -= len, word |= x << fill, fill += len;
+    left -= len;
+    word |= x << fill;
+    fill += len;
     if (fill >= 64) {
       Give(out, to++, word);
       fill -= 64;
@@ -227,8 +237,10 @@ struct Sink {
 __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   for (int l = 0; l < level; ++l) {
     x = (x ^ x >> 1) & 0x5555555555555555;
-    x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
-    x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
+    x = (x | x >> 1) & 0x3333333333333333;
+    x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
+    x = (x | x >> 4) & 0x00ff00ff00ff00ff;
+    x = (x | x >> 8) & 0x0000ffff0000ffff;
     x = (x | x >> 16) & 0xffffffff;
   }
   return x;
@@ -264,16 +276,25 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
     Walker<kTables> walker(Key(b, keys, i), Root(roots, i, party), depth, inner ? cell : cell >> 1,
                            inner ? last : last >> 1, inner ? 0 : uint32_t(cell & 1));
     for (;;) {
-      while (inner && sink.left && walker.AtNode()) sink.Put(walker.Control(), 1), walker.Next();
+      while (inner && sink.left && walker.AtNode()) {
+        sink.Put(walker.Control(), 1);
+        walker.Next();
+      }
       if (!sink.left) break;
       Quad block;
       if (!walker.Step(aes, &block)) continue;
       uint64_t low = block.x | uint64_t(block.y) << 32, high = block.z | uint64_t(block.w) << 32;
       if (level == 7) low ^= high;
-      low = Parities(low, level < 6 ? level : 6), high = Parities(high, level < 6 ? level : 6);
-      if (level) low |= level < 7 ? high << (64 >> level) : 0, high = 0;
-      if (skip)
-        low = skip < 64 ? low >> skip | high << (64 - skip) : high >> (skip - 64), high = skip < 64 ? high >> skip : 0;
+      low = Parities(low, level < 6 ? level : 6);
+      high = Parities(high, level < 6 ? level : 6);
+      if (level) {
+        low |= level < 7 ? high << (64 >> level) : 0;
+        high = 0;
+      }
+      if (skip) {
+        low = skip < 64 ? low >> skip | high << (64 - skip) : high >> (skip - 64);
+        high = skip < 64 ? high >> skip : 0;
+      }
       const uint32_t cell_left = uint32_t(cell_bits) - skip, some = cell_left < sink.left ? cell_left : sink.left;
       sink.Put(low, some < 64 ? some : 64);
       if (some > 64) sink.Put(high, some - 64);

@@ -211,7 +211,9 @@ void Dpfs(int n, size_t count, int m) {
     DpfParity(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(on_thresholds), m,
               Out(p ? out1 : out0), s);
   };
-  gen(nullptr), parity(0, nullptr), parity(1, nullptr);
+  gen(nullptr);
+  parity(0, nullptr);
+  parity(1, nullptr);
   const auto a = Back<uint64_t>(out0.data(), count), c = Back<uint64_t>(out1.data(), count);
   const uint64_t mask = ~uint64_t{0} >> (64 - n);
   for (size_t i = 0; i < count; ++i) {
@@ -243,7 +245,8 @@ void Windows(int n, size_t count, int level, int m) {
   const auto window = [&](int p, StreamHandle s) {
     DpfWindow(b, p, p ? root1.data() : root0.data(), key.data(), level, Words(on_lo), m, Out(p ? out1 : out0), s);
   };
-  window(0, nullptr), window(1, nullptr);
+  window(0, nullptr);
+  window(1, nullptr);
   const auto a = Back<uint64_t>(out0.data(), words * count), c = Back<uint64_t>(out1.data(), words * count);
   for (size_t i = 0; i < words * count; ++i) {
     const size_t at = i / words % size_t(m);
@@ -265,7 +268,8 @@ void Dense(int n, size_t count) {
   const auto dense = [&](int p, StreamHandle s) {
     DpfDense(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(on_table), Out(p ? out1 : out0), s);
   };
-  dense(0, nullptr), dense(1, nullptr);
+  dense(0, nullptr);
+  dense(1, nullptr);
   const auto a = Back<uint64_t>(out0.data(), count), c = Back<uint64_t>(out1.data(), count);
   for (size_t i = 0; i < count; ++i) {
     Verify((a[i] ^ c[i]) == table[(x[i] - alpha[i]) & (table.size() - 1)], "a dense read");
@@ -293,7 +297,9 @@ void Dcfs(int n, int words, int bits, size_t count) {
   const auto eval = [&](int p, StreamHandle s) {
     DcfEval(b, p, p ? root1.data() : root0.data(), key.data(), Words(on_x), Words(zero), 1, Out(p ? out1 : out0), s);
   };
-  gen(nullptr), eval(0, nullptr), eval(1, nullptr);
+  gen(nullptr);
+  eval(0, nullptr);
+  eval(1, nullptr);
   const auto a = Back<uint64_t>(out0.data(), size_t(words) * count),
              c = Back<uint64_t>(out1.data(), size_t(words) * count);
   const uint64_t mask = ~uint64_t{0} >> (64 - n), low = ~uint64_t{0} >> (64 - bits);

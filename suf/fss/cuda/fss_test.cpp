@@ -94,7 +94,8 @@ TEST(Expand, KnownAnswers) {
         const Input pieces(std::vector<PrgSpan>{{on, to, uint32_t(offset / 16), blocks}});
         Expand(pieces, 1, s);
         exec::cuda::Event done;
-        done.Record(s), done.Wait();
+        done.Record(s);
+        done.Wait();
       });
       got.resize(want.size());
       EXPECT_EQ(Hex(got), Hex(want));
@@ -127,7 +128,8 @@ TEST(Expand, PiecesOfEverySize) {
       const Input list(pieces);
       Expand(list, pieces.size(), s);
       exec::cuda::Event done;
-      done.Record(s), done.Wait();
+      done.Record(s);
+      done.Wait();
     });
     EXPECT_TRUE(got == want);
   });
@@ -152,7 +154,10 @@ struct Dpfs {
         key(cw) {}
   Bytes Made(std::mt19937_64& rng) {
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
-    if (alpha.size() > 2) alpha[0] = 0, alpha[1] = ~uint64_t{0};
+    if (alpha.size() > 2) {
+      alpha[0] = 0;
+      alpha[1] = ~uint64_t{0};
+    }
     Bytes keys(DpfKeyBytes(ctx.n) * alpha.size());
     DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), alpha.size(), keys.data());
     return keys;
@@ -297,7 +302,10 @@ TEST(Dpf, ManyPoints) {
   EachTables([&] {
     for (int n : {8, 33, 64}) {
       const Dpfs keys(n, 1000, rng);
-      for (int level : {0, 3, 8}) ExpectWindow(keys, level, 1, rng), ExpectWindow(keys, level, n == 8 ? 1 : 70, rng);
+      for (int level : {0, 3, 8}) {
+        ExpectWindow(keys, level, 1, rng);
+        ExpectWindow(keys, level, n == 8 ? 1 : 70, rng);
+      }
     }
   });
 }
@@ -390,7 +398,10 @@ void ExpectDcf(int n, int words, int bits, size_t count, int m, std::mt19937_64&
   ASSERT_TRUE(made == keys) << "n " << n << " words " << words << " bits " << bits << " count " << count;
 
   std::vector<uint64_t> x = alpha, less = RandomWords(number * size_t(m), rng), points;
-  for (size_t j = 0; j < less.size(); j += 2 * number) less[j] = j, less[j + number - 1] = number > 1 ? 0 : j;
+  for (size_t j = 0; j < less.size(); j += 2 * number) {
+    less[j] = j;
+    less[j + number - 1] = number > 1 ? 0 : j;
+  }
   for (size_t i = 0; i < count; ++i) {
     if (i % 3 == 0) x[number * i + rng() % number] ^= uint64_t{1} << rng() % 64;
     for (size_t j = 0; j < size_t(m); ++j) {

@@ -52,7 +52,10 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
   const __m128i one = _mm_set_epi32(1, 0, 0, 0);
   while (bytes) {
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) x[i] = c, c = _mm_add_epi32(c, one);
+    for (int i = 0; i < 8; ++i) {
+      x[i] = c;
+      c = _mm_add_epi32(c, one);
+    }
     keys.Encrypt(x);
     if (bytes < 128) {
       __builtin_memcpy(out, x, bytes);
@@ -61,7 +64,8 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
     }
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) StoreBlock(out + 16 * i, x[i]);
-    out += 128, bytes -= 128;
+    out += 128;
+    bytes -= 128;
   }
 }
 

@@ -85,7 +85,9 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
       keys.Rounds(x);
 #pragma GCC unroll 16
       for (int i = 0; i < kWide; ++i) _mm512_storeu_si512(out + 64 * i, x[i]);
-      out += kBytes, bytes -= kBytes, c = _mm512_add_epi32(c, wide);
+      out += kBytes;
+      bytes -= kBytes;
+      c = _mm512_add_epi32(c, wide);
     }
     if (!bytes) return;
     __m512i x[1] = {_mm512_add_epi32(c, lanes)};
@@ -99,7 +101,8 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
       return;
     }
     _mm512_storeu_si512(out, x[0]);
-    out += 64, bytes -= 64;
+    out += 64;
+    bytes -= 64;
   }
 }
 

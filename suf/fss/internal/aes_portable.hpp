@@ -8,7 +8,12 @@ typedef uint32_t PlaneColumns __attribute__((vector_size(16)));
 
 // Reduces a polynomial modulo x^8 + x^4 + x^3 + x + 1, to an element of GF(2^8).
 inline void Reduce(Plane (&c)[15], Plane* out) {
-  for (int d = 14; d >= 8; --d) c[d - 4] ^= c[d], c[d - 5] ^= c[d], c[d - 7] ^= c[d], c[d - 8] ^= c[d];
+  for (int d = 14; d >= 8; --d) {
+    c[d - 4] ^= c[d];
+    c[d - 5] ^= c[d];
+    c[d - 7] ^= c[d];
+    c[d - 8] ^= c[d];
+  }
   for (int i = 0; i < 8; ++i) out[i] = c[i];
 }
 inline void Times(const Plane* a, const Plane* b, Plane* out) {
@@ -27,9 +32,12 @@ inline void Square(const Plane* a, Plane* out) {
 // Computes x^254, then the affine map.
 inline void SubBytes(Plane* x) {
   Plane x2[8], x3[8], x12[8], x14[8], y[8];
-  Square(x, x2), Times(x2, x, x3);
-  Square(x3, x12), Square(x12, x12);
-  Times(x12, x2, x14), Times(x12, x3, y);
+  Square(x, x2);
+  Times(x2, x, x3);
+  Square(x3, x12);
+  Square(x12, x12);
+  Times(x12, x2, x14);
+  Times(x12, x3, y);
   for (int i = 0; i < 4; ++i) Square(y, y);  // x^240
   Times(y, x14, y);
   for (int b = 0; b < 8; ++b) {
@@ -137,7 +145,8 @@ inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, ui
     AesEncrypt(rk, block, block, 8);
     const size_t now = bytes < sizeof block ? bytes : sizeof block;
     __builtin_memcpy(out, block, now);
-    out += now, bytes -= now;
+    out += now;
+    bytes -= now;
   }
   Wipe(block, sizeof block);
 }
@@ -150,7 +159,8 @@ inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n
     for (size_t j = 0; j < now; ++j) {
       uint64_t x[2];
       __builtin_memcpy(x, in + 16 * (i + j), 16);
-      s[2 * j] = x[1], s[2 * j + 1] = x[0] ^ x[1];
+      s[2 * j] = x[1];
+      s[2 * j + 1] = x[0] ^ x[1];
     }
     AesEncrypt(rk, reinterpret_cast<const uint8_t*>(s), reinterpret_cast<uint8_t*>(e), now);
     for (size_t j = 0; j < 2 * now; ++j) e[j] ^= s[j];

@@ -42,7 +42,10 @@ class BitWriter {
   }
 
  private:
-  void Flush() { __builtin_memcpy(to_, &word_, 8), to_ += 8; }
+  void Flush() {
+    __builtin_memcpy(to_, &word_, 8);
+    to_ += 8;
+  }
   uint8_t* to_;
   uint64_t word_ = 0;
   int fill_ = 0;
@@ -51,15 +54,19 @@ class BitWriter {
 // Gathers every second bit into the low half.
 inline uint64_t EvenBits(uint64_t x) {
   x &= 0x5555555555555555;
-  x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
-  x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
+  x = (x | x >> 1) & 0x3333333333333333;
+  x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
+  x = (x | x >> 4) & 0x00ff00ff00ff00ff;
+  x = (x | x >> 8) & 0x0000ffff0000ffff;
   return (x | x >> 16) & 0xffffffff;
 }
 // Spreads the low half to every second bit.
 inline uint64_t ToEven(uint64_t x) {
   x &= 0xffffffff;
-  x = (x | x << 16) & 0x0000ffff0000ffff, x = (x | x << 8) & 0x00ff00ff00ff00ff;
-  x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f, x = (x | x << 2) & 0x3333333333333333;
+  x = (x | x << 16) & 0x0000ffff0000ffff;
+  x = (x | x << 8) & 0x00ff00ff00ff00ff;
+  x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
+  x = (x | x << 2) & 0x3333333333333333;
   return (x | x << 1) & 0x5555555555555555;
 }
 

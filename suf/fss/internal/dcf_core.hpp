@@ -107,7 +107,8 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
                       [&](int k, uint8_t* place) { SetSlot<kNarrow>(place, beta[size_t(k) * beta_stride + i]); });
   }
   Vec s[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
-  Start(root0, count, 0, s), Start(root1, count, 1, s + kHalf);
+  Start(root0, count, 0, s);
+  Start(root1, count, 1, s + kHalf);
   auto hash = [&](uint64_t tweak, Vec(&out)[kWide]) {
 #pragma GCC unroll 8
     for (int part = 0; part < kWide; part += kStep) {
@@ -136,13 +137,15 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
         values.Set(sum_row + size_t(q), w, Plus<kNarrow>(more, Minus<kNarrow>(keep0, keep1)));
       }
     }
-    hash(0, left), hash(1, right);
+    hash(0, left);
+    hash(1, right);
     for (int w = 0; w < kHalf; ++w) {
       const Vec a = path.Mask(w, n - 1 - d);
       const Vec l = left[w] ^ left[w + kHalf], r = right[w] ^ right[w + kHalf];
       // s_CW = s0^Lose ^ s1^Lose; tL_CW = tL0 ^ tL1 ^ alpha_d ^ 1, tR_CW = tR0 ^ tR1 ^ alpha_d
       const Vec seed = WithoutControl(Choose(a, l, r)), tl = (l ^ a ^ one) & one, tr = (r ^ a) & one;
-      lefts[w] |= d < 64 ? tl << d : Swap(tl) << (d - 64), rights[w] |= d < 64 ? tr << d : Swap(tr) << (d - 64);
+      lefts[w] |= d < 64 ? tl << d : Swap(tl) << (d - 64);
+      rights[w] |= d < 64 ? tr << d : Swap(tr) << (d - 64);
       const Vec correct = seed | Choose(a, tr, tl);
       for (int p = 0; p < 2; ++p) {
         const int v = w + p * kHalf;
@@ -175,7 +178,9 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
                       [&, bits = shape.bits](int, const uint8_t* place) { to.Put(Slot<kNarrow>(place) & mask, bits); });
     to.End();
   }
-  Wipe(s, sizeof s), Wipe(left, sizeof left), Wipe(right, sizeof right);
+  Wipe(s, sizeof s);
+  Wipe(left, sizeof left);
+  Wipe(right, sizeof right);
 }
 
 // The bit strings of kHalf vectors of keys, which are read at the same place. A short group repeats its last key.
@@ -234,14 +239,17 @@ inline Controls ControlBits(const uint8_t* key, size_t words, int n) {
   uint64_t l[2] = {}, r[2] = {};
   for (int d = 0; d < n; d += 32) {
     const uint64_t both = from.Take(n - d < 32 ? 2 * (n - d) : 64);
-    l[d / 64] |= EvenBits(both) << d % 64, r[d / 64] |= EvenBits(both >> 1) << d % 64;
+    l[d / 64] |= EvenBits(both) << d % 64;
+    r[d / 64] |= EvenBits(both >> 1) << d % 64;
   }
   auto turn = [n](uint64_t low, uint64_t high, uint64_t* to) {
     const unsigned __int128 all = static_cast<unsigned __int128>(Reverse(low)) << 64 | Reverse(high);
-    to[0] = uint64_t(all >> (128 - n)), to[1] = uint64_t(all >> (128 - n) >> 64);
+    to[0] = uint64_t(all >> (128 - n));
+    to[1] = uint64_t(all >> (128 - n) >> 64);
   };
   Controls c;
-  turn(l[0], l[1], c.left), turn(l[0] ^ r[0], l[1] ^ r[1], c.differ);
+  turn(l[0], l[1], c.left);
+  turn(l[0] ^ r[0], l[1] ^ r[1], c.differ);
   return c;
 }
 
@@ -289,7 +297,10 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
   const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
   const WideBits<PublicBits> path(points);
   Vec sum[kHalf] = {}, way[2 * kHalf];
-  for (int w = 0; w < kHalf; ++w) way[w] = controls.low.At(w), way[w + kHalf] = controls.high.At(w);
+  for (int w = 0; w < kHalf; ++w) {
+    way[w] = controls.low.At(w);
+    way[w + kHalf] = controls.high.At(w);
+  }
   if (blocks > 1) __builtin_memset(payloads.sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
   for (int d = 0; d < n; ++d) {
     const int bit = n - 1 - d;
@@ -300,8 +311,11 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
 #pragma GCC unroll 8
       for (int i = 0; i < kPart; ++i) {
         const int w = part + i;
-        turn[i] = path.Mask(w, bit), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
-        in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
+        turn[i] = path.Mask(w, bit);
+        control[i] = Control(s[w]);
+        base[i] = WithoutControl(s[w]);
+        in[i] = base[i] ^ (turn[i] & one);
+        in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
         add[i] = control[i] & (payloads.bits.Block(w, d) ^ (ways[w] >> bit % 64 & one));
         add[i + kPart] = Vec{};
       }
@@ -311,7 +325,8 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
       for (int i = 0; i < kPart; ++i) {
         const int w = part + i;
         const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
-        sum[w] = payloads.More(sum[w], value, control[i], c[i]), s[w] = in[i];
+        sum[w] = payloads.More(sum[w], value, control[i], c[i]);
+        s[w] = in[i];
       }
       payloads.Others(d, part, base, turn, control);
     }
@@ -320,7 +335,9 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
   for (int part = 0; part < kHalf; part += kPart) {  // the values of the last seeds
     Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
     for (int i = 0; i < kPart; ++i) {
-      control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
+      control[i] = Control(s[part + i]);
+      base[i] = WithoutControl(s[part + i]);
+      in[i] = base[i] ^ first;
     }
     Hash(payloads.keys, in, none, in);
     payloads.Correction(n, part, 0, c);
@@ -329,7 +346,8 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
     }
     payloads.Others(n, part, base, turn, control);
   }
-  Wipe(sum, sizeof sum), Wipe(way, sizeof way);
+  Wipe(sum, sizeof sum);
+  Wipe(way, sizeof way);
 }
 
 // Evaluates `count` <= kKeys keys at m points each.
@@ -359,7 +377,9 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
       });
     }
   }
-  Wipe(start, sizeof start), Wipe(s, sizeof s), Wipe(corrections, sizeof corrections);
+  Wipe(start, sizeof start);
+  Wipe(s, sizeof s);
+  Wipe(corrections, sizeof corrections);
 }
 
 void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,

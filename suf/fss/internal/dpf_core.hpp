@@ -10,7 +10,9 @@ class KeyTile {
   // Takes `levels` words of each of `count` <= kGroup keys, from key k0 of a tile of `keys` keys.
   KeyTile(const uint8_t* cw, size_t keys, size_t k0, size_t count, int levels) {
     if (count == kGroup) {
-      at_ = cw + 16 * k0, stride_ = 16 * keys, next_tile_ = stride_ * size_t(levels);
+      at_ = cw + 16 * k0;
+      stride_ = 16 * keys;
+      next_tile_ = stride_ * size_t(levels);
       return;
     }
     copied_ = size_t(levels) * 16 * kGroup;
@@ -18,7 +20,8 @@ class KeyTile {
     for (size_t d = 0; d < size_t(levels); ++d) {
       __builtin_memcpy(copy_ + d * 16 * kGroup, cw + 16 * (d * keys + k0), 16 * count);
     }
-    at_ = copy_, stride_ = 16 * kGroup;
+    at_ = copy_;
+    stride_ = 16 * kGroup;
   }
   KeyTile(const KeyTile&) = delete;
   ~KeyTile() { Wipe(copy_, copied_); }
@@ -42,7 +45,10 @@ inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int to
                  Vec (&seeds)[kWide], Vec (&bits)[kWide]) {
   Vec s[kWide], way[kWide];  // copies that stay in registers
 #pragma GCC unroll 16
-  for (int w = 0; w < kWide; ++w) s[w] = seeds[w], way[w] = Vec{};
+  for (int w = 0; w < kWide; ++w) {
+    s[w] = seeds[w];
+    way[w] = Vec{};
+  }
   for (int d = 0; d < levels; ++d) {
     group.Fetch(d);
 #pragma GCC unroll 16
@@ -54,7 +60,8 @@ inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int to
         const Vec bit = LowBit(s[w]);
         if constexpr (kBits) way[w] += way[w] + bit;
         // The children are H(s) and H(s) ^ s, corrected if the control bit is set.
-        in[i] = s[w], add[i] = (Mask(bit) & group.At(d, w)) ^ (path.Mask(w, top - d) & s[w]);
+        in[i] = s[w];
+        add[i] = (Mask(bit) & group.At(d, w)) ^ (path.Mask(w, top - d) & s[w]);
       }
       Hash(keys, in, add, in);
 #pragma GCC unroll 16
@@ -73,7 +80,8 @@ inline void Walk(const RoundKeys& keys, const KeyTile& group, int levels, int to
 template <class Bits>
 inline void Leaf(const RoundKeys& keys, const KeyTile& group, int depth, const Bits& path, const Vec (&s)[kWide],
                  Vec (&leaf)[kWide]) {
-  group.Fetch(depth), group.Fetch(depth + 1);
+  group.Fetch(depth);
+  group.Fetch(depth + 1);
   for (int part = 0; part < kWide; part += kStep) {
     Vec in[kStep], add[kStep];
 #pragma GCC unroll 16
@@ -132,7 +140,9 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
     const KeyTile group(t.cw, t.keys, k0, count, t.n - 6);
     Points points, groups;
     for (size_t i = 0; i < count; ++i) {
-      points.x[i] = x[k0 + i] << shift, groups.x[i] = GroupIn64(points.x[i], shift), out[k0 + i] = 0;
+      points.x[i] = x[k0 + i] << shift;
+      groups.x[i] = GroupIn64(points.x[i], shift);
+      out[k0 + i] = 0;
     }
     const SecretBits path(points.x);
     Vec s[kWide], y[kWide];
@@ -143,7 +153,8 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
       for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & InHalf(groups.At(w), points.At(w), level));
     }
     Put(s, count, 0, 1, out + k0);
-    Wipe(s, sizeof s), Wipe(y, sizeof y);
+    Wipe(s, sizeof s);
+    Wipe(y, sizeof y);
   }
 }
 
@@ -175,7 +186,10 @@ void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const ui
       }
       Put(s, count, int(j % 64), words, out + k0 * words + j / 64);
     }
-    Wipe(root, sizeof root), Wipe(s, sizeof s), Wipe(bits, sizeof bits), Wipe(leaf, sizeof leaf);
+    Wipe(root, sizeof root);
+    Wipe(s, sizeof s);
+    Wipe(bits, sizeof bits);
+    Wipe(leaf, sizeof leaf);
   }
 }
 
@@ -187,20 +201,26 @@ class Twins {
  public:
   Twins(const RoundKeys& keys, const Vec* root0, const Vec* root1) : keys_(keys), rest_(Rest(keys)) {
     for (int w = 0; w < kStep; ++w) {
-      s_[w] = root0[w], delta_[w] = root0[w] ^ root1[w], turned_[w] = Sigma(delta_[w]);
+      s_[w] = root0[w];
+      delta_[w] = root0[w] ^ root1[w];
+      turned_[w] = Sigma(delta_[w]);
       Ready(w, Vec{});
     }
   }
   Twins(const Twins&) = delete;
   ~Twins() {
-    Wipe(s_, sizeof s_), Wipe(delta_, sizeof delta_), Wipe(turned_, sizeof turned_);
-    Wipe(x_, sizeof x_), Wipe(h_, sizeof h_);
+    Wipe(s_, sizeof s_);
+    Wipe(delta_, sizeof delta_);
+    Wipe(turned_, sizeof turned_);
+    Wipe(x_, sizeof x_);
+    Wipe(h_, sizeof h_);
   }
 
   // Prepares vector w's next hash, of its seeds with a tweak.
   void Ready(int w, Vec tweak) {
     const Vec x = First(keys_, Sigma(s_[w] ^ tweak));
-    Zero(x_, w) = x, One(x_, w) = x ^ turned_[w];
+    Zero(x_, w) = x;
+    One(x_, w) = x ^ turned_[w];
   }
   // Hashes a half and calls between(w) for each vector w of the other half.
   template <class F>
@@ -243,9 +263,13 @@ void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uin
   for (size_t k0 = 0; k0 < keys_count; k0 += kKeys) {
     const size_t count = keys_count - k0 < kKeys ? keys_count - k0 : kKeys;
     Vec root[2][kWide];
-    Roots(root0 + 16 * k0, count, 0, root[0]), Roots(root1 + 16 * k0, count, 1, root[1]);
+    Roots(root0 + 16 * k0, count, 0, root[0]);
+    Roots(root1 + 16 * k0, count, 1, root[1]);
     Points points, ones;
-    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i], ones.x[i] = GroupIn64(alpha[k0 + i], 0);
+    for (size_t i = 0; i < count; ++i) {
+      points.x[i] = alpha[k0 + i];
+      ones.x[i] = GroupIn64(alpha[k0 + i], 0);
+    }
     const SecretBits path(points.x);
     Twins twins(keys, root[0], root[1]);
     // A row of fewer keys than the vectors hold is made in `spare`.
@@ -268,7 +292,10 @@ void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uin
         Store(row() + 16 * kLanes * w, twins.Both(w) ^ (here & InHalf(ones.At(w), points.At(w), 0)));
         twins.Ready(w, Lanes(2, 0));
       }
-      if (!half) twins.HashHalf(0, nothing), twins.HashHalf(1, nothing);
+      if (!half) {
+        twins.HashHalf(0, nothing);
+        twins.HashHalf(1, nothing);
+      }
     }
     Wipe(root, sizeof root);
   }

@@ -115,7 +115,9 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
       parent += range[i].Count(above + 1);
     }
     Seed* other = node;
-    node = next, next = other, nodes = child;
+    node = next;
+    next = other;
+    nodes = child;
   }
   const size_t words = (m + 63) / 64;
   if (inner) {
@@ -192,21 +194,27 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
     for (size_t j = 0; j < side << d; j += kStep) {
       step();
 #pragma GCC unroll 8
-      for (size_t w = 0; w < kStep; ++w) in[w] = cur[j + w], add[w] = Control(in[w]) & cw.At(w);
+      for (size_t w = 0; w < kStep; ++w) {
+        in[w] = cur[j + w];
+        add[w] = Control(in[w]) & cw.At(w);
+      }
       Hash(keys, in, add, h);
 #pragma GCC unroll 8
       for (size_t w = 0; w < kStep; ++w) {
         Vec* const child = next + 2 * j + w + (w & -side);
-        child[0] = h[w], child[side] = h[w] ^ in[w];
+        child[0] = h[w];
+        child[side] = h[w] ^ in[w];
       }
     }
     Vec* const spare = cur;
-    cur = next, next = spare;
+    cur = next;
+    next = spare;
   }
   // The four leaf blocks of two nodes form one cache line per key.
   constexpr size_t kLines = kStep / 4;
   const Vec tweak = Lanes(2, 0);
-  load(words_of(depth), &cw), load(words_of(depth + 1), &other);
+  load(words_of(depth), &cw);
+  load(words_of(depth + 1), &other);
   for (size_t node = 0; node < size_t{1} << depth; node += 2) {
     for (size_t v = 0; v < side; v += kLines) {
       step();
@@ -214,7 +222,8 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
       for (size_t w = 0; w < kStep; ++w) {
         const size_t of = v + w / 4;
         const Vec s = cur[(node + w % 4 / 2) * side + of];
-        in[w] = w % 2 ? s ^ tweak : s, add[w] = Control(s) & (w % 2 ? other : cw).At(of);
+        in[w] = w % 2 ? s ^ tweak : s;
+        add[w] = Control(s) & (w % 2 ? other : cw).At(of);
       }
       Hash(keys, in, add, h);
 #pragma GCC unroll 2
@@ -234,7 +243,9 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
       }
     }
   }
-  Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+  Wipe(in, sizeof in);
+  Wipe(add, sizeof add);
+  Wipe(h, sizeof h);
 }
 
 // Sets out[q] to 64 bits from bit 64 q + shift of the quadwords x[0 .. count].
@@ -268,12 +279,18 @@ inline void SwapBlocks(uint64_t* x) {
   for (int base = 0; base < 64; base += 2 * s) {
     for (int i = base; i < base + s; ++i) {
       const uint64_t t = (x[i] >> s ^ x[i + s]) & kMask;
-      x[i] ^= t << s, x[i + s] ^= t;
+      x[i] ^= t << s;
+      x[i + s] ^= t;
     }
   }
 }
 void Transpose(uint64_t* x) {
-  SwapBlocks<32>(x), SwapBlocks<16>(x), SwapBlocks<8>(x), SwapBlocks<4>(x), SwapBlocks<2>(x), SwapBlocks<1>(x);
+  SwapBlocks<32>(x);
+  SwapBlocks<16>(x);
+  SwapBlocks<8>(x);
+  SwapBlocks<4>(x);
+  SwapBlocks<2>(x);
+  SwapBlocks<1>(x);
 }
 
 uint64_t DenseWord(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,

@@ -55,7 +55,8 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
 #pragma GCC unroll 16
   for (int i = 0; i < W; ++i) {
     const Vec s = Sigma(in[i]);
-    x[i] = First(keys, s), last[i] = Last(keys, s) ^ add[i];
+    x[i] = First(keys, s);
+    last[i] = Last(keys, s) ^ add[i];
   }
   Rounds(keys, x, last, out, [](int) {});
 }

@@ -20,7 +20,10 @@ class SecretBits {
 // Returns the pattern of a block in every lane.
 inline Vec Lanes(uint64_t low, uint64_t high) {
   Vec x;
-  for (int l = 0; l < kLanes; ++l) x[2 * l] = low, x[2 * l + 1] = high;
+  for (int l = 0; l < kLanes; ++l) {
+    x[2 * l] = low;
+    x[2 * l + 1] = high;
+  }
   return x;
 }
 // Turns each seed's bit from LowBit into a mask. The barrier keeps compilers from a branch or a mask register.

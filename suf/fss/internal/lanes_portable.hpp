@@ -60,7 +60,8 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   Vec first[W], last[W];
   for (int i = 0; i < W; ++i) {
     const Vec s = Sigma(in[i]);
-    first[i] = First(keys, s), last[i] = Last(keys, s) ^ add[i];
+    first[i] = First(keys, s);
+    last[i] = Last(keys, s) ^ add[i];
   }
   Rounds(keys, first, last, out, [](int) {});
 }

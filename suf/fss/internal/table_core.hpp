@@ -242,7 +242,12 @@ void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, si
     const size_t some = n - lo < kRows ? n - lo : kRows;
     TableRows rows(w, t, x, lo, some);
     for (uint64_t& y : rows.t) {  // bit v: parity of the bits above v
-      y ^= y >> 1, y ^= y >> 2, y ^= y >> 4, y ^= y >> 8, y ^= y >> 16, y ^= y >> 32;
+      y ^= y >> 1;
+      y ^= y >> 2;
+      y ^= y >> 4;
+      y ^= y >> 8;
+      y ^= y >> 16;
+      y ^= y >> 32;
       y >>= 1;
     }
     for (size_t k = 0; k < count; ++k) {
@@ -266,7 +271,12 @@ void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* colum
       for (size_t i = 0; i < kRows; ++i) {
         const uint64_t s = LowBits(w) - rows.x[i];
         uint64_t y = rows.t[i] & (column >> s | column << 1 << (63 - s));
-        y ^= y >> 32, y ^= y >> 16, y ^= y >> 8, y ^= y >> 4, y ^= y >> 2, y ^= y >> 1;
+        y ^= y >> 32;
+        y ^= y >> 16;
+        y ^= y >> 8;
+        y ^= y >> 4;
+        y ^= y >> 2;
+        y ^= y >> 1;
         all[i] |= (y & 1) << c;
       }
     }

@@ -19,7 +19,10 @@ struct Extremes {
   double least = INFINITY, most = -INFINITY;
   bool exact = true;
   // Includes a value.
-  void See(double y) { least = std::min(least, y), most = std::max(most, y); }
+  void See(double y) {
+    least = std::min(least, y);
+    most = std::max(most, y);
+  }
   double centre() const { return (most + least) / 2; }
 };
 
@@ -40,10 +43,12 @@ Extremes ExtremesOf(const F& f, int64_t a, int64_t b, bool every) {
   for (int64_t i = 0; i <= kSamples; ++i) y[i] = f(a + int64_t(__int128{b - a} * i / kSamples));
   double bend[kSamples + 1];
   for (int64_t i = 1; i < kSamples; ++i) bend[i] = std::abs(y[i - 1] - 2 * y[i] + y[i + 1]) / 2;
-  bend[0] = bend[1], bend[kSamples] = bend[kSamples - 1];
+  bend[0] = bend[1];
+  bend[kSamples] = bend[kSamples - 1];
   for (int64_t i = 0; i < kSamples; ++i) {
     const double apart = std::max(bend[i], bend[i + 1]);
-    out.See(std::max(y[i], y[i + 1]) + apart), out.See(std::min(y[i], y[i + 1]) - apart);
+    out.See(std::max(y[i], y[i + 1]) + apart);
+    out.See(std::min(y[i], y[i + 1]) - apart);
   }
   return out;
 }

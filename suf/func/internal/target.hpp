@@ -27,7 +27,8 @@ class TargetFunction {
       f_ = [table, this](double v) { return (*table)[uint64_t(int64_t(std::ldexp(v, q_.in.scale))) & ring::Mask(n_)]; };
     }
     if (!f_) Fail(Cause::kInput, "the function ", q.name, " to fit is empty; give a callable, a formula or a table");
-    first_ = q.below ? Cut(q.below->from) : lo_, last_ = q.above ? Cut(q.above->from) : hi_;
+    first_ = q.below ? Cut(q.below->from) : lo_;
+    last_ = q.above ? Cut(q.above->from) : hi_;
     if (first_ > last_)
       Fail(Cause::kInput, "the lower tail of ", q.name, " ends at ", q.below->from, ", after the upper one's begin at ",
            q.above->from);
@@ -54,8 +55,14 @@ class TargetFunction {
   ValueRange reach() const {
     ValueRange out;
     auto see = [&](double x, double y) {
-      if (y < out.least) out.least = y, out.least_at = x;
-      if (y > out.most) out.most = y, out.most_at = x;
+      if (y < out.least) {
+        out.least = y;
+        out.least_at = x;
+      }
+      if (y > out.most) {
+        out.most = y;
+        out.most_at = x;
+      }
     };
     const int64_t points = last_ - first_, shown = every() ? points : 1025;
     for (int64_t i = 0; i < shown; ++i) {

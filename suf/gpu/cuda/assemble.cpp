@@ -30,7 +30,8 @@ class Assembler {
 
   GroupCodes Run() {
     const std::vector<Instruction>& all = plan_.plan.instructions;
-    out_.groups.resize(all.size()), out_.tables.resize(all.size());
+    out_.groups.resize(all.size());
+    out_.tables.resize(all.size());
     for (const Chapter& c : plan_.chapters) Pieces(c);
     for (size_t p = 0; p < plan_.programs.size(); ++p)
       for (size_t b = plan_.programs[p].begin; b < plan_.programs[p].end; ++b) {
@@ -146,25 +147,35 @@ class Assembler {
                       nullptr,
                       {}};
         if (o.from == Operand::kTable) {
-          c.from = OperandCode::kTable, c.table = Words(n.args[j]);
+          c.from = OperandCode::kTable;
+          c.table = Words(n.args[j]);
         } else if (o.from == Operand::kMember) {
           const int made = frame.members[size_t(o.member)] + o.plane * c.words;
           c.from = c.at < 0 ? OperandCode::kRegister : OperandCode::kCopied;
           (c.at < 0 ? c.at : c.made) = made;
         } else if (o.from == Operand::kMemory) {
-          c.from = OperandCode::kLoaded, c.map = Map(o.map);
+          c.from = OperandCode::kLoaded;
+          c.map = Map(o.map);
         }
         operands.push_back(c);
       }
       SUF_CHECK(int(operands.size()) <= kMostOperands);
       MemberCode c{};
-      c.op = n.op, c.emits = m.emits, c.strings = n.ring.kind == Ring::kXor, c.copies = int8_t(m.copies);
+      c.op = n.op;
+      c.emits = m.emits;
+      c.strings = n.ring.kind == Ring::kXor;
+      c.copies = int8_t(m.copies);
       c.receives = grouping::Receives(n, role_);
-      c.planes = m.planes, c.words = row::WordsOf(n.ring.bits), c.bits = n.ring.bits;
+      c.planes = m.planes;
+      c.words = row::WordsOf(n.ring.bits);
+      c.bits = n.ring.bits;
       c.table = n.args.empty() ? 0 : node(n.args[0]).ring.bits;
-      c.at = frame.members[k], c.mask = MaskOf(n.ring);
-      c.operands = int32_t(operands.size()), c.operand = Put(operands);
-      c.attrs = Put(n.attrs), c.many = int32_t(n.attrs.size());
+      c.at = frame.members[k];
+      c.mask = MaskOf(n.ring);
+      c.operands = int32_t(operands.size());
+      c.operand = Put(operands);
+      c.attrs = Put(n.attrs);
+      c.many = int32_t(n.attrs.size());
       if (n.op == Op::kDot) c.length = int32_t(node(n.args[1]).shape[0]);
       if (n.op == Op::kRand)
         c.drawn = {In(plan_.chapters[batch.chapter].drawn.at(m.node)), uint32_t(fss::ElementBytes(n.ring.bits))};

@@ -46,7 +46,10 @@ class Cuda : public Backend {
     {
       std::lock_guard l(m_);
       auto& idle = kept_[key].idle;
-      if (!idle.empty()) instance = std::move(idle.back()), idle.pop_back();
+      if (!idle.empty()) {
+        instance = std::move(idle.back());
+        idle.pop_back();
+      }
     }
     if (!instance) {
       Lack lack;

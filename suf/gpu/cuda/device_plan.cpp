@@ -48,11 +48,15 @@ class Slab {
   void Give(const Room& r) {
     auto [it, fresh] = idle_.emplace(r.at, Need(r.bytes));
     SUF_CHECK(fresh);
-    if (const auto next = std::next(it); next != idle_.end() && it->first + it->second == next->first)
-      it->second += next->second, idle_.erase(next);
+    if (const auto next = std::next(it); next != idle_.end() && it->first + it->second == next->first) {
+      it->second += next->second;
+      idle_.erase(next);
+    }
     if (it != idle_.begin())
-      if (const auto before = std::prev(it); before->first + before->second == it->first)
-        before->second += it->second, idle_.erase(it);
+      if (const auto before = std::prev(it); before->first + before->second == it->first) {
+        before->second += it->second;
+        idle_.erase(it);
+      }
   }
   size_t end() const { return end_; }
 
@@ -113,7 +117,8 @@ class Planner {
         Needs(all()[k], [&](int i, size_t b, bool) { more += seen.count(i) ? 0 : b; });
         if (k > begin && bytes + more > most_) {
           out_.batches.push_back({.begin = begin, .end = k});
-          begin = k, bytes = 0;
+          begin = k;
+          bytes = 0;
           seen.clear();
         }
         Needs(all()[k], [&](int i, size_t b, bool) { bytes += seen.insert(i).second ? b : 0; });
@@ -123,7 +128,8 @@ class Planner {
       part.end = out_.batches.size();
       if (role_ != Role::kDealer) {
         const Step& step = s_.steps(int(role_))[p];
-        part.receives = step.receive, part.sends = step.send;
+        part.receives = step.receive;
+        part.sends = step.send;
       }
       out_.programs.push_back(part);
     }
@@ -149,8 +155,12 @@ class Planner {
         out_.chapters.push_back({b, b, {}, 0});
       }
       Chapter& c = out_.chapters.back();
-      for (const auto& [i, room] : more) c.drawn[i] = {c.bytes, room}, c.bytes += Aligned(room);
-      c.end = b + 1, batch.chapter = out_.chapters.size() - 1;
+      for (const auto& [i, room] : more) {
+        c.drawn[i] = {c.bytes, room};
+        c.bytes += Aligned(room);
+      }
+      c.end = b + 1;
+      batch.chapter = out_.chapters.size() - 1;
     }
   }
 
@@ -191,7 +201,8 @@ class Planner {
         if (o.from == Operand::kMember) last[size_t(o.member)] = k;
     }
     RegisterFrame f;
-    f.members.resize(n), f.operands.resize(n);
+    f.members.resize(n);
+    f.operands.resize(n);
     Slab slab(1);
     std::vector<Room> rooms;  // of members
     for (size_t k = 0; k < n; ++k) {
@@ -258,7 +269,8 @@ class Planner {
         *r = lease(size_t(s_.frames()[size_t(f)].bytes) + 2 * kEdge, first, last, -1);
         step.push_back(*r);
       };
-      frame(part.receives, &part.received), frame(part.sends, &part.sent);
+      frame(part.receives, &part.received);
+      frame(part.sends, &part.sent);
       for (size_t b = part.begin; b < part.end; ++b) {
         LaunchBatch& batch = out_.batches[b];
         std::vector<Room> gone = std::exchange(told, {});

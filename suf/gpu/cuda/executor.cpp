@@ -183,7 +183,8 @@ void CudaExecutor::TakeAhead(Io& io, bool all) {
     const int i = order[next_key_].node;
     if (!plan_.keys.count(i) || burst_of_[size_t(i)] >= 0) continue;
     if (!io.Ready(i)) break;
-    UploadSection(i, io), bytes += size_t(order[next_key_].bytes);
+    UploadSection(i, io);
+    bytes += size_t(order[next_key_].bytes);
   }
   bursts_.back().mark.Record(in_->copies_.stream());
   if (all) in_->copies_.Wait();
@@ -308,7 +309,9 @@ void CudaExecutor::GiveSections(const LaunchBatch& batch, Io& io) {
       }
     });
     io.Done(std::span(batch.made).subspan(first, k + 1 - first));
-    bytes = 0, first = k + 1, rooms.clear();
+    bytes = 0;
+    first = k + 1;
+    rooms.clear();
   }
 }
 
@@ -425,7 +428,12 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   exec::cuda::Use(device_);
   const StreamHandle s = in_->queue_.stream();
-  if (next_ == 0) timed_ = io.Timed(), OpenKeys(randomness), AskForms(io), in_->LackKernels();
+  if (next_ == 0) {
+    timed_ = io.Timed();
+    OpenKeys(randomness);
+    AskForms(io);
+    in_->LackKernels();
+  }
   const size_t at = next_++;
   const DeviceStep& part = plan_.programs[at];
   const bool before = role_ != Role::kDealer && s_.steps(int(role_))[at].tick < 0;
@@ -438,7 +446,8 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     const bool last = b + 1 == part.end;
     if (prepared_ <= b) Prepare(b, io);
     if (timed_) in_->hold_.Begin(s);
-    Stamp(in_->time_[0], in_->queue_), back_ = meanwhile_ = 0;
+    Stamp(in_->time_[0], in_->queue_);
+    back_ = meanwhile_ = 0;
     if (b == part.begin) TakeFrame(part, io);
     if (burst_ >= 0 && !bursts_[size_t(burst_)].given) bursts_[size_t(burst_)].mark.Await(s);
     Stamp(in_->time_[1], in_->queue_);
@@ -458,7 +467,10 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
       ExpandWords(next_chapter_++);
     if (role_ == Role::kDealer) {
       if (b > part.begin) GiveSections(plan_.batches[b - 1], io);
-      if (last) in_->queue_.Wait(), GiveSections(batch, io);
+      if (last) {
+        in_->queue_.Wait();
+        GiveSections(batch, io);
+      }
     }
     if (last) GiveFrame(part, io);
     // While the peer works: upload key sections.

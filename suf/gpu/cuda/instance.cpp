@@ -35,7 +35,8 @@ DeviceWeightCache::OperandLimbs DeviceWeightCache::Limbs(const std::string& name
     Upload(words.data(), data.words, words.size(), s);
     ring::cuda::Split({form, words.data(), data.bytes, data.is_signed, false, true, planes->data()}, {}, {}, s);
     exec::cuda::Finish(s);
-    version = data.version, split = {form, std::move(planes)};
+    version = data.version;
+    split = {form, std::move(planes)};
   }
   return split;
 }
@@ -82,7 +83,9 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
   keys_at_ = 8 * base_.forms.size();
   tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::SectionKeys) + 15) / 16 * 16;
   fixed_ = DeviceMemory(tree_at_ + 16);
-  base_.slab = slab_.data(), base_.inputs = fixed_.data(), base_.keys = fixed_.data() + keys_at_;
+  base_.slab = slab_.data();
+  base_.inputs = fixed_.data();
+  base_.keys = fixed_.data() + keys_at_;
   ClearEdges();
   code_ = DeviceMemory(Assemble(s, role, *plan_, base_).bytes.size());
   base_.codes = code_.data();
@@ -96,7 +99,10 @@ void Instance::ClearEdges() {
     for (size_t at : {r.at, r.at + r.bytes - kEdge}) exec::cuda::Set(slab_.data() + at, 0, kEdge, queue_.stream());
   };
   for (const auto& [node, room] : plan_->keys) clear(room);
-  for (const DeviceStep& part : plan_->programs) clear(part.received), clear(part.sent);
+  for (const DeviceStep& part : plan_->programs) {
+    clear(part.received);
+    clear(part.sent);
+  }
   for (const LaunchBatch& batch : plan_->batches)
     for (const auto& [node, room] : batch.told) clear(room);
 }
@@ -118,13 +124,17 @@ void Instance::LoadKernels() {
     PrintedKernel p = Print(codes_, base_, k);
     if (p.params.size() > kMostParams) continue;
     printed_[k].params = std::move(p.params);
-    texts.push_back(std::move(p.text)), of.push_back(k);
+    texts.push_back(std::move(p.text));
+    of.push_back(k);
   }
   filled_ = kernels_->filled();
   const auto modules = kernels_->Load(texts, worth_);
   lacks_ = false;
   why_not_ = [this, texts] { return kernels_->Lacks(texts); };
-  for (size_t i = 0; i < of.size(); ++i) printed_[of[i]].module = modules[i], lacks_ |= !modules[i];
+  for (size_t i = 0; i < of.size(); ++i) {
+    printed_[of[i]].module = modules[i];
+    lacks_ |= !modules[i];
+  }
   for (auto& g : graphs_) g.reset();
 }
 
@@ -135,7 +145,8 @@ void Instance::LackKernels() {
 }
 
 void Instance::Wipe() {
-  ahead_.Wait(), copies_.Wait();
+  ahead_.Wait();
+  copies_.Wait();
   exec::cuda::Set(slab_.data(), 0, slab_.size(), queue_.stream());
   exec::cuda::Set(fixed_.data() + keys_at_, 0, fixed_.size() - keys_at_, queue_.stream());  // not inputs' addresses
   queue_.Wait();

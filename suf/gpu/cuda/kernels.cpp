@@ -63,7 +63,8 @@ Bytes Codes::Get(const std::string& text) const {
   if (folder_.empty()) return code;
   try {
     Bytes all(kMagic.begin(), kMagic.end());
-    Append(&all, HashOf({key, code})), Append(&all, code);
+    Append(&all, HashOf({key, code}));
+    Append(&all, code);
     WriteFile(folder_, Hex(key) + ".cubin", all);
   } catch (const Error&) {  // if the folder cannot be written, only the next run loses time
   }

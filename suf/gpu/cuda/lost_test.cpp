@@ -46,7 +46,8 @@ int Ends(int role) {
                             return randomness;
                           }});
     };
-    run(false), run(false);
+    run(false);
+    run(false);
     for (bool trap : {true, false}) {
       try {
         run(trap);

@@ -39,11 +39,16 @@ Product ProductOf(const Schedule& s, int i) {
   const Trace& t = s.trace();
   const Node &n = t.node(i), &a = t.node(n.args[0]), &b = t.node(n.args[1]);
   Product p{};
-  p.columns = int(n.shape.back()), p.depth = int(a.shape.back());
-  p.one = b.shape.size() == 2, p.plain = !n.attrs[0], p.weight = ReadsWeight(t, i);
+  p.columns = int(n.shape.back());
+  p.depth = int(a.shape.back());
+  p.one = b.shape.size() == 2;
+  p.plain = !n.attrs[0];
+  p.weight = ReadsWeight(t, i);
   const int64_t m = n.shape[n.shape.size() - 2], batch = Size(n.shape) / (m * p.columns);
-  p.rows = int(p.one ? m * batch : m), p.batch = p.one ? 1 : size_t(batch);
-  p.bits = std::max(1, s.width(i)), p.thin = !p.weight && p.columns <= kThin;
+  p.rows = int(p.one ? m * batch : m);
+  p.batch = p.one ? 1 : size_t(batch);
+  p.bits = std::max(1, s.width(i));
+  p.thin = !p.weight && p.columns <= kThin;
   return p;
 }
 Limbs LeftOf(const Product& p, int bytes, bool is_signed) {
@@ -205,9 +210,12 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s
   const uint8_t* planes = nullptr;
   if (p.weight) {
     const DeviceWeightCache::OperandLimbs& weight = in_->weights_.at(ins.node);
-    right = weight.form, planes = weight.planes->data();
+    right = weight.form;
+    planes = weight.planes->data();
   } else {
-    b = splitting(1), right = b.to, planes = b.planes;
+    b = splitting(1);
+    right = b.to;
+    planes = b.planes;
   }
   uint8_t *const to = const_cast<uint8_t*>(out.data), *const rest = cut.Take(0);
   ring::cuda::Split(a, b, ring::cuda::Sums(a.to, right, to, int(out.bytes), rest), s);

@@ -17,7 +17,8 @@ class Printer {
   PrintedKernel Run(const GroupCode* group) {
     const GroupCode& g = *Host(group);
     std::string body;
-    rows_ = Param(g.rows), count_ = g.rows;
+    rows_ = Param(g.rows);
+    count_ = g.rows;
     for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
     PrintedKernel out;
     out.text =
@@ -78,7 +79,10 @@ class Printer {
   // Declares variables into which words are read.
   std::vector<std::string> Fresh(int words, std::string* where) {
     std::vector<std::string> out;
-    for (int w = 0; w < words; ++w) out.push_back(Name("v")), *where += Str("  Word ", out.back(), ";\n");
+    for (int w = 0; w < words; ++w) {
+      out.push_back(Name("v"));
+      *where += Str("  Word ", out.back(), ";\n");
+    }
     return out;
   }
   // Returns a word of a register for the text `where`, which writes it. If that text is not `here`, the word is copied,

@@ -77,7 +77,9 @@ Graph Build(const std::filesystem::path& dir) {
   }
   g.Scope("pool");
   nn::Norm unit;
-  unit.dim = s.d, unit.unit = unit.by_length = true, unit.key = "unit";
+  unit.dim = s.d;
+  unit.unit = unit.by_length = true;
+  unit.key = "unit";
   g.Add(std::move(unit), {Pooled(g, x, nn::PoolRows::kSum)}, "unit");
   g.Number();
   return g;

@@ -21,13 +21,19 @@ inline constexpr double kTrained = 3;
 // Adds x W + b. `key` is one of a plan's options.
 inline GraphNode* Linear(Graph& g, GraphNode* x, Expr weight, Expr bias, const char* key, const char* label) {
   nn::LinearMap m;
-  m.terms = {{nn::LinearMap::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
+  m.terms = {{nn::LinearMap::kFull, 0, std::move(weight)}};
+  m.bias = std::move(bias);
+  m.key = key;
   return g.Add(std::move(m), {x}, label);
 }
 
 inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
   nn::Norm n;
-  n.dim = gamma.cols(), n.centre = bool(beta), n.gamma = std::move(gamma), n.beta = std::move(beta), n.eps = eps,
+  n.dim = gamma.cols();
+  n.centre = bool(beta);
+  n.gamma = std::move(gamma);
+  n.beta = std::move(beta);
+  n.eps = eps;
   n.key = key;
   return g.Add(std::move(n), {x}, "normalised");
 }
@@ -35,7 +41,8 @@ inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, doub
 inline GraphNode* Activated(Graph& g, GraphNode* x, const std::string& function,
                             compiler::Stages stages = compiler::kOnPath) {
   nn::Activation a;
-  a.function = function, a.lowering.stages = stages;
+  a.function = function;
+  a.lowering.stages = stages;
   return g.Add(std::move(a), {x}, function);
 }
 
@@ -49,13 +56,19 @@ struct Heads {
 // Adds softmax(q k^T) v over heads, before the output map.
 inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k, GraphNode* v) {
   nn::Scores s;
-  s.heads = h.own, s.serving = h.serving, s.head_dim = h.dim, s.causal = h.causal;
+  s.heads = h.own;
+  s.serving = h.serving;
+  s.head_dim = h.dim;
+  s.causal = h.causal;
   GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
   nn::Softmax e;
-  e.head_dim = h.dim, e.causal = h.causal;
+  e.head_dim = h.dim;
+  e.causal = h.causal;
   GraphNode* softmax = g.Add(std::move(e), {scores}, "e");
   nn::WeightedSum w;
-  w.heads = h.own, w.serving = h.serving, w.head_dim = h.dim;
+  w.heads = h.own;
+  w.serving = h.serving;
+  w.head_dim = h.dim;
   return g.Add(std::move(w), {softmax, v}, "eV*recip");
 }
 

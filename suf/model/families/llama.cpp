@@ -52,7 +52,8 @@ Graph Build(const std::filesystem::path& dir) {
   };
   auto rotated = [&](GraphNode* x, int64_t heads) {
     nn::Rotary r;
-    r.heads = int(heads), r.base = s.theta;
+    r.heads = int(heads);
+    r.base = s.theta;
     return g.Add(std::move(r), {x}, "rotated");
   };
   g.Scope("embed");

@@ -21,7 +21,10 @@ inline constexpr Millis kQuick{1000}, kAmple{60'000};
 // Two runs of `suf certs`, made once: two CAs that do not know each other.
 struct Certs {
   Scratch dir;
-  Certs() { MakeCerts(dir / "a"), MakeCerts(dir / "b"); }
+  Certs() {
+    MakeCerts(dir / "a");
+    MakeCerts(dir / "b");
+  }
   static const Certs& Get() {
     static Certs c;
     return c;
@@ -38,7 +41,8 @@ struct TestServer {
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
         thread([this, session] {
           auto engaged = [&](Channel& ch) {
-            ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
+            ch.Reach(Stage::kAccepted);
+            ch.Reach(Stage::kEngaged);
             session(ch);
           };
           listener.Run(engaged, [this](const Error& e) {
@@ -70,7 +74,9 @@ struct TestServer {
 inline Fd Connected(const TestServer& s) {
   Fd fd(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  a.sin_family = AF_INET;
+  a.sin_port = htons(s.listener.port());
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   SUF_CHECK(connect(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0);
   return fd;
 }

@@ -101,17 +101,22 @@ Expr Expr::Make(std::string_view op, std::vector<Expr> args, std::vector<double>
   std::vector<Shape> shapes;
   for (const Expr& a : args) {
     SUF_CHECK(a);
-    shapes.push_back(a.shape()), n->terms += a.node_->terms;
+    shapes.push_back(a.shape());
+    n->terms += a.node_->terms;
   }
   Want(n->terms <= kMostTerms, "has more than 64 operations");
-  n->op = op, n->shape = Checked(ShapeOf(op, shapes, numbers));
-  n->args = std::move(args), n->numbers = std::move(numbers);
+  n->op = op;
+  n->shape = Checked(ShapeOf(op, shapes, numbers));
+  n->args = std::move(args);
+  n->numbers = std::move(numbers);
   return Expr(n);
 }
 
 Expr Expr::Leaf(std::string name, Shape shape) {
   auto n = std::make_shared<Node>();
-  n->op = "leaf", n->name = std::move(name), n->shape = Checked(std::move(shape));
+  n->op = "leaf";
+  n->name = std::move(name);
+  n->shape = Checked(std::move(shape));
   return Expr(n);
 }
 Expr Expr::Zeros(Shape shape) { return Make("zeros", {}, {shape.begin(), shape.end()}); }
@@ -142,8 +147,14 @@ std::string Expr::Text() const {
   }
   s = node_->op + "(";
   const char* comma = "";
-  for (const Expr& a : node_->args) s += comma + a.Text(), comma = ", ";
-  for (double v : node_->numbers) s += comma + Number(v), comma = ", ";
+  for (const Expr& a : node_->args) {
+    s += comma + a.Text();
+    comma = ", ";
+  }
+  for (double v : node_->numbers) {
+    s += comma + Number(v);
+    comma = ", ";
+  }
   return s + ")";
 }
 

@@ -35,7 +35,9 @@ class Graph {
   Graph() = default;
   Graph(const Graph& g);
   Graph& operator=(Graph g) {
-    std::swap(nodes_, g.nodes_), std::swap(leaves_, g.leaves_), std::swap(scope_, g.scope_);
+    std::swap(nodes_, g.nodes_);
+    std::swap(leaves_, g.leaves_);
+    std::swap(scope_, g.scope_);
     return *this;
   }
 

@@ -79,7 +79,10 @@ struct WeightSlot {
 // The least and the greatest value seen.
 struct SeenRange {
   double low = 1e300, high = -1e300;
-  void See(double x) { low = x < low ? x : low, high = x > high ? x : high; }
+  void See(double x) {
+    low = x < low ? x : low;
+    high = x > high ? x : high;
+  }
 };
 // Ranges seen in calibration, by name. The operator defines their entries.
 using Seen = std::map<std::string, std::vector<SeenRange>>;

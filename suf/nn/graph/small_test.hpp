@@ -19,7 +19,8 @@ class Draws {
   explicit Draws(uint64_t seed) : state_(seed) {}
   uint64_t Word() {
     uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u, z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
   }
   int64_t Below(int64_t n) { return int64_t(Word() % uint64_t(n)); }
@@ -39,14 +40,18 @@ inline constexpr int kHeads = 2;
 inline GraphNode* FullMap(Graph& g, GraphNode* x, const std::string& name, int64_t in, int64_t out, bool bias,
                           const char* key, const char* label) {
   LinearMap m;
-  m.terms = {{LinearMap::kFull, 0, g.Tensor(name, {in, out}, Leaf::kProjection)}}, m.key = key;
+  m.terms = {{LinearMap::kFull, 0, g.Tensor(name, {in, out}, Leaf::kProjection)}};
+  m.key = key;
   if (bias) m.bias = g.Tensor(name + ".bias", {out}, Leaf::kBias);
   return g.Add(std::move(m), {x}, label);
 }
 
 inline GraphNode* NormOf(Graph& g, GraphNode* x, const std::string& name, bool centre) {
   Norm n;
-  n.dim = kWidth, n.centre = centre, n.eps = 1e-5, n.gamma = g.Tensor(name + ".gamma", {kWidth}, Leaf::kGamma);
+  n.dim = kWidth;
+  n.centre = centre;
+  n.eps = 1e-5;
+  n.gamma = g.Tensor(name + ".gamma", {kWidth}, Leaf::kGamma);
   if (centre) n.beta = g.Tensor(name + ".beta", {kWidth}, Leaf::kBias);
   return g.Add(std::move(n), {x}, "normalised");
 }
@@ -54,12 +59,18 @@ inline GraphNode* NormOf(Graph& g, GraphNode* x, const std::string& name, bool c
 inline GraphNode* Attend(Graph& g, GraphNode* q, GraphNode* k, GraphNode* v, int serving, bool causal,
                          Expr relative = {}) {
   Scores s;
-  s.heads = kHeads, s.serving = serving, s.head_dim = kWidth / kHeads, s.causal = causal,
+  s.heads = kHeads;
+  s.serving = serving;
+  s.head_dim = kWidth / kHeads;
+  s.causal = causal;
   s.relative = std::move(relative);
   Softmax e;
-  e.head_dim = s.head_dim, e.causal = causal;
+  e.head_dim = s.head_dim;
+  e.causal = causal;
   WeightedSum w;
-  w.heads = kHeads, w.serving = serving, w.head_dim = s.head_dim;
+  w.heads = kHeads;
+  w.serving = serving;
+  w.head_dim = s.head_dim;
   GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
   GraphNode* softmax = g.Add(std::move(e), {scores}, "e");
   return g.Add(std::move(w), {softmax, v}, "mixed");
@@ -95,7 +106,9 @@ inline Graph After(bool relative = false) {
   x = NormOf(g, g.Add(Add{}, {FullMap(g, h, "w2", kHidden, kWidth, true, "linear", "z_2"), x}, "stream"), "n2", true);
   g.Scope("pool");
   Norm unit;
-  unit.dim = kWidth, unit.unit = unit.by_length = true, unit.key = "unit";
+  unit.dim = kWidth;
+  unit.unit = unit.by_length = true;
+  unit.key = "unit";
   g.Add(std::move(unit), {g.Add(PoolRows{}, {x}, "pooled")}, "unit");
   g.Number();
   return g;
@@ -109,7 +122,8 @@ inline Graph Before() {
   const int64_t of = kWidth / kHeads;
   auto rotated = [&](GraphNode* m, int heads) {
     Rotary r;
-    r.heads = heads, r.base = 100;
+    r.heads = heads;
+    r.base = 100;
     return g.Add(std::move(r), {m}, "rotated");
   };
   g.Scope("0/attention");
@@ -123,7 +137,8 @@ inline Graph Before() {
   g.Scope("0/inner");
   n = NormOf(g, x, "n2", false);
   Activation a;
-  a.function = "silu", a.lowering.stages = compiler::Stages::kTwo;
+  a.function = "silu";
+  a.lowering.stages = compiler::Stages::kTwo;
   GraphNode* gate = g.Add(std::move(a), {FullMap(g, n, "w1", kWidth, kHidden, false, "linear", "z_gate")}, "silu");
   GraphNode* h = g.Add(WireProduct{}, {gate, FullMap(g, n, "w3", kWidth, kHidden, false, "linear", "z_up")}, "product");
   g.Scope("0/outer");

@@ -66,7 +66,8 @@ RowBound Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* wi
 }
 
 void Activation::Fields(Visitor& v) {
-  v.Int("shift", shift, 0, kRing), v.Lines("lines", &lines);
+  v.Int("shift", shift, 0, kRing);
+  v.Lines("lines", &lines);
   v.Lowering("lowering", &lowering);
 }
 

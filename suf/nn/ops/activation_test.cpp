@@ -12,7 +12,10 @@ const char* const kFunctions[] = {"gelu", "gelu_new", "silu", "tanh", "relu"};
 // Returns an activation of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
 Activation Make(const char* function, int shift, int a, int p, int scale, int slope, int ring, int stages) {
   Activation x;
-  x.function = function, x.shift = shift, x.ring = ring, x.lowering.stages = compiler::Stages(stages),
+  x.function = function;
+  x.shift = shift;
+  x.ring = ring;
+  x.lowering.stages = compiler::Stages(stages);
   x.scale = scale + slope;
   x.lines = func::FitLines(RealFunction(function), a, p, scale, slope).f;
   return x;
@@ -74,7 +77,8 @@ TEST(Activation, ExhaustiveAtTheWire) {
       for (OperandForm form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 0, 5, 4, 6, 3, ring, 1);
-          x.form = form, x.lowering = l;
+          x.form = form;
+          x.lowering = l;
           ASSERT_EQ(x.window(), 9);
           const Ints z = gates::Range(-256, 256, 8);
           OpRig rig(4096);
@@ -267,7 +271,12 @@ TEST(Activation, FieldsAndCheck) {
        F{[](Activation& y, Edges&) { y.lines.offset.resize(2048); }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { ++y.scale; }, scale}, F{[](Activation&, Edges& e) { ++e[0].scale; }, scale},
        F{[](Activation&, Edges& e) { e[0].ring = 10; }, ring},
-       F{[](Activation& y, Edges& e) { y.shift = 55, e[0].scale = 59, e[0].ring = 62; }, ring},
+       F{[](Activation& y, Edges& e) {
+           y.shift = 55;
+           e[0].scale = 59;
+           e[0].ring = 62;
+         },
+         ring},
        F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kRowLut}; }, "its lowering does not apply"}});
 }
 

@@ -16,9 +16,13 @@ class Linear {
     pfss::Own<1> b = f(x.s.b, w.masked);
     pfss::Sec owed = f(x.s.b, w.b);
     if (!a_) {
-      a_ = a, b_ = b, owed_ = owed;
+      a_ = a;
+      b_ = b;
+      owed_ = owed;
     } else {
-      a_ = *a_ + a, b_ = *b_ + b, owed_ = *owed_ + owed;
+      a_ = *a_ + a;
+      b_ = *b_ + b;
+      owed_ = *owed_ + owed;
     }
   }
   // Adds a bias of P0 times 2^shift: (features) or the whole shape.
@@ -29,7 +33,9 @@ class Linear {
   // Applies a public linear function to the sum.
   template <class F>
   void Turn(F f) {
-    a_ = f(*a_), b_ = f(*b_), owed_ = f(*owed_);
+    a_ = f(*a_);
+    b_ = f(*b_);
+    owed_ = f(*owed_);
   }
   compiler::OwedWord Done() const {
     pfss::Own<0> a = Low(*a_, k_);

@@ -30,7 +30,8 @@ void CheckPositions(const Expr& positions, int n) {
 }  // namespace
 
 RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
-  CheckIds(c.ids, table.shape()[0]), CheckPositions(positions, c.n);
+  CheckIds(c.ids, table.shape()[0]);
+  CheckPositions(positions, c.n);
   const Reals& words = c.value(table);
   const int64_t d = table.cols();
   RealArray y{{c.n, d}, {}};
@@ -42,11 +43,15 @@ RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) co
   return y;
 }
 
-void Lookup::Attributes(Visitor& v) { v.Weight("table", &table, false), v.Weight("positions", &positions, true); }
+void Lookup::Attributes(Visitor& v) {
+  v.Weight("table", &table, false);
+  v.Weight("positions", &positions, true);
+}
 
 void Lookup::Choose(const Facts& c, const Edges&) {
   CheckPositions(positions, c.n);
-  scale = c.options.embedding, ring = kRingBits;
+  scale = c.options.embedding;
+  ring = kRingBits;
 }
 
 void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
@@ -78,7 +83,8 @@ Spread SpreadOf(const Tensor& t, int64_t rows) {
       double square = 0;
       for (int64_t j = 0; j < d; ++j) {
         double x = double(p[i * d + j]);
-        s.low[size_t(j)] = std::min(s.low[size_t(j)], x), s.high[size_t(j)] = std::max(s.high[size_t(j)], x),
+        s.low[size_t(j)] = std::min(s.low[size_t(j)], x);
+        s.high[size_t(j)] = std::max(s.high[size_t(j)], x);
         square += x * x;
       }
       s.longest = std::max(s.longest, std::sqrt(square));

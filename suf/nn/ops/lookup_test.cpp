@@ -66,7 +66,8 @@ TEST(Lookup, Float) {
   Lookup l = MakeLookup(true);
   Checkpoint w;
   const Reals words = RealNumbers(kWords * kDim, 4), places = RealNumbers(kPlaces * kDim, 5);
-  Store(&w, l.table, words), Store(&w, l.positions, places);
+  Store(&w, l.table, words);
+  Store(&w, l.positions, places);
   const RealArray y = FloatOf(l, 3, w, {}, {4, 0, 4});
   EXPECT_EQ(y.shape, (Shape{3, kDim}));
   for (size_t i = 0; i < 3; ++i)
@@ -111,7 +112,8 @@ TEST(Lookup, ChooseSlotsAndFields) {
   EXPECT_TRUE(s[0].name == "table" && s[0].scale == 9 && s[0].masked && s[0].length == WeightSlot::kFixed);
   EXPECT_TRUE(s[1].name == "positions" && s[1].scale == 9 && !s[1].masked && s[1].length == WeightSlot::kRows);
   EXPECT_EQ(MakeLookup(false).Slots().size(), 1u);
-  ExpectFields(l), ExpectFields(MakeLookup(false));
+  ExpectFields(l);
+  ExpectFields(MakeLookup(false));
 }
 
 TEST(Lookup, CheckFaults) {

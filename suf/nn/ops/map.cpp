@@ -19,7 +19,8 @@ Angles AnglesOf(int64_t n, int64_t half, double base) {
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < half; ++j) {
       const double angle = double(i) * std::pow(base, -double(j) / double(half));
-      a.cos.push_back(std::cos(angle)), a.sin.push_back(std::sin(angle));
+      a.cos.push_back(std::cos(angle));
+      a.sin.push_back(std::sin(angle));
     }
   return a;
 }
@@ -41,7 +42,8 @@ void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<
         T& a = y[size_t(i * dim + 2 * h * half + j)];
         T& b = y[size_t(i * dim + (2 * h + 1) * half + j)];
         const T c = cos[size_t(i * half + j)], s = sin[size_t(i * half + j)], was = a;
-        a = sum(mul(a, c), mul(b, T(-s))), b = sum(mul(b, c), mul(was, s));
+        a = sum(mul(a, c), mul(b, T(-s)));
+        b = sum(mul(b, c), mul(was, s));
       }
 }
 
@@ -113,8 +115,10 @@ void LinearMap::Attributes(Visitor& v) {
                "; this program knows full, diag and mean");
       });
   v.Weight("bias", &bias, true);
-  v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
-      v.Real("base", &base, 0, 1e12);
+  v.Flag("by_length", &by_length);
+  v.Text("key", &key, 40);
+  v.Int("rotary", rotary, 0, 1 << 10);
+  v.Real("base", &base, 0, 1e12);
 }
 
 void LinearMap::Verify(const std::string& node) const {
@@ -143,22 +147,26 @@ void LinearMap::Choose(const Facts& c, const Edges& in) {
   if (rest) gamma = o.gamma;
   if (first) {
     const Edge& x = in[size_t(first->input)];
-    full = o.Weight(key), scale = x.scale + full;
+    full = o.Weight(key);
+    scale = x.scale + full;
     up = x.scale - x.nominal;
     if (rest) {
       const int room = x.nominal + full - in[size_t(rest->input)].scale - gamma;
       if (room < 0)
         Fail(Cause::kRefused, "the scale 2^", x.nominal + full, " is below 2^", x.nominal + full - room,
              ", that of gamma times an activation; raise `weight.", key, "`");
-      diag = room + up, mean = std::min(o.mean, room);
+      diag = room + up;
+      mean = std::min(o.mean, room);
     }
   } else {
     scale = in[size_t(rest->input)].scale + gamma;
   }
   if (!rotary) return;
-  turn = o.rotation, scale += turn;
+  turn = o.rotation;
+  scale += turn;
   const Angles a = AnglesOf(c.n, dim() / rotary / 2, base);
-  cosines = Rounded(a.cos, turn), sines = Rounded(a.sin, turn);
+  cosines = Rounded(a.cos, turn);
+  sines = Rounded(a.sin, turn);
 }
 
 std::vector<WeightSlot> LinearMap::Slots() const {
@@ -235,9 +243,16 @@ RowBound LinearMap::Bound(const Facts& c, const Edges& in, std::vector<Width>*) 
 int LinearMap::Need(int input, const Edges&) const { return Has(kFull, input) ? ring : ring - diag + mean; }
 
 void LinearMap::Fields(Visitor& v) {
-  v.Int("full", full, 0, 30), v.Int("gamma", gamma, 0, 30), v.Int("diag", diag, 0, kRing), v.Int("mean", mean, 0, 30);
-  v.Int("up", up, 0, kRing), v.Int("turn", turn, 0, 20);
-  if (rotary) v.Table("cosines", &cosines), v.Table("sines", &sines);
+  v.Int("full", full, 0, 30);
+  v.Int("gamma", gamma, 0, 30);
+  v.Int("diag", diag, 0, kRing);
+  v.Int("mean", mean, 0, 30);
+  v.Int("up", up, 0, kRing);
+  v.Int("turn", turn, 0, 20);
+  if (rotary) {
+    v.Table("cosines", &cosines);
+    v.Table("sines", &sines);
+  }
 }
 
 void LinearMap::Check(const Edges& in, int max_n, const std::string& where) const {

@@ -22,7 +22,9 @@ TEST(MapBound, FullIsSound) {
     for (const RowBound& reach : {BoxOf({3, 1, 2}), BoxOf({3, 3, 3}, 3.5), RowBound{3, 3.5, {}, {}, {}}}) {
       LinearMap m;
       m.terms = {{LinearMap::kFull, 0, LeafOf("w", {3, 2})}};
-      m.bias = LeafOf("b", {2}), m.up = 1, m.ring = 40;
+      m.bias = LeafOf("b", {2});
+      m.up = 1;
+      m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 2, seed);
       const Bounded b = BoundOf(m, 1, {EdgeOf(0, 40, 3, reach)}, rig.weights);
@@ -44,7 +46,9 @@ TEST(MapBound, NormedRowIsSound) {
       LinearMap m;
       m.terms = {{LinearMap::kDiag, 0, LeafOf("g", {3})}};
       if (mean) m.terms.push_back({LinearMap::kMean, 0, LeafOf("u", {3})});
-      m.diag = 2, m.mean = 1, m.ring = 40;
+      m.diag = 2;
+      m.mean = 1;
+      m.ring = 40;
       OpRig rig(1);
       rig.weights = Small(3, 3, seed);
       const RowBound reach{3, 4.5, {}, {}, {}};
@@ -56,9 +60,13 @@ TEST(MapBound, NormedRowIsSound) {
 // Two inputs at once, and a bias for every token.
 TEST(MapBound, SeveralInputsAreSound) {
   LinearMap m;
-  m.terms = {
-      {LinearMap::kFull, 0, LeafOf("w", {2, 2})}, {LinearMap::kDiag, 1, LeafOf("g", {2})}, {LinearMap::kMean, 1, LeafOf("u", {2})}};
-  m.bias = LeafOf("b", {2}), m.by_length = true, m.diag = 1, m.ring = 40;
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 2})},
+             {LinearMap::kDiag, 1, LeafOf("g", {2})},
+             {LinearMap::kMean, 1, LeafOf("u", {2})}};
+  m.bias = LeafOf("b", {2});
+  m.by_length = true;
+  m.diag = 1;
+  m.ring = 40;
   OpRig rig(3);
   rig.weights = Small(2, 2, 5);
   const RowBound x = BoxOf({2, 3}), z{2, 3.2, {}, {}, {}};
@@ -70,7 +78,10 @@ TEST(MapBound, SeveralInputsAreSound) {
 TEST(MapBound, RotaryIsSound) {
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
-  m.bias = LeafOf("b", {4}), m.rotary = 1, m.base = 50, m.ring = 50;
+  m.bias = LeafOf("b", {4});
+  m.rotary = 1;
+  m.base = 50;
+  m.ring = 50;
   Facts f{Options{}};
   f.n = 6;
   m.Choose(f, {EdgeOf(2, 50, 2)});
@@ -93,13 +104,16 @@ TEST(MapBound, ImagesAreSound) {
     v.ring = 40;
     LinearMap o;
     o.terms = {{LinearMap::kFull, 0, LeafOf("o", {4, 3})}};
-    o.bias = LeafOf("b", {3}), o.ring = 40;
+    o.bias = LeafOf("b", {3});
+    o.ring = 40;
     OpRig first(1), second(1);
-    first.weights = Small(2, 4, seed), second.weights = Small(4, 3, seed + 10);
+    first.weights = Small(2, 4, seed);
+    second.weights = Small(4, 3, seed + 10);
     const RowBound ball{2, 4.2, {}, {}, {}};
     Measures all(OnePool());
     GraphNode n0, n1;
-    n0.index = 0, n1.index = 1;
+    n0.index = 0;
+    n1.index = 1;
     for (const WeightSlot& s : v.Slots()) all.Set(n0, s, first.weights.at(s.name));
     for (const WeightSlot& s : o.Slots()) all.Set(n1, s, second.weights.at(s.name));
     const Options options;
@@ -128,15 +142,19 @@ TEST(MapBound, ImagesAreSound) {
 
 LinearMap Residual() {
   LinearMap m;
-  m.terms = {
-      {LinearMap::kFull, 0, LeafOf("w", {2, 4})}, {LinearMap::kDiag, 1, LeafOf("g", {4})}, {LinearMap::kMean, 1, LeafOf("u", {4})}};
-  m.bias = LeafOf("b", {4}), m.key = "attended";
+  m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})},
+             {LinearMap::kDiag, 1, LeafOf("g", {4})},
+             {LinearMap::kMean, 1, LeafOf("u", {4})}};
+  m.bias = LeafOf("b", {4});
+  m.key = "attended";
   return m;
 }
 
 TEST(MapChoose, Scales) {
   Options o;
-  o.Set("weight.attended", 13), o.Set("gamma", 9), o.Set("mean", 5);
+  o.Set("weight.attended", 13);
+  o.Set("gamma", 9);
+  o.Set("mean", 5);
   const Facts f{o};
   LinearMap m = Residual();
   Edge x = EdgeOf(20, 0, 2), z = EdgeOf(10, 0, 4);
@@ -164,7 +182,8 @@ TEST(MapChoose, Scales) {
   m.by_length = true;
   EXPECT_EQ(m.Slots()[3].length, WeightSlot::kTimes);
 
-  o.Set("weight.attended", 4), o.Set("gamma", 14);
+  o.Set("weight.attended", 4);
+  o.Set("gamma", 14);
   ExpectRefused(
       [&] {
         m.Choose({o}, {x, z});
@@ -181,9 +200,11 @@ TEST(MapChoose, KeyOfItsOwn) {
   Options o;
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
-  m.key = "none", m.Choose({o}, {EdgeOf(10, 0, 2)});
+  m.key = "none";
+  m.Choose({o}, {EdgeOf(10, 0, 2)});
   EXPECT_EQ(m.full, o.weight_default);
-  m.key = "query_key", m.Choose({o}, {EdgeOf(10, 0, 2)});
+  m.key = "query_key";
+  m.Choose({o}, {EdgeOf(10, 0, 2)});
   EXPECT_EQ(m.full, 12);
 }
 
@@ -192,7 +213,11 @@ TEST(MapFields, RoundTrip) {
   m.Choose({Options{}}, {EdgeOf(14, 0, 2), EdgeOf(10, 0, 4)});
   m.ring = 50;
   ExpectFields(m);
-  m.terms = {m.terms[0]}, m.bias = {}, m.rotary = 2, m.base = 1e4, m.by_length = true;
+  m.terms = {m.terms[0]};
+  m.bias = {};
+  m.rotary = 2;
+  m.base = 1e4;
+  m.by_length = true;
   Facts f{Options{}};
   f.n = 3;
   m.Choose(f, {EdgeOf(14, 0, 2)});
@@ -205,30 +230,46 @@ TEST(MapFields, Refusals) {
     LinearMap copy = m, back;
     copy.Attributes(r);
     r.reading = true;
-    ExpectRefused([&] { back.Attributes(r), back.Verify("here"); }, words);
+    ExpectRefused(
+        [&] {
+          back.Attributes(r);
+          back.Verify("here");
+        },
+        words);
   };
   LinearMap m = Residual();
   m.terms[1].weight = LeafOf("g", {3});
   refuses(m, "the plan is inconsistent at here: a map's weight: it has another width than the others");
-  m = Residual(), m.terms[0].weight = LeafOf("w", {4});
+  m = Residual();
+  m.terms[0].weight = LeafOf("w", {4});
   refuses(m, "a map's weight: it has the wrong shape");
-  m = Residual(), m.terms[1].weight = LeafOf("g", {4, 4});
+  m = Residual();
+  m.terms[1].weight = LeafOf("g", {4, 4});
   refuses(m, "a map's weight: it has the wrong shape");
-  m = Residual(), m.terms.push_back(m.terms[0]);
+  m = Residual();
+  m.terms.push_back(m.terms[0]);
   refuses(m, "a map's terms: a kind is there twice");
-  m = Residual(), m.terms.erase(m.terms.begin() + 1);
+  m = Residual();
+  m.terms.erase(m.terms.begin() + 1);
   refuses(m, "a map's terms: a mean term has no diagonal one beside it");
-  m = Residual(), m.bias = LeafOf("b", {2});
+  m = Residual();
+  m.bias = LeafOf("b", {2});
   refuses(m, "a map's bias: it has the wrong shape");
-  m = Residual(), m.rotary = 3, m.base = 100;
+  m = Residual();
+  m.rotary = 3;
+  m.base = 100;
   refuses(m, "a map's rotary: the heads do not divide the result");
-  m = Residual(), m.rotary = 2, m.base = 1;
+  m = Residual();
+  m.rotary = 2;
+  m.base = 1;
   refuses(m, "a map's rotary: the heads do not divide the result");
-  m = LinearMap(), m.key = "none";
+  m = LinearMap();
+  m.key = "none";
   refuses(m, "a map's terms: there is none");
   m.bias = LeafOf("b", {4});
   refuses(m, "a map's terms: there is none");
-  m = Residual(), m.terms[0].kind = LinearMap::kOne;
+  m = Residual();
+  m.terms[0].kind = LinearMap::kOne;
   refuses(m, "the plan has a linear term of the kind one; this program knows full, diag and mean");
 }
 
@@ -252,25 +293,34 @@ TEST(MapCheck, Faults) {
        {[](LinearMap&, Edges& e) { e[1].dim = 2; }, "a weight does not fit its input"},
        {[](LinearMap&, Edges& e) { e[0].ring = 49; }, "an input's ring is narrower than it reads"},
        {[](LinearMap& x, Edges& e) { e[1].ring = 49 - x.diag + x.mean; }, "an input's ring is narrower than it reads"},
-       {[](LinearMap& x, Edges& e) { x.mean = x.diag + 1, e[1].ring = 60; },
+       {[](LinearMap& x, Edges& e) {
+          x.mean = x.diag + 1;
+          e[1].ring = 60;
+        },
         "its mean term has more bits than its diagonal one"},
        {[](LinearMap& x, Edges&) { x.ring = x.diag; }, "its shifts leave no bits of its ring"},
        {[](LinearMap& x, Edges&) { x.up = 50; }, "its shifts leave no bits of its ring"},
        {[](LinearMap& x, Edges&) { x.up = x.scale + 1; }, "its shifts leave no bits of its ring"},
        {[](LinearMap& x, Edges&) { x.rotary = 1; }, "it has no bits for its rotation"}});
   LinearMap r;
-  r.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}}, r.rotary = 2, r.base = 100, r.ring = 50;
+  r.terms = {{LinearMap::kFull, 0, LeafOf("w", {2, 4})}};
+  r.rotary = 2;
+  r.base = 100;
+  r.ring = 50;
   Facts f{Options{}};
   f.n = 9;
   r.Choose(f, {EdgeOf(14, 0, 2)});
-  ExpectChecked<LinearMap>(
-      r, {EdgeOf(14, 50, 2)}, 9,
-      {{[](LinearMap&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
-       {[](LinearMap& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
-       {[](LinearMap& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
-       {[](LinearMap& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
-       {[](LinearMap& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
-       {[](LinearMap& x, Edges&) { x.turn = 0, x.scale -= 10; }, "it has no bits for its rotation"}});
+  ExpectChecked<LinearMap>(r, {EdgeOf(14, 50, 2)}, 9,
+                           {{[](LinearMap&, Edges& e) { e[0].one_row = true; }, "it turns a row that has no position"},
+                            {[](LinearMap& x, Edges&) { x.cosines.pop_back(); }, "it has not one angle a row and pair"},
+                            {[](LinearMap& x, Edges&) { x.sines.push_back(0); }, "it has not one angle a row and pair"},
+                            {[](LinearMap& x, Edges&) { x.sines[0] = 1025; }, "a cosine is over 1"},
+                            {[](LinearMap& x, Edges&) { x.cosines[1] = -1025; }, "a cosine is over 1"},
+                            {[](LinearMap& x, Edges&) {
+                               x.turn = 0;
+                               x.scale -= 10;
+                             },
+                             "it has no bits for its rotation"}});
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ LinearMap Full(int ring, bool bias) {
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, W("w", {kIn, kOut})}};
   if (bias) m.bias = W("b", {kOut});
-  m.full = 4, m.scale = 20, m.ring = ring;
+  m.full = 4;
+  m.scale = 20;
+  m.ring = ring;
   return m;
 }
 // Returns the diagonal term of a folded norm with its mean term, for three columns.
@@ -23,7 +25,11 @@ LinearMap Normed(int ring, bool mean) {
   LinearMap m;
   m.terms = {{LinearMap::kDiag, 0, W("g", {kOut})}};
   if (mean) m.terms.push_back({LinearMap::kMean, 0, W("u", {kOut})});
-  m.gamma = 3, m.diag = 2, m.mean = 1, m.scale = 20, m.ring = ring;
+  m.gamma = 3;
+  m.diag = 2;
+  m.mean = 1;
+  m.scale = 20;
+  m.ring = ring;
   return m;
 }
 
@@ -45,7 +51,8 @@ TEST(Map, FullExhaustive) {
       for (int ring : {3, 8}) {
         for (bool bias : {false, true}) {
           LinearMap m = Full(ring, bias);
-          m.form = form, m.up = bias ? 2 : 0;
+          m.form = form;
+          m.up = bias ? 2 : 0;
           OpRig rig(128);
           rig.weights = Small(100);
           const Given x{{{128, kIn}, gates::Range(-128, 128)}, 8, from};
@@ -93,7 +100,11 @@ TEST(Map, SeveralInputs) {
       for (OperandForm form : kForms) {
         LinearMap m = Full(k, true);
         for (const LinearMap::MapTerm& t : Normed(k, true).terms) m.terms.push_back({t.kind, 1, t.weight});
-        m.diag = 2, m.mean = 1, m.up = 1, m.by_length = by_length, m.form = form;
+        m.diag = 2;
+        m.mean = 1;
+        m.up = 1;
+        m.by_length = by_length;
+        m.form = form;
         EXPECT_EQ(m.Need(0, {}), k);
         EXPECT_EQ(m.Need(1, {}), k - 1);
         OpRig rig(by_length ? 5 : 4);
@@ -109,7 +120,8 @@ TEST(Map, SeveralInputs) {
 // The bias counts the tokens: five times, computed by hand.
 TEST(Map, BiasByLength) {
   LinearMap m = Full(20, true);
-  m.by_length = true, m.up = 1;
+  m.by_length = true;
+  m.up = 1;
   OpRig rig(5);
   rig.weights = Small(100);
   const Ints got = rig.Run(m, {{{{1, kIn}, {0, 0}}, 20, OperandForm::kMap}});
@@ -133,7 +145,9 @@ TEST(Map, JoinsHeads) {
 LinearMap Turning(int ring, int heads, int64_t dim, int n) {
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, W("w", {kIn, dim})}};
-  m.rotary = heads, m.base = 100, m.ring = ring;
+  m.rotary = heads;
+  m.base = 100;
+  m.ring = ring;
   Facts f{Options{}};
   f.n = n;
   m.Choose(f, {EdgeOf(8, ring, kIn)});
@@ -178,8 +192,10 @@ TEST(Map, Float) {
   m.by_length = true;
   Checkpoint w;
   const Reals full{1, 2, 3, 4, 5, 6}, g{0.5, 2, -1}, u{0.25, 0.5, 1}, b{10, 20, 30};
-  Store(&w, m.terms[0].weight, full), Store(&w, m.terms[1].weight, g), Store(&w, m.terms[2].weight, u),
-      Store(&w, m.bias, b);
+  Store(&w, m.terms[0].weight, full);
+  Store(&w, m.terms[1].weight, g);
+  Store(&w, m.terms[2].weight, u);
+  Store(&w, m.bias, b);
   const RealArray x{{1, kIn}, {7, -1}}, z{{1, kOut}, {4, 8, 2}};
   const RealArray y = FloatOf(m, 3, w, {x, z});
   const double mean = 4 * 0.25 + 8 * 0.5 + 2 * 1;
@@ -197,7 +213,8 @@ TEST(Map, Float) {
 TEST(Map, FloatRotary) {
   LinearMap m;
   m.terms = {{LinearMap::kFull, 0, W("w", {2, 4})}};
-  m.rotary = 1, m.base = 16;
+  m.rotary = 1;
+  m.base = 16;
   Checkpoint w;
   Store(&w, m.terms[0].weight, {1, 0, 0, 0, 0, 1, 0, 0});
   const RealArray y = FloatOf(m, 2, w, {{{2, 2}, {3, 5, 3, 5}}});
@@ -205,7 +222,8 @@ TEST(Map, FloatRotary) {
   const Reals want{3, 5, 0, 0, 3 * c, 5 * c4, 3 * s, 5 * s4};
   for (size_t i = 0; i < want.size(); ++i) EXPECT_DOUBLE_EQ(y.at[i], want[i]);
   Rotary r;
-  r.heads = 1, r.base = 16;
+  r.heads = 1;
+  r.base = 16;
   const RealArray turned = FloatOf(r, 2, w, {{{2, 4}, {3, 5, 0, 0, 3, 5, 0, 0}}});
   for (size_t i = 0; i < want.size(); ++i) EXPECT_DOUBLE_EQ(turned.at[i], want[i]);
   std::vector<Width> widths;

@@ -38,7 +38,10 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
     double sum = 0, squares = 0;
     if (centre)
       for (size_t j = 0; j < d; ++j) sum += y.at[r + j];
-    for (size_t j = 0; j < d; ++j) y.at[r + j] -= sum / double(d), squares += y.at[r + j] * y.at[r + j];
+    for (size_t j = 0; j < d; ++j) {
+      y.at[r + j] -= sum / double(d);
+      squares += y.at[r + j] * y.at[r + j];
+    }
     const double by = std::sqrt((unit ? squares : squares / double(d)) + eps);
     for (size_t j = 0; j < d; ++j) y.at[r + j] /= by;
   }
@@ -69,7 +72,10 @@ void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* see
 }
 
 void Norm::Attributes(Visitor& v) {
-  v.Int("dim", dim, 1, 1 << 20), v.Real("eps", &eps, 0, 1), v.Flag("unit", &unit), v.Flag("by_length", &by_length);
+  v.Int("dim", dim, 1, 1 << 20);
+  v.Real("eps", &eps, 0, 1);
+  v.Flag("unit", &unit);
+  v.Flag("by_length", &by_length);
   v.Text("key", &key, 40);
 }
 
@@ -79,18 +85,25 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   const double d = double(dim), of = unit ? 1 : d;  // y has norm sqrt(of)
   const int out = unit ? o.Result("unit") : o.activation;
   int at = std::min(z.scale, o.Norm(key));
-  square_of = SquareOf::kX, under = 0;
+  square_of = SquareOf::kX;
+  under = 0;
   if (o.square == 1 && RingOf(z.reach.most(), z.scale - at) < kRing) {
-    square_of = SquareOf::kZ, cut = z.scale - at, epsilon = 0;
+    square_of = SquareOf::kZ;
+    cut = z.scale - at;
+    epsilon = 0;
     for (under = std::max(0, SquareBits(z.reach) - kLargestOfZ);; ++under) {
       epsilon = unit ? 0 : std::llround(eps * d * One(2 * z.scale - under));
       square = SquareBits(z.reach);
       if (square <= kLargestOfZ) break;
     }
-    if (square + under > compiler::kMostWide) square_of = SquareOf::kX, under = 0;
+    if (square + under > compiler::kMostWide) {
+      square_of = SquareOf::kX;
+      under = 0;
+    }
   }
   for (; square_of == SquareOf::kX; --at) {  // a long residual stream gets fewer fractional bits in the sum of squares
-    cut = z.scale - at, epsilon = unit ? 0 : std::llround(eps * d * One(2 * at));
+    cut = z.scale - at;
+    epsilon = unit ? 0 : std::llround(eps * d * One(2 * at));
     square = SquareBits(z.reach);
     if (square <= kLargestSquare) break;
   }
@@ -119,7 +132,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
         rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
     steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
   }
-  shift = fine - out, scale = out;
+  shift = fine - out;
+  scale = out;
   ring = unit ? out + 4 : 0;
   // one row: a flight is worth more than the words of the one-stage rescale
   stages = z.one_row && square_of == SquareOf::kX ? compiler::kOnPath : compiler::kBeside;
@@ -167,12 +181,20 @@ RowBound Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) 
 }
 
 void Norm::Fields(Visitor& v) {
-  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing);
+  v.Int("kz", kz, 3, kRing);
+  v.Int("cut", cut, 0, kRing);
   v.Choice("square_of", &square_of, kSquareOf, "has a sum of squares of ");
-  v.Int("under", under, 0, compiler::kMostWide), v.Int("square", square, 1, 61), v.Int("epsilon", epsilon, 0, kBig);
-  v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
-  v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages);
-  v.Stages("last", &last, compiler::Stages::kNone), v.Lowering("rows", &rows);
+  v.Int("under", under, 0, compiler::kMostWide);
+  v.Int("square", square, 1, 61);
+  v.Int("epsilon", epsilon, 0, kBig);
+  v.Int("floor", floor, 0, kRing);
+  v.Int("top", top, 0, kRing);
+  v.Octaves("rsqrt", &rsqrt, square);
+  v.Int("product", product, 3, kRing);
+  v.Int("shift", shift, 1, kRing);
+  v.Stages("stages", &stages);
+  v.Stages("last", &last, compiler::Stages::kNone);
+  v.Lowering("rows", &rows);
 }
 
 std::vector<Knob> Norm::Knobs() {
@@ -181,7 +203,8 @@ std::vector<Knob> Norm::Knobs() {
   out.push_back(RowsKnob(&rows, windows.empty() ? rsqrt : windows, steps.empty() ? rsqrt : steps, square));
   if (!steps.empty())
     out.back().set = [this, set = std::move(out.back().set)](size_t i) {
-      set(i), rsqrt = rows.kind == compiler::Kind::kStepDcf ? steps : windows;
+      set(i);
+      rsqrt = rows.kind == compiler::Kind::kStepDcf ? steps : windows;
     };
   if (under > 0) out.back().name += Str(", ", shift, " bits after ", cut);
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
@@ -220,7 +243,8 @@ IntArray Norm::Spec(const IntCall& c, std::span<const IntArray* const> x) const 
   }
   const Ints roots = RowOf(rsqrt, square, 64).Spec(squares, square);
   for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapMul(y.at[i], roots[i / d]);
-  c.watch.See("square", squares), c.watch.See("product", y.at);
+  c.watch.See("square", squares);
+  c.watch.See("product", y.at);
   auto [low, high] = std::minmax_element(squares.begin(), squares.end());
   if (*low < WrapShl(1, floor)) c.watch.Leave("square", *low, WrapShl(1, floor));
   if (top < 63 && *high >= WrapShl(1, top)) c.watch.Leave("square", *high, WrapShl(1, top));

@@ -14,12 +14,20 @@ namespace {
 // Returns a norm of rows of d numbers in rings of kz bits, with 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
-  n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
+  n.dim = d;
+  n.kz = kz;
+  n.cut = cut;
+  n.ring = ring;
+  n.stages = compiler::Stages(stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d)));
-  n.square = 2 * x + log_d + 1, n.epsilon = 3, n.shift = 7;
+  n.square = 2 * x + log_d + 1;
+  n.epsilon = 3;
+  n.shift = 7;
   const int scale = x + log_d + n.shift;
   n.rsqrt = func::FitOctaves([&](double v) { return std::ldexp(std::sqrt(d / v), scale); }, 1, n.square, 3, 3).f;
-  n.product = x + scale + log_d + 3, n.floor = 1, n.top = n.square;
+  n.product = x + scale + log_d + 3;
+  n.floor = 1;
+  n.top = n.square;
   return n;
 }
 
@@ -27,11 +35,14 @@ Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
 Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor = 1) {
   Norm n = MakeNorm(kz, cut, d, ring, stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d))), scale = x + log_d + n.shift;
-  n.square_of = SquareOf::kZ, n.under = under, n.square = 2 * (kz - 2) + log_d + 1 - under;
+  n.square_of = SquareOf::kZ;
+  n.under = under;
+  n.square = 2 * (kz - 2) + log_d + 1 - under;
   auto root = [&](double v) { return std::ldexp(std::sqrt(d / v), scale + cut) / std::sqrt(std::ldexp(1, under)); };
   n.rsqrt = func::FitOctaves(root, floor, n.square, 3, 3, func::Measure::kNone).f;
   n.product = x + int(std::ceil(std::log2(double(n.rsqrt[0].values[0] + 1)))) + 3;
-  n.floor = floor, n.top = n.square;
+  n.floor = floor;
+  n.top = n.square;
   return n;
 }
 
@@ -83,7 +94,8 @@ TEST(Norm, Exhaustive) {
             for (int wider : {0, 9}) {
               if (wider && (form != OperandForm::kOpen || ring == 6)) continue;
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
-              n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
+              n.form = form;
+              n.rows = kRows[(cut + stages + d + int(form)) % 4];
               if (form != OperandForm::kProduct) n.last = compiler::Stages(stages - 1);
               ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != OperandForm::kOpen))
                   << cut << " " << d << " " << ring;
@@ -115,7 +127,8 @@ TEST(Norm, Flights) {
         n.form = form;
         for (const compiler::Lowering& rows : kRows)
           for (int last : {0, 1, 2}) {
-            n.rows = rows, n.last = compiler::Stages(last);
+            n.rows = rows;
+            n.last = compiler::Stages(last);
             const int row = rows.kind == compiler::Kind::kStepDcf ? 0 : int(rows.stages);
             EXPECT_EQ(FlightsOf(2,
                                 [&](OpRig* rig) {
@@ -148,7 +161,8 @@ TEST(Norm, FlightsOfZ) {
 // A table in windows is for RowLut, one in steps for StepDcf. A plan has the one that its lowering reads.
 TEST(Norm, RowsTakeTheirTable) {
   Norm n = NormOfZ(12, 3, 4, 40, 2, 5);
-  n.windows = n.rsqrt, n.steps = Falling(n);
+  n.windows = n.rsqrt;
+  n.steps = Falling(n);
   std::vector<Knob> knobs = n.Knobs();
   auto rows = std::find_if(knobs.begin(), knobs.end(), [](const Knob& k) { return k.name.rfind("rows", 0) == 0; });
   ASSERT_NE(rows, knobs.end());
@@ -189,7 +203,8 @@ TEST(Norm, WideRings) {
       const int d = 24, cut = kz - 13;
       if (stages == 1 && cut > 24) continue;
       Norm n = MakeNorm(kz, cut, d, 30, stages);
-      n.rows = kRows[size_t(kz + stages) % 4], n.last = compiler::Stages(stages - 1);
+      n.rows = kRows[size_t(kz + stages) % 4];
+      n.last = compiler::Stages(stages - 1);
       const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (cut - 1)) - 1;
       const Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
       OpRig rig(5);
@@ -201,7 +216,8 @@ TEST(Norm, WideRings) {
 // A sum of squares outside the window is reported, once at each end, and the result stays the table's.
 TEST(Norm, TellsWhatLeavesItsWindow) {
   Norm n = MakeNorm(8, 0, 2, 30, 1);
-  n.floor = 5, n.top = 7;
+  n.floor = 5;
+  n.top = 7;
   OpRig rig(3);
   rig.Spec(n, {{{{3, 2}, {5, 5, 1, 0, 20, 10}}}});
   EXPECT_EQ(rig.witness.seen.at("square"), (Ints{53, 4, 503}));
@@ -214,18 +230,24 @@ TEST(Norm, TellsWhatLeavesItsWindow) {
 TEST(Norm, Float) {
   Checkpoint w;
   Norm n;
-  n.dim = 2, n.eps = 0.25;
+  n.dim = 2;
+  n.eps = 0.25;
   const std::vector<RealArray> x{{{2, 2}, {3, 4, 1, -1}}};
   const double a = std::sqrt(12.5 + 0.25), b = std::sqrt(1.25);
   Reals want{3 / a, 4 / a, 1 / b, -1 / b};
   EXPECT_EQ(FloatOf(n, 2, w, x).at, want);
-  n.gamma = Expr::Leaf("g", {2}), n.beta = Expr::Leaf("b", {2});
-  Store(&w, n.gamma, {2, -1}), Store(&w, n.beta, {10, 20});
+  n.gamma = Expr::Leaf("g", {2});
+  n.beta = Expr::Leaf("b", {2});
+  Store(&w, n.gamma, {2, -1});
+  Store(&w, n.beta, {10, 20});
   EXPECT_EQ(FloatOf(n, 2, w, x).at, (Reals{2 * (3 / a) + 10, -(4 / a) + 20, 2 * (1 / b) + 10, 1 / b + 20}));
-  n.gamma = n.beta = {}, n.centre = true;
+  n.gamma = n.beta = {};
+  n.centre = true;
   const double c = std::sqrt(0.25 + 0.25);
   EXPECT_EQ(FloatOf(n, 1, w, {{{1, 2}, {3, 4}}}).at, (Reals{-0.5 / c, 0.5 / c}));
-  n.centre = false, n.unit = true, n.eps = 0;
+  n.centre = false;
+  n.unit = true;
+  n.eps = 0;
   EXPECT_EQ(FloatOf(n, 1, w, {{{1, 2}, {3, 4}}}).at, (Reals{0.6, 0.8}));
 }
 
@@ -249,9 +271,15 @@ Seen SeenSize(double low, double high) { return {{"size", {{low, high}}}}; }
 
 Norm Chosen(const Edge& z, Seen seen, bool unit = false, Options o = {}) {
   Norm n;
-  n.dim = z.dim, n.eps = 1e-5, n.unit = unit, n.by_length = unit, n.key = unit ? "unit" : "layer";
+  n.dim = z.dim;
+  n.eps = 1e-5;
+  n.unit = unit;
+  n.by_length = unit;
+  n.key = unit ? "unit" : "layer";
   Facts f{o};
-  f.least = 3, f.n = 8, f.seen = &seen;
+  f.least = 3;
+  f.n = 8;
+  f.seen = &seen;
   n.Choose(f, {z});
   return n;
 }
@@ -319,8 +347,11 @@ TEST(Norm, BoundIsSound) {
     for (int scale : {4, 6})
       for (const RowBound& reach : {BoxOf({9, 5, 7}), RowBound{3, 9.5, {}, {}, {}}}) {
         Options o;
-        o.Set("square", square), o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5),
-            o.Set("result.unit", 6);
+        o.Set("square", square);
+        o.Set("activation", 5);
+        o.Set("norm.layer", 4);
+        o.Set("norm.unit", 5);
+        o.Set("result.unit", 6);
         Norm n = Chosen(EdgeOf(scale, 0, 3, reach), SeenSize(0.05, 0.4), unit, o);
         OpRig rig(1);
         const Bounded b = BoundOf(n, 1, {EdgeOf(scale, 0, 3, reach)});
@@ -353,11 +384,14 @@ TEST(Norm, Fields) {
   BoundOf(n, 8, {EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}})});
   n.ring = 30;
   ExpectFields(n);
-  n.rows = kRows[3], n.last = compiler::Stages::kNone;
+  n.rows = kRows[3];
+  n.last = compiler::Stages::kNone;
   ExpectFields(n);
-  n.unit = n.by_length = true, n.key = "unit";
+  n.unit = n.by_length = true;
+  n.key = "unit";
   ExpectFields(n);
-  n.square_of = SquareOf::kZ, n.under = 3;
+  n.square_of = SquareOf::kZ;
+  n.under = 3;
   ExpectFields(n);
 }
 
@@ -373,16 +407,33 @@ TEST(Norm, CheckFaults) {
        F{[](Norm& x, Edges&) { x.floor = x.top; }, "floor < top <= square does not hold"},
        F{[](Norm& x, Edges&) { x.top = x.square + 1; }, "floor < top <= square does not hold"},
        F{[](Norm& x, Edges&) { x.shift = x.product - 2; }, "its shift leaves no bits"},
-       F{[](Norm& x, Edges&) { x.product = 10, x.shift = 2, x.kz = 14; }, "the product's ring is narrower than x"},
+       F{[](Norm& x, Edges&) {
+           x.product = 10;
+           x.shift = 2;
+           x.kz = 14;
+         },
+         "the product's ring is narrower than x"},
        F{[](Norm& x, Edges&) { x.under = 1; }, "only a sum of squares of z has bits under its table"},
-       F{[](Norm& x, Edges&) { x.square_of = SquareOf::kZ, x.under = 120; },
+       F{[](Norm& x, Edges&) {
+           x.square_of = SquareOf::kZ;
+           x.under = 120;
+         },
          "its sum of squares has more than 128 bits"},
-       F{[](Norm& x, Edges& e) { x.square_of = SquareOf::kZ, x.under = 60, x.kz = e[0].ring = 64, x.cut = 60; },
+       F{[](Norm& x, Edges& e) {
+           x.square_of = SquareOf::kZ;
+           x.under = 60;
+           x.kz = e[0].ring = 64;
+           x.cut = 60;
+         },
          "its input is too wide for its sum of squares"},
        F{[](Norm& x, Edges&) { x.square += 1; }, "the table does not cover its ring"},
        F{[](Norm& x, Edges&) { x.rows = {compiler::Kind::kWindowLut}; }, "the lowering of its rows does not apply"},
        F{[](Norm& x, Edges&) { x.rsqrt = Falling(x); }, "the lowering of its rows does not apply"},
-       F{[](Norm& x, Edges&) { x.square = 62, x.top = 62; }, "the table's domain must be below 2^62"},
+       F{[](Norm& x, Edges&) {
+           x.square = 62;
+           x.top = 62;
+         },
+         "the table's domain must be below 2^62"},
        F{[](Norm& x, Edges&) { x.rsqrt[0].values.pop_back(); }, "a group does not have one value a piece"},
        F{[](Norm& x, Edges&) { x.rsqrt[1].lo += 1; }, "the groups of pieces leave a hole or overlap"},
        F{[](Norm& x, Edges&) { x.rsqrt[0].hi = 0; }, "a group of pieces is empty or too wide"},

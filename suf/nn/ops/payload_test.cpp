@@ -11,11 +11,23 @@ struct Pair {
   Softmax e;
   WeightedSum y;
   Pair(int heads, int serving, int64_t head_dim, int shift, int row_sum, int product, int ring) {
-    e.by = Softmax::kShift, e.ring = product, e.shift = shift, e.index = 3, e.form = OperandForm::kSummands;
-    e.table = {1, 3, 9, 4, 2}, e.end = 7, e.peak = 6;
+    e.by = Softmax::kShift;
+    e.ring = product;
+    e.shift = shift;
+    e.index = 3;
+    e.form = OperandForm::kSummands;
+    e.table = {1, 3, 9, 4, 2};
+    e.end = 7;
+    e.peak = 6;
     e.offset.assign(size_t(heads), 3);
-    y.heads = heads, y.serving = serving, y.head_dim = head_dim, y.tail = WeightedSum::kPayload, y.floor = 1;
-    y.row_sum = y.top = row_sum, y.product = product, y.ring = ring;
+    y.heads = heads;
+    y.serving = serving;
+    y.head_dim = head_dim;
+    y.tail = WeightedSum::kPayload;
+    y.floor = 1;
+    y.row_sum = y.top = row_sum;
+    y.product = product;
+    y.ring = ring;
     y.recip = func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 2) / v; }, 0, row_sum, 2, 8).f;
   }
 };
@@ -65,8 +77,11 @@ TEST(Payload, EveryScoreUnderEveryMask) {
       Ints numbers;
       std::vector<uint64_t> hats, masks;
       for (int x = 0; x < size; ++x)
-        for (int r = 0; r < size; ++r)
-          numbers.push_back(x), hats.push_back(uint64_t(x + r) % uint64_t(size)), masks.push_back(uint64_t(r));
+        for (int r = 0; r < size; ++r) {
+          numbers.push_back(x);
+          hats.push_back(uint64_t(x + r) % uint64_t(size));
+          masks.push_back(uint64_t(r));
+        }
       OpRig rig(1);
       const IntArray score{{heads, 1, 1}, numbers}, shifts{{1, heads}, Numbers(size_t(heads), 3, 5)},
           v{{1, heads}, Numbers(size_t(heads), 7, 6)};
@@ -89,7 +104,10 @@ TEST(Payload, EveryShape) {
           Pair p(4, serving, 3, 12, 7, 24, ring);
           p.e.causal = causal;
           OpRig rig(kTokens);
-          if (last) rig.from = kTokens - 1, rig.rows = 1;
+          if (last) {
+            rig.from = kTokens - 1;
+            rig.rows = 1;
+          }
           const int k = p.e.window();
           const IntArray score{{4, kTokens, kTokens}, Numbers(100, int64_t{1} << (k - 1), 3)},
               shifts{{kTokens, 4}, Numbers(20, 1 << 12, 4)},
@@ -112,7 +130,8 @@ TEST(Payload, EveryShape) {
 TEST(Payload, Openings) {
   Pair p(2, 2, 3, 12, 7, 24, 40);
   OpRig rig(4);
-  rig.from = 3, rig.rows = 1;
+  rig.from = 3;
+  rig.rows = 1;
   const IntArray score{{2, 4, 4}, Numbers(32, 1 << 14, 3)}, shifts{{4, 2}, Numbers(8, 1 << 12, 4)},
       v{{4, 6}, Numbers(24, 1 << 15, 5)};
   const Given own{shifts, 15, OperandForm::kOpen, {{1, 2}, {shifts.at.end() - 2, shifts.at.end()}}};
@@ -141,7 +160,8 @@ TEST(Payload, FieldsKnobsAndCheck) {
   EXPECT_EQ(p.y.Reads(0), OperandForm::kProduct);
   p.y.floor = 0;
   EXPECT_EQ(p.y.Knobs().size(), 1u);  // a maximum's weights are opened
-  p.y.floor = 1, p.y.tail = WeightedSum::kPayload;
+  p.y.floor = 1;
+  p.y.tail = WeightedSum::kPayload;
   ExpectChecked<WeightedSum>(
       p.y, {EdgeOf(9, 20, 4), EdgeOf(8, 20, 6)}, 9,
       {Fault<WeightedSum>{[](WeightedSum& x, Edges&) { x.floor = 0; }, "its tail is for a predicted shift"}});

@@ -34,14 +34,16 @@ void Rescale::Attributes(Visitor& v) {
 
 void Rescale::Choose(const Facts& c, const Edges& in) {
   const Edge& z = in[0];
-  shift = window = 0, scale = z.scale;
+  shift = window = 0;
+  scale = z.scale;
   if (kind == kExtend) return;
   if (kind == kExact && key == kQueryKey && c.options.scores == 1 && 2 * z.scale <= kFinestScores) return;
   if (kind == kClamp) {
     const bool fits = RingOf(z.reach.most()) <= kWidestStream;
     if (fits && !c.options.clamp) return;
     const int target = std::min(z.scale - 1, c.options.Norm("layer"));
-    shift = z.scale - target, scale = target;
+    shift = z.scale - target;
+    scale = target;
     if (c.seen)
       window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
     // no wider than a hard bound, which gives the ring
@@ -55,7 +57,8 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
   if (z.scale <= target)
     Fail(Cause::kRefused, "the scale 2^", z.scale, " is not above 2^", target,
          ", to which it is rescaled; lower `result.", key, "`");
-  shift = z.scale - target, scale = target;
+  shift = z.scale - target;
+  scale = target;
 }
 
 RowBound Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
@@ -64,7 +67,9 @@ RowBound Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
   const double most = std::ldexp(1.0, window - 1);
   r.each = r.Box();
   for (double& x : r.each) x = std::min(x, most);
-  r.length = std::min(r.length, Length(r.each)), r.images.clear(), r.noise.clear();
+  r.length = std::min(r.length, Length(r.each));
+  r.images.clear();
+  r.noise.clear();
   return r;
 }
 
@@ -82,7 +87,9 @@ int Rescale::Built(const Edges& in) const {
 }
 
 void Rescale::Fields(Visitor& v) {
-  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages, Least());
+  v.Int("shift", shift, 0, kRing);
+  v.Int("window", window, 0, kRing);
+  v.Stages("stages", &stages, Least());
 }
 
 std::vector<Knob> Rescale::Knobs() {

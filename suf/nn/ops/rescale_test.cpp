@@ -8,7 +8,11 @@ namespace {
 
 Rescale Make(Rescale::Kind kind, int shift, int ring, int stages = 1, int window = 0) {
   Rescale r;
-  r.kind = kind, r.shift = shift, r.ring = ring, r.stages = compiler::Stages(stages), r.window = window;
+  r.kind = kind;
+  r.shift = shift;
+  r.ring = ring;
+  r.stages = compiler::Stages(stages);
+  r.window = window;
   return r;
 }
 compiler::Stages StagesOf(int s) { return compiler::Stages(s); }
@@ -171,17 +175,22 @@ TEST(Rescale, ChooseExactAndOptional) {
   r.key = "nothing";
   ExpectRefused([&] { r.Choose(f, in); }, "there is no scale `result.nothing`; set it");
 
-  r.kind = Rescale::kOptional, r.key = "value";
+  r.kind = Rescale::kOptional;
+  r.key = "value";
   r.Choose(f, in);  // 64 bits hold the product behind it
   EXPECT_TRUE(r.shift == 0 && r.scale == 24 && asked == 1);
   EXPECT_EQ(r.Nominal(o), 10);
-  needed = 65, r.Choose(f, in);
+  needed = 65;
+  r.Choose(f, in);
   EXPECT_TRUE(r.shift == 14 && r.scale == 10 && asked == 2);
-  needed = 64, f.n = 33, r.Choose(f, in);  // over `merge` the ring ahead is not needed
+  needed = 64;
+  f.n = 33;
+  r.Choose(f, in);  // over `merge` the ring ahead is not needed
   EXPECT_TRUE(r.shift == 14 && asked == 2);
   r.Choose(f, {EdgeOf(9, 0, 4)});
   EXPECT_TRUE(r.shift == 0 && r.scale == 9);
-  r.kind = Rescale::kExtend, r.Choose(f, in);
+  r.kind = Rescale::kExtend;
+  r.Choose(f, in);
   EXPECT_TRUE(r.shift == 0 && r.scale == 24);
 }
 
@@ -194,7 +203,8 @@ TEST(Rescale, ChooseUntruncatedScores) {
   for (const char* key : {"query_key", "value"})
     for (int scores : {0, 1}) {
       o.Set("scores", scores);
-      r.key = key, r.Choose(f, in);
+      r.key = key;
+      r.Choose(f, in);
       const bool stays = scores == 1 && r.key == "query_key";
       EXPECT_EQ(r.Transparent(), stays);
       EXPECT_EQ(r.scale == 23, stays);
@@ -222,7 +232,8 @@ TEST(Rescale, ChooseClamp) {
   EXPECT_EQ(r.window, 17);
   r.Choose(f, {EdgeOf(20, 0, 4, BoxOf({102400}))});  // no wider than a hard bound of 100.5
   EXPECT_TRUE(r.shift == 10 && r.window == 8);
-  f.seen = nullptr, r.Choose(f, {fits});
+  f.seen = nullptr;
+  r.Choose(f, {fits});
   EXPECT_TRUE(r.shift == 10 && r.window == 0);
 }
 
@@ -230,7 +241,10 @@ TEST(Rescale, BoundIsSound) {
   for (Rescale::Kind kind : {Rescale::kExact, Rescale::kOptional, Rescale::kExtend, Rescale::kClamp})
     for (const RowBound& reach : {BoxOf({30, 9}), RowBound{2, 20.5, {}, {}, {}}}) {
       Rescale r = Make(kind, kind == Rescale::kExact ? 2 : 0, 20);
-      if (kind == Rescale::kClamp) r.shift = 1, r.window = 4;
+      if (kind == Rescale::kClamp) {
+        r.shift = 1;
+        r.window = 4;
+      }
       const Bounded b = BoundOf(r, 1, {EdgeOf(8, 0, 2, reach)});
       OpRig rig(1);
       for (const Ints& z : RowsOf(reach)) ExpectWithin(rig.Spec(r, {{{{1, 2}, z}}}), b.reach);
@@ -243,11 +257,13 @@ TEST(Rescale, BoundIsSound) {
 TEST(Rescale, Fields) {
   for (auto kind : {Rescale::kExact, Rescale::kOptional, Rescale::kExtend, Rescale::kClamp}) {
     Rescale r = Make(kind, 3, 20, 2, kind == Rescale::kClamp ? 9 : 0);
-    r.key = "value", r.scale = 5;
+    r.key = "value";
+    r.scale = 5;
     ExpectFields(r);
   }
   Rescale dcf = Make(Rescale::kExact, 3, 20, 0);
-  dcf.key = "value", dcf.scale = 5;
+  dcf.key = "value";
+  dcf.scale = 5;
   ExpectFields(dcf);
   Recorder rec;
   Rescale r;
@@ -266,25 +282,41 @@ TEST(Rescale, CheckFaults) {
   ExpectChecked<Rescale>(r, in, 8,
                          {F{[](Rescale& x, Edges&) { ++x.scale; }, "its scale does not follow from its shift"},
                           F{[](Rescale& x, Edges&) { x.window = 3; }, "its window does not fit its rings"},
-                          F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "it does not rescale"},
+                          F{[](Rescale& x, Edges&) {
+                              x.shift = 0;
+                              x.scale = 10;
+                            },
+                            "it does not rescale"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 6; }, "it leaves no bits of its ring"}});
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // the bits that the shift leaves, for readers of x_hat alone
   EXPECT_EQ(r.Built({EdgeOf(10, 20, 4)}), 12);
   r.form = OperandForm::kMap;
   EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 12);
-  r.kind = Rescale::kOptional, r.shift = 0, r.scale = 10;
+  r.kind = Rescale::kOptional;
+  r.shift = 0;
+  r.scale = 10;
   EXPECT_EQ(r.Built({EdgeOf(10, 14, 4)}), 14);  // a view
   ExpectChecked<Rescale>(r, in, 8,
                          {F{[](Rescale& x, Edges&) { x.ring = 13; }, "its input's ring is narrower than its own"}});
-  r.kind = Rescale::kExtend, r.ring = 13;
+  r.kind = Rescale::kExtend;
+  r.ring = 13;
   ExpectChecked<Rescale>(r, in, 8,
                          {F{[](Rescale& x, Edges&) { x.ring = 12; }, "it does not extend"},
-                          F{[](Rescale& x, Edges&) { x.shift = 1, x.scale = 9; }, "it does not extend"},
+                          F{[](Rescale& x, Edges&) {
+                              x.shift = 1;
+                              x.scale = 9;
+                            },
+                            "it does not extend"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 2; }, "it does not extend"}});
-  r = Make(Rescale::kClamp, 4, 9, 1, 7), r.scale = 6;
+  r = Make(Rescale::kClamp, 4, 9, 1, 7);
+  r.scale = 6;
   ExpectChecked<Rescale>(r, in, 8,
                          {F{[](Rescale& x, Edges&) { x.ring = 7; }, "its window does not fit its rings"},
-                          F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "its window does not fit its rings"},
+                          F{[](Rescale& x, Edges&) {
+                              x.shift = 0;
+                              x.scale = 10;
+                            },
+                            "its window does not fit its rings"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 11; }, "its window does not fit its rings"}});
 }
 

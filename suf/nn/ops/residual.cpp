@@ -82,7 +82,10 @@ RowBound Add::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
   return r;
 }
 
-void Add::Fields(Visitor& v) { v.Int("up", up[0], 0, kRing), v.Int("up_other", up[1], 0, kRing); }
+void Add::Fields(Visitor& v) {
+  v.Int("up", up[0], 0, kRing);
+  v.Int("up_other", up[1], 0, kRing);
+}
 
 void Add::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
@@ -172,7 +175,8 @@ AnyWire PoolRows::Build(const Emission& e, std::span<const AnyWire> x) const {
 
 void RevealResult::Choose(const Facts& c, const Edges& in) {
   const int target = c.options.Result(key);
-  shift = in[0].scale - target, scale = target;
+  shift = in[0].scale - target;
+  scale = target;
   if (shift < 1)
     Fail(Cause::kRefused, "the scale 2^", in[0].scale, " of the result is not above 2^", target, "; lower `result.",
          key, "`");

@@ -75,7 +75,10 @@ struct RevealResult : Define<RevealResult> {
   void Choose(const Facts& c, const Edges& in) override;
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges& in) const override { return RingOf(in[0].reach.most(), shift); }
-  void Fields(Visitor& v) override { v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages); }
+  void Fields(Visitor& v) override {
+    v.Int("shift", shift, 1, kRing);
+    v.Stages("stages", &stages);
+  }
   std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

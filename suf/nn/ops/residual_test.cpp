@@ -10,7 +10,8 @@ namespace {
 template <class T>
 T Made(int ring, OperandForm form = OperandForm::kOpen) {
   T op;
-  op.ring = ring, op.form = form;
+  op.ring = ring;
+  op.form = form;
   return op;
 }
 
@@ -22,8 +23,11 @@ TEST(Product, Exhaustive) {
         WireProduct p = Made<WireProduct>(ring, form);
         Ints x, y, want;
         for (int64_t a : gates::Range(-(1 << (k - 2)), 1 << (k - 2)))
-          for (int64_t b : gates::Range(-(1 << (m - 2)), 1 << (m - 2)))
-            x.push_back(a), y.push_back(b), want.push_back(gates::Number(uint64_t(a * b), ring));
+          for (int64_t b : gates::Range(-(1 << (m - 2)), 1 << (m - 2))) {
+            x.push_back(a);
+            y.push_back(b);
+            want.push_back(gates::Number(uint64_t(a * b), ring));
+          }
         const int64_t n = int64_t(x.size());
         OpRig rig{int(n)};
         EXPECT_EQ(rig.Run(p, {{{{n, 1}, x}, k}, {{{n, 1}, y}, m}}), want);
@@ -61,8 +65,10 @@ TEST(Add, Exhaustive) {
         EXPECT_EQ(a.Need(0, {}), ring);
         EXPECT_EQ(a.Need(1, {}), ring - up);
         Ints x, y;
-        for (int64_t i : gates::Range(-128, 128, 4))
-          x.push_back(i), y.push_back((i * 37 + int64_t(x.size()) / 256) % 16);
+        for (int64_t i : gates::Range(-128, 128, 4)) {
+          x.push_back(i);
+          y.push_back((i * 37 + int64_t(x.size()) / 256) % 16);
+        }
         OpRig rig(1024);
         const Ints got = rig.Run(a, {{{{1024, 1}, x}, 8, form}, {{{1024, 1}, y}, ring - up, form}});
         for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], gates::Number(uint64_t(x[i] + y[i] * (1 << up)), ring));
@@ -178,7 +184,8 @@ TEST(Stream, BoundsAreSound) {
   const RowBound x = BoxOf({3, 2}, 3.2), y{2, 2.5, {}, {}, {}};
   WireProduct p;
   Add a;
-  a.up[0] = 1, a.up[1] = 2;
+  a.up[0] = 1;
+  a.up[1] = 2;
   const Edges in{EdgeOf(4, 0, 2, x), EdgeOf(3, 0, 2, y)};
   const Bounded product = BoundOf(p, 1, in), sum = BoundOf(a, 1, in);
   OpRig rig(1);
@@ -206,7 +213,8 @@ TEST(Stream, Fields) {
   p.scale = 9;
   ExpectFields(p);
   Add a = Made<Add>(20);
-  a.up[0] = 3, a.up[1] = 5;
+  a.up[0] = 3;
+  a.up[1] = 5;
   ExpectFields(a);
   for (PoolRows::Kind kind : {PoolRows::kSum, PoolRows::kFirst, PoolRows::kLast}) {
     PoolRows pool = Made<PoolRows>(20);
@@ -214,12 +222,14 @@ TEST(Stream, Fields) {
     ExpectFields(pool);
   }
   RevealResult r = Made<RevealResult>(20);
-  r.shift = 4, r.key = "unit";
+  r.shift = 4;
+  r.key = "unit";
   ExpectFields(r);
   Recorder rec;
   PoolRows pool;
   pool.Attributes(rec);
-  rec.items[0].second = "mean", rec.reading = true;
+  rec.items[0].second = "mean";
+  rec.reading = true;
   ExpectRefused([&] { pool.Attributes(rec); }, "the plan pools by mean, which this program does not know; update it");
 }
 
@@ -236,7 +246,8 @@ TEST(Stream, CheckFaults) {
        P{[](WireProduct&, Edges& e) { e[1].ring = 64; }, "an input's ring has no gap"},
        P{[](WireProduct& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"}});
   Add a = Made<Add>(20);
-  a.scale = 10, a.up[1] = 3;
+  a.scale = 10;
+  a.up[1] = 3;
   using A = Fault<Add>;
   ExpectChecked<Add>(a, in, 8,
                      {A{[](Add&, Edges& e) { e[1].dim = 3; }, "its inputs have two shapes"},
@@ -253,7 +264,8 @@ TEST(Stream, CheckFaults) {
                            Q{[](PoolRows&, Edges& e) { e[0].one_row = true; }, "its input has one row"},
                            Q{[](PoolRows& x, Edges&) { ++x.scale; }, "its input's ring or scale is not its own"}});
   RevealResult r = Made<RevealResult>(20);
-  r.scale = 6, r.shift = 4;
+  r.scale = 6;
+  r.shift = 4;
   using R = Fault<RevealResult>;
   ExpectChecked<RevealResult>(
       r, {in[0]}, 8,

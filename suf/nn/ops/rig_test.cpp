@@ -11,15 +11,18 @@ void Recorder::Function(const char* name, func::Suf* x) {
 
 void ExpectFields(const Operator& op) {
   auto visit = [](Operator& o, Visitor& v) {
-    v.Int("ring", o.ring, 0, kRing), v.Int("scale", o.scale, 0, 126);
-    o.Attributes(v), o.Fields(v);
+    v.Int("ring", o.ring, 0, kRing);
+    v.Int("scale", o.scale, 0, 126);
+    o.Attributes(v);
+    o.Fields(v);
   };
   auto text = [](const Operator& o) {
     Plan p;
     p.graph.AddNode(o.Clone(), {}, "y");
     p.max_tokens = 9;
     Class& c = p.classes.emplace_back();
-    c.max_n = 9, c.certificates.resize(1);
+    c.max_n = 9;
+    c.certificates.resize(1);
     c.ops.push_back(o.Clone());
     return Serialize(p);
   };
@@ -40,9 +43,11 @@ namespace {
 // The recorder sees a difference. Otherwise every round trip would pass.
 TEST(Recorder, SeesADifference) {
   Rescale a, b;
-  a.shift = 3, b.shift = 4;
+  a.shift = 3;
+  b.shift = 4;
   Recorder ra, rb;
-  a.Fields(ra), b.Fields(rb);
+  a.Fields(ra);
+  b.Fields(rb);
   EXPECT_NE(ra.items, rb.items);
   EXPECT_EQ(ra.items[0].first, "shift");
   EXPECT_EQ(ra.items[0].second, "3");
@@ -113,8 +118,10 @@ TEST(Operators, ReadWiresInTheirForm) {
 TEST(Operators, ReadWhatLiesAsTheyWant) {
   auto refuses = [](Graph g, const char* words) {
     Plan p;
-    p.graph = std::move(g), p.graph.Number();
-    p.min_tokens = 1, p.max_tokens = 4;
+    p.graph = std::move(g);
+    p.graph.Number();
+    p.min_tokens = 1;
+    p.max_tokens = 4;
     Class& c = p.classes.emplace_back();
     c.max_n = 4;
     for (auto& n : p.graph.nodes()) c.ops.push_back(n->op->Clone());

@@ -84,9 +84,11 @@ class OpRig {
     EXPECT_EQ(result, std::holds_alternative<std::monostate>(y));
     Ints got;
     if (result) {
-      ring = op.ring, got = g.Close(ring, serial);
+      ring = op.ring;
+      got = g.Close(ring, serial);
     } else {
-      ring = RingBits(y), got = g.Run(Shares(y, op.form), serial);
+      ring = RingBits(y);
+      got = g.Run(Shares(y, op.form), serial);
     }
     Ints want = order(Spec(op, in));
     for (int64_t& v : want) v = gates::Number(uint64_t(v), ring);
@@ -143,8 +145,12 @@ class OpRig {
       Ints w = Sized(s, weights.at(s.name)), b, masked;
       inputs(0).Set("W.7." + s.name, w);
       if (!s.masked) continue;
-      for (int64_t x : w) b.push_back(int64_t(rng())), masked.push_back(WrapAdd(x, -b.back()));
-      inputs(1).Set("Wh.7." + s.name, masked), inputs(2).Set("B.7." + s.name, b);
+      for (int64_t x : w) {
+        b.push_back(int64_t(rng()));
+        masked.push_back(WrapAdd(x, -b.back()));
+      }
+      inputs(1).Set("Wh.7." + s.name, masked);
+      inputs(2).Set("B.7." + s.name, b);
     }
   }
 
@@ -225,7 +231,10 @@ inline std::vector<Ints> RowsOf(const RowBound& r) {
   for (double most : r.Box()) {
     std::vector<Ints> longer;
     for (const Ints& row : rows)
-      for (int64_t v = -int64_t(most); v <= int64_t(most); ++v) longer.push_back(row), longer.back().push_back(v);
+      for (int64_t v = -int64_t(most); v <= int64_t(most); ++v) {
+        longer.push_back(row);
+        longer.back().push_back(v);
+      }
     rows = std::move(longer);
   }
   std::erase_if(rows, [&](const Ints& row) { return Length(Reals(row.begin(), row.end())) > r.length; });

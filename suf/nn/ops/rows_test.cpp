@@ -36,7 +36,10 @@ IntArray CutRows(const IntArray& x, Part p) { return {{p.rows, x.cols()}, Cut(x.
 IntArray CutPairs(const IntArray& x, Part p) { return {{x.shape[0], p.rows, kTokens}, Cut(x.at, x.shape[0], p)}; }
 
 struct PartRig : OpRig {
-  explicit PartRig(Part p) : OpRig(kTokens) { from = p.from, rows = p.rows; }
+  explicit PartRig(Part p) : OpRig(kTokens) {
+    from = p.from;
+    rows = p.rows;
+  }
 };
 
 // Scores read q of the rows and k of all, apart or both in one input. Relative biases of other rows are not read.
@@ -46,11 +49,16 @@ TEST(Rows, Scores) {
       for (bool one : {false, true})
         for (Part p : PartsOf(causal)) {
           Scores s;
-          s.heads = kOwnHeads, s.serving = kServing, s.head_dim = kOf, s.causal = causal, s.ring = 33;
+          s.heads = kOwnHeads;
+          s.serving = kServing;
+          s.head_dim = kOf;
+          s.causal = causal;
+          s.ring = 33;
           PartRig rig(p);
-          if (relative)
-            s.relative = Expr::Leaf("r", {kOwnHeads, 7, 7}),
+          if (relative) {
+            s.relative = Expr::Leaf("r", {kOwnHeads, 7, 7});
             rig.weights["relative"] = Tensor({kOwnHeads, 7, 7}, Numbers(196, 1 << 20));
+          }
           rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
           const IntArray q{{kTokens, kOwnHeads * kOf}, Numbers(72, 1 << 12, 5)},
               k{{kTokens, kServing * kOf}, Numbers(36, 1 << 12, 6)};
@@ -61,7 +69,8 @@ TEST(Rows, Scores) {
               both.at.insert(both.at.end(), q.at.begin() + i * 12, q.at.begin() + i * 12 + 12);
               both.at.insert(both.at.end(), k.at.begin() + i * 6, k.at.begin() + i * 6 + 6);
             }
-            own.wire = CutRows(both, p), served.wire = both;
+            own.wire = CutRows(both, p);
+            served.wire = both;
           }
           EXPECT_EQ(rig.Run(s, {own, served}).size(), size_t(kOwnHeads * p.rows * kTokens));
           EXPECT_EQ(rig.key_bits(size_t(kOwnHeads * p.rows * kTokens)), 0);
@@ -72,8 +81,16 @@ TEST(Rows, SoftmaxByMaximum) {
   for (bool causal : {false, true})
     for (Part p : PartsOf(causal)) {
       Softmax s;
-      s.causal = causal, s.ring = 15, s.shift = 2, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
-      s.low_table = {40, 31, 24, 19}, s.high_table = {64, 24, 9, 3, 1, 1, 0, 0}, s.offset = {0, 29, 58, 87};
+      s.causal = causal;
+      s.ring = 15;
+      s.shift = 2;
+      s.low = 2;
+      s.level = 3;
+      s.floor = 2;
+      s.count_bits = 3;
+      s.low_table = {40, 31, 24, 19};
+      s.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
+      s.offset = {0, 29, 58, 87};
       PartRig rig(p);
       rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
       const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)};
@@ -87,9 +104,18 @@ TEST(Rows, SoftmaxAboutAShift) {
     for (bool own : {false, true})
       for (Part p : PartsOf(causal)) {
         Softmax s;
-        s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = 3, s.index = 4;
-        s.table = {1, 3, 9, 40, 200}, s.end = 7, s.peak = 6, s.stages = compiler::Stages::kTwo;
-        s.score_up = own ? 4 : 0, s.shift_up = s.score_up + 1, s.offset = {0, 8, 16, 24};
+        s.by = Softmax::kShift;
+        s.causal = causal;
+        s.ring = 17;
+        s.shift = 3;
+        s.index = 4;
+        s.table = {1, 3, 9, 40, 200};
+        s.end = 7;
+        s.peak = 6;
+        s.stages = compiler::Stages::kTwo;
+        s.score_up = own ? 4 : 0;
+        s.shift_up = s.score_up + 1;
+        s.offset = {0, 8, 16, 24};
         if (own) s.own = {-7, 16, 3, 0, 0, -16, 5, 16};
         PartRig rig(p);
         rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
@@ -103,7 +129,12 @@ TEST(Rows, SoftmaxAboutAShift) {
 TEST(Rows, WeightedSum) {
   for (Part p : PartsOf(false)) {
     WeightedSum s;
-    s.heads = kOwnHeads, s.serving = kServing, s.head_dim = kOf, s.row_sum = 12, s.top = 12, s.product = 24,
+    s.heads = kOwnHeads;
+    s.serving = kServing;
+    s.head_dim = kOf;
+    s.row_sum = 12;
+    s.top = 12;
+    s.product = 24;
     s.ring = 40;
     s.recip = func::FitOctaves([](double v) { return std::ldexp(1.0, 15) / v; }, 0, 12, 3, 2).f;
     PartRig rig(p);
@@ -125,8 +156,14 @@ TEST(Rows, RotationByPosition) {
   for (Part p : kParts) {
     nn::LinearMap m;
     m.terms = {{nn::LinearMap::kFull, 0, Expr::Leaf("w", {2, 8})}};
-    m.full = 4, m.scale = 20, m.ring = 40, m.rotary = 2, m.base = 100, m.turn = 6;
-    m.cosines = Numbers(14, 64, 1), m.sines = Numbers(14, 64, 2);
+    m.full = 4;
+    m.scale = 20;
+    m.ring = 40;
+    m.rotary = 2;
+    m.base = 100;
+    m.turn = 6;
+    m.cosines = Numbers(14, 64, 1);
+    m.sines = Numbers(14, 64, 2);
     PartRig rig(p);
     rig.weights["full"] = Tensor({2, 8}, Numbers(16, 100, 3));
     rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
@@ -138,7 +175,8 @@ TEST(Rows, RotationByPosition) {
 TEST(Rows, LookupByPosition) {
   for (Part p : kParts) {
     Lookup l;
-    l.table = Expr::Leaf("words", {5, 3}), l.positions = Expr::Leaf("places", {7, 3});
+    l.table = Expr::Leaf("words", {5, 3});
+    l.positions = Expr::Leaf("places", {7, 3});
     l.Choose({Options{}}, {});
     PartRig rig(p);
     rig.weights["table"] = Tensor({5, 3}, Numbers(15, 4000, 2));
@@ -153,7 +191,8 @@ TEST(Rows, LookupByPosition) {
 TEST(Rows, Pool) {
   for (auto kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
     nn::PoolRows pool;
-    pool.kind = kind, pool.ring = 20;
+    pool.kind = kind;
+    pool.ring = 20;
     const IntArray x{{kTokens, 3}, Numbers(18, 100, 9)};
     auto run = [&](Part p) {
       PartRig rig(p);

@@ -48,8 +48,11 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
 }
 
 void Scores::Attributes(Visitor& v) {
-  v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
-  v.Flag("causal", &causal), v.Weight("relative", &relative, true);
+  v.Int("heads", heads, 1, 1 << 10);
+  v.Int("serving", serving, 1, 1 << 10);
+  v.Int("head_dim", head_dim, 1, 1 << 14);
+  v.Flag("causal", &causal);
+  v.Weight("relative", &relative, true);
 }
 
 void Scores::Verify(const std::string& where) const {

@@ -8,7 +8,11 @@ namespace {
 
 Scores Make(int heads, int serving, int64_t head_dim, bool causal, int ring) {
   Scores s;
-  s.heads = heads, s.serving = serving, s.head_dim = head_dim, s.causal = causal, s.ring = ring;
+  s.heads = heads;
+  s.serving = serving;
+  s.head_dim = head_dim;
+  s.causal = causal;
+  s.ring = ring;
   return s;
 }
 
@@ -66,9 +70,10 @@ TEST(Scores, EveryShape) {
             Scores s = Make(4, serving, 3, causal, ring);
             OpRig rig(n);
             if (causal) rig.order = Packed;
-            if (relative)
-              s.relative = Expr::Leaf("r", {4, 6, 6}),
+            if (relative) {
+              s.relative = Expr::Leaf("r", {4, 6, 6});
               rig.weights["relative"] = Tensor({4, 6, 6}, Numbers(144, 1 << 20));
+            }
             const Tensor* bias = relative ? &rig.weights["relative"] : nullptr;
             const Ints q = Numbers(size_t(n * 12), int64_t{1} << (ring - 3), 5),
                        k = Numbers(size_t(n * 3 * serving), int64_t{1} << (ring - 3), 6);
@@ -84,7 +89,8 @@ TEST(Scores, EveryShape) {
               row.at.insert(row.at.end(), k.begin() + i * 3 * serving, k.begin() + (i + 1) * 3 * serving);
             }
             OpRig one(n);
-            one.order = rig.order, one.weights = rig.weights;
+            one.order = rig.order;
+            one.weights = rig.weights;
             EXPECT_EQ(one.Run(s, {{row, ring, OperandForm::kProduct}}), want);
           }
 }
@@ -143,14 +149,17 @@ TEST(Scores, Refusals) {
   auto refuses = [](const Scores& s, const char* words) { ExpectRefused([&] { s.Verify("here"); }, words); };
   Scores s = Make(4, 3, 2, false, 20);
   refuses(s, "the heads of k do not divide those of q");
-  s = Make(4, 2, 2, false, 20), s.relative = Expr::Leaf("r", {3, 9, 9});
+  s = Make(4, 2, 2, false, 20);
+  s.relative = Expr::Leaf("r", {3, 9, 9});
   refuses(s, "the relative bias has the wrong shape");
   s.relative = Expr::Leaf("r", {4, 9});
   refuses(s, "the relative bias has the wrong shape");
   s.relative = Expr::Leaf("r", {4, 9, 1});
   refuses(s, "the relative bias has the wrong shape");
 
-  s = Make(4, 2, 3, true, 20), s.relative = Expr::Leaf("r", {4, 9, 9}), s.scale = 16;
+  s = Make(4, 2, 3, true, 20);
+  s.relative = Expr::Leaf("r", {4, 9, 9});
+  s.scale = 16;
   EXPECT_NO_THROW(s.Verify("here"));
   using F = Fault<Scores>;
   const char *inputs = "its inputs are not q and k", *ring = "an input's ring is narrower than its own";

@@ -57,12 +57,17 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
   scale = o.exp_shift;
   if (!c.seen) return;
   const int at = std::max(in[0].scale, in[1].scale) + own_bits();  // scale of the difference
-  score_up = at - in[0].scale, shift_up = at - in[1].scale, shift = at - o.shift_slice;
+  score_up = at - in[0].scale;
+  shift_up = at - in[1].scale;
+  shift = at - o.shift_slice;
   if (shift < 1)
     Fail(Cause::kRefused, "the scores have the scale 2^", at,
          ", which leaves no bits below the slice; lower `shift_slice`");
   SeenRange seen{0, 0};
-  for (const SeenRange& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
+  for (const SeenRange& r : c.seen->at("shifted")) {
+    seen.See(r.low);
+    seen.See(r.high);
+  }
   const double nat = std::ldexp(std::sqrt(double(head_dim)), o.shift_slice);  // in places
   // Entries go from the first that is not zero to the first at the cap. A place stands for its middle.
   const double least = -(o.exp_shift + 1) * std::log(2.0), cap = std::ldexp(1.0, o.exp_cap) - 1;
@@ -73,7 +78,8 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
     table.push_back(int64_t(std::min(std::round(e), cap)));
   }
   const double top = std::max(double(table.size()), seen.high * std::ldexp(1.0, o.shift_slice) - double(first));
-  end = int64_t(std::ceil(top + kRoom * nat)), peak = int64_t(std::ceil(top + kUnlike * nat));
+  end = int64_t(std::ceil(top + kRoom * nat));
+  peak = int64_t(std::ceil(top + kUnlike * nat));
   const double below = std::min(0.0, seen.low * std::ldexp(1.0, o.shift_slice) - double(first) - kRoom * nat);
   index = BitLength(double(end) - below);
   if (index > kLargestIndex)

@@ -12,10 +12,17 @@ namespace {
 // Returns a table of 5 entries, the last of which fills places up to 6, in a window of 2^index places.
 Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   Softmax s;
-  s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = shift, s.index = index;
-  s.table = {1, 3, 9, 40, 200}, s.end = std::min<int64_t>(7, int64_t{1} << index), s.peak = 6;
+  s.by = Softmax::kShift;
+  s.causal = causal;
+  s.ring = 17;
+  s.shift = shift;
+  s.index = index;
+  s.table = {1, 3, 9, 40, 200};
+  s.end = std::min<int64_t>(7, int64_t{1} << index);
+  s.peak = 6;
   s.read.stages = compiler::Stages::kTwo;
-  s.score_up = own ? 4 : 0, s.shift_up = s.score_up + 1;
+  s.score_up = own ? 4 : 0;
+  s.shift_up = s.score_up + 1;
   for (int64_t h = 0; h < heads; ++h) {
     s.offset.push_back((h * 29 % 8) << shift);
     if (own) s.own.insert(s.own.end(), {h % 3 * 5 - 7, h % 2 ? 0 : 16});
@@ -62,7 +69,8 @@ TEST(PredictedShift, Exhaustive) {
                                   {compiler::Stages::kTwo, compiler::Openings::kNarrow}}) {
     const int64_t heads = 32 * 32 * 32;
     Softmax s = MakeShift(heads, false, 2, 3, false);
-    s.read.stages = stages, s.read.openings = openings;
+    s.read.stages = stages;
+    s.read.openings = openings;
     Ints score, shifts(size_t(heads), 0);
     for (int64_t h = 0; h < heads; ++h) score.push_back(h % 32 - 16);
     OpRig rig(1);
@@ -110,7 +118,8 @@ TEST(PredictedShift, Flights) {
       for (auto [stages, flights] : {std::pair{compiler::Stages::kOne, 2}, {compiler::Stages::kTwo, 3}})
         for (OperandForm form : kForms) {
           Softmax s = MakeShift(1, causal, 3, 4, own);
-          s.form = form, s.read.stages = stages;
+          s.form = form;
+          s.read.stages = stages;
           EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, Inputs(s, 2, {1, 2, 3, 4}, {5, 6})); }), flights);
         }
 }
@@ -122,7 +131,9 @@ TEST(PredictedShift, WideRings) {
       for (bool causal : {false, true})
         for (int wider : {0, 2}) {
           Softmax s = MakeShift(2, causal, shift, index, true);
-          s.shift_up = 17, s.end = (1 << index) - 300, s.peak = 1 << index;
+          s.shift_up = 17;
+          s.end = (1 << index) - 300;
+          s.peak = 1 << index;
           s.table.clear();
           for (int64_t v = 0; v < 600; ++v) s.table.push_back(1 + v * v);
           s.ring = 40;
@@ -148,7 +159,8 @@ TEST(PredictedShift, WholeWindow) {
 // Calibration must see places about the end of the table, and a row beyond the peak by its head.
 TEST(PredictedShift, TellsItsWatch) {
   Softmax s = MakeShift(2, true, 2, 4, false);
-  s.offset = {0, 4}, s.peak = 4;
+  s.offset = {0, 4};
+  s.peak = 4;
   OpRig rig(2);
   rig.Spec(s, {{{{2, 2, 2}, {4, 99, 8, 12, 15, 99, 28, 11}}}, {{{2, 2}, {0, 0, 0, 0}}}});
   EXPECT_EQ(rig.witness.seen.at("score"), (Ints{4 + 4, 8 + 4, 12 + 4, 19 + 4, 32 + 4, 15 + 4}));
@@ -157,7 +169,8 @@ TEST(PredictedShift, TellsItsWatch) {
 
 TEST(PredictedShift, FloatAndSee) {
   Softmax s;
-  s.head_dim = 4, s.by = Softmax::kShift;
+  s.head_dim = 4;
+  s.by = Softmax::kShift;
   Checkpoint w;
   const RealArray z{{1, 2, 2}, {1, 3, 6, 2}}, c{{2, 1}, {1, 4}};
   Seen seen;
@@ -166,7 +179,8 @@ TEST(PredictedShift, FloatAndSee) {
   EXPECT_EQ(seen.at("shifted")[0].low, -2);
   EXPECT_EQ(seen.at("shifted")[0].high, 2);
   s.own = {8, 16};  // half of 1, and of 2, 1 and 6
-  s.causal = true, seen.clear();
+  s.causal = true;
+  seen.clear();
   y = FloatOf(s, 2, w, {z, c}, {}, &seen);
   EXPECT_EQ(y.at, (Reals{std::exp(-0.75), 0, std::exp(-2.5), std::exp(-4.5)}));
   EXPECT_EQ(seen.at("shifted")[0].low, -9);
@@ -182,9 +196,12 @@ Softmax Chosen(Edges in, std::vector<SeenRange> shifted, Ints own = {}, int slic
   o.softmax = Options::kShift;
   o.Set("shift_slice", slice);
   Softmax s;
-  s.by = Softmax::kShift, s.head_dim = head_dim, s.own = own;
+  s.by = Softmax::kShift;
+  s.head_dim = head_dim;
+  s.own = own;
   Facts f{o};
-  f.n = 12, f.seen = &seen;
+  f.n = 12;
+  f.seen = &seen;
   s.Choose(f, in);
   return s;
 }
@@ -252,7 +269,10 @@ TEST(PredictedShift, IsTheSoftmax) {
   EXPECT_TRUE(rig.witness.left.empty());
   for (int64_t i = 0; i < heads * n; ++i) {
     double sum = 0, got = 0;
-    for (int64_t j = 0; j < n; ++j) sum += std::exp(at(i / n, i % n, j) / unit), got += double(e.at[size_t(i * n + j)]);
+    for (int64_t j = 0; j < n; ++j) {
+      sum += std::exp(at(i / n, i % n, j) / unit);
+      got += double(e.at[size_t(i * n + j)]);
+    }
     for (int64_t j = 0; j < n; ++j)
       ASSERT_NEAR(double(e.at[size_t(i * n + j)]) / got, std::exp(at(i / n, i % n, j) / unit) / sum, 0.004) << i;
   }
@@ -265,7 +285,12 @@ TEST(PredictedShift, BoundIsSound) {
   s.ring = 40;
   Ints z;
   for (int64_t a = 0; a < 32; ++a)
-    for (int64_t b = 0; b < 32; ++b) z.push_back(a - 16), z.push_back(b - 16), z.push_back(0), z.push_back(0);
+    for (int64_t b = 0; b < 32; ++b) {
+      z.push_back(a - 16);
+      z.push_back(b - 16);
+      z.push_back(0);
+      z.push_back(0);
+    }
   const Bounded b = BoundOf(s, 2, {EdgeOf(4, 5, heads), EdgeOf(4, 5, heads)});
   OpRig rig(2);
   const IntArray y = rig.Spec(s, {{{{heads, 2, 2}, z}}, {{{2, heads}, Ints(size_t(2 * heads), 0)}}});
@@ -285,7 +310,8 @@ TEST(PredictedShift, Fields) {
   Recorder r;
   s.Fields(r);
   EXPECT_EQ(r.items.at(0), (std::pair<std::string, std::string>{"form", "shift"}));
-  r.items.at(0).second = "mean", r.reading = true;
+  r.items.at(0).second = "mean";
+  r.reading = true;
   ExpectRefused([&] { s.Fields(r); }, "the plan has a softmax of the form mean, which this program does not know");
 }
 
@@ -303,13 +329,21 @@ TEST(PredictedShift, CheckFaults) {
        F{[](Softmax&, Edges& e) { e[1].one_row = true; }, one},
        F{[](Softmax& x, Edges&) { x.shift = 58; }, "its window is not below 62 bits"},
        F{[](Softmax&, Edges& e) { e[1].scale = 6; }, scale},
-       F{[](Softmax& x, Edges&) { x.score_up = 3, x.shift_up = 4; }, scale},
+       F{[](Softmax& x, Edges&) {
+           x.score_up = 3;
+           x.shift_up = 4;
+         },
+         scale},
        F{[](Softmax&, Edges& e) { --e[0].ring; }, narrow}, F{[](Softmax&, Edges& e) { --e[1].ring; }, narrow},
        F{[](Softmax& x, Edges&) { x.offset.pop_back(); }, "there is not one offset a head"},
        F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 17); },
          "an offset is far outside the ring of the scores"},
        F{[](Softmax& x, Edges&) { x.end = 17; }, end}, F{[](Softmax& x, Edges&) { x.end = 4; }, end},
-       F{[](Softmax& x, Edges&) { x.index = 16, x.end = 1 << 16; }, narrow},
+       F{[](Softmax& x, Edges&) {
+           x.index = 16;
+           x.end = 1 << 16;
+         },
+         narrow},
        F{[](Softmax& x, Edges&) { x.table[1] = -1; }, entry}, F{[](Softmax& x, Edges&) { x.ring = 7; }, entry}});
 }
 

@@ -47,12 +47,15 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, n_heads = x[0]->shape[0];
   std::vector<SeenRange>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
-  score.resize(size_t(n_heads)), row_max.resize(size_t(n_heads));
+  score.resize(size_t(n_heads));
+  row_max.resize(size_t(n_heads));
   for (int64_t i = 0; i < n_heads * n; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
     double most = -1e300;
-    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j)
-      score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
+    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) {
+      score[size_t(i / n)].See(row[j]);
+      most = std::max(most, row[j]);
+    }
     row_max[size_t(i / n)].See(most);
   }
   if (x.size() < 2) return;
@@ -64,7 +67,9 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
 }
 
 void Softmax::Attributes(Visitor& v) {
-  v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal), v.Many("own", &own, 1 << 11, -kMostOwn, kMostOwn);
+  v.Int("head_dim", head_dim, 1, 1 << 14);
+  v.Flag("causal", &causal);
+  v.Many("own", &own, 1 << 11, -kMostOwn, kMostOwn);
 }
 
 void Softmax::Choose(const Facts& c, const Edges& in) {
@@ -72,7 +77,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   if (by == kShift) return ChooseShift(c, in);
   const Options& o = c.options;
   const double unit = std::sqrt(double(head_dim));
-  scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
+  scale = o.exp_high + o.exp_low;
+  count_bits = BitLength(double(c.n));
   if (!c.seen) return;
   const std::vector<SeenRange>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
   double widest = 1;
@@ -81,7 +87,9 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   // a level is about sqrt(2 head_dim) wide; low bits under it, at most 2^kLargestLevel levels
   const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
   bits = std::max(bits, step + 2);
-  shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
+  shift = in[0].scale - o.slice;
+  low = step + o.slice;
+  level = bits - step;
   if (low > kLargestTable || low < 1 || shift < 1)
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
@@ -127,16 +135,25 @@ std::vector<Knob> Softmax::Knobs() {
 
 void Softmax::Fields(Visitor& v) {
   v.Choice("form", &by, kForms, "has a softmax of the form ");
-  v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
+  v.Int("shift", shift, 1, kRing);
+  v.Many("offset", &offset, 1 << 10, -kBig, kBig);
   if (by == kShift) {
-    v.Int("score_up", score_up, 0, kRing), v.Int("shift_up", shift_up, 0, kRing), v.Int("index", index, 1, 16);
-    v.Table("table", &table), v.Int("end", end, 1, 1 << 16), v.Int("peak", peak, 0, 1 << 16);
+    v.Int("score_up", score_up, 0, kRing);
+    v.Int("shift_up", shift_up, 0, kRing);
+    v.Int("index", index, 1, 16);
+    v.Table("table", &table);
+    v.Int("end", end, 1, 1 << 16);
+    v.Int("peak", peak, 0, 1 << 16);
     v.Lowering("read", &read);
     return;
   }
-  v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
+  v.Int("low", low, 1, kLargestTable);
+  v.Int("level", level, 1, kLargestTable);
+  v.Int("floor", floor, 0, 1 << 10);
   v.Stages("stages", &stages);
-  v.Table("low_table", &low_table), v.Table("high_table", &high_table), v.Int("count_bits", count_bits, 1, 17);
+  v.Table("low_table", &low_table);
+  v.Table("high_table", &high_table);
+  v.Int("count_bits", count_bits, 1, 17);
 }
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
@@ -157,7 +174,8 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
 
 gates::SplitGate Softmax::Pair(int to) const {
   func::Split f{func::Split::kProduct, "exp", level + low, to, low, 0, {}, {}};
-  f.high.assign(high_table.begin(), high_table.end()), f.low.assign(low_table.begin(), low_table.end());
+  f.high.assign(high_table.begin(), high_table.end());
+  f.low.assign(low_table.begin(), low_table.end());
   return {std::move(f), to};
 }
 

@@ -11,8 +11,15 @@ namespace {
 // Returns a softmax with scores of 7 bits, levels of 3 and digits of 2.
 Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   Softmax s;
-  s.causal = causal, s.ring = ring, s.shift = shift, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
-  s.low_table = {40, 31, 24, 19}, s.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
+  s.causal = causal;
+  s.ring = ring;
+  s.shift = shift;
+  s.low = 2;
+  s.level = 3;
+  s.floor = 2;
+  s.count_bits = 3;
+  s.low_table = {40, 31, 24, 19};
+  s.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
   for (int64_t h = 0; h < heads; ++h) s.offset.push_back((h * 29) << (shift - 2));
   return s;
 }
@@ -116,11 +123,13 @@ TEST(Softmax, FloatAndSee) {
   EXPECT_EQ(seen.at("score")[0].high, 6);
   EXPECT_EQ(seen.at("row_max")[0].low, 3);
   EXPECT_EQ(seen.at("row_max")[0].high, 6);
-  s.causal = true, seen.clear();
+  s.causal = true;
+  seen.clear();
   EXPECT_EQ(FloatOf(s, 2, w, {z}, {}, &seen).at, (Reals{1, 0, 1, std::exp(-2)}));
   EXPECT_EQ(seen.at("row_max")[0].low, 1);
   const RealArray two{{2, 1, 1}, {-5, 7}};
-  seen.clear(), FloatOf(s, 1, w, {two}, {}, &seen);
+  seen.clear();
+  FloatOf(s, 1, w, {two}, {}, &seen);
   EXPECT_EQ(seen.at("score")[0].high, -5);
   EXPECT_EQ(seen.at("score")[1].low, 7);
 }
@@ -131,7 +140,8 @@ Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> r
   Softmax s;
   s.head_dim = head_dim;
   Facts f{o};
-  f.n = 12, f.seen = &seen;
+  f.n = 12;
+  f.seen = &seen;
   s.Choose(f, {EdgeOf(scale, 0, int64_t(score.size()))});
   return s;
 }
@@ -163,7 +173,10 @@ TEST(Softmax, BoundIsSound) {
   s.offset.assign(size_t(heads), 11);
   Ints z;
   for (int64_t a = 0; a < 128; ++a)
-    for (int64_t b = 0; b < 128; ++b) z.push_back(a - 64), z.push_back(b - 64);
+    for (int64_t b = 0; b < 128; ++b) {
+      z.push_back(a - 64);
+      z.push_back(b - 64);
+    }
   const Bounded b = BoundOf(s, 2, {EdgeOf(4, 7, heads)});
   OpRig rig(2);
   const IntArray y = rig.Spec(s, {{{{heads, 2, 2}, z}}});
@@ -190,7 +203,11 @@ TEST(Softmax, CheckFaults) {
              *narrow = "its input's ring is narrower than its shift, low digit and level, or these are 62 bits or more";
   ExpectChecked<Softmax>(MakeSoftmax(2, false, 15), {EdgeOf(4, 7, 2)}, 7,
                          {F{[](Softmax&, Edges& e) { e[0].ring = 6; }, narrow},
-                          F{[](Softmax& x, Edges& e) { x.shift = 57, e[0].ring = 62; }, narrow},
+                          F{[](Softmax& x, Edges& e) {
+                              x.shift = 57;
+                              e[0].ring = 62;
+                            },
+                            narrow},
                           F{[](Softmax&, Edges& e) { e[0].dim = 3; }, "there is not one offset a head"},
                           F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); },
                             "an offset is far outside the ring of the scores"},

@@ -56,7 +56,9 @@ void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Se
 }
 
 void WeightedSum::Attributes(Visitor& v) {
-  v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
+  v.Int("heads", heads, 1, 1 << 10);
+  v.Int("serving", serving, 1, 1 << 10);
+  v.Int("head_dim", head_dim, 1, 1 << 14);
 }
 
 void WeightedSum::Verify(const std::string& where) const {
@@ -66,7 +68,8 @@ void WeightedSum::Verify(const std::string& where) const {
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
   int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which a sum may pass its top
-  floor = 0, top = row_sum;
+  floor = 0;
+  top = row_sum;
   if (in[0].reach.row == 0 && c.seen) {  // under a predicted shift a sum may have any size
     const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
     const SeenRange& sum = c.seen->at("row_sum").at(size_t(cap));
@@ -99,9 +102,13 @@ RowBound WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* w
 }
 
 void WeightedSum::Fields(Visitor& v) {
-  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
-  v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
-  v.Lowering("rows", &rows), v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
+  v.Int("row_sum", row_sum, 1, 61);
+  v.Int("product", product, 3, kRing);
+  v.Int("floor", floor, 0, 61);
+  v.Int("top", top, 1, 61);
+  v.Octaves("recip", &recip, row_sum);
+  v.Lowering("rows", &rows);
+  v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
 }
 
 std::vector<Knob> WeightedSum::Knobs() {
@@ -143,7 +150,8 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
     if (sum < low || sum >= high)
       c.watch.Leave(Str("row_sum of head ", i / n, " row ", i % n).c_str(), sum, sum < low ? low : high);
   }
-  c.watch.See("row_sum", sums), c.watch.See("product", mixed);
+  c.watch.See("row_sum", sums);
+  c.watch.See("product", mixed);
   const Ints inverse = RowOf(recip, row_sum, 64).Spec(sums, row_sum);
   for (int64_t i = 0; i < heads * n; ++i)
     for (int64_t k = 0; k < head_dim; ++k)

@@ -11,7 +11,12 @@ namespace {
 
 WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int product, int ring) {
   WeightedSum s;
-  s.heads = heads, s.serving = serving, s.head_dim = head_dim, s.row_sum = row_sum, s.product = product, s.ring = ring;
+  s.heads = heads;
+  s.serving = serving;
+  s.head_dim = head_dim;
+  s.row_sum = row_sum;
+  s.product = product;
+  s.ring = ring;
   s.top = row_sum;
   s.recip =
       func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 3) / v; }, 0, row_sum, 3, row_sum < 6 ? 8 : 2)
@@ -68,12 +73,17 @@ TEST(WeightedSum, Exhaustive) {
                             {OperandForm::kMap, kRows[3]},
                             {OperandForm::kProduct, kRows[3]}}) {
     WeightedSum s = Make(int(heads), int(heads), 1, 4, 8, 16);
-    s.form = form, s.rows = rows;
+    s.form = form;
+    s.rows = rows;
     Ints e, v(size_t(n * heads));
     for (int64_t h = 0; h < heads; ++h) {
       const int64_t pair = h / 32;
-      for (int64_t row = 0; row < 2; ++row) e.push_back((h % 32 * 2 + row) / 8), e.push_back((h % 32 * 2 + row) % 8);
-      v[size_t(h)] = pair / 8 - 4, v[size_t(heads + h)] = pair % 8 - 4;
+      for (int64_t row = 0; row < 2; ++row) {
+        e.push_back((h % 32 * 2 + row) / 8);
+        e.push_back((h % 32 * 2 + row) % 8);
+      }
+      v[size_t(h)] = pair / 8 - 4;
+      v[size_t(heads + h)] = pair % 8 - 4;
     }
     OpRig rig(n);
     rig.order = ByHeads(heads);
@@ -88,7 +98,8 @@ TEST(WeightedSum, Flights) {
   for (OperandForm form : kForms)
     for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
       WeightedSum s = Make(1, 1, 1, 4, 8, 16);
-      s.form = form, s.rows = rows;
+      s.form = form;
+      s.rows = rows;
       EXPECT_EQ(FlightsOf(2,
                           [&](OpRig* rig) {
                             rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, OperandForm::kProduct},
@@ -106,7 +117,8 @@ TEST(WeightedSum, EveryShape) {
       for (int n : {1, 5})
         for (OperandForm form : kForms) {
           WeightedSum s = Make(4, serving, 3, 18, k, 64);
-          s.form = form, s.rows = kRows[size_t(k + n) % 4];
+          s.form = form;
+          s.rows = kRows[size_t(k + n) % 4];
           Ints e = Numbers(size_t(4 * n * n), 1 << 14, uint64_t(k));
           for (int64_t& x : e) x = std::abs(x) + 1;
           const int64_t top = int64_t{1} << (k - 2 - 18);
@@ -122,7 +134,9 @@ TEST(WeightedSum, EveryShape) {
 
 TEST(WeightedSum, Float) {
   WeightedSum s;
-  s.heads = 2, s.serving = 1, s.head_dim = 2;
+  s.heads = 2;
+  s.serving = 1;
+  s.head_dim = 2;
   Checkpoint w;
   const RealArray e{{2, 2, 2}, {1, 3, 1, 1, 2, 0, 1, 4}}, v{{2, 2}, {8, 4, -4, 20}};
   const Reals want{-1, 16, 8, 4, 2, 12, -1.6, 16.8};
@@ -133,7 +147,9 @@ TEST(WeightedSum, Float) {
 
 WeightedSum Chosen(const Edges& in, int heads, int serving, int64_t head_dim, Options o = {}) {
   WeightedSum s;
-  s.heads = heads, s.serving = serving, s.head_dim = head_dim;
+  s.heads = heads;
+  s.serving = serving;
+  s.head_dim = head_dim;
   s.Choose({o}, in);
   return s;
 }
@@ -164,7 +180,8 @@ TEST(WeightedSum, ChooseBehindAShift) {
   const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
   const Seen seen{{"row_sum", {{0.01, 1}, {0.015, 1.5}, {0.02, 1.7}, {0.03, 1e4}}}};  // entries are cut at 4
   WeightedSum s;
-  s.heads = s.serving = 2, s.head_dim = 3;
+  s.heads = s.serving = 2;
+  s.head_dim = 3;
   Facts f{o};
   f.seen = &seen;
   s.Choose(f, in);
@@ -210,7 +227,8 @@ TEST(WeightedSum, See) {
 // top.
 TEST(WeightedSum, RowOfZeros) {
   WeightedSum s = Make(2, 2, 1, 6, 12, 24);
-  s.floor = 2, s.top = 4;
+  s.floor = 2;
+  s.top = 4;
   const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
   OpRig rig(2);
   rig.order = ByHeads(2);
@@ -229,7 +247,8 @@ TEST(WeightedSum, RowOfZeros) {
 // Every row of weights whose sum is within reach, and every row of values: the result, and the values inside.
 TEST(WeightedSum, BoundIsSound) {
   Options o;
-  o.Set("recip_pieces", 2), o.Set("recip_bits", 2);
+  o.Set("recip_pieces", 2);
+  o.Set("recip_bits", 2);
   const Edges in{EdgeOf(3, 0, 1, {2, 12, {8}, {}, {}}), EdgeOf(2, 0, 2, BoxOf({3, 2}, 3.2))};
   WeightedSum s = Chosen(in, 1, 1, 2, o);
   const Bounded b = BoundOf(s, 2, in);

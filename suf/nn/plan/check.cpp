@@ -21,11 +21,15 @@ namespace {
 // Derives forms and wrapping backward, from each reader to its inputs.
 void DeriveForms(const Graph& g, Ops& ops) {
   std::vector<std::optional<OperandForm>> form(g.size());
-  for (const OperatorPtr& op : ops) op->wrapped = true, op->summand_ring = 0;
+  for (const OperatorPtr& op : ops) {
+    op->wrapped = true;
+    op->summand_ring = 0;
+  }
   for (size_t i = g.size(); i-- > 0;) {
     const GraphNode& n = g.node(i);
     Operator& op = *ops[i];
-    op.form = form[i].value_or(OperandForm::kOpen), op.wrapped = form[i] && op.wrapped;
+    op.form = form[i].value_or(OperandForm::kOpen);
+    op.wrapped = form[i] && op.wrapped;
     op.unused = !form[i] && i + 1 < g.size();
     for (size_t k = 0; k < n.in.size(); ++k) {
       if (op.unused || !op.Uses(int(k))) continue;
@@ -46,13 +50,16 @@ void Derive(const Graph& g, Ops& ops) {
   for (auto& n : g.nodes()) {
     Operator& op = *ops[size_t(n->index)];
     const Edges in = EdgesOf(*n, ops);
-    op.dim = op.Dim(in), op.one_row = op.OneRow(in), op.heads = op.Heads(in);
+    op.dim = op.Dim(in);
+    op.one_row = op.OneRow(in);
+    op.heads = op.Heads(in);
   }
   DeriveForms(g, ops);
   for (auto& n : g.nodes()) {
     Operator& op = *ops[size_t(n->index)];
     const Edges in = EdgesOf(*n, ops);
-    op.summands = op.form == OperandForm::kSummands && op.Summed(in), op.built = op.Built(in);
+    op.summands = op.form == OperandForm::kSummands && op.Summed(in);
+    op.built = op.Built(in);
   }
 }
 

@@ -40,8 +40,11 @@ class Walk {
     std::vector<Width> widths;
     Edge& e = edges_[size_t(n.index)];
     e.reach = op.Bound(c, in, &widths);
-    op.dim = e.dim = op.Dim(in), op.one_row = e.one_row = op.OneRow(in);
-    e.scale = op.scale, e.nominal = op.Nominal(c.options), e.ring = op.ring;
+    op.dim = e.dim = op.Dim(in);
+    op.one_row = e.one_row = op.OneRow(in);
+    e.scale = op.scale;
+    e.nominal = op.Nominal(c.options);
+    e.ring = op.ring;
     return widths;
   }
   Edge& edge(const GraphNode& n) { return edges_[size_t(n.index)]; }
@@ -57,8 +60,11 @@ class Compiler {
   Compiler(const Graph& g, const Checkpoint& w, const CompileOptions& o, exec::Pool& pool, Shifts* shifts)
       : weights_(&w), o_(o), pool_(pool), measures_(pool), shifts_(shifts) {
     plan_.graph = Fold(g);
-    plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
-    plan_.calibration = o.calibration, plan_.variants = o.variants;
+    plan_.tokenizer = o.tokenizer;
+    plan_.min_tokens = o.min_tokens;
+    plan_.max_tokens = o.max_tokens;
+    plan_.calibration = o.calibration;
+    plan_.variants = o.variants;
   }
   Plan Run(std::span<const std::vector<int32_t>> texts);
 
@@ -186,7 +192,8 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
   for (const Segment& s : Segments())
     if (policy_.*s.field == Options::kByCost) policy_.*s.field = 0;
   Class c;
-  c.max_n = class_ = n, least_ = least;
+  c.max_n = class_ = n;
+  least_ = least;
   for (auto& node : plan_.graph.nodes()) c.ops.push_back(node->op->Clone());
   ops_ = &c.ops;
   certificates_.assign(plan_.graph.size(), {});
@@ -247,8 +254,10 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
   for (size_t i = 0; i < cut.size(); ++i)
-    if (cut[i].size() > size_t(o_.max_tokens))
-      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
+    if (cut[i].size() > size_t(o_.max_tokens)) {
+      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1};
+      cut[i].push_back(texts[i].back());
+    }
   Shift(cut);
   {
     RealModel model(plan_.graph, weights_, pool_);

@@ -46,10 +46,14 @@ TEST(Compile, HiddenUnitsMayBePermuted) {
   const Checkpoint w = RandomWeights(g, 1);
   Checkpoint v = w;
   const auto hidden = Shuffled(size_t(kHidden), size_t(kHidden), 3);
-  Permute(v, "w1", 1, hidden), Permute(v, "w1.bias", 1, hidden), Permute(v, "w2", 0, hidden);
+  Permute(v, "w1", 1, hidden);
+  Permute(v, "w1.bias", 1, hidden);
+  Permute(v, "w2", 0, hidden);
   const size_t d = size_t(kWidth), of = d / kHeads;
   const auto values = Shuffled(d, of, 4), keys = Shuffled(d, of, 5);
-  Permute(v, "v", 1, values), Permute(v, "v.bias", 1, values), Permute(v, "o", 0, values);
+  Permute(v, "v", 1, values);
+  Permute(v, "v.bias", 1, values);
+  Permute(v, "o", 0, values);
   for (const char* name : {"q", "k", "q.bias", "k.bias"}) Permute(v, name, 1, keys);
   const auto texts = SmallTexts(2, 40, 16);
   EXPECT_EQ(Serialize(Compile(g, v, texts, SmallOptions())), Serialize(Compile(g, w, texts, SmallOptions())));
@@ -107,7 +111,10 @@ Graph Wide() {
   GraphNode* x = g.Add(std::move(l), {}, "z_embed");
   auto norm = [&](GraphNode* in, const std::string& name) {
     Norm n;
-    n.dim = kDim, n.centre = true, n.eps = 1e-5, n.gamma = g.Tensor(name + ".gamma", {kDim}, Leaf::kGamma);
+    n.dim = kDim;
+    n.centre = true;
+    n.eps = 1e-5;
+    n.gamma = g.Tensor(name + ".gamma", {kDim}, Leaf::kGamma);
     n.beta = g.Tensor(name + ".beta", {kDim}, Leaf::kBias);
     return g.Add(std::move(n), {in}, "normalised");
   };
@@ -120,7 +127,9 @@ Graph Wide() {
   x = norm(g.Add(Add{}, {FullMap(g, h, "w2", kInner, kDim, true, "linear", "z_2"), x}, "stream"), "n1");
   g.Scope("pool");
   Norm unit;
-  unit.dim = kDim, unit.unit = unit.by_length = true, unit.key = "unit";
+  unit.dim = kDim;
+  unit.unit = unit.by_length = true;
+  unit.key = "unit";
   g.Add(std::move(unit), {g.Add(PoolRows{}, {x}, "pooled")}, "unit");
   g.Number();
   return g;
@@ -156,7 +165,8 @@ TEST(Compile, MakesAVariantForEachProfile) {
     single.variants = {o.variants[size_t(v)]};
     EXPECT_EQ(Serialize(both.Only(v)), Serialize(Compile(g, w, texts, single)));
     pfss::Trace a, b;
-    Build(a, both, 11, v), Build(b, both.Only(v), 11);
+    Build(a, both, 11, v);
+    Build(b, both.Only(v), 11);
     EXPECT_EQ(a.digest(), b.digest());
   }
   const Plan back = Parse(Serialize(both));
@@ -187,7 +197,10 @@ TEST(Compile, ReportsProgress) {
   std::vector<std::string> stages;
   double last = 0;
   o.progress = [&](const std::string& stage, double done) {
-    if (stages.empty() || stages.back() != stage) stages.push_back(stage), last = 0;
+    if (stages.empty() || stages.back() != stage) {
+      stages.push_back(stage);
+      last = 0;
+    }
     EXPECT_GT(done, last);
     last = done;
   };
@@ -212,7 +225,8 @@ TEST(Compile, ClassesDoubleUpToTheLimit) {
   const Checkpoint w = RandomWeights(g, 1);
   const auto classes = [&](int least, int most) {
     CompileOptions o;
-    o.min_tokens = least, o.max_tokens = most;
+    o.min_tokens = least;
+    o.max_tokens = most;
     const std::vector<std::vector<int32_t>> texts(2, std::vector<int32_t>(size_t(least), 1));
     const Plan p = Compile(g, w, texts, o);
     EXPECT_EQ(p.min_tokens, least);
@@ -327,27 +341,38 @@ TEST(Compile, RefusesWithASentence) {
   EXPECT_EQ(Refused([](Changed& c) { c.options.policy.Set("result.value", 24); }),
             "wire 8/0/attention/v: the scale 2^24 is not above 2^24, to which it is rescaled; lower `result.value`");
   EXPECT_EQ(Refused([](Changed& c) {
-              c.graph = Before(), c.weights = RandomWeights(c.graph, 1), c.options.policy.Set("result.logits", 24);
+              c.graph = Before();
+              c.weights = RandomWeights(c.graph, 1);
+              c.options.policy.Set("result.logits", 24);
             }),
             "wire 8/head/logits: the scale 2^24 of the result is not above 2^24; lower `result.logits`");
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.piece = 1; }),
               testing::MatchesRegex(
                   "wire 8/0/inner/gelu: the gelu needs 2.1. pieces, the limits are 2.2 and 2.10; change `piece`"));
   EXPECT_THAT(
-      Refused([](Changed& c) { c.Scale("q", 100), c.options.policy.slice = 8; }),
+      Refused([](Changed& c) {
+        c.Scale("q", 100);
+        c.options.policy.slice = 8;
+      }),
       testing::MatchesRegex(
           "wire 8/0/attention/e: the scores need a low table of 2.1. entries, the limit is 2.10; lower `slice`"));
   EXPECT_THAT(Refused([](Changed& c) {
-                c.options.policy.norm["layer"] = 2, c.Scale("table", 1e-6f), c.Scale("positions", 1e-6f),
+                c.options.policy.norm["layer"] = 2;
+                c.Scale("table", 1e-6f);
+                c.Scale("positions", 1e-6f);
                 c.options.policy.norm["embedding"] = 2;
               }),
               testing::HasSubstr("leaves no precision; raise `norm."));
   EXPECT_EQ(Refused([](Changed& c) {
               Checkpoint::CheckpointTensor t = c.weights.Get("w1.bias");
-              t.values[3] = 1e12f, c.weights.Set("w1.bias", t);
+              t.values[3] = 1e12f;
+              c.weights.Set("w1.bias", t);
             }).find("(no refusal)"),
             std::string::npos);
-  EXPECT_THAT(Refused([](Changed& c) { c.Scale("w2", 2e9f), c.options.policy.Set("weight.linear", 16); }),
+  EXPECT_THAT(Refused([](Changed& c) {
+                c.Scale("w2", 2e9f);
+                c.options.policy.Set("weight.linear", 16);
+              }),
               testing::HasSubstr("lower the"));
   EXPECT_THAT(Refused([](Changed& c) { c.graph.node(1).As<Norm>()->key = "colour"; }),
               testing::HasSubstr("there is no scale `norm.colour`; set it"));

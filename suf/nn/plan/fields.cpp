@@ -106,13 +106,16 @@ void Visitor::Lines(const char* name, func::Lines* lines) {
     const std::optional<int> a = func::UniformBits(f);
     if (!a || f.outputs != 1 || f.degree > 1)
       Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
-    lines->a = *a, lines->offset.clear(), lines->rise.clear();
+    lines->a = *a;
+    lines->offset.clear();
+    lines->rise.clear();
     for (const func::Piece& p : f.pieces) {
       lines->offset.push_back(ring::Signed(p.poly[0][0], f.ring));
       lines->rise.push_back(f.degree ? ring::Signed(p.poly[0][1], f.ring) : 0);
     }
   }
-  Int("input_scale", lines->scale, 0, 62), Int("slope", lines->slope, 0, 62);
+  Int("input_scale", lines->scale, 0, 62);
+  Int("slope", lines->slope, 0, 62);
 }
 
 }  // namespace suf::nn

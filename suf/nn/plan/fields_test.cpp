@@ -63,7 +63,8 @@ TEST(Fields, LinesOfConstants) {
   Recorder r;
   r.Octaves("l", &constants, 4);
   int zero = 0;
-  r.Int("input_scale", zero, 0, 62), r.Int("slope", zero, 0, 62);
+  r.Int("input_scale", zero, 0, 62);
+  r.Int("slope", zero, 0, 62);
   r.reading = true;
   func::Lines back;
   r.Lines("l", &back);

@@ -63,7 +63,8 @@ void ResidualIntoMap(Graph& g) {
     m->As<LinearMap>()->terms.push_back(
         {n->As<Add>()->centred[at] ? LinearMap::kCentred : LinearMap::kOne, int(m->in.size()), {}});
     m->in.push_back(x);
-    g.Replace(n, m), g.Remove(n);
+    g.Replace(n, m);
+    g.Remove(n);
   }
 }
 
@@ -108,7 +109,10 @@ void GammaIntoReaders(Graph& g) {
         Absorb(at.reader, at.via, norm, at.summed);
       } else {  // a diagonal map of its own goes between
         LinearMap m;
-        m.terms = {{LinearMap::kDiag, 0, norm.gamma}}, m.bias = norm.beta, m.by_length = at.summed, m.key = "linear";
+        m.terms = {{LinearMap::kDiag, 0, norm.gamma}};
+        m.bias = norm.beta;
+        m.by_length = at.summed;
+        m.key = "linear";
         GraphNode* map = g.After(at.via, std::make_unique<LinearMap>(std::move(m)), {}, "z_pool");
         g.Replace(at.via, map);
         map->in = {at.via};
@@ -139,8 +143,10 @@ void RotateInMap(Graph& g) {
     LinearMap* m = n->in[0]->As<LinearMap>();
     if (!m || g.Readers(n->in[0]).size() != 1)
       Fail(Cause::kRefused, "the rotation ", Graph::Where(*n), " reads no map of its own; this graph cannot be folded");
-    m->rotary = n->As<Rotary>()->heads, m->base = n->As<Rotary>()->base;
-    g.Replace(n, n->in[0]), g.Remove(n);
+    m->rotary = n->As<Rotary>()->heads;
+    m->base = n->As<Rotary>()->base;
+    g.Replace(n, n->in[0]);
+    g.Remove(n);
   }
 }
 
@@ -156,7 +162,8 @@ void MergeQueryKey(Graph& g) {
       q->bias = (q->bias ? q->bias : Expr::Zeros({q->dim()})).Beside(k->bias ? k->bias : Expr::Zeros({k->dim()}));
     q->terms[0].weight = q->terms[0].weight.Beside(k->terms[0].weight);
     q->rotary += k->rotary;
-    q->key = "query_key", qn->label = "z_qk";
+    q->key = "query_key";
+    qn->label = "z_qk";
     n->in = {qn};
   }
   g.Prune();
@@ -164,7 +171,9 @@ void MergeQueryKey(Graph& g) {
 
 Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = compiler::kOnPath) {
   Rescale r;
-  r.kind = kind, r.key = std::move(key), r.stages = stages;
+  r.kind = kind;
+  r.key = std::move(key);
+  r.stages = stages;
   return r;
 }
 

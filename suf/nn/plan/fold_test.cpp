@@ -152,7 +152,9 @@ TEST(Fold, ANormWithAReaderThatIsNoMapGetsAMapOfItsOwn) {
   first.kind = PoolRows::kFirst;
   GraphNode* pooled = g.Add(std::move(first), {x}, "first");
   Norm unit;
-  unit.dim = kWidth, unit.unit = true, unit.key = "unit";
+  unit.dim = kWidth;
+  unit.unit = true;
+  unit.key = "unit";
   g.Add(std::move(unit), {pooled}, "unit");
   g.Number();
   const Graph f = Folded(g);
@@ -186,7 +188,8 @@ TEST(Fold, WhatCannotBeFoldedIsRefused) {
     Graph g;
     GraphNode* m = FullMap(g, Embedding(g, true), "a", kWidth, kWidth, false, "linear", "a");
     Rotary r;
-    r.heads = 2, r.base = 100;
+    r.heads = 2;
+    r.base = 100;
     GraphNode* turned = g.Add(std::move(r), {m}, "turned");
     g.Add(Add{}, {turned, m}, "sum");
     g.Number();

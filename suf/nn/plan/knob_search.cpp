@@ -78,8 +78,10 @@ class Descent {
     best_ = Cost();
     if (effort == Effort::kCompare)
       Compare();
-    else
-      Singles(), Together();
+    else {
+      Singles();
+      Together();
+    }
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
     from_.knobs.clear();
@@ -98,8 +100,12 @@ class Descent {
   // Searches the knobs that no search has set. The others change a candidate's cost by less than kNearBest.
   void Compare() {
     if (best_ >= from_.hopeless * from_.best) return;
-    Singles(true), Together();
-    if (best_ < kNearBest * from_.best) Singles(), Together();
+    Singles(true);
+    Together();
+    if (best_ < kNearBest * from_.best) {
+      Singles();
+      Together();
+    }
   }
 
   // Returns the cost of the plan as it is set. Infinite if a cut has no such plan, or if enough traces were priced.
@@ -170,7 +176,10 @@ class Descent {
       for (size_t o = 0, own = g.at; o < g.options.size(); ++o) {
         if (o == own) continue;
         g.Set(o);
-        if (const double cost = Cost(); cost < next) next = cost, c.runner_up = g.options[o];
+        if (const double cost = Cost(); cost < next) {
+          next = cost;
+          c.runner_up = g.options[o];
+        }
         g.Set(own);
       }
       if (std::isfinite(next)) c.microseconds = int64_t(std::lround((next - best_) * 1e6));

@@ -14,7 +14,9 @@ namespace {
 Plan Made(int pieces) {
   CompileOptions o = SmallOptions();
   o.max_tokens = 8;
-  o.policy.softmax = o.policy.scores = 0, o.policy.square = 1, o.policy.pieces = pieces;
+  o.policy.softmax = o.policy.scores = 0;
+  o.policy.square = 1;
+  o.policy.pieces = pieces;
   return Compile(After(), RandomWeights(After(), 1), SmallTexts(2, 10, 8), o);
 }
 
@@ -58,7 +60,8 @@ TEST(Search, BeginsWhereAKnobMeansTheSame) {
 TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
   const Plan made[] = {Made(0), Made(1)};
   Options policy;
-  policy.softmax = policy.scores = 0, policy.square = 1;
+  policy.softmax = policy.scores = 0;
+  policy.square = 1;
   auto make = [&](const Options& o) { return Class(made[o.pieces].classes[0]); };
   auto flights = [](const Plan& plan) {
     pfss::Trace t;

@@ -44,7 +44,9 @@ class Measures::One : public NodeWeights {
   bool Set(const WeightSlot& s, const Tensor& values) {
     slots_[s.name] = {values, s.scale};
     if (s.name != "full") return false;
-    columns_.clear(), magnitudes_.clear(), largest_.clear();
+    columns_.clear();
+    magnitudes_.clear();
+    largest_.clear();
     return true;
   }
   void Forget() { paths_.clear(); }

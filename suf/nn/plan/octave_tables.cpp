@@ -75,7 +75,8 @@ std::vector<func::Octave> Steps(const func::Real& f, int floor, int top, int har
   std::vector<Piece> heap, ready;  // ready: of width 1, so they cannot be halved
   auto push = [&](const Piece& p) {
     if (p.w == 0) return ready.push_back(p);
-    heap.push_back(p), std::push_heap(heap.begin(), heap.end());
+    heap.push_back(p);
+    std::push_heap(heap.begin(), heap.end());
   };
   for (int j = floor; j < top; ++j) {
     const int w = std::max(0, j - kLeast);
@@ -85,14 +86,16 @@ std::vector<func::Octave> Steps(const func::Real& f, int floor, int top, int har
     std::pop_heap(heap.begin(), heap.end());
     const Piece p = heap.back();
     heap.pop_back();
-    push(piece(p.begin, p.w - 1)), push(piece(p.begin + (int64_t{1} << (p.w - 1)), p.w - 1));
+    push(piece(p.begin, p.w - 1));
+    push(piece(p.begin + (int64_t{1} << (p.w - 1)), p.w - 1));
   }
   ready.insert(ready.end(), heap.begin(), heap.end());
   std::sort(ready.begin(), ready.end(), [](const Piece& x, const Piece& y) { return x.begin < y.begin; });
   std::vector<func::Octave> out;
   auto add = [&](int64_t begin, int w, int64_t value) {
     if (out.empty() || out.back().w != w) out.push_back({w, begin >> w, begin >> w, {}});
-    ++out.back().hi, out.back().values.push_back(value);
+    ++out.back().hi;
+    out.back().values.push_back(value);
   };
   auto at = [&](int64_t v) { return f(double(v)); };
   for (const Piece& p : ready) {  // as in FitOctaves, the value balances the error

@@ -9,8 +9,12 @@ namespace {
 
 TEST(Options, Set) {
   Options o;
-  o.Set("slice", 3), o.Set("merge", 0), o.Set("weight.value", 13), o.Set("weight", 11), o.Set("result.value", 9),
-      o.Set("norm.layer", 8);
+  o.Set("slice", 3);
+  o.Set("merge", 0);
+  o.Set("weight.value", 13);
+  o.Set("weight", 11);
+  o.Set("result.value", 9);
+  o.Set("norm.layer", 8);
   EXPECT_EQ(o.slice, 3);
   EXPECT_EQ(o.merge, 0);
   EXPECT_EQ(o.Weight("value"), 13);

@@ -60,7 +60,10 @@ class Put : public Visitor {
   void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
   void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
   void Flag(const char* name, bool* x) override { j_[name] = *x; }
-  void Text(const char* name, std::string* x, size_t) override { WantPrintable(name, *x), j_[name] = *x; }
+  void Text(const char* name, std::string* x, size_t) override {
+    WantPrintable(name, *x);
+    j_[name] = *x;
+  }
   void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
   void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
   void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
@@ -144,7 +147,8 @@ class Get : public Visitor {
     resize(a.size());
     for (size_t i = 0; i < a.size(); ++i) {
       Get inner(a[i], Str(Path(name), "[", i, "]"), functions_);
-      item(inner, i), inner.Done();
+      item(inner, i);
+      inner.Done();
     }
   }
   void Done() const {
@@ -193,11 +197,15 @@ void VisitGraph(Visitor& v, Graph& g) {
         Ints in;
         if (!w.fills()) {
           const GraphNode& n = g.node(i);
-          name = n.op->Name(), scope = n.scope, label = n.label;
+          name = n.op->Name();
+          scope = n.scope;
+          label = n.label;
           for (const GraphNode* x : n.in) in.push_back(x->index);
         }
-        w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
-            w.Text("label", &label, 40);
+        w.Text("op", &name, 40);
+        w.Many("in", &in, 8, 0, int64_t(i) - 1);
+        w.Text("scope", &scope, 60);
+        w.Text("label", &label, 40);
         if (w.fills()) {
           std::vector<GraphNode*> nodes;
           for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
@@ -211,7 +219,8 @@ void VisitGraph(Visitor& v, Graph& g) {
 
 // Visits a class. class_nodes counts the nodes of all classes.
 void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
-  v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
+  v.Int("variant", c.variant, 0, kMostVariants - 1);
+  v.Int("max_n", c.max_n, 1, kTokens);
   if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
   v.List(
       "nodes", g.size(), g.size(),
@@ -226,13 +235,16 @@ void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
         c.certificates.resize(n);
       },
       [&](Visitor& w, size_t i) {
-        w.Int("ring", c.ops[i]->ring, 1, kRing), w.Int("scale", c.ops[i]->scale, 0, 126);
+        w.Int("ring", c.ops[i]->ring, 1, kRing);
+        w.Int("scale", c.ops[i]->scale, 0, 126);
         c.ops[i]->Fields(w);
         w.List(
             "certificates", c.certificates[i].size(), 8, [&](size_t n) { c.certificates[i].resize(n); },
             [&](Visitor& x, size_t k) {
               Certificate& y = c.certificates[i][k];
-              x.Text("width", &y.width, 20), x.Int("bits", y.bits, 0, kRing), x.Flag("hard", &y.hard);
+              x.Text("width", &y.width, 20);
+              x.Int("bits", y.bits, 0, kRing);
+              x.Flag("hard", &y.hard);
             });
       });
 }
@@ -242,7 +254,9 @@ void VisitChoices(Visitor& v, Class& c) {
       "choices", c.choices.size(), 256, [&](size_t n) { c.choices.resize(n); },
       [&](Visitor& w, size_t i) {
         Chosen& x = c.choices[i];
-        w.Text("what", &x.what, 80), w.Text("choice", &x.choice, 40), w.Text("runner_up", &x.runner_up, 40);
+        w.Text("what", &x.what, 80);
+        w.Text("choice", &x.choice, 40);
+        w.Text("runner_up", &x.runner_up, 40);
         w.Int("microseconds", x.microseconds, -kBig, kBig);
       });
 }
@@ -254,16 +268,21 @@ void VisitPlan(Visitor& v, Plan& p) {
     p.graph.Number();
   }
   Digest(v, "tokenizer", &p.tokenizer);
-  v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
+  v.Int("min_tokens", p.min_tokens, 1, kTokens);
+  v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
       "variants", p.variants.size(), size_t(kMostVariants), [&](size_t n) { p.variants.resize(n); },
       [&](Visitor& w, size_t i) {
-        w.Text("name", &p.variants[i].name, kNameCharacters), w.Text("profile", &p.variants[i].profile, 200);
+        w.Text("name", &p.variants[i].name, kNameCharacters);
+        w.Text("profile", &p.variants[i].profile, 200);
       });
   size_t class_nodes = 0;
   v.List(
       "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
-      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i], &class_nodes), VisitChoices(w, p.classes[i]); });
+      [&](Visitor& w, size_t i) {
+        VisitClass(w, p.graph, p.classes[i], &class_nodes);
+        VisitChoices(w, p.classes[i]);
+      });
   v.Text("calibration", &p.calibration, 64);
 }
 

@@ -54,15 +54,18 @@ TEST(Plan, GoldenText) {
   GraphNode* x = g.Add(std::move(l), {}, "z_embed");
   g.Scope("head");
   Norm n;
-  n.dim = 2, n.eps = 0.5;
+  n.dim = 2;
+  n.eps = 0.5;
   x = g.Add(std::move(n), {x}, "normalised");
   g.Add(RevealResult{}, {FullMap(g, x, "w", 2, 1, true, "head", "z_head")}, "logits");
   g.Number();
   Checkpoint w;
-  w.Set("table", {{3, 2}, {0.5f, -1, 1, 0.25f, -0.75f, 1}}), w.Set("w", {{2, 1}, {1, 0.5f}}),
-      w.Set("w.bias", {{1}, {0.125f}});
+  w.Set("table", {{3, 2}, {0.5f, -1, 1, 0.25f, -0.75f, 1}});
+  w.Set("w", {{2, 1}, {1, 0.5f}});
+  w.Set("w.bias", {{1}, {0.125f}});
   CompileOptions o;
-  o.min_tokens = o.max_tokens = 1, o.calibration = "abc";
+  o.min_tokens = o.max_tokens = 1;
+  o.calibration = "abc";
   const std::pair<const char*, int> options[] = {{"rsqrt_pieces", 2}, {"rsqrt_bits", 2}, {"norm.layer", 2},
                                                  {"activation", 4},   {"embedding", 4},  {"span", 12}};
   for (auto [name, value] : options) o.policy.Set(name, value);
@@ -122,23 +125,28 @@ TEST(Plan, TooManyOfAThingAreRefused) {
   j["functions"] = std::vector<std::string>((1 << 16) + 1, "");
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's field functions has 65537 entries, the limit is 65536"));
-  j = good, j["nodes"] = std::vector<Json>((1 << 12) + 1, good["nodes"][0]);
+  j = good;
+  j["nodes"] = std::vector<Json>((1 << 12) + 1, good["nodes"][0]);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's field nodes has 4097 entries, the limit is 4096"));
-  j = good, j["classes"] = std::vector<Json>(65, good["classes"][0]);
+  j = good;
+  j["classes"] = std::vector<Json>(65, good["classes"][0]);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's field classes has 65 entries, the limit is 64"));
-  j = good, j["nodes"][10]["in"] = std::vector<int>(9, 0);
+  j = good;
+  j["nodes"][10]["in"] = std::vector<int>(9, 0);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's field nodes[10].in has 9 entries, the limit is 8"));
-  j = good, j["nodes"][10]["terms"] = std::vector<Json>(9, good["nodes"][10]["terms"][0]);
+  j = good;
+  j["nodes"][10]["terms"] = std::vector<Json>(9, good["nodes"][10]["terms"][0]);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's field nodes[10].terms has 9 entries, the limit is 8"));
-  j = good,
+  j = good;
   j["classes"][0]["nodes"][1]["certificates"] = std::vector<Json>(9, good["classes"][0]["nodes"][1]["certificates"][0]);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("nodes[1].certificates has 9 entries, the limit is 8"));
-  j = good, j["classes"][0]["nodes"].erase(0);
+  j = good;
+  j["classes"][0]["nodes"].erase(0);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan has parameters of 18 nodes, its graph has 19"));
 }
@@ -147,8 +155,10 @@ TEST(Plan, TooManyOfAThingAreRefused) {
 Json Two() {
   Json j = Json::parse(Serialize(AfterPlan()));
   j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}});
-  for (Json c : std::vector<Json>(j["classes"].begin(), j["classes"].end()))
-    c["variant"] = 1, j["classes"].push_back(c);
+  for (Json c : std::vector<Json>(j["classes"].begin(), j["classes"].end())) {
+    c["variant"] = 1;
+    j["classes"].push_back(c);
+  }
   return j;
 }
 
@@ -276,7 +286,10 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
        "the plan has a linear term of the kind one; this program knows full, diag and mean"},
       {[&](Json& j) { node(j, kProj)["terms"][1]["kind"] = "mean"; }, "a map's terms: a kind is there twice"},
       {[&](Json& j) { node(j, kProj)["terms"].erase(1); }, "a map's terms: a mean term has no diagonal one beside it"},
-      {[&](Json& j) { node(j, kProj)["terms"] = Json::array(), node(j, kProj)["bias"] = ""; },
+      {[&](Json& j) {
+         node(j, kProj)["terms"] = Json::array();
+         node(j, kProj)["bias"] = "";
+       },
        "(0/proj/z_proj): a map's terms: there is none"},
       // a bias alone: its linear map would read a missing input
       {[&](Json& j) { node(j, kProj)["terms"] = Json::array(); },
@@ -398,11 +411,13 @@ TEST(Plan, TextsArePrintable) {
   j["functions"][0] = "suf a\xe2\x80\xae domain 1 ring 64 outputs 1 degree 0\npiece 0 : 1\nend 2\n";
   const std::string said = Refusal([&] { Parse(Hashed(j)); });
   EXPECT_THAT(said, testing::StartsWith("the plan's field functions[0]: "));
-  j = good, j["\x1b[A"] = 1;
+  j = good;
+  j["\x1b[A"] = 1;
   EXPECT_EQ(Refusal([&] { Parse(Hashed(j)); }), "the plan's field \\x1b[A is unknown; compile the plan again");
-  j = good, j["nodes"][0]["scope"] =
-                "Einbettung/gr\xc3\xb6\xc3\x9f"
-                "er";  // visible
+  j = good;
+  j["nodes"][0]["scope"] =
+      "Einbettung/gr\xc3\xb6\xc3\x9f"
+      "er";  // visible
   EXPECT_NO_THROW(Parse(Hashed(j)));
   // a plan with such text is refused before it is written
   Plan mine = AfterPlan();
@@ -421,7 +436,8 @@ TEST(Plan, EveryRewiredEdgeIsRefusedOrBuilt) {
         const Json was = in;
         for (size_t from = 0; from < i; ++from) {
           if (was == from) continue;
-          in = from, ++tried;
+          in = from;
+          ++tried;
           SCOPED_TRACE(Str("node ", i, " reads ", from));
           std::optional<Plan> read;
           const std::string said = Refusal([&] { read = Parse(Hashed(j)); });
@@ -446,7 +462,8 @@ TEST(Plan, EdgesCarryTheRingThatIsBuilt) {
   Graph g;
   GraphNode* z = FullMap(g, Embedding(g, false), "w", kWidth, kWidth, false, "value", "z");
   Rescale r;
-  r.shift = 4, r.ring = 30;
+  r.shift = 4;
+  r.ring = 30;
   GraphNode* x = g.Add(std::move(r), {z}, "x");
   GraphNode* n = NormOf(g, x, "n", false);
   g.Number();

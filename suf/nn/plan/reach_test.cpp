@@ -40,7 +40,8 @@ TEST(Reach, ScaledImages) {
   EXPECT_TRUE(s.noise[0].each == 0.5 && s.noise[0].width == 2);
   EXPECT_TRUE(s.noise[1].each == 0.5 && s.noise[1].width == 4);
   EXPECT_EQ(r.Scaled(2).noise.size(), 1u);
-  r.images.clear(), r.noise.clear();
+  r.images.clear();
+  r.noise.clear();
   EXPECT_TRUE(r.Scaled(0.5, 0.5).noise.empty());
 }
 

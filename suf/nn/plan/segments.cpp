@@ -39,10 +39,14 @@ class Choosing {
 
   void Run(Start* start) {
     const bool first = start->segments.empty();
-    start->segments.resize(std::size(kSegments), 0), start_ = start->knobs;
+    start->segments.resize(std::size(kSegments), 0);
+    start_ = start->knobs;
     hopeless_ = first ? kHopelessFirst : kHopelessNext;
     for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
-    if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0), Cost(at_);
+    if (!std::isfinite(Cost(at_))) {
+      at_.assign(open_.size(), 0);
+      Cost(at_);
+    }
     for (bool better = true; better;) {
       better = false;
       for (size_t i = 0; i < open_.size() && !better; ++i) better = Try({i});
@@ -101,7 +105,10 @@ class Choosing {
       plan_.classes[which_] = Class(known.made);
       pfss::Trace t;
       Build(t, plan_, known.made.max_n, known.made.variant);
-      if (const int flights = pfss::Schedule(t).flights(); flights < fewest) fewest = flights, at_ = at;
+      if (const int flights = pfss::Schedule(t).flights(); flights < fewest) {
+        fewest = flights;
+        at_ = at;
+      }
     }
   }
 
@@ -117,8 +124,10 @@ class Choosing {
     std::vector<Chosen> notes;
     for (size_t i = 0; i < open_.size(); ++i) {
       Chosen c{open_[i]->name, open_[i]->choices[at_[i]], "", 0};
-      if (const double other = known_.at(Flipped(at_, {i})).seconds; std::isfinite(other))
-        c.runner_up = open_[i]->choices[1 - at_[i]], c.microseconds = int64_t(std::lround((other - best_) * 1e6));
+      if (const double other = known_.at(Flipped(at_, {i})).seconds; std::isfinite(other)) {
+        c.runner_up = open_[i]->choices[1 - at_[i]];
+        c.microseconds = int64_t(std::lround((other - best_) * 1e6));
+      }
       notes.push_back(std::move(c));
     }
     std::vector<Chosen>& all = plan_.classes[which_].choices;

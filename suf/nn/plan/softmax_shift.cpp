@@ -39,7 +39,8 @@ struct Rows {
 void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* rows) {
   const int64_t heads = z.shape[0], n = z.shape[1];
   const double unit = std::sqrt(double(softmax.head_dim));
-  rows->d = x.cols(), rows->heads = heads;
+  rows->d = x.cols();
+  rows->heads = heads;
   rows->x.insert(rows->x.end(), x.at.begin(), x.at.end());
   for (int64_t i = 0; i < n; ++i) {
     const int64_t count = softmax.causal ? i + 1 : n;
@@ -49,7 +50,8 @@ void Take(const RealArray& x, const RealArray& z, const Softmax& softmax, Rows* 
       double sum = 0;
       for (int64_t j = 0; j < count; ++j) sum += std::exp((s[j] - most) / unit);
       rows->y.push_back(most / unit + std::log(sum));
-      rows->own.push_back(s[i] / unit), rows->own.push_back(s[std::max<int64_t>(i - 1, 0)] / unit);
+      rows->own.push_back(s[i] / unit);
+      rows->own.push_back(s[std::max<int64_t>(i - 1, 0)] / unit);
     }
   }
 }
@@ -109,7 +111,8 @@ std::vector<Head> FitHeads(const Rows& r) {
     const int64_t begin = (f * rows + kFolds - 1) / kFolds, end = ((f + 1) * rows + kFolds - 1) / kFolds;
     auto rest = [&](const Matrix& m) {
       Matrix out(rows - (end - begin), m.cols());
-      out.topRows(begin) = m.topRows(begin), out.bottomRows(rows - end) = m.bottomRows(rows - end);
+      out.topRows(begin) = m.topRows(begin);
+      out.bottomRows(rows - end) = m.bottomRows(rows - end);
       return out;
     };
     const Matrix fa = rest(a), fy = rest(y), fo = rest(own);
@@ -137,7 +140,8 @@ std::vector<Head> FitHeads(const Rows& r) {
     const Vector residual = takes ? with.col(h) : plain.col(h);
     const double above = Quantile(residual, kQuantile);
     head.row[r.d] += above;
-    head.low = residual.minCoeff() - above, head.high = residual.maxCoeff() - above;
+    head.low = residual.minCoeff() - above;
+    head.high = residual.maxCoeff() - above;
   }
   return out;
 }
@@ -164,7 +168,8 @@ void Keep(const std::vector<Head>& heads, const GraphNode& softmax, int64_t d, C
     for (int k = 0; k < kOwn; ++k) op.own[size_t(kOwn * h + k)] = int64_t(head.own[k] * kSixteenth);
   }
   if (std::all_of(op.own.begin(), op.own.end(), [](int64_t c) { return c == 0; })) op.own.clear();
-  weights->Set(LeafName(softmax), std::move(w)), weights->Set(LeafName(softmax) + ".bias", std::move(b));
+  weights->Set(LeafName(softmax), std::move(w));
+  weights->Set(LeafName(softmax) + ".bias", std::move(b));
 }
 
 }  // namespace
@@ -180,7 +185,8 @@ int AddShifts(Graph* g) {
     const int64_t d = queries->As<LinearMap>()->terms[0].weight.shape()[0], heads = n->in[0]->As<Scores>()->heads;
     LinearMap m;
     m.terms = {{LinearMap::kFull, 0, Expr::Leaf(LeafName(*n), {d, heads})}};
-    m.bias = Expr::Leaf(LeafName(*n) + ".bias", {heads}), m.key = "shift";
+    m.bias = Expr::Leaf(LeafName(*n) + ".bias", {heads});
+    m.key = "shift";
     GraphNode* row = queries->in[size_t(queries->As<LinearMap>()->terms[0].input)];
     n->in.push_back(g->After(queries, std::make_unique<LinearMap>(std::move(m)), {row}, "shift"));
     ++added;
@@ -194,15 +200,20 @@ std::map<std::string, Shape> ShiftLeaves(const Graph& g) {
   for (auto& n : g.nodes()) {
     if (!n->As<Softmax>() || n->in.size() != 2) continue;
     const LinearMap& m = *n->in[1]->As<LinearMap>();
-    m.terms[0].weight.Leaves(&out), m.bias.Leaves(&out);
+    m.terms[0].weight.Leaves(&out);
+    m.bias.Leaves(&out);
   }
   return out;
 }
 
 Graph RemoveShifts(Graph g) {
   for (auto& n : g.nodes())
-    if (Softmax* s = n->As<Softmax>(); s && n->in.size() == 2) n->in.pop_back(), s->own.clear();
-  g.Prune(), g.Number();
+    if (Softmax* s = n->As<Softmax>(); s && n->in.size() == 2) {
+      n->in.pop_back();
+      s->own.clear();
+    }
+  g.Prune();
+  g.Number();
   return g;
 }
 
@@ -246,7 +257,11 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
     for (size_t h = 0; h < heads.size(); ++h) {
       const Head& head = heads[h];
       fit.own_heads += head.own.norm() > 0;
-      if (head.high - head.low > fit.high - fit.low) fit.low = head.low, fit.high = head.high, fit.worst = int(h);
+      if (head.high - head.low > fit.high - fit.low) {
+        fit.low = head.low;
+        fit.high = head.high;
+        fit.worst = int(h);
+      }
       fit.fits = fit.fits && head.low >= -kRoomBelow;
     }
     if (fit.fits)
@@ -256,7 +271,8 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
     out.fits.push_back(fit);
     if (progress) progress(0.5 + 0.5 * double(++done) / double(rows.size()));
   }
-  g->Prune(), g->Number();
+  g->Prune();
+  g->Number();
   return out;
 }
 

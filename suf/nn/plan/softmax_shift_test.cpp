@@ -84,7 +84,8 @@ Predicted Predict(const Graph& fitted, const Checkpoint& weights, const std::vec
         if (!softmax.own.empty())
           own = double(softmax.own[size_t(2 * h)]) / 16 * s[i] +
                 double(softmax.own[size_t(2 * h + 1)]) / 16 * s[std::max<int64_t>(i - 1, 0)];
-        out.is.push_back(std::log(sum) * unit), out.said.push_back(shift.at[size_t(i * kHeads + h)] + own);
+        out.is.push_back(std::log(sum) * unit);
+        out.said.push_back(shift.at[size_t(i * kHeads + h)] + own);
       }
   }
   return out;
@@ -111,7 +112,8 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
       double level = 0;
       for (double v : p.is) level += v / double(p.is.size());
       for (size_t i = 0; i < p.is.size(); ++i) {
-        left += std::pow(p.is[i] - p.said[i] - mean, 2), plain += std::pow(p.is[i] - level, 2);
+        left += std::pow(p.is[i] - p.said[i] - mean, 2);
+        plain += std::pow(p.is[i] - level, 2);
       }
       EXPECT_LT(left, 0.95 * plain);  // it predicts rows of new texts, for a model of random weights
       EXPECT_LT(mean, 0);             // and lies above all but one row in a thousand

@@ -137,11 +137,13 @@ class Builder {
       const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : Takes(node, k);
       if (taken == TakenRows::kAll)
         x.push_back(Whole(*node.in[k], from));
-      else if (taken == TakenRows::kLast)
-        x.push_back(from.back()), rows = parts_.back();
-      else if (taken == TakenRows::kFirst)
-        x.push_back(from[0]), rows = parts_[0];
-      else
+      else if (taken == TakenRows::kLast) {
+        x.push_back(from.back());
+        rows = parts_.back();
+      } else if (taken == TakenRows::kFirst) {
+        x.push_back(from[0]);
+        rows = parts_[0];
+      } else
         x.push_back(from[from.size() == 1 ? 0 : size_t(tile)]);
       if (taken == TakenRows::kBoth) behind.push_back(Whole(*node.in[k], from));
     }

@@ -36,7 +36,11 @@ RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, c
 double Cosine(std::span<const double> a, std::span<const double> b) {
   SUF_CHECK(a.size() == b.size());
   double ab = 0, aa = 0, bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) ab += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
   return ab / std::sqrt(aa * bb);
 }
 

@@ -55,7 +55,10 @@ class NodeWatch : public RangeObserver {
     if (v.empty()) return;
     auto [low, high] = std::minmax_element(v.begin(), v.end());
     auto [at, fresh] = seen_.try_emplace(width, Spread{Name(width), *low, *high});
-    if (!fresh) at->second.low = std::min(at->second.low, *low), at->second.high = std::max(at->second.high, *high);
+    if (!fresh) {
+      at->second.low = std::min(at->second.low, *low);
+      at->second.high = std::max(at->second.high, *high);
+    }
   }
   void Leave(const char* width, int64_t value, int64_t limit) override {
     outside_.push_back({Name(width), value, limit, false});

@@ -52,7 +52,10 @@ struct Naive {
     const Norm& o = Op<Norm>(node);
     for (Row& r : z) {
       Wide v = o.epsilon;
-      for (Wide& e : r) e = Round(e, o.cut), v += e * e;
+      for (Wide& e : r) {
+        e = Round(e, o.cut);
+        v += e * e;
+      }
       for (Wide& e : r) e = Round(e * Piece(o.rsqrt, Mod(v, o.square)), o.shift);
     }
     return z;
@@ -191,7 +194,8 @@ std::vector<Case> Cases() {
   std::vector<Case> all;
   for (int i : {0, 1}) {
     CompileOptions o = SmallOptions();
-    o.policy.merge = i ? 16 : 0, o.policy.clamp = i;
+    o.policy.merge = i ? 16 : 0;
+    o.policy.clamp = i;
     all.push_back({"after", After(), NaiveAfter, o});
     all.push_back({"relative", After(true), NaiveAfter, o});
     all.push_back({"before", Before(), NaiveBefore, o});
@@ -242,7 +246,10 @@ TEST(Simulate, HardCertificatesHoldForEveryShortText) {
     for (int32_t a = 0; a < kWords; ++a)
       for (int32_t b = 0; b < kWords; ++b) {
         run({0, a, b, 1});
-        for (int32_t c = 0; c < kWords; ++c) run({a, b, c}), run({0, a, b, c, 1});
+        for (int32_t c = 0; c < kWords; ++c) {
+          run({a, b, c});
+          run({0, a, b, c, 1});
+        }
       }
   }
 }
@@ -253,8 +260,10 @@ void Narrow(Plan& plan) {
     for (size_t i = 0; i < c.ops.size(); ++i) {
       Operator* op = c.ops[i].get();
       const int less = 3;
-      if (auto* y = dynamic_cast<Softmax*>(op))
-        y->offset[0] += int64_t{1} << (y->window() - 1), y->floor = int64_t(y->high_table.size()) - 2;
+      if (auto* y = dynamic_cast<Softmax*>(op)) {
+        y->offset[0] += int64_t{1} << (y->window() - 1);
+        y->floor = int64_t(y->high_table.size()) - 2;
+      }
       if (auto* norm = dynamic_cast<Norm*>(op)) norm->top = norm->floor + 1;
       if (auto* a = dynamic_cast<Activation*>(op)) {
         for (Ints* t : {&a->lines.offset, &a->lines.rise}) {

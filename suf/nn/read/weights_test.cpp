@@ -19,7 +19,9 @@ namespace {
 // The folded integer maps equal the float ones: gamma, beta, means and value biases are at the right maps.
 TEST(Quantise, FoldsExactly) {
   CompileOptions o = SmallOptions();
-  o.policy.weight = {{"query_key", 20}, {"attended", 20}}, o.policy.weight_default = 20, o.policy.gamma = 20;
+  o.policy.weight = {{"query_key", 20}, {"attended", 20}};
+  o.policy.weight_default = 20;
+  o.policy.gamma = 20;
   o.policy.merge = 0;
   const Small m(After(), 3, o);
   const auto value = [&](const std::string& name, size_t i) { return double(m.weights.Get(name).values[i]); };
@@ -64,7 +66,8 @@ TEST(Quantise, RefusesWhatDoesNotFit) {
   const Small m(After());
   Checkpoint w = m.weights;
   Checkpoint::CheckpointTensor t = w.Get("w1");
-  t.values[3] = 1e12f, w.Set("w1", t);
+  t.values[3] = 1e12f;
+  w.Set("w1", t);
   EXPECT_THAT(Refusal([&] { Quantise(w, m.plan); }), testing::HasSubstr("0/inner/z_1 (full)"));
   EXPECT_THAT(Refusal([&] { Quantise(Checkpoint(), m.plan); }, Cause::kInput),
               testing::HasSubstr("the model has no tensor table"));
@@ -149,7 +152,8 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
     Build(t, plan, 5, v);
     std::set<std::string> set;
     const auto keep = [&](const std::string& name, const Tensor&) { EXPECT_TRUE(set.insert(name).second) << name; };
-    ModelInputs(plan, q, keep), LengthInputs(plan, q, 5, keep);
+    ModelInputs(plan, q, keep);
+    LengthInputs(plan, q, 5, keep);
     int own_of_far = 0;
     for (const pfss::Node& node : t.nodes()) {
       if (node.op != pfss::Op::kInput) continue;
@@ -175,7 +179,8 @@ TEST(Inputs, AreThoseOfTheTrace) {
       const auto keep = [&](const std::string& name, const Tensor& v) {
         EXPECT_TRUE(set.emplace(name, v.size()).second) << name;
       };
-      ModelInputs(m.plan, m.q, keep), LengthInputs(m.plan, m.q, n, keep);
+      ModelInputs(m.plan, m.q, keep);
+      LengthInputs(m.plan, m.q, n, keep);
       for (const MaskedWeight& w : MaskedWeights(m.plan)) set["Wh." + w.name] = set["B." + w.name] = w.size();
       set["tokens"] = n;
       EXPECT_EQ(read, set) << n;

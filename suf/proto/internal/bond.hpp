@@ -20,7 +20,8 @@ class Bond {
   void Send(uint16_t kind) {
     Hash tag = Tag(kind, own_nonce_);
     Writer w;
-    w.Raw(own_nonce_), w.Raw(tag);
+    w.Raw(own_nonce_);
+    w.Raw(tag);
     ch_.Send(kind, w.bytes());
   }
   // Receives the peer's frame; ends the session if its MAC differs.
@@ -53,7 +54,8 @@ class Bond {
   // far are in those frames.
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     store::BundleHeader h = header_;
-    h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
+    h.party = 0;
+    h.body_bytes = 0;  // the rest is equal on both sides
     return Hmac(header_.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind), nonce,
                                        store::Encode(h), setup_, ch_.exporter(), frames.first, frames.second});
   }

@@ -17,7 +17,10 @@ inline const Bytes kWHat(3 * store::kChunkBytes / 2, 0x5a);
 
 inline BundlePlan TestPlan(uint8_t salt = 1) {
   BundlePlan p;
-  p.prg = 2, p.max_tokens = 8, p.setup_bytes = kWHat.size(), p.hash = {salt};
+  p.prg = 2;
+  p.max_tokens = 8;
+  p.setup_bytes = kWHat.size();
+  p.hash = {salt};
   p.task = [salt](const store::Job& j) {
     return Task{Hash{salt, uint8_t(j.tokens)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
   };
@@ -79,7 +82,8 @@ struct World {
                    BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
                                          [this](const store::Job&, uint64_t serial) {
                                            std::lock_guard lock(m);
-                                           dealt.push_back(serial), changed.notify_all();
+                                           dealt.push_back(serial);
+                                           changed.notify_all();
                                          }},
                    [this, generate](DealJob j, store::Sink& a, store::Sink& b) {
                      dealt_keys.push_back(HashOf({j.key[0].view()}));

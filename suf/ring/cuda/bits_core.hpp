@@ -58,7 +58,11 @@ __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8
   int joined = 1, bits = k;
 #pragma unroll 1
   for (; bits <= 16; bits *= 2, joined *= 2) x |= __shfl_down_sync(kAll, uint32_t(x), joined) << bits;
-  if (bits <= 32) x |= __shfl_down_sync(kAll, x, joined) << bits, bits *= 2, joined *= 2;
+  if (bits <= 32) {
+    x |= __shfl_down_sync(kAll, x, joined) << bits;
+    bits *= 2;
+    joined *= 2;
+  }
   const uint32_t inverse = Inverse(bits);
 #pragma unroll 1
   for (int j = lane; j - lane < k; j += 32) {
@@ -82,7 +86,10 @@ __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, u
 #pragma unroll
   for (int w = 0; w < words; ++w) {
     uint64_t here = x[w], above = w + 1 < words ? x[w + 1] : next;
-    if (w + 1 == words && last < 64) here |= next << last, above = next >> (64 - last);
+    if (w + 1 == words && last < 64) {
+      here |= next << last;
+      above = next >> (64 - last);
+    }
     if (w + 2 == words && last < 64) above |= next << last;
     const uint64_t v = skip ? here >> skip | above << (64 - skip) : here;
     StoreWord(uint32_t(v), 2 * w, to + first, bytes);

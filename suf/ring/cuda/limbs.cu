@@ -154,7 +154,8 @@ Job JobOf(const LimbSplit& s) {
   if (!s.to.rows || !s.to.depth || !s.to.batch) return job;
   uint64_t blocks = 0;
   if (s.transposed) {
-    job.row_blocks = uint32_t(Ceil(uint64_t(s.to.rows), 32)), job.deep_blocks = uint32_t(s.to.pitch() / 64);
+    job.row_blocks = uint32_t(Ceil(uint64_t(s.to.rows), 32));
+    job.deep_blocks = uint32_t(s.to.pitch() / 64);
     blocks = uint64_t(job.row_blocks) * job.deep_blocks * s.to.batch;
   } else {
     job.quads = s.to.batch * uint64_t(s.to.rows) * s.to.pitch() / 4;

@@ -64,7 +64,10 @@ class Short : public Packing {
     for (int k = 1; k <= int(8 * sizeof(T)); ++k) {
       for (size_t n : kCounts) {
         std::vector<T> x(n), low(n);
-        for (size_t i = 0; i < n; ++i) x[i] = T(rng()), low[i] = T(x[i] & Mask(k));
+        for (size_t i = 0; i < n; ++i) {
+          x[i] = T(rng());
+          low[i] = T(x[i] & Mask(k));
+        }
         Bytes want(PackedBytes(n, k));
         ring::Pack(x.data(), n, k, want.data());
         const size_t skew = kSkews[(n + size_t(k)) % 5],
@@ -120,7 +123,10 @@ TEST_F(Short, ManyElements) {
   const size_t n = 3000001;
   std::vector<uint64_t> x(n), low(n);
   for (int k : {13, 37, 64}) {
-    for (size_t i = 0; i < n; ++i) x[i] = rng(), low[i] = x[i] & Mask(k);
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = rng();
+      low[i] = x[i] & Mask(k);
+    }
     Bytes want(PackedBytes(n, k));
     ring::Pack(x.data(), n, k, want.data());
     const Bytes got = Ran(Raw(x), 0, want.size(), 1,

@@ -181,7 +181,8 @@ __global__ void __launch_bounds__(F::kCut.threads()) Products(const Task t) {
     if (tile + t.stages - 1 < count) fill(tile + t.stages - 1, next);
     asm volatile("cp.async.commit_group;" ::: "memory");
     const uint32_t from = shared + stage * kStage;
-    stage = stage + 1 == t.stages ? 0 : stage + 1, next = next + 1 == t.stages ? 0 : next + 1;
+    stage = stage + 1 == t.stages ? 0 : stage + 1;
+    next = next + 1 == t.stages ? 0 : next + 1;
     if (idle) continue;
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
@@ -295,11 +296,19 @@ void Run(const Product& p) {
   const int64_t blocks = row_blocks * column_blocks * parts * int64_t(a.batch);
   SUF_CHECK(blocks < int64_t{1} << 31);
   Task t{};
-  t.a = p.a_planes, t.b = p.b_planes, t.c = to;
-  t.m = uint32_t(a.rows), t.n = uint32_t(b.rows);
-  t.row_blocks = uint32_t(row_blocks), t.column_blocks = uint32_t(column_blocks), t.parts = uint32_t(parts);
-  t.pitch = a.pitch(), t.a_batch = a.bytes() / a.batch, t.b_batch = b.batch > 1 ? b.bytes() / b.batch : 0;
-  t.c_bytes = narrows ? 4 : p.c_bytes, t.adds = adds;
+  t.a = p.a_planes;
+  t.b = p.b_planes;
+  t.c = to;
+  t.m = uint32_t(a.rows);
+  t.n = uint32_t(b.rows);
+  t.row_blocks = uint32_t(row_blocks);
+  t.column_blocks = uint32_t(column_blocks);
+  t.parts = uint32_t(parts);
+  t.pitch = a.pitch();
+  t.a_batch = a.bytes() / a.batch;
+  t.b_batch = b.batch > 1 ? b.bytes() / b.batch : 0;
+  t.c_bytes = narrows ? 4 : p.c_bytes;
+  t.adds = adds;
   const bool three = kCut.stages == 3 && 3 * F::kStage <= size_t(Attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   t.stages = three ? 3 : 2;
   const size_t bytes = t.stages * F::kStage;

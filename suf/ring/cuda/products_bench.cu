@@ -93,7 +93,9 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   };
   const DeviceStream q;
   exec::cuda::Set(c.data(), 0xa5, c.size(), q.stream());
-  right(q.stream()), left(q.stream()), product(q.stream());  // the splits clear the sums; products alone would add up
+  right(q.stream());
+  left(q.stream());
+  product(q.stream());  // the splits clear the sums; products alone would add up
   q.Wait();
   const Bytes got = Back(c.data(), c.size());
   for (int i = 0; i < 300; ++i) {
@@ -104,7 +106,10 @@ void Time(const Shape& x, int bits, int weight_bytes) {
     Verify(((is ^ want) & Mask(bits)) == 0, "a product");
   }
   const double us = Micros(product), split = Micros(left), turned = Micros(right);
-  const double both = Micros([&](StreamHandle s) { left(s), product(s); });
+  const double both = Micros([&](StreamHandle s) {
+    left(s);
+    product(s);
+  });
   const double macs = double(words) * double(depth);
   std::printf(
       "{\"bench\":\"products\",\"shape\":\"%zux%dx%dx%d\",\"bits\":%d,\"right\":\"%s%d\",\"us\":%.2f,"
@@ -129,7 +134,8 @@ void TimePacking(size_t n, int k) {
   const auto pack = [&](StreamHandle s) { Pack(from.data(), bytes, n, k, at, s); };
   const auto unpack = [&](StreamHandle s) { Unpack(at, n, k, back.data(), bytes, s); };
   const DeviceStream q;
-  pack(q.stream()), unpack(q.stream());
+  pack(q.stream());
+  unpack(q.stream());
   q.Wait();
   const Bytes string_now = Back(at, packed), again = Back(back.data(), words.size());
   Verify(std::equal(words.begin(), words.end(), again.begin()), "a packed string");
@@ -157,7 +163,9 @@ void Main() {
     for (int bits : {32, 40, 64}) Time(x, bits, 0);
     if (x.batch == 1) Time(x, 32, 2);
   }
-  Time({1024, 1024, 1024}, 32, 0), Time({1024, 1024, 1024}, 32, 2), Time({1024, 1024, 1024}, 64, 0);
+  Time({1024, 1024, 1024}, 32, 0);
+  Time({1024, 1024, 1024}, 32, 2);
+  Time({1024, 1024, 1024}, 64, 0);
   for (int bits : {16, 32}) Time({128, 30522, 768}, bits, 0);
   for (int m : {1, 5, 7})
     for (int bits : {32, 64}) Time({m, 768, 3072}, bits, 0);

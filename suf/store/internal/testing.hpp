@@ -12,7 +12,11 @@ inline constexpr size_t kBody = kChunkBytes + 1000;
 
 inline BundleHeader HeaderOf(uint64_t serial) {
   BundleHeader h;
-  h.job = JobOf(4), h.serial = serial, h.body_bytes = kBody, h.rho = RandomHash(), h.pair = Share(Secret::Random());
+  h.job = JobOf(4);
+  h.serial = serial;
+  h.body_bytes = kBody;
+  h.rho = RandomHash();
+  h.pair = Share(Secret::Random());
   return h;
 }
 
