@@ -50,7 +50,7 @@ nightly: build model
 ## gpu-host-test  what the host does for a device, tested without a device
 .PHONY: gpu-host-test
 gpu-host-test: setup
-	tools/gpu_host_test.sh $(BUILD)-gpu-host
+	tools/gpu/host_test.sh $(BUILD)-gpu-host
 
 ## gpu-test       the tests that need a device, built and run here
 .PHONY: gpu-test
@@ -59,7 +59,7 @@ gpu-test: setup
 	tools/cuda.sh
 	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) cuda_tests backends_test gates_test nn_test model_test simulatable_test suf
-	tools/gpu_test.sh $(BUILD)
+	tools/gpu/test.sh $(BUILD)
 
 ## accept         200 sentences by three processes, compared word for word
 accept: build model

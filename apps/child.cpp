@@ -142,12 +142,14 @@ void Child::Signal(int signal) const {
   if (pid_ > 0) kill(pid_, signal);
 }
 
-int Child::Port() {
+std::string Child::Address() {
   std::string line;
   std::smatch m;
   while (Line(&line)) {
     last_ = line;
-    if (std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) return std::stoi(m[1]);
+    if (!std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) continue;
+    Drain();
+    return "127.0.0.1:" + m[1].str();
   }
   Fail(Cause::kResource, name_, " ended before it listened: ", last_);
 }

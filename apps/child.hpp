@@ -33,9 +33,9 @@ class Child {
   int pid() const { return pid_; }
   // Reads the next line; false at the end.
   bool Line(std::string* out);
-  // Reads the log up to the line with the listening port, and returns the port. Throws Cause::kResource if the process
-  // ends first.
-  int Port();
+  // Reads the log up to the line with the listening port, and drains it from there on. Returns the address. Throws
+  // Cause::kResource if the process ends first.
+  std::string Address();
   // Keeps reading in the background, so that a full pipe never blocks the process.
   void Drain();
   // Waits for the end; returns the exit code, or 128 after a signal.

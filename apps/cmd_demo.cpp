@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "apps/child.hpp"
+#include "apps/demo_show.hpp"
 #include "apps/exit.hpp"
 #include "apps/output.hpp"
 #include "apps/role.hpp"
@@ -30,134 +30,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "key fetch ms",
-                                               "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
-                                               "P1 ahead", "flights", "key each"}};
-  for (auto& r : rows) {
-    const TextLine& l = lines[r["i"].get<size_t>()];
-    auto& b = r["bytes"];
-    table.push_back({Str(l.i + 1, " ", screen::Clip(l.text, 38)), r["n"].dump(), Fixed(r["cos"], 6),
-                     r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
-                     Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0), Fixed(r["within_ms"]["keys"], 0),
-                     Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["flights"].dump(),
-                     Bytes10(r["key_bytes"][1])});
-  }
-  std::cout << "\n"
-            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
-                             "sent P1", "flights", "cosine to float", "tokens"});
-}
-
-void ShowSimilarity(const std::vector<ordered_json>& rows) {
-  if (rows.size() < 2 || rows.size() > 12) return;
-  std::vector<std::vector<std::string>> table{{"similarity"}};
-  for (auto& r : rows) table[0].push_back(Str(r["i"].get<int>() + 1));
-  for (auto& a : rows) {
-    std::vector<std::string> line{Str(a["i"].get<int>() + 1)};
-    auto va = a["embedding"].get<std::vector<double>>();
-    for (auto& b : rows) line.push_back(Fixed(nn::Cosine(va, b["embedding"].get<std::vector<double>>()), 3));
-    table.push_back(line);
-  }
-  std::vector<std::string> last(table[0].rbegin(), table[0].rend() - 1);
-  std::cout << "\n" << Table(table, last);
-}
-
-// Returns the operator of a scope, without its layer.
-std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
-
-const char* NameOf(const std::string& role) {
-  return role == "p0" ? "model owner" : role == "p1" ? "data owner" : "dealer";
-}
-
-// The parts of a role's time: key in the file of times, name in the table.
-using Parts = std::vector<std::pair<const char*, const char*>>;
-
-// The time of a role in one operator, by part.
-struct Spent {
-  std::vector<double> ms;
-  int64_t launches = 0;
-};
-// Returns the time of a role by operator; the total comes last.
-std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, const Parts& parts) {
-  std::map<std::string, Spent> by;
-  for (auto& [scope, s] : times["by"].items())
-    for (const std::string& row : {Operator(scope), std::string("total")}) {
-      Spent& spent = by[row];
-      spent.ms.resize(parts.size());
-      for (size_t k = 0; k < parts.size(); ++k) spent.ms[k] += s.value(parts[k].first, 0.0);
-      spent.launches += s.value("launches", int64_t{0});
-    }
-  std::vector<std::pair<std::string, Spent>> out(by.begin(), by.end());
-  std::stable_partition(out.begin(), out.end(), [](auto& row) { return row.first != "total"; });
-  return out;
-}
-
-// Returns the table with the roles side by side; a cell holds all parts.
-PrintedRows TogetherTable(const ordered_json& times, const Parts& parts) {
-  PrintedRows table{{""}};
-  for (auto& [role, t] : times.items()) {
-    table[0].push_back(NameOf(role));
-    for (auto& [op, spent] : SpentBy(t, parts)) {
-      auto line = std::find_if(table.begin(), table.end(), [&](auto& l) { return l[0] == op; });
-      if (line == table.end()) line = table.insert(table.end(), {op});
-      line->resize(table[0].size());
-      std::string& cell = line->back();
-      for (size_t k = 0; k < parts.size(); ++k) {
-        cell += Str(k ? " / " : "", Fixed(spent.ms[k], 1));
-        if (!k && spent.launches) cell += Str(" (", spent.launches, ")");
-      }
-    }
-  }
-  for (auto& line : table) line.resize(table[0].size());
-  auto total = std::find_if(table.begin(), table.end(), [](auto& l) { return l[0] == "total"; });
-  std::rotate(total, total + 1, table.end());
-  return table;
-}
-
-// Prints each role's time in the longest text, by operator; of a device also the host's time and kernels. The roles are
-// side by side if the terminal is wide enough; otherwise each has a table.
-void ShowTimes(const std::vector<ordered_json>& rows) {
-  auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
-  const auto& times = (*most)["times"];
-  const bool device = std::any_of(times.begin(), times.end(), [](auto& t) { return t.contains("device_bytes"); });
-  const Parts parts = device ? Parts{{"compute", "kernels (launches)"},
-                                     {"key", "keys"},
-                                     {"upload", "upload"},
-                                     {"host", "host"},
-                                     {"wire", "wire"},
-                                     {"wait", "waiting"}}
-                             : Parts{{"compute", "arithmetic"},
-                                     {"key", "keys"},
-                                     {"upload", "upload"},
-                                     {"wire", "wire"},
-                                     {"wait", "waiting"}};
-  std::string names;
-  for (auto& [key, name] : parts) names += Str(names.empty() ? "" : " / ", name);
-  const PrintedRows together = TogetherTable(times, parts);
-  const std::string table = Table(together, {}, 0);
-  const size_t columns = screen::Columns(STDOUT_FILENO);
-  if (!columns ||
-      screen::Width(table.substr(table.find('\n') + 1, table.find('\n', table.find('\n') + 1))) <= columns) {
-    std::cout << "\n" << (*most)["n"] << " tokens, ms: " << names << "\n" << table;
-  } else {
-    for (auto& [role, t] : times.items()) {
-      PrintedRows own{{Str(NameOf(role), ", ms")}};
-      for (auto& [key, name] : parts) own[0].push_back(name);
-      for (auto& [op, spent] : SpentBy(t, parts)) {
-        own.push_back({op});
-        for (size_t k = 0; k < parts.size(); ++k)
-          own.back().push_back(Fixed(spent.ms[k], 1) + (!k && spent.launches ? Str(" (", spent.launches, ")") : ""));
-      }
-      std::cout << "\n" << Table(own, {"upload", "host", "wire", "keys"});
-    }
-  }
-  for (const char* role : {"dealer", "p0", "p1"})
-    if (times.contains(role) && times[role].contains("device_bytes"))
-      std::cout << "peak device memory of the " << NameOf(role) << ": "
-                << Bytes10(times[role]["device_bytes"].get<int64_t>()) << ", and "
-                << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
-}
-
 // Adds the times of another role's file to the rows of the same serial.
 void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
   std::ifstream in(path);
@@ -170,166 +42,226 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
   }
 }
 
-}  // namespace
+// Takes signals during the demo. The first one while the data owner runs is passed to it; any other ends the demo.
+class DemoSignals {
+ public:
+  // Returns the signal that stopped the data owner; 0 if none came.
+  int stopped() const { return stopped_; }
+  // Sets the data owner while it runs, else null.
+  void SetRunning(const Child* embed) { running_ = embed; }
 
-int RunDemo(const DemoArgs& a) {
-  // report wrong names here, before the roles start
-  if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
-  (void)BackendOf(a.backend, true);
-  std::atomic<const Child*> running{nullptr};  // the data owner, while it runs
-  std::atomic<int> stopped{0};                 // the signal that stopped the demo; 0: none
-  const SignalTaker taker([&](int signal, int turn) {
-    const Child* embed = running;
+ private:
+  std::atomic<const Child*> running_{nullptr};
+  std::atomic<int> stopped_{0};
+  const SignalTaker taker_{[this](int signal, int turn) {
+    const Child* embed = running_;
     if (!embed || turn > 1) {
       EndChildren();
       EndBy(signal);
     }
-    stopped = signal;
+    stopped_ = signal;
     embed->Signal(signal);  // its log says when it ends
-  });
-  TempFolder dir;
-  CheckOutput();
-  auto lines = ReadTexts(a.source);
-  const bool ids = !a.source.ids.empty();
-  std::string plan_path = a.plan;
-  if (plan_path.empty()) {
-    CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
-    if (c.calibrate.empty()) {
-      std::string& file = ids ? c.ids : c.calibrate;
-      file = dir / "calibrate.txt";
-      std::ofstream out(file, std::ios::binary);
-      for (auto& l : lines)
-        if (l.error.empty()) out << l.text << "\n";
-    }
-    (void)Compile(c);  // TokenizeFor finds the unusable lines again
-    plan_path = c.out;
-  }
-  const nn::Plan plan = roles::LoadPlan(plan_path);
-  const roles::Model model = ReadModel(a.model, plan_path, "", plan);
-  std::optional<roles::Simulator> simulator;
-  {
-    Bar bar("demo");
-    simulator.emplace(plan, model, bar.Hook());
-  }
-  TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
-  if (std::none_of(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); })) {
-    for (const TextLine& l : lines)
-      if (a.json) std::cout << ErrorRow(l) << "\n";
-    return Finish(lines);
-  }
-  const std::string texts = dir / "texts";
-  {
-    std::ofstream out(texts, std::ios::binary);
-    for (auto& l : lines) {  // an unusable one becomes an empty line, which embed refuses: indices agree
-      if (l.error.empty()) out << (ids ? l.text : ordered_json{{"text", l.text}}.dump());
-      out << "\n";
-    }
-  }
-  std::string certs = dir / "certs", vocabulary = model.vocabulary_file();
-  net::MakeCerts(certs);
-  auto with_engine = [&](std::vector<std::string> args) {
-    args.insert(args.end(), {"--backend", a.backend.name, "--streams", std::to_string(a.streams)});
-    if (a.backend.device) args.insert(args.end(), {"--device", std::to_string(*a.backend.device)});
-    if (!a.kernels.empty()) args.insert(args.end(), {"--kernels", a.kernels});
-    return args;
-  };
-  Child deal("the dealer",
-             with_engine({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
-                          "--times", dir / "dealer.times"}),
-             2);
-  std::string dealer = Str("127.0.0.1:", deal.Port());
-  deal.Drain();
-  Child serve("the model owner",
-              with_engine({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
-                           "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once",
-                           "--times", dir / "p0.times"}),
-              2);
-  std::string server = Str("127.0.0.1:", serve.Port());
-  serve.Drain();
-  std::vector<std::string> args{
-      "suf",           "embed",   "--plan",        plan_path,          "--vocab",
-      vocabulary,      "--certs", certs + "/data", "--dealer",         dealer,
-      "--connect",     server,    "--store",       dir / "data-store", ids ? "--ids" : "--json-file",
-      texts,           "--json",  "--variant",     a.variant,          "--times",
-      dir / "p1.times"};
-  if (a.truncate) args.push_back("--truncate");
-  if (a.one_by_one) args.push_back("--one-by-one");
-  Child embed("the data owner", with_engine(args), 1, true);
-  running = &embed;
-  std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
-            << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
+  }};
+};
 
-  // first all inferences, then all comparisons, which would change the times
-  std::vector<ordered_json> all, rows;
+// The files that the roles read, and the folder for those that they write.
+struct DemoFiles {
+  TempFolder dir;
+  std::string plan, vocabulary = {};
+  const std::string certs = dir / "certs", texts = dir / "texts";
+};
+
+// Compiles the plan, from the texts themselves if there are no others. Returns its file.
+std::string CompilePlan(const DemoArgs& a, const std::vector<TextLine>& lines, const TempFolder& dir) {
+  CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
+  if (c.calibrate.empty()) {
+    std::string& file = a.source.ids.empty() ? c.calibrate : c.ids;
+    file = dir / "calibrate.txt";
+    std::ofstream out(file, std::ios::binary);
+    for (auto& l : lines)
+      if (l.error.empty()) out << l.text << "\n";
+  }
+  (void)Compile(c);  // TokenizeFor finds the unusable lines again
+  return c.out;
+}
+
+// Writes the texts for the data owner. An unusable one becomes an empty line, which embed refuses, so indices agree.
+void WriteTexts(const std::string& file, const std::vector<TextLine>& lines) {
+  std::ofstream out(file, std::ios::binary);
+  for (auto& l : lines) {
+    if (l.error.empty()) out << (l.given ? l.text : ordered_json{{"text", l.text}}.dump());
+    out << "\n";
+  }
+}
+
+// Returns the options of a role's backend, which are the same for all three.
+std::vector<std::string> BackendOptions(const DemoArgs& a) {
+  std::vector<std::string> out{"--backend", a.backend.name, "--streams", std::to_string(a.streams)};
+  if (a.backend.device) out.insert(out.end(), {"--device", std::to_string(*a.backend.device)});
+  if (!a.kernels.empty()) out.insert(out.end(), {"--kernels", a.kernels});
+  return out;
+}
+
+// Reads the rows of the data owner's process. Adds the peak memory of all roles to each.
+std::vector<ordered_json> ReadRows(Child& embed, const Child& deal, const Child& serve, size_t texts) {
+  std::vector<ordered_json> all;
   double memory[2] = {0, 0};
   const bool terminal = screen::Columns(STDERR_FILENO) > 0;
   Bar done("demo", Bar::Log::kRare);
-  if (terminal) done.At(0, "keys from the dealer", Str("text 1 of ", lines.size()));
+  if (terminal) done.At(0, "keys from the dealer", Str("text 1 of ", texts));
   for (std::string text; embed.Line(&text);) {
     CheckOutput();  // throws if stdout has no reader, and so ends all three
     ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
     const size_t next = row.at("i").get<size_t>() + 2;
     const char* const became = row.contains("y") ? "done" : "cannot be used";
     if (terminal)
-      done.At(double(next - 1) / double(lines.size()), Str("text ", next - 1, " ", became),
-              Str("text ", std::min(next, lines.size()), " of ", lines.size()));
+      done.At(double(next - 1) / double(texts), Str("text ", next - 1, " ", became),
+              Str("text ", std::min(next, texts), " of ", texts));
     else
-      std::cerr << "text " << next - 1 << " of " << lines.size() << " " << became << "\n";
+      std::cerr << "text " << next - 1 << " of " << texts << " " << became << "\n";
     memory[0] = std::max(memory[0], PeakRss(deal.pid()));
     memory[1] = std::max(memory[1], PeakRss(serve.pid()));
     if (row.contains("y")) row["rss_mb"] = {memory[0], memory[1], row["rss_mb"][0]};
     all.push_back(std::move(row));
   }
-  done.Clear();
-  running = nullptr;
-  int code = embed.Wait();
+  return all;
+}
+
+// Returns the command line of the data owner.
+std::vector<std::string> EmbedCommand(const DemoArgs& a, const DemoFiles& f, const std::string& dealer,
+                                      const std::string& server) {
+  std::vector<std::string> args{"suf",     "embed",      "--plan",  f.plan,
+                                "--vocab", f.vocabulary, "--certs", f.certs + "/data"};
+  args.insert(args.end(), {"--dealer", dealer, "--connect", server, "--store", f.dir / "data-store"});
+  args.insert(args.end(), {a.source.ids.empty() ? "--json-file" : "--ids", f.texts, "--variant", a.variant});
+  args.insert(args.end(), {"--json", "--times", f.dir / "p1.times"});
+  if (a.truncate) args.push_back("--truncate");
+  if (a.one_by_one) args.push_back("--one-by-one");
+  return args;
+}
+
+// Runs the three roles. Returns the rows of the data owner, with the times of all roles.
+std::vector<ordered_json> RunDemoRoles(const DemoArgs& a, const DemoFiles& f, size_t texts, DemoSignals* signals) {
+  const auto with_backend = [&](std::vector<std::string> args) {
+    const std::vector<std::string> options = BackendOptions(a);
+    args.insert(args.end(), options.begin(), options.end());
+    return args;
+  };
+  Child deal("the dealer",
+             with_backend({"suf", "deal", "--plan", f.plan, "--certs", f.certs + "/dealer", "--listen", "127.0.0.1:0",
+                           "--times", f.dir / "dealer.times"}),
+             2);
+  const std::string dealer = deal.Address();
+  Child serve("the model owner",
+              with_backend({"suf", "serve", "--plan", f.plan, "--model", a.model, "--certs", f.certs + "/model",
+                            "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", f.dir / "model-store", "--once",
+                            "--times", f.dir / "p0.times"}),
+              2);
+  const std::string server = serve.Address();
+  Child embed("the data owner", with_backend(EmbedCommand(a, f, dealer, server)), 1, true);
+  signals->SetRunning(&embed);
+  std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
+            << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
+  std::vector<ordered_json> rows = ReadRows(embed, deal, serve, texts);
+  signals->SetRunning(nullptr);
+  const int code = embed.Wait();
   deal.Stop();
-  if (stopped)
+  if (signals->stopped())
     serve.Stop();
   else if (code != 0 && code != ExitCode(Cause::kInput))
     throw Error(CauseOf(code), "the data owner's process failed; see its error above");
-  if (int served = stopped ? 0 : serve.Wait(); served != 0)
+  if (int served = signals->stopped() ? 0 : serve.Wait(); served != 0)
     throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
-  AddTimes(dir / "p0.times", "p0", &all);
-  AddTimes(dir / "dealer.times", "dealer", &all);
+  AddTimes(f.dir / "p0.times", "p0", &rows);
+  AddTimes(f.dir / "dealer.times", "dealer", &rows);
+  return rows;
+}
+
+// The model in clear: its simulator and its float model.
+class ClearModel {
+ public:
+  ClearModel(const std::string& folder, const std::string& plan_file)
+      : plan(roles::LoadPlan(plan_file)),
+        model(ReadModel(folder, plan_file, "", plan)),
+        simulator_(plan, model, Bar("demo").Hook()) {}
+  // Adds to a row the first word that differs from the simulator's, and the cosine to the float model's result. Returns
+  // whether no word differs.
+  bool Compare(const TextLine& l, ordered_json* row) const {
+    const auto y = (*row)["y"].get<std::vector<int64_t>>();
+    const std::vector<int32_t> tokens(l.ids.begin(), l.ids.end());
+    const nn::Simulation sim = simulator_.Run(tokens, plan.VariantNamed((*row)["variant"].get<std::string>()));
+    const auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
+    const bool equal = y == sim.y;
+    (*row)["sim_equal"] = equal;
+    (*row)["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
+    (*row)["cos"] = nn::Cosine(std::vector<double>(y.begin(), y.end()), model.Embed(tokens));
+    return equal;
+  }
+  const nn::Plan plan;
+  const roles::Model model;
+
+ private:
+  const roles::Simulator simulator_;
+};
+
+// The rows with a result, after their comparison, and the number of those that differ from the simulator.
+struct Comparison {
+  std::vector<ordered_json> rows;
   int wrong = 0;
+};
+// Compares all results; prints the rows of --json. The lines receive the errors of the data owner.
+Comparison CompareAll(const ClearModel& clear, const std::vector<ordered_json>& all, bool json,
+                      std::vector<TextLine>* lines) {
+  Comparison out;
   Bar bar("demo", Bar::Log::kRare);
-  for (auto& row : all) {
-    size_t i = row["i"].get<size_t>();
-    bar.At(double(i) / double(lines.size()), "comparing with the simulator and the float model");
+  for (ordered_json row : all) {
+    const size_t i = row["i"].get<size_t>();
+    TextLine& line = (*lines)[i];
+    bar.At(double(i) / double(lines->size()), "comparing with the simulator and the float model");
     if (!row.contains("y")) {
-      if (lines[i].error.empty()) lines[i].error = row["error"].get<std::string>();
-      if (a.json) std::cout << ErrorRow(lines[i]) << std::endl;
-    } else {
-      auto y = row["y"].get<std::vector<int64_t>>();
-      const std::vector<int32_t> tokens(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator->Run(tokens, plan.VariantNamed(row["variant"].get<std::string>()));
-      auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
-      bool equal = y == sim.y;
-      wrong += !equal;
-      std::vector<double> real = model.Embed(tokens), got(y.begin(), y.end());
-      row["sim_equal"] = equal;
-      row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
-      row["cos"] = nn::Cosine(got, real);
-      rows.push_back(row);
-      if (a.json) std::cout << RowOf(row, lines[i]) << std::endl;
+      if (line.error.empty()) line.error = row["error"].get<std::string>();
+      if (json) std::cout << ErrorRow(line) << std::endl;
+      continue;
     }
+    out.wrong += !clear.Compare(line, &row);
+    if (json) std::cout << RowOf(row, line) << std::endl;
+    out.rows.push_back(std::move(row));
   }
-  bar.Clear();
-  if (!a.json && !rows.empty()) {
-    ShowRows(lines, rows);
-    ShowSimilarity(rows);
-    ShowTimes(rows);
-    std::cout << "peak memory: dealer " << Fixed(rows.back()["rss_mb"][0], 0) << " MB, model owner "
-              << Fixed(rows.back()["rss_mb"][1], 0) << " MB, data owner " << Fixed(rows.back()["rss_mb"][2], 0)
-              << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
+  return out;
+}
+
+}  // namespace
+
+int RunDemo(const DemoArgs& a) {
+  // report wrong names here, before the roles start
+  if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
+  (void)BackendOf(a.backend, true);
+  DemoSignals signals;
+  DemoFiles files{{}, a.plan};
+  CheckOutput();
+  auto lines = ReadTexts(a.source);
+  if (files.plan.empty()) files.plan = CompilePlan(a, lines, files.dir);
+  const ClearModel clear(a.model, files.plan);
+  files.vocabulary = clear.model.vocabulary_file();
+  TokenizeFor(clear.plan, a.source, files.vocabulary, a.truncate, &lines);
+  if (std::none_of(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); })) {
+    for (const TextLine& l : lines)
+      if (a.json) std::cout << ErrorRow(l) << "\n";
+    return Finish(lines);
   }
+  WriteTexts(files.texts, lines);
+  net::MakeCerts(files.certs);
+  // first all inferences, then all comparisons, which would change the times
+  const std::vector<ordered_json> all = RunDemoRoles(a, files, lines.size(), &signals);
+  const auto [rows, wrong] = CompareAll(clear, all, a.json, &lines);
+  if (!a.json && !rows.empty()) ShowDemo(lines, rows);
   if (wrong)
     Fail(Cause::kRefused, wrong, " of ", Plural(rows.size(), "result"), " ", wrong == 1 ? "differs" : "differ",
          " from the simulator; please report this with the plan and the model's name");
-  if (stopped && all.size() < lines.size())
-    throw Interrupt(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
-                                 rows.size() == 1 ? " has a result" : " have a result"));
+  if (signals.stopped() && all.size() < lines.size())
+    throw Interrupt(signals.stopped(),
+                    Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
+                        rows.size() == 1 ? " has a result" : " have a result"));
   return Finish(lines);
 }
 

@@ -48,6 +48,11 @@ std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   return lines;
 }
 
+// Returns the number of lines that can be used.
+size_t UsableIn(const std::vector<TextLine>& lines) {
+  return size_t(std::count_if(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); }));
+}
+
 // Embeds the usable lines over one session, and adds all lines to `results`, in order. Returns the number of embedded
 // lines. It is lower if the session ended early, for a signal or because stdout has no reader.
 size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, ResultWriter& results, Bar& bar,
@@ -83,33 +88,17 @@ size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, R
   return done;
 }
 
-}  // namespace
-
-int RunEmbed(const EmbedArgs& a) {
-  Harden();
-  UseKernels("embed", a.kernels);
-  auto own = Own("embed", a.certs, Role::kData, a.pins);
-  const auto backend = RoleBackend("embed", a.backend);
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
-  engine.MoveParts();
-  if (!a.times.empty()) engine.MeasureScopes();
-  auto lines = Texts(a, engine.plan());  // before any peer is contacted
-  CheckOutput();
-  ResultWriter results(a, engine);
-  const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });
-  if (!usable) {
-    for (auto& l : lines) results.Add({.line = &l});
-    results.End();
-    return Finish(lines);
-  }
-  // a row of floats and the number of its line
-  const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
-  if (!a.out.empty()) ProbeFile(a.out, 1024 + uint64_t(usable) * row);
-  store::Store store(a.store);
-  UsesFolder("embed", "store", a.store);
-  Warn("embed", store.notices());
-  std::unique_ptr<net::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+// The number of lines that a session has embedded, and the signal that stopped it; 0 if none came.
+struct SessionOutcome {
+  size_t done;
+  int signal;
+};
+// Embeds the usable lines in a session with the model owner, with keys from the dealer.
+SessionOutcome RunSession(const EmbedArgs& a, const net::Credentials& own, roles::ModelEngine& engine,
+                          std::vector<TextLine>& lines, ResultWriter& results) {
+  const size_t usable = UsableIn(lines);  // counted before results set errors of lines
+  PartyStore store("embed", a.store);
+  const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
   Bar receiving("embed"), bar("embed", Bar::Log::kRare);
   Stop stop;
@@ -126,24 +115,45 @@ int RunEmbed(const EmbedArgs& a) {
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   options.stop = [&] { return stop.signal != 0 || results.Stop(); };
   roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
-  size_t done = 0;
-  {  // the model owner sees when the connection ends, so it ends before all is written
-    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
-    ch->set_recorder(recorder.get());
-    roles::DataOwner::Session session(owner, *ch);
-    Warn("embed", session.notices());
-    if (const auto& link = session.link())
-      log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
-                    Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
-    KeepPages();
-    const SignalTaker taker([&](int signal, int turn) { stop.Take(signal, turn); });
-    done = Embed(session, lines, results, bar, stop);
+  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
+  ch->set_recorder(recorder.get());
+  roles::DataOwner::Session session(owner, *ch);
+  Warn("embed", session.notices());
+  if (const auto& link = session.link())
+    log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
+                  Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
+  KeepPages();
+  const SignalTaker taker([&](int signal, int turn) { stop.Take(signal, turn); });
+  const size_t done = Embed(session, lines, results, bar, stop);
+  return {done, stop.signal};
+}
+
+}  // namespace
+
+int RunEmbed(const EmbedArgs& a) {
+  const RoleProcess process = StartRole("embed", Role::kData, a);
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
+  engine.MoveParts();
+  if (!a.times.empty()) engine.MeasureScopes();
+  auto lines = Texts(a, engine.plan());  // before any peer is contacted
+  CheckOutput();
+  ResultWriter results(a, engine);
+  const size_t usable = UsableIn(lines);
+  if (!usable) {
+    for (auto& l : lines) results.Add({.line = &l});
+    results.End();
+    return Finish(lines);
   }
+  // a row of floats and the number of its line
+  const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
+  if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);
+  // the model owner sees when the connection ends, so it ends before all is written
+  const auto [done, signal] = RunSession(a, process.own, engine, lines, results);
   results.End();
-  if (stop.signal && done < size_t(usable))
-    throw Interrupt(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
-                                     " texts have a result; run it again with the others"));
-  if (done < size_t(usable)) throw OutputError(EPIPE);
+  if (signal && done < usable)
+    throw Interrupt(signal, Str("embed was stopped by a signal; ", done, " of ", usable,
+                                " texts have a result; run it again with the others"));
+  if (done < usable) throw OutputError(EPIPE);
   return Finish(lines);
 }
 

@@ -1,4 +1,4 @@
-// Commands that need no peer: model, tokenize, compile, plan show, kernels, estimate, simulate.
+// Commands that need no peer: model, tokenize, compile, plan show, kernels, simulate.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -23,7 +23,6 @@
 #include "suf/nn/plan/compile.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/roles/compiler.hpp"
-#include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/roles/simulator.hpp"
 
@@ -121,8 +120,33 @@ size_t FlightsOf(const nn::Plan& plan) {
   return size_t(pfss::Schedule(t).flights());
 }
 
+// Reports limits of the model that users of the plan should know.
+void ReportModel(const roles::Model& model, int max_tokens) {
+  if (const auto [most, said_by] = model.longest(); most && most < max_tokens)
+    log::Warn(Str("compile: ", said_by, " is ", most,
+                  ", where sentence-transformers cuts texts; this plan takes up to ", max_tokens,
+                  " tokens; use --max-tokens ", most, " for the same limit"));
+  if (model.vocabulary_file().filename() == "tokenizer.json")
+    log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
+}
+
+// The usable calibration texts, as text and as ids, and the numbers of their lines.
+struct Calibration {
+  explicit Calibration(const std::vector<TextLine>& lines) {
+    for (const TextLine& l : lines)
+      if (l.error.empty()) {
+        texts.push_back(l.text);
+        ids.emplace_back(l.ids.begin(), l.ids.end());
+        numbers.push_back(l.i + 1);
+      }
+  }
+  std::vector<std::string> texts;
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int> numbers;
+};
+
 // Warns about calibration texts that were not used, or cut. `lines` holds the number of each text's line.
-void TellUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
+void ReportUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
   const size_t of = lines.size();
   size_t count = 0;
   for (const auto& reason : u.reasons) count += reason.count;
@@ -139,16 +163,35 @@ void TellUnusable(const std::string& file, const roles::Unusable& u, const std::
                   " too long and cut to ", Plural(limit, "token"), "; raise --max-tokens to take longer ones"));
 }
 
+// Reports which softmaxes have shifts, and where those are.
+void ReportShifts(const nn::Shifts& fit, const std::filesystem::path& file, const nn::Plan& plan) {
+  if (!fit.weights.tensors().empty())
+    std::cerr << "shifts " << file.string() << ": weights of the model owner; keep them beside the model\n";
+  if (!fit.why_not.empty())
+    log::Warn(Str("compile: too few calibration texts: every softmax keeps its maximum, which costs about ",
+                  nn::kMaximumFlights * fit.softmaxes, " of the plan's ", FlightsOf(plan), " flights; ", fit.why_not,
+                  "; give about ", fit.enough, " such lines, or --set softmax=0 to omit the fit"));
+  for (const nn::ShiftFit& f : fit.fits)
+    if (!f.fits)
+      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
+                << " are predicted to within " << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
+}
+
+// Reports the hash, the variants and the lengths of a plan that `used` texts calibrated.
+void ReportPlan(const nn::Plan& plan, size_t used) {
+  std::string variants;
+  if (plan.variants.size() > 1)
+    for (const nn::Variant& v : plan.variants) variants += (variants.empty() ? "variants " : ", ") + v.name;
+  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
+            << Plural(plan.classes.size() / plan.variants.size(), "length class", "length classes") << " up to "
+            << Plural(plan.max_tokens, "token") << ", calibrated on " << Plural(used, "text") << "\n";
+}
+
 }  // namespace
 
 std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
-  if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
-    log::Warn(Str("compile: ", said_by, " is ", most,
-                  ", where sentence-transformers cuts texts; this plan takes up to ", a.max_tokens,
-                  " tokens; use --max-tokens ", most, " for the same limit"));
-  if (model.vocabulary_file().filename() == "tokenizer.json")
-    log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
+  ReportModel(model, a.max_tokens);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
@@ -161,46 +204,24 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
   Hash digest;
   auto lines = ReadTexts({"", a.calibrate, "", a.ids}, &digest);
   if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
-  std::vector<std::string> texts;
-  std::vector<std::vector<int32_t>> ids;
-  std::vector<int> numbers;  // numbers of their lines
-  for (const TextLine& l : lines)
-    if (l.error.empty()) {
-      texts.push_back(l.text);
-      ids.emplace_back(l.ids.begin(), l.ids.end());
-      numbers.push_back(l.i + 1);
-    }
-  size_t used = texts.size();
+  const Calibration calibration(lines);
+  size_t used = calibration.texts.size();
   if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
-  nn::Plan plan = Hinted(Cause::kRefused, "--set NAME=VALUE sets scales and sizes; shorter texts need less", [&] {
+  const nn::Plan plan = Hinted(Cause::kRefused, "--set NAME=VALUE sets scales and sizes; shorter texts need less", [&] {
     return Hinted(Cause::kInput, "--max-tokens sets the limit of tokens, --set NAME=VALUE the settings", [&] {
-      return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
-                           : compiler.CompileIds(ids, Hex(digest), bar.Hook());
+      return a.ids.empty() ? compiler.Compile(calibration.texts, Hex(digest), bar.Hook(), &used)
+                           : compiler.CompileIds(calibration.ids, Hex(digest), bar.Hook());
     });
   });
   bar.Clear();
-  TellUnusable(a.calibrate, compiler.unusable(), numbers, a.max_tokens);
+  ReportUnusable(a.calibrate, compiler.unusable(), calibration.numbers, a.max_tokens);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
-  Part file(a.out, 0666);
+  TempFile file(a.out, 0666);
   file.Add(AsView(nn::Serialize(plan) + "\n"));
-  file.Done();
-  if (!compiler.shifts().weights.tensors().empty())
-    std::cerr << "shifts " << shifts.string() << ": weights of the model owner; keep them beside the model\n";
-  if (const nn::Shifts& fit = compiler.shifts(); !fit.why_not.empty())
-    log::Warn(Str("compile: too few calibration texts: every softmax keeps its maximum, which costs about ",
-                  nn::kMaximumFlights * fit.softmaxes, " of the plan's ", FlightsOf(plan), " flights; ", fit.why_not,
-                  "; give about ", fit.enough, " such lines, or --set softmax=0 to omit the fit"));
-  for (const nn::ShiftFit& f : compiler.shifts().fits)
-    if (!f.fits)
-      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
-                << " are predicted to within " << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
-  std::string variants;
-  if (plan.variants.size() > 1)
-    for (const nn::Variant& v : plan.variants) variants += (variants.empty() ? "variants " : ", ") + v.name;
-  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
-            << Plural(plan.classes.size() / plan.variants.size(), "length class", "length classes") << " up to "
-            << Plural(plan.max_tokens, "token") << ", calibrated on " << Plural(used, "text") << "\n";
+  file.Commit();
+  ReportShifts(compiler.shifts(), shifts, plan);
+  ReportPlan(plan, used);
   return lines;
 }
 
@@ -212,7 +233,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   const int variant = engine.VariantNamed(a.variant);
   const nn::Plan plan = engine.plan().Only(variant);
   if (a.trace) {
-    auto work = engine.At(a.tokens, variant);
+    auto work = engine.Compile(a.tokens, variant);
     std::cout << pfss::Print(work->trace) << "\n" << pfss::Print(*work->schedule);
     return 0;
   }
@@ -254,7 +275,7 @@ int RunPlanShow(const PlanShowArgs& a) {
 int RunKernels(const KernelsArgs& a) {
   const auto backend = backends::Make("packed");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
-  const auto work = engine.At(a.tokens, engine.VariantNamed(a.variant));
+  const auto work = engine.Compile(a.tokens, engine.VariantNamed(a.variant));
   if (!a.out.empty())
     MakeDir(a.out);
   else if (const auto kept = gpu::FindKernelFolder(); kept.path.empty())
@@ -274,112 +295,6 @@ int RunKernels(const KernelsArgs& a) {
   if (missing)
     std::cerr << "suf: " << Plural(missing, "kernel") << (missing == 1 ? " does" : " do") << " not compile for sm_"
               << a.arch << "; the interpreter runs those groups\n";
-  return 0;
-}
-
-namespace {
-
-// Returns the cost of each role on a device, by its name in --json.
-std::vector<std::pair<std::string, gpu::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
-                                                               const pfss::Schedule& s) {
-  const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };
-  std::vector<std::pair<std::string, gpu::DeviceCost>> out;
-  for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
-    out.emplace_back(name, gpu::DeviceCostOf(s, role, bytes_of));
-  return out;
-}
-
-}  // namespace
-
-int RunEstimate(const EstimateArgs& a) {
-  std::optional<compiler::Profile> profile;
-  if (a.profile) profile = compiler::ParseProfile(*a.profile);
-  const auto backend = backends::Make("packed");
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
-  const int variant = engine.VariantNamed(a.variant);
-  const roles::Estimate e(engine, a.tokens, variant);
-  const auto device = a.device ? DevicesOf(engine, *engine.At(a.tokens, variant)->schedule)
-                               : std::vector<std::pair<std::string, gpu::DeviceCost>>();
-  const double online = profile ? 1e3 * e.Online(profile->prices) : 0;
-  if (a.json) {
-    ordered_json out{
-        {"schema", "suf.estimate/2"}, {"job", {{"entry", 0}, {"variant", variant}, {"tokens", a.tokens}, {"past", 0}}},
-        {"plan", Hex(e.plan)},        {"trace", Hex(e.trace)},
-        {"tiles", e.tiles},           {"flights", e.flights}};
-    if (profile) out["predicted"] = {{"profile", profile->name}, {"online_ms", online}};
-    out["frames"] = e.frames;
-    out["key_bytes"] = e.key_bytes;
-    out["key_window_bytes"] = e.window;
-    for (auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}}) {
-      const roles::MemoryNeeds& m = e.memory[size_t(role)];
-      out["memory_bytes"][name] = {
-          {"total", m.total()}, {"weights", m.weights}, {"keys", m.keys}, {"frames", m.frames}, {"values", m.values}};
-    }
-    for (auto& [name, d] : device)
-      out["device"][name] = {{"total_bytes", d.bytes()}, {"values", d.values}, {"codes", d.codes},
-                             {"weights", d.weights},     {"inputs", d.inputs}, {"launches", d.launches}};
-    out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
-    if (a.audit)
-      out["audit"] = {{"count", a.audit},
-                      {"memory_bytes", {e.Audited(0), e.Audited(1)}},
-                      {"key_bytes", {a.audit * e.key_bytes[0], a.audit * e.key_bytes[1]}}};
-    if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
-    auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
-    out["aes_blocks"] = by_role(e.cost.total.aes);
-    out["words"] = by_role(e.cost.total.words);
-    out["certificates"] = {{"hard", e.hard}, {"calibrated", e.calibrated}};
-    out["operators"] = json::array();
-    for (auto& r : e.cost.rows)
-      out["operators"].push_back({{"name", r.scope},
-                                  {"key_bits", {r.key[0], r.key[1]}},
-                                  {"online_bits", {r.online[0], r.online[1]}},
-                                  {"offline_bits", r.offline},
-                                  {"flights", {r.ticks[0], r.ticks[1]}},
-                                  {"aes_blocks", by_role(r.aes)},
-                                  {"words", by_role(r.words)}});
-    std::cout << out.dump() << "\n";
-    return 0;
-  }
-  std::vector<std::vector<std::string>> rows{
-      {"operator", "flights", "key P0", "key P1", "sent P0", "sent P1", "P1 ahead", "AES dealer", "AES P0", "AES P1"}};
-  auto add = [&](const pfss::Cost::Row& r) {
-    rows.push_back({r.scope, r.ticks[1] < 0 ? "" : Str(r.ticks[0], "..", r.ticks[1]), Bytes10(r.key[0] / 8),
-                    Bytes10(r.key[1] / 8), Bytes10(r.online[0] / 8), Bytes10(r.online[1] / 8), Bytes10(r.offline / 8),
-                    Count10(r.aes[2]), Count10(r.aes[0]), Count10(r.aes[1])});
-  };
-  for (auto& r : e.cost.rows) add(r);
-  add(e.cost.total);
-  std::cout << Table(rows, {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
-            << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ")
-            << Plural(e.flights, "flight") << " (messages in one direction), once per model and data owner "
-            << Bytes10(e.setup) << " of masked weights\n"
-            << "keys are read as they arrive; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
-            << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
-            << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
-            << Bytes10(e.memory[size_t(Role::kData)].total())
-            << " at the data owner (weights, keys, frames, values; the program comes on top)\n"
-            << Plural(e.hard, "hard certificate") << ", " << e.calibrated << " calibrated\n";
-  for (auto& [name, d] : device)
-    std::cout << "on a device the "
-              << (name == "p0"   ? "model owner"
-                  : name == "p1" ? "data owner"
-                                 : name)
-              << " has " << Bytes10(d.bytes()) << " (" << Bytes10(d.values) << " of values, frames and keys, "
-              << Bytes10(d.codes) << " of codes, " << Bytes10(d.weights + d.inputs)
-              << " of weights and inputs) and runs at least " << Plural(d.launches, "kernel") << "\n";
-  if (profile)
-    std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "
-              << (profile->prices.now ? "now" : "ahead") << "\n";
-  if (a.audit)
-    std::cout << "--audit " << a.audit << ": a text's bundles come whole, " << proto::kWholeAtOnce
-              << " at a time: " << Bytes10(e.Audited(0))
-              << " of memory for keys at the model owner (serve --audit-memory " << ((e.Audited(0) - 1) >> 20) + 1
-              << " allows it) and " << Bytes10(e.Audited(1)) << " at the data owner; the audits take "
-              << Bytes10(a.audit * e.key_bytes[0]) << " and " << Bytes10(a.audit * e.key_bytes[1]) << " of keys more\n";
-  if (a.ahead)
-    std::cout << "--ahead " << a.ahead << ": " << Bytes10(e.OnDisk(0, a.ahead))
-              << " on the disk of the model owner and " << Bytes10(e.OnDisk(1, a.ahead))
-              << " of the data owner, less the first bundle, which is used from memory\n";
   return 0;
 }
 

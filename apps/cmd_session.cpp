@@ -44,15 +44,12 @@ int RunCerts(const CertsArgs& a) {
 }
 
 int RunDeal(const DealArgs& a) {
-  Harden();
-  UseKernels("deal", a.kernels);
-  auto own = Own("deal", a.certs, Role::kDealer, a.pins);
-  const auto backend = RoleBackend("deal", a.backend);
-  const auto engine = roles::LoadEngine(a.plan, *backend);
+  const RoleProcess process = StartRole("deal", Role::kDealer, a);
+  const auto engine = roles::LoadEngine(a.plan, *process.backend);
   if (!a.times.empty()) engine->MeasureScopes();
   const char* const unit = engine->unit().name;
   const int variant = engine->VariantNamed(a.variant);
-  if (a.tokens) (void)engine->At(a.tokens, variant);
+  if (a.tokens) (void)engine->Compile(a.tokens, variant);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
   TimesFile times(a.times);
   auto timeout = Timeout(a.timeout);
@@ -76,7 +73,8 @@ int RunDeal(const DealArgs& a) {
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
   UsesFolder("deal", "state", state);
-  net::Listener listener(own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout, a.streams);
+  net::Listener listener(process.own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout,
+                         a.streams);
   RunUntilSignal(
       listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); },
       [](const std::vector<std::string>& peers) {
@@ -98,26 +96,23 @@ nn::QuantisedWeights Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stag
 }  // namespace
 
 int RunServe(const ServeArgs& a) {
-  Harden();
-  UseKernels("serve", a.kernels);
-  auto own = Own("serve", a.certs, Role::kModel, a.pins);
-  const auto backend = RoleBackend("serve", a.backend);
-  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  const RoleProcess process = StartRole("serve", Role::kModel, a);
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
   engine.MoveParts();
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");
   nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
-  Answer(
-      "serve", a, own, engine.unit(), [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-        options.variants = allowed;
-        stages.At(0.7, "masking the weights for a data owner's set-up");
-        auto owner =
-            std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial), std::move(options));
-        stages.Clear();
-        return owner;
-      });
+  Answer("serve", a, process.own, engine.unit(),
+         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+           options.variants = allowed;
+           stages.At(0.7, "masking the weights for a data owner's set-up");
+           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial),
+                                                            std::move(options));
+           stages.Clear();
+           return owner;
+         });
   return 0;
 }
 

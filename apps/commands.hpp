@@ -1,5 +1,5 @@
-// The commands, one function each, with their arguments. main.cpp fills the arguments. It turns a suf::Error into the
-// exit code and the last line of stderr.
+// The commands, one function each, with their arguments. The command line fills the arguments. main.cpp turns a
+// suf::Error into the exit code and the last line of stderr.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -76,13 +76,18 @@ struct BackendArgs {
   std::optional<int> device = {};  // for cuda; none: the first
 };
 
-struct DealArgs {
-  std::string plan, certs, listen, state, times, kernels, variant;
+// Arguments of every role's process.
+struct RoleArgs {
+  std::string plan, certs, times, kernels;
   BackendArgs backend;
   std::vector<std::string> pins;
-  int tokens = 0, count = 0, window = 0;  // window: MB of keys that wait for the slower party
-  int streams = 1;                        // TLS connections of a session
+  int streams = 1;  // TLS connections of a session
   double timeout = 60;
+};
+
+struct DealArgs : RoleArgs {
+  std::string listen, state, variant;
+  int tokens = 0, count = 0, window = 0;  // window: MB of keys that wait for the slower party
 };
 int RunDeal(const DealArgs& a);
 
@@ -94,13 +99,9 @@ struct KeysArgs {
 };
 
 // Arguments of both parties' processes.
-struct PartyArgs {
-  std::string plan, certs, dealer, store, record, times, kernels;
-  BackendArgs backend;
-  std::vector<std::string> pins;
+struct PartyArgs : RoleArgs {
+  std::string dealer, store, record;
   KeysArgs keys;
-  int streams = 1;  // TLS connections of a session
-  double timeout = 60;
 };
 // Arguments of P0's processes, which listen.
 struct AnswerArgs : PartyArgs {
@@ -124,7 +125,6 @@ struct EmbedArgs : PartyArgs {
 int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
-  std::string program;  // path of this program
   std::string model, plan, calibrate, kernels, variant = "auto";
   BackendArgs backend;
   Source source;

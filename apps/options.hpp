@@ -1,4 +1,4 @@
-// Options that several commands share, and the commands of `suf fn`. Only the command line includes this file.
+// The options of all commands. Only the command line includes this file.
 #pragma once
 #include <string>
 #include <vector>
@@ -51,6 +51,26 @@ void AddAnswer(CLI::App* c, AnswerArgs* a);
 // Adds --audit, for P1's processes.
 CLI::Option* AddAudit(CLI::App* c, int* count);
 
+// The arguments of the commands for models.
+struct ModelCommands {
+  ModelArgs model;
+  TokenizeArgs tokenize;
+  CompileArgs compile;
+  PlanShowArgs show;
+  EstimateArgs estimate;
+  KernelsArgs kernels;
+  SimulateArgs simulate;
+  CertsArgs certs;
+  DealArgs deal;
+  ServeArgs serve;
+  EmbedArgs embed;
+  DemoArgs demo;
+};
+
+// Adds the commands for models, from `suf model` to `suf demo`. `status` receives the exit code of a command. `all` and
+// `status` outlive the parse.
+void AddModels(CLI::App* app, ModelCommands* all, int* status);
+
 // The arguments of `suf fn` and `suf backends`.
 struct FunctionCommands {
   FnShowArgs show;
@@ -68,7 +88,7 @@ struct FunctionCommands {
 // Returns the command line. A formula of `fn fit` that begins with a minus gets a blank in front: it is no option.
 std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv);
 
-// Adds `suf fn` and `suf backends`. `status` receives the exit code of a command. `all` and `status` outlive the parse.
+// Adds `suf fn` and `suf backends`, as AddModels does.
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
 
 }  // namespace suf::apps

@@ -18,8 +18,8 @@ using nlohmann::ordered_json;
 namespace {
 
 // Returns the row of one text, without rounding the floats.
-ordered_json Row(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
-                 const std::vector<int64_t>& y) {
+ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
+                      const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = nullptr;  // RowOf inserts it
   row["n"] = l.n;
@@ -123,7 +123,7 @@ void ResultWriter::Write(const TextResult& d) {
     const std::vector<int64_t> y = d.embedding->Integers();
     int64_t any = 0;
     for (int64_t v : y) any |= v;
-    row = Row(engine_, l, *d.embedding, y);
+    row = EmbedRow(engine_, l, *d.embedding, y);
     if (any)
       said = a_.json ? RowOf(row, l) : Said(l, row);
     else  // only P1 ever sees this

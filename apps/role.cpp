@@ -27,15 +27,6 @@ namespace suf::apps {
 
 namespace fs = std::filesystem;
 
-void Harden() {
-  rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  prctl(PR_SET_DUMPABLE, 0);
-  rlimit lock{};
-  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
-    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
-}
-
 void UseKernels(const char* command, const std::string& name) {
   if (!name.empty()) ring::Choose(ring::VariantNamed(name));
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
@@ -60,8 +51,17 @@ std::string FolderOf(const std::string& certs, Role role) {
   return there == std::errc::permission_denied && !here ? sub.string() : certs;
 }
 
-}  // namespace
+// Forbids core dumps and debuggers; also swap if locked memory cannot make an allocation fail.
+void Harden() {
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);
+  rlimit lock{};
+  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
+    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+}
 
+// Loads the credentials in `certs` itself or in its sub-folder of the role, with the pins of the command line.
 net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
   const std::string folder = FolderOf(certs, role);
   net::Credentials own =
@@ -82,6 +82,8 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
   return own;
 }
 
+}  // namespace
+
 net::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
     Fail(Cause::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
@@ -90,7 +92,7 @@ net::Millis Timeout(double seconds) {
 
 proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store) {
   // checked before the role does, to add the hint
-  if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
+  if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckCanKeepBundles(); });
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
 
@@ -109,10 +111,13 @@ backends::BackendEntry BackendOf(const BackendArgs& a, bool models) {
   return backends::Find(a.name, models, device);
 }
 
+namespace {
+
+// Makes the backend of a role and logs it; with `auto` also why it is not cuda.
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
   const backends::BackendEntry entry = BackendOf(a, true);
   auto backend = entry.make(exec::Default());
-  gpu::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
+  gpu::SetLogSink([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
   if (a.name == "auto" && entry.name != "cuda" && (a.device || gpu::CudaPresent()))
     line += Str(" (auto: ", gpu::CudaWhyNot(a.device.value_or(0)), ")");
@@ -125,6 +130,24 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
       log::Warn(Str(command, ": compiled kernels are not kept for the next start: ", kernels.why_not));
   }
   return backend;
+}
+
+}  // namespace
+
+RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
+  Harden();
+  UseKernels(command, a.kernels);  // before any code that runs a kernel
+  net::Credentials own = Own(command, a.certs, role, a.pins);
+  return {std::move(own), RoleBackend(command, a.backend)};
+}
+
+PartyStore::PartyStore(const char* command, const std::string& folder) : Store(folder) {
+  UsesFolder(command, "store", folder);
+  Warn(command, notices());
+}
+
+std::unique_ptr<net::Recorder> RecorderOf(const PartyArgs& a) {
+  return a.record.empty() ? nullptr : std::make_unique<net::Recorder>(a.record);
 }
 
 void KeepPages() {
@@ -219,12 +242,9 @@ class SessionState {
 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
             const MakeServer& make, const std::function<bool()>& ends) {
-  store::Store store(a.store);
-  UsesFolder(command, "store", a.store);
-  Warn(command, store.notices());
+  PartyStore store(command, a.store);
   TimesFile times(a.times);
-  std::unique_ptr<net::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+  const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
   auto dial = CallDealer(own, a.dealer, timeout, a.streams);
   std::optional<Error> failed;

@@ -14,20 +14,12 @@
 
 namespace suf::apps {
 
-// Forbids core dumps and debuggers, because memory holds keys. Also forbids swap if locked memory cannot make an
-// allocation fail.
-void Harden();
-
 // Sets and logs the kernels of this process: those of --kernels, or the fastest if the name is empty. Call it before
 // any code that runs a kernel. Throws Cause::kInput for an unknown name, Cause::kResource if the processor lacks it.
 void UseKernels(const char* command, const std::string& name);
 
 // Logs the absolute path of a folder that the role uses.
 void UsesFolder(const char* command, const char* what, const std::filesystem::path& folder);
-
-// Loads the credentials in `certs` itself or in its sub-folder of the role, with the pins of the command line. Throws
-// Cause::kRefused if they are another role's, Cause::kInput if a pin is no key of another role.
-net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins);
 
 // Converts --timeout, in seconds. Throws Cause::kInput if it is below 0.1 or above a day.
 net::Millis Timeout(double seconds);
@@ -43,9 +35,27 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
 // device of a backend without devices. If `models`, a backend that runs no models throws the same. Throws
 // Cause::kResource if the backend does not run here.
 backends::BackendEntry BackendOf(const BackendArgs& a, bool models);
-// Makes the backend of a role and logs it; with `auto` also why it is not cuda. Call it after UseKernels. Throws as
-// BackendOf does.
-std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a);
+
+// A role's credentials and its backend.
+struct RoleProcess {
+  net::Credentials own;
+  std::unique_ptr<pfss::Backend> backend;
+};
+// Makes this process that of a role. Call it before anything else. Forbids core dumps and debuggers, because memory
+// will hold keys. Forbids swap if locked memory cannot make an allocation fail. Sets the kernels, loads the credentials
+// and makes the backend, and logs each. Throws Cause::kRefused if the credentials are another role's. Throws
+// Cause::kInput if a pin is no key of another role. Also throws the errors of UseKernels and BackendOf.
+RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
+
+// The opened store of a party. Its folder and its notices are logged.
+class PartyStore : public store::Store {
+ public:
+  // Throws the errors of store::Store.
+  PartyStore(const char* command, const std::string& folder);
+};
+
+// Makes the recorder of --record; null if there is none. Throws Cause::kResource if the file exists or cannot be made.
+std::unique_ptr<net::Recorder> RecorderOf(const PartyArgs& a);
 
 // Returns the memory that loading left over to the system. From then on keeps all pages, because frames, chunks and
 // bundles of megabytes come and go.
@@ -56,7 +66,7 @@ using RunningPeers = std::function<std::string(const std::vector<std::string>& p
 // The time that dropped sessions have to end.
 inline constexpr net::Millis kAtOnce{2000};
 // Runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets running sessions end, and logs `running`.
-// The second drops them, so that their serials are burnt, and throws Interrupted. After kAtOnce the process ends in any
+// The second drops them, so that their serials are burnt, and throws Interrupt. After kAtOnce the process ends in any
 // case; the next start burns the claimed serials.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
                     const RunningPeers& running);

@@ -62,7 +62,10 @@ wchar_t Next(std::string_view s, size_t* at) {
 
 // Returns the columns of the code point that begins at s[at], and advances `at` behind it.
 size_t Step(std::string_view s, size_t* at) {
-  if (static_cast<unsigned char>(s[*at]) < 0x80) return ++*at, 1;
+  if (static_cast<unsigned char>(s[*at]) < 0x80) {
+    ++*at;
+    return 1;
+  }
   static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   const wchar_t code = Next(s, at);
   if (!utf8) return 1;

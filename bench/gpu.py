@@ -5,7 +5,7 @@
     bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:128 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
 The machine needs a driver, Python's standard library and the programs of a build folder (possibly from
-tools/gpu_pack.sh). These are *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench and
+tools/gpu/pack.sh). These are *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench and
 suf. Models are made on the spot (suf model random, seed 1). Kernels are compiled before the runs if there is NVRTC.
 Plans come from --plans as PRESET.json, or are compiled here, which takes minutes for bert-base.
 
@@ -110,7 +110,7 @@ def checked(done, what):
 
 
 def tests(build):
-    """Runs every *_cuda_test except the sweep of faults, which takes minutes (tools/gpu_test.sh). A failure ends the
+    """Runs every *_cuda_test except the sweep of faults, which takes minutes (tools/gpu/test.sh). A failure ends the
     call, so nothing wrong is timed."""
     for program in sorted(set(build.glob('*_cuda_test')) - {build / 'frames_cuda_test'}):
         done = run(program)
@@ -395,7 +395,7 @@ def main():
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
-    if (a.build / 'lib').is_dir():  # made by tools/gpu_pack.sh
+    if (a.build / 'lib').is_dir():  # made by tools/gpu/pack.sh
         os.environ['LD_LIBRARY_PATH'] = f'{a.build / "lib"}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')
     facts, rows = machine(a.commit, a.build), []
     backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]

@@ -96,15 +96,15 @@ struct Dealer {
   const pfss::Schedule& schedule;
   run::Inputs inputs;
   // Sends the chunks to both parties, on one thread each; returns milliseconds.
-  double Deal(const pfss::Material& m, Pair& to, run::Times* times) {
+  double Deal(const pfss::BundleSecrets& m, Pair& to, run::Times* times) {
     const uint64_t window = std::max(store::kKeyWindow, run::WindowOf(schedule));
     return DealInto(m, times, [&](int p, store::SharedLayout layout) {
       return std::make_unique<store::Sink>(
           Hash{}, std::move(layout), [&to, p](View chunk) { to.Key(p, chunk); },
-          [&to, p](View chunk) { to.Gone(p, chunk); }, window);
+          [&to, p](View chunk) { to.Release(p, chunk); }, window);
     });
   }
-  Dealt DealWhole(const pfss::Material& m, run::Times* times) {
+  Dealt DealWhole(const pfss::BundleSecrets& m, run::Times* times) {
     Dealt d;
     d.ms = DealInto(m, times, [&](int p, store::SharedLayout layout) {
       return std::make_unique<store::Sink>(
@@ -116,7 +116,7 @@ struct Dealer {
 
  private:
   template <class MakeSink>
-  double DealInto(const pfss::Material& m, run::Times* times, const MakeSink& sink) {
+  double DealInto(const pfss::BundleSecrets& m, run::Times* times, const MakeSink& sink) {
     const auto both = seat.backend->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     const auto layout = [&](int p) { return std::make_shared<const store::BodyLayout>(run::LayoutOf(schedule, p)); };
     const auto begin = Clock::now();
@@ -131,7 +131,7 @@ struct Dealer {
 bool InBlock(const std::string& scope) { return !scope.empty() && scope[0] >= '0' && scope[0] <= '9'; }
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
-ordered_json MsOf(const pfss::Spent& s, int runs) {
+ordered_json MsOf(const pfss::TimeUse& s, int runs) {
   const auto ms = [&](double seconds) { return Rounded(seconds * 1e3 / runs); };
   return {{"compute", ms(s.compute)}, {"key", ms(s.key)},   {"upload", ms(s.upload)},       {"host", ms(s.host)},
           {"wire", ms(s.wire)},       {"wait", ms(s.wait)}, {"launches", s.launches / runs}};
@@ -140,9 +140,9 @@ ordered_json MsOf(const pfss::Spent& s, int runs) {
 // The results of all runs of a call.
 struct Results {
   std::vector<double> deal, transport, online, blocks;
-  pfss::Spent all[2], dealing;               // dealing: in runs that measure each operator
-  std::map<std::string, pfss::Spent> by[2];  // in runs that measure each operator
-  std::vector<double> measured;              // P1's online ms in these runs
+  pfss::TimeUse all[2], dealing;               // dealing: in runs that measure each operator
+  std::map<std::string, pfss::TimeUse> by[2];  // in runs that measure each operator
+  std::vector<double> measured;                // P1's online ms in these runs
   pfss::Peak peak[2];
   size_t words = 0;  // compared with the simulator's
 };
@@ -161,7 +161,7 @@ class Bench {
     Bytes setup;
     roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
     pair_->Setup(quantised, setup);
-    work_ = engine.At(o.tokens);
+    work_ = engine.Compile(o.tokens);
     dealer_.emplace(seat_, *work_->schedule);
     masks.Fill(dealer_->inputs);
     const nn::PlanSimulator simulator(engine.plan(), quantised);
@@ -184,7 +184,7 @@ class Bench {
  private:
   void Run(const std::string& keys, size_t number, bool warms, bool timed, Results* r) {
     const size_t text = number % kTexts;
-    const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const pfss::BundleSecrets m{{Secret::Random(), Secret::Random()}, RandomHash()};
     const auto job = [&](size_t p) { return Job{m.rho, Secret(m.key[p]->view()), texts_[text], keys, timed}; };
     double deal = 0, transport = 0;
     std::optional<Dealt> dealt;
@@ -198,7 +198,7 @@ class Bench {
       const auto begin = Clock::now();
       const auto give = [&](int p) {
         for (auto& c : dealt->chunks[size_t(p)]) pair_->Key(p, c.view());
-        for (auto& c : dealt->chunks[size_t(p)]) pair_->Gone(p, c.view());
+        for (auto& c : dealt->chunks[size_t(p)]) pair_->Release(p, c.view());
       };
       std::thread other([&] { give(0); });
       give(1);
@@ -255,7 +255,7 @@ class Bench {
     for (int p : {0, 1}) {
       const char* const name = p ? "p1" : "p0";
       out["spent_ms"][name] = MsOf(r.all[p], o_.runs);
-      std::map<std::string, pfss::Spent> by;
+      std::map<std::string, pfss::TimeUse> by;
       for (auto& [scope, spent] : r.by[p]) {
         by[Operator(scope)] += spent;
         by[InBlock(scope) ? "all blocks" : "all else"] += spent;

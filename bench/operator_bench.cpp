@@ -50,12 +50,12 @@ Case SoftmaxOf(int rows, int columns) {
   auto s = std::make_unique<nn::Softmax>();
   s->ring = 20;
   s->shift = 3;
-  s->low = 4;
-  s->level = 5;
-  s->floor = 2;
-  while (1 << s->count_bits <= columns) ++s->count_bits;
-  for (int i = 0; i < 16; ++i) s->low_table.push_back(int64_t(std::lround(255 * std::exp(-i / 8.0))));
-  for (int i = 0; i < 32; ++i) s->high_table.push_back(int64_t(std::lround(255 * std::exp(-2.0 * i))));
+  s->maximum.low = 4;
+  s->maximum.level = 5;
+  s->maximum.floor = 2;
+  while (1 << s->maximum.count_bits <= columns) ++s->maximum.count_bits;
+  for (int i = 0; i < 16; ++i) s->maximum.low_table.push_back(int64_t(std::lround(255 * std::exp(-i / 8.0))));
+  for (int i = 0; i < 32; ++i) s->maximum.high_table.push_back(int64_t(std::lround(255 * std::exp(-2.0 * i))));
   s->offset.assign(size_t(rows), 0);
   // Each row is the first row of a head in a text. All rows of a head are alike to Spec.
   Case c{"softmax",          rows, columns, columns, nullptr, s->window(), {{rows, columns, columns}, {}},
@@ -97,7 +97,7 @@ Case NormOf(int rows, int columns) {
 }
 
 ordered_json Spent(const run::Times& t, int runs) {
-  pfss::Spent s;
+  pfss::TimeUse s;
   for (auto& [scope, spent] : t.by) s += spent;
   const auto ms = [&](double seconds) { return std::round(seconds * 1e6 / runs) / 1e3; };
   return {{"compute", ms(s.compute)}, {"key", ms(s.key)},   {"upload", ms(s.upload)},       {"host", ms(s.host)},
@@ -123,23 +123,29 @@ Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::ar
   Timing out;
   std::vector<double> online;
   for (int run = -kWarm; run < runs + kMeasured; ++run) {
-    const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const pfss::BundleSecrets m{{Secret::Random(), Secret::Random()}, RandomHash()};
     const auto both = backend[0]->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     const auto bodies = run::DealBodies(s, *backend[0], *both, inputs[2]);
     auto links = run::MakeLinks();
     std::array<run::Times, 2> times;
     std::array<std::vector<uint64_t>, 2> words;
     const auto party = [&](size_t p) {
-      pfss::Material mine{{}, m.rho};
+      pfss::BundleSecrets mine{{}, m.rho};
       mine.key[p].emplace(m.key[p]->view());
       const auto randomness = backend[p]->Expand(std::move(mine));
       store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))),
                             store::KeySource::kWhole);
       keys.FeedFrom(bodies[p]);
-      keys.Whole();
-      run::PartyJob job{s, *backend[p], int(p), *randomness, inputs[p], keys, *links[p], {}, {}, {}, &times[p]};
-      job.timed = run >= runs;
-      words[p] = run::RunParty(job);
+      keys.AwaitAll();
+      words[p] = run::RunParty({.schedule = s,
+                                .backend = *backend[p],
+                                .party = int(p),
+                                .randomness = *randomness,
+                                .inputs = inputs[p],
+                                .keys = keys,
+                                .link = *links[p],
+                                .times = &times[p],
+                                .timed = run >= runs});
     };
     std::thread other([&] { party(0); });
     party(1);
@@ -213,81 +219,100 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
 
 // Adds up the time of one step. A kernel may compute nodes of two scopes, so the kernels of a measuring backend are
 // separated by step.
-class Told : public pfss::Forward {
+class StepTimer : public pfss::Forward {
  public:
-  Told(pfss::Io& host, pfss::Spent* to) : Forward(host), to_(to) {}
-  void Took(uint16_t scope, const pfss::Spent& s) override {
+  StepTimer(pfss::Io& host, pfss::TimeUse* to) : Forward(host), to_(to) {}
+  void ReportTime(uint16_t scope, const pfss::TimeUse& s) override {
     *to_ += s;
-    io.Took(scope, s);
+    io.ReportTime(scope, s);
   }
 
  private:
-  pfss::Spent* const to_;
+  pfss::TimeUse* const to_;
 };
+
+// A cut of a word: the ring of the word, the bits that go, and the bits that stay.
+constexpr int kCutRing = 32, kCutBits = 12, kCutLeft = kCutRing - kCutBits;
+constexpr int64_t kCutHalf = int64_t{1} << (kCutBits - 1);  // for rounding
+
+// Emits the cut of `count` words that P1 gives.
+void EmitCut(pfss::Trace& t, int64_t count) {
+  t.scope("give");
+  const auto x = Given(t, {count}, kCutRing);
+  t.scope("bits");
+  const compiler::OpenedDigits d(t, x, t.constant(kCutHalf),
+                                 compiler::PlanDigits({{kCutBits, kCutLeft}}, compiler::Stages::kOne));
+  t.scope("finish");
+  const compiler::Borrow borrow(d, kCutBits, compiler::Stages::kOne);
+  compiler::WordSum y(t, kCutLeft);
+  y.Add(compiler::Lifted(d.hat(), d.r(), kCutHalf, kCutBits));
+  y.Add(borrow.Share(kCutLeft), std::nullopt, -1);
+  t.keep(compiler::DealOwed(t, y.Done()));
+  t.close();
+}
+
+// A party's two steps of a cut: the one that sends its bits, and its last one.
+struct CutSteps {
+  size_t bits = 0, finish = 0;
+};
+CutSteps StepsOfCut(const pfss::Schedule& s, int p) {
+  const pfss::Trace& t = s.trace();
+  const auto leaves = [&](const pfss::FrameField& part) { return t.name(t.node(part.node).scope) == "bits"; };
+  const auto& steps = s.steps(p);
+  CutSteps out{0, steps.size() - 1};
+  for (size_t k = 0; k < steps.size(); ++k)
+    if (const int f = steps[k].send; f >= 0) {
+      const auto& parts = s.frames()[size_t(f)].parts;
+      if (std::any_of(parts.begin(), parts.end(), leaves)) out.bits = k;
+    }
+  return out;
+}
+
+// Returns the bytes of a party's step that must move: messages, words of the PRG and key sections.
+int64_t BytesMoved(const pfss::Schedule& s, int p, const pfss::Step& step) {
+  int64_t bytes = 0;
+  for (int f : {step.receive, step.send})
+    for (const pfss::FrameField& part : f < 0 ? std::vector<pfss::FrameField>{} : s.frames()[size_t(f)].parts)
+      bytes += part.bytes;
+  for (int i : step.nodes)
+    if (const pfss::Node& n = s.trace().node(i); n.op == pfss::Op::kRand)
+      bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
+  for (const pfss::FrameField& part : s.key(p))
+    bytes += std::count(step.nodes.begin(), step.nodes.end(), part.node) ? part.bytes : 0;
+  return bytes;
+}
 
 // Times the kernels of an exact 12-bit cut of 32-bit words by tables of digits, at one party. One kernel makes the bits
 // to be opened, the other finishes with shares of the quotient. Only bytes that must move are counted: the opened word,
 // words of the PRG, key sections, messages, and the share.
 void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
-  constexpr int kRing = 32, kCut = 12, kLeft = kRing - kCut;
   pfss::Trace t;
-  t.scope("give");
-  const auto x = Given(t, {count}, kRing);
-  t.scope("bits");
-  const int64_t half = int64_t{1} << (kCut - 1);
-  const compiler::OpenedDigits d(t, x, t.constant(half), compiler::PlanDigits({{kCut, kLeft}}, compiler::Stages::kOne));
-  t.scope("finish");
-  const compiler::Borrow borrow(d, kCut, compiler::Stages::kOne);
-  compiler::WordSum y(t, kLeft);
-  y.Add(compiler::Lifted(d.hat(), d.r(), half, kCut));
-  y.Add(borrow.Share(kLeft), std::nullopt, -1);
-  t.keep(compiler::Settle(t, y.Done()));
-  t.close();
+  EmitCut(t, count);
   const pfss::Schedule s(t);
   std::array<run::Inputs, 3> inputs;
   std::mt19937_64 rng(1);
   std::vector<int64_t> words(size_t(count), 0);
   for (int64_t& w : words) w = int64_t(uint32_t(rng()));
   inputs[1].Set("x", words);
-  // The step that sends a party's bits, and the last step. The party that sends its bits first finishes in a step of
-  // its own.
-  const auto steps_of = [&](int p) {
-    const auto& steps = s.steps(p);
-    const auto leaves = [&](const pfss::FrameField& part) { return t.name(t.node(part.node).scope) == "bits"; };
-    size_t bits = 0;
-    for (size_t k = 0; k < steps.size(); ++k)
-      if (const int f = steps[k].send; f >= 0) {
-        const auto& parts = s.frames()[size_t(f)].parts;
-        if (std::any_of(parts.begin(), parts.end(), leaves)) bits = k;
-      }
-    return std::pair(bits, steps.size() - 1);
-  };
-  const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
-  std::vector<pfss::Spent> took(s.steps(p).size());  // of the runs that measure each scope
+  // the party that sends its bits first finishes in a step of its own
+  const int p = StepsOfCut(s, 0).bits < StepsOfCut(s, 0).finish ? 0 : 1;
+  const CutSteps steps = StepsOfCut(s, p);
+  std::vector<pfss::TimeUse> took(s.steps(p).size());  // of the runs that measure each scope
   pfss::WatchedBackend party(*backend[size_t(p)],
                              [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
-                               if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
-                               return std::make_unique<Told>(host, &took[step]);
+                               if (role == Role::kDealer || !host.NeedsScopeTimes())
+                                 return std::make_unique<pfss::Forward>(host);
+                               return std::make_unique<StepTimer>(host, &took[step]);
                              });
   backend[size_t(p)] = &party;
   (void)Runs(s, inputs, backend, runs, [&](const auto& shares) {
     for (size_t i = 0; i < words.size(); ++i)
-      if (((shares[0].at(i) + shares[1].at(i)) ^ (uint64_t(words[i] + half) >> kCut)) & ring::Mask(kLeft))
+      if (((shares[0].at(i) + shares[1].at(i)) ^ (uint64_t(words[i] + kCutHalf) >> kCutBits)) & ring::Mask(kCutLeft))
         Fail(Cause::kRefused, "the cut differs from its meaning at word ", i);
   });
-  for (const char* stage : {"bits", "finish"}) {
-    const bool last = stage[0] == 'f';
-    const size_t at = last ? steps_of(p).second : steps_of(p).first;
-    const pfss::Step& step = s.steps(p)[at];
-    int64_t bytes = count * 4 * (last ? 2 : 1);  // the opened word, which the first step keeps; and the share
-    for (int f : {step.receive, step.send})
-      for (const pfss::FrameField& part : f < 0 ? std::vector<pfss::FrameField>{} : s.frames()[size_t(f)].parts)
-        bytes += part.bytes;
-    for (int i : step.nodes)
-      if (const pfss::Node& n = t.node(i); n.op == pfss::Op::kRand)
-        bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
-    for (const pfss::FrameField& part : s.key(p))
-      bytes += std::count(step.nodes.begin(), step.nodes.end(), part.node) ? part.bytes : 0;
+  for (const auto& [stage, at] : {std::pair{"bits", steps.bits}, {"finish", steps.finish}}) {
+    // the opened word, which the first step keeps; and the share
+    const int64_t bytes = count * 4 * (stage[0] == 'f' ? 2 : 1) + BytesMoved(s, p, s.steps(p)[at]);
     const double us = took[at].compute * 1e6 / kMeasured;
     std::cout << ordered_json{{"bench", "cut"},
                               {"stage", stage},

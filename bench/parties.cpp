@@ -19,6 +19,7 @@
 #include "bench/tcp.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/base/cores.hpp"
+#include "suf/nn/ops/lookup.hpp"
 #include "suf/run/pair.hpp"
 #include "suf/store/store.hpp"
 
@@ -32,7 +33,7 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 // P0 or P1.
 class Party {
  public:
-  Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.At(o.tokens)) {}
+  Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.Compile(o.tokens)) {}
   Seat& seat() { return seat_; }
   void Weights(const nn::QuantisedWeights& q) {
     const auto& plan = seat_.engine.plan();
@@ -47,17 +48,23 @@ class Party {
   }
   // Runs one inference; calls `online` as its online part begins.
   Outcome Run(Job job, store::KeySource& keys, run::FrameLink& link, const std::function<void()>& online = {}) {
-    pfss::Material own{{}, job.rho};
+    pfss::BundleSecrets own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
     const auto mine = seat_.backend->Expand(std::move(own));
-    if (p_) inputs_.Set("tokens", job.ids);
+    if (p_) inputs_.Set(nn::kTokensInput, job.ids);
     Outcome out;
-    run::PartyJob party{*work_->schedule, *seat_.backend, p_, *mine, inputs_, keys, link, {}, {}, {}, &out.times};
-    party.parts = true;  // each party has a pool of its own
-    party.timed = job.timed;
-    party.early = job.keys != "uploaded";
-    party.online = online;
-    out.words = run::RunParty(party);
+    out.words = run::RunParty({.schedule = *work_->schedule,
+                               .backend = *seat_.backend,
+                               .party = p_,
+                               .randomness = *mine,
+                               .inputs = inputs_,
+                               .keys = keys,
+                               .link = link,
+                               .online = online,
+                               .times = &out.times,
+                               .parts = true,  // each party has a pool of its own
+                               .timed = job.timed,
+                               .early = job.keys != "uploaded"});
     return out;
   }
 
@@ -89,13 +96,13 @@ class Threads : public Pair {
   }
   void Key(int p, View chunk) override {
     store::KeySource& keys = *keys_[size_t(p)];
-    const auto room = keys.Room();  // empty if the party has failed
+    const auto room = keys.NextBuffer();  // empty if the party has failed
     if (room.empty()) return;
     exec::Copy(chunk, room.data());
-    keys.Came();
+    keys.MarkFilled();
   }
   double Go() override {
-    for (auto& k : keys_) k->Whole();
+    for (auto& k : keys_) k->AwaitAll();
     Start();
     return 0;
   }
@@ -196,15 +203,15 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
     keys->Feed([&dealer](store::KeySource& k) {
       const size_t most = store::Store::IncomingBundle::kAhead;
       size_t posted = 0;
-      for (auto rooms = k.Rooms(most); !rooms.empty(); rooms = k.Rooms(most)) {
+      for (auto rooms = k.NextBuffers(most); !rooms.empty(); rooms = k.NextBuffers(most)) {
         for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));
         dealer->RecvUpTo(rooms[0].size() - kTag);
-        k.Came();
+        k.MarkFilled();
         --posted;
       }
     });
     if (Whole(job.keys)) {
-      keys->Whole();
+      keys->AwaitAll();
       PutJson(control, "keys");
       (void)GetJson(control);
     }
@@ -270,7 +277,7 @@ class Processes : public Pair {
     const View data = chunk.subspan(kTag);
     keys_[size_t(p)]->SendUpTo(net::kChunk, data, data.size());
   }
-  void Gone(int p, View chunk) override { keys_[size_t(p)]->Release(chunk); }
+  void Release(int p, View chunk) override { keys_[size_t(p)]->Release(chunk); }
   double Go() override {
     const auto begin = Clock::now();
     for (int s : control_) (void)GetJson(s);

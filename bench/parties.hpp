@@ -65,7 +65,7 @@ class Pair {
   // Sends the next chunk of a party's keys; called on one thread for each party.
   virtual void Key(int p, View chunk) = 0;
   // Returns when the party no longer reads this chunk.
-  virtual void Gone(int /*p*/, View /*chunk*/) {}
+  virtual void Release(int /*p*/, View /*chunk*/) {}
   // Returns when all keys have arrived and both parties run.
   virtual double Go() = 0;  // milliseconds until all keys had arrived
   virtual std::array<Outcome, 2> End() = 0;

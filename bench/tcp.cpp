@@ -17,9 +17,7 @@
 namespace suf::bench {
 namespace {
 
-[[noreturn]] void Gone() {
-  Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
-}
+[[noreturn]] void Gone() { Fail(Cause::kPeer, "the other process of the benchmark is gone; see its error above"); }
 
 // A pipe over a plain socket. Queued bytes are sent from their own memory, unless they are short.
 class Socket final : public net::Pipe {
@@ -51,7 +49,10 @@ class Socket final : public net::Pipe {
       const ssize_t n = sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return false;
-      if (n < 0) return *error = asio::error::eof, true;
+      if (n < 0) {
+        *error = asio::error::eof;
+        return true;
+      }
       queued_ -= size_t(n);
       for (size_t left = size_t(n); left;) {
         View& rest = items_[first_].rest;
@@ -130,10 +131,10 @@ std::unique_ptr<net::Channel> TcpChannel(const std::vector<int>& sockets) {
   auto channel = std::make_unique<net::TlsChannel>(std::make_shared<Socket>(sockets[0]), net::Identity{Role::kData},
                                                    net::Identity{Role::kData}, Hash{}, net::kTimeout);
   channel->set_transcript(false);
-  channel->Reach(net::Stage::kAccepted);
+  channel->Advance(net::PeerState::kAccepted);
   std::vector<net::TlsChannel::Side> sides;
   for (size_t i = 1; i < sockets.size(); ++i) sides.push_back({std::make_shared<Socket>(sockets[i]), Hash{}});
-  if (!sides.empty()) channel->Spread(std::move(sides));
+  if (!sides.empty()) channel->AddStreams(std::move(sides));
   return channel;
 }
 

@@ -3,7 +3,7 @@
 # CUDA's runtime is linked statically.
 #
 #    x.cu             compiled by nvcc for SUF_CUDA_ARCHITECTURES; x.cpp, x.hpp are host code
-#    x_test.cu, .cpp  into <module>_cuda_test, which needs a device: built everywhere, run by tools/gpu_test.sh
+#    x_test.cu, .cpp  into <module>_cuda_test, which needs a device: built everywhere, run by tools/gpu/test.sh
 #    x_bench.cu       a program of its own
 #
 # nvcc is searched for when a build folder is made, and its path is kept (SUF_NVCC). tools/cuda.sh installs nvcc.

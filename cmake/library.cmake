@@ -32,8 +32,8 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/exports.txt
 list(JOIN exports "; " exports)
 file(CONFIGURE OUTPUT suf.map CONTENT "{ global: @exports@; local: *; };\n" @ONLY)
 set(objects "")
-foreach(room ${SUF_ALL_ROOMS})
-  list(APPEND objects $<TARGET_OBJECTS:${room}>)
+foreach(module ${SUF_ALL_MODULES})
+  list(APPEND objects $<TARGET_OBJECTS:${module}>)
 endforeach()
 set(runtime "")  # of devices: it is part of the archive
 if(SUF_HAS_CUDA)

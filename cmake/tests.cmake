@@ -53,15 +53,15 @@ set(SUF_SWEEPS_compiler Lower.WideRingsAtRandom Lower.GridsUnderEveryMask Lower.
     Matrix.RandomFunctionsOfEverySize Matrix.EveryMaskOfEveryShape Wide.SquaresExhaustive)
 set(SUF_SWEEPS_gates FunctionPlan.Splits FunctionPlan.EveryLoweringIsThePlansFunction)
 
-# suf_room_tests(<module>) adds the cases of <module>_test as one test or two, <module> and <module>_sweeps.
+# suf_module_tests(<module>) adds the cases of <module>_test as one test or two, <module> and <module>_sweeps.
 # SUF_SWEEPS_<module> has the sweeps, as names of GoogleTest; one shard of eight runs. tests/tiers_test.py checks these
 # names against the program.
-function(suf_room_tests room)
-  list(JOIN SUF_SWEEPS_${room} : sweeps)
+function(suf_module_tests module)
+  list(JOIN SUF_SWEEPS_${module} : sweeps)
   set(rest "")
   if(sweeps)
     set(rest --gtest_filter=-${sweeps})
-    suf_test(${room}_sweeps fast SWEEP COMMAND ${room}_test --gtest_filter=${sweeps})
+    suf_test(${module}_sweeps fast SWEEP COMMAND ${module}_test --gtest_filter=${sweeps})
   endif()
-  suf_test(${room} fast COMMAND ${room}_test ${rest})
+  suf_test(${module} fast COMMAND ${module}_test ${rest})
 endfunction()

@@ -49,10 +49,10 @@ int main() {
   run::Inputs inputs[3];  // of P0, P1 and the dealer
   inputs[0].Set("x", std::vector<int64_t>{1, 20, -300});
   inputs[1].Set("y", std::vector<int64_t>{5, 5, 5});
-  const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
+  const pfss::BundleSecrets secrets{{Secret::Random(), Secret::Random()}, RandomHash()};
   const auto backend = cpu::MakePacked(exec::Default());
   const run::PairRun run = run::RunPair(
-      {schedule, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+      {schedule, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, secrets});
 
   std::printf("P1 learns:");
   for (uint64_t v : run.result[1]) std::printf(" %d", int32_t(v));

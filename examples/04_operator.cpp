@@ -19,7 +19,7 @@ namespace suf::examples {
 namespace {
 
 // x (n, d) -> (n, 1). One flight.
-struct Energy : nn::Define<Energy> {
+struct Energy : nn::OperatorBase<Energy> {
   static constexpr const char* kName = "energy";  // its name in a plan; a program without it refuses the plan by name
 
   // In reals, for calibration and comparison; in whole numbers, the specification, which never calls Build.
@@ -90,7 +90,7 @@ int Main() {
   // W is the model owner's, B the dealer's, W - B the data owner's. roles::ModelOwner does this in real use.
   const nn::QuantisedWeights quantised = nn::Quantise(weights, plan);
   run::Inputs inputs[3];
-  inputs[1].Set("tokens", ids);
+  inputs[1].Set(nn::kTokensInput, ids);
   for (const auto& [name, tensor] : quantised) {
     std::vector<uint64_t> w = tensor.Words(), b(w.size()), masked(w.size());
     RandomBytes({reinterpret_cast<uint8_t*>(b.data()), b.size() * 8});
@@ -99,13 +99,13 @@ int Main() {
     inputs[1].Set("Wh." + name, masked);
     inputs[2].Set("B." + name, b);
   }
-  const pfss::Material keys{{Secret::Random(), Secret::Random()}, RandomHash()};
+  const pfss::BundleSecrets keys{{Secret::Random(), Secret::Random()}, RandomHash()};
   const auto backend = cpu::MakePacked(exec::Default());
   pfss::Backend* const each = backend.get();
   const auto got = run::RunPair({schedule, {each, each, each}, {&inputs[0], &inputs[1], &inputs[2]}, keys});
   const nn::Ints want = nn::PlanSimulator(plan, quantised).Run(ids).y;
   const nn::RealArray real = nn::RealModel(plan.graph, weights).Run(ids);
-  right = right && got.result[1].size() == want.size();
+  right &= got.result[1].size() == want.size();
   for (size_t i = 0; right && i < want.size(); ++i) {
     const double y = std::ldexp(double(want[i]), -plan.scale());
     std::printf("token %2d: energy %.5f, in reals %.5f\n", ids[i], y, real.at[i]);

@@ -85,7 +85,7 @@ int Main() {
   store::Store data_store(dir / "data-store");
   const auto tokenizer = roles::LoadTokenizer(dir / "model/vocab.txt", plan);
   std::vector<model::Ids> ids;
-  for (const std::string& text : kTexts) ids.push_back(roles::Encode(tokenizer, plan, text));
+  for (const std::string& text : kTexts) ids.push_back(roles::Tokenize(tokenizer, plan, text));
 
   // With both model and texts you can simulate: the protocol's result equals the simulator's in every word.
   const roles::Simulator simulator(plan, model);

@@ -15,7 +15,7 @@ int main(int argc, char** argv) try {
   roles::ModelEngine engine(roles::LoadPlan(argv[1]), *backend);
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;
-  for (int i = 7; i < argc; ++i) texts.push_back(roles::Encode(tokenizer, engine.plan(), argv[i]));
+  for (int i = 7; i < argc; ++i) texts.push_back(roles::Tokenize(tokenizer, engine.plan(), argv[i]));
   const net::Credentials own(argv[3]);
   store::Store store(argv[4]);
   roles::DataOwner me(engine, store, roles::ToDealer(own, net::Address::Parse(argv[5])));
@@ -27,5 +27,6 @@ int main(int argc, char** argv) try {
   });
   session.End();
 } catch (const suf::Error& e) {
-  return std::printf("%s: %s\n", Name(e.cause()), e.what()), 1;
+  std::printf("%s: %s\n", Name(e.cause()), e.what());
+  return 1;
 }

@@ -46,7 +46,7 @@ bool Main() {
   // Prices every lowering of the function for this backend.
   auto emit = [&](pfss::Trace& t, const compiler::Choice& choice) {
     auto x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("z", {1}, 32, 0)), 32, "z");
-    t.reveal<1>(compiler::Settle(t, compiler::Lower(t, relu, choice, x, 32).numbers[0]));
+    t.reveal<1>(compiler::DealOwed(t, compiler::Lower(t, relu, choice, x, 32).numbers[0]));
     t.close();
   };
   const auto backend = MakeCounting();

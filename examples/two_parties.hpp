@@ -27,18 +27,18 @@ class TwoParties {
   // Reveals y to P1, lints and runs; returns the result as signed numbers of y's ring. A word of the dealer that a gate
   // still owes is settled first.
   std::vector<int64_t> Run(const compiler::OwedWord& y) {
-    pfss::Sh shares = compiler::Settle(t, y);
+    pfss::Sh shares = compiler::DealOwed(t, y);
     const int bits = shares.bits();
     t.reveal<1>(shares);
     t.close();
     schedule.emplace(t);
     const pfss::LintReport lint = pfss::Lint(*schedule);
     if (!lint.faults.empty()) throw std::runtime_error(lint.faults[0]);
-    const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const pfss::BundleSecrets secrets{{Secret::Random(), Secret::Random()}, RandomHash()};
     const auto run = run::RunPair({*schedule,
                                    {backend_.get(), backend_.get(), backend_.get()},
                                    {&inputs_[0], &inputs_[1], &inputs_[2]},
-                                   material});
+                                   secrets});
     std::vector<int64_t> out;
     for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
     return out;

@@ -1,5 +1,5 @@
-// Fuzzes a bundle's header and the chain of its chunks. The input is {u8 total} and chunks {u8 flag, u8 length, bytes};
-// a flag bit corrects the chain value.
+// Fuzzes a bundle's header and the verifier of its chunks. The input is {u8 total} and chunks {u8 flag, u8 length,
+// bytes}; a flag bit corrects the verifier value.
 #include "suf/store/bundle.hpp"
 
 #include "fuzz/fuzz.hpp"
@@ -13,10 +13,10 @@ SUF_FUZZ(bundle) {
     (void)store::DeriveKey(h, int(h.party), Secret(View(h.rho)));
   });
   const uint64_t total = fuzz::Pull<uint8_t>(input);
-  store::Chain chain(Hash{}, store::EvenBody(total));
+  store::ChunkVerifier verifier(Hash{}, store::EvenBody(total));
   net::ChunkTags tags(Hash{});
   uint64_t got = 0;
-  while (chain.left()) {
+  while (verifier.left()) {
     bool right = fuzz::Pull<uint8_t>(input) & 1;
     View data = fuzz::PullBytes(input, fuzz::Pull<uint8_t>(input));
     Bytes chunk(data.begin(), data.end());
@@ -24,7 +24,7 @@ SUF_FUZZ(bundle) {
       auto tag = tags.Next(View(chunk).subspan(net::ChunkTags::kBytes));
       std::copy(tag.begin(), tag.end(), chunk.begin());
     }
-    got += chain.Next(chunk, "the fuzzed body").size();
+    got += verifier.Verify(chunk, "the fuzzed body").size();
   }
   SUF_CHECK(got == total);
 }

@@ -4,76 +4,103 @@
 // memory held is compared with the bytes received.
 #include "fuzz/pipe.hpp"
 
+namespace suf::fuzz {
 namespace {
-using namespace suf::fuzz;
-}  // namespace
 
-SUF_FUZZ(connection) {
-  static const suf::Bytes long_payload(100'000), short_payload(10);
-  suf::View orders = PullBytes(input, Pull<uint16_t>(input) & 0xff);
-  auto pipe = std::make_shared<FuzzPipe>(input);
-  TlsChannel ch(pipe, kModel, kData, kExporter, Millis{1000});
-  bool accepted = false;
-  size_t given = 0;  // bytes received by the caller and not returned to the channel
-  suf::Bytes last;
-  std::deque<suf::Bytes> rooms;
-  auto take = [&](suf::Bytes b) {
-    given += last.capacity();
-    last = std::move(b);
-  };
-  auto check = [&](size_t frames) {
-    // OpenSSL's buffer at its full size, and the buffer of the current record
-    size_t fixed = (accepted ? 128 << 10 : 17 << 10) + sizeof ch, ahead = accepted ? 1 << 20 : 64 << 10;
-    SUF_CHECK(ch.held() + fixed <= pipe->came - std::min(given, pipe->came) + ahead + frames * kFrameCost);
-  };
-  while (!orders.empty()) {
-    uint8_t order = Pull<uint8_t>(orders);
-    size_t bytes = size_t{1} << (order >> 3 & 31) % 25;
+class ConnectionPlay {
+ public:
+  explicit ConnectionPlay(View records) : pipe_(std::make_shared<FuzzPipe>(records)) {}
+
+  // Carries out an order; returns false after the last possible one.
+  bool Step(uint8_t order) {
+    const size_t bytes = size_t{1} << (order >> 3 & 31) % 25;
     switch (order & 7) {
       case 0:
-        take(ch.Recv(kHello, 256));
-        ch.Reach(Stage::kAccepted);
-        accepted = true;
+        Keep(ch_.Recv(kHello, 256));
+        ch_.Advance(PeerState::kAccepted);
+        accepted_ = true;
         break;
       case 1:
-        take(ch.RecvExact(kFirstRun, bytes));
+        Keep(ch_.RecvExact(kFirstRun, bytes));
         break;
       case 2:
-        take(ch.RecvEither(kClaim, kAudit, 64).second);
+        Keep(ch_.RecvEither(kClaim, kAudit, 64).second);
         break;
       case 3:
-        take(ch.Recv(kChunk, kChunkBytes));
+        Keep(ch_.Recv(kChunk, kChunkBytes));
         break;
       case 4:
-        (void)ch.PeerGone(order & 8 ? 0 : kControlFrame);
+        (void)ch_.PeerGone(order & 8 ? 0 : kControlFrame);
         break;
-      case 5: {  // an inference: reads while it writes, into posted buffers
-        for (size_t i = 0; i < size_t(order >> 6); ++i) {
-          rooms.emplace_back(std::min<size_t>(bytes, 4096));
-          ch.Post(kFirstRun, rooms.back());
-        }
-        pipe->stuck = 3;
-        const suf::Bytes& payload = order & 8 ? long_payload : short_payload;
-        ch.SendUpTo(kFirstRun, payload, payload.size() / 2);
-        ch.SendUpTo(kFirstRun, payload, payload.size());
-        check(0);
-        for (const suf::Bytes& room : rooms) {
-          ch.RecvUpTo(room.size() / 2);
-          ch.RecvUpTo(room.size());
-        }
-        rooms.clear();
+      case 5:
+        Exchange(order >> 6, std::min<size_t>(bytes, 4096), order & 8);
         break;
-      }
       case 6:
-        last = {};
+        last_ = {};
         break;
       case 7:
-        pipe->broken = order & 8;
-        if (order & 16) return ch.Refuse(Refusal::kProtocol), check(0);
-        pipe->stuck = 2;
-        ch.Send(kChoice, suf::Bytes(8));
+        pipe_->broken = order & 8;
+        if (order & 16) {
+          ch_.Refuse(Refusal::kProtocol);
+          CheckMemory(0);
+          return false;
+        }
+        pipe_->stuck = 2;
+        ch_.Send(kChoice, Bytes(8));
         break;
     }
-    check(16);
+    CheckMemory(16);
+    return true;
+  }
+
+ private:
+  // Keeps a payload until the next one.
+  void Keep(Bytes payload) {
+    given_ += last_.capacity();
+    last_ = std::move(payload);
+  }
+
+  // Reads while it writes, into posted buffers, as an inference does.
+  void Exchange(int count, size_t bytes, bool is_long) {
+    static const Bytes long_payload(100'000), short_payload(10);
+    for (int i = 0; i < count; ++i) {
+      buffers_.emplace_back(bytes);
+      ch_.Post(kFirstRun, buffers_.back());
+    }
+    pipe_->stuck = 3;
+    const Bytes& payload = is_long ? long_payload : short_payload;
+    ch_.SendUpTo(kFirstRun, payload, payload.size() / 2);
+    ch_.SendUpTo(kFirstRun, payload, payload.size());
+    CheckMemory(0);
+    for (const Bytes& buffer : buffers_) {
+      ch_.RecvUpTo(buffer.size() / 2);
+      ch_.RecvUpTo(buffer.size());
+    }
+    buffers_.clear();
+  }
+
+  // Compares the memory held with the bytes received. The fixed part is OpenSSL's buffer at its full size, and the
+  // buffer of the current record.
+  void CheckMemory(size_t frames) const {
+    const size_t fixed = (accepted_ ? 128 << 10 : 17 << 10) + sizeof ch_, ahead = accepted_ ? 1 << 20 : 64 << 10;
+    SUF_CHECK(ch_.held() + fixed <= pipe_->came - std::min(given_, pipe_->came) + ahead + frames * kFrameCost);
+  }
+
+  std::shared_ptr<FuzzPipe> pipe_;
+  TlsChannel ch_{pipe_, kModel, kData, kExporter, Millis{1000}};
+  bool accepted_ = false;
+  size_t given_ = 0;  // bytes received by the caller and not returned to the channel
+  Bytes last_;
+  std::deque<Bytes> buffers_;
+};
+
+}  // namespace
+}  // namespace suf::fuzz
+
+SUF_FUZZ(connection) {
+  using namespace suf::fuzz;
+  suf::View orders = PullBytes(input, Pull<uint16_t>(input) & 0xff);
+  ConnectionPlay play(input);
+  while (!orders.empty() && play.Step(Pull<uint8_t>(orders))) {
   }
 }

@@ -4,7 +4,7 @@
 
 SUF_FUZZ(data_owner) {
   using namespace suf::fuzz;
-  static Kept kept(1);
+  static ReusedStore kept(1);
   Store& store = kept.Get();
   Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if (kind == kChoice) p.chosen = payload.size() == 8 ? payload[0] : 0;
@@ -17,9 +17,9 @@ SUF_FUZZ(data_owner) {
   });
   RunHook run = [](Inference& i) {
     i.channel().Send(kFirstRun, suf::Bytes(8));
-    i.OfflineEnd();
+    i.EndOffline();
     (void)i.channel().RecvExact(kFirstRun + 1, 8);
-    i.OnlineEnd();
+    i.EndOnline();
   };
   uint64_t known = 0;
   auto dial = [&](std::stop_token) { return std::make_unique<Honest>(kData, &known); };

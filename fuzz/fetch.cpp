@@ -3,7 +3,7 @@
 
 SUF_FUZZ(fetch) {
   using namespace suf::fuzz;
-  static Kept kept(1, false);
+  static ReusedStore kept(1, false);
   Store& store = kept.Get();
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
@@ -22,8 +22,8 @@ SUF_FUZZ(fetch) {
     got = Fetch(dealer, TestPlan(), store, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
   });
   for (uint64_t serial : got.serials) {
-    store.Tell(serial, PairId{1});
-    store.Answer(serial, store.ledger().answer(PairId{1}));
+    store.BeginWitness(serial, PairId{1});
+    store.EndWitness(serial, store.ledger().witnessed(PairId{1}));
     SUF_CHECK(store.Claim(serial, EvenBody(kBody)).keys->Section(0).size() == kBody);
     store.Finish(serial);
   }

@@ -23,9 +23,9 @@ inline std::map<std::string, std::function<void(View)>>& Targets() {
 }
 
 // Defines a target: SUF_FUZZ(name) { .. }. Its `input` is the fuzzed bytes.
-#define SUF_FUZZ(name)                                                                                   \
-  static void Fuzz_##name(::suf::View input);                                                            \
-  [[maybe_unused]] static const bool known_##name = (::suf::fuzz::Targets()[#name] = Fuzz_##name, true); \
+#define SUF_FUZZ(name)                                                                                         \
+  static void Fuzz_##name(::suf::View input);                                                                  \
+  [[maybe_unused]] static const bool known_##name = ::suf::fuzz::Targets().emplace(#name, Fuzz_##name).second; \
   static void Fuzz_##name(::suf::View input)
 
 // Writes a file by system calls, not by streams. Streams took most of the time of small targets, and memory_disk.cpp

@@ -1,11 +1,12 @@
 // Fuzzes the bytes of a stranger who has shown no certificate. The first byte chooses whether the stranger connects to
 // us or accepts our connection. The rest is sent, and then the stranger is silent. The code around OpenSSL is
 // instrumented, OpenSSL is not.
+#include "suf/net/internal/handshake.hpp"
+
 #include <sys/socket.h>
 
 #include "fuzz/fuzz.hpp"
 #include "suf/net/certs.hpp"
-#include "suf/net/internal/secured.hpp"
 
 SUF_FUZZ(handshake) {
   using namespace suf;
@@ -23,6 +24,6 @@ SUF_FUZZ(handshake) {
     ~Close() { close(fd); }
   } stranger{pair[0]};
   SUF_CHECK(write(pair[0], input.data(), input.size()) == ssize_t(input.size()) && !shutdown(pair[0], SHUT_WR));
-  (void)Secured(std::make_shared<TlsLink>(own, Fd(pair[1])), server, {Role::kData}, Millis{5000}, "the stranger");
+  (void)DoHandshake(std::make_shared<TlsLink>(own, Fd(pair[1])), server, {Role::kData}, Millis{5000}, "the stranger");
   SUF_CHECK(!"a stranger was let in");
 }

@@ -46,28 +46,28 @@ class Play {
         chunks_(layout_->chunks().size()),
         sections_(layout_->sections().size()),
         keys_(layout_, window),
-        chain_(Hash{}, layout_) {
+        verifier_(Hash{}, layout_) {
     for (size_t c = 0; c < chunks_; ++c) left_.push_back(layout_->chunks()[c].sections);
   }
 
   void Step(uint8_t what, uint8_t number) {
-    if (room_.empty() && what % 8 < 3 && !Feeds()) what = 3;
+    if (buffer_.empty() && what % 8 < 3 && !Feeds()) what = 3;
     const size_t i = sections_.empty() ? 0 : number % sections_.size();
     switch (what % 8) {
       case 0:  // takes the slot in one step and fills it in the next
-        return room_.empty() ? Take() : Fill(0, 0);
+        return buffer_.empty() ? Take() : Fill(0, 0);
       case 1:
         return FeedOne();
       case 2:  // altered
         Take();
-        if (!room_.empty()) Fill(what, number);
+        if (!buffer_.empty()) Fill(what, number);
         return;
       case 3:
       case 4:
         if (!sections_.empty()) Read(i, number);
         return;
       case 5:
-        if (!sections_.empty()) Give(i);
+        if (!sections_.empty()) Release(i);
         return;
       case 6:
         if (what & 8) return Whole(what & 16);
@@ -104,12 +104,12 @@ class Play {
 
   // Gets a slot for the next chunk. If it must wait, the reader catches up meanwhile.
   void Take() {
-    if (!room_.empty() || !Feeds()) return;
+    if (!buffer_.empty() || !Feeds()) return;
     const uint64_t ahead = Ahead();
     if (ahead == 0 || (ahead <= window_ && window_ - ahead >= BytesOf(came_))) {
-      room_ = keys_.Room();
+      buffer_ = keys_.NextBuffer();
     } else {
-      std::thread feeder([&] { room_ = keys_.Room(); });
+      std::thread feeder([&] { buffer_ = keys_.NextBuffer(); });
       size_t i = 0;
       while (At(i).bytes == 0 || At(i).chunk != came_ - 1 || sections_[i].given) {
         if (++i < sections_.size()) continue;
@@ -124,34 +124,34 @@ class Play {
   }
   // Checks the slot. If all slots have one size, there is at most one for each held chunk and one to be filled.
   void Got() {
-    SUF_CHECK(room_.size() == (closed_ ? 0 : net::ChunkTags::kBytes + BytesOf(came_)));
-    if (!room_.empty() && layout_->largest() <= kChunkBytes) rooms_.insert(room_.data());
+    SUF_CHECK(buffer_.size() == (closed_ ? 0 : net::ChunkTags::kBytes + BytesOf(came_)));
+    if (!buffer_.empty() && layout_->largest() <= kChunkBytes) buffers_.insert(buffer_.data());
     size_t held = 0;
     for (size_t c = 0; c < came_; ++c) held += left_[c] > 0;
     most_ = std::max(most_, held);
-    SUF_CHECK(rooms_.size() <= most_ + 1);
+    SUF_CHECK(buffers_.size() <= most_ + 1);
   }
   // Fills the slot and verifies it, as a delivery does. If `what` says so, its bits choose the altered byte.
   void Fill(uint8_t what, uint8_t number) {
     const View data = DataOf(*layout_, came_);
     const auto tag = tags_.Next(data);
-    std::memset(room_.data(), 0xa5, std::min<size_t>(room_.size(), 256));
-    std::copy(tag.begin(), tag.end(), room_.begin());
-    std::memcpy(room_.data() + tag.size(), data.data(), data.size());
+    std::memset(buffer_.data(), 0xa5, std::min<size_t>(buffer_.size(), 256));
+    std::copy(tag.begin(), tag.end(), buffer_.begin());
+    std::memcpy(buffer_.data() + tag.size(), data.data(), data.size());
     const bool altered = what % 8 == 2;
     if (altered)
-      room_[what & 8 ? number % tag.size() : tag.size() + number * 4099 % data.size()] ^= uint8_t(1 << (what >> 5));
+      buffer_[what & 8 ? number % tag.size() : tag.size() + number * 4099 % data.size()] ^= uint8_t(1 << (what >> 5));
     const bool fine = Quietly([&] {
       try {
-        (void)chain_.Next(room_, "the fuzzed body");
-        keys_.Came();
+        (void)verifier_.Verify(buffer_, "the fuzzed body");
+        keys_.MarkFilled();
       } catch (const Error&) {
         keys_.Fail(std::current_exception());
         throw;
       }
     });
     SUF_CHECK(fine == !altered);
-    room_ = {};
+    buffer_ = {};
     if (fine)
       ++came_;
     else
@@ -159,13 +159,13 @@ class Play {
   }
   void FeedOne() {
     Take();
-    if (!room_.empty()) Fill(0, 0);
+    if (!buffer_.empty()) Fill(0, 0);
   }
   void Break() {
     if (failed_ || came_ == chunks_) return;
     keys_.Fail(std::make_exception_ptr(Error(Cause::kPeer, "the fuzzed dealer is gone")));
     failed_ = true;
-    room_ = {};
+    buffer_ = {};
   }
 
   // Runs the reader's call `f`, which needs every chunk up to this one. Returns whether the reader got them.
@@ -183,8 +183,8 @@ class Play {
         if (breaks && came_ == chunk) {
           Break();
         } else {
-          if (room_.empty()) {
-            room_ = keys_.Room();
+          if (buffer_.empty()) {
+            buffer_ = keys_.NextBuffer();
             Got();
           }  // after the reader's request
           Fill(0, 0);
@@ -208,17 +208,17 @@ class Play {
     SUF_CHECK(sections_[i].view.size() == want.size() &&
               !std::memcmp(sections_[i].view.data(), want.data(), want.size()));
   }
-  void Give(size_t i) {
+  void Release(size_t i) {
     Section& s = sections_[i];
     if (std::exchange(s.given, true)) return;
     if (std::exchange(s.out, false)) Check(i);
-    if (!room_.empty()) room_[0] = 0xa5;  // a slot being filled, maybe of this chunk, is not wiped
-    keys_.Give(i);
-    SUF_CHECK(room_.empty() || room_[0] == 0xa5);
+    if (!buffer_.empty()) buffer_[0] = 0xa5;  // a slot being filled, maybe of this chunk, is not wiped
+    keys_.Release(i);
+    SUF_CHECK(buffer_.empty() || buffer_[0] == 0xa5);
     if (At(i).bytes) --left_[At(i).chunk];
   }
   void Whole(bool breaks) {
-    if (chunks_) (void)Ask(chunks_ - 1, breaks, [&] { keys_.Whole(); });
+    if (chunks_) (void)Ask(chunks_ - 1, breaks, [&] { keys_.AwaitAll(); });
   }
 
   const store::SharedLayout layout_;
@@ -227,12 +227,12 @@ class Play {
   std::vector<Section> sections_;
   std::vector<size_t> left_;
   store::KeySource keys_;
-  store::Chain chain_;
+  store::ChunkVerifier verifier_;
   net::ChunkTags tags_{Hash{}};
-  std::span<uint8_t> room_;
+  std::span<uint8_t> buffer_;
   size_t came_ = 0, asked_ = 0, most_ = 0;
   bool failed_ = false, closed_ = false;
-  std::set<const uint8_t*> rooms_;  // if all slots have one size
+  std::set<const uint8_t*> buffers_;  // if all slots have one size
 };
 
 }  // namespace

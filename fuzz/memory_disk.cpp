@@ -169,7 +169,8 @@ SYSTEM(int, flock, int fd, int how) {
   if (fd < kFirst || how != (LOCK_EX | LOCK_NB)) return __real_flock(fd, how);
   LOCKED;
   if (At(fd).file->locked) return No(EWOULDBLOCK);
-  return At(fd).locked = At(fd).file->locked = true, 0;
+  At(fd).locked = At(fd).file->locked = true;
+  return 0;
 }
 
 SYSTEM(int, fstat, int fd, struct stat* s) {
@@ -217,7 +218,8 @@ SYSTEM(int, mkdir, const char* path, mode_t mode) {
   if (!Ours(path)) return __real_mkdir(path, mode);
   LOCKED;
   if (Find(path)) return No(EEXIST);
-  return Make(path, true), 0;
+  Make(path, true);
+  return 0;
 }
 
 SYSTEM(int, unlink, const char* path) {
@@ -225,7 +227,8 @@ SYSTEM(int, unlink, const char* path) {
   LOCKED;
   auto file = Find(path);
   if (!file || file->directory) return No(file ? EISDIR : ENOENT);
-  return disk().files.erase(path), 0;
+  disk().files.erase(path);
+  return 0;
 }
 
 SYSTEM(int, rmdir, const char* path) {
@@ -248,7 +251,10 @@ SYSTEM(int, rename, const char* from, const char* to) {
 SYSTEM(DIR*, opendir, const char* path) {
   if (!Ours(path)) return __real_opendir(path);
   LOCKED;
-  if (!Find(path)) return errno = ENOENT, nullptr;
+  if (!Find(path)) {
+    errno = ENOENT;
+    return nullptr;
+  }
   auto list = std::make_unique<Listing>();
   std::string dir = path;
   for (auto it = disk().files.lower_bound(dir + "/"); it != disk().files.end() && Inside(it->first, dir); ++it)

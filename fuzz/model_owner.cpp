@@ -3,7 +3,7 @@
 
 SUF_FUZZ(model_owner) {
   using namespace suf::fuzz;
-  static Kept kept(0);
+  static ReusedStore kept(0);
   Store& store = kept.Get();
   Peer p1(kModel, kData, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if ((kind == kClaim || kind == kAudit) && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
@@ -26,7 +26,7 @@ SUF_FUZZ(model_owner) {
                  .run =
                      [](Inference& i) {
                        (void)i.channel().RecvExact(kFirstRun, 8);
-                       i.OfflineEnd();
+                       i.EndOffline();
                        i.channel().Send(kFirstRun + 1, suf::Bytes(8));
                      },
                  .auditor = {.generate =

@@ -82,29 +82,30 @@ inline void Fill(Store& store, uint32_t party) {
     BundleHeader h = Header(party, serial, n);
     auto in = store.Receive(h, Secret(Hash{18}), EvenBody(kBody), true);
     const Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
-    std::copy(chunk.begin(), chunk.end(), in.Room().begin());
-    in.Came();
+    std::copy(chunk.begin(), chunk.end(), in.NextBuffer().begin());
+    in.MarkFilled();
     in.Commit();
   }
 }
 
 // Checks that no serial is half-used after a session.
-inline void Settled(const Store& store) {
-  for (auto [serial, fate] : store.ledger().Fates()) SUF_CHECK(fate != Fate::kClaimed && fate != Fate::kTold);
+inline void CheckSettled(const Store& store) {
+  for (auto [serial, fate] : store.ledger().LastRecords())
+    SUF_CHECK(fate != RecordKind::kClaimed && fate != RecordKind::kReported);
 }
 
 // A store that knows its peers and, if `filled`, holds those bundles. It is rebuilt only after an execution that
 // changed it, because that takes most of a short session's time. The rebuild follows the execution, so memory use ends
 // as it began.
-class Kept {
+class ReusedStore {
  public:
-  explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
+  explicit ReusedStore(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
   Store& Get() { return *store_; }
   // Rebuilds the store after an execution if needed. W_hat is kept only by a claim or an audit, and both show in the
   // ledger.
   void Settle() {
-    Settled(*store_);
-    if (store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
+    CheckSettled(*store_);
+    if (store_->ledger().LastRecords().empty() && store_->Bundles().size() == full_) return;
     store_.reset();
     Remove(folder_ / "s");
     Make();
@@ -141,7 +142,7 @@ class Peer : public Channel {
     sent_[Reader(header.subspan(4), "a header").Get<uint16_t>()].assign(payload.begin(), payload.end());
   }
   ReceivedFrame Take(size_t limit) override {
-    if (input_.size() < 5) Gone();
+    if (input_.size() < 5) FailGone();
     uint8_t flags = Pull<uint8_t>(input_);
     ReceivedFrame f{.kind = Pull<uint16_t>(input_)};
     f.sequence = flags & kOtherSequence ? flags : next_;
@@ -149,7 +150,7 @@ class Peer : public Channel {
     View payload = PullBytes(input_, Pull<uint16_t>(input_));
     f.payload.assign(payload.begin(), payload.end());
     if (flags & kMend) mend_(*this, f.kind, f.payload);
-    if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
+    if (f.payload.size() > limit) FailTooLarge(f.payload.size(), limit);
     return f;
   }
 

@@ -18,7 +18,10 @@ class FuzzPipe : public Pipe {
   explicit FuzzPipe(View input) : input_(input) {}
   size_t Read(std::span<uint8_t> out, std::error_code* error) override {
     SUF_CHECK(!over_ && !out.empty());
-    if (dropped_) return *error = asio::error::eof, 0;
+    if (dropped_) {
+      *error = asio::error::eof;
+      return 0;
+    }
     if (!run_ && !input_.empty() && came < kMostBytes) {
       uint16_t head = Pull<uint16_t>(input_);
       run_ = size_t(head >> 1) + 1;
@@ -42,7 +45,10 @@ class FuzzPipe : public Pipe {
   void Queue(View plain, std::error_code*) override { queued_ += plain.size(); }
   bool Flush(std::error_code* error) override {
     if (broken) *error = std::make_error_code(std::errc::broken_pipe);
-    if (!broken && stuck) return --stuck, false;
+    if (!broken && stuck) {
+      --stuck;
+      return false;
+    }
     queued_ = 0;
     return true;
   }

@@ -121,11 +121,15 @@ int Run(const std::string& length, uint64_t seed) {
 int main(int argc, char** argv) {
   using namespace suf::fuzz;
   const std::string what = argc > 1 ? argv[1] : "";
-  if ((what != "edges" || argc < 3) && !what.starts_with("runs:") && !what.starts_with("seconds:"))
-    return std::cerr << "usage: plan_mutants runs:N|seconds:S [SEED] [FOLDER] | plan_mutants edges FOLDER [PLAN..]\n",
-           2;
+  if ((what != "edges" || argc < 3) && !what.starts_with("runs:") && !what.starts_with("seconds:")) {
+    std::cerr << "usage: plan_mutants runs:N|seconds:S [SEED] [FOLDER] | plan_mutants edges FOLDER [PLAN..]\n";
+    return 2;
+  }
   for (int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGPROF}) signal(s, OnSignal);
-  if (what == "edges") return folder = argv[2], Edges(argc - 3, argv + 3);
+  if (what == "edges") {
+    folder = argv[2];
+    return Edges(argc - 3, argv + 3);
+  }
   if (argc > 3) folder = argv[3];
   return Run(what, argc > 2 ? std::stoull(argv[2]) : 1);
 }

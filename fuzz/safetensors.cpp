@@ -1,4 +1,4 @@
-// Fuzzes model weights: the header's claims and every tensor that passes the checks.
+// Fuzzes model weights: the header and every tensor that passes the checks.
 #include "suf/model/safetensors.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -111,17 +111,17 @@ nn::Plan Shrunk(nn::Plan p) {
       if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->recip = halves(w->row_sum, w->rows);
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) {
         if (s->by == nn::Softmax::kShift) {
-          s->table = {0, 1};
-          s->end = 3;
-          s->peak = 2;
+          s->shifted.table = {0, 1};
+          s->shifted.end = 3;
+          s->shifted.peak = 2;
           continue;
         }
         s->shift = s->window() - 3;
-        s->low = 1;
-        s->level = 2;
-        s->floor = 0;
-        s->low_table = {1, 1};
-        s->high_table = {0, 1, 1, 1};
+        s->maximum.low = 1;
+        s->maximum.level = 2;
+        s->maximum.floor = 0;
+        s->maximum.low_table = {1, 1};
+        s->maximum.high_table = {0, 1, 1, 1};
       }
       if (auto* a = dynamic_cast<nn::Activation*>(op.get())) {
         const int width = a->window() - a->shift, narrow = std::max(1, width - 16);
@@ -265,72 +265,84 @@ void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes
   }
 }
 
-void Conversations() {
-  Bytes mac(64, 1), hello = AFrame(kHello, Hello());
-  auto choice = [&](uint64_t serial) { return AFrame(kChoice, Number(serial)); };
-  auto run = Join({AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
-  auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, mac)}); };
-  std::vector<Bytes> talk{hello,
-                          AFrame(kWelcome, Welcome()),
-                          AFrame(kChunk, Bytes(ChunkTags::kBytes + kSetupBytes)),
-                          choice(7),
-                          AFrame(kAck, mac),
-                          choice(9),
-                          run,
-                          AFrame(kAck, mac),
-                          choice(11),
-                          run,
-                          AFrame(kAck, mac),
-                          choice(13),
-                          verdict(1),
-                          AFrame(kAck, mac),
-                          verdict(1),
-                          AFrame(kEnd, {})};
+const Bytes kMac(64, 1);
+Bytes HelloFrame() { return AFrame(kHello, Hello()); }
+Bytes SetupChunk(uint8_t value = 0) { return AFrame(kChunk, Bytes(ChunkTags::kBytes + kSetupBytes, value)); }
+Bytes Choice(uint64_t serial) { return AFrame(kChoice, Number(serial)); }
+
+// P1's announcement of a job of n tokens, which offers one bundle. 0 tokens: none follows.
+Bytes Announce(uint32_t n, uint64_t serial) {
+  Writer w;
+  Put(w, JobOf(n));
+  w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
+  if (n) {
+    w.Put(serial);
+    w.Raw(kRho);
+  }
+  return AFrame(kAnnounce, w.bytes());
+}
+
+// Frames that a data owner receives from P0.
+void DataOwnerTalks() {
+  const Bytes hello = HelloFrame(), ack = AFrame(kAck, kMac);
+  const Bytes run = Join({AFrame(kOfflineEnd, kMac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, kMac)});
+  const auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, kMac)}); };
+  const Bytes welcome = AFrame(kWelcome, Welcome());
+  std::vector<Bytes> talk{hello,      welcome,         SetupChunk(), Choice(7), ack,        Choice(9),  run,
+                          ack,        Choice(11),      run,          ack,       Choice(13), verdict(1), ack,
+                          verdict(1), AFrame(kEnd, {})};
   Cuts("data_owner", {}, talk);
-  Bytes ones(ChunkTags::kBytes + kSetupBytes, 1);
-  Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, ones)}));
+  Seed("data_owner", "other_setup", Join({hello, welcome, SetupChunk(1)}));
   talk[12] = verdict(0);
   talk.resize(13);  // with a bundle announced in advance
   Seed("data_owner", "audit_failed", Join(talk));
-  auto ask = [&](uint32_t n, uint64_t serial) {
-    Writer w;
-    Put(w, JobOf(n));
-    w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
-    if (n) {
-      w.Put(serial);
-      w.Raw(kRho);
-    }
-    return AFrame(kAnnounce, w.bytes());
+  Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
+}
+
+// Frames that a model owner receives from P1.
+void ModelOwnerTalks() {
+  const Bytes hello = HelloFrame(), ask = AFrame(kSetupAsk, SetupAsk()), end = Announce(0, 0);
+  const auto run = [&](const Bytes& next) {
+    return Join({AFrame(kClaim, kMac), AFrame(kGo, kMac), next, AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, kMac),
+                 AFrame(kBye, kMac)});
   };
-  auto serve = [&](const Bytes& next) {
-    return Join({AFrame(kClaim, mac), AFrame(kGo, mac), next, AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac),
-                 AFrame(kBye, mac)});
-  };
-  Cuts("model_owner", {},
-       {hello, AFrame(kSetupAsk, SetupAsk()), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
-  for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without it
+  Cuts("model_owner", {}, {hello, ask, Announce(3, 7), run(Announce(2, 9)), run(end), end});
+  for (uint8_t flags : {kMend, uint8_t{0}}) {  // with the right hash, and without it
+    const auto audit = [&](const Bytes& next) {
+      return Join({AFrame(kAudit, kMac), AFrame(kOpened, kMac, flags), AFrame(kGo, kMac), next, AFrame(kBye, kMac)});
+    };
     Seed("model_owner", flags ? "audit" : "audit_failed",
-         Join({hello, AFrame(kSetupAsk, SetupAsk()), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
-               AFrame(kGo, mac), ask(4, 13), AFrame(kBye, mac), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
-               AFrame(kGo, mac), ask(0, 0), AFrame(kBye, mac), ask(0, 0)}));
-  // Both parties know both variants, so the link is measured. Variant 0 is for a near link, and its bundles are in the
-  // store.
-  const Bytes one = AFrame(kProbe, Bytes(1)), large = AFrame(kProbe, Bytes(2));
+         Join({hello, ask, Announce(4, 11), audit(Announce(4, 13)), audit(end), end}));
+  }
+  Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
+}
+
+// Both parties know both variants, so the link is measured. Variant 0 is for a near link, and its bundles are in the
+// store.
+void VariantTalks() {
+  const Bytes hello = HelloFrame(), one = AFrame(kProbe, Bytes(1)), large = AFrame(kProbe, Bytes(2));
   const Bytes small = Join({one, one, one, one});
   for (uint64_t trip : {uint64_t{90}, uint64_t{90'000}, uint64_t{90'000'000}}) {
     const Bytes figures = AFrame(kLink, Figures(trip));
     Seed("model_owner", Str("variants_", trip),
-         Join({hello, AFrame(kSetupAsk, SetupAsk(3)), small, large, large, one, one, figures, ask(3, 7)}));
+         Join({hello, AFrame(kSetupAsk, SetupAsk(3)), small, large, large, one, one, figures, Announce(3, 7)}));
     Seed("data_owner", Str("variants_", trip),
-         Join({hello, AFrame(kWelcome, Welcome(3)), talk[2], small, one, one, large, large, figures, choice(7)}));
+         Join({hello, AFrame(kWelcome, Welcome(3)), SetupChunk(), small, one, one, large, large, figures, Choice(7)}));
   }
-  Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
-  Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
-  auto bundle = [&](uint64_t serial) {
+}
+
+// Frames that a party receives from the dealer.
+void FetchTalks() {
+  const auto bundle = [](uint64_t serial) {
     return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };
   Cuts("fetch", {},
-       {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
+       {HelloFrame(), AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
+}
+
+// Frames that the dealer receives from a party. The first byte says which party it is, and how its partner behaves.
+void DealerTalks() {
+  const Bytes hello = HelloFrame();
   for (const Identity& partner : {kModel, kData}) {
     Writer w;
     Put(w, JobOf(3));
@@ -350,11 +362,10 @@ void Conversations() {
     }
   }
   Seed("dealer", "hello", Join({{1}, hello}));
-  Seed("dealer", "witness",
-       Join({{1},
-             hello,
-             AFrame(kWitness, Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())}))}));
+  const Bytes use = Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())});
+  Seed("dealer", "witness", Join({{1}, hello, AFrame(kWitness, use)}));
 }
+
 // Texts of functions, with every kind of item, with runs, and on octaves.
 void Functions() {
   Seed("suf_text", "example",
@@ -525,7 +536,11 @@ void WriteSeeds(const std::string& dir) {
   FunctionPlans();
   Plans();
   Files();
-  Conversations();
+  DataOwnerTalks();
+  ModelOwnerTalks();
+  VariantTalks();
+  FetchTalks();
+  DealerTalks();
   Inferences();
   Handshakes();
   Connections();

@@ -19,15 +19,15 @@ class SmallRun {
   SmallRun() {
     Emit();
     schedule_.emplace(trace_);
-    SUF_CHECK(pfss::Unread(*schedule_).empty());  // a value that no result needs would never be computed
+    SUF_CHECK(pfss::UnusedMessages(*schedule_).empty());  // a value that no result needs would never be computed
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
-      pfss::Material own{{}, material_.rho};
-      own.key[size_t(p)].emplace(material_.key[size_t(p)]->view());
+      pfss::BundleSecrets own{{}, secrets_.rho};
+      own.key[size_t(p)].emplace(secrets_.key[size_t(p)]->view());
       randomness_[p] = backends_[0]->Expand(std::move(own));
     }
     honest_ =
-        run::RunPair({*schedule_, backends::InTurn(backends_, 0), {&inputs_[0], &inputs_[1], &inputs_[2]}, material_});
+        run::RunPair({*schedule_, backends::InTurn(backends_, 0), {&inputs_[0], &inputs_[1], &inputs_[2]}, secrets_});
   }
   const pfss::Schedule& schedule() const { return *schedule_; }
   // A backend that runs models; any number chooses one.
@@ -47,14 +47,14 @@ class SmallRun {
     std::vector<func::Octave> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
     using compiler::Kind;
     FunctionGate row{compiler::OnOctaves("row", groups, kBits, kBits), {Kind::kRowLut}, {}, kBits};
-    Sh root = compiler::Settle(t, row.Build(t, y));
+    Sh root = compiler::DealOwed(t, row.Build(t, y));
     SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 5}.Build(t, z), "digit");
     SharedWire<kPub> most = OpenShared(t, Maximum{0, 3}.Build(t, small), "maximum");
-    Sh wide = compiler::Settle(t, Extend{kBits}.Build(t, most));
+    Sh wide = compiler::DealOwed(t, Extend{kBits}.Build(t, most));
     Ints rise(8, 1), offset(8, 2);
     const compiler::CompiledFunction pieces = compiler::Compile(func::Uniform("lines", 3, offset, rise, 64));
-    Sh lines = compiler::Settle(t, FunctionGate{pieces, {Kind::kWindowLut}, SignedEntry(24, 18), kBits}.Build(t, z));
-    Sh sum = compiler::Settle(t, square);
+    Sh lines = compiler::DealOwed(t, FunctionGate{pieces, {Kind::kWindowLut}, SignedEntry(24, 18), kBits}.Build(t, z));
+    Sh sum = compiler::DealOwed(t, square);
     sum = sum + root;
     sum = sum + lines;
     sum = sum + wide;
@@ -67,7 +67,7 @@ class SmallRun {
   pfss::Trace trace_;
   std::optional<pfss::Schedule> schedule_;
   run::Inputs inputs_[3];
-  pfss::Material material_{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  pfss::BundleSecrets secrets_{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   std::unique_ptr<pfss::Randomness> randomness_[2];
   run::PairRun honest_;
 };

@@ -21,13 +21,14 @@ Bytes Signed(View input) {
 }
 
 // Checks that a store that opens does so again, and that no spent serial is forgotten.
-void Opened(const std::string& dir) {
+void CheckReopens(const std::string& dir) {
   uint64_t floor = 0;
   {
     store::Store s(dir);
     floor = s.ledger().floor();
     for (const auto& h : s.Bundles()) SUF_CHECK(h.serial > floor);
-    for (auto [serial, fate] : s.ledger().Fates()) SUF_CHECK(fate == store::Fate::kBurnt && serial <= floor);
+    for (auto [serial, fate] : s.ledger().LastRecords())
+      SUF_CHECK(fate == store::RecordKind::kBurnt && serial <= floor);
   }
   store::Store s(dir);
   SUF_CHECK(s.ledger().floor() >= floor && !s.ledger().keys_lost());
@@ -43,7 +44,7 @@ void LedgerFile(const std::string& dir, View input, int mode) {
     if (mode == 2) file.insert(file.end(), check.begin(), check.begin() + 24);
   }
   WriteTo(dir + "/ledger", file);
-  Opened(dir);
+  CheckReopens(dir);
 }
 
 void SerialFile(const std::string& dir, View input, bool sign) {
@@ -71,8 +72,8 @@ void BundleFile(const std::string& dir, View file) {
     Writer chunk;
     chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8)));
     chunk.Raw(Bytes(8));
-    std::copy(chunk.bytes().begin(), chunk.bytes().end(), in.Room().begin());
-    in.Came();
+    std::copy(chunk.bytes().begin(), chunk.bytes().end(), in.NextBuffer().begin());
+    in.MarkFilled();
     in.Commit();
   }
   WriteTo(dir + "/bundles/00000000000000000007-0-0-0-0.bundle", file);
@@ -80,8 +81,8 @@ void BundleFile(const std::string& dir, View file) {
   for (const auto& h : s.Bundles()) {
     SUF_CHECK(h.serial == 7);
     fuzz::Quietly([&] {
-      s.Tell(7, {});
-      s.Answer(7, 0);
+      s.BeginWitness(7, {});
+      s.EndWitness(7, 0);
       (void)s.Claim(7, store::EvenBody(8)).keys->Section(0);
     });
     SUF_CHECK(s.Bundles().empty() && s.ledger().floor() == 7);
@@ -108,5 +109,5 @@ SUF_FUZZ(store) {
   WriteTo(dir + "/model.pin", input);
   WriteTo(dir + "/secret", input);
   (void)s.Pin({Role::kModel, Hash{1}});
-  (void)s.LongLived("secret");
+  (void)s.LongLivedSecret("secret");
 }

@@ -15,8 +15,8 @@ SUF_FUZZ(streams) {
     pipes.push_back(std::make_shared<FuzzPipe>(i < 2 ? PullBytes(input, Pull<uint16_t>(input)) : input));
   std::deque<suf::Bytes> rooms;  // must outlive the channel
   TlsChannel ch(pipes[0], kModel, kData, kExporter, Millis{20});
-  ch.Spread({{pipes[1], suf::Hash{1}}, {pipes[2], suf::Hash{2}}});
-  ch.Reach(Stage::kAccepted);
+  ch.AddStreams({{pipes[1], suf::Hash{1}}, {pipes[2], suf::Hash{2}}});
+  ch.Advance(PeerState::kAccepted);
   size_t taken = 0;
   while (!orders.empty()) {
     const uint8_t order = Pull<uint8_t>(orders);

@@ -16,8 +16,8 @@ using namespace suf;
 class Altered : public pfss::Randomness {
  public:
   explicit Altered(std::unique_ptr<Randomness> own) : own_(std::move(own)) {}
-  std::unique_ptr<SectionReader> Open(int party, int section) const override {
-    return std::make_unique<Flipped>(own_->Open(party, section));
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override {
+    return std::make_unique<Flipped>(own_->SectionAt(party, section));
   }
   std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
 
@@ -38,7 +38,7 @@ class Altering : public pfss::Backend {
   std::string name() const override { return own_->name(); }
   const pfss::Capabilities& capabilities() const override { return own_->capabilities(); }
   uint32_t prg() const override { return own_->prg(); }
-  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override {
+  std::unique_ptr<pfss::Randomness> Expand(pfss::BundleSecrets m) override {
     return std::make_unique<Altered>(own_->Expand(std::move(m)));
   }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override { return own_->Start(s, role); }
@@ -61,10 +61,12 @@ int main(int argc, char** argv) try {
     std::printf("the session %s\n", e ? e->what() : "ended well");
     listener.Stop();
   };
-  roles::Server server(engine, roles::PartOf(engine.plan(), {}, [](uint32_t, const std::vector<uint64_t>&) {}), store,
-                       roles::ToDealer(own, net::Address::Parse(argv[3]), net::Millis{5000}), std::move(options));
+  roles::Server server(engine, roles::ServerDataOf(engine.plan(), {}, [](uint32_t, const std::vector<uint64_t>&) {}),
+                       store, roles::ToDealer(own, net::Address::Parse(argv[3]), net::Millis{5000}),
+                       std::move(options));
   std::fprintf(stderr, "listening on port %d\n", listener.port());
   listener.Run([&](net::Channel& ch) { server.Serve(ch); }, [](const Error&) {});
 } catch (const suf::Error& e) {
-  return std::printf("%s: %s\n", Name(e.cause()), e.what()), 1;
+  std::printf("%s: %s\n", Name(e.cause()), e.what());
+  return 1;
 }

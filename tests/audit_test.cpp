@@ -42,9 +42,9 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   });
   EXPECT_EQ(w.Says(w.error[0]) + w.Says(w.error[1]), "");
   EXPECT_EQ(w.dealt, 4);
-  using enum Fate;
-  const std::map<uint64_t, Fate> want{{1, kAudited}, {2, kDone}, {3, kAudited}};
-  for (int p : {0, 1}) EXPECT_EQ(w.Fates(p), want);
+  using enum RecordKind;
+  const std::map<uint64_t, RecordKind> want{{1, kAudited}, {2, kDone}, {3, kAudited}};
+  for (int p : {0, 1}) EXPECT_EQ(w.LastRecords(p), want);
   w.Open();
   for (int p : {0, 1}) {
     EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
@@ -52,10 +52,10 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
       EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial, EvenBody(0)); }));
       EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial, EvenBody(0)); }));
     }
-    EXPECT_TRUE(w.Fates(p).empty());
+    EXPECT_TRUE(w.LastRecords(p).empty());
   }
   w.Session([&](DataSession& s) { EXPECT_TRUE(w.Embed(s)); });
-  EXPECT_EQ(w.Fates(0).at(4), kDone);
+  EXPECT_EQ(w.LastRecords(0).at(4), kDone);
 }
 
 // The tiny plan, with rescales and rows that are read off DCFs with payloads.
@@ -77,7 +77,7 @@ nn::Plan WithDcf() {
 // Checks that an altered bit of either bundle of a plan is found and located. Returns the number of sections.
 int ABitOfAnySection(const nn::Plan& plan) {
   ModelEngine engine(plan, TheBackend());
-  auto work = engine.At(int(kN));
+  auto work = engine.Compile(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
   auto job = [] {
@@ -100,7 +100,7 @@ int ABitOfAnySection(const nn::Plan& plan) {
     keys = std::make_shared<KeySource>(task.body[p], KeySource::kWhole);
     keys->FeedFrom(honest[size_t(p)]);
   }
-  auto audit = [&](const Generate& g) { return DealAgain(own, job(), task.body[1], other.hash(), g); };
+  auto audit = [&](const Generate& g) { return Redeal(own, job(), task.body[1], other.hash(), g); };
   EXPECT_FALSE(audit(auditor.generate).any());
   // The bundle dealt again was just seen to be equal. It replaces dealing below.
   Generate canned = [&](const DealJob&, Sink& a, Sink& b) {
@@ -137,7 +137,7 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) { EXPECT_GT(ABitOfAnySe
 TEST(DealerAudit, ABitOfADcfsCorrectionsIsFound) {
   const nn::Plan plan = WithDcf();
   ModelEngine engine(plan, TheBackend());
-  auto work = engine.At(int(kN));
+  auto work = engine.Compile(int(kN));
   int dcfs = 0;
   for (auto& node : work->trace.nodes()) dcfs += node.op == pfss::Op::kDcfGen;
   EXPECT_GT(dcfs, 5);
@@ -206,7 +206,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
     ThreeRoles w(3);
     w.generate = [&, honest = w.generate](DealJob job, Sink& a, Sink& b) {
       c.job(job);
-      Bodies bodies = Dealt(honest, std::move(job), *w.engine[2]->At(int(kN))->schedule);
+      Bodies bodies = Dealt(honest, std::move(job), *w.engine[2]->Compile(int(kN))->schedule);
       c.bodies(bodies);
       a.Write(bodies[0]);
       b.Write(bodies[1]);
@@ -220,7 +220,8 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
         w.Says(w.error[1]),
         "refused: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
         "store are burnt; take no more from this dealer before its operator has explained it");
-    for (int p : {0, 1}) EXPECT_EQ(w.Fates(p), (std::map<uint64_t, Fate>{{1, Fate::kAudited}, {3, Fate::kBurnt}}));
+    for (int p : {0, 1})
+      EXPECT_EQ(w.LastRecords(p), (std::map<uint64_t, RecordKind>{{1, RecordKind::kAudited}, {3, RecordKind::kBurnt}}));
     w.Open();
     for (int p : {0, 1}) {
       EXPECT_TRUE(w.store[p]->Bundles().empty());

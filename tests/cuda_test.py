@@ -158,9 +158,9 @@ def configurations(folder):
 
 
 def gpu_test(folder):
-    """Checks that tools/gpu_test.sh runs every program of a folder, and ends with 1 if one fails or none is there."""
+    """Checks that tools/gpu/test.sh runs every program of a folder, and ends with 1 if one fails or none is there."""
     def tested():
-        done = run(f'{SOURCE}/tools/gpu_test.sh', folder / 'programs')
+        done = run(f'{SOURCE}/tools/gpu/test.sh', folder / 'programs')
         return done.returncode, re.sub(r', \d+ s$', '', done.stdout, flags=re.M).splitlines()
 
     (folder / 'programs').mkdir()
@@ -177,9 +177,9 @@ def gpu_test(folder):
 
 
 def gpu_pack(folder):
-    """Checks that tools/gpu_pack.sh packs programs with their libraries, and names missing ones."""
+    """Checks that tools/gpu/pack.sh packs programs with their libraries, and names missing ones."""
     def packed(program):
-        done = run(f'{SOURCE}/tools/gpu_pack.sh', pathlib.Path(SUF).parent, folder / 'pack.tar.xz', program)
+        done = run(f'{SOURCE}/tools/gpu/pack.sh', pathlib.Path(SUF).parent, folder / 'pack.tar.xz', program)
         return done.returncode, done.stdout
     code, said = packed('none')
     assert code == 1 and 'has no none; build it first' in said, said

@@ -174,6 +174,34 @@ std::string Config(int d, int heads, int serving, int ff, int layers, int positi
              R"(, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})");
 }
 
+// Gives each party a share of the last row of an embedding.
+void ShareLastRow(const nn::IntArray& y, std::mt19937_64& rng, run::Inputs in[3]) {
+  std::vector<uint64_t> a, b;
+  for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x) {
+    a.push_back(rng());
+    b.push_back(uint64_t(*x) - a.back());
+  }
+  in[0].Set("x.a", a);
+  in[1].Set("x.b", b);
+}
+
+// Sets the given wire of a cache: the rows of y, of which the last one is empty.
+void SetCache(const Cached& c, const nn::IntArray& y, int ring, std::mt19937_64& rng, run::Inputs in[3]) {
+  const uint64_t mask = ring::Mask(ring);
+  std::vector<uint64_t> hat, a, b;
+  for (int64_t i = 0; i < y.rows(); ++i)
+    for (int64_t j = c.begin; j < c.end; ++j) {
+      const bool old = i + 1 < y.rows();
+      a.push_back(old ? rng() & mask : 0);
+      b.push_back(old ? rng() & mask : 0);
+      const uint64_t x = old ? uint64_t(y.at[size_t(i * y.cols() + j)]) : 0;
+      hat.push_back((x + a.back() + b.back()) & mask);
+    }
+  for (int p : {0, 1}) in[p].Set(c.name() + ".hat", hat);
+  for (int role : {0, 2}) in[role].Set(c.name() + ".a", a);
+  for (int role : {1, 2}) in[role].Set(c.name() + ".b", b);
+}
+
 // Computes the logits of the last token by the protocol. The masks of the cache's wires depend on `serial`.
 nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::PlanSimulator& simulator,
                 const model::Text& ids, pfss::Backend& backend, uint8_t serial) {
@@ -188,36 +216,12 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::QuantisedWeights& q, const nn::P
   std::vector<Cached> caches;
   for (auto& node : plan.graph.nodes())
     if (const auto c = CachedOf(*node, ops)) caches.push_back(*c);
-  nn::Ints want = simulator
-                      .Run(ids,
-                           [&](const nn::GraphNode& node, const nn::IntArray& y) {
-                             if (node.As<nn::Lookup>()) {
-                               std::vector<uint64_t> a, b;
-                               for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x) {
-                                 a.push_back(rng());
-                                 b.push_back(uint64_t(*x) - a.back());
-                               }
-                               in[0].Set("x.a", a);
-                               in[1].Set("x.b", b);
-                             }
-                             for (const Cached& c : caches) {
-                               if (c.node != node.index) continue;
-                               const uint64_t mask = ring::Mask(ops[size_t(node.index)]->ring);
-                               std::vector<uint64_t> hat, a, b;
-                               for (int64_t i = 0; i < n; ++i)
-                                 for (int64_t j = c.begin; j < c.end; ++j) {
-                                   const bool old = i + 1 < n;
-                                   a.push_back(old ? rng() & mask : 0);
-                                   b.push_back(old ? rng() & mask : 0);
-                                   const uint64_t x = old ? uint64_t(y.at[size_t(i * y.cols() + j)]) : 0;
-                                   hat.push_back((x + a.back() + b.back()) & mask);
-                                 }
-                               for (int p : {0, 1}) in[p].Set(c.name() + ".hat", hat);
-                               for (int role : {0, 2}) in[role].Set(c.name() + ".a", a);
-                               for (int role : {1, 2}) in[role].Set(c.name() + ".b", b);
-                             }
-                           })
-                      .y;
+  const auto set = [&](const nn::GraphNode& node, const nn::IntArray& y) {
+    if (node.As<nn::Lookup>()) ShareLastRow(y, rng, in);
+    for (const Cached& c : caches)
+      if (c.node == node.index) SetCache(c, y, ops[size_t(node.index)]->ring, rng, in);
+  };
+  nn::Ints want = simulator.Run(ids, set).y;
   const run::PairRun run = model::RunCounted(s, in, backend, serial);
   nn::Ints got;
   for (uint64_t v : run.result[1]) got.push_back(ring::Signed(v, ops.back()->ring));

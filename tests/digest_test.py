@@ -23,14 +23,14 @@ DATA = ROOT / 'tests/data'
 COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # token counts
           **{plan: (3, 4) for plan in sorted((ROOT / 'fuzz/plans').glob('*.json'))}}  # every family, for near and far links, tiles and variants
 FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
-ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn')  # modules that emission links
+MODULES = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn')  # modules that emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # flags of files for one variant
 
 
 def build(compiler, folder):
     if not shutil.which(compiler):
         sys.exit(f'digest: there is no {compiler}, the second compiler that must give the same digests; run tools/setup.sh, which installs it')
-    sources = [f for room in ROOMS for f in sorted((ROOT / 'suf' / room).rglob('*.cpp'))
+    sources = [f for module in MODULES for f in sorted((ROOT / 'suf' / module).rglob('*.cpp'))
                if not f.stem.endswith(('_test', '_bench')) and f.parent.name != 'cuda']
     sources += [ROOT / 'tests/trace_digest.cpp']
     flags = lambda kind: subprocess.check_output(['pkg-config', kind, 'spdlog', 'libcrypto', 'muparser', 'eigen3'], text=True).split()

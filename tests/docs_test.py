@@ -7,7 +7,7 @@
 * The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
 * Every test that a page or a comment names exists. Names are `Suite.Name` (also `Suite.Name*`), x_test.py with its rows,
   other files *_test.*, names of ctest, fuzz targets and their number. A test that is said to be in a file is there.
-* A qualified name (`Engine::At`) in a page or a comment occurs in the code.
+* A qualified name (`Engine::Compile`) in a page or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
 * A page's block of C++ is a piece of the source file that the page links last above it.
 * CITATION.cff has the version of CMakeLists.txt.
@@ -31,7 +31,7 @@ TARGETS = re.compile(r'\bfuzz (?:targets? )?((?:`\w+`(?:, | and )?)+)')
 CTEST = re.compile(r'\bctest ((?:`\w+`(?:, | and )?)+)|\bctest [^`\n]*-R (\w+)')
 TEXT_OR_COMMENT = r'R"(\w*)\((?s:.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|(//.*)'
 PARTS = ['Decision', 'Why', 'Alternatives', 'Test', 'Status']
-ROW = re.compile(r'\| (\d{4})? ?\| \[[^\]]+\]\(([\w-]+\.md)#([a-z0-9-]+)\) \| [^|]+ \|')
+ROW = re.compile(r'\| (\d{4})? ?\| \[[^\]]+\]\(([\w-]+\.md)#([a-z0-9-]+)\) \|')
 EXAMPLES = {'x_test.cpp', 'x_test.cu', 'x_test.py', 'Suite.Name'}  # of how names are made
 
 
@@ -77,7 +77,7 @@ class Tests:
                 self.files.setdefault(path.name, set()).add(path)
                 self.rows.setdefault(path.name, []).append(text)
         cmake = [re.sub(r'#[^\n]*', '', text) for p, text in texts.items() if p.name == 'CMakeLists.txt' or p.suffix == '.cmake']
-        self.ctest = {p.parts[1] for ps in self.files.values() for p in ps if p.parts[0] == 'suf'}  # a room's tests have its name
+        self.ctest = {p.parts[1] for ps in self.files.values() for p in ps if p.parts[0] == 'suf'}  # a module's tests have its name
         for text in cmake:
             self.ctest |= {w for name in re.findall(r'\b(?:add_test\(NAME|suf_\w*test\w*\()\s*(\w+)', text) for w in [name]}
             for variable, words in re.findall(r'foreach\((\w+)((?:\s+\w+)+)\)', text):
@@ -174,7 +174,7 @@ def design(texts):
             status[path.name, anchor] = last
     rows = re.findall(r'^\| *(?:\d.*)?\|.*$', texts.get(index, ''), re.M)
     read = [ROW.fullmatch(row) for row in rows]
-    yield from (f'{index}: this is no row with number, link and status: {row}' for row, m in zip(rows, read) if not m)
+    yield from (f'{index}: this is no row with number and link: {row}' for row, m in zip(rows, read) if not m)
     led, numbers = set(), []
     for m in filter(None, read):
         led.add((m[2], m[3]))
@@ -238,10 +238,10 @@ def faults(root, files):
 FORM = '**Decision.** x\n\n**Why.** y\n\n**Alternatives.** z\n\n**Test.** `Good.Works`.\n\n**Status.** In force since 2026-11-21 (0001).\n'
 PLANTED = {  # file: (text, how many faults)
     'docs/a.md': ('# A b\n<a id="here"></a>\n[x](a.md#here) [y](a.md#a-b) [z](none.md) [w](#gone)\n', 2),
-    'docs/design/README.md': ('# Index\n| record | decision | status |\n|---|---|---|\n| 0001 | [good](p.md#good) | in force |\n'
-                              '| 0001 | [once more](p.md#good) | in force |\n'
-                              '| | [without a number](p.md#new) | in force |\n| 0003 | [another number](p.md#new) | in force |\n'
-                              '| 0004 | [no such section](p.md#gone) | in force |\n| 0005 | no link | in force |\n', 8),
+    'docs/design/README.md': ('# Index\n| record | decision |\n|---|---|\n| 0001 | [good](p.md#good) |\n'
+                              '| 0001 | [once more](p.md#good) |\n'
+                              '| | [without a number](p.md#new) |\n| 0003 | [another number](p.md#new) |\n'
+                              '| 0004 | [no such section](p.md#gone) |\n| 0005 | no link |\n', 8),
     'docs/design/p.md': ('# P\n\nA paragraph.\n\n<a id="good"></a>\n## Good\n\n' + FORM + '\n## Without an anchor\n\n' + FORM +
                          '\n<a id="new"></a>\n## New\n\n' + FORM.replace(' (0001)', '') + '\n<a id="lost"></a>\n## In no row\n\n' + FORM +
                          '\n<a id="short"></a>\n## Short\n\n' + FORM.replace('**Why.** y\n\n', ''), 2),

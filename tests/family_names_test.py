@@ -36,8 +36,8 @@ def is_test(path):
 def search(root):
     """-> sentences on lines that name a family, names of the OTHERS that do."""
     faults, others = [], set()
-    for room in ('suf/nn', 'suf/model'):
-        for path in sorted((root / room).rglob('*')):
+    for module in ('suf/nn', 'suf/model'):
+        for path in sorted((root / module).rglob('*')):
             name = path.relative_to(root).as_posix()
             if not path.is_file() or is_test(path) or name.startswith('suf/model/families/'):
                 continue
@@ -54,8 +54,8 @@ def self_test():
     """Checks that a planted line is found in every kind of file, and none in a builder or a test."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for room in ('suf/nn', 'suf/model'):
-            shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns('testdata'))
+        for module in ('suf/nn', 'suf/model'):
+            shutil.copytree(ROOT / module, root / module, ignore=shutil.ignore_patterns('testdata'))
         before = len(search(root)[0])
         planted = ('suf/nn/graph/graph.hpp', 'suf/nn/ops/map.cpp', 'suf/nn/README.md', 'suf/model/family.cpp', 'suf/model/internal/config.hpp', 'suf/model/testing.hpp')
         for name in planted + ('suf/model/families/bert.cpp', 'suf/nn/graph/graph_test.cpp'):

@@ -52,7 +52,7 @@ def symbols(library):
     plain = subprocess.run(['c++filt'], input='\n'.join(names), capture_output=True, text=True, check=True).stdout.splitlines()
     strange = [p for n, p in zip(names, plain) if not SYMBOL.match(n) or OUTSIDE.search(p)]
     assert not strange, f'{library.name} exports ' + '; '.join(strange[:5])
-    for wanted in ('suf::roles::Engine::At(int, int)', 'typeinfo for suf::Error'):
+    for wanted in ('suf::roles::Engine::Compile(int, int)', 'typeinfo for suf::Error'):
         assert wanted in plain, f'{library.name} lacks {wanted}'
     if library.suffix == '.so':
         assert not re.search(r'spdlog|fmt|CLI', run('readelf', '-d', library))

@@ -4,7 +4,7 @@ dealer's for 9.0. Only a few use local memory. The next call uses the files in t
 again.
 
     kernels_test.py SUF SOURCE                        needs NVRTC, from tools/setup.sh or CUDA
-    kernels_test.py SUF SOURCE PLAN.json:TOKENS ..    every role of these plans for both, and which groups have local memory (tools/gpu_plans.sh)
+    kernels_test.py SUF SOURCE PLAN.json:TOKENS ..    every role of these plans for both, and which groups have local memory (tools/gpu/plans.sh)
 
 It takes two minutes of two cores.
 """

@@ -117,7 +117,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
         if (t.node(i).op == Op::kDpfGen) return spoil(raw, raw.node(i));
       FAIL() << "the plan has no tree";
     });
-    return Fails(Cause::kRefused, says, [&] { (void)engine.At(3); });
+    return Fails(Cause::kRefused, says, [&] { (void)engine.Compile(3); });
   };
   EXPECT_TRUE(refused([](Trace::Raw& raw, Node& tree) { raw.node(tree.args[2]).attrs = raw.node(tree.args[1]).attrs; },
                       "a root of its trees is not a PRG tensor of its party"));
@@ -141,7 +141,7 @@ TEST(Lint, ASecondResultIsRefused) {
     raw.node(item.item).args[0] = item.value;
     raw.node(item.item).label = t.node(t.node(t.result(1)).args[0]).label;
   });
-  EXPECT_TRUE(Fails(Cause::kRefused, "message %", [&] { (void)engine.At(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "message %", [&] { (void)engine.Compile(3); }));
 }
 
 TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {

@@ -1,4 +1,4 @@
-// A kernel with the fault that its argument names. compute-sanitizer must find it (tools/gpu_sanitize.sh). The faults
+// A kernel with the fault that its argument names. compute-sanitizer must find it (tools/gpu/sanitize.sh). The faults
 // are out_of_bounds, uninitialised, race and barrier; none is clean. Exit code 0: the kernel ran.
 #include <cuda_runtime.h>
 

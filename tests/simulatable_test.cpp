@@ -361,7 +361,7 @@ struct OneGate : OfShares {
     compiler::WordSum product(trace, ring);
     product.Add(e, compiler::Centred(up));
     if (kind != kPayload) {
-      trace.keep(compiler::Settle(trace, product.Done()));
+      trace.keep(compiler::DealOwed(trace, product.Done()));
     } else {
       auto total = [](const compiler::OwedWord& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
       compiler::WordSum alone(trace, sum);

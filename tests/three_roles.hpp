@@ -12,7 +12,7 @@
 #include "suf/proto/session.hpp"
 #include "suf/ring/modular.hpp"
 #include "suf/roles/internal/parts.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::roles {
 
@@ -93,13 +93,13 @@ class ThreeRoles {
   }
   // Runs one inference of kText; returns whether its result is the simulator's.
   bool Embed(proto::DataSession& s) {
-    inputs_[1].Set("tokens", kText);
+    inputs_[1].Set(nn::kTokensInput, kText);
     Outcome out;
     s.Infer(store::JobOf(uint32_t(kText.size())),
             [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
     static const std::vector<int64_t> want = nn::PlanSimulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
-      auto work = engine[1]->At(int(kText.size()));
+      auto work = engine[1]->Compile(int(kText.size()));
       return work->trace.node(work->trace.result(1)).ring;
     }();
     std::vector<int64_t> y;
@@ -115,7 +115,7 @@ class ThreeRoles {
     }
     return "";
   }
-  std::map<uint64_t, store::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
+  std::map<uint64_t, store::RecordKind> LastRecords(int p) const { return store[p]->ledger().LastRecords(); }
 
   Scratch dir;
   std::optional<ModelEngine> engine[kRoles];

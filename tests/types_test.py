@@ -56,7 +56,7 @@ def self_test():
 def main():
     self_test()
     assert len(SHARED) <= 8, SHARED
-    paths = [p for room in ('suf', 'apps') for ending in ('*.hpp', '*.cuh') for p in sorted((ROOT / room).rglob(ending)) if not p.stem.endswith(('_test', '_bench'))]
+    paths = [p for module in ('suf', 'apps') for ending in ('*.hpp', '*.cuh') for p in sorted((ROOT / module).rglob(ending)) if not p.stem.endswith(('_test', '_bench'))]
     assert len(paths) > 150, paths
     found = types((p.relative_to(ROOT), p.read_text()) for p in paths)
     wrong = list(faults(found))

@@ -26,6 +26,7 @@ struct Words {
   size_t element() const { return fss::ElementBytes(ring.bits); }
 };
 
+// Unpacks bit by bit. It shares no code with the engines, whose messages it reads.
 inline Words Unpacked(View packed, int64_t count, Ring ring) {
   Words w{ring, Bytes(size_t(count) * fss::ElementBytes(ring.bits))};
   for (size_t i = 0; i < size_t(count); ++i)
@@ -81,12 +82,12 @@ struct Streams {
 class Moved : public pfss::Randomness {
  public:
   Moved(std::unique_ptr<pfss::Randomness> real, const Streams& streams) : real_(std::move(real)), streams_(streams) {}
-  std::unique_ptr<SectionReader> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override {
     auto instead = streams_.instead.find({party, section});
     bool zeros = instead != streams_.instead.end() && instead->second == kZeros;
     if (instead != streams_.instead.end() && !zeros) section = instead->second;
     auto by = streams_.moved.find({party, section});
-    return std::make_unique<Shifted>(real_->Open(party, section), zeros,
+    return std::make_unique<Shifted>(real_->SectionAt(party, section), zeros,
                                      by == streams_.moved.end() || zeros ? nullptr : &by->second);
   }
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
@@ -290,11 +291,11 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
 inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend,
                  std::shared_ptr<std::array<run::Inputs, 3>> in) {
   return [&schedule, &backend, in](const Streams& streams) {
-    pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+    pfss::BundleSecrets secrets{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
     auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
       return std::make_unique<Moved>(std::move(real), streams);
     };
-    return run::RunPair({schedule, {&backend, &backend, &backend}, {&(*in)[0], &(*in)[1], &(*in)[2]}, material, wrap});
+    return run::RunPair({schedule, {&backend, &backend, &backend}, {&(*in)[0], &(*in)[1], &(*in)[2]}, secrets, wrap});
   };
 }
 

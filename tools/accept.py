@@ -61,7 +61,7 @@ def main():
             print(f"{variant}: {summary['equal']} of {len(rows)} sentences ({summary['tokens'][0]} to {summary['tokens'][1]} tokens): every output word equals the simulator's\n"
                   f"cosine with the float model at least {summary['cos_min']:.6f} (limit 0.9999); worst order inversion among the 20 nearest {summary['inversion']:.2e} (limit 2e-3)\n"
                   f"{'accepted' if good else 'NOT accepted'}; {out}")
-    disks = subprocess.run([sys.executable, ROOT / 'tests/rollback_test.py', ROOT / 'build/suf', '--disks'])
+    disks = subprocess.run([sys.executable, ROOT / 'tests/disk/rollback_test.py', ROOT / 'build/suf', '--disks'])
     sys.exit(not ok or disks.returncode)
 
 

@@ -21,15 +21,15 @@ def sources(root):
     return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/**/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
 
 
-def names(text, rooms):
+def names(text, modules):
     """Returns {(module, name)} of the code, such as `fss::Prg`. The name is empty if a namespace is opened, used or
     renamed."""
-    any_room = '|'.join(rooms)
+    any_module = '|'.join(modules)
     code = SILENT.sub('""', text)
-    said = set(re.findall(rf'(?<![\w:])(?:::)?(?:suf::)?({any_room})::(\w+)', code))
-    opened = re.findall(rf'\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(?:suf::)?({any_room})\b', code)
-    nested = re.findall(rf'\bnamespace\s+suf\s*{{\s*namespace\s+({any_room})\b', code)
-    return said | {(room, '') for room in opened + nested}
+    said = set(re.findall(rf'(?<![\w:])(?:::)?(?:suf::)?({any_module})::(\w+)', code))
+    opened = re.findall(rf'\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(?:suf::)?({any_module})\b', code)
+    nested = re.findall(rf'\bnamespace\s+suf\s*{{\s*namespace\s+({any_module})\b', code)
+    return said | {(module, '') for module in opened + nested}
 
 
 # The parsers of nlohmann's library: functions, their callbacks, and literals.
@@ -39,38 +39,38 @@ JSON_READER = 'suf/base/json.cpp'
 
 def forbidden(root):
     rules = tomllib.loads((root / 'layers.toml').read_text())
-    rooms, tests, only, private, order = (rules[table] for table in ('rooms', 'tests', 'only', 'private', 'order'))
-    for room, grants in rooms.items():
+    modules, tests, only, private, order = (rules[table] for table in ('modules', 'tests', 'only', 'private', 'order'))
+    for module, grants in modules.items():
         for g in grants:
-            if order.index(g) >= order.index(room):
-                yield f'layers.toml grants {room} the room {g}, which is not below it'
+            if order.index(g) >= order.index(module):
+                yield f'layers.toml grants {module} the module {g}, which is not below it'
     for file in sources(root):
         parts = file.relative_to(root).parts
-        room = parts[1] if parts[0] == 'suf' else 'apps'
+        module = parts[1] if parts[0] == 'suf' else 'apps'
         test = file.stem.endswith(('_test', '_bench'))
-        granted = {room, 'base', *rooms[room], *(tests.get(room, []) if test else [])}
+        granted = {module, 'base', *modules[module], *(tests.get(module, []) if test else [])}
         name, text = '/'.join(parts), file.read_text()
         if not test and name != JSON_READER and (found := JSON.search(text)):
             yield f'{name} parses JSON ({found[0]}); use ReadJson of suf/base/json.hpp'
-        for other in sorted({other for other, _ in names(text, rooms)} - granted):
-            yield f'{name} names {other}::, and {room} may name {", ".join(sorted(granted))}'
-        for other, headers in ({} if test else only.get(room, {})).items():
+        for other in sorted({other for other, _ in names(text, modules)} - granted):
+            yield f'{name} names {other}::, and {module} may name {", ".join(sorted(granted))}'
+        for other, headers in ({} if test else only.get(module, {})).items():
             seen = ''.join((root / 'suf' / h).read_text() for h in headers if (root / 'suf' / h).exists())
-            for word in sorted(word for o, word in names(text, rooms) if o == other and word and not re.search(rf'\b{word}\b', seen)):
+            for word in sorted(word for o, word in names(text, modules) if o == other and word and not re.search(rf'\b{word}\b', seen)):
                 yield f'{name} names {other}::{word}, which is not in {", ".join(headers)}'
         for other, rest in INCLUDE.findall(text):
-            if other not in rooms:
+            if other not in modules:
                 continue
             if other not in granted:
-                yield f'{name} includes {other}/{rest}; {room} may include {", ".join(sorted(granted))}'
-            elif other != room and (rest.startswith('internal/') or rest in private.get(other, [])):
+                yield f'{name} includes {other}/{rest}; {module} may include {", ".join(sorted(granted))}'
+            elif other != module and (rest.startswith('internal/') or rest in private.get(other, [])):
                 yield f'{name} includes {other}/{rest}, which is private to {other}'
-            elif other != room and rest.startswith('cuda/') and parts[2] not in ('cuda', 'cuda.cpp'):
-                yield f'{name} includes {other}/{rest}, which is for the cuda folders of rooms and their doors, cuda.cpp'
+            elif other != module and rest.startswith('cuda/') and parts[2] not in ('cuda', 'cuda.cpp'):
+                yield f'{name} includes {other}/{rest}, which is for the cuda folders of modules and their doors, cuda.cpp'
             elif rest.startswith('cuda/') and rest.endswith('.cuh') and file.suffix not in ('.cu', '.cuh'):
                 yield f'{name} includes {other}/{rest}; device code is for .cu files'
-            elif not test and other in only.get(room, {}) and f'{other}/{rest}' not in only[room][other]:
-                yield f'{name} includes {other}/{rest}; of {other}, {room} may include {", ".join(only[room][other])}'
+            elif not test and other in only.get(module, {}) and f'{other}/{rest}' not in only[module][other]:
+                yield f'{name} includes {other}/{rest}; of {other}, {module} may include {", ".join(only[module][other])}'
 
 
 def self_test(root):

@@ -31,6 +31,6 @@ $memcheck "$main"/suf simulate --model "$dir/model" --plan "$dir/plan" --file "$
 $memcheck "$main"/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
 echo "suf simulate, inference_bench: no reports"
 printf 'three processes: '
-python3 tests/memcheck_test.py "$main"/suf
+python3 tests/machine/memcheck_test.py "$main"/suf
 echo "== times: Welch's t of a fixed secret against random ones"
 "$main"/tests/ct/ct_timing

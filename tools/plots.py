@@ -12,11 +12,14 @@ import html
 import json
 import math
 import pathlib
+import re
 import sys
 import tempfile
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / 'docs/img'
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]suf/(\w+)/', re.M)
 INK, PALE, GRID = '#1f2328', '#57606a', '#d8dee4'
 BLUE, ORANGE, GREEN, PURPLE, GREY = '#0969a2', '#c4500c', '#0b7d5e', '#8f4a8b', '#6e7781'
 
@@ -230,8 +233,37 @@ def how():
     p.box(180, 226, 200, 86, 'simulator', ['the same in clear: equals', 'the result in every word'], GREY, '5 4')
     return p
 
+COLUMNS = {'apps': 440, 'roles': 590, 'model': 240, 'nn': 180, 'gates': 180, 'compiler': 180, 'backends': 430, 'reference': 310,
+           'cpu': 430, 'gpu': 550, 'grouping': 430, 'pfss': 370, 'func': 120, 'fss': 370, 'ring': 240, 'exec': 300, 'run': 620,
+           'proto': 765, 'store': 690, 'net': 690}  # the middle of each module in the picture; its height follows from what it includes
 
-PICTURES = {'roles.svg': roles, 'how.svg': how, 'time-tokens.svg': time_tokens, 'time-rtt.svg': time_rtt}
+
+def modules():
+    """Draws which module includes which. An include that a longer way also gives is left out."""
+    order, rules = (tomllib.loads((ROOT / 'layers.toml').read_text())[table] for table in ('order', 'modules'))
+    below = {m: set() for m in order if m != 'base'}
+    for m in below:
+        for file in (ROOT / ('apps' if m == 'apps' else f'suf/{m}')).rglob('*.[chc][pu]*'):
+            if not file.stem.endswith(('_test', '_bench')):
+                below[m] |= set(INCLUDE.findall(file.read_text())) & set(rules[m])
+    reach = {}
+    for m in below:  # in order: all below m is known
+        reach[m] = below[m].union(*(reach[b] for b in below[m]))
+    direct = {m: sorted(b for b in below[m] if not any(b in reach[c] for c in below[m])) for m in below}
+    level = {}
+    for m in below:
+        level[m] = 1 + max((level[b] for b in below[m]), default=-1)
+    at = {m: (COLUMNS[m], 20 + 60 * (max(level.values()) - level[m])) for m in below}
+    p = Picture(820, 30 + 60 * (max(level.values()) + 1), 'The modules; an arrow leads to a module that is included')
+    for m in below:
+        for b in direct[m]:
+            p.arrow([(at[m][0], at[m][1] + 30), (at[b][0], at[b][1])], PALE)
+    for m, (x, y) in at.items():
+        p.box(x - 48, y, 96, 30, m, [], BLUE)
+    return p
+
+
+PICTURES = {'roles.svg': roles, 'modules.svg': modules, 'how.svg': how, 'time-tokens.svg': time_tokens, 'time-rtt.svg': time_rtt}
 
 
 def stale(folder, drawn):

@@ -11,7 +11,7 @@
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
-ROOMS=$(find suf -name "*_test.cpp" ! -path "*/cuda/*" | cut -d/ -f2 | sort -u)
+MODULES=$(find suf -name "*_test.cpp" ! -path "*/cuda/*" | cut -d/ -f2 | sort -u)
 failed=0
 
 # build DIR FLAGS TARGET..
@@ -38,15 +38,15 @@ check() {
 # suite DIR FLAGS
 suite() {
   dir=$1 total=0 start=$(date +%s)
-  build "$dir" "$2" suf $(for room in $ROOMS; do echo "${room}_test"; done)
+  build "$dir" "$2" suf $(for module in $MODULES; do echo "${module}_test"; done)
   built=$(date +%s)
-  for room in $ROOMS; do check "$dir" "$room" "$dir/${room}_test" --gtest_brief=1; done
+  for module in $MODULES; do check "$dir" "$module" "$dir/${module}_test" --gtest_brief=1; done
   # The roles forbid tracing, which the search for leaks needs, so memcheck_test.py searches for leaks. The report of a
   # role that the test kills at the end is in a file.
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
-  for test in embed audits inputs; do
-    check "$dir" $test env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/${test}_test.py "$dir/suf"
+  for test in embed network/audits inputs; do
+    check "$dir" "$(basename $test)" env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/${test}_test.py "$dir/suf"
   done
   for report in "$dir"/report.*; do
     [ -e "$report" ] && { echo "$report: a role's report"; failed=1; }

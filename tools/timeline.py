@@ -35,28 +35,28 @@ def marks(length, most):
 def drawn(spans, width):
     length = max(end for *_, end in spans) or 1
     at = lambda ms: round(ms / length * width)  # noqa: E731
-    room = max(len(name) for name, *_ in spans)
+    margin = max(len(name) for name, *_ in spans)
     lines = []
     for name, _, begin, end in spans:
         bar = ' ' * min(at(begin), width - 1) + '#' * max(1, at(end) - at(begin))
-        lines.append(f'{name:>{room}} |{bar:<{width}}| {begin:.0f} .. {end:.0f}')
+        lines.append(f'{name:>{margin}} |{bar:<{width}}| {begin:.0f} .. {end:.0f}')
     axis, numbers = ['-'] * (width + 1), ''
     for ms in marks(length, width // 12):
         axis[at(ms)] = '+'
         numbers = f'{numbers:<{at(ms)}}{ms:g}'
-    return '\n'.join(lines + [f"{'ms':>{room}}  {''.join(axis)}", f"{'':>{room}}  {numbers}"])
+    return '\n'.join(lines + [f"{'ms':>{margin}}  {''.join(axis)}", f"{'':>{margin}}  {numbers}"])
 
 
 def svg(spans):
-    length, room, width, high = max(end for *_, end in spans) or 1, 110, 800, 24
+    length, margin, width, high = max(end for *_, end in spans) or 1, 110, 800, 24
     bottom = high * len(spans) + 8
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{room + width + 40}" height="{bottom + 24}" font-family="sans-serif" font-size="12">']
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{margin + width + 40}" height="{bottom + 24}" font-family="sans-serif" font-size="12">']
     for ms in marks(length, 10):
-        x = room + ms / length * width
+        x = margin + ms / length * width
         out.append(f'<path d="M{x:.1f} 4V{bottom}" stroke="#ddd"/><text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{ms:g} ms</text>')
     for i, (name, phase, begin, end) in enumerate(spans):
-        y, x, w = i * high + 8, room + begin / length * width, max(1, (end - begin) / length * width)
-        out.append(f'<text x="{room - 8}" y="{y + 12}" text-anchor="end">{name}</text>'
+        y, x, w = i * high + 8, margin + begin / length * width, max(1, (end - begin) / length * width)
+        out.append(f'<text x="{margin - 8}" y="{y + 12}" text-anchor="end">{name}</text>'
                    f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{high - 8}" fill="{COLOURS[phase]}"><title>{begin:.1f} .. {end:.1f} ms</title></rect>')
     return '\n'.join(out + ['</svg>']) + '\n'
 

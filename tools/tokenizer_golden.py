@@ -21,7 +21,7 @@ import random
 import tokenizers
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-ROOM = pathlib.Path(__file__).resolve().parent.parent / 'suf' / 'model'
+MODULE = pathlib.Path(__file__).resolve().parent.parent / 'suf' / 'model'
 SPECIALS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BLOCK = 4096
@@ -44,7 +44,7 @@ def ranges(points):
 
 
 def table(name, comment, points):
-    return rows('Range', name, comment, [f'{{0x{a:X}, 0x{b:X}}}' for a, b in ranges(points)])
+    return rows('CodeRange', name, comment, [f'{{0x{a:X}, 0x{b:X}}}' for a, b in ranges(points)])
 
 
 def rows(kind, name, comment, cells):
@@ -97,21 +97,30 @@ def tables():
         else:
             runs.append([c, c, add])
     lower_rows = [f'{{0x{a:X}, 0x{b:X}, {add}}}' for a, b, add in runs]
+    return header(tokenizers.__version__, [
+        ('kRemoved', 'The code points that clean_text removes.', [c for c in POINTS if clean[c] == '']),
+        ('kSpace', 'The code points that are a space after clean_text.', [c for c in POINTS if clean[c] == ' ']),
+        ('kChinese', 'The code points that handle_chinese_chars sets apart by spaces.', [c for c in POINTS if chinese[c] != chr(c)]),
+        ('kNonspacing', 'The nonspacing marks (Mn) that strip_accents removes.', [c for c in POINTS if stripped[c] == '']),
+        ('kPunctuation', 'The punctuation (P and that of ASCII) at which BertPreTokenizer splits.', punctuation),
+        ('kWord', r'The word characters (\w) beside an added token.', [c for c in POINTS if not single[c]]),
+        ('kBlank', r'The whitespace (\s) beside an added token.', [c for c in POINTS if right[c] == 2]),
+        ('kCombining', 'The code points whose canonical combining class is not 0 in NFD.', combining),
+        ('kUndecomposed', 'The newer characters whose decomposition NFD does not know.', newer),
+    ], lower_rows)
+
+
+def header(version, classes, lower_rows):
+    """Returns the text of unicode_tables.hpp. `classes` are (name, comment, code points)."""
     return '\n'.join([
-        f'// Written by tools/tokenizer_golden.py from what tokenizers {tokenizers.__version__} does to each code point;'
-        ' ranges are inclusive.\n#pragma once\n#include <cstdint>\n\n// clang-format off\nnamespace suf::model {\n\n'
-        'struct Range {\n  char32_t first, last;\n};\n'
+        f'// Classes of code points, as tokenizers {version} treats them. Written by tools/tokenizer_golden.py.\n'
+        '#pragma once\n#include <cstdint>\n\n// clang-format off\nnamespace suf::model {\n\n'
+        '// The code points from `first` to `last`, both included.\n'
+        'struct CodeRange {\n  char32_t first, last;\n};\n'
+        '// Capital letters from `first` to `last`, both included. Their lower case is the code point plus `add`.\n'
         'struct LowerRange {\n  char32_t first, last;\n  int32_t add;\n};\n',
-        table('kRemoved', 'Dropped by clean_text.', [c for c in POINTS if clean[c] == '']),
-        table('kSpace', 'Whitespace after clean_text.', [c for c in POINTS if clean[c] == ' ']),
-        table('kChinese', 'Set apart by spaces.', [c for c in POINTS if chinese[c] != chr(c)]),
-        table('kNonspacing', 'Mn as strip_accents knows it.', [c for c in POINTS if stripped[c] == '']),
-        table('kPunctuation', 'P and the ASCII punctuation, as BertPreTokenizer knows them.', punctuation),
-        table('kWord', r'\w beside an added token.', [c for c in POINTS if not single[c]]),
-        table('kBlank', r'\s beside an added token.', [c for c in POINTS if right[c] == 2]),
-        table('kCombining', 'Canonical combining class not 0, as NFD knows them.', combining),
-        table('kUndecomposed', 'Newer characters with a decomposition that NFD does not know.', newer),
-        rows('LowerRange', 'kLower', 'Newer capitals: lower case is the code point + add.', lower_rows),
+        *(table(*c) for c in classes),
+        rows('LowerRange', 'kLower', 'The newer capital letters.', lower_rows),
         '}  // namespace suf::model\n'])
 
 
@@ -305,14 +314,14 @@ def main():
         return
     entries = vocabulary()
     tokenizer = own_tokenizer(entries)
-    (ROOM / 'internal' / 'unicode_tables.hpp').write_text(tables(), encoding='ascii')
-    (ROOM / 'testdata' / 'vocab.txt').write_text(''.join(e + '\n' for e in entries), encoding='utf-8')
-    (ROOM / 'testdata' / 'words.txt').write_text(''.join(d + '\n' for d in word_digests(tokenizer)), encoding='ascii')
-    write_texts(ROOM / 'testdata' / 'tokens.jsonl', tokenizer, golden_texts(entries))
+    (MODULE / 'internal' / 'unicode_tables.hpp').write_text(tables(), encoding='ascii')
+    (MODULE / 'testdata' / 'vocab.txt').write_text(''.join(e + '\n' for e in entries), encoding='utf-8')
+    (MODULE / 'testdata' / 'words.txt').write_text(''.join(d + '\n' for d in word_digests(tokenizer)), encoding='ascii')
+    write_texts(MODULE / 'testdata' / 'tokens.jsonl', tokenizer, golden_texts(entries))
     added, rng = with_added(entries, ADDED), random.Random(20261126)
-    added.save(str(ROOM / 'testdata' / 'tokenizer.json'), pretty=False)
+    added.save(str(MODULE / 'testdata' / 'tokenizer.json'), pretty=False)
     contents = [c for c, _ in ADDED] + SPECIALS
-    write_texts(ROOM / 'testdata' / 'added.jsonl', added, [added_text(rng, entries, contents) for _ in range(1500)])
+    write_texts(MODULE / 'testdata' / 'added.jsonl', added, [added_text(rng, entries, contents) for _ in range(1500)])
 
 
 if __name__ == '__main__':

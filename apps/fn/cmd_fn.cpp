@@ -26,16 +26,16 @@ namespace {
 constexpr size_t kShownPieces = 12, kShownLine = 116, kShownLines = 24;
 
 // The drawn range of words, as numbers.
-struct Range {
+struct DrawnRange {
   int64_t low = 0;
   uint64_t size = 0;     // words, less one
   bool octaves = false;  // equal steps of log x, for cuts from small to large
 };
 // Returns the range from the first cut to the last, and a quarter more on both sides. Returns all if there is one cut
 // at most, or if the domain is small.
-Range RangeOf(const func::Function& f, const Numeric& numeric) {
+DrawnRange DrawnRangeOf(const func::Function& f, const Numeric& numeric) {
   const int n = func::DomainBits(f);
-  const Range all{numeric.is_signed ? -int64_t(uint64_t{1} << (n - 1)) : 0, ring::Mask(n)};
+  const DrawnRange all{numeric.is_signed ? -int64_t(uint64_t{1} << (n - 1)) : 0, ring::Mask(n)};
   const func::Suf* s = std::get_if<func::Suf>(&f);
   if (!s || n <= 8 || n > 62) return all;
   std::vector<int64_t> cuts;
@@ -63,7 +63,7 @@ Range RangeOf(const func::Function& f, const Numeric& numeric) {
 Plot PlotOf(const NamedFunction& g, int samples) {
   const Numeric numeric = NumericOf(g);
   const int n = func::DomainBits(g.f);
-  const Range range = RangeOf(g.f, numeric);
+  const DrawnRange range = DrawnRangeOf(g.f, numeric);
   const double one = std::ldexp(1, numeric.scale), result = std::ldexp(1, numeric.result_scale);
   Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, range.octaves, {}, {}};
   const std::vector<func::OutputChannel> channels = func::ChannelsOf(g.f);
@@ -167,7 +167,7 @@ void PrintPass(const NamedFunction& g, const std::string& pass) {
       if (!s)
         Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass,
              "; use text, candidates, choice, emit or trace");
-      std::cout << compiler::Text(compiler::Compile(*s), pass);
+      std::cout << compiler::PassText(compiler::Compile(*s), pass);
       return;
     }
   gates::FunctionPlan plan{g.f, {}, gates::Origin::kP1, gates::To::kP1};
@@ -346,7 +346,7 @@ int RunFnFit(const FnFitArgs& a) {
   if (!a.scales.empty())
     for (double v : Reals(a.scales, "--scales")) {
       if (v != std::floor(v) || std::abs(v) > 64)
-        Fail(Cause::kInput, "--scales has ", v, "; write whole numbers of bits, 0 to 64");
+        Fail(Cause::kInput, "--scales has ", v, "; write whole numbers of bits, -64 to 64");
       r.finer.push_back(int(v));
     }
   if (!a.error.empty()) r.error = BoundOf(a.error);

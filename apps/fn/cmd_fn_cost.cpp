@@ -44,77 +44,109 @@ std::string Safe(const gates::FunctionPlan& plan) {
              plan.from == gates::Origin::kShared ? ", for one share of its own choice" : "", "\n");
 }
 
-}  // namespace
+// The lowerings of a function with their costs, and the choice of each network.
+struct CostReport {
+  const FnCostArgs& args;
+  gates::FunctionPlan plan;
+  std::vector<Profile> profiles;
+  std::string backend;
+  std::vector<Candidate> all;       // by time; those that do not apply come last
+  std::vector<std::string> choice;  // by profile
+  bool now() const { return profiles[0].prices.now; }
+};
 
-int RunFnCost(const FnCostArgs& a) {
-  const NamedFunction g = FunctionOf(a.f);
-  const gates::FunctionPlan plan = PlanOf(g.f, a.ends);
-  std::vector<Profile> profiles = compiler::Profiles();
-  if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
-  for (Profile& p : profiles) compiler::SetKeys(&p, a.keys);
-  const bool now = profiles[0].prices.now;
+// Prices every lowering on the backend.
+CostReport CostsOf(const FnCostArgs& a) {
+  CostReport r{a, PlanOf(FunctionOf(a.f).f, a.ends), compiler::Profiles(), {}, {}, {}};
+  if (!a.profile.empty()) r.profiles = {compiler::ParseProfile(a.profile)};
+  for (Profile& p : r.profiles) compiler::SetKeys(&p, a.keys);
   const backends::BackendEntry backend = BackendOf(a.backend, false);
-  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, backend.can);
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
+  r.backend = backend.name;
+  r.all = gates::Price(r.plan, r.profiles[0].prices, a.count, backend.can);
+  std::stable_sort(r.all.begin(), r.all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
     return x.why_not.empty() && x.seconds < y.seconds;
   });
-  std::vector<std::string> choice;  // by profile
-  for (const Profile& p : profiles) choice.push_back(ChoiceOf(plan, all, p.prices));
-  if (a.json) {
-    ordered_json out{{"schema", "suf.fn.cost/2"},  {"name", func::Name(g.f)},
-                     {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
-                     {"from", a.ends.from},        {"to", a.ends.to},
-                     {"count", a.count},           {"keys", now ? "now" : "ahead"},
-                     {"backend", backend.name}};
-    out["lowerings"] = json::array();
-    out["refused"] = json::array();
-    for (const Candidate& c : all) {
-      if (!c.why_not.empty()) {
-        out["refused"].push_back({{"lowering", c.name}, {"why", c.why_not}});
-        continue;
-      }
-      const compiler::Bill& b = c.bill;
-      ordered_json row{{"lowering", c.name},
-                       {"flights", b.flights},
-                       {"sent_bytes", b.sent},
-                       {"key_bytes", b.key},
-                       {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                       {"words", {b.words[2], b.words[0], b.words[1]}},
-                       {"safe", c.steering.empty()}};
-      for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
-      out["lowerings"].push_back(row);
-    }
-    for (size_t k = 0; k < profiles.size(); ++k) out["choice"][profiles[k].name] = choice[k];
-    std::cout << out.dump() << "\n";
-    return 0;
-  }
-  std::vector<std::vector<std::string>> rows{
+  for (const Profile& p : r.profiles) r.choice.push_back(ChoiceOf(r.plan, r.all, p.prices));
+  return r;
+}
+
+// Returns the row of --json of one lowering.
+ordered_json CostRow(const Candidate& c, const std::vector<Profile>& profiles) {
+  const compiler::Bill& b = c.bill;
+  ordered_json row{{"lowering", c.name},
+                   {"flights", b.flights},
+                   {"sent_bytes", b.sent},
+                   {"key_bytes", b.key},
+                   {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
+                   {"words", {b.words[2], b.words[0], b.words[1]}},
+                   {"safe", c.steering.empty()}};
+  for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
+  return row;
+}
+
+void PrintJson(const CostReport& r) {
+  const func::Function& f = r.plan.f;
+  ordered_json out{{"schema", "suf.fn.cost/2"}, {"name", func::Name(f)},
+                   {"n", func::DomainBits(f)},  {"ring", func::RingBits(f)},
+                   {"from", r.args.ends.from},  {"to", r.args.ends.to},
+                   {"count", r.args.count},     {"keys", r.now() ? "now" : "ahead"},
+                   {"backend", r.backend}};
+  out["lowerings"] = json::array();
+  out["refused"] = json::array();
+  for (const Candidate& c : r.all)
+    if (c.why_not.empty())
+      out["lowerings"].push_back(CostRow(c, r.profiles));
+    else
+      out["refused"].push_back({{"lowering", c.name}, {"why", c.why_not}});
+  for (size_t k = 0; k < r.profiles.size(); ++k) out["choice"][r.profiles[k].name] = r.choice[k];
+  std::cout << out.dump() << "\n";
+}
+
+// Returns a table with a row for each lowering. It has the column "safe" if Safe explains one.
+PrintedRows CostTable(const CostReport& r) {
+  PrintedRows rows{
       {"lowering", "flights", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
-  const std::string safe = Safe(plan);
-  if (!safe.empty()) rows[0].insert(rows[0].begin() + 1, "safe");
-  for (const Profile& p : profiles) rows[0].push_back(p.name);
-  for (const Candidate& c : all) {
+  const bool safe = !Safe(r.plan).empty();
+  if (safe) rows[0].insert(rows[0].begin() + 1, "safe");
+  for (const Profile& p : r.profiles) rows[0].push_back(p.name);
+  for (const Candidate& c : r.all) {
     if (!c.why_not.empty()) continue;
     const compiler::Bill& b = c.bill;
     rows.push_back({c.name, Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
                     Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
-    if (!safe.empty()) rows.back().insert(rows.back().begin() + 1, c.steering.empty() ? "yes" : "no");
-    for (size_t k = 0; k < profiles.size(); ++k)
-      rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
+    if (safe) rows.back().insert(rows.back().begin() + 1, c.steering.empty() ? "yes" : "no");
+    for (size_t k = 0; k < r.profiles.size(); ++k)
+      rows.back().push_back(Time(compiler::Seconds(b, r.profiles[k].prices)) + (c.name == r.choice[k] ? " *" : "  "));
   }
-  std::cout << func::Name(g.f) << ", " << Plural(a.count, "value") << " from " << a.ends.from << " to " << a.ends.to
-            << " in one run; keys are made " << (now ? "while the parties wait" : "ahead") << "\n\n"
-            << Table(rows, DropOf(profiles)) << "\n"
-            << safe << "flights: messages in one direction, one after another; *: the choice"
-            << (gates::RevealsToP0(plan) ? " among safe ones, if there are any" : "") << "\n";
-  for (size_t k = 0; k < profiles.size(); ++k)
-    std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
-              << choice[k] << "\n";
+  return rows;
+}
+
+void PrintTables(const CostReport& r) {
+  std::cout << func::Name(r.plan.f) << ", " << Plural(r.args.count, "value") << " from " << r.args.ends.from << " to "
+            << r.args.ends.to << " in one run; keys are made " << (r.now() ? "while the parties wait" : "ahead")
+            << "\n\n"
+            << Table(CostTable(r), DropOf(r.profiles)) << "\n"
+            << Safe(r.plan) << "flights: messages in one direction, one after another; *: the choice"
+            << (gates::RevealsToP0(r.plan) ? " among safe ones, if there are any" : "") << "\n";
+  for (size_t k = 0; k < r.profiles.size(); ++k) {
+    const Profile& p = r.profiles[k];
+    std::cout << p.name << (p.source == "given" ? "" : Str(" (", p.source, ")")) << ": " << r.choice[k] << "\n";
+  }
   PrintedRows refused;
-  for (const Candidate& c : all)
+  for (const Candidate& c : r.all)
     if (!c.why_not.empty()) refused.push_back({"  " + c.name, c.why_not});
   if (!refused.empty()) std::cout << "\nnot available:\n" << Listing(refused);
+}
+
+}  // namespace
+
+int RunFnCost(const FnCostArgs& a) {
+  const CostReport report = CostsOf(a);
+  if (a.json)
+    PrintJson(report);
+  else
+    PrintTables(report);
   return 0;
 }
 

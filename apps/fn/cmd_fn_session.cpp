@@ -55,7 +55,7 @@ void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out, si
 
 // Throws unless the plan and this machine's memory take `count` values.
 void CheckCount(roles::FunctionEngine& engine, size_t count) {
-  Refuse(*engine.At(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
+  Refuse(*engine.Compile(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
 }
 
 // Writes the results of a party to --out, or to stdout.
@@ -74,10 +74,10 @@ void CheckExpected(const char* command, const roles::FunctionEngine& engine, con
   const gates::FunctionPlan& plan = engine.plan();
   const std::string hash = Hex(engine.hash());
   log::Info(Str(command, ": the function is ", func::Name(plan.f), ", by ", gates::Name(plan)));
-  log::Info(Str(command, ": x comes from ", Whose(plan.from), "; the result goes to ", Whom(plan.to)));
+  log::Info(Str(command, ": x comes from ", SourceName(plan.from), "; the result goes to ", ReceiverName(plan.to)));
   log::Info(Str(command, ": the plan is ", hash));
   if (!expect.to.empty() && gates::ToNamed(expect.to, "--expect-to") != plan.to)
-    Fail(Cause::kRefused, "the plan gives the result to ", Whom(plan.to), ", and --expect-to is ", expect.to,
+    Fail(Cause::kRefused, "the plan gives the result to ", ReceiverName(plan.to), ", and --expect-to is ", expect.to,
          "; ask for the plan that was agreed");
   if (expect.hash.empty()) return;
   std::string lower = expect.hash;
@@ -92,7 +92,7 @@ void CheckExpected(const char* command, const roles::FunctionEngine& engine, con
 
 // Returns the run of `count` values with its bill.
 FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
-  const auto work = engine.At(int(count));
+  const auto work = engine.Compile(int(count));
   return {engine.plan(), "packed", "", compiler::BillOf(*work->schedule), work->trace.digest(), std::nullopt};
 }
 
@@ -120,11 +120,8 @@ int RunFnPlan(const FnPlanArgs& a) {
 }
 
 int RunFnServe(const FnServeArgs& a) {
-  Harden();
-  UseKernels("fn serve", a.kernels);
-  auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
-  const auto backend = RoleBackend("fn serve", a.backend);
-  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  const RoleProcess process = StartRole("fn serve", Role::kModel, a);
+  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *process.backend);
   if (!a.times.empty()) engine.MeasureScopes();
   CheckExpected("fn serve", engine, a.expect);
   WipedVector<uint64_t> values = OwnValues(engine, 0, a.values);
@@ -145,10 +142,10 @@ int RunFnServe(const FnServeArgs& a) {
     Wipe(words.data(), words.size() * sizeof(uint64_t));
   };
   Answer(
-      "fn serve", a, own, engine.unit(),
+      "fn serve", a, process.own, engine.unit(),
       [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-        return std::make_unique<roles::Server>(engine, roles::PartOf(engine.plan(), std::move(values), learned), store,
-                                               std::move(dial), std::move(options));
+        return std::make_unique<roles::Server>(engine, roles::ServerDataOf(engine.plan(), std::move(values), learned),
+                                               store, std::move(dial), std::move(options));
       },
       [&] { return unwritten != nullptr; });
   if (unwritten) std::rethrow_exception(unwritten);
@@ -158,19 +155,16 @@ int RunFnServe(const FnServeArgs& a) {
 namespace {
 
 // The result of a call, and the error that ended the session after it, which does not invalidate the result.
-struct Called {
-  roles::JobResult ran;
+struct CallResult {
+  roles::JobResult job;
   std::optional<Error> end;
 };
 
 // Runs one job with P0, from greeting to end. Nothing in it depends on the result.
-Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
-            WipedVector<uint64_t> values) {
-  store::Store store(a.store);
-  UsesFolder("fn ask", "store", a.store);
-  Warn("fn ask", store.notices());
-  std::unique_ptr<net::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+CallResult Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
+                WipedVector<uint64_t> values) {
+  PartyStore store("fn ask", a.store);
+  const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
   Bar bar("fn ask", Bar::Log::kRare);
   roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit, .semi_honest = a.semi_honest};
@@ -190,30 +184,39 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   KeepPages();
   std::vector<roles::JobRequest> jobs;
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
-  Called out;
+  CallResult out;
   const SignalTaker taker([](int signal, int turn) {
     if (turn > 1) EndBy(signal, "suf: fn ask ended at once by a signal; the call in flight is lost with its keys\n");
     log::Info(
         "fn ask: ending after the call in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
   });
-  session.Run(std::move(jobs), [&](size_t, roles::JobResult r) { out.ran = std::move(r); });
+  session.Run(std::move(jobs), [&](size_t, roles::JobResult r) { out.job = std::move(r); });
   try {
     session.End();
   } catch (const Error& e) {
-    if (roles::Learns(engine.plan(), 1) && out.ran.words.empty()) throw;
+    if (roles::Learns(engine.plan(), 1) && out.job.words.empty()) throw;
     out.end = e;
   }
   return out;
 }
 
+// Returns the row of --json: FnRow, and the costs of the call.
+nlohmann::ordered_json CallRow(const FnRun& run, const Hash& plan, const roles::JobResult& ran,
+                               const std::vector<uint64_t>& x, const ValueRows& y) {
+  auto row = FnRow(run, x, run.plan.to == gates::To::kShared ? ValueRows() : y);
+  row["serial"] = ran.serial;
+  row["plan"] = Hex(plan);
+  row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
+  row["ms"] = {{"fetch", ran.fetch_ms}, {"ahead", ran.ahead_ms}, {"online", ran.times.total * 1e3}};
+  row["within_ms"] = {{"deal", ran.deal_ms}, {"keys", ran.keys_ms}};
+  return row;
+}
+
 }  // namespace
 
 int RunFnAsk(const FnAskArgs& a) {
-  Harden();
-  UseKernels("fn ask", a.kernels);
-  auto own = Own("fn ask", a.certs, Role::kData, a.pins);
-  const auto backend = RoleBackend("fn ask", a.backend);
-  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  const RoleProcess process = StartRole("fn ask", Role::kData, a);
+  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *process.backend);
   if (!a.times.empty()) engine.MeasureScopes();
   const gates::FunctionPlan& plan = engine.plan();
   CheckExpected("fn ask", engine, a.expect);
@@ -226,31 +229,24 @@ int RunFnAsk(const FnAskArgs& a) {
   if (!values.empty()) {
     CheckCount(engine, values.size());
     if (!a.semi_honest)
-      Hinted(Cause::kRefused, kTrusting, [&] { roles::RefuseSteering(*engine.At(int(values.size()))); });
+      Hinted(Cause::kRefused, kTrusting, [&] { roles::RefuseSteering(*engine.Compile(int(values.size()))); });
   }
   std::vector<uint64_t> x;
   if (plan.from == gates::Origin::kP1) x.assign(values.begin(), values.end());
   TimesFile times(a.times);
-  const Called called = Call(a, own, engine, std::move(values));
-  const roles::JobResult& ran = called.ran;
+  const CallResult called = Call(a, process.own, engine, std::move(values));
+  const roles::JobResult& ran = called.job;
   times.Add(ran.serial, ran.times);
   FnRun run = RunOf(engine, ran.count);
   ValueRows y;
   if (roles::Learns(plan, 1)) y = gates::ChannelWords(plan, ran.words, ran.count);
-  const bool knows = !x.empty() && !y.empty() && plan.to != gates::To::kShared;
   Wrong wrong;
-  if (knows) {
+  if (!x.empty() && !y.empty() && plan.to != gates::To::kShared) {
     wrong = Compare(plan.f, x, y);
     run.equal = wrong.count == 0;
   }
   if (a.json) {
-    auto row = FnRow(run, x, plan.to == gates::To::kShared ? ValueRows() : y);
-    row["serial"] = ran.serial;
-    row["plan"] = Hex(engine.hash());
-    row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
-    row["ms"] = {{"fetch", ran.fetch_ms}, {"ahead", ran.ahead_ms}, {"online", ran.times.total * 1e3}};
-    row["within_ms"] = {{"deal", ran.deal_ms}, {"keys", ran.keys_ms}};
-    std::cout << row.dump() << "\n";
+    std::cout << CallRow(run, engine.hash(), ran, x, y).dump() << "\n";
     if (!a.out.empty()) WriteValues(a.out, plan, y);
   } else {
     Show(run, a.out, x, y);

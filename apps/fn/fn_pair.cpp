@@ -103,10 +103,10 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
     for (int p : {0, 1}) inputs[p].Set(name, input.shares[size_t(p)]);
   else
     inputs[plan.from == gates::Origin::kP1].Set(name, input.x);
-  pfss::Material material{{Key(), Key()}, {}};
-  RandomBytes(material.rho);
+  pfss::BundleSecrets secrets{{Key(), Key()}, {}};
+  RandomBytes(secrets.rho);
   auto begin = std::chrono::steady_clock::now();
-  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, secrets});
   PairResult out;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   out.bill = compiler::BillOf(s);

@@ -29,6 +29,73 @@ double Total(const std::string& path) {
          1e3;
 }
 
+const char* ValuesName(int p) { return p ? "p1.x" : "p0.x"; }
+const char* ResultName(int p) { return p ? "p1.y" : "p0.y"; }
+
+// Writes the values of party p. Returns its options for values, results and backend.
+std::vector<std::string> WriteInput(const TempFolder& dir, const gates::FunctionPlan& plan, const PairInput& input,
+                                    int p) {
+  std::vector<std::string> options{"--backend", "packed"};
+  if (roles::Brings(plan, p)) {
+    const std::string file = dir / ValuesName(p);
+    WriteWords(file, plan.from == gates::Origin::kShared ? input.shares[size_t(p)] : input.x, func::DomainBits(plan.f));
+    options.insert(options.end(), {"--values", file});
+  }
+  if (roles::Learns(plan, p)) options.insert(options.end(), {"--out", dir / ResultName(p)});
+  return options;
+}
+
+// Runs the three roles, whose files are in `dir`. Throws the error of a process that fails.
+void RunRoles(const TempFolder& dir, const gates::FunctionPlan& plan, const PairInput& input) {
+  const std::string file = dir / "f.plan", certs = dir / "certs";
+  WriteText(file, gates::Print({plan, int64_t(input.x.size())}));
+  net::MakeCerts(certs);
+  const std::vector<std::string> options[2] = {WriteInput(dir, plan, input, 0), WriteInput(dir, plan, input, 1)};
+  const auto with = [&](std::vector<std::string> args, int p) {
+    args.insert(args.end(), options[p].begin(), options[p].end());
+    return args;
+  };
+  Child deal("the dealer",
+             {"suf", "deal", "--plan", file, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--backend",
+              "packed", "--times", dir / "dealer.times"},
+             2);
+  const std::string dealer = deal.Address();
+  Child serve("P0",
+              with({"suf", "fn", "serve", "--plan", file, "--certs", certs + "/model", "--dealer", dealer, "--listen",
+                    "127.0.0.1:0", "--store", dir / "p0.store", "--once"},
+                   0),
+              2);
+  const std::string server = serve.Address();
+  Child ask("P1",
+            with({"suf", "fn", "ask", "--plan", file, "--certs", certs + "/data", "--dealer", dealer, "--connect",
+                  server, "--store", dir / "p1.store", "--times", dir / "p1.times", "--semi-honest", "--expect-to",
+                  gates::Name(plan.to)},
+                 1),
+            2);
+  ask.Drain();
+  const int code = ask.Wait();
+  deal.Stop();
+  if (code) throw Error(CauseOf(code), "the process of P1 failed: " + ask.last());
+  if (const int served = serve.Wait()) throw Error(CauseOf(served), "the process of P0 failed: " + serve.last());
+}
+
+// Reads the results and times that the roles wrote.
+PairResult ReadResult(const TempFolder& dir, const gates::FunctionPlan& plan, int64_t count) {
+  PairResult out;
+  pfss::Trace t;
+  gates::Emit(t, plan, count);
+  const pfss::Schedule s(t);
+  out.bill = compiler::BillOf(s);
+  out.trace = t.digest();
+  out.online = Total(dir / "p1.times");
+  out.seconds = out.online + Total(dir / "dealer.times");
+  std::array<ValueRows, 2> y;
+  for (int p : {0, 1})
+    if (roles::Learns(plan, p)) y[size_t(p)] = ReadValues(dir / ResultName(p), plan);
+  Join(plan, std::move(y), &out);
+  return out;
+}
+
 }  // namespace
 
 PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input) {
@@ -41,62 +108,9 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
     EndChildren();
     EndBy(signal);
   });
-  TempFolder dir;
-  const std::string file = dir / "f.plan", certs = dir / "certs";
-  WriteText(file, gates::Print({plan, count}));
-  net::MakeCerts(certs);
-  std::vector<std::string> more[2];  // the options of each party for values and results
-  for (int p : {0, 1}) {
-    const std::string x = dir / (p ? "p1.x" : "p0.x"), y = dir / (p ? "p1.y" : "p0.y");
-    if (roles::Brings(plan, p)) {
-      WriteWords(x, plan.from == gates::Origin::kShared ? input.shares[size_t(p)] : input.x, func::DomainBits(plan.f));
-      more[p].insert(more[p].end(), {"--values", x});
-    }
-    if (roles::Learns(plan, p)) more[p].insert(more[p].end(), {"--out", y});
-  }
-  Child deal("the dealer",
-             {"suf", "deal", "--plan", file, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--backend",
-              "packed", "--times", dir / "dealer.times"},
-             2);
-  const std::string dealer = Str("127.0.0.1:", deal.Port());
-  deal.Drain();
-  auto with = [&](std::vector<std::string> args, int p) {
-    args.insert(args.end(), {"--backend", "packed"});
-    args.insert(args.end(), more[p].begin(), more[p].end());
-    return args;
-  };
-  Child serve("P0",
-              with({"suf", "fn", "serve", "--plan", file, "--certs", certs + "/model", "--dealer", dealer, "--listen",
-                    "127.0.0.1:0", "--store", dir / "p0.store", "--once"},
-                   0),
-              2);
-  const std::string server = Str("127.0.0.1:", serve.Port());
-  serve.Drain();
-  Child ask("P1",
-            with({"suf", "fn", "ask", "--plan", file, "--certs", certs + "/data", "--dealer", dealer, "--connect",
-                  server, "--store", dir / "p1.store", "--times", dir / "p1.times", "--semi-honest", "--expect-to",
-                  gates::Name(plan.to)},
-                 1),
-            2);
-  ask.Drain();
-  const int code = ask.Wait();
-  deal.Stop();
-  if (code) throw Error(CauseOf(code), "the process of P1 failed: " + ask.last());
-  if (const int served = serve.Wait()) throw Error(CauseOf(served), "the process of P0 failed: " + serve.last());
-
-  PairResult out;
-  pfss::Trace t;
-  gates::Emit(t, plan, count);
-  const pfss::Schedule s(t);
-  out.bill = compiler::BillOf(s);
-  out.trace = t.digest();
-  out.online = Total(dir / "p1.times");
-  out.seconds = out.online + Total(dir / "dealer.times");
-  std::array<ValueRows, 2> y;
-  for (int p : {0, 1})
-    if (roles::Learns(plan, p)) y[size_t(p)] = ReadValues(dir / (p ? "p1.y" : "p0.y"), plan);
-  Join(plan, std::move(y), &out);
-  return out;
+  const TempFolder dir;
+  RunRoles(dir, plan, input);
+  return ReadResult(dir, plan, count);
 }
 
 }  // namespace suf::apps

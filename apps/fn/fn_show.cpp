@@ -30,13 +30,13 @@ const char* KindName(const func::OutputChannel& c) {
 
 }  // namespace
 
-const char* Whose(gates::Origin from) {
+const char* SourceName(gates::Origin from) {
   return from == gates::Origin::kShared ? "shares of both parties"
          : from == gates::Origin::kP0   ? "P0, in private"
                                         : "P1, in private";
 }
 
-const char* Whom(gates::To to) {
+const char* ReceiverName(gates::To to) {
   return to == gates::To::kShared ? "nobody: each party keeps a share"
          : to == gates::To::kBoth ? "both parties"
          : to == gates::To::kP0   ? "P0 alone"
@@ -109,9 +109,9 @@ std::string FnTable(const gates::FunctionPlan& plan, const NamedFunction& g, con
 std::string FnSentences(const FnRun& run, int64_t count, const std::string& time) {
   const compiler::Bill& b = run.bill;
   return Str(func::Name(run.plan.f), " by ", gates::Name(run.plan), " on ", run.backend, ": x from ",
-             Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", Plural(count, "value"), ", ",
-             Plural(b.flights, "flight"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ",
-             Bytes10(b.key[0]), " and ", Bytes10(b.key[1]), "; ", time, "\n",
+             SourceName(run.plan.from), "; the result to ", ReceiverName(run.plan.to), "\n", Plural(count, "value"),
+             ", ", Plural(b.flights, "flight"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]),
+             "; keys ", Bytes10(b.key[0]), " and ", Bytes10(b.key[1]), "; ", time, "\n",
              run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
 }
 

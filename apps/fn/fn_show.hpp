@@ -23,9 +23,9 @@ struct FnRun {
 };
 
 // Names the source of x.
-const char* Whose(gates::Origin from);
+const char* SourceName(gates::Origin from);
 // Names the parties that learn the result.
-const char* Whom(gates::To to);
+const char* ReceiverName(gates::To to);
 
 // Formats a run as JSON of schema suf.fn/2. `x` and `y` hold the values that this process knows in clear; otherwise
 // they are empty.

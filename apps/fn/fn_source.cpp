@@ -61,7 +61,7 @@ void ArgumentLimits::Want(const std::string& where, const std::string& text, int
 }
 
 std::optional<ArgumentLimits> LimitsOf(const NamedFunction& g) {
-  const std::optional<func::ArgumentRange> taken = g.made ? func::TakenBy(*g.made) : func::TakenBy(g.f);
+  const std::optional<func::ArgumentRange> taken = g.made ? func::ArgumentRangeOf(*g.made) : func::ArgumentRangeOf(g.f);
   if (!taken) return std::nullopt;
   return ArgumentLimits{*taken, func::Name(g.f)};
 }
@@ -120,9 +120,9 @@ void WriteText(const std::string& path, const std::string& text) {
 void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed) {
   std::string text = Str("mod 2^", n, "\n");
   for (uint64_t w : words) text += (is_signed ? std::to_string(ring::Signed(w, n)) : std::to_string(w)) + "\n";
-  Part file(path);
+  TempFile file(path);
   file.Add(AsView(text));
-  file.Done();
+  file.Commit();
 }
 
 std::vector<std::string> AtCommas(const std::string& text) {

@@ -37,9 +37,9 @@ double Cpu() {
 struct Watch {
   double cpu = Cpu();
   Clock::time_point wall = Clock::now();
-  Took Read() const { return {Cpu() - cpu, Since(wall)}; }
+  Duration Read() const { return {Cpu() - cpu, Since(wall)}; }
 };
-Took Least(const Took& a, const Took& b) { return {std::min(a.cpu, b.cpu), std::min(a.wall, b.wall)}; }
+Duration Least(const Duration& a, const Duration& b) { return {std::min(a.cpu, b.cpu), std::min(a.wall, b.wall)}; }
 
 constexpr uint16_t kKind = net::kFirstRun;
 
@@ -52,14 +52,14 @@ class Session {
     server_ = std::thread([&, this] {
       listener_.Run(
           [&](net::Channel& ch) {
-            ch.Reach(net::Stage::kEngaged);
+            ch.Advance(net::PeerState::kEngaged);
             came.set_value(&ch);
             over_.get_future().wait();
           },
           [](const Error&) {});
     });
     ends_[1] = net::Dial(peer_, {"127.0.0.1", listener_.port()}, Role::kModel);
-    ends_[1]->Reach(net::Stage::kEngaged);
+    ends_[1]->Advance(net::PeerState::kEngaged);
     server_end_ = came.get_future().get();
   }
   ~Session() {
@@ -133,8 +133,8 @@ struct FnBench::State {
     for (size_t r : {0, 1, 2}) backend[r] = cpu::MakePacked(*pool[r], v);
   }
   // Sends bytes from P0's end to P1's; returns the time of the end that takes longer.
-  Took Carry(View bytes) {
-    std::array<Took, 2> took;
+  Duration Carry(View bytes) {
+    std::array<Duration, 2> took;
     Bytes room(store::kChunkBytes);
     Both([&](int p) {
       const Watch w;
@@ -150,7 +150,7 @@ struct FnBench::State {
     return {std::max(took[0].cpu, took[1].cpu), took[1].wall};
   }
   // Writes bytes to a file in tagged chunks, as a store does, and reads them back.
-  Took Keep(View bytes) {
+  Duration Keep(View bytes) {
     const std::string path = folder / "key";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) Fail(Cause::kResource, "cannot make ", path, "; free some space there");
@@ -174,7 +174,7 @@ struct FnBench::State {
       const auto tag = seen.Next(View(back).subspan(net::ChunkTags::kBytes, n));
       SUF_CHECK(std::equal(tag.begin(), tag.end(), back.begin()));
     }
-    const Took took = w.Read();
+    const Duration took = w.Read();
     close(fd);
     return took;
   }
@@ -197,9 +197,9 @@ std::shared_ptr<Trial> FnBench::Prepare(const gates::FunctionPlan& plan, const s
 FnTimes FnBench::Run(Trial& t) {
   FnTimes out;
   State& s = *s_;
-  pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+  pfss::BundleSecrets m{{Secret::Random(), Secret::Random()}, RandomHash()};
   auto streams = [&](Role role) {
-    pfss::Material own{{}, m.rho};
+    pfss::BundleSecrets own{{}, m.rho};
     for (int p : {0, 1})
       if (role == Role::kDealer || int(role) == p) own.key[size_t(p)].emplace(m.key[size_t(p)]->view());
     return s.backend[size_t(role)]->Expand(std::move(own));
@@ -223,13 +223,20 @@ FnTimes FnBench::Run(Trial& t) {
                             store::KeySource::kWhole);
       keys.FeedFrom(s.key[size_t(p)]);
       Watch w;  // starts anew when the online part begins
-      t.result[size_t(p)] =
-          run::RunParty({*t.schedule, *s.backend[size_t(p)], p, *mine, t.inputs[p], keys, link, {}, [&] {
-                           arrived = true;
-                           start.arrive_and_wait();
-                           begin[size_t(p)] = Clock::now();
-                           w = Watch();
-                         }});
+      const auto begins = [&] {
+        arrived = true;
+        start.arrive_and_wait();
+        begin[size_t(p)] = Clock::now();
+        w = Watch();
+      };
+      t.result[size_t(p)] = run::RunParty({.schedule = *t.schedule,
+                                           .backend = *s.backend[size_t(p)],
+                                           .party = p,
+                                           .randomness = *mine,
+                                           .inputs = t.inputs[p],
+                                           .keys = keys,
+                                           .link = link,
+                                           .online = begins});
       out.party[size_t(p)] = w.Read();
       end[size_t(p)] = Clock::now();
     } catch (...) {
@@ -262,7 +269,7 @@ Machine FnBench::Measure() {
   Machine least{{HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL, 0}, HUGE_VAL};
   auto see = [](double* price, double seconds, double units) { *price = std::min(*price, seconds / units); };
   for (int run = 0; run < kRuns; ++run) {
-    std::array<Took, 2> took;
+    std::array<Duration, 2> took;
     Both([&](int p) {
       net::Channel& ch = s.session->end(p);
       const Watch w;

@@ -13,16 +13,16 @@
 namespace suf::apps {
 
 // Seconds of work. cpu: processor time of the thread, which other load does not change. wall: time by the clock.
-struct Took {
+struct Duration {
   double cpu = 0, wall = 0;
 };
 // Times of one run.
 struct FnTimes {
   // `deal`: makes both keys. `carry`: sends the larger key over TLS, at the end that takes longer. `keep`: writes the
   // larger key to a file in tagged chunks and reads it back.
-  Took deal, carry, keep;
+  Duration deal, carry, keep;
   // From the first online step to the last.
-  std::array<Took, 2> party;
+  std::array<Duration, 2> party;
   // Seconds by the clock, from the first party's start to the later end.
   double both = 0;
 };

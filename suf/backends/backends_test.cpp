@@ -141,83 +141,108 @@ TEST(Backends, ViewsTurnPairs) {
   }
 }
 
+// Operands of a function of shares, one list for each party.
+struct ShareLists {
+  std::vector<Own<0>> a;
+  std::vector<Own<1>> b;
+  void Add(const Dealt& d) {
+    a.push_back(d.a);
+    b.push_back(d.b);
+  }
+};
+
+// Deals one-hot tables of the digits of x's mask.
+std::vector<Dealt> DealDigits(Fixture& f, const SharedWire<kPub>& x, const Shape& widths) {
+  std::vector<Dealt> tables;
+  int lo = 0;
+  for (int64_t w : widths) {
+    tables.push_back(f.t.deal(Hot(Low(Sec(x.r) >> lo, int(w)))));
+    lo += int(w);
+  }
+  return tables;
+}
+// Opens the comparisons of the digits of x with those of its mask.
+SharedWire<kPub> OpenDigits(Fixture& f, const SharedWire<kPub>& x, const std::vector<Dealt>& tables,
+                            const Shape& widths) {
+  ShareLists lists;
+  for (const Dealt& d : tables) lists.Add(d);
+  auto a = Digits(x.hat, lists.a, widths);
+  auto b = Digits(x.hat, lists.b, widths);
+  return f.t.open(Sh{a, b}, "bits");
+}
+
+// Returns shares of the borrow of `digits` digits, in the arithmetic world. Group j is dealt in ring_of(j) bits.
+template <class F>
+Sh BorrowShares(Fixture& f, const SharedWire<kPub>& bits, int digits, F ring_of) {
+  ShareLists groups;
+  for (int j = 0; j < digits; ++j) groups.Add(f.t.deal(Mono(bits.r, j), ring_of(j)));
+  auto a = BorrowA(bits.hat, groups.a);
+  auto b = BorrowA(bits.hat, groups.b);
+  return Sh{a, b} + BorrowAt0(bits.hat, digits);
+}
+// Opens the borrow in the XOR world, in two stages.
+SharedWire<kPub> OpenCarry(Fixture& f, const SharedWire<kPub>& bits, int digits) {
+  ShareLists groups;
+  for (int j = 1; j < digits; ++j) groups.Add(f.t.deal(MonoX(bits.r, j)));
+  auto a = BorrowX(bits.hat, Own<0>(bits.s.a), groups.a);
+  auto b = BorrowX(bits.hat, Own<1>(bits.s.b), groups.b);
+  return f.t.open(Sh{a, b} + Bits(BorrowAt0(bits.hat, digits), 1), "carry");
+}
+
+// Returns opened reads of a table of 32 places, added up.
+Pub TableReads(Fixture& f, const SharedWire<kPub>& x, const Dealt& table) {
+  auto at = Low(x.hat >> 5, 5);
+  auto rot0 = Rotate(table.a, at, 17);
+  auto rot1 = Rotate(table.b, at, 17);
+  auto turned = f.t.open(Sh{rot0, rot1}, "turned");
+  auto columns = f.t.constant(f.Random(3 * 32, 20), {3, 32});
+  auto sa = Select(table.a, at, columns);
+  auto sb = Select(table.b, at, columns);
+  auto selected = f.t.open(Low(Sh{sa, -sb}, 33), "select");
+  auto list = f.t.constant(f.Random(9, 30), {9});
+  auto da = Dot(rot0, list, 4);
+  auto db = Dot(rot1, list, 4);
+  auto dot = f.t.open(Low(Sh{da, -db}, 29), "dot");
+  auto ones = f.t.deal(Unit(Low(Sec(x.r), 3), 8), 9);
+  auto na = Take(ones.a, Low(x.hat, 3));
+  auto nb = Take(ones.b, Low(x.hat, 3));
+  auto taken = f.t.open(Sh{na, nb}, "ones");
+  return Lift(turned.hat) + Sum(selected.hat, 0) + Lift(dot.hat) + Lift(taken.hat);
+}
+
+// Returns opened histograms of the rows of x, added up. Packed pairs of `rows` rows are read from memory, and drawn.
+Pub Histograms(Fixture& f, const SharedWire<kPub>& x, int64_t rows) {
+  auto unit = f.t.deal(Unit(Low(Sec(x.r), 4), 16), 7);
+  auto ra = RotSum(unit.a, Low(x.hat, 4));
+  auto rb = RotSum(unit.b, Low(x.hat, 4));
+  auto count = f.t.open(Suffix(Sh{ra, rb}), "count");
+  auto first = [&](auto v) { return Between(v, 1, 0, rows * (rows + 1) / 2); };
+  auto at = Low(first(x.hat), 4);
+  auto pa = RotSum(first(unit.a), at, rows);
+  auto pb = RotSum(first(unit.b), at, rows);
+  auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
+  auto pairs = f.t.deal(Unit(Low(Sec(first(x.r)), 4), 16), 7);
+  auto da = RotSum(pairs.a, at, rows);
+  auto db = RotSum(pairs.b, at, rows);
+  auto drawn = f.t.open(Sh{da, db}, "drawn by row");
+  return Lift(count.hat) + Sum(Lift(by_row.hat) + Lift(drawn.hat), 1);
+}
+
 TEST(Backends, TablesAndPolynomials) {
   for (int k : {12, 24, 40}) {
     Fixture f;
     auto x = f.Wire1("x", {37, k == 24 ? 61 : 19}, k);  // one strip or three, planes that end within a byte
-    // Digits, in the arithmetic world.
-    Shape widths = {3, 2, 5, 1};
-    std::vector<Own<0>> ta;
-    std::vector<Own<1>> tb;
-    std::vector<Dealt> tables;
-    int lo = 0;
-    for (int64_t w : widths) {
-      auto hot = Hot(Low(Sec(x.r) >> lo, int(w)));
-      auto table = f.t.deal(hot);
-      tables.push_back(table);
-      ta.push_back(table.a);
-      tb.push_back(table.b);
-      lo += int(w);
-    }
-    auto ba = Digits(x.hat, ta, widths);
-    auto bb = Digits(x.hat, tb, widths);
-    auto b = f.t.open(Sh{ba, bb}, "bits");
-    std::vector<Own<0>> wa;
-    std::vector<Own<1>> wb;
-    for (int j = 0; j < 4; ++j) {
-      auto m = f.t.deal(Mono(b.r, j), j % 2 ? k : k + 3);
-      wa.push_back(m.a);
-      wb.push_back(m.b);
-    }
-    auto ca = BorrowA(b.hat, wa);
-    auto cb = BorrowA(b.hat, wb);
-    auto c = Sh{ca, cb} + BorrowAt0(b.hat, 4);
-    auto opened = f.t.open(c, "borrow");
-    // Two stages.
-    std::vector<Own<0>> ga;
-    std::vector<Own<1>> gb;
-    for (int j = 1; j < 4; ++j) {
-      auto m = f.t.deal(MonoX(b.r, j));
-      ga.push_back(m.a);
-      gb.push_back(m.b);
-    }
-    auto xa = BorrowX(b.hat, Own<0>(b.s.a), ga);
-    auto xb = BorrowX(b.hat, Own<1>(b.s.b), gb);
-    auto carry = f.t.open(Sh{xa, xb} + Bits(BorrowAt0(b.hat, 4), 1), "carry");
-    // Reads of tables.
-    auto idx = Low(x.hat >> 5, 5);
-    auto rot = Rotate(tables[2].a, idx, 17);
-    auto rot1 = Rotate(tables[2].b, idx, 17);
-    auto turned = f.t.open(Sh{rot, rot1}, "turned");
-    auto tab = f.t.constant(f.Random(3 * 32, 20), {3, 32});
-    auto sa = Select(tables[2].a, idx, tab);
-    auto sb = Select(tables[2].b, idx, tab);
-    auto sel = f.t.open(Low(Sh{sa, -sb}, 33), "select");
-    auto list = f.t.constant(f.Random(9, 30), {9});
-    auto da = Dot(rot, list, 4);
-    auto db = Dot(rot1, list, 4);
-    auto dot = f.t.open(Low(Sh{da, -db}, 29), "dot");
+    const Shape widths = {3, 2, 5, 1};
+    const std::vector<Dealt> tables = DealDigits(f, x, widths);
+    auto bits = OpenDigits(f, x, tables, widths);
+    auto borrow = f.t.open(BorrowShares(f, bits, 4, [&](int j) { return j % 2 ? k : k + 3; }), "borrow");
+    auto carry = OpenCarry(f, bits, 4);
+    auto reads = TableReads(f, x, tables[2]);
     auto sign = Lift(Point(tables[2].a, Low(Sec(x.r) >> 5, 5))) * 2 - 1;
     auto dealt = f.t.deal(sign * Lift(Sec(x.r)), k);
-    // A histogram.
-    auto unit = f.t.deal(Unit(Low(Sec(x.r), 4), 16), 7);
-    auto ra = RotSum(unit.a, Low(x.hat, 4));
-    auto rb = RotSum(unit.b, Low(x.hat, 4));
-    auto count = f.t.open(Suffix(Sh{ra, rb}), "count");
-    int64_t rows = k == 24 ? 10 : 5;  // the first 15 or 55 elements of a row of x, as packed pairs
-    auto first = [&](auto v) { return Between(v, 1, 0, rows * (rows + 1) / 2); };
-    auto pa = RotSum(first(unit.a), Low(first(x.hat), 4), rows);
-    auto pb = RotSum(first(unit.b), Low(first(x.hat), 4), rows);
-    auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
-    auto pairs = f.t.deal(Unit(Low(Sec(first(x.r)), 4), 16), 7);  // drawn, not sliced from memory
-    auto drawn = f.t.open(Sh{RotSum(pairs.a, Low(first(x.hat), 4), rows), RotSum(pairs.b, Low(first(x.hat), 4), rows)},
-                          "drawn by row");
-    auto nz = f.t.deal(Unit(Low(Sec(x.r), 3), 8), 9);
-    auto na = Take(nz.a, Low(x.hat, 3));
-    auto nb = Take(nz.b, Low(x.hat, 3));
-    auto ones = f.t.open(Sh{na, nb}, "ones");
-    auto sum = Lift(opened.hat) + Lift(carry.hat) + Lift(turned.hat) + Sum(sel.hat, 0) + Lift(dot.hat) + Lift(ones.hat);
-    auto all = Sum(sum) + Sum(Lift(count.hat) + Sum(Lift(by_row.hat) + Lift(drawn.hat), 1), -1);
+    // The pairs are the first 15 or 55 elements of a row of x.
+    auto histograms = Histograms(f, x, k == 24 ? 10 : 5);
+    auto all = Sum(Lift(borrow.hat) + Lift(carry.hat) + reads) + Sum(histograms, -1);
     f.t.reveal<1>(Sum(Sh(dealt)) + all);
     SCOPED_TRACE(k);
     auto run = Compare(f);
@@ -233,40 +258,17 @@ TEST(Backends, LongestBorrows) {
     const int digits = two ? kMostDigitsX : 8;
     Fixture f;
     auto x = f.Wire1("x", {150}, 13);
-    Shape widths(size_t(digits), 1);
-    std::vector<Own<0>> ta, wa, ga;
-    std::vector<Own<1>> tb, wb, gb;
-    for (int j = 0; j < digits; ++j) {
-      auto table = f.t.deal(Hot(Low(Sec(x.r) >> j, 1)));
-      ta.push_back(table.a);
-      tb.push_back(table.b);
-    }
-    auto ba = Digits(x.hat, ta, widths);
-    auto bb = Digits(x.hat, tb, widths);
-    auto b = f.t.open(Sh{ba, bb}, "bits");
+    const Shape widths(size_t(digits), 1);
+    auto bits = OpenDigits(f, x, DealDigits(f, x, widths), widths);
     auto low = f.t.deal(Lift(Low(Sec(x.r), digits)), 20);
     Sh y = -Sh(low) + Lift(Low(x.hat, digits));
     if (two) {
-      for (int j = 1; j < digits; ++j) {
-        auto m = f.t.deal(MonoX(b.r, j));
-        ga.push_back(m.a);
-        gb.push_back(m.b);
-      }
-      auto xa = BorrowX(b.hat, Own<0>(b.s.a), ga);
-      auto xb = BorrowX(b.hat, Own<1>(b.s.b), gb);
-      auto carry = f.t.open(Sh{xa, xb} + Bits(BorrowAt0(b.hat, digits), 1), "carry");
+      auto carry = OpenCarry(f, bits, digits);
       auto sigma = f.t.deal(Lift(carry.r), 20);
       auto hat = Lift(carry.hat);
       y = y + ((Sh(sigma) * (1 - hat * 2) + hat) << digits);
     } else {
-      for (int j = 0; j < digits; ++j) {
-        auto m = f.t.deal(Mono(b.r, j), 20);
-        wa.push_back(m.a);
-        wb.push_back(m.b);
-      }
-      auto ca = BorrowA(b.hat, wa);
-      auto cb = BorrowA(b.hat, wb);
-      y = y + ((Sh{ca, cb} + BorrowAt0(b.hat, digits)) << digits);
+      y = y + (BorrowShares(f, bits, digits, [](int) { return 20; }) << digits);
     }
     f.t.reveal<1>(Low(y, 20));
     SCOPED_TRACE(digits);

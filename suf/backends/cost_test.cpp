@@ -8,11 +8,12 @@ namespace suf::backends {
 namespace {
 
 // Counts the blocks that are drawn.
-class Counting : public Randomness {
+class CountingRandomness : public Randomness {
  public:
-  Counting(std::unique_ptr<Randomness> real, std::atomic<int64_t>& blocks) : real_(std::move(real)), blocks_(blocks) {}
-  std::unique_ptr<SectionReader> Open(int party, int section) const override {
-    return std::make_unique<Stream>(real_->Open(party, section), blocks_);
+  CountingRandomness(std::unique_ptr<Randomness> real, std::atomic<int64_t>& blocks)
+      : real_(std::move(real)), blocks_(blocks) {}
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override {
+    return std::make_unique<Stream>(real_->SectionAt(party, section), blocks_);
   }
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
@@ -64,14 +65,14 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       Schedule s(f.t);
       Cost cost = CostOf(s);
       auto clear = reference::MakeClear();
-      Material m{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+      BundleSecrets m{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
       std::atomic<int64_t> drawn[3] = {0, 0, 0};
       run::RunPair({s,
                     {clear.get(), clear.get(), clear.get()},
                     {&f.inputs[0], &f.inputs[1], &f.inputs[2]},
                     m,
                     [&](Role r, std::unique_ptr<Randomness> real) {
-                      return std::make_unique<Counting>(std::move(real), drawn[int(r)]);
+                      return std::make_unique<CountingRandomness>(std::move(real), drawn[int(r)]);
                     }});
       const int64_t window = tree ? 37 * fss::DpfWindowBlocks(k, 201) : 0;
       const int64_t dealt = tree ? 37 * (fss::DpfGenBlocks(k) + fss::DpfPathBlocks(k)) : 0;

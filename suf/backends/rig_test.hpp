@@ -46,7 +46,7 @@ inline Schedule DenseRead(Fixture& f) {
 }
 
 inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
-  Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
+  BundleSecrets m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
   return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
@@ -62,7 +62,7 @@ inline run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
   EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
-  for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
+  for (int i : UnusedMessages(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
   grouping::CheckAll(s);
   auto clear = reference::MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);

@@ -9,10 +9,10 @@ constexpr int kRings[] = {1, 4, 8, 9, 10, 31, 32, 33, 63, 64};
 constexpr int kStrings[] = {1, 7, 8, 9, 63, 64, 65, 200};
 
 // P1's words x under its mask r. P0 learns x + r, from which the test computes r.
-struct Masked : Fixture {
+struct MaskedFixture : Fixture {
   int k;
   SharedWire<kPub> x;
-  Masked(Shape shape, int bits) : k(bits), x(Wire1("x", std::move(shape), bits)) {}
+  MaskedFixture(Shape shape, int bits) : k(bits), x(Wire1("x", std::move(shape), bits)) {}
 
   // Reveals y to P1; then hat, r and y are known.
   void Run(const Sh& y) {
@@ -45,7 +45,7 @@ TEST(Strings, LessAndUnbits) {
     for (int m : kStrings) {
       SCOPED_TRACE(testing::Message() << k << " bits, " << m << " thresholds");
       const int64_t n = m % 2 ? 37 : 40;  // planes that end within a byte, or do not
-      Masked f({n}, k);
+      MaskedFixture f({n}, k);
       auto b = Thresholds(f, m, k);
       Sh bits = Map(Sh(f.t.deal(Less(Sec(f.x.r), b))), [](auto v) { return Unbits(v); });
       Sh words = f.t.deal(Unbits(Less(Sec(f.x.r), b)), 1);
@@ -65,7 +65,7 @@ TEST(Strings, Mix) {
   for (int m : kStrings)
     for (int l : {1, 8, 9, 64, 65, 130}) {
       SCOPED_TRACE(testing::Message() << m << " bits to " << l);
-      Masked f({41}, 16);
+      MaskedFixture f({41}, 16);
       auto b = Thresholds(f, m, 16);
       const int64_t words = (m + 63) / 64;
       std::vector<uint64_t> masks = f.Random(l * words, 64);
@@ -92,7 +92,7 @@ TEST(Strings, AboveAndDense) {
   for (int w = 1; w <= 10; ++w)
     for (int m : kStrings) {
       SCOPED_TRACE(testing::Message() << "width " << w << ", " << m << " bits");
-      Masked f({70}, w);
+      MaskedFixture f({70}, w);
       auto b = f.Random(m, w);
       const int l = std::min(m, 64);
       auto list = f.Random(int64_t{1} << w, 64);
@@ -115,7 +115,7 @@ TEST(Strings, SelectX) {
     for (int ring : {8, 20, 33, 64})
       for (int64_t columns : {1, 2, 3}) {
         SCOPED_TRACE(testing::Message() << "width " << w << ", ring " << ring << ", " << columns << " columns");
-        Masked f({66}, 12);
+        MaskedFixture f({66}, 12);
         const int64_t size = int64_t{1} << w;
         auto list = f.Random(columns * size, ring);
         auto s = f.t.open(Sh(f.t.deal(Bits(Lift(Sec(f.x.r)), w))), "index");
@@ -139,7 +139,7 @@ TEST(Strings, Turn) {
     for (int ring : {1, 8, 9, 31, 33, 64}) {
       SCOPED_TRACE(testing::Message() << n << " bits, ring " << ring);
       const size_t rows = n > 9 ? 2 : 21, size = size_t{1} << n;
-      Masked f({int64_t(rows)}, n);
+      MaskedFixture f({int64_t(rows)}, n);
       auto list = f.Random(int64_t(size), 64);
       f.Run(f.t.deal(Turn(Sec(f.x.r), f.t.constant(list, {int64_t(size)})), ring));
       ASSERT_EQ(f.got.size(), rows * size);
@@ -154,7 +154,7 @@ TEST(Strings, Turn) {
 TEST(Strings, Long) {
   for (auto [m, rows] : {std::pair<int, int64_t>{64, 3000}, {65, 300}, {4096, 150}, {65536, 9}}) {
     SCOPED_TRACE(m);
-    Masked f({rows}, 20);
+    MaskedFixture f({rows}, 20);
     auto b = Thresholds(f, m, 20);
     Sh bits = f.t.deal(Less(Sec(f.x.r), b));
     auto o = f.t.open(bits, "string");

@@ -67,9 +67,9 @@ TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
   w.Sized(std::string_view("four"));
   Reader r(w.bytes(), "a frame");
   EXPECT_EQ(r.Get<uint32_t>(), 7u);
-  EXPECT_THROW((void)r.Done(), Error);
+  EXPECT_THROW((void)r.ExpectEnd(), Error);
   EXPECT_EQ(r.Text(4), "four");
-  r.Done();
+  r.ExpectEnd();
   EXPECT_THROW((void)r.Get<uint8_t>(), Error);
   Reader q(w.bytes(), "a frame");
   q.Get<uint32_t>();

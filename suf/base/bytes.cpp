@@ -104,7 +104,7 @@ std::string Reader::Text(size_t limit) {
   return {reinterpret_cast<const char*>(v.data()), v.size()};
 }
 
-void Reader::Done() const {
+void Reader::ExpectEnd() const {
   if (left()) Fail(Cause::kRefused, what_, " has ", left(), " bytes too many; make it again");
 }
 

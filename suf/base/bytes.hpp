@@ -88,7 +88,7 @@ class Reader {
   std::string Text(size_t limit);
   size_t left() const { return in_.size() - at_; }
   // Throws Cause::kRefused if bytes are left over.
-  void Done() const;
+  void ExpectEnd() const;
 
  private:
   View in_;

@@ -10,46 +10,46 @@ namespace suf {
 // Returns the number of processors that this process may use, at least 1.
 int Cores();
 
-// Whether there are enough cores that a polling thread takes none from a working thread.
-inline bool Many(int cores) { return cores >= 8; }
+// Whether so many cores can spare one for a thread that polls.
+inline bool HasManyCores(int cores) { return cores >= 8; }
 
-// Pauses for about a microsecond, or until soon() is true. The core's other hardware thread runs meanwhile.
+// Pauses for about a microsecond, or until changed() is true. The core's other hardware thread runs meanwhile.
 template <class F>
-void Pause(F&& soon) {
-  for (int i = 0; i < 20 && !soon(); ++i) __builtin_ia32_pause();
+void Pause(F&& changed) {
+  for (int i = 0; i < 20 && !changed(); ++i) __builtin_ia32_pause();
 }
 
-// Polls there() at least once, until it is true or the time `until` passes. Returns whether it was true. On few cores
-// it yields to another thread between two polls, because the peer works next. On many cores it only pauses, and yields
-// every eighth time, because polling threads may outnumber the cores. If soon() is true, a pause ends early; it makes
-// no system call. Polling pays because waking a sleeping thread takes about 30 us on a virtual machine.
-template <class F, class Soon>
-bool Watch(std::chrono::steady_clock::time_point until, F&& there, Soon&& soon) {
-  static const bool many = Many(Cores());
-  for (unsigned looks = 1;; ++looks) {
-    if (there()) return true;
-    if (std::chrono::steady_clock::now() >= until) return false;
-    if (many && looks % 8)
-      Pause(soon);
+// Polls ready() at least once, until it is true or the deadline passes. Returns whether it was true. On few cores it
+// yields to another thread between two polls, because the peer works next. On many cores it only pauses, and yields
+// every eighth time, because polling threads may outnumber the cores. If changed() is true, a pause ends early; it
+// makes no system call. Polling pays because waking a sleeping thread takes about 30 us on a virtual machine.
+template <class F, class Changed>
+bool PollUntil(std::chrono::steady_clock::time_point deadline, F&& ready, Changed&& changed) {
+  static const bool many = HasManyCores(Cores());
+  for (unsigned polls = 1;; ++polls) {
+    if (ready()) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    if (many && polls % 8)
+      Pause(changed);
     else
       sched_yield();
   }
 }
 // Polls in the same way, without an early end of a pause.
 template <class F>
-bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
-  return Watch(until, there, [] { return false; });
+bool PollUntil(std::chrono::steady_clock::time_point deadline, F&& ready) {
+  return PollUntil(deadline, ready, [] { return false; });
 }
 
 // Returns the time until which a thread that starts to wait for the peer polls before it sleeps. On many cores this
 // outlasts the peer's turn, as in the pool. See docs/design/scheduling.md#pool and #watching.
-inline std::chrono::steady_clock::time_point Patience() {
-  static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
+inline std::chrono::steady_clock::time_point PollDeadline() {
+  static const auto time = std::chrono::microseconds(HasManyCores(Cores()) ? 1000 : 20);
   return std::chrono::steady_clock::now() + time;
 }
 
 // Locks a mutex that is never held for long: tries 300 times before it sleeps.
-inline std::unique_lock<std::mutex> Locked(std::mutex& m) {
+inline std::unique_lock<std::mutex> SpinThenLock(std::mutex& m) {
   std::unique_lock l(m, std::try_to_lock);
   for (int i = 0; !l && i < 300; ++i) {
     __builtin_ia32_pause();

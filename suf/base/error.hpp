@@ -46,7 +46,7 @@ template <class... T>
 // Returns another program's or person's text for an error message: Printable, in quotes, at most 100 bytes of it.
 std::string Quoted(std::string_view text);
 
-// The exception of SUF_CHECK: a broken promise between our own functions.
+// The exception of SUF_CHECK: a broken contract between our own functions.
 class Bug : public std::logic_error {
   using std::logic_error::logic_error;
 };

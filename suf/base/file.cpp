@@ -80,7 +80,7 @@ void Rename(const std::string& from, const std::string& to) {
 
 namespace {
 template <class F>
-size_t Filled(std::span<uint8_t> out, const std::string& path, const F& more) {
+size_t ReadFully(std::span<uint8_t> out, const std::string& path, const F& more) {
   size_t at = 0;
   while (at < out.size()) {
     ssize_t n = more(out.data() + at, out.size() - at, at);
@@ -94,11 +94,11 @@ size_t Filled(std::span<uint8_t> out, const std::string& path, const F& more) {
 }  // namespace
 
 size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path) {
-  return Filled(out, path, [&](uint8_t* to, size_t n, size_t) { return read(fd, to, n); });
+  return ReadFully(out, path, [&](uint8_t* to, size_t n, size_t) { return read(fd, to, n); });
 }
 
 size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path) {
-  return Filled(out, path, [&](uint8_t* to, size_t n, size_t at) { return pread(fd, to, n, off_t(place + at)); });
+  return ReadFully(out, path, [&](uint8_t* to, size_t n, size_t at) { return pread(fd, to, n, off_t(place + at)); });
 }
 
 Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
@@ -107,44 +107,44 @@ Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
   return out;
 }
 
-Part::Part(const std::string& file, int mode) : file_(file), part_(file + ".part") {
+TempFile::TempFile(const std::string& file, int mode) : file_(file), temp_(file + ".part") {
   struct stat s {};
   if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode))
     Fail(Cause::kResource, "cannot write ", file_, ", which is ", S_ISDIR(s.st_mode) ? "a folder" : "no ordinary file",
          "; name another file");
-  unlink(part_.c_str());  // left by a killed process; it is never written through
-  fd_ = Fd(open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  unlink(temp_.c_str());  // left by a killed process; it is never written through
+  fd_ = Fd(open(temp_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd_) Refuse();
 }
 
-Part::~Part() {
-  if (fd_ && !done_) unlink(part_.c_str());
+TempFile::~TempFile() {
+  if (fd_ && !committed_) unlink(temp_.c_str());
 }
 
-void Part::Add(View bytes) {
+void TempFile::Add(View bytes) {
   if (!WroteAll(fd_.get(), bytes)) Refuse();
 }
 
-void Part::Done() {
-  if (rename(part_.c_str(), file_.c_str())) Refuse();
-  done_ = true;
+void TempFile::Commit() {
+  if (rename(temp_.c_str(), file_.c_str())) Refuse();
+  committed_ = true;
 }
 
-void Part::Refuse() const { Cannot("write", file_); }
+void TempFile::Refuse() const { Cannot("write", file_); }
 
 void ProbeFile(const std::string& file, uint64_t bytes) {
-  Part part(file);
-  if (fallocate(part.fd(), 0, 0, off_t(std::max<uint64_t>(bytes, 1))) && errno != EOPNOTSUPP && errno != ENOSYS &&
+  TempFile temp(file);
+  if (fallocate(temp.fd(), 0, 0, off_t(std::max<uint64_t>(bytes, 1))) && errno != EOPNOTSUPP && errno != ENOSYS &&
       errno != EINTR)
     Fail(Cause::kResource, "cannot write ", file, " of ", bytes, " bytes (", SystemError(),
          "); see to the disk, then start again");
 }
 
 void WriteFile(const std::string& dir, const std::string& name, View bytes) {
-  Part part(dir + "/" + name);
-  part.Add(bytes);
-  Sync(part.fd(), dir + "/" + name);
-  part.Done();
+  TempFile temp(dir + "/" + name);
+  temp.Add(bytes);
+  Sync(temp.fd(), dir + "/" + name);
+  temp.Commit();
   SyncDir(dir);
 }
 

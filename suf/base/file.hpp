@@ -57,31 +57,31 @@ size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string&
 size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path);
 // Reads up to `bytes` bytes from the current position; fewer only at the end of the file.
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
-// A file that is being written under a temporary name, FILE.part, which is always created anew. Done renames it, so
-// that a reader sees the old file or all of the new one. Without Done it is removed. Throws Cause::kResource if the
+// A file that is being written under a temporary name, FILE.part, which is always created anew. Commit renames it, so
+// that a reader sees the old file or all of the new one. Without Commit it is removed. Throws Cause::kResource if the
 // disk refuses, or if the name is that of a folder or a device.
-class Part {
+class TempFile {
  public:
-  explicit Part(const std::string& file, int mode = 0600);
-  ~Part();
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
+  explicit TempFile(const std::string& file, int mode = 0600);
+  ~TempFile();
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
   void Add(View bytes);
   // Renames the file to its own name. It survives a crash only with a sync before and a sync of the directory after, as
   // in WriteFile.
-  void Done();
+  void Commit();
   int fd() const { return fd_.get(); }
 
  private:
   [[noreturn]] void Refuse() const;
-  std::string file_, part_;
+  std::string file_, temp_;
   Fd fd_;
-  bool done_ = false;
+  bool committed_ = false;
 };
 
-// Throws like Part if `bytes` bytes cannot be written under this name. Leaves nothing behind.
+// Throws like TempFile if `bytes` bytes cannot be written under this name. Leaves nothing behind.
 void ProbeFile(const std::string& file, uint64_t bytes);
-// Writes a Part of mode 0600, syncs it, renames it, and syncs the directory.
+// Writes a TempFile of mode 0600, syncs it, commits it, and syncs the directory.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
 // Locks dir/lock (flock) as long as the Fd lives. Throws Cause::kResource if another process holds the lock.
 Fd LockDir(const std::string& dir);

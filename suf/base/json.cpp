@@ -95,8 +95,8 @@ class Builder {
 
   bool null() { return Put(nullptr); }
   bool boolean(bool x) { return Put(x); }
-  bool number_integer(typename Json::number_integer_t x) { return Note(), Put(x); }
-  bool number_unsigned(typename Json::number_unsigned_t x) { return Note(), Put(x); }
+  bool number_integer(typename Json::number_integer_t x) { return PutWhole(x); }
+  bool number_unsigned(typename Json::number_unsigned_t x) { return PutWhole(x); }
   bool number_float(typename Json::number_float_t x, const std::string& token) {
     if (IsWhole(token)) Note();
     return Put(x);
@@ -155,7 +155,14 @@ class Builder {
       return Member(parent.template get_ref<typename Json::object_t&>(), std::move(name_), std::move(value));
     return parent.template get_ref<typename Json::array_t&>().emplace_back(std::move(value));
   }
-  bool Put(Json value) { return Add(std::move(value)), true; }
+  bool Put(Json value) {
+    Add(std::move(value));
+    return true;
+  }
+  bool PutWhole(Json value) {
+    Note();
+    return Put(std::move(value));
+  }
 
   bool Open(Json value) {
     if (open_.size() == size_t(kJsonDepth)) Refuse("nests deeper than ", kJsonDepth, " levels, at ", Place(Offset()));
@@ -163,7 +170,11 @@ class Builder {
     names_.emplace_back();
     return true;
   }
-  bool Close() { return open_.pop_back(), names_.pop_back(), true; }
+  bool Close() {
+    open_.pop_back();
+    names_.pop_back();
+    return true;
+  }
 
   std::string_view json_;
   const JsonText& text_;

@@ -72,7 +72,10 @@ TEST(Json, KeepsWholeNumbersOfTheOutermostObjectAsTheyAreWritten) {
   std::map<std::string, std::string> wholes;
   JsonText text = kText;
   text.wholes = &wholes;
-  const auto read = [&](const std::string& given) { return wholes.clear(), ReadJson(given, text); };
+  const auto read = [&](const std::string& given) {
+    wholes.clear();
+    return ReadJson(given, text);
+  };
   const std::vector<std::string> numbers = {
       "0",   "-0",       "7", "-7", "18446744073709551616", "-9223372036854775809", "123456789012345678901234567890",
       nines, "-" + nines};

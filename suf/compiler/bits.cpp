@@ -19,8 +19,10 @@ size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   return size_t(it - list->begin());
 }
 
+using BitRows = std::vector<std::vector<bool>>;
+
 // Returns rows of bits as the constant that Mix takes, or nothing if all are zero.
-std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows) {
+std::optional<Const> Masks(Trace& t, const BitRows& rows) {
   const size_t words = (rows[0].size() + 63) / 64;
   std::vector<uint64_t> data(rows.size() * words);
   bool any = false;
@@ -34,14 +36,18 @@ std::optional<Const> Masks(Trace& t, const std::vector<std::vector<bool>>& rows)
   return t.constant(std::move(data), {int64_t(rows.size()), int64_t(words)});
 }
 
-template <class V>
-void Xor(std::optional<V>* sum, const V& v) {
-  *sum = *sum ? **sum + v : v;
+// Returns Masks of a single column, of which row i is reads(i).
+template <class F>
+std::optional<Const> MasksOfBit(Trace& t, size_t rows, const F& reads) {
+  BitRows column(rows, std::vector<bool>(1));
+  for (size_t i = 0; i < rows; ++i) column[i][0] = reads(i);
+  return Masks(t, column);
 }
 
-}  // namespace
-
-namespace {
+template <class V>
+void XorInto(std::optional<V>* sum, const V& v) {
+  *sum = *sum ? **sum + v : v;
+}
 
 // Returns the increasing views and points of one bit. If two comparisons of a view read D(x_hat), both reads cancel.
 std::set<std::pair<int, uint64_t>> PointsOf(const CompiledFunction& c, const Bit& b) {
@@ -83,7 +89,7 @@ WireBits::WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, Ste
 }
 
 // Reads all points of a view when the first one is needed.
-void WireBits::Read(int f, MaskView* v) {
+void WireBits::ReadView(int f, MaskView* v) {
   if (v->string || !v->apart.empty()) return;
   Pub hat = Low(x_.hat, f);
   Sec r = Low(x_.r, f);
@@ -104,85 +110,94 @@ void WireBits::Read(int f, MaskView* v) {
   }
 }
 
-OwedWord WireBits::String(std::span<const Bit> bits, bool wrap, bool settled) {
-  const size_t l = bits.size() + wrap;
-  SUF_CHECK(l >= 1 && l <= 64);
-  std::optional<Sh> sum;
+// A string as the exclusive or of shares, opened bits and bits that only the dealer knows.
+struct WireBits::StringSum {
+  std::optional<Sh> shares;
   std::optional<Pub> open;
   std::optional<Sec> owed;
-  using Rows = std::vector<std::vector<bool>>;
-  auto rows = [&](size_t sources) { return Rows(l, std::vector<bool>(sources)); };
-  for (auto& [f, v] : views_) {
-    Rows points = rows(std::max<size_t>(1, v.points.size())), less = rows(std::max<size_t>(1, v.betas.size()));
-    for (size_t i = 0; i < bits.size(); ++i) {
-      for (auto [view, point] : PointsOf(c_, bits[i]))
-        if (view == f) points[i][Find(&v.points, point)] = true;
-      for (int k : bits[i].compares)
-        if (const Compare& p = c_.compares[size_t(k)]; !p.top && p.f == f) less[i][Find(&v.betas, p.beta)] = true;
-    }
-    if (wrap && f == c_.f.n) points[l - 1][Find(&v.points, 0)] = true;
-    std::optional<Const> masks = Masks(t_, points);
-    if (masks) Read(f, &v);
-    if (masks && v.string) Xor(&sum, pfss::Map(*v.string, [&](auto half) { return Mix(half, *masks); }));
-    for (size_t j = 0; masks && j < v.apart.size(); ++j) {
-      Rows one = rows(1);
-      for (size_t i = 0; i < l; ++i) one[i][0] = points[i][j];
-      if (std::optional<Const> m = Masks(t_, one))
-        Xor(&sum, pfss::Map(v.apart[j], [&](auto half) { return Mix(half, *m); }));
-    }
-    if (std::optional<Const> m = Masks(t_, less)) {
-      Pub hat = Low(x_.hat, f);
-      Xor(&open, Mix(Less(hat, v.betas), *m));
-    }
+  // Adds the rows of `masks` over shared bits.
+  void Add(const Sh& bits, const Const& masks) {
+    XorInto(&shares, pfss::Map(bits, [&](auto half) { return Mix(half, masks); }));
   }
-  for (size_t k = 0; k < c_.compares.size(); ++k) {
-    const Compare& p = c_.compares[k];
-    Rows one = rows(1);
-    for (size_t i = 0; i < bits.size(); ++i)
-      one[i][0] =
-          p.top && std::find(bits[i].compares.begin(), bits[i].compares.end(), int(k)) != bits[i].compares.end();
-    std::optional<Const> m = Masks(t_, one);
-    if (!m) continue;
-    Pub top = Low(x_.hat, p.f);
-    top = top + t_.constant(int64_t(p.beta));
-    top = top >> (p.f - 1);
-    Xor(&open, Mix(Bits(Lift(top), 1), *m));
-    Sec low = Low(x_.r, p.f);
-    Sec bit = Bits(Lift(low >> (p.f - 1)), 1);
-    if (settled) {
-      Dealt held = t_.deal(bit);
-      Xor(&sum, pfss::Map(Sh(held), [&](auto half) { return Mix(half, *m); }));
-    } else {
-      Xor(&owed, Mix(bit, *m));
-    }
+};
+
+// Adds the comparisons of one view, and 1[x_hat < r] as the last row if `wrap`.
+void WireBits::AddView(int f, MaskView* v, std::span<const Bit> rows, bool wrap, StringSum* sum) {
+  BitRows points(rows.size(), std::vector<bool>(std::max<size_t>(1, v->points.size())));
+  BitRows less(rows.size(), std::vector<bool>(std::max<size_t>(1, v->betas.size())));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (auto [view, point] : PointsOf(c_, rows[i]))
+      if (view == f) points[i][Find(&v->points, point)] = true;
+    for (int k : rows[i].compares)
+      if (const Compare& p = c_.compares[size_t(k)]; !p.top && p.f == f) less[i][Find(&v->betas, p.beta)] = true;
   }
-  for (size_t k = 0; k < c_.products.size(); ++k) {
-    Rows one = rows(1);
-    for (size_t i = 0; i < bits.size(); ++i)
-      one[i][0] = std::binary_search(bits[i].products.begin(), bits[i].products.end(), int(k));
-    if (std::optional<Const> m = Masks(t_, one))
-      Xor(&sum, pfss::Map(Product(int(k)), [&](auto half) { return Mix(half, *m); }));
+  if (wrap) points.back()[Find(&v->points, 0)] = true;
+  if (std::optional<Const> masks = Masks(t_, points)) {
+    ReadView(f, v);
+    if (v->string) sum->Add(*v->string, *masks);
+    for (size_t j = 0; j < v->apart.size(); ++j)
+      if (std::optional<Const> m = MasksOfBit(t_, rows.size(), [&](size_t i) { return points[i][j]; }))
+        sum->Add(v->apart[j], *m);
+  }
+  if (std::optional<Const> masks = Masks(t_, less)) {
+    Pub hat = Low(x_.hat, f);
+    XorInto(&sum->open, Mix(Less(hat, v->betas), *masks));
+  }
+}
+
+// Adds the top bits of x_hat + c and of r. The latter is dealt if `deal_owed`, otherwise owed.
+void WireBits::AddTopBits(const Compare& p, const Const& masks, bool deal_owed, StringSum* sum) {
+  Pub top = Low(x_.hat, p.f);
+  top = top + t_.constant(int64_t(p.beta));
+  top = top >> (p.f - 1);
+  XorInto(&sum->open, Mix(Bits(Lift(top), 1), masks));
+  Sec low = Low(x_.r, p.f);
+  Sec bit = Bits(Lift(low >> (p.f - 1)), 1);
+  if (deal_owed)
+    sum->Add(t_.deal(bit), masks);
+  else
+    XorInto(&sum->owed, Mix(bit, masks));
+}
+
+OwedWord WireBits::ReadString(std::span<const Bit> bits, bool wrap, bool deal_owed) {
+  std::vector<Bit> rows(bits.begin(), bits.end());
+  if (wrap) rows.emplace_back();
+  const size_t length = rows.size();
+  SUF_CHECK(length >= 1 && length <= 64);
+  StringSum sum;
+  for (auto& [f, v] : views_) AddView(f, &v, rows, wrap && f == c_.f.n, &sum);
+  for (int k = 0; k < int(c_.compares.size()); ++k) {
+    const Compare& p = c_.compares[size_t(k)];
+    const auto reads = [&](size_t i) {
+      return p.top && std::count(rows[i].compares.begin(), rows[i].compares.end(), k) > 0;
+    };
+    if (std::optional<Const> m = MasksOfBit(t_, length, reads)) AddTopBits(p, *m, deal_owed, &sum);
+  }
+  for (int k = 0; k < int(c_.products.size()); ++k) {
+    const auto reads = [&](size_t i) {
+      return std::binary_search(rows[i].products.begin(), rows[i].products.end(), k);
+    };
+    if (std::optional<Const> m = MasksOfBit(t_, length, reads)) sum.Add(Product(k), *m);
   }
   uint64_t constants = 0;
-  for (size_t i = 0; i < bits.size(); ++i) constants |= uint64_t{bits[i].constant} << i;
+  for (size_t i = 0; i < length; ++i) constants |= uint64_t{rows[i].constant} << i;
   if (constants) {
-    Pub c = Bits(Const(t_.constant(int64_t(constants))), int(l));
-    Xor(&open, c);
+    Pub c = Bits(Const(t_.constant(int64_t(constants))), int(length));
+    XorInto(&sum.open, c);
   }
-  if (!sum) {
-    Const zero = Broadcast(Bits(t_.constant(0), int(l)), x_.shape());
-    sum = Sh{zero, zero};
+  if (!sum.shares) {
+    Const zero = Broadcast(Bits(t_.constant(0), int(length)), x_.shape());
+    sum.shares = Sh{zero, zero};
   }
-  if (open) sum = *sum + *open;
-  return {*sum, owed};
+  return {sum.open ? *sum.shares + *sum.open : *sum.shares, sum.owed};
 }
 
 // Opens the factors under shared masks, one flight after they are known.
 Sh WireBits::Product(int i) {
   if (auto it = products_.find(i); it != products_.end()) return it->second;
   const std::vector<Bit>& factors = c_.products[size_t(i)];
-  OwedWord string = String(factors, false, true);
-  OpenedBits opened = ApartX(t_.open(string.y, "factors"));
+  OwedWord string = ReadString(factors, false, true);
+  OpenedBits opened = SplitBitsX(t_.open(string.y, "factors"));
   std::vector<int> all;
   for (size_t k = 0; k < factors.size(); ++k) all.push_back(int(k));
   Sh y = PolynomialX(t_, opened, {all}, false);

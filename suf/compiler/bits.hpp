@@ -21,8 +21,8 @@ class WireBits {
   WireBits(Trace& t, const Wire<kPub>& x, const CompiledFunction& c, StepSource steps, std::span<const Bit> bits,
            bool wrap = false);
   // Returns shares of at most 64 bits as a string, the first one lowest. With `wrap` the string has one bit more:
-  // 1[x_hat < r]. The owed word has top bits of r; they are dealt if `settled`.
-  OwedWord String(std::span<const Bit> bits, bool wrap = false, bool settled = false);
+  // 1[x_hat < r]. The owed word has top bits of r; they are dealt if `deal_owed`.
+  OwedWord ReadString(std::span<const Bit> bits, bool wrap = false, bool deal_owed = false);
 
  private:
   // The reads of a view: D at u_j = x_hat - p_j mod 2^f, and 1[x_hat mod 2^f < beta].
@@ -30,9 +30,11 @@ class WireBits {
     std::vector<uint64_t> points, betas;
     std::optional<Sh> string;  // by parity: Xor(points)
     std::vector<Sh> apart;     // by digits or blocks: Xor(1) each
-    std::optional<Pub> less;   // Xor(betas)
   };
-  void Read(int f, MaskView* v);
+  struct StringSum;
+  void ReadView(int f, MaskView* v);
+  void AddView(int f, MaskView* v, std::span<const Bit> rows, bool wrap, StringSum* sum);
+  void AddTopBits(const Compare& p, const Const& masks, bool deal_owed, StringSum* sum);
   Sh Product(int i);
 
   Trace& t_;

@@ -195,7 +195,7 @@ class Clock {
   explicit Clock(const Prices& p) : p_(p) {}
 
   // Adds the turns of one tick.
-  void Tick(std::span<const Turn> turns) {
+  void AddTick(std::span<const Turn> turns) {
     const std::array<double, 2> arrived = arrives_;
     std::array<double, 2> over = ready_;
     for (const Turn& t : turns) {
@@ -207,14 +207,18 @@ class Clock {
       if (!t.due) front_ = over[p];
       if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, without a flight
     }
-    if (turns.size() == 2 && turns[0].tick >= 0 && over[1] < over[0])
-      return Leave(turns[1], over), Leave(turns[0], over);
-    for (const Turn& t : turns) Leave(t, over);
+    // the frame that is ready first takes the wire first
+    if (turns.size() == 2 && turns[0].tick >= 0 && over[1] < over[0]) {
+      SendFrame(turns[1], over);
+      SendFrame(turns[0], over);
+    } else {
+      for (const Turn& t : turns) SendFrame(t, over);
+    }
   }
-  double Over() const { return std::max({ready_[0], ready_[1], front_}); }
+  double End() const { return std::max({ready_[0], ready_[1], front_}); }
 
  private:
-  void Leave(const Turn& t, const std::array<double, 2>& over) {
+  void SendFrame(const Turn& t, const std::array<double, 2>& over) {
     if (t.sent == 0 || t.tick < 0) return;
     const size_t p = size_t(t.party);
     double& wire = free_[p_.duplex ? p : 0];
@@ -238,9 +242,9 @@ double Seconds(const Bill& b, const Prices& p) {
   Clock clock(p);
   for (size_t begin = 0, end = 0; begin < b.turns.size(); begin = end) {
     while (end < b.turns.size() && b.turns[end].tick == b.turns[begin].tick) ++end;
-    clock.Tick(std::span(b.turns).subspan(begin, end - begin));
+    clock.AddTick(std::span(b.turns).subspan(begin, end - begin));
   }
-  return before + clock.Over();
+  return before + clock.End();
 }
 
 TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {

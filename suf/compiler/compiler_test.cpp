@@ -181,7 +181,7 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     sum.Add({1, ring + 1, number[0].p, u, {}});  // beyond the ring
     OwedWord owing = sum.Done();
     ASSERT_TRUE(owing.owed);
-    EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
+    EXPECT_EQ(CostOf(t, DealOwed(t, owing)).key, 3 * (ring + ring + (ring - 20)));
   }
 }
 

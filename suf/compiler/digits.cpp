@@ -1,10 +1,11 @@
 #include "suf/compiler/digits.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 
-#include "suf/base/memo.hpp"
+#include "suf/base/cache.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -137,13 +138,13 @@ Val<A> StringOf(const std::vector<Val<A>>& bits) {
 }
 
 // Shares of a borrow, and the monomials dealt for it.
-struct Shared {
+struct SharedBorrow {
   Sh borrow;                  // Xor(1)
   std::vector<Dealt> groups;  // 1 .. digits - 1
 };
 // Returns shares of the borrow of the lowest `digits` digits, from their opened bits. Monomials are dealt as bits.
-Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
-  Shared out;
+SharedBorrow BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
+  SharedBorrow out;
   std::vector<pfss::Own<0>> a;
   std::vector<pfss::Own<1>> b;
   for (int j = 1; j < digits; ++j) {
@@ -160,69 +161,71 @@ Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
   return out;
 }
 
+// Returns the product of the opened bits outside a set, or nothing if the set has all of them.
+std::optional<Pub> ProductOutside(const std::vector<Pub>& opened, int set) {
+  std::optional<Pub> product;
+  for (size_t j = 0; j < opened.size(); ++j)
+    if (!(set >> j & 1)) product = product ? *product * opened[j] : opened[j];
+  return product;
+}
+
+// Returns the index of the product of re over a set, in the order of pfss/poly.hpp. Bit j stands for digit j + 1.
+int MonomialOf(int set) {
+  int index = 0;
+  for (int j = 0; set >> j; ++j)
+    if (set >> j & 1) index += pfss::PolySize(j);
+  return index;
+}
+
+// Returns a party's share of the terms of Equal without re_0 and without the constant. The party has shares of the
+// bits, of the first bit and of the groups. `h` and `h0` are the opened eq bits.
+template <unsigned A>
+Val<A> EqualTerms(const std::vector<Pub>& h, Pub h0, Val<A> bits, Val<A> first, const std::vector<Val<A>>& groups) {
+  std::optional<Val<A>> sum;
+  for (int set = 0; set < 1 << h.size(); ++set) {
+    const std::optional<Pub> others = ProductOutside(h, set);
+    Val<A> term = first;
+    if (set > 0) {
+      const int top = std::bit_width(unsigned(set)), index = MonomialOf(set) - pfss::PolySize(top - 1);
+      Val<A> word = index == 0 ? BitOf(bits, 2 * top - 1) : BitOf(groups[size_t(top) - 1], index - 1);
+      term = word * h0;
+    }
+    if (others) term = term * *others;
+    sum = sum ? *sum + term : term;
+  }
+  return *sum;
+}
+
 // Returns shares in Z_2 of the product of a block's eq bits. That of the lowest digit is opened alone, as `first`. The
-// others are bits 2j - 1 of `bits`. Products without re_0 are among the monomials of lt, `groups`, in the order of
-// pfss/poly.hpp.
+// others are bits 2j - 1 of `bits`. Products without re_0 are among the monomials of lt, `groups`.
 Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, const std::vector<Dealt>& groups) {
-  const int digits = int(groups.size()) + 1;
   std::vector<Pub> h;
   std::vector<Sec> rho;
-  for (int j = 1; j < digits; ++j) {
+  std::vector<pfss::Own<0>> groups0;
+  std::vector<pfss::Own<1>> groups1;
+  for (int j = 1; j <= int(groups.size()); ++j) {
     Pub hj = BitOf(bits.hat, 2 * j - 1);
     Sec rj = BitOf(bits.r, 2 * j - 1);
     h.push_back(hj);
     rho.push_back(rj);
+    groups0.push_back(groups[size_t(j) - 1].a);
+    groups1.push_back(groups[size_t(j) - 1].b);
   }
   Pub h0 = BitOf(first.hat, 0);
   Sec r0 = BitOf(first.r, 0);
-  auto half = [&](auto share, auto group, auto first_share) {
-    using V = decltype(BitOf(share, 0));
-    std::optional<V> sum;
-    auto add = [&](V v) { sum = sum ? *sum + v : v; };
-    for (int set = 0; set < 1 << (digits - 1); ++set) {
-      // the coefficient has the opened eq bits of the other digits
-      std::optional<Pub> others;
-      size_t place = 0;  // index of the product in V_{digits-1}
-      for (int j = 1; j < digits; ++j) {
-        if (set >> (j - 1) & 1)
-          place += size_t(pfss::PolySize(j - 1));
-        else
-          others = others ? *others * h[size_t(j) - 1] : h[size_t(j) - 1];
-      }
-      auto scaled = [&](V v) { add(others ? v * *others : v); };
-      if (set == 0) {
-        scaled(first_share);
-        continue;
-      }
-      int top = 31 - __builtin_clz(unsigned(set)) + 1;
-      V word = place == size_t(pfss::PolySize(top - 1))
-                   ? BitOf(share, 2 * top - 1)
-                   : BitOf(group(top - 1), int(place) - pfss::PolySize(top - 1) - 1);
-      V both = word * h0;
-      scaled(both);
-    }
-    return *sum;
-  };
-  auto a = half(
-      pfss::Own<0>(bits.s.a), [&](int j) { return pfss::Own<0>(groups[size_t(j)].a); },
-      BitOf(pfss::Own<0>(first.s.a), 0));
-  auto b = half(
-      pfss::Own<1>(bits.s.b), [&](int j) { return pfss::Own<1>(groups[size_t(j)].b); },
-      BitOf(pfss::Own<1>(first.s.b), 0));
-  Sh out{a, b};
+  pfss::Own<0> first0 = BitOf(pfss::Own<0>(first.s.a), 0);
+  pfss::Own<0> a = EqualTerms<pfss::kP0>(h, h0, bits.s.a, first0, groups0);
+  pfss::Own<1> first1 = BitOf(pfss::Own<1>(first.s.b), 0);
+  pfss::Own<1> b = EqualTerms<pfss::kP1>(h, h0, bits.s.b, first1, groups1);
   Pub constant = h0;
   for (const Pub& v : h) constant = constant * v;
-  out = out + constant;
+  Sh out = Sh{a, b} + constant;
   // products with re_0 are dealt here
-  for (int set = 1; set < 1 << (digits - 1); ++set) {
+  for (int set = 1; set < 1 << h.size(); ++set) {
     Sec product = r0;
-    std::optional<Pub> others;
-    for (int j = 1; j < digits; ++j) {
-      if (set >> (j - 1) & 1)
-        product = product * rho[size_t(j) - 1];
-      else
-        others = others ? *others * h[size_t(j) - 1] : h[size_t(j) - 1];
-    }
+    for (size_t j = 0; j < rho.size(); ++j)
+      if (set >> j & 1) product = product * rho[j];
+    const std::optional<Pub> others = ProductOutside(h, set);
     Sh word = t.deal(product, 1);
     out = out + (others ? word * *others : word);
   }
@@ -238,7 +241,7 @@ std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages,
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
   std::vector<int> key{int(stages), readings, base};
   for (const Cut& c : cuts) key.insert(key.end(), {c.at, c.ring});
-  static Memo<std::vector<int>, std::optional<DigitPlan>> known;
+  static Cache<std::vector<int>, std::optional<DigitPlan>> known;
   return *known.Get(key, [&]() -> std::optional<DigitPlan> {
     if (stages == Stages::kThree) return FindBlocks(cuts, readings);
     Search s{cuts, stages, readings, base, {}, {}};
@@ -278,7 +281,7 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
   int at = 0;
   std::span<const int> widths(plan.widths);
   if (plan.blocks.empty()) {
-    bits_ = t_.open(All(widths), "bits");
+    bits_ = t_.open(ReadAll(widths), "bits");
     for (int w : widths) ends_.push_back(at += w);
     return;
   }
@@ -290,11 +293,11 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
   };
   for (int digits : plan.blocks) {
     std::span<const int> own = widths.first(size_t(digits));
-    SharedWire<kPub> bits = t_.open(Block(at, own), "bits");
-    Shared lt = BorrowShares(t_, bits, digits);
+    SharedWire<kPub> bits = t_.open(ReadBlock(at, own), "bits");
+    SharedBorrow lt = BorrowShares(t_, bits, digits);
     if (at > 0) {
-      SharedWire<kPub> first = t_.open(Equal(at, own[0]), "bits");
-      push(compiler::Equal(t_, bits, first, lt.groups));
+      SharedWire<kPub> first = t_.open(ReadEqual(at, own[0]), "bits");
+      push(Equal(t_, bits, first, lt.groups));
     }
     push(pfss::Map(lt.borrow, [](auto v) { return BitOf(v, 0); }));
     for (int w : own) at += w;
@@ -307,26 +310,26 @@ OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t),
 }
 
 // Deals the one-hot table of a digit of r.
-Dealt OpenedDigits::Table(int at, int width) {
+Dealt OpenedDigits::DealTable(int at, int width) {
   Sec digit = Field(z_.r, at, width);
   Sec hot = Hot(digit);
   return t_.deal(hot);
 }
 
 // Returns shares of the eq bit of one digit.
-Sh OpenedDigits::Equal(int at, int width) {
+Sh OpenedDigits::ReadEqual(int at, int width) {
   Pub place = Field(z_.hat, at, width);
   if (width > kWidest) return t_.window(t_.tree(Field(z_.r, at, width)), place, 1);
-  return pfss::Map(Sh(Table(at, width)), [&](auto v) { return Point(v, place); });
+  return pfss::Map(Sh(DealTable(at, width)), [&](auto v) { return Point(v, place); });
 }
 
 // Returns shares of the lt and eq bits of tables from bit `at` on. It omits the eq of the lowest. At most 64 bits.
-Sh OpenedDigits::Block(int at, std::span<const int> widths) {
+Sh OpenedDigits::ReadBlock(int at, std::span<const int> widths) {
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;
   int end = at;
   for (int w : widths) {
-    Dealt table = Table(end, w);
+    Dealt table = DealTable(end, w);
     a.push_back(table.a);
     b.push_back(table.b);
     end += w;
@@ -339,7 +342,7 @@ Sh OpenedDigits::Block(int at, std::span<const int> widths) {
 }
 
 // Returns shares of the lt and eq bits of all digits. It reads trees one by one, and tables in runs of up to 64 bits.
-Sh OpenedDigits::All(std::span<const int> widths) {
+Sh OpenedDigits::ReadAll(std::span<const int> widths) {
   const size_t count = 2 * widths.size() - 1;
   std::optional<Sh> all;
   // adds a part whose bit i is bit `first` + i of all
@@ -352,7 +355,7 @@ Sh OpenedDigits::All(std::span<const int> widths) {
     all = all ? *all + here : here;
   };
   for (size_t j = 0, at = 0, next; j < widths.size(); j = next) {
-    if (j > 0) add(Equal(int(at), widths[j]), 2 * j - 1);
+    if (j > 0) add(ReadEqual(int(at), widths[j]), 2 * j - 1);
     if (widths[j] > kWidest) {
       Trace::Tree tree = t_.tree(Field(z_.r, int(at), widths[j]));
       Pub place = Field(z_.hat, int(at), widths[j]);
@@ -364,7 +367,7 @@ Sh OpenedDigits::All(std::span<const int> widths) {
     size_t end = at;
     for (next = j; next < widths.size() && widths[next] <= kWidest && end - at + size_t(widths[next]) <= 64; ++next)
       end += size_t(widths[next]);
-    add(Block(int(at), widths.subspan(j, next - j)), 2 * j);
+    add(ReadBlock(int(at), widths.subspan(j, next - j)), 2 * j);
     at = end;
   }
   return *all;

@@ -54,10 +54,10 @@ class OpenedDigits {
   int Count(int cut) const;
 
  private:
-  Dealt Table(int at, int width);
-  Sh Equal(int at, int width);
-  Sh Block(int at, std::span<const int> widths);
-  Sh All(std::span<const int> widths);
+  Dealt DealTable(int at, int width);
+  Sh ReadEqual(int at, int width);
+  Sh ReadBlock(int at, std::span<const int> widths);
+  Sh ReadAll(std::span<const int> widths);
   Trace& t_;
   WideWire z_;
   std::vector<int> ends_;  // bits at which digits or blocks end

@@ -164,7 +164,7 @@ int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutRe
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;
   int64_t bits = 0;
-  if (e.shift > 0 && !internal::CutsItself(c, l)) {
+  if (e.shift > 0 && !internal::ReadsOwnDigits(c, l)) {
     const std::vector<Cut> cuts{{e.shift, n}};
     bits += DigitsKeyBits(PlanDigits(cuts, e.stages), cuts, e.stages) + (e.stages == Stages::kOne ? 0 : n);
   }
@@ -198,7 +198,7 @@ int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutRe
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
     case Kind::kWindowBoth:
-      return bits + BothBits(c, internal::CutsItself(c, l) ? e : CutReading{}, ring, l);
+      return bits + BothBits(c, internal::ReadsOwnDigits(c, l) ? e : CutReading{}, ring, l);
     case Kind::kRowLut:
       return bits + RowBits(c, l, 0, ring);
     case Kind::kDense:

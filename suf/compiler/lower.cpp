@@ -23,8 +23,8 @@ std::vector<OwedWord> OpenSteps(Trace& t, const CompiledFunction& c, StepSource 
   std::vector<OpenedBit> steps;
   if (wrap || !c.steps.empty()) {
     WireBits reader(t, x, c, from, c.steps, wrap);
-    OwedWord string = reader.String(c.steps, wrap);
-    steps = Apart(OpenDefined(t, string, "steps"));
+    OwedWord string = reader.ReadString(c.steps, wrap);
+    steps = SplitBits(OpenDefined(t, string, "steps"));
   }
   std::optional<OpenedBit> borrow;
   if (wrap) {
@@ -60,25 +60,25 @@ std::vector<Bit> PieceNumber(const CompiledFunction& c) {
   std::vector<Bit> number(size_t(c.index_bits()));
   for (size_t j = 0; j < c.steps.size(); ++j)
     for (size_t i = 0; i < number.size(); ++i)
-      if (((j + 1) ^ j) >> i & 1) number[i] = Exclusive(number[i], c.steps[j]);
+      if (((j + 1) ^ j) >> i & 1) number[i] = number[i] ^ c.steps[j];
   return number;
 }
 
 // The piece at x.
-struct Selected {
+struct SelectedPiece {
   std::vector<std::vector<Sh>> coefficients;  // (outputs, degree + 1), times e
   Sec sign;                                   // e
   std::optional<OpenedBit> wrap;              // 1[x_hat < r], if the ring needs it
 };
 
-Selected SelectPiece(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
+SelectedPiece SelectPiece(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
   const int p = c.index_bits(), width = c.f.degree + 1;
   const std::vector<Bit> number = PieceNumber(c);
   const bool wrap = NeedsWrap(c, ring);
   WireBits reader(t, x, c, from, number, wrap);
-  Wire<kPub> i = OpenDefined(t, reader.String(number), "piece");
-  Selected out;
-  if (wrap) out.wrap = Apart(OpenDefined(t, reader.String({}, true), "wrap"))[0];
+  Wire<kPub> i = OpenDefined(t, reader.ReadString(number), "piece");
+  SelectedPiece out;
+  if (wrap) out.wrap = SplitBits(OpenDefined(t, reader.ReadString({}, true), "wrap"))[0];
   std::vector<uint64_t> tables;  // (outputs x width, 2^p)
   for (int o = 0; o < c.f.outputs; ++o)
     for (int q = 0; q < width; ++q)
@@ -87,7 +87,7 @@ Selected SelectPiece(Trace& t, const CompiledFunction& c, StepSource from, const
   Const columns = t.constant(std::move(tables), {int64_t(c.f.outputs) * width, int64_t{1} << p});
   Sec rho = Low(Lift(i.r), p);
   Dealt table = t.deal(Hot(rho));
-  Sh values = pfss::Apart(table, [&](auto half) { return SelectX(half, i.hat, columns); });
+  Sh values = ToAdditive(table, [&](auto half) { return SelectX(half, i.hat, columns); });
   out.sign = SignOf(Point(table.a, rho));
   for (int o = 0; o < c.f.outputs; ++o) {
     out.coefficients.emplace_back();
@@ -123,7 +123,7 @@ OwedWord EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>>
 }
 
 std::vector<OwedWord> Index(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
-  Selected s = SelectPiece(t, c, from, x, ring);
+  SelectedPiece s = SelectPiece(t, c, from, x, ring);
   Taylor taylor(t, x, ring, c.f.degree, s.wrap);
   std::vector<OwedWord> out;
   for (auto& coefficients : s.coefficients) {
@@ -138,7 +138,7 @@ std::vector<OwedWord> Index(Trace& t, const CompiledFunction& c, StepSource from
 }
 
 std::vector<OwedWord> Horner(Trace& t, const CompiledFunction& c, StepSource from, const Wire<kPub>& x, int ring) {
-  Selected s = SelectPiece(t, c, from, x, ring);
+  SelectedPiece s = SelectPiece(t, c, from, x, ring);
   Taylor taylor(t, x, ring, std::min(1, c.f.degree), s.wrap);
   std::vector<OwedWord> out;
   for (auto& coefficients : s.coefficients) {
@@ -158,7 +158,7 @@ std::vector<OwedWord> Horner(Trace& t, const CompiledFunction& c, StepSource fro
       Factors place = taylor.d()[1];
       place.push_back({1, 0, Lift(x.hat), {}, {}});
       y.Add(value, place);
-      y.Add(Settle(t, word[q]));
+      y.Add(DealOwed(t, word[q]));
       sum = y.Done();
     }
     out.push_back(sum);
@@ -180,11 +180,11 @@ std::vector<OwedWord> Constant(Trace& t, const CompiledFunction& c, const Wire<k
 using namespace internal;  // NOLINT: the parts of this file's one function
 
 // Sets the scope of one part of a function, unless the trace is in the scope of an operator.
-struct Part {
-  Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
+struct PartScope {
+  PartScope(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
     if (outer.empty()) t.scope(name);
   }
-  ~Part() { t.scope(outer); }
+  ~PartScope() { t.scope(outer); }
   Trace& t;
   const std::string outer;
 };
@@ -200,7 +200,7 @@ FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, 
   const Lowering &n = choice.numbers, &b = choice.bits;
   if (c.f.outputs > 0) {
     Refuse(c, n, "numbers", WhyNotNumbers(c, n));
-    const Part part(t, c.f.name + "/Coeff");
+    const PartScope part(t, c.f.name + "/Coeff");
     switch (n.kind) {
       case Kind::kConstant:
         out.numbers = Constant(t, c, x, ring);
@@ -235,12 +235,12 @@ FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, 
   }
   if (!c.f.formulas.empty()) {
     Refuse(c, b, "bits", WhyNotBits(c, b));
-    const Part part(t, c.f.name + "/Pred");
+    const PartScope part(t, c.f.name + "/Pred");
     if (b.kind == Kind::kDense) {
       out.bits = OwedWord{DenseBits(t, c, x), std::nullopt};
     } else {
       WireBits reader(t, x, c, b.steps, c.bits);
-      out.bits = reader.String(c.bits);
+      out.bits = reader.ReadString(c.bits);
     }
   }
   return out;
@@ -250,7 +250,7 @@ OwedWord LowerRow(Trace& t, const CompiledFunction& c, const Lowering& l, const 
   SUF_CHECK(l.kind == Kind::kRowLut || (l.kind == Kind::kStepDcf && c.f.degree == 0 && c.f.outputs == 1));
   SUF_CHECK(x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
   Refuse(c, l, "numbers", WhyNotNumbers(c, l));
-  const Part part(t, c.f.name + "/Coeff");
+  const PartScope part(t, c.f.name + "/Coeff");
   if (l.kind == Kind::kStepDcf) return StepDcfOfWide(t, c, x, shift, ring);
   return RowLut(t, c.groups, x, shift, ring, l);
 }
@@ -259,10 +259,10 @@ FunctionShares Lower(Trace& t, const CompiledFunction& c, const Choice& choice, 
                      const Wire<kPub>& z, int ring) {
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
-  if (CutsItself(c, choice.numbers) && c.f.formulas.empty() && entry.shift > 0) {
+  if (ReadsOwnDigits(c, choice.numbers) && c.f.formulas.empty() && entry.shift > 0) {
     const Lowering& l = choice.numbers;
     Refuse(c, l, "numbers", WhyNotNumbers(c, l));
-    const Part part(t, c.f.name + "/Coeff");
+    const PartScope part(t, c.f.name + "/Coeff");
     const CutReading own{entry.shift, entry.offset, l.stages};
     if (l.kind == Kind::kWindowLut) return {WindowLut(t, c, own, z, ring), std::nullopt};
     return {WindowBoth(t, c, own, z, ring, l.openings), std::nullopt};

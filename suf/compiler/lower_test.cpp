@@ -30,7 +30,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
       func::Value v = Eval(c, x);
       Meaning m = MeaningOf(f, x, s.ring);
       ASSERT_EQ(v.poly, m.numbers) << x << "\n" << func::Print(f);
-      ASSERT_EQ(v.bits, m.bits) << x << "\n" << func::Print(f) << Text(c, "primitives");
+      ASSERT_EQ(v.bits, m.bits) << x << "\n" << func::Print(f) << PassText(c, "primitives");
     }
   }
 }
@@ -268,7 +268,7 @@ TEST(Choose, CandidatesFitTheBackend) {
       "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));
   auto emit = [&](Trace& t, const Choice& choice) {
     Wire<kPub> x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("x", {4}, 32, 0)), 32, "x");
-    t.reveal<1>(Settle(t, Lower(t, c, choice, x, 32).numbers[0]));
+    t.reveal<1>(DealOwed(t, Lower(t, c, choice, x, 32).numbers[0]));
     t.close();
   };
   using pfss::Op;

@@ -115,7 +115,7 @@ int64_t KeyOf(const std::vector<func::Suf>& all, const Choice& choice) {
   Wire<kPub> x = t.give<1>(v, all[0].n, "x");
   for (const func::Suf& f : all) {
     FunctionShares y = Lower(t, Compile(f), choice, x, f.ring);
-    for (const OwedWord& o : y.numbers) t.reveal<1>(Settle(t, o));
+    for (const OwedWord& o : y.numbers) t.reveal<1>(DealOwed(t, o));
   }
   t.close();
   pfss::Schedule s(t);

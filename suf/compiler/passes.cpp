@@ -23,7 +23,6 @@ std::vector<int> Either(const std::vector<int>& a, const std::vector<int>& b) {
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
   return out;
 }
-Bit operator^(const Bit& a, const Bit& b) { return suf::compiler::Exclusive(a, b); }
 Bit operator!(Bit a) {
   a.constant = !a.constant;
   return a;
@@ -157,7 +156,7 @@ std::string Name(const Bit& b) {
 
 }  // namespace
 
-Bit Exclusive(const Bit& a, const Bit& b) {
+Bit operator^(const Bit& a, const Bit& b) {
   return {a.constant != b.constant, Either(a.compares, b.compares), Either(a.products, b.products)};
 }
 
@@ -268,7 +267,7 @@ func::Value Eval(const CompiledFunction& c, uint64_t x) {
   return v;
 }
 
-std::string Text(const CompiledFunction& c, std::string_view pass) {
+std::string PassText(const CompiledFunction& c, std::string_view pass) {
   if (pass == "normalised") return func::Print(c.f);
   std::string s;
   std::map<int, int> views;

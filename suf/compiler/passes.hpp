@@ -25,7 +25,7 @@ struct Bit {
   bool operator==(const Bit&) const = default;
 };
 // Returns a xor b.
-Bit Exclusive(const Bit& a, const Bit& b);
+Bit operator^(const Bit& a, const Bit& b);
 inline constexpr size_t kMostInProduct = 4;  // factors of a product; g factors deal 2^g - g - 1 bits
 
 // A function after all passes.
@@ -67,7 +67,7 @@ std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin,
 // Evaluates the compiled function at x, for Compile's own check and for tests.
 func::Value Eval(const CompiledFunction& c, uint64_t x);
 // Returns the result of a pass as text: "normalised", "primitives" or "views".
-std::string Text(const CompiledFunction& c, std::string_view pass);
+std::string PassText(const CompiledFunction& c, std::string_view pass);
 inline constexpr const char* kPasses[] = {"normalised", "primitives", "views"};
 
 }  // namespace suf::compiler

@@ -313,8 +313,8 @@ void EmitGolden(Trace& t, const CompiledFunction& c, const Choice& choice) {
   t.scope("");
   FunctionShares y = Lower(t, c, choice, x, c.f.ring);
   t.scope("result");
-  for (const OwedWord& o : y.numbers) t.reveal<1>(Settle(t, o));
-  if (y.bits) t.reveal<1>(Settle(t, *y.bits));
+  for (const OwedWord& o : y.numbers) t.reveal<1>(DealOwed(t, o));
+  if (y.bits) t.reveal<1>(DealOwed(t, *y.bits));
   t.close();
 }
 
@@ -333,7 +333,7 @@ TEST(Passes, GoldenOfTheLaterOnes) {
 TEST(Passes, Golden) {
   for (const Golden& g : kGolden) {
     const CompiledFunction c = Compile(func::Parse(g.text));
-    for (size_t i = 0; i < std::size(kPasses); ++i) EXPECT_EQ(Text(c, kPasses[i]), g.passes[i]) << kPasses[i];
+    for (size_t i = 0; i < std::size(kPasses); ++i) EXPECT_EQ(PassText(c, kPasses[i]), g.passes[i]) << kPasses[i];
   }
 }
 
@@ -342,7 +342,7 @@ TEST(Passes, EndsAndTheMiddle) {
   const CompiledFunction c = Compile(func::Parse(
       "suf ends domain 6 ring 1 outputs 0 degree 0\npiece 0 :\nend 64\nformula lt 0\nformula lt 64\nformula lt 32\n"
       "formula lt 1\nformula ltlow 1 2\nformula lt 32 not msb 0 and\nchannel bit 1 0 a\n"));
-  EXPECT_EQ(Text(c, "primitives"),
+  EXPECT_EQ(PassText(c, "primitives"),
             "c0 = top bit of x mod 2^6 + 0\nc1 = x mod 2^6 < 1\nbit 0 = 0\nbit 1 = 1\nbit 2 = 1 ^ c0\nbit 3 = c1\n"
             "bit 4 = 1\nbit 5 = c0\n");
 }

@@ -85,7 +85,7 @@ Pub Value(Trace& t, const std::vector<Pub>& hat, const WeightedProducts& coeffic
 
 }  // namespace
 
-std::vector<OpenedBit> Apart(const Wire<kPub>& string) {
+std::vector<OpenedBit> SplitBits(const Wire<kPub>& string) {
   std::vector<OpenedBit> out;
   for (int i = 0; i < string.hat.bits(); ++i) {
     Pub hat = Lift(BitOf(string.hat, i));
@@ -97,7 +97,7 @@ std::vector<OpenedBit> Apart(const Wire<kPub>& string) {
   return out;
 }
 
-OpenedBits ApartX(const SharedWire<kPub>& string) {
+OpenedBits SplitBitsX(const SharedWire<kPub>& string) {
   Pub hat = Unbits(string.hat);
   Sec rho = Unbits(string.r);
   pfss::Own<0> a = Unbits(pfss::Own<0>(string.s.a));

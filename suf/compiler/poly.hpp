@@ -19,7 +19,7 @@ struct OpenedBit {
   Sec rho;
 };
 // Splits a string of at most 64 bits for the arithmetic world.
-std::vector<OpenedBit> Apart(const Wire<kPub>& string);
+std::vector<OpenedBit> SplitBits(const Wire<kPub>& string);
 // Opened bits for the XOR world: bit i is hat[i] + rho[i] in Add(1). `held` are shares of rho[i], which are free.
 struct OpenedBits {
   std::vector<Pub> hat;
@@ -27,7 +27,7 @@ struct OpenedBits {
   std::vector<Sh> held;
 };
 // Splits a string for the XOR world.
-OpenedBits ApartX(const SharedWire<kPub>& string);
+OpenedBits SplitBitsX(const SharedWire<kPub>& string);
 
 // A product of at most kMostFactors bits, by index; 1 if there is none. A repeated bit counts once.
 using BitProduct = std::vector<int>;

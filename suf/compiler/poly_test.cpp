@@ -48,9 +48,9 @@ struct Rig {
     key = s.key_bits(0) + s.key_bits(1);
     flights = s.flights();
     auto clear = reference::MakeClear();
-    pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+    pfss::BundleSecrets secrets{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
     auto run =
-        run::RunPair({s, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+        run::RunPair({s, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, secrets});
     factor = run.result[0];
     return run.result[1];
   }
@@ -78,7 +78,7 @@ uint64_t MeaningA(const WeightedProducts& products, uint64_t x) {
 void ExpectX(int m, const std::vector<BitProduct>& products, bool constant) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products");
   Rig rig(m);
-  auto y = rig.Run(PolynomialX(rig.t, ApartX(rig.bits), products, constant));
+  auto y = rig.Run(PolynomialX(rig.t, SplitBitsX(rig.bits), products, constant));
   ASSERT_EQ(y.size(), size_t(rig.n));
   for (size_t x = 0; x < y.size(); ++x) ASSERT_EQ(y[x], MeaningX(products, constant, x)) << x;
   EXPECT_EQ(rig.key, rig.n * MonomialsX(products));
@@ -87,11 +87,11 @@ void ExpectX(int m, const std::vector<BitProduct>& products, bool constant) {
 void ExpectA(int m, const WeightedProducts& products, int k, bool times) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products, ring " << k);
   Rig rig(m);
-  const std::vector<OpenedBit> bits = Apart(rig.bits);
+  const std::vector<OpenedBit> bits = SplitBits(rig.bits);
   OwedWord sum = PolynomialA(rig.t, bits, products, k, times ? std::optional<Sec>(Lift(rig.z.r) * 3) : std::nullopt);
   EXPECT_EQ(sum.y.bits(), k);
   const int64_t owed = sum.owed ? k : 0;
-  auto y = rig.Run(Settle(rig.t, sum));
+  auto y = rig.Run(DealOwed(rig.t, sum));
   ASSERT_EQ(y.size(), size_t(rig.n));
   for (size_t x = 0; x < y.size(); ++x)
     ASSERT_EQ(y[x], (MeaningA(products, x) * (times ? 3 * rig.factor[x] : 1)) & ring::Mask(k)) << x;
@@ -157,7 +157,7 @@ TEST(Poly, Random) {
 TEST(Poly, MonomialsAreSharedOnce) {
   const std::vector<BitProduct> f{{0, 1, 2}, {3}}, g{{2, 1, 0}, {2, 3}};
   Rig x(4);
-  const OpenedBits opened = ApartX(x.bits);
+  const OpenedBits opened = SplitBitsX(x.bits);
   Sh a = PolynomialX(x.t, opened, f, false);
   Sh b = PolynomialX(x.t, opened, g, true);
   auto y = x.Run(a + b);
@@ -167,9 +167,9 @@ TEST(Poly, MonomialsAreSharedOnce) {
   EXPECT_LT(MonomialsX(both), MonomialsX(f) + MonomialsX(g));
   WeightedProducts u{{1, {0, 1}}}, v{{3, {1, 0}}, {1, {0, 2}}};
   Rig z(3);
-  const std::vector<OpenedBit> bits = Apart(z.bits);
-  Sh wide = Settle(z.t, PolynomialA(z.t, bits, u, 40));
-  Sh narrow = Settle(z.t, PolynomialA(z.t, bits, v, 9));
+  const std::vector<OpenedBit> bits = SplitBits(z.bits);
+  Sh wide = DealOwed(z.t, PolynomialA(z.t, bits, u, 40));
+  Sh narrow = DealOwed(z.t, PolynomialA(z.t, bits, v, 9));
   auto sum = z.Run(Low(wide, 9) + narrow);
   for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], (MeaningA(u, i) + MeaningA(v, i)) & 511);
   // monomials 0, 1 and 0 1 at 40 bits; 2 and 0 2 at 9 bits
@@ -180,7 +180,7 @@ TEST(Poly, MonomialsAreSharedOnce) {
 // A string takes one message in each direction and is opened once.
 TEST(Poly, OneFlightAndOneMessage) {
   Rig rig(5);
-  rig.Run(PolynomialX(rig.t, ApartX(rig.bits), {{0, 1}, {2, 3, 4}}, false));
+  rig.Run(PolynomialX(rig.t, SplitBitsX(rig.bits), {{0, 1}, {2, 3, 4}}, false));
   pfss::Schedule s(rig.t);
   int64_t sent = 0;
   for (auto& f : s.frames())
@@ -206,7 +206,7 @@ TEST(Words, EndWithoutAShare) {
         EXPECT_EQ(owing.y.bits(), k);
         EXPECT_EQ(owing.y.shape(), pfss::Shape{rig.n});
         EXPECT_EQ(owing.owed.has_value(), bool(what & 4));
-        Sh y = Settle(rig.t, owing);
+        Sh y = DealOwed(rig.t, owing);
         if (open) {
           SharedWire<kPub> w = OpenShared(rig.t, owing, "again");
           y = -Sh(w.s) + w.hat;

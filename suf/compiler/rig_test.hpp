@@ -3,7 +3,6 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <random>
 #include <set>
 
@@ -96,9 +95,9 @@ class ChosenMasks : public pfss::Randomness {
       for (size_t i = 0; i < bytes_; ++i) data_.push_back(uint8_t(w >> (8 * i)));
     data_.resize(data_.size() + 64);
   }
-  std::unique_ptr<SectionReader> Open(int party, int section) const override {
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override {
     if (party == 1 && section == 0) return std::make_unique<Chosen>(data_);
-    return rest_->Open(party, section);
+    return rest_->SectionAt(party, section);
   }
   std::array<uint8_t, 16> TreeKey() const override { return rest_->TreeKey(); }
 
@@ -160,7 +159,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     std::vector<pfss::Own<0>> a;
     std::vector<pfss::Own<1>> b;
     for (const OwedWord& o : y.numbers) {
-      Sh s = Settle(t, o);
+      Sh s = DealOwed(t, o);
       a.push_back(s.a);
       b.push_back(s.b);
     }
@@ -169,15 +168,15 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     t.reveal<1>({a0, b0});
   }
   if (y.bits) {
-    Sh s = Settle(t, *y.bits);
+    Sh s = DealOwed(t, *y.bits);
     t.reveal<0>(pfss::Map(s, [](auto half) { return Unbits(half); }));
   }
   t.close();
   pfss::Schedule s(t);
   pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
-  pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
-  run::PairJob job{s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, material};
+  pfss::BundleSecrets secrets{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+  run::PairJob job{s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, secrets};
   if (!r.empty())
     job.wrap = [&](Role, std::unique_ptr<pfss::Randomness> p) -> std::unique_ptr<pfss::Randomness> {
       return std::make_unique<ChosenMasks>(std::move(p), r, k);
@@ -209,29 +208,65 @@ inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<
 struct Shape {
   int n = 8, ring = 8, pieces = 3, degree = 1, outputs = 1, formulas = 1, depth = 3;
 };
-// Returns a random function. Its cutpoints and thresholds favour the ends and the middle of the domain.
+// Random parts of a function on n bits. Thresholds favour the ends and the middle of the domain.
+struct RandomParts {
+  int n;
+  std::mt19937_64& rng;
+  func::U128 whole = func::U128{1} << n;
+
+  func::U128 Below(func::U128 m) { return func::U128(rng()) % m; }
+  func::U128 Threshold() {
+    const func::U128 special[] = {0, 1, whole / 2, whole, whole - 1, whole / 2 + 1};
+    return rng() % 3 ? Below(whole + 1) : special[rng() % 6];
+  }
+  // Returns a comparison or a constant.
+  func::Term Leaf() {
+    using func::Term;
+    switch (rng() % 6) {
+      case 0:
+      case 1:
+        return {Term::kLt, 0, Threshold()};
+      case 2: {
+        int low = int(rng() % uint64_t(n)) + 1;
+        return {Term::kLtLow, low, Below((func::U128{1} << low) + 1)};
+      }
+      case 3:
+        return {Term::kMsb, 0, Below(whole)};
+      case 4: {
+        func::U128 a = Threshold(), b = Threshold();
+        return {Term::kIn, 0, std::min(a, b), std::max(a, b)};
+      }
+      default:
+        return {rng() % 2 ? Term::kTrue : Term::kFalse};
+    }
+  }
+  // Appends a formula of at most `depth` levels of operators.
+  void Append(func::Formula* g, int depth) {
+    if (depth == 0 || rng() % 4 == 0) return g->push_back(Leaf());
+    Append(g, depth - 1);
+    if (rng() % 4 == 0) return g->push_back({func::Term::kNot});
+    Append(g, depth - 1);
+    const func::Term::Kind kinds[] = {func::Term::kAnd, func::Term::kOr, func::Term::kXor};
+    g->push_back({kinds[rng() % 3]});
+  }
+};
+
+// Returns a random function.
 inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
-  using func::Term;
-  using func::U128;
-  const U128 whole = U128{1} << s.n;
-  auto below = [&](U128 m) { return U128(rng()) % m; };
-  auto threshold = [&]() -> U128 {
-    const U128 special[] = {0, 1, whole / 2, whole, whole - 1, whole / 2 + 1};
-    return rng() % 3 ? below(whole + 1) : special[rng() % 6];
-  };
+  RandomParts random{s.n, rng};
   func::Suf f;
   f.name = "random";
   f.n = s.n;
   f.ring = s.ring;
   f.outputs = s.outputs;
   f.degree = s.degree;
-  std::set<U128> begins{0};
+  std::set<func::U128> begins{0};
   for (int i = 1; i < s.pieces; ++i) {
-    U128 b = threshold();
-    if (b < whole) begins.insert(b);
-    if (rng() % 4 == 0 && b + 1 < whole) begins.insert(b + 1);  // a piece of one element
+    func::U128 b = random.Threshold();
+    if (b < random.whole) begins.insert(b);
+    if (rng() % 4 == 0 && b + 1 < random.whole) begins.insert(b + 1);  // a piece of one element
   }
-  for (U128 b : begins) {
+  for (func::U128 b : begins) {
     func::Piece p{b, {}};
     for (int o = 0; o < s.outputs; ++o) {
       p.poly.emplace_back();
@@ -240,41 +275,10 @@ inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
     }
     f.pieces.push_back(std::move(p));
   }
-  f.end = rng() % 3 ? whole : std::max<U128>(f.pieces.back().begin + 1, threshold());
-  std::function<void(func::Formula*, int)> grow = [&](func::Formula* g, int depth) {
-    if (depth == 0 || rng() % 4 == 0) {
-      switch (rng() % 6) {
-        case 0:
-        case 1:
-          g->push_back({Term::kLt, 0, threshold()});
-          return;
-        case 2: {
-          int low = int(rng() % uint64_t(s.n)) + 1;
-          g->push_back({Term::kLtLow, low, below((U128{1} << low) + 1)});
-          return;
-        }
-        case 3:
-          g->push_back({Term::kMsb, 0, below(whole)});
-          return;
-        case 4: {
-          U128 a = threshold(), b = threshold();
-          g->push_back({Term::kIn, 0, std::min(a, b), std::max(a, b)});
-          return;
-        }
-        default:
-          g->push_back({rng() % 2 ? Term::kTrue : Term::kFalse});
-          return;
-      }
-    }
-    grow(g, depth - 1);
-    if (rng() % 4 == 0) return g->push_back({Term::kNot});
-    grow(g, depth - 1);
-    const Term::Kind kinds[] = {Term::kAnd, Term::kOr, Term::kXor};
-    g->push_back({kinds[rng() % 3]});
-  };
+  f.end = rng() % 3 ? random.whole : std::max<func::U128>(f.pieces.back().begin + 1, random.Threshold());
   for (int i = 0; i < s.formulas; ++i) {
     f.formulas.emplace_back();
-    grow(&f.formulas.back(), s.depth);
+    random.Append(&f.formulas.back(), s.depth);
   }
   return f;
 }

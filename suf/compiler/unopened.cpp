@@ -63,16 +63,16 @@ Factors EntrySummands(Trace& t, const func::Octave& g, const Wire<kPub>& x, int 
   // one window serves both neighbours, unless it would be longer than the table
   const bool whole = m == int64_t{1} << alpha.bits();
   Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
-  Sh here = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
+  Sh here = ToAdditive(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
   SharedWire<kPub> u = t.open(Low(here, ring), "window sums");
   const Sec s = place.sign();
   if (g.w == 0) return {{1, 0, u.hat, s, {}}, {-1, 0, {}, s * u.r, {}}};
   if (whole) bits = place.Read(lo, int(m));
-  Sh below = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
+  Sh below = ToAdditive(bits, [&](auto v) { return Dot(v, table, 0); });
   Sh step = below - here;
   SharedWire<kPub> v = t.open(Low(step, ring), "window sums");
   SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.w), "carry");
-  SelectedAtWords e(Apart(carry).at(0));
+  SelectedAtWords e(SplitBits(carry).at(0));
   e.Add(u, v, s, 1);
   return e.Done();
 }
@@ -87,7 +87,7 @@ Factors PieceSummands(Trace& t, const CompiledFunction& c, const CutReading& ent
   const Wire<kPub> x{z.hat + t.constant(int64_t(entry.offset)), z.r};
   const internal::BothReads both = internal::ReadBoth(t, c, g, x, g.a, ring, Openings::kWide);
   SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.a), "carry");
-  SelectedAtWords y(Apart(carry).at(0));
+  SelectedAtWords y(SplitBits(carry).at(0));
   for (size_t n = 0; n < both.reads.size(); ++n)
     y.Add(both.reads[n].here, both.reads[n].step, both.power[n], n % 2 ? -1 : 1);
   return y.Done();

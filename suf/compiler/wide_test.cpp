@@ -35,8 +35,8 @@ struct Bench {
     schedule.emplace(t);
     pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
-    pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{3, serial})}, Hash{serial}};
-    run::PairJob job{*schedule, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, material};
+    pfss::BundleSecrets secrets{{Secret(Hash{1, serial}), Secret(Hash{3, serial})}, Hash{serial}};
+    run::PairJob job{*schedule, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, secrets};
     if (!masks.empty())
       job.wrap = [&](Role, std::unique_ptr<pfss::Randomness> p) -> std::unique_ptr<pfss::Randomness> {
         return std::make_unique<ChosenMasks>(std::move(p), masks, k);
@@ -200,7 +200,7 @@ void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, co
   const SharedWire<kPub> z = b.Give(x, r, k, {int64_t(x.size())});
   const CompiledFunction c = RowOf(groups, k - shift, l);
   const int ring = 20;
-  b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, InLimbs(z, radix), shift, ring)));
+  b.t.reveal<1>(DealOwed(b.t, LowerRow(b.t, c, l, InLimbs(z, radix), shift, ring)));
   const Values got = b.Run(backend);
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_EQ(got[i] & ring::Mask(ring), RowAt(groups, x[i] >> shift) & ring::Mask(ring))
@@ -319,7 +319,7 @@ TEST(Wide, RowsOfWideSums) {
       const int64_t bias = int64_t{1} << (k - 2);
       const WideWire v = s.Open(b.t, z.hat + bias, z.r, bias, "squares");
       const CompiledFunction c = RowOf(groups, n, l);
-      b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, v, shift, 40)));
+      b.t.reveal<1>(DealOwed(b.t, LowerRow(b.t, c, l, v, shift, 40)));
       const Values got = b.Run(*backend);
       const std::vector<U128> sums = Squares(x, 3, s);
       for (size_t i = 0; i < sums.size(); ++i)

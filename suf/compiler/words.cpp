@@ -14,7 +14,7 @@ void Accumulate(std::optional<V>& sum, const V& v, int sign) {
 
 }  // namespace
 
-Sh Settle(Trace& t, const OwedWord& x) {
+Sh DealOwed(Trace& t, const OwedWord& x) {
   if (!x.owed) return x.y;
   Sh word = t.deal(*x.owed, x.y.bits());
   return x.y + word;

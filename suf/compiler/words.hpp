@@ -34,7 +34,7 @@ OwedWord Map(const OwedWord& x, F f) {
 // Returns shares of 0 in Z_{2^k}, without key or mask, for sums without shares.
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k);
 // Returns shares of x; deals the owed word.
-Sh Settle(Trace& t, const OwedWord& x);
+Sh DealOwed(Trace& t, const OwedWord& x);
 // Opens x without key, under a defined mask, of which no party holds shares.
 template <unsigned H = kPub>
 Wire<H> OpenDefined(Trace& t, const OwedWord& x, const char* label) {
@@ -44,7 +44,7 @@ Wire<H> OpenDefined(Trace& t, const OwedWord& x, const char* label) {
 // Opens x under a mask that the parties share. An element costs one word of key.
 template <unsigned H = kPub>
 SharedWire<H> OpenShared(Trace& t, const OwedWord& x, const char* label) {
-  Sh y = Settle(t, x);
+  Sh y = DealOwed(t, x);
   return t.open<H>(y, label);
 }
 

@@ -1,32 +1,23 @@
-// Bulk operations: everything that is no chain of elementwise words. Each operation is split over the pool by rows.
 #include "suf/cpu/bulk.hpp"
 
 #include <algorithm>
+#include <optional>
 
-#include "suf/fss/sizes.hpp"
 #include "suf/ring/modular.hpp"
-#include "suf/ring/pack.hpp"
 
 namespace suf::cpu {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
+void BulkOperations::Run(const grouping::Instruction& ins, const Randomness& randomness, Io& io) {
   const int i = ins.node;
-  const Node& n = node(i);
-  switch (n.op) {
+  switch (node(i).op) {
     case Op::kConst:
       return Constant(i);
-    case Op::kInput: {
-      const pfss::Io::Data data = host.io.Input(i);
-      values_[size_t(i)] = {
-          std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), data.bytes,
-          false, data.is_signed};
-      versions_[i] = data.version;
-      return;
-    }
+    case Op::kInput:
+      return Input(i, io);
     case Op::kMatmul:
-      return Matmul(i);
+      return products_.Matmul(i);
     case Op::kSum:
       return Sum(i);
     case Op::kSuffix:
@@ -34,7 +25,7 @@ void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
     case Op::kTake:
       return Take(i);
     case Op::kRotSum:
-      return RotSum(ins, host);
+      return RotSum(ins, io);
     case Op::kTurn:
       return Turn(i);
     case Op::kUnbits:
@@ -42,156 +33,63 @@ void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
     case Op::kPack:
     case Op::kUnpack:
       return Triangle(i);
-    case Op::kDpfGen:
-      return DpfKeys(i, host);
-    case Op::kDpfWindow:
-    case Op::kDpfParity:
-    case Op::kDpfDense:
-      return DpfReads(i, host);
-    case Op::kDcfGen:
-      return DcfKeys(i, host);
-    case Op::kDcfEval:
-      return DcfShares(i, host);
     default:
-      SUF_CHECK(false);
+      return trees_.Run(i, randomness);
   }
 }
 
-uint64_t PackedExecutor::WordIn(const PackedTensor& v, size_t i) {
-  return WordOf({v.at(i), v.element, v.is_signed, 0}, 0);
-}
-
-void PackedExecutor::Widen(const PackedTensor& v, size_t lo, size_t n, int element, void* to) const {
-  const auto& move = v.is_signed ? strips_.extend : strips_.move;
-  move[Code(v.element)][Code(element)](v.at(lo), n, to);
-}
-
-template <class T>
-std::shared_ptr<const T> PackedExecutor::Words(int a, bool canonical) {
-  const PackedTensor& v = values_[size_t(a)];
-  SUF_CHECK(v.data && v.element <= 8);
-  size_t n = count(a);
-  int bits = node(a).ring.bits;
-  bool reduced =
-      !canonical || node(a).ring.kind == Ring::kXor || bits >= 8 * (v.is_signed ? int(sizeof(T)) : v.element);
-  if (v.element == int(sizeof(T)) && !v.splat && reduced) return {v.data, As<T>(v.data.get())};
-  std::shared_ptr<uint8_t> p = arena_.Take(n * sizeof(T));
-  pool_.For(n, kGrain, [&](size_t lo, size_t hi) {
-    if (v.splat)
-      strips_.splat[Code(sizeof(T))](WordIn(v, 0), hi - lo, p.get() + lo * sizeof(T));
-    else
-      Widen(v, lo, hi - lo, int(sizeof(T)), p.get() + lo * sizeof(T));
-    uint8_t* part = p.get() + lo * sizeof(T);
-    if (!reduced) strips_.shift[Code(sizeof(T))][1](part, 0, ring::Mask(bits), hi - lo, part);
-  });
-  return {p, As<T>(p.get())};
-}
-template std::shared_ptr<const uint8_t> PackedExecutor::Words(int, bool);
-template std::shared_ptr<const uint16_t> PackedExecutor::Words(int, bool);
-template std::shared_ptr<const uint32_t> PackedExecutor::Words(int, bool);
-template std::shared_ptr<const uint64_t> PackedExecutor::Words(int, bool);
-
-void PackedExecutor::Constant(int i) {
+void BulkOperations::Constant(int i) {
   const Node& n = node(i);
   if (n.data->size() == 1) {
-    auto p = arena_.Take(8);
+    auto p = tensors_.Scratch(8);
     std::memcpy(p.get(), n.data->data(), 8);
-    values_[size_t(i)] = {p, element(i), true};
+    tensors_.Put(i, {p, element(i), true});
     return;
   }
-  auto p = Make(i);
-  strips_.move[3][Code(element(i))](n.data->data(), n.data->size(), p.get());
+  auto p = tensors_.Make(i);
+  loops_.move[3][Code(element(i))](n.data->data(), n.data->size(), p.get());
 }
 
-template <class T>
-void PackedExecutor::MatmulAs(int i, PackedWeights<T>& cache) {
-  const Node& n = node(i);
-  const Shape& sa = arg(n, 0).shape;
-  size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()),
-         batch = count(i) / (m * cols);
-  bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
-  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // the widths that the kernels distinguish
-  auto a = Words<T>(n.args[0], false);
-  std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
-  T* c = As<T>(p.get());
-  if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
-    std::shared_ptr<const ring::PackedOperand<T>> prepared;
-    {
-      std::lock_guard l(weights_.m);
-      auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
-      if (uint64_t now = versions_.at(n.args[1]); !slot || version != now) {
-        auto b = Words<T>(n.args[1], false);
-        version = now;
-        slot = std::make_shared<const ring::PackedOperand<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
-      }
-      prepared = slot;
-    }
-    ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
-  } else {
-    auto b = Words<T>(n.args[1], false);
-    auto product = [&](size_t s, exec::Pool& pool) {
-      ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k,
-                    plain ? ring::MatrixOrder::kPlain : ring::MatrixOrder::kTransposed, c + s * m * cols, cols, false,
-                    pool, bits, variant_);
-    };
-    if (batch == 1)
-      product(0, pool_);
-    else
-      pool_.For(batch, 1, [&](size_t lo, size_t hi) {
-        for (size_t s = lo; s < hi; ++s) product(s, pool_);
-      });
-  }
-  if (element(i) == int(sizeof(T))) {
-    values_[size_t(i)] = {p, element(i), false};
-  } else {
-    auto out = Make(i);
-    strips_.move[Code(sizeof(T))][Code(element(i))](p.get(), count(i), out.get());
-  }
+void BulkOperations::Input(int i, Io& io) {
+  const Io::Data data = io.Input(i);
+  // The host owns the words.
+  std::shared_ptr<const uint8_t> words(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {});
+  tensors_.Put(i, {std::move(words), data.bytes, false, data.is_signed, data.version});
 }
 
-void PackedExecutor::Matmul(int i) {
-  int bits = s_.width(i);
-  if (bits <= 16)
-    MatmulAs<uint16_t>(i, weights_.p16);
-  else if (bits <= 32)
-    MatmulAs<uint32_t>(i, weights_.p32);
-  else
-    MatmulAs<uint64_t>(i, weights_.p64);
-}
-
-void PackedExecutor::Sum(int i) {
+void BulkOperations::Sum(int i) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
   size_t axis = size_t(n.attrs[0]), len = size_t(sa[axis]), inner = 1;
   for (size_t d = axis + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);
   size_t outer = count(i) / inner;
-  auto p = Make(i);
+  auto p = tensors_.Make(i);
   By(element(i), [&](auto zero) {
     using T = decltype(zero);
-    auto x = Words<T>(n.args[0], false);
+    auto x = tensors_.Words<T>(n.args[0], false);
     T* out = As<T>(p.get());
     pool_.For(outer, std::max<size_t>(1, kGrain / (len * inner)), [&](size_t lo, size_t hi) {
       for (size_t o = lo; o < hi; ++o) {
         const T* from = x.get() + o * len * inner;
         T* to = out + o * inner;
         if (inner == 1) {
-          *to = T(strips_.sum[Code(sizeof(T))](from, len));
+          *to = T(loops_.sum[Code(sizeof(T))](from, len));
           continue;
         }
         std::copy_n(from, inner, to);
-        for (size_t j = 1; j < len; ++j) strips_.binary[Code(sizeof(T))][kPlus](to, from + j * inner, inner, to);
+        for (size_t j = 1; j < len; ++j) loops_.binary[Code(sizeof(T))][kPlus](to, from + j * inner, inner, to);
       }
     });
   });
 }
 
-void PackedExecutor::Suffix(int i) {
+void BulkOperations::Suffix(int i) {
   const Node& n = node(i);
   size_t len = size_t(n.shape.back());
-  auto p = Make(i);
+  auto p = tensors_.Make(i);
   By(element(i), [&](auto zero) {
     using T = decltype(zero);
-    auto x = Words<T>(n.args[0], false);
+    auto x = tensors_.Words<T>(n.args[0], false);
     T* out = As<T>(p.get());
     for (size_t r = 0; r < count(i) / len; ++r) {
       T sum = 0;
@@ -200,23 +98,12 @@ void PackedExecutor::Suffix(int i) {
   });
 }
 
-std::shared_ptr<const uint8_t> PackedExecutor::Raw(int a, int element) {
-  const PackedTensor& v = values_[size_t(a)];
-  if (v.element == element && !v.splat) return v.data;
-  std::shared_ptr<const uint8_t> out;
-  By(element, [&](auto zero) {
-    auto w = Words<decltype(zero)>(a, false);
-    out = {w, reinterpret_cast<const uint8_t*>(w.get())};
-  });
-  return out;
-}
-
-void PackedExecutor::Triangle(int i) {
+void BulkOperations::Triangle(int i) {
   const Node& n = node(i);
   const bool pack = n.op == Op::kPack;
   const size_t e = size_t(element(i)), m = size_t(pack ? arg(n, 0).shape.back() : n.attrs[0]), pairs = m * (m + 1) / 2;
-  auto p = Make(i);
-  auto x = Raw(n.args[0], int(e));
+  auto p = tensors_.Make(i);
+  auto x = tensors_.Raw(n.args[0], int(e));
   pool_.For(count(i) / (pack ? pairs : m * m), std::max<size_t>(1, kGrain / pairs), [&](size_t lo, size_t hi) {
     for (size_t b = lo; b < hi; ++b)
       for (size_t row = 0; row < m; ++row) {
@@ -225,6 +112,86 @@ void PackedExecutor::Triangle(int i) {
         if (!pack) std::memset(p.get() + (square + row + 1) * e, 0, (m - row - 1) * e);
       }
   });
+}
+
+void BulkOperations::Take(int i) {
+  const Node& n = node(i);
+  size_t m = size_t(arg(n, 0).shape.back());
+  auto at = tensors_.Words<uint32_t>(n.args[1], true);
+  auto p = tensors_.Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = tensors_.Words<T>(n.args[0], false);
+    for (size_t k = 0; k < count(i); ++k) {
+      SUF_CHECK(at.get()[k] < m);
+      As<T>(p.get())[k] = x.get()[k * m + at.get()[k]];
+    }
+  });
+}
+
+void BulkOperations::RotSum(const grouping::Instruction& ins, Io& io) {
+  const int i = ins.node;
+  const Node& n = node(i);
+  const Shape& sa = arg(n, 0).shape;
+  size_t m = size_t(sa.back()), len = size_t(sa[sa.size() - 2]), rows = count(i) / m;
+  const size_t packed = n.attrs.empty() ? 0 : size_t(n.attrs[0]);  // rows of a triangle
+  const size_t most = m * (packed ? packed : len);
+  auto at = tensors_.Words<uint32_t>(n.args[1], true);
+  auto p = tensors_.Make(i);
+  std::optional<StripDivision> drawn;
+  if (!ins.members.empty()) drawn.emplace(groups_.Divide(ins, io));
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = drawn ? nullptr : tensors_.Words<T>(n.args[0], false);
+    pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
+      const auto add = loops_.binary[Code(sizeof(T))][kPlus];
+      std::vector<T> sum(m);
+      WipedVector<T> terms(drawn ? most : 0);
+      for (size_t r = lo; r < hi; ++r) {
+        std::fill(sum.begin(), sum.end(), T(0));
+        size_t row = packed ? r % packed : 0, begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
+        const size_t count = packed ? row + 1 : len;
+        const T* u = drawn ? terms.data() : x.get() + begin * m;
+        if (drawn) groups_.Draw(ins, *drawn, io, begin * m, count * m, sizeof(T), terms.data());
+        // Adds up u[(i + v) mod m] in sum[v], which is mirrored at the end.
+        for (size_t j = begin; j < begin + count; ++j, u += m) {
+          size_t first = at.get()[j] % m, rest = m - first;
+          add(sum.data(), u + first, rest, sum.data());
+          add(sum.data() + rest, u, first, sum.data() + rest);
+        }
+        T* out = As<T>(p.get()) + r * m;
+        out[0] = sum[0];
+        std::reverse_copy(sum.begin() + 1, sum.end(), out + 1);
+      }
+    });
+  });
+}
+
+void BulkOperations::Turn(int i) {
+  const Node& n = node(i);
+  const int width = arg(n, 0).ring.bits;
+  const size_t size = size_t{1} << width;
+  auto r = tensors_.Words<uint64_t>(n.args[0], true);
+  auto p = tensors_.Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto table = tensors_.Words<T>(n.args[1], false);
+    pool_.For(count(i) / size, std::max<size_t>(1, kGrain / size), [&](size_t lo, size_t hi) {
+      WipedVector<T> spare(size);
+      for (size_t k = lo; k < hi; ++k)
+        loops_.turn[Code(sizeof(T))](table.get(), r.get()[k], width, spare.data(), As<T>(p.get()) + k * size);
+    });
+  });
+}
+
+void BulkOperations::Unbits(int i) {
+  const Node& n = node(i);
+  const size_t stride = size_t(element(n.args[0])), m = size_t(n.shape[0]), rows = count(n.args[0]);
+  auto p = tensors_.Make(i);
+  const PackedTensor& x = tensors_.in(n, 0);
+  SUF_CHECK(!x.splat && x.element == int(stride) && element(i) == 1);
+  pool_.For(rows, std::max<size_t>(64, kGrain * 64 / m / 64 * 64),
+            [&](size_t lo, size_t hi) { loops_.unbits(x.at(lo), stride, m, rows, hi - lo, p.get() + lo); });
 }
 
 }  // namespace suf::cpu

@@ -1,42 +1,50 @@
-// Helpers of bulk.cpp, tables.cpp and trees.cpp.
+// Bulk operations: everything that is no chain of elementwise words.
 #pragma once
-#include "suf/cpu/executor.hpp"
-#include "suf/cpu/variants.hpp"
+#include "suf/cpu/group.hpp"
+#include "suf/cpu/products.hpp"
+#include "suf/cpu/trees.hpp"
 
 namespace suf::cpu {
 
-inline constexpr size_t kGrain = 1024;  // elements that justify a thread
+// The operations of a run that are no groups. They know how each is split over the pool by rows. Products and
+// TreeOperations compute theirs.
+class BulkOperations {
+ public:
+  BulkOperations(Tensors& tensors, GroupRunner& groups, exec::Pool& pool, ring::Isa variant, WeightCache& weights)
+      : tensors_(tensors),
+        groups_(groups),
+        pool_(pool),
+        loops_(LoopsFor(variant)),
+        products_(tensors, pool, variant, weights),
+        trees_(tensors, pool, variant) {}
+  // Runs an instruction that is one operation.
+  void Run(const grouping::Instruction& ins, const pfss::Randomness& randomness, pfss::Io& io);
 
-// Calls f(T{}) with the word type of an element size.
-template <class F>
-void By(int element, F f) {
-  switch (element) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    case 8:
-      return f(uint64_t{});
-    default:
-      SUF_CHECK(false);
-  }
-}
+ private:
+  using Node = pfss::Node;
 
-template <class T>
-T* As(uint8_t* p) {
-  return reinterpret_cast<T*>(p);
-}
-template <class T>
-const T* As(const uint8_t* p) {
-  return reinterpret_cast<const T*>(p);
-}
+  const Node& node(int i) const { return tensors_.node(i); }
+  const Node& arg(const Node& n, size_t k) const { return tensors_.arg(n, k); }
+  size_t count(int i) const { return tensors_.count(i); }
+  int element(int i) const { return tensors_.element(i); }
 
-inline int Log2(int bits) {
-  int w = 0;
-  while ((1 << w) < bits) ++w;
-  return w;
-}
+  void Constant(int i);
+  void Input(int i, pfss::Io& io);
+  void Sum(int i);
+  void Suffix(int i);
+  // Computes kPack or kUnpack.
+  void Triangle(int i);
+  void Take(int i);
+  void RotSum(const grouping::Instruction& ins, pfss::Io& io);
+  void Turn(int i);
+  void Unbits(int i);
+
+  Tensors& tensors_;
+  GroupRunner& groups_;
+  exec::Pool& pool_;
+  const StripLoops& loops_;
+  Products products_;
+  TreeOperations trees_;
+};
 
 }  // namespace suf::cpu

@@ -19,9 +19,9 @@ constexpr int64_t kCount = 1 << 18;
 
 // P0's link in a run whose frames are known. `seconds` is the time from the arrival of the wires to the message with
 // the bits, frame `watched`.
-class Replay : public run::FrameLink {
+class ReplayLink : public run::FrameLink {
  public:
-  Replay(const run::PairRun& run, int watched) : run_(run), watched_(watched) {}
+  ReplayLink(const run::PairRun& run, int watched) : run_(run), watched_(watched) {}
   void Send(int index, View payload, size_t bytes) override {
     if (bytes < payload.size()) return;
     if (index == watched_) seconds = bench::Now() - came_;
@@ -72,7 +72,7 @@ double Cut(bool drawn) {
   const Schedule s(t);
   exec::Pool pool(1);
   const auto portable = cpu::MakePacked(pool, ring::Isa::kPortable), packed = cpu::MakePacked(pool);
-  const Material m{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+  const BundleSecrets m{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   const auto run =
       run::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
   const auto randomness = packed->Expand({{Secret(m.key[0]->view()), std::nullopt}, m.rho});
@@ -82,11 +82,17 @@ double Cut(bool drawn) {
       if (s.frames()[size_t(i)].sender == 0 && t.name(t.node(part.node).label) == "bits") watched = i;
   double best = 1e300;
   for (int i = 0; i < 25; ++i) {
-    Replay link(run, watched);
+    ReplayLink link(run, watched);
     store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, 0)), store::KeySource::kWhole);
     keys.FeedFrom(run.key[0]);
-    keys.Whole();
-    run::RunParty({s, *packed, 0, *randomness, inputs[0], keys, link});
+    keys.AwaitAll();
+    run::RunParty({.schedule = s,
+                   .backend = *packed,
+                   .party = 0,
+                   .randomness = *randomness,
+                   .inputs = inputs[0],
+                   .keys = keys,
+                   .link = link});
     if (i) best = std::min(best, link.seconds);
   }
   return best;

@@ -1,150 +1,28 @@
-// Groups: chains of nodes that work row by row, strip by strip. A node's strip is a register whose elements have the
-// form that they have in memory. Only values that are read outside the group go to memory.
+#include "suf/cpu/group.hpp"
+
 #include <algorithm>
 #include <atomic>
-#include <mutex>
-
-#include "suf/cpu/bulk.hpp"
-#include "suf/cpu/lane.hpp"
-#include "suf/ring/modular.hpp"
+#include <cstdlib>
+#include <utility>
 
 namespace suf::cpu {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-PackedExecutor::Frames::Frames() = default;
-PackedExecutor::Frames::~Frames() = default;
+namespace {
 
-std::unique_ptr<PackedExecutor::Frame> PackedExecutor::Frames::Take() {
-  std::lock_guard l(m_);
-  if (idle_.empty()) return std::make_unique<Frame>();
-  auto f = std::move(idle_.back());
-  idle_.pop_back();
-  return f;
-}
-
-void PackedExecutor::Frames::Give(std::unique_ptr<Frame> f) {
-  std::lock_guard l(m_);
-  idle_.push_back(std::move(f));
-}
-
-void PackedExecutor::Load(const grouping::IndexMap& map, size_t lo, size_t n, int element, void* to) const {
-  const int dst = Code(element);
-  auto* out = static_cast<uint8_t*>(to);
-  for (size_t done = 0, take; done < n; done += take, out += take * size_t(element)) {
-    const grouping::Run run = grouping::RunAt(map, int64_t(lo + done));
-    take = std::min(n - done, size_t(run.many));
-    const PackedTensor& v = values_[size_t(run.node)];
-    SUF_CHECK(v.data && (element > 8 || v.element <= 8));
-    if (element > 8) {
-      SUF_CHECK(v.element == element && !v.splat);
-      const size_t bytes = size_t(element);
-      if (run.stride == 1) {
-        std::memcpy(out, v.at(size_t(run.at)), take * bytes);
-      } else {
-        for (size_t j = 0; j < take; ++j)
-          std::memcpy(out + j * bytes, v.at(size_t(run.at + int64_t(j) * run.stride)), bytes);
-      }
-    } else if (v.splat || run.stride == 0) {
-      strips_.splat[dst](WordIn(v, size_t(run.at)), take, out);
-    } else if (run.stride == 1) {
-      Widen(v, size_t(run.at), take, element, out);
-    } else if (v.is_signed) {
-      for (size_t j = 0; j < take; ++j) {
-        const uint64_t word = WordIn(v, size_t(run.at + int64_t(j) * run.stride));
-        std::memcpy(out + j * size_t(element), &word, size_t(element));
-      }
-    } else {
-      strips_.gather[Code(v.element)][dst](v.at(size_t(run.at)), size_t(run.stride), take, out);
-    }
-  }
-}
-
-const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, int spare) const {
-  return Operand(l, k, want, l.spare(spare));
-}
-
-const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, uint8_t* room) const {
-  const grouping::Operand& o = l.member().operands[k];
-  if (o.from == grouping::Operand::kMember) {
-    const int had = element(l.ins.members[size_t(o.member)].node);
-    const uint8_t* at = l.reg(size_t(o.member)) + size_t(o.plane) * l.n * size_t(had);
-    if (had == want) return at;
-    strips_.move[Code(had)][Code(want)](at, size_t(o.planes) * l.n, room);
-    return room;
-  }
-  // Words of the right width are read in place.
-  if (const grouping::AxisPart& p = o.map.pieces[0]; o.planes == 1 && grouping::IsWhole(o.map, p.at.offset))
-    if (const PackedTensor& v = values_[size_t(p.node)]; v.element == want && !v.splat)
-      return v.at(size_t(p.at.offset) + l.lo);
-  for (size_t q = 0; q < size_t(o.planes); ++q)
-    Load(o.map, q * l.ins.rows + l.lo, l.n, want, room + q * l.n * size_t(want));
-  return room;
-}
-
-void PackedExecutor::Arithmetical(const Lane& l) const {
-  const Member& m = l.member();
-  const Node& x = node(m.node);
-  size_t n = size_t(m.planes) * l.n;
-  int e = element(m.node), code = Code(e);
-  uint8_t* out = l.reg();
-  auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k)); };
-  if (m.copies >= 0) {
-    if (l.own().alias) return;
-    // The one operand of a view goes directly to the register.
-    const uint8_t* from = Operand(l, std::min(size_t(m.copies), m.operands.size() - 1), e, out);
-    if (from != out) std::memcpy(out, from, n * size_t(e));
-    return;
-  }
-  switch (x.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-      if (x.ring.kind == Ring::kXor) {
-        const uint8_t *a = operand(0, e), *b = operand(1, e);
-        return strips_.binary[3][kExclusiveOr](a, b, (n * size_t(e) + 7) / 8, out);
-      }
-      return strips_.binary[code][x.op == Op::kAdd   ? kPlus
-                                  : x.op == Op::kSub ? kMinus
-                                                     : kTimes](operand(0, e), operand(1, e), n, out);
-    case Op::kShl:
-      return strips_.shift[code][0](operand(0, e), int(x.attrs[0]), 0, n, out);
-    case Op::kShr: {
-      // The representative has the operand's ring, which may be wider than that of the result.
-      int bits = arg(x, 0).ring.bits, from = element(x.args[0]);
-      uint64_t mask = ring::Mask(std::min(bits, int(x.attrs[0]) + std::max(1, s_.width(m.node))));
-      uint8_t* to = from == e ? out : l.spare(1);
-      strips_.shift[Code(from)][1](operand(0, from), int(x.attrs[0]), mask, n, to);
-      if (to != out) strips_.move[Code(from)][code](to, n, out);
-      return;
-    }
-    case Op::kLift:
-    case Op::kBits: {
-      uint64_t mask = ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits));
-      return strips_.shift[code][1](operand(0, e), 0, mask, n, out);
-    }
-    default:  // kBroadcast
-      std::memcpy(out, operand(0, e), n * size_t(e));
-  }
-}
-
-void PackedExecutor::Keep(const Lane& l) const {
-  if (l.own().direct == int(l.at)) return;
-  const Handle& h = l.handle();
-  for (int q = 0; q < l.member().planes; ++q)
-    std::memcpy(h.kept + (size_t(q) * l.ins.rows + l.lo) * h.element, l.reg() + size_t(q) * l.n * h.element,
-                l.n * h.element);
-}
+constexpr size_t kLeastStrip = 64, kShortStrip = 8;   // packed bits end at whole bytes
+constexpr size_t kRegisterBytes = size_t{512} << 10;  // registers that stay in the L2 cache
 
 // The bytes of the incoming long frame that a group's strips need. A tensor with one plane is needed up to a strip's
 // rows, one with several planes as a whole.
-class PackedExecutor::Arrivals {
+class Arrivals {
  public:
-  void Add(const Member& m, const FrameField& part, int bits) {
+  void Add(const grouping::Member& m, const FrameField& field, int bits) {
     if (m.planes == 1)
-      rows_.push_back({size_t(part.at), size_t(bits)});
+      rows_.push_back({size_t(field.at), size_t(bits)});
     else
-      whole_ = std::max(whole_, size_t(part.at + part.bytes));
+      whole_ = std::max(whole_, size_t(field.at + field.bytes));
   }
   void Await(Io& io, size_t end) const {
     size_t bytes = whole_;
@@ -159,13 +37,13 @@ class PackedExecutor::Arrivals {
 
 // The written length of the outgoing long frame, while strips end in any order. It grows by the rows of the first
 // tensor that is not complete.
-class PackedExecutor::Departures {
+class Departures {
  public:
-  Departures(const FrameField* part, size_t bits, size_t rows, size_t strip)
-      : part_(part), bits_(bits), rows_(rows), strip_(strip), done_(part ? (rows + strip - 1) / strip : 0) {}
+  Departures(const FrameField* field, size_t bits, size_t rows, size_t strip)
+      : field_(field), bits_(bits), rows_(rows), strip_(strip), done_(field ? (rows + strip - 1) / strip : 0) {}
   // Records rows [lo, end) as written.
   void Done(Io& io, size_t lo, size_t end) {
-    if (!part_) return;
+    if (!field_) return;
     size_t bytes = 0;
     {
       std::lock_guard l(m_);
@@ -175,82 +53,210 @@ class PackedExecutor::Departures {
       if (next_ == was) return;
       bytes = std::min(next_ * strip_, rows_) * bits_ / 8;
     }
-    io.Written(size_t(part_->at) + bytes);
+    io.ReportWritten(size_t(field_->at) + bytes);
   }
 
  private:
-  const FrameField* part_;
+  const FrameField* field_;
   size_t bits_, rows_, strip_;
   std::mutex m_;
   std::vector<char> done_;  // strips
   size_t next_ = 0;
 };
 
-// Returns the first unwritten tensor of the outgoing frame, or null if there is none or no long frame.
-const FrameField* PackedExecutor::NextPart(Io& io) const {
-  if (io.Sending().size() <= kLongFrame) return nullptr;
-  for (const FrameField& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)
-    if (!done_[size_t(part.node)]) return &part;
-  return nullptr;
+// Returns the values of a constant.
+template <class T>
+std::vector<T> Values(const Node& n) {
+  if (n.data->size() == 1) return std::vector<T>(size_t(Size(n.shape)), T((*n.data)[0]));
+  return {n.data->begin(), n.data->end()};
 }
 
-PackedExecutor::Cut PackedExecutor::CutOf(const Instruction& ins, Host& host) {
-  const Registers& registers = plan_->of(ins);
-  Cut out{registers, std::vector<Handle>(ins.members.size()), size_t(registers.room + kSpares * registers.spare)};
-  for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &out.handles[k]);
-  while (out.rows > kLeastStrip && (out.rows * out.row > kFrame || out.rows / 2 >= ins.rows)) out.rows /= 2;
-  while (out.rows > kShortStrip && out.rows * out.row > kFrame) out.rows /= 2;  // long strings
+// Makes the terms of StripLoops::mix. `terms` are the nonzero words of the masks. `places` are the l + 1 beginnings of
+// the masks in `terms`, then each term's word.
+void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_t>* terms) {
+  const std::vector<uint64_t> all = Values<uint64_t>(masks);
+  const size_t words = size_t(masks.shape[1]);
+  std::vector<uint32_t> at;
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (k % words == 0) places->push_back(uint32_t(at.size()));
+    if (all[k]) {
+      at.push_back(uint32_t(k % words));
+      terms->push_back(all[k]);
+    }
+  }
+  places->push_back(uint32_t(at.size()));
+  places->insert(places->end(), at.begin(), at.end());
+}
+
+}  // namespace
+
+RegisterFile::~RegisterFile() { Free(); }
+
+uint8_t* RegisterFile::Reserve(size_t bytes) {
+  if (bytes <= size_) return p_;
+  Free();
+  size_ = (bytes + 4095) / 4096 * 4096;
+  p_ = static_cast<uint8_t*>(std::aligned_alloc(4096, size_ + 4096));  // kernels may read a little beyond
+  if (!p_) Fail(Cause::kResource, "no memory for registers of ", size_, " bytes; free memory");
+  return p_;
+}
+
+void RegisterFile::Free() {
+  if (!p_) return;
+  Wipe(p_, size_);
+  std::free(p_);
+}
+
+std::unique_ptr<RegisterFile> RegisterFiles::Take() {
+  std::lock_guard l(m_);
+  if (idle_.empty()) return std::make_unique<RegisterFile>();
+  auto f = std::move(idle_.back());
+  idle_.pop_back();
+  return f;
+}
+
+void RegisterFiles::Give(std::unique_ptr<RegisterFile> f) {
+  std::lock_guard l(m_);
+  idle_.push_back(std::move(f));
+}
+
+void GroupRunner::OpenSections(const Randomness& randomness) {
+  std::vector<int> drawn;
+  sections_.resize(tensors_.schedule().trace().nodes().size());
+  for (auto& ins : plan_.plan.instructions)
+    for (auto& m : ins.members)
+      if (tensors_.node(m.node).op == Op::kRand) drawn.push_back(m.node);
+  std::sort(drawn.begin(), drawn.end());
+  drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
+  pool_.For(drawn.size(), 16, [&](size_t lo, size_t hi) {
+    for (size_t k = lo; k < hi; ++k) {
+      const auto& attrs = tensors_.node(drawn[k]).attrs;
+      sections_[size_t(drawn[k])] = randomness.SectionAt(int(attrs[0]), int(attrs[1]));
+    }
+  });
+}
+
+void GroupRunner::PrepareMessage(const grouping::Member& m, Io& io, MemberResources* r) const {
+  const int i = m.node;
+  const Node& n = tensors_.node(i);
+  r->key = n.op == Op::kTell;
+  if (m.emits) {
+    r->out = io.Out(i);
+    SUF_CHECK(int64_t(r->out.size()) == PackedBytes(n));
+    return;
+  }
+  // Strips wait for their rows of a long frame.
+  if (frames_.Receives(i) && io.Received().size() > kLongFrame) {
+    const FrameField& field = frames_.FieldOf(i);
+    r->in = io.Received().subspan(size_t(field.at), size_t(field.bytes));
+  } else {
+    r->in = io.In(i);
+  }
+  SUF_CHECK(int64_t(r->in.size()) == PackedBytes(n));
+}
+
+MemberResources GroupRunner::Prepare(const grouping::Member& m, Io& io) {
+  const int i = m.node;
+  const Node& n = tensors_.node(i);
+  MemberResources r;
+  if (m.kept) {
+    r.kept = tensors_.Make(i).get();
+    r.element = size_t(tensors_.element(i));
+  }
+  switch (n.op) {
+    case Op::kRand:
+      r.key = true;
+      r.section = sections_[size_t(i)].get();
+      break;
+    case Op::kTell:
+    case Op::kSend:
+      PrepareMessage(m, io, &r);
+      break;
+    case Op::kSelect:
+    case Op::kSelectX:
+      if (tensors_.element(i) <= 4)
+        r.table32 = Values<uint32_t>(tensors_.arg(n, 2));
+      else
+        r.table64 = Values<uint64_t>(tensors_.arg(n, 2));
+      break;
+    case Op::kDense:
+      r.table64 = Values<uint64_t>(tensors_.arg(n, 2));
+      break;
+    case Op::kLess:
+      r.table64.assign(n.attrs.begin(), n.attrs.end());
+      break;
+    case Op::kAbove:
+      r.table16.assign(n.attrs.begin(), n.attrs.end());
+      break;
+    case Op::kMix:
+      Terms(tensors_.arg(n, 1), &r.table32, &r.table64);
+      break;
+    default:
+      break;
+  }
+  return r;
+}
+
+StripDivision GroupRunner::Divide(const grouping::Instruction& ins, Io& io) {
+  const Registers& registers = plan_.of(ins);
+  StripDivision out{registers, {}, size_t(registers.row + kSpares * registers.spare)};
+  out.resources.reserve(ins.members.size());
+  for (const grouping::Member& m : ins.members) out.resources.push_back(Prepare(m, io));
+  while (out.rows > kLeastStrip && (out.rows * out.row > kRegisterBytes || out.rows / 2 >= ins.rows)) out.rows /= 2;
+  while (out.rows > kShortStrip && out.rows * out.row > kRegisterBytes) out.rows /= 2;  // long strings
   return out;
 }
 
-void PackedExecutor::Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to) {
-  const size_t last = ins.members.size() - 1;
-  const auto move = strips_.move[Code(element(ins.members[last].node))][Code(want)];
+void GroupRunner::Draw(const grouping::Instruction& ins, const StripDivision& division, Io& io, size_t lo, size_t n,
+                       int want, void* to) {
+  const size_t last = ins.members.size() - 1, strip = division.rows;
+  const auto move = loops_.move[Code(tensors_.element(ins.members[last].node))][Code(want)];
   auto* out = static_cast<uint8_t*>(to);
-  std::unique_ptr<Frame> f = frames_.Take();
-  f->Reserve(cut.rows * cut.row);
-  for (const size_t end = lo + n; lo < end; lo += cut.rows) {
-    Lane l{ins, cut.registers, cut.handles, host, f->at(), cut.rows, lo, std::min(cut.rows, end - lo)};
-    for (; l.at <= last; ++l.at) Row(l);
-    move(l.reg(last), l.n, out);
-    out += l.n * size_t(want);
+  std::unique_ptr<RegisterFile> f = idle_.Take();
+  uint8_t* const memory = f->Reserve(strip * division.row);
+  for (const size_t end = lo + n; lo < end; lo += strip) {
+    Strip s{ins, division.registers, division.resources, io, memory, strip, lo, std::min(strip, end - lo)};
+    for (; s.at <= last; ++s.at) kernels_.Compute(s);
+    move(s.reg(last), s.n, out);
+    out += s.n * size_t(want);
   }
-  frames_.Give(std::move(f));
+  idle_.Give(std::move(f));
 }
 
-double PackedExecutor::Group(const Instruction& ins, Host& host) {
-  const Cut cut = CutOf(ins, host);
-  const size_t strip = cut.rows;
+double GroupRunner::Run(const grouping::Instruction& ins, Io& io) {
+  const StripDivision division = Divide(ins, io);
+  const size_t strip = division.rows;
+  const auto bits = [&](int i) { return tensors_.node(i).ring.bits; };
   Arrivals arrivals;
+  if (io.Received().size() > kLongFrame)
+    for (const grouping::Member& m : ins.members)
+      if (frames_.Receives(m.node)) arrivals.Add(m, frames_.FieldOf(m.node), bits(m.node));
   const FrameField* leaves = nullptr;
-  if (host.io.Received().size() > kLongFrame)
-    for (const Member& m : ins.members)
-      if (Receives(m.node)) arrivals.Add(m, *part_[size_t(m.node)], node(m.node).ring.bits);
-  if (const FrameField* next = NextPart(host.io))
-    for (const Member& m : ins.members)
+  if (const FrameField* next = frames_.NextToWrite(io))
+    for (const grouping::Member& m : ins.members)
       if (m.node == next->node && m.planes == 1) leaves = next;
-  Departures departures(leaves, leaves ? size_t(node(leaves->node).ring.bits) : 0, ins.rows, strip);
+  Departures departures(leaves, leaves ? size_t(bits(leaves->node)) : 0, ins.rows, strip);
   std::atomic<uint64_t> all{0}, keys{0};  // time stamp counters
   pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
     uint64_t begin = __builtin_ia32_rdtsc(), spent = 0;
-    std::unique_ptr<Frame> f = frames_.Take();
-    f->Reserve(strip * cut.row);
+    std::unique_ptr<RegisterFile> f = idle_.Take();
+    uint8_t* const memory = f->Reserve(strip * division.row);
     for (size_t lo = a; lo < b; lo += strip) {
-      Lane l{ins, cut.registers, cut.handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
-      arrivals.Await(host.io, lo + l.n);
-      for (; l.at < ins.members.size(); ++l.at) {
-        if (l.handle().key) {
+      Strip s{ins, division.registers, division.resources, io, memory, strip, lo, std::min(strip, b - lo)};
+      arrivals.Await(io, lo + s.n);
+      for (; s.at < ins.members.size(); ++s.at) {
+        if (s.resource().key) {
           uint64_t t = __builtin_ia32_rdtsc();
-          Row(l);
+          kernels_.Compute(s);
           spent += __builtin_ia32_rdtsc() - t;
         } else {
-          Row(l);
+          kernels_.Compute(s);
         }
-        if (l.member().kept) Keep(l);
+        if (s.member().kept) kernels_.Keep(s);
       }
-      departures.Done(host.io, lo, lo + l.n);
+      departures.Done(io, lo, lo + s.n);
     }
-    frames_.Give(std::move(f));
+    idle_.Give(std::move(f));
     all += __builtin_ia32_rdtsc() - begin;
     keys += spent;
   });

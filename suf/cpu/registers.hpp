@@ -7,16 +7,16 @@ namespace suf::cpu {
 
 // The register of a member.
 struct Register {
-  int at = 0;          // bytes per row before it
-  int direct = -1;     // the member whose value in memory is the register
-  bool alias = false;  // it is the register of the operand that the member copies or emits
-  bool last = false;   // no later member reads its operands' registers
+  int at = 0;                  // bytes per row before it
+  int direct = -1;             // the member whose value in memory is the register
+  bool alias = false;          // it is the register of the operand that the member copies or emits
+  bool owns_operands = false;  // no later member reads its operands' registers
 };
 
 // The registers of a group.
 struct Registers {
   std::vector<Register> members;
-  int room = 0;   // bytes per row of all registers together
+  int row = 0;    // bytes per row of all registers together
   int spare = 0;  // bytes per row of an operand that must be converted
 };
 

@@ -4,8 +4,8 @@
 
 namespace suf::cpu {
 
-const Strips& StripsFor(ring::Isa v) {
-  using Get = const Strips& (*)();
+const StripLoops& LoopsFor(ring::Isa v) {
+  using Get = const StripLoops& (*)();
   static constexpr Get kTable[3] = {portable::Get, avx2::Get, avx512::Get};
   return ring::Pick(kTable, v)();
 }

@@ -10,7 +10,7 @@ namespace suf::cpu {
 
 enum Arithmetic : int { kPlus, kMinus, kTimes, kExclusiveOr };
 
-struct Strips {
+struct StripLoops {
   // move[from][to] copies n elements, zero-extended or cut.
   void (*move[4][4])(const void* from, size_t n, void* to);
   // extend[from][to] copies like move, but extends by the sign.
@@ -57,6 +57,6 @@ struct Strips {
   void (*file[3])(const uint8_t* cmp, int j, size_t n, void* h);
 };
 
-const Strips& StripsFor(ring::Isa v);
+const StripLoops& LoopsFor(ring::Isa v);
 
 }  // namespace suf::cpu

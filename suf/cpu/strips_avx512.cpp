@@ -5,5 +5,5 @@ namespace suf::cpu::avx512 {
 namespace {
 #include "suf/cpu/internal/strips_core.hpp"
 }
-const Strips& Get() { return kStrips; }
+const StripLoops& Get() { return kLoops; }
 }  // namespace suf::cpu::avx512

@@ -7,13 +7,13 @@ namespace suf::cpu {
 inline constexpr size_t kStrip = 1024;  // the most elements of a strip
 
 namespace portable {
-const Strips& Get();
+const StripLoops& Get();
 }
 namespace avx2 {
-const Strips& Get();
+const StripLoops& Get();
 }
 namespace avx512 {
-const Strips& Get();
+const StripLoops& Get();
 }
 
 }  // namespace suf::cpu

@@ -26,11 +26,11 @@ thread_local bool inside = false;
 //     without yielding: 83 ms with 150 us, 87 ms with 60 us, 95 ms with 20 us
 //
 // On many cores a worker outlasts the peer's turn: docs/design/scheduling.md#pool.
-constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std::chrono::microseconds(1000);
+constexpr auto kPollTime = std::chrono::microseconds(150), kPollTimeOfManyCores = std::chrono::microseconds(1000);
 constexpr size_t kWakes = 4;  // sleepers that one thread wakes
 constexpr uint32_t kOpen = 1u << 31;
-constexpr int kHandBits = 16;
-constexpr size_t kAll = (1u << kHandBits) - 1;
+constexpr int kThreadBits = 16;
+constexpr size_t kAll = (1u << kThreadBits) - 1;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ struct Pool::State {
 
   explicit State(size_t count) : workers(count) {}
 
-  std::vector<Worker> workers;  // thread ("hand") i of a range is workers[i - 1], 0 its caller
+  std::vector<Worker> workers;  // thread i of a range is workers[i - 1], thread 0 its caller
   std::mutex one;               // one For at a time
 
   // The gate of the current range: kOpen while it may be entered, plus the number of workers inside. The range changes
@@ -57,7 +57,7 @@ struct Pool::State {
   std::exception_ptr error;  // of the part that begins at error_at; those below it have begun and will end
   size_t error_at = 0;
 
-  // The range's number << kHandBits | its number of threads. Workers beyond that number neither enter nor are woken.
+  // The range's number << kThreadBits | its number of threads. Workers beyond that number neither enter nor are woken.
   // The last call has kAll threads: only then does a worker leave, after it has woken those below it.
   alignas(64) std::atomic<uint64_t> call{0};
 
@@ -85,35 +85,38 @@ struct Pool::State {
     return false;
   }
 
-  static size_t Hands(uint64_t called) { return called & kAll; }
+  static size_t ThreadsOf(uint64_t called) { return called & kAll; }
 
   // Wakes the sleeping workers below this one in a tree, so that no thread wakes all.
-  void Wake(size_t hand, size_t hands) {
-    hands = std::min(hands, workers.size() + 1);
-    for (size_t below = kWakes * hand + 1; below <= kWakes * (hand + 1) && below < hands; ++below) {
+  void Wake(size_t index, size_t threads) {
+    threads = std::min(threads, workers.size() + 1);
+    for (size_t below = kWakes * index + 1; below <= kWakes * (index + 1) && below < threads; ++below) {
       auto& sleeping = workers[below - 1].sleeping;
       if (sleeping.load() != 0 && sleeping.exchange(0) != 0) sleeping.notify_one();
     }
   }
 
   // Waits for a range that wants this worker and is not the one of call `seen`. Returns its call.
-  uint64_t Called(size_t hand, uint64_t seen) {
-    auto& sleeping = workers[hand - 1].sleeping;
-    const auto patience = Many(int(workers.size()) + 1) ? kPatienceOfMany : kPatience;
+  uint64_t AwaitCall(size_t index, uint64_t seen) {
+    auto& sleeping = workers[index - 1].sleeping;
+    const auto poll_time = HasManyCores(int(workers.size()) + 1) ? kPollTimeOfManyCores : kPollTime;
     for (uint64_t now = seen;;) {
-      const auto wanted = [&] { return now = call.load(), now != seen && Hands(now) > hand; };
-      if (Watch(std::chrono::steady_clock::now() + patience, wanted)) return now;
+      const auto wanted = [&] {
+        now = call.load();
+        return now != seen && ThreadsOf(now) > index;
+      };
+      if (PollUntil(std::chrono::steady_clock::now() + poll_time, wanted)) return now;
       sleeping = 1;
       if (call.load() == now) sleeping.wait(1);  // otherwise a call may have missed that it sleeps
       sleeping = 0;
     }
   }
 
-  void Loop(size_t hand) {
+  void Loop(size_t index) {
     for (uint64_t seen = 0;;) {
-      seen = Called(hand, seen);
-      Wake(hand, Hands(seen));
-      if (Hands(seen) == kAll) return;
+      seen = AwaitCall(index, seen);
+      Wake(index, ThreadsOf(seen));
+      if (ThreadsOf(seen) == kAll) return;
       if (Enter()) {
         Work();
         gate.fetch_sub(1);
@@ -121,9 +124,9 @@ struct Pool::State {
     }
   }
 
-  void Call(size_t hands) {
-    call = ((call.load() >> kHandBits) + 1) << kHandBits | hands;
-    Wake(0, hands);
+  void Call(size_t threads) {
+    call = ((call.load() >> kThreadBits) + 1) << kThreadBits | threads;
+    Wake(0, threads);
   }
 };
 
@@ -144,15 +147,15 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   grain = std::max<size_t>(grain, 1);
   if (inside || s_->workers.empty() || n <= grain) return f(0, n);
   std::lock_guard one(s_->one);
-  const size_t grains = (n + grain - 1) / grain, hands = std::min(size_t(threads()), grains);
+  const size_t grains = (n + grain - 1) / grain, used = std::min(size_t(threads()), grains);
   // about four chunks per thread, so that a slow core does not delay the others
   s_->f = &f;
   s_->n = n;
-  s_->chunk = (grains + hands * 4 - 1) / (hands * 4) * grain;
+  s_->chunk = (grains + used * 4 - 1) / (used * 4) * grain;
   s_->next = 0;
   s_->error = nullptr;
   s_->gate.store(kOpen);
-  s_->Call(hands);
+  s_->Call(used);
   s_->Work();
   s_->gate.fetch_and(~kOpen);
   for (int spins = 0; s_->gate.load() != 0; ++spins) {

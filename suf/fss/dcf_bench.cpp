@@ -36,7 +36,7 @@ void Run(int n, int words, int bits, Isa v, std::mt19937_64& rng) {
                        "a share");
   const int slots = bits <= 32 ? 4 : 2, blocks = (words + slots - 1) / slots,
             both = 2 * words <= slots ? 1 : 2 * blocks;
-  auto print = [&](const char* name, double aes, const bench::Beside& t) {
+  auto print = [&](const char* name, double aes, const bench::KernelTimes& t) {
     std::printf(
         "{\"bench\":\"%s\",\"n\":%d,\"words\":%d,\"bits\":%d,\"variant\":\"%s\",\"key_bytes\":%zu,\"m_keys_per_s\":%."
         "3f,"
@@ -44,8 +44,8 @@ void Run(int n, int words, int bits, Isa v, std::mt19937_64& rng) {
         name, n, words, bits, ring::Name(v), key_bytes, 1e-6 * kCount / t.kernel, aes,
         t.block * aes * kCount / t.kernel);
   };
-  print("dcf_gen", 2.0 * n * (2 + both) + 2 * blocks, bench::Beside(v, gen));
-  print("dcf_eval", double(n) * (1 + blocks) + blocks, bench::Beside(v, [&] { eval(0); }));
+  print("dcf_gen", 2.0 * n * (2 + both) + 2 * blocks, bench::KernelTimes(v, gen));
+  print("dcf_eval", double(n) * (1 + blocks) + blocks, bench::KernelTimes(v, [&] { eval(0); }));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct Keys {
   }
 };
 
-void Print(const char* name, const Keys& k, int m, double seconds, double blocks, const bench::Beside& t) {
+void Print(const char* name, const Keys& k, int m, double seconds, double blocks, const bench::KernelTimes& t) {
   std::printf(
       "{\"bench\":\"%s\",\"n\":%d,\"m\":%d,\"variant\":\"%s\",\"keys\":%zu,\"key_bytes\":%zu,\"m_keys_per_s\":%.3f,"
       "\"aes_blocks\":%.0f,\"g_aes_per_s\":%.2f,\"of_aes\":%.2f}\n",
@@ -56,10 +56,10 @@ void Paths(int n, Isa v, std::mt19937_64& rng) {
   Keys k(n, 512, v, rng);
   VerifyParity(k);
   const double count = double(k.count);
-  const bench::Beside gen(v, [&] { k.Gen(); });
+  const bench::KernelTimes gen(v, [&] { k.Gen(); });
   Print("dpf_gen", k, 0, gen.kernel / count, 2 * (n - 8) + 4, gen);
   std::vector<uint64_t> out(k.count * 4), other(k.count * 4);
-  const bench::Beside parity(v, [&] { k.Parity(0, out.data()); });
+  const bench::KernelTimes parity(v, [&] { k.Parity(0, out.data()); });
   Print("dpf_parity", k, 1, parity.kernel / count, n - 7, parity);
   for (int m : {1, 64, 256}) {
     std::vector<uint64_t> lo(k.count);
@@ -71,7 +71,7 @@ void Paths(int n, Isa v, std::mt19937_64& rng) {
       const uint64_t at = k.alpha[i] - lo[i], hit = at < uint64_t(m) ? uint64_t{1} << at : 0;
       suf::bench::Verify((out[i * words] ^ other[i * words]) == hit, "a window");
     }
-    const bench::Beside window(v, [&] { k.Window(0, lo.data(), m, out.data()); });
+    const bench::KernelTimes window(v, [&] { k.Window(0, lo.data(), m, out.data()); });
     Print("dpf_window", k, m, window.kernel / count, n - 8 + double(size_t(m + 126) / 128 + 1), window);  // at least
   }
 }
@@ -104,7 +104,7 @@ void FromMemory(Isa v, std::mt19937_64& rng) {
     sink = sum[0][0];
     read_at = (read_at + part) % k.count;
   };
-  const bench::Beside t(v, parity, read);
+  const bench::KernelTimes t(v, parity, read);
   const double seconds = t.kernel / double(part), bound = std::max(57 * t.block, t.other / double(part));
   std::printf(
       "{\"bench\":\"dpf_parity_from_memory\",\"n\":64,\"variant\":\"%s\",\"keys\":%zu,\"m_keys_per_s\":%.2f,"
@@ -125,11 +125,11 @@ void Domains(int n, Isa v, std::mt19937_64& rng) {
     suf::bench::Verify((out[0][i] ^ out[1][i]) == (a / 64 == i % words ? uint64_t{1} << (a % 64) : 0), "a domain");
   }
   const double blocks = double((1 << (n - 8)) - 1 + (1 << (n - 7)));
-  const bench::Beside t(v, [&] { k.Window(0, lo.data(), 1 << n, out[0].data()); });
+  const bench::KernelTimes t(v, [&] { k.Window(0, lo.data(), 1 << n, out[0].data()); });
   Print("dpf_domain", k, 1 << n, t.kernel / double(k.count), blocks, t);
   for (int bits : {1, 16, 64}) {
     const std::vector<uint64_t> table(size_t{1} << n, ~uint64_t{0} >> (64 - bits));
-    const bench::Beside dense(v, [&] {
+    const bench::KernelTimes dense(v, [&] {
       DpfDense(k.ctx, 0, k.root[0].data(), k.cw.data(), k.x.data(), table.data(), k.count, out[0].data(), v);
     });
     Print("dpf_dense", k, bits, dense.kernel / double(k.count), blocks, dense);

@@ -33,14 +33,14 @@ FitResult<Function> Bipartite(const FitRequest& q, const TargetFunction& f, int 
     std::vector<double> low(static_cast<size_t>(across));
     for (int64_t t = 0; t < across; ++t) {
       Extremes e;
-      for (size_t i = first; i < first + size_t(blocks); ++i) e.See(at((i << a) + uint64_t(t)) - middle(i));
+      for (size_t i = first; i < first + size_t(blocks); ++i) e.Include(at((i << a) + uint64_t(t)) - middle(i));
       if (!(std::abs(e.centre()) < 0x1p62)) return Over(std::move(out));
       low[size_t(t)] = double(Round(e.centre()));
       g.low.push_back(uint64_t(Round(e.centre())) & ring::Mask(g.ring));
     }
     for (size_t i = first; i < first + size_t(blocks); ++i) {
       Extremes e;
-      for (int64_t t = 0; t < across; ++t) e.See(at((i << a) + uint64_t(t)) - low[size_t(t)]);
+      for (int64_t t = 0; t < across; ++t) e.Include(at((i << a) + uint64_t(t)) - low[size_t(t)]);
       if (!(std::abs(e.centre()) < 0x1p62)) return Over(std::move(out));
       high[i] = double(Round(e.centre()));
       const double error = std::max(e.most - high[i], high[i] - e.least);
@@ -57,7 +57,7 @@ FitResult<Function> Bipartite(const FitRequest& q, const TargetFunction& f, int 
 
 }  // namespace
 
-[[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
+[[noreturn]] void RefuseBound(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
   const std::string best =
       reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
   // the scale of the result limits the error to half of its last place
@@ -73,7 +73,7 @@ FitResult<Function> FitBipartite(const FitRequest& q) {
         Cause::kInput, "a bipartite fit of ", q.name,
         " has a domain of at most 20 bits and a bound on the error, and neither tails, degree, knots, scales nor cost");
   const TargetFunction f(q);
-  WantRoom(q, f.reach());
+  CheckRange(q, f.FindRange());
   const int n = q.in.bits;
   std::vector<std::array<int64_t, 3>> cuts;  // values, a, c
   for (int a = std::max(0, n - 16); a <= n; ++a)
@@ -86,12 +86,12 @@ FitResult<Function> FitBipartite(const FitRequest& q) {
     if (size_t(values) > most) break;
     auto fit = Bipartite(q, f, int(a), int(c));
     if (fit.error <= *q.error) {
-      if (std::string why = q.why_not ? q.why_not(fit.f) : ""; !why.empty()) Useless(q, why);
+      if (std::string why = q.why_not ? q.why_not(fit.f) : ""; !why.empty()) RefuseAllFits(q, why);
       return fit;
     }
     if (std::isfinite(fit.error)) reached = std::min(reached.value_or(INFINITY), fit.error);
   }
-  OutOfReach(q, most, "values", reached);
+  RefuseBound(q, most, "values", reached);
 }
 
 }  // namespace suf::func::internal

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "suf/func/fit.hpp"
@@ -242,9 +243,41 @@ TEST(Suf, NamesAreWords) {
   EXPECT_THROW(Verify(f), Error);
 }
 
-// Every mistake has an error message.
-TEST(Suf, RefusesWithASentence) {
-  auto refused = [](auto change, const std::string& part) {
+// Every mistake in a Suf has an error message.
+TEST(Suf, MistakesAreNamed) {
+  const std::pair<std::function<void(Suf&)>, const char*> mistakes[] = {
+      {[](Suf& f) { f.name = "two words"; }, "a name without spaces"},
+      {[](Suf& f) { f.n = 65; }, "the domain of example has 65 bits"},
+      {[](Suf& f) { f.ring = 0; }, "the ring of example has 0 bits"},
+      {[](Suf& f) { f.degree = -1; }, "neither may be negative"},
+      {[](Suf& f) { f.pieces[0].begin = 1; }, "must begin at 0"},
+      {[](Suf& f) { f.end = 17; }, "ends after 2^4"},
+      {[](Suf& f) { f.pieces[1].begin = 12; }, "piece 1 of example is empty"},
+      {[](Suf& f) { f.end = 12; }, "piece 2 of example is empty"},
+      {[](Suf& f) { f.pieces[1].poly.pop_back(); }, "has 1 polynomials; give 2"},
+      {[](Suf& f) { f.pieces[1].poly[0].pop_back(); }, "has 2 coefficients; give 3"},
+      {[](Suf& f) { f.pieces[1].poly[0][0] = 64; }, "more than 6 bits"},
+      {[](Suf& f) { f.formulas[0][0].value = 17; }, "a threshold over 2^4"},
+      {[](Suf& f) { f.formulas[0][1].f = 5; }, "reads 5 low bits of 4"},
+      {[](Suf& f) { f.formulas[0][1].value = 5; }, "compares 2 low bits with a threshold over 2^2"},
+      {[](Suf& f) { f.formulas[0][3].value = 16; }, "adds a constant of more than 4 bits"},
+      {[](Suf& f) { f.formulas[1].erase(f.formulas[1].begin()); }, "without 2 operand(s)"},
+      {[](Suf& f) { f.formulas[1].pop_back(); }, "leaves 2 values"},
+      {[](Suf& f) {
+         f.formulas[0][0] = {Term::kIn, 0, 3, 2};
+       },
+       "has an interval that falls or ends after 2^4"},
+      {[](Suf& f) {
+         f.formulas[0][0] = {Term::kIn, 0, 3, 17};
+       },
+       "has an interval that falls or ends after 2^4"},
+      {[](Suf& f) { f.channels[2].name = "y"; }, "two channels of example have the name y; give each its own"},
+      {[](Suf& f) { f.channels[2].name = ""; }, "channel 2 of example needs a name"},
+      {[](Suf& f) { f.channels[2].name = "#y"; }, "a # in front"},
+      {[](Suf& f) { f.channels[0].source = 2; }, "reads source 2 of 2"},
+      {[](Suf& f) { f.channels[1].bits = 7; }, "has 7 bits; use 1 to 6"},
+  };
+  for (const auto& [change, part] : mistakes) {
     Suf f = Example();
     change(f);
     try {
@@ -254,83 +287,75 @@ TEST(Suf, RefusesWithASentence) {
       EXPECT_EQ(e.cause(), Cause::kInput);
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
-  };
-  refused([](Suf& f) { f.name = "two words"; }, "a name without spaces");
-  refused([](Suf& f) { f.n = 65; }, "the domain of example has 65 bits");
-  refused([](Suf& f) { f.ring = 0; }, "the ring of example has 0 bits");
-  refused([](Suf& f) { f.degree = -1; }, "neither may be negative");
-  refused([](Suf& f) { f.pieces[0].begin = 1; }, "must begin at 0");
-  refused([](Suf& f) { f.end = 17; }, "ends after 2^4");
-  refused([](Suf& f) { f.pieces[1].begin = 12; }, "piece 1 of example is empty");
-  refused([](Suf& f) { f.end = 12; }, "piece 2 of example is empty");
-  refused([](Suf& f) { f.pieces[1].poly.pop_back(); }, "has 1 polynomials; give 2");
-  refused([](Suf& f) { f.pieces[1].poly[0].pop_back(); }, "has 2 coefficients; give 3");
-  refused([](Suf& f) { f.pieces[1].poly[0][0] = 64; }, "more than 6 bits");
-  refused([](Suf& f) { f.formulas[0][0].value = 17; }, "a threshold over 2^4");
-  refused([](Suf& f) { f.formulas[0][1].f = 5; }, "reads 5 low bits of 4");
-  refused([](Suf& f) { f.formulas[0][1].value = 5; }, "compares 2 low bits with a threshold over 2^2");
-  refused([](Suf& f) { f.formulas[0][3].value = 16; }, "adds a constant of more than 4 bits");
-  refused([](Suf& f) { f.formulas[1].erase(f.formulas[1].begin()); }, "without 2 operand(s)");
-  refused([](Suf& f) { f.formulas[1].pop_back(); }, "leaves 2 values");
-  refused([](Suf& f) { f.formulas[0][0] = {Term::kIn, 0, 3, 2}; }, "has an interval that falls or ends after 2^4");
-  refused([](Suf& f) { f.formulas[0][0] = {Term::kIn, 0, 3, 17}; }, "has an interval that falls or ends after 2^4");
-  refused([](Suf& f) { f.channels[2].name = "y"; }, "two channels of example have the name y; give each its own");
-  refused([](Suf& f) { f.channels[2].name = ""; }, "channel 2 of example needs a name");
-  refused([](Suf& f) { f.channels[2].name = "#y"; }, "a # in front");
-  refused([](Suf& f) { f.channels[0].source = 2; }, "reads source 2 of 2");
-  refused([](Suf& f) { f.channels[1].bits = 7; }, "has 7 bits; use 1 to 6");
+  }
+}
 
-  auto unparsed = [](const std::string& text, const std::string& part) {
-    try {
-      Parse(text);
-      ADD_FAILURE() << "accepted: " << text;
-    } catch (const Error& e) {
-      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
-    }
-  };
-  unparsed("", "must begin with");
-  unparsed("piece 0 : 1", "line 1 of a function's text lacks the head");
-  unparsed("suf f domain x", "line 1 of a function's text lacks a number of bits");
-  unparsed("suf f domain 4 ring 65 outputs 1 degree 0\n", "lacks a number of bits, at most 64");
-  unparsed("suf f domain 4 ring 0 outputs 1 degree 0\n", "lacks a ring of 1 bit or more");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0 more\n", "words are left over");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 1\n", "line 2 of a function's text lacks the word ':'");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1-\n",
-           "line 2 of a function's text lacks a coefficient");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nwhat\n",
-           "lacks one of piece, poly, run, table, formula, channel, and end once");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1\nend 5\nend 5\n", "and end once");
-  const std::string head = "suf f domain 4 ring 6 outputs 1 degree 0\n";
-  unparsed(head + "piece 0 : -\nend 1\n", "line 2 of a function's text lacks a coefficient");
-  unparsed(head + "piece 0 : --1\nend 1\n", "lacks a coefficient");
-  unparsed(head + "piece 0 : +1\nend 1\n", "lacks a coefficient");
-  unparsed(head + "piece 0 : 1x\nend 1\n", "lacks a coefficient");
-  unparsed(head + "piece 0 : 18446744073709551616\nend 1\n", "lacks a coefficient of at most 64 bits");
-  unparsed(head + "piece 0 : 1 | 2\nend 1\n", "words are left over");
-  unparsed(head + "piece 0 : 1 2\nend 1\n", "words are left over");
-  unparsed(head + "piece 0 :\nend 1\n", "lacks a coefficient");
-  unparsed(head + "piece 111111111111111111111 : 1\n", "lacks a cutpoint");
-  unparsed(head + "run 0 65 : 1\n", "lacks the logarithm of a width, at most 64");
-  unparsed(head + "run 0 1 :\n", "lacks a coefficient");
-  unparsed(head + "run 0 1 : 1 , 2 ,\n", "lacks a coefficient");
-  unparsed(head + "run 0 1 : 1 ,2\n", "words are left over");
-  unparsed(head + "run 0 1 : 1 2\n", "words are left over");
-  unparsed(head + "run 0 1 : 1 , 2\npiece 5 : 1\nend 6\n", "line 3 of a function's text lacks the place where the run");
-  unparsed(head + "run 0 1 : 1 , 2\nend 5\n", "line 3 of a function's text lacks the place where the run");
-  unparsed(head + "end 5\nrun 0 1 : 1 , 2\n", "does not end where the function does");
-  unparsed(head + "run 0 3 : 1 , 2 , 3\nend 24\n", "ends after 2^4");
-  unparsed("suf f domain 4 ring 6 outputs 2 degree 0\npiece 0 : 1\n", "lacks the sign '|' before another output");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nformula less 3\n", "lacks one of lt");
-  unparsed(head + "formula in 3\n", "line 2 of a function's text lacks the upper end of an interval");
-  unparsed(head + "formula in\n", "lacks a threshold");
-  unparsed(head + "piece 0 : 1\n\n# no more\n", "lacks its end: write 'end <where the last piece ends>' after line 4");
-  unparsed(head + "poly 0 : # 1\n", "line 2 of a function's text lacks a coefficient");
-  unparsed(head + "table 1 2 3\nend 16\n", "line 2 of a function's text lacks a constant for each of the domain's");
-  unparsed(head + "table 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\nend 16\n", "words are left over");
-  unparsed(head + "piece 0 : 1\ntable 1\n", "line 3 of a function's text lacks a place for a table");
-  unparsed("suf f domain 17 ring 6 outputs 1 degree 0\ntable 1\n", "of a function of at most 16 bits");
-  unparsed("suf f domain 2 ring 6 outputs 1 degree 1\ntable 1\n", "with 1 output of degree 0");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nchannel byte 8 0 y\n", "lacks one of bit");
+// Expects that a text is refused with an error message that has `part`.
+void ExpectUnparsed(const std::string& text, const std::string& part) {
+  try {
+    Parse(text);
+    ADD_FAILURE() << "accepted: " << text;
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+  }
+}
+
+TEST(Text, MistakesInTheHeadAreNamed) {
+  ExpectUnparsed("", "must begin with");
+  ExpectUnparsed("piece 0 : 1", "line 1 of a function's text lacks the head");
+  ExpectUnparsed("suf f domain x", "line 1 of a function's text lacks a number of bits");
+  ExpectUnparsed("suf f domain 4 ring 65 outputs 1 degree 0\n", "lacks a number of bits, at most 64");
+  ExpectUnparsed("suf f domain 4 ring 0 outputs 1 degree 0\n", "lacks a ring of 1 bit or more");
+  ExpectUnparsed("suf f domain 4 ring 6 outputs 1 degree 0 more\n", "words are left over");
+}
+
+// The head of a function on 4 bits with one number of 6 bits.
+const std::string kHead = "suf f domain 4 ring 6 outputs 1 degree 0\n";
+
+TEST(Text, MistakesInAPieceAreNamed) {
+  ExpectUnparsed(kHead + "piece 0 1\n", "line 2 of a function's text lacks the word ':'");
+  ExpectUnparsed(kHead + "piece 0 : 1-\n", "line 2 of a function's text lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : 1\nend 5\nend 5\n", "and end once");
+  ExpectUnparsed(kHead + "piece 0 : -\nend 1\n", "line 2 of a function's text lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : --1\nend 1\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : +1\nend 1\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : 1x\nend 1\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : 18446744073709551616\nend 1\n", "lacks a coefficient of at most 64 bits");
+  ExpectUnparsed(kHead + "piece 0 : 1 | 2\nend 1\n", "words are left over");
+  ExpectUnparsed(kHead + "piece 0 : 1 2\nend 1\n", "words are left over");
+  ExpectUnparsed(kHead + "piece 0 :\nend 1\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 111111111111111111111 : 1\n", "lacks a cutpoint");
+  ExpectUnparsed(kHead + "piece 0 : 1\n\n# no more\n",
+                 "lacks its end: write 'end <where the last piece ends>' after line 4");
+  ExpectUnparsed(kHead + "poly 0 : # 1\n", "line 2 of a function's text lacks a coefficient");
+  ExpectUnparsed(kHead + "piece 0 : 1\ntable 1\n", "line 3 of a function's text lacks a place for a table");
+  ExpectUnparsed("suf f domain 4 ring 6 outputs 2 degree 0\npiece 0 : 1\n", "lacks the sign '|' before another output");
+}
+
+TEST(Text, MistakesInARunAreNamed) {
+  ExpectUnparsed(kHead + "run 0 65 : 1\n", "lacks the logarithm of a width, at most 64");
+  ExpectUnparsed(kHead + "run 0 1 :\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "run 0 1 : 1 , 2 ,\n", "lacks a coefficient");
+  ExpectUnparsed(kHead + "run 0 1 : 1 ,2\n", "words are left over");
+  ExpectUnparsed(kHead + "run 0 1 : 1 2\n", "words are left over");
+  ExpectUnparsed(kHead + "run 0 1 : 1 , 2\npiece 5 : 1\nend 6\n",
+                 "line 3 of a function's text lacks the place where the run");
+  ExpectUnparsed(kHead + "run 0 1 : 1 , 2\nend 5\n", "line 3 of a function's text lacks the place where the run");
+  ExpectUnparsed(kHead + "end 5\nrun 0 1 : 1 , 2\n", "does not end where the function does");
+  ExpectUnparsed(kHead + "run 0 3 : 1 , 2 , 3\nend 24\n", "ends after 2^4");
+}
+
+TEST(Text, MistakesInOtherLinesAreNamed) {
+  ExpectUnparsed(kHead + "what\n", "lacks one of piece, poly, run, table, formula, channel, and end once");
+  ExpectUnparsed(kHead + "formula less 3\n", "lacks one of lt");
+  ExpectUnparsed(kHead + "formula in 3\n", "line 2 of a function's text lacks the upper end of an interval");
+  ExpectUnparsed(kHead + "formula in\n", "lacks a threshold");
+  ExpectUnparsed(kHead + "table 1 2 3\nend 16\n",
+                 "line 2 of a function's text lacks a constant for each of the domain's");
+  ExpectUnparsed(kHead + "table 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\nend 16\n", "words are left over");
+  ExpectUnparsed(kHead + "channel byte 8 0 y\n", "lacks one of bit");
+  ExpectUnparsed("suf f domain 17 ring 6 outputs 1 degree 0\ntable 1\n", "of a function of at most 16 bits");
+  ExpectUnparsed("suf f domain 2 ring 6 outputs 1 degree 1\ntable 1\n", "with 1 output of degree 0");
 }
 
 TEST(Suf, Uniform) {

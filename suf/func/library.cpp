@@ -424,12 +424,12 @@ LibraryFunction Make(std::string_view name, int n, int scale) {
   Fail(Cause::kInput, "there is no library function ", name.substr(0, 40), "; there are ", names);
 }
 
-std::optional<ArgumentRange> TakenBy(const LibraryFunction& m) {
+std::optional<ArgumentRange> ArgumentRangeOf(const LibraryFunction& m) {
   if (m.in.is_signed && m.first == -(int64_t{1} << (m.in.bits - 1))) return std::nullopt;
   return ArgumentRange{m.in.is_signed, m.first, m.last, m.in.scale};
 }
 
-std::optional<ArgumentRange> TakenBy(const Function& f) {
+std::optional<ArgumentRange> ArgumentRangeOf(const Function& f) {
   const std::string& name = Name(f);
   const int bits = DomainBits(f);
   if (bits > 48 ||
@@ -449,7 +449,7 @@ std::optional<ArgumentRange> TakenBy(const Function& f) {
     if (out)
       out->scale.reset();
     else
-      out = TakenBy(m);
+      out = ArgumentRangeOf(m);
   }
   return out;
 }

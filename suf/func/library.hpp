@@ -43,8 +43,8 @@ struct ArgumentRange {
   std::optional<int> scale;  // none: the text is the same at several scales
 };
 // Returns the accepted numbers, or nothing if the function accepts all words.
-std::optional<ArgumentRange> TakenBy(const LibraryFunction& m);
+std::optional<ArgumentRange> ArgumentRangeOf(const LibraryFunction& m);
 // Returns the accepted numbers of a function from a text, if it equals the library's function of its name.
-std::optional<ArgumentRange> TakenBy(const Function& f);
+std::optional<ArgumentRange> ArgumentRangeOf(const Function& f);
 
 }  // namespace suf::func

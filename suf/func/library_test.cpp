@@ -162,7 +162,7 @@ TEST(Library, SaysWhatItTakes) {
     const bool no_zero = f.name == "recip" || f.name == "rsqrt" || f.name == "log2", abs = f.name == "abs";
     EXPECT_EQ(m.first, m.in.is_signed ? -all / 2 + abs : int64_t(no_zero)) << f.name;
     EXPECT_EQ(m.last, (m.in.is_signed ? all / 2 : all) - 1) << f.name;
-    const std::optional<ArgumentRange> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
+    const std::optional<ArgumentRange> made = ArgumentRangeOf(m), known = ArgumentRangeOf(ParseFunction(Print(m.f)));
     EXPECT_EQ(made.has_value(), abs || !m.in.is_signed) << f.name;
     ASSERT_EQ(known.has_value(), made.has_value()) << f.name;
     if (!known) continue;
@@ -171,7 +171,7 @@ TEST(Library, SaysWhatItTakes) {
   }
   Suf other = std::get<Suf>(Make("recip", 24, 9).f);
   other.pieces[0].poly[0][0] ^= 1;
-  EXPECT_FALSE(TakenBy(other));
+  EXPECT_FALSE(ArgumentRangeOf(other));
 }
 
 TEST(Library, RefusesWithASentence) {

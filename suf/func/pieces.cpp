@@ -15,7 +15,7 @@ constexpr int kQuick = 256;
 template <int Many, class F>
 Extremes Few(const F& rest, int64_t m) {
   Extremes few;
-  for (int i = 0; i <= Many; ++i) few.See(rest(int64_t(__int128{m - 1} * i / Many)));
+  for (int i = 0; i <= Many; ++i) few.Include(rest(int64_t(__int128{m - 1} * i / Many)));
   return few;
 }
 
@@ -92,7 +92,7 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
 }
 
 template <class F>
-Pieces::FoundPieces Pieces::Along(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::FitAlong(double bound, size_t most, const F& next) const {
   std::vector<Local> out;
   double done = 0;
   auto part = [&](int64_t from, int64_t to) {
@@ -112,36 +112,36 @@ Pieces::FoundPieces Pieces::Along(double bound, size_t most, const F& next) cons
 }
 
 template <class F>
-Pieces::FoundPieces Pieces::Given(double bound, size_t most, const F& next) const {
+Pieces::FoundPieces Pieces::FitFixed(double bound, size_t most, const F& next) const {
   size_t many = 0;
   for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
     for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
       if (++many > most) return std::nullopt;
-  return Along(bound, most, next);
+  return FitAlong(bound, most, next);
 }
 
-Pieces::FoundPieces Pieces::Uniform(int w, double bound, size_t most) const {
-  return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
+Pieces::FoundPieces Pieces::FitUniform(int w, double bound, size_t most) const {
+  return FitFixed(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
 }
 
-Pieces::FoundPieces Pieces::Octaves(int p, double bound, size_t most) const {
-  return Given(bound, most, [&](int64_t x, int64_t) {
+Pieces::FoundPieces Pieces::FitOctaves(int p, double bound, size_t most) const {
+  return FitFixed(bound, most, [&](int64_t x, int64_t) {
     const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // a negative x has the octaves of -x - 1
     const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
     return ((x >> w) + 1) << w;
   });
 }
 
-Pieces::FoundPieces Pieces::Cuts(double bound, size_t most) const {
+Pieces::FoundPieces Pieces::FitCuts(double bound, size_t most) const {
   std::vector<int64_t> cuts;
   for (double v : q_.cuts) cuts.push_back(f_.Cut(v));
-  return Given(bound, most, [&](int64_t x, int64_t last) {
+  return FitFixed(bound, most, [&](int64_t x, int64_t last) {
     const auto next = std::upper_bound(cuts.begin(), cuts.end(), x);
     return next == cuts.end() ? last : *next;
   });
 }
 
-int64_t Pieces::Width(int64_t x, int64_t last, int64_t guess, double bound) const {
+int64_t Pieces::WidestFrom(int64_t x, int64_t last, int64_t guess, double bound) const {
   auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
   auto looks = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound * (1 - 1.0 / 2048), true).error); };
   int64_t width = Longest(guess, last - x, looks);
@@ -149,7 +149,7 @@ int64_t Pieces::Width(int64_t x, int64_t last, int64_t guess, double bound) cons
   return std::max<int64_t>(1, width);
 }
 
-bool Pieces::Hopeless(double bound, size_t most) const {
+bool Pieces::IsHopeless(double bound, size_t most) const {
   constexpr int kPlaces = 32, kChain = 8;
   const int64_t points = f_.last() - f_.first();
   if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // counting them is fast
@@ -158,17 +158,18 @@ bool Pieces::Hopeless(double bound, size_t most) const {
     const int64_t from = f_.first() + int64_t(__int128{points} * i / kPlaces), end = from + points / kPlaces;
     int64_t x = from, guess = 1;
     int whole = 0;  // the last piece may be cut off at the end of the place
-    for (; whole < kChain && x < end; ++whole) x += guess = Width(x, end, guess, bound);
+    for (; whole < kChain && x < end; ++whole) x += guess = WidestFrom(x, end, guess, bound);
     density[size_t(i)] = double(x == end ? whole - 1 : whole) / double(x - from);
   }
   std::nth_element(density.begin(), density.begin() + kPlaces / 2, density.end());
   return density[kPlaces / 2] * double(points) / 2 > 2 * double(most);
 }
 
-Pieces::FoundPieces Pieces::Free(double bound, size_t most) const {
-  if (Hopeless(bound, most)) return std::nullopt;
+Pieces::FoundPieces Pieces::FitFree(double bound, size_t most) const {
+  if (IsHopeless(bound, most)) return std::nullopt;
   int64_t guess = 1;
-  return Along(bound, most, [&](int64_t x, int64_t last) { return x + (guess = Width(x, last, guess, bound)); });
+  return FitAlong(bound, most,
+                  [&](int64_t x, int64_t last) { return x + (guess = WidestFrom(x, last, guess, bound)); });
 }
 
 }  // namespace suf::func::internal

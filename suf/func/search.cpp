@@ -12,14 +12,14 @@ namespace suf::func {
 
 namespace {
 
+using internal::CheckRange;
 using internal::FitShape;
 using internal::kMostFitted;
 using internal::Local;
-using internal::OutOfReach;
 using internal::Pieces;
+using internal::RefuseBound;
 using internal::Round;
 using internal::TargetFunction;
-using internal::WantRoom;
 using internal::WithSlope;
 
 constexpr int kMostDomain = 62;
@@ -150,11 +150,11 @@ class Best {
 // Returns the fewest pieces of a shape within `bound`.
 std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
                                             size_t most) {
-  if (knots == Knots::kFree) return pieces.Free(bound, most);
-  if (knots == Knots::kGiven) return pieces.Cuts(bound, most);
+  if (knots == Knots::kFree) return pieces.FitFree(bound, most);
+  if (knots == Knots::kGiven) return pieces.FitCuts(bound, most);
   const bool uniform = knots == Knots::kUniform;
   for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
-    if (auto found = uniform ? pieces.Uniform(q.in.bits - k, bound, most) : pieces.Octaves(k, bound, most))
+    if (auto found = uniform ? pieces.FitUniform(q.in.bits - k, bound, most) : pieces.FitOctaves(k, bound, most))
       return found;
   return std::nullopt;
 }
@@ -180,15 +180,16 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
     double low = -q.result.scale - 20, high = q.result.bits - q.result.scale;
     for (int i = 0; i < halvings; ++i) {
       const double middle = (low + high) / 2;
-      auto found = pieces.Free(std::exp2(middle), most);
+      auto found = pieces.FitFree(std::exp2(middle), most);
       (found ? high : low) = middle;
       offer(std::move(found));
     }
     return best;
   }
-  if (knots == Knots::kGiven) return pieces.Cuts(HUGE_VAL, most);
+  if (knots == Knots::kGiven) return pieces.FitCuts(HUGE_VAL, most);
   for (int k = std::min(q.in.bits, 17); k >= 0 && !worse; --k)
-    offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
+    offer(knots == Knots::kUniform ? pieces.FitUniform(q.in.bits - k, HUGE_VAL, most)
+                                   : pieces.FitOctaves(k, HUGE_VAL, most));
   return best;
 }
 
@@ -249,24 +250,24 @@ void Check(const FitRequest& q) {
 // The search for one request with FitForm::kPieces.
 class Search {
  public:
-  explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.reach()), shapes_(Shapes(q)) {
-    WantRoom(q, reach_);
+  explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.FindRange()), shapes_(Shapes(q)) {
+    CheckRange(q, reach_);
     most_ = q.pieces ? size_t(*q.pieces) : kMostPieces;
   }
 
   FitResult<Function> Run() {
     Best plain(q_, f_, 0, &refused_), fine(q_, f_, Half(), &refused_);
-    if (Open() && q_.error) AllFine(&fine);
+    if (ChoosesSlopes() && q_.error) FitAllFine(&fine);
     // a finer fit replaces a plain one that costs more than this
     dearest_ = std::max(kCheap, kSaved * fine.cost);
     for (const FitShape& s : shapes_) {
-      Plain(s, &plain);
+      FitPlain(s, &plain);
       begun_ += 0.5;
     }
-    if (Open() && !q_.error && !(plain.fit && plain.fit->error <= Half())) AllFine(&fine);
+    if (ChoosesSlopes() && !q_.error && !(plain.fit && plain.fit->error <= Half())) FitAllFine(&fine);
     Best& best = fine.fit && Saves(plain, fine) ? fine : plain;
     if (!best.fit) Refuse();
-    if (Open()) Sharpen(&best);
+    if (ChoosesSlopes()) Sharpen(&best);
     return std::move(*best.fit);
   }
 
@@ -277,7 +278,7 @@ class Search {
   static constexpr double kNothing = 0x1p-60;
   static constexpr int kMostSize = 61;  // most bits of a fitted value
 
-  bool Open() const { return !q_.slope && q_.finer.empty(); }
+  bool ChoosesSlopes() const { return !q_.slope && q_.finer.empty(); }
   double Half() const { return std::ldexp(1, -q_.result.scale - 1); }
   bool Saves(const Best& plain, const Best& fine) const {
     if (!plain.fit) return true;
@@ -286,7 +287,7 @@ class Search {
   }
 
   // Returns a fitter of a shape that reports progress. Progress never decreases.
-  Pieces Progressing(const FitShape& s) {
+  Pieces FitterOf(const FitShape& s) {
     if (!q_.progress) return Pieces(q_, f_, s);
     const char* const kinds[] = {"uniform", "octave", "free", "given"};
     const std::string what = Str(kinds[int(s.knots)], " pieces of degree ", s.degree);
@@ -299,7 +300,7 @@ class Search {
   // Fits one shape, by at most `limit` pieces, within `bound` if there is one.
   std::optional<FitResult<Function>> Try(const FitShape& s, size_t limit, std::optional<double> bound) {
     if (limit == 0) return std::nullopt;
-    const Pieces pieces = Progressing(s);
+    const Pieces pieces = FitterOf(s);
     auto found = bound ? WithError(q_, pieces, s.knots, *bound, limit) : WithPieces(q_, pieces, s.knots, limit);
     if (!found) return std::nullopt;
     return ToFunction(q_, f_, s, std::move(*found));
@@ -313,7 +314,7 @@ class Search {
   }
 
   // Fits a shape in the ring of the result, with the requested slopes.
-  void Plain(const FitShape& shape, Best* best) {
+  void FitPlain(const FitShape& shape, Best* best) {
     // bits that are left for slopes
     const double room = q_.result.bits - 1 - q_.result.scale - std::log2(std::max(reach_.size(), 1e-300));
     const int finest = q_.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
@@ -345,18 +346,18 @@ class Search {
 
   // Fits all shapes with finer slopes, if the request has no slope. Only free knots are tried unless others are
   // requested, because others never take fewer pieces. Constants, whose slope only rounds them finer, come last.
-  void AllFine(Best* best) {
+  void FitAllFine(Best* best) {
     for (const bool constants : {false, true})
       for (const FitShape& s : shapes_)
         if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) {
-          Fine(s, best);
+          FitFine(s, best);
           begun_ += 0.5;
         }
   }
 
   // Fits a shape with the coarsest slope that is good enough. It may take an eighth more pieces than the finest slope,
   // or have an error that is a quarter larger.
-  void Fine(const FitShape& shape, Best* best) {
+  void FitFine(const FitShape& shape, Best* best) {
     const double size = std::log2(std::max(reach_.size() + q_.error.value_or(Half()), 1e-300));
     int fine = std::clamp(int(std::floor(kMostSize - size)) - q_.result.scale, 0, 64);
     if (fine == 0) return;
@@ -391,7 +392,7 @@ class Search {
   }
 
   [[noreturn]] void Refuse() {
-    if (!refused_.empty()) internal::Useless(q_, refused_);
+    if (!refused_.empty()) internal::RefuseAllFits(q_, refused_);
     if (!q_.error)
       Fail(Cause::kRefused, "no fit of ", q_.name, " with ", most_, " pieces stays in its ring of ", q_.result.bits,
            " bits; use ", q_.result.bits < 64 ? "a wider ring, " : "", "a coarser scale or more pieces");
@@ -400,10 +401,10 @@ class Search {
     const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // larger domains take minutes
     for (const FitShape& s : shapes_) {
       const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
-      if (auto found = WithPieces(q_, Progressing(s), knots, most_, kRough))
+      if (auto found = WithPieces(q_, FitterOf(s), knots, most_, kRough))
         reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
     }
-    OutOfReach(q_, most_, "pieces", reached);
+    RefuseBound(q_, most_, "pieces", reached);
   }
 
   const FitRequest& q_;

@@ -385,178 +385,173 @@ TEST(Fit, TheWholeRing) {
   EXPECT_EQ(RingBits(fit.f), 16);
 }
 
-// Every mistake has an error message.
-TEST(Fit, RefusesWithASentence) {
-  const FitRequest good = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
-  auto refused = [&](auto change, Cause cause, const std::string& part) {
-    FitRequest q = good;
-    change(q);
-    try {
-      Fit(q);
-      ADD_FAILURE() << "accepted: " << part;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.cause(), cause) << e.what();
-      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
-    }
+// Expects that Fit refuses a changed request with an error message that has `part`.
+template <class F>
+void ExpectRefused(const F& change, Cause cause, const std::string& part) {
+  FitRequest q = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
+  change(q);
+  try {
+    Fit(q);
+    ADD_FAILURE() << "accepted: " << part;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.cause(), cause) << e.what();
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+  }
+}
+template <class F>
+void ExpectMistake(const F& change, const std::string& part) {
+  ExpectRefused(change, Cause::kInput, part);
+}
+template <class F>
+void ExpectOutOfReach(const F& change, const std::string& part) {
+  ExpectRefused(change, Cause::kRefused, part);
+}
+
+TEST(Fit, MistakesInNumbersAreNamed) {
+  ExpectMistake([](auto& q) { q.name = "a b"; }, "a name that is one word");
+  ExpectMistake([](auto& q) { q.in.bits = 63; }, "the domain's bits of the fit of f is 63; use 1 to 62");
+  ExpectMistake([](auto& q) { q.result.bits = 0; }, "the result's ring of the fit of f is 0; use 1 to 64");
+  ExpectMistake([](auto& q) { q.in.scale = 65; }, "the input's scale");
+  ExpectMistake([](auto& q) { q.result.scale = 65; }, "the result's scale");
+  ExpectMistake([](auto& q) { q.slope = -1; }, "the slope of the fit of f is -1");
+  ExpectMistake([](auto& q) { q.degree = 4; }, "the degree of the fit of f is 4; use 0 to 3");
+  ExpectMistake([](auto& q) { q.pieces = 65537; }, "the number of pieces of the fit of f is 65537");
+  ExpectMistake([](auto& q) { q.error.reset(); }, "has no bound; give an error or a number of pieces");
+  ExpectMistake([](auto& q) { q.error = 0; }, "use a number over 0");
+  ExpectMistake([](auto& q) { q.error = NAN; }, "use a number over 0");
+  ExpectMistake([](auto& q) { q.what = Real(); }, "is empty; give a callable");
+  ExpectMistake([](auto& q) { q.what = std::vector<double>(3); }, "has 3 values for a domain of 10 bits");
+  ExpectMistake([](auto& q) { q.finer = {1}; }, "has scales of its coefficients and no degree; give the degree");
+  const auto finer = [](int degree, int bits) {
+    return [=](FitRequest& q) {
+      q.degree = degree;
+      q.finer = {bits};
+    };
   };
-  const Cause input = Cause::kInput, no = Cause::kRefused;
-  refused([](FitRequest& q) { q.name = "a b"; }, input, "a name that is one word");
-  refused([](FitRequest& q) { q.in.bits = 63; }, input, "the domain's bits of the fit of f is 63; use 1 to 62");
-  refused([](FitRequest& q) { q.result.bits = 0; }, input, "the result's ring of the fit of f is 0; use 1 to 64");
-  refused([](FitRequest& q) { q.in.scale = 65; }, input, "the input's scale");
-  refused([](FitRequest& q) { q.result.scale = 65; }, input, "the result's scale");
-  refused([](FitRequest& q) { q.slope = -1; }, input, "the slope of the fit of f is -1");
-  refused([](FitRequest& q) { q.degree = 4; }, input, "the degree of the fit of f is 4; use 0 to 3");
-  refused([](FitRequest& q) { q.pieces = 65537; }, input, "the number of pieces of the fit of f is 65537");
-  refused([](FitRequest& q) { q.finer = {1}; }, input, "has scales of its coefficients and no degree; give the degree");
-  refused(
-      [](FitRequest& q) {
-        q.degree = 1;
-        q.finer = {1};
-      },
-      input, "is 1; use 2 to 2");
-  refused(
-      [](FitRequest& q) {
-        q.degree = 0;
-        q.finer = {-1};
-      },
-      input, "the finer scale");
-  refused([](FitRequest& q) { q.error.reset(); }, input, "has no bound; give an error or a number of pieces");
-  refused([](FitRequest& q) { q.error = 0; }, input, "use a number over 0");
-  refused([](FitRequest& q) { q.error = NAN; }, input, "use a number over 0");
-  refused([](FitRequest& q) { q.what = Real(); }, input, "is empty; give a callable");
-  refused([](FitRequest& q) { q.what = std::vector<double>(3); }, input, "has 3 values for a domain of 10 bits");
-  refused([](FitRequest& q) { q.what = "1 + "; }, input, "the formula has a mistake at column");
-  refused([](FitRequest& q) { q.what = "1 + y"; }, input, "the formula has a mistake at column 5");
-  refused([](FitRequest& q) { q.what = "erf(x"; }, input, "the formula has a mistake at column");
-  refused([](FitRequest& q) { q.what = ""; }, input, "the formula has a mistake at column 1");
-  refused([](FitRequest& q) { q.what = std::string(1025, '1'); }, input,
-          "the formula has 1025 bytes; 1024 are the most");
-  refused([](FitRequest& q) { q.what = "1, 2"; }, input, "the formula has 2 results; write one");
-  refused([](FitRequest& q) { q.what = "foo(x)"; }, input, "at column 1: 'foo' is no name, number or operator");
-  refused([](FitRequest& q) { q.what = "sin x"; }, input, "'sin' lacks its argument in parentheses: sin(x)");
-  refused([](FitRequest& q) { q.what = "2x"; }, input, "at column 2: 'x' does not belong there");
-  refused([](FitRequest& q) { q.what = "(x"; }, input, "at column 3: a parenthesis is not closed");
-  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends before a number, x or a function");
-  refused([](FitRequest& q) { q.what = "clamp(x,1)"; }, input, "'clamp' has too few arguments");
-  refused([](FitRequest& q) { q.what = "exp(x,1)"; }, input, "'exp' has too many arguments");
-  refused([](FitRequest& q) { q.what = "x<1 ? 2"; }, input, "a ? lacks its :");
-  refused([](FitRequest& q) { q.what = "x=1 ? 2 : 3"; }, input, "at column 2: '=' compares nothing; write ==");
-  refused([](FitRequest& q) { q.what = "1/x"; }, input, "not finite at x = 0; give it a value there (x == 0 ? 0 : ..)");
-  refused([](FitRequest& q) { q.what = "log(x)"; }, input,
-          "is not finite at 513 points from x = -8 to 0; give it a tail there, or another range");
-  refused([](FitRequest& q) { q.what = "sqrt(x*x-1)"; }, input,
-          "not finite at 127 points from x = -0.984375 to 0.984375; give it values there by a case");
-  refused(
-      [](FitRequest& q) {
-        q.what = "log(x)";
-        q.in.bits = 40;
-      },
-      input, "is not finite at x = ");
-  refused(
-      [](FitRequest& q) {
-        q.below = Tail{Tail::kConstant, 2, 0};
-        q.above = Tail{Tail::kConstant, 1, 0};
-      },
-      input, "the lower tail of f ends at 2, after the upper one's begin at 1");
-  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, input, "from nan on; use numbers");
-  refused([](FitRequest& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, input, "is inf with slope 0 from 1 on");
-  refused([](FitRequest& q) { q.above = Tail{Tail::kLine, 1, 1, NAN}; }, input, "with slope nan from 1 on");
-  refused(
-      [](FitRequest& q) {
-        q.above = Tail{Tail::kLine, 1, 1, 1};
-        q.degree = 0;
-      },
-      input, "a tail of f that is no constant needs degree 1; it has degree 0");
-  refused([](FitRequest& q) { q.cuts = {1}; }, input, "the fit of f has 1 cuts; give some with given knots");
-  refused([](FitRequest& q) { q.knots = Knots::kGiven; }, input, "the fit of f has 0 cuts");
-  refused(
-      [](FitRequest& q) {
-        q.knots = Knots::kGiven;
-        q.cuts = {1, 1};
-      },
-      input, "cut 2 of the fit of f is 1");
-  refused(
-      [](FitRequest& q) {
-        q.knots = Knots::kGiven;
-        q.cuts = {8};
-      },
-      input, "between -8 and 8");
-  refused(
-      [](FitRequest& q) {
-        q.knots = Knots::kGiven;
-        q.cuts = {1};
-      },
-      no, "the best reached is");
-  refused(
-      [](FitRequest& q) {
-        q.form = FitForm::kBipartite;
-        q.what = "exp(x*80)";
-      },
-      no, "reaches 2.54449e+277");
-  refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no,
-          "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
-  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "reaches 1e+09 at x = 1, and a result");
-  refused(
-      [](FitRequest& q) {
-        q.above = Tail{Tail::kIdentity, 1, 0};
-        q.result.scale = 5;
-        q.error = 1;
-      },
-      input, "needs a result of scale 6");
-  refused(
-      [](FitRequest& q) {
-        q.error = 0x1p-14;
-        q.slope = 0;
-      },
-      no, "out of reach for f with 65536 pieces; the best reached is 0.000121555; allow that, or use a finer scale");
-  refused(
-      [](FitRequest& q) {
-        q.error = 1e-9;
-        q.in.bits = 16;
-        q.knots = Knots::kFree;
-        q.slope = 0;
-      },
-      no, "the best reached is 0.00012");
-  refused(
-      [](FitRequest& q) {
-        q.error = 1e-9;
-        q.in.bits = 30;
-        q.pieces = 64;
-        q.what = "sigmoid(x)";
-      },
-      no, "the best reached is 0.");
-  refused([](FitRequest& q) { q.pieces = 2; }, no, "is out of reach for f with 2 pieces; the best reached is");
-  refused([](FitRequest& q) { q.result.bits = 12; }, no,
-          "the function f reaches 7.98437 at x = 7.98438, and a result of 12 bits at scale 12 holds -0.5 to 0.5; use a "
-          "result of 16 bits or more, or a scale of 8 or less");
-  refused(
-      [](FitRequest& q) {
-        q.result.bits = 12;
-        q.error.reset();
-        q.pieces = 2;
-      },
-      no, "use a result of 16 bits");
-  refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
-          "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
-  refused(
-      [](FitRequest& q) {
-        q.form = FitForm::kBipartite;
-        q.degree = 1;
-      },
-      input, "a bipartite fit of f has a domain");
-  refused(
-      [](FitRequest& q) {
-        q.form = FitForm::kBipartite;
-        q.in.bits = 21;
-      },
-      input, "of at most 20 bits");
-  refused(
-      [](FitRequest& q) {
-        q.form = FitForm::kBipartite;
-        q.error = 0x1p-20;
-      },
-      no, "with 131072 values");
+  ExpectMistake(finer(1, 1), "is 1; use 2 to 2");
+  ExpectMistake(finer(0, -1), "the finer scale");
+}
+
+TEST(Fit, MistakesInFormulasAreNamed) {
+  const std::pair<std::string, const char*> mistakes[] = {
+      {"1 + ", "the formula has a mistake at column"},
+      {"1 + y", "the formula has a mistake at column 5"},
+      {"erf(x", "the formula has a mistake at column"},
+      {"", "the formula has a mistake at column 1"},
+      {std::string(1025, '1'), "the formula has 1025 bytes; 1024 are the most"},
+      {"1, 2", "the formula has 2 results; write one"},
+      {"foo(x)", "at column 1: 'foo' is no name, number or operator"},
+      {"sin x", "'sin' lacks its argument in parentheses: sin(x)"},
+      {"2x", "at column 2: 'x' does not belong there"},
+      {"(x", "at column 3: a parenthesis is not closed"},
+      {"x+", "at column 3: it ends before a number, x or a function"},
+      {"clamp(x,1)", "'clamp' has too few arguments"},
+      {"exp(x,1)", "'exp' has too many arguments"},
+      {"x<1 ? 2", "a ? lacks its :"},
+      {"x=1 ? 2 : 3", "at column 2: '=' compares nothing; write =="},
+      {"1/x", "not finite at x = 0; give it a value there (x == 0 ? 0 : ..)"},
+      {"log(x)", "is not finite at 513 points from x = -8 to 0; give it a tail there, or another range"},
+      {"sqrt(x*x-1)", "not finite at 127 points from x = -0.984375 to 0.984375; give it values there by a case"},
+  };
+  for (const auto& [formula, part] : mistakes) ExpectMistake([&](FitRequest& q) { q.what = formula; }, part);
+  const auto log_of_many = [](FitRequest& q) {
+    q.what = "log(x)";
+    q.in.bits = 40;
+  };
+  ExpectMistake(log_of_many, "is not finite at x = ");
+}
+
+TEST(Fit, MistakesInTailsAreNamed) {
+  ExpectMistake([](auto& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, "from nan on; use numbers");
+  ExpectMistake([](auto& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, "is inf with slope 0 from 1 on");
+  ExpectMistake([](auto& q) { q.above = Tail{Tail::kLine, 1, 1, NAN}; }, "with slope nan from 1 on");
+  const auto crossed = [](FitRequest& q) {
+    q.below = Tail{Tail::kConstant, 2, 0};
+    q.above = Tail{Tail::kConstant, 1, 0};
+  };
+  ExpectMistake(crossed, "the lower tail of f ends at 2, after the upper one's begin at 1");
+  const auto line_of_degree_0 = [](FitRequest& q) {
+    q.above = Tail{Tail::kLine, 1, 1, 1};
+    q.degree = 0;
+  };
+  ExpectMistake(line_of_degree_0, "a tail of f that is no constant needs degree 1; it has degree 0");
+  const auto coarse_identity = [](FitRequest& q) {
+    q.above = Tail{Tail::kIdentity, 1, 0};
+    q.result.scale = 5;
+    q.error = 1;
+  };
+  ExpectMistake(coarse_identity, "needs a result of scale 6");
+}
+
+TEST(Fit, MistakesInCutsAreNamed) {
+  const auto given = [](std::vector<double> cuts) {
+    return [cuts](FitRequest& q) {
+      q.knots = Knots::kGiven;
+      q.cuts = cuts;
+    };
+  };
+  ExpectMistake([](auto& q) { q.cuts = {1}; }, "the fit of f has 1 cuts; give some with given knots");
+  ExpectMistake(given({}), "the fit of f has 0 cuts");
+  ExpectMistake(given({1, 1}), "cut 2 of the fit of f is 1");
+  ExpectMistake(given({8}), "between -8 and 8");
+  ExpectOutOfReach(given({1}), "the best reached is");
+}
+
+// A function that leaves the ring of the result is refused with a ring that would hold it.
+TEST(Fit, RefusesValuesThatNoResultHolds) {
+  ExpectOutOfReach([](auto& q) { q.what = "exp(x*80)"; },
+                   "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
+  ExpectOutOfReach([](auto& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, "reaches 1e+09 at x = 1, and a result");
+  ExpectOutOfReach([](auto& q) { q.result.bits = 12; },
+                   "the function f reaches 7.98437 at x = 7.98438, and a result of 12 bits at scale 12 holds -0.5 to "
+                   "0.5; use a result of 16 bits or more, or a scale of 8 or less");
+  const auto two_pieces = [](FitRequest& q) {
+    q.result.bits = 12;
+    q.error.reset();
+    q.pieces = 2;
+  };
+  ExpectOutOfReach(two_pieces, "use a result of 16 bits");
+}
+
+// A bound that no fit reaches is refused with the best error of the search.
+TEST(Fit, RefusesBoundsOutOfReach) {
+  ExpectOutOfReach([](auto& q) { q.pieces = 2; }, "is out of reach for f with 2 pieces; the best reached is");
+  ExpectOutOfReach([](auto& q) { q.why_not = [](const Function&) { return "it is blue"; }; },
+                   "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
+  const auto all_pieces = [](FitRequest& q) {
+    q.error = 0x1p-14;
+    q.slope = 0;
+  };
+  ExpectOutOfReach(all_pieces,
+                   "out of reach for f with 65536 pieces; the best reached is 0.000121555; allow that, or use a finer "
+                   "scale");
+  const auto free_knots = [](FitRequest& q) {
+    q.error = 1e-9;
+    q.in.bits = 16;
+    q.knots = Knots::kFree;
+    q.slope = 0;
+  };
+  ExpectOutOfReach(free_knots, "the best reached is 0.00012");
+  const auto large_domain = [](FitRequest& q) {
+    q.error = 1e-9;
+    q.in.bits = 30;
+    q.pieces = 64;
+    q.what = "sigmoid(x)";
+  };
+  ExpectOutOfReach(large_domain, "the best reached is 0.");
+}
+
+TEST(Fit, RefusesBipartiteFits) {
+  const auto bipartite = [](auto change) {
+    return [change](FitRequest& q) {
+      q.form = FitForm::kBipartite;
+      change(q);
+    };
+  };
+  ExpectMistake(bipartite([](auto& q) { q.degree = 1; }), "a bipartite fit of f has a domain");
+  ExpectMistake(bipartite([](auto& q) { q.in.bits = 21; }), "of at most 20 bits");
+  ExpectOutOfReach(bipartite([](auto& q) { q.error = 0x1p-20; }), "with 131072 values");
+  ExpectOutOfReach(bipartite([](auto& q) { q.what = "exp(x*80)"; }), "reaches 2.54449e+277");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 namespace suf::func::internal {
 
-void TargetFunction::WantFinite() const {
+void TargetFunction::CheckFinite() const {
   int64_t first = hi_, last = lo_, many = 0;
   for (size_t i = 0; i < values_.size(); ++i)
     if (!std::isfinite(values_[i])) {
@@ -21,12 +21,12 @@ void TargetFunction::WantFinite() const {
                    : "; give it values there by a case (x < 1 ? 0 : ..), or another range");
 }
 
-void Useless(const FitRequest& q, const std::string& why) {
+void RefuseAllFits(const FitRequest& q, const std::string& why) {
   Fail(Cause::kRefused, "a fit of ", q.name, q.error ? Str(" with an error of ", *q.error) : "",
        " is out of reach: ", why, "; allow a larger error, or use a smaller range of x, or tails");
 }
 
-void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach) {
+void CheckRange(const FitRequest& q, const TargetFunction::ValueRange& reach) {
   const double error = q.error.value_or(0), unit = std::ldexp(1, q.result.scale);
   auto holds = [&](double slack, int bits) {
     const double room = std::ldexp(1, bits - 1);

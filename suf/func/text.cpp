@@ -77,28 +77,28 @@ struct Parser {
     f.outputs = line.Small("a number of outputs", kMostOutputs);
     line.Keyword("degree");
     f.degree = line.Small("a degree", kMostDegree);
-    if (f.ring < 1) line.Bad("a ring of 1 bit or more");
+    if (f.ring < 1) line.FailLacking("a ring of 1 bit or more");
   }
 
   void Met(const LineReader& line, U128 begin) {
-    if (run && begin != due) line.Bad("the place where the run before it ends");
+    if (run && begin != due) line.FailLacking("the place where the run before it ends");
     run = false;
   }
 
   // Reads one piece, up to the end of the line or a comma.
   void Polynomials(LineReader& line, U128 begin) {
-    line.Most(f.pieces.size() + 1, kMostPieces, "pieces");
+    line.CheckCount(f.pieces.size() + 1, kMostPieces, "pieces");
     Piece& p = f.pieces.emplace_back();
     p.begin = begin;
     p.poly.resize(size_t(f.outputs));
     for (int j = 0; j < f.outputs; ++j) {
-      if (j > 0 && !line.Sign('|')) line.Bad("the sign '|' before another output");
+      if (j > 0 && !line.TakeSign('|')) line.FailLacking("the sign '|' before another output");
       auto& c = p.poly[size_t(j)];
       c.reserve(size_t(f.degree) + 1);
       for (int i = 0; i <= f.degree; ++i) c.push_back(line.Coefficient(f.ring));
       coefficients += c.size();
     }
-    line.Most(coefficients, kMostCoefficients, "coefficients");
+    line.CheckCount(coefficients, kMostCoefficients, "coefficients");
   }
 
   void APiece(LineReader& line) {
@@ -122,8 +122,8 @@ struct Parser {
   // Reads the value at every point.
   void ATable(LineReader& line) {
     if (f.outputs != 1 || f.degree != 0 || !f.pieces.empty() || f.n > kMostTableBits)
-      line.Bad("a place for a table: it is the only item with pieces of a function of at most ", kMostTableBits,
-               " bits with 1 output of degree 0");
+      line.FailLacking("a place for a table: it is the only item with pieces of a function of at most ", kMostTableBits,
+                       " bits with 1 output of degree 0");
     for (U128 x = 0; x < U128{1} << f.n; ++x)
       f.pieces.push_back({x, {{line.Coefficient(f.ring, "a constant for each of the domain's points")}}});
   }
@@ -137,15 +137,15 @@ struct Parser {
     do {
       Polynomials(line, due);
       due += U128{1} << w;
-    } while (line.Sign(','));
+    } while (line.TakeSign(','));
     run = true;
   }
 
   void AFormula(LineReader& line) {
-    line.Most(f.formulas.size() + 1, kMostFormulas, "formulas");
+    line.CheckCount(f.formulas.size() + 1, kMostFormulas, "formulas");
     Formula& g = f.formulas.emplace_back();
-    while (line.More()) {
-      line.Most(g.size() + 1, kMostTerms, "terms of a formula");
+    while (line.HasWord()) {
+      line.CheckCount(g.size() + 1, kMostTerms, "terms of a formula");
       Term t{Term::Kind(line.OneOf(kTerms, "one of lt, ltlow, msb, not, and, or, xor, in, true, false")), 0, 0, 0};
       if (t.kind == Term::kLtLow) t.f = line.Small("a number of low bits", 64);
       if (Valued(t)) t.value = line.Unsigned("a threshold");
@@ -155,7 +155,7 @@ struct Parser {
   }
 
   void AChannel(LineReader& line) {
-    line.Most(f.channels.size() + 1, kMostChannels, "channels");
+    line.CheckCount(f.channels.size() + 1, kMostChannels, "channels");
     OutputChannel c;
     c.kind = OutputChannel::Kind(line.OneOf(kChannels, "one of bit, unsigned, signed"));
     c.bits = line.Small("a number of bits", 64);
@@ -185,7 +185,8 @@ struct Parser {
     else if (word == "channel" && head)
       AChannel(line);
     else
-      line.Bad(head ? "one of piece, poly, run, table, formula, channel, and end once" : "the head 'suf <name> ..'");
+      line.FailLacking(head ? "one of piece, poly, run, table, formula, channel, and end once"
+                            : "the head 'suf <name> ..'");
   }
 };
 
@@ -206,7 +207,7 @@ struct SplitParser {
     f.n = line.Small("a number of bits", 64);
     line.Keyword("ring");
     f.ring = line.Small("a number of bits", 64);
-    if (f.ring < 1) line.Bad("a ring of 1 bit or more");
+    if (f.ring < 1) line.FailLacking("a ring of 1 bit or more");
     f.kind = Split::Kind(line.OneOf(kSplits, "one of sum, product"));
     f.a = line.Small("a number of low bits", 64);
     if (f.kind == Split::kSum) f.c = line.Small("where the slope's bits begin", 64);
@@ -215,8 +216,8 @@ struct SplitParser {
   void Item(LineReader& line) {
     std::string_view word = line.Word("a word");
     auto values = [&](std::vector<uint64_t>& v) {
-      while (line.More()) {
-        line.Most(v.size() + 1, kMostPieces, "values of a table");
+      while (line.HasWord()) {
+        line.CheckCount(v.size() + 1, kMostPieces, "values of a table");
         v.push_back(line.Coefficient(f.ring, "a value of a table"));
       }
     };
@@ -231,7 +232,7 @@ struct SplitParser {
     } else if (word == "end" && head && !ended)
       ended = true;
     else
-      line.Bad(head ? "one of high, low and end, each once" : "the head 'split <name> ..'");
+      line.FailLacking(head ? "one of high, low and end, each once" : "the head 'split <name> ..'");
   }
 };
 
@@ -286,7 +287,7 @@ Function ParseFunction(std::string_view text) {
   WantReadable(text);
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    if (LineReader line(rest.substr(0, end), 0); line.More()) {
+    if (LineReader line(rest.substr(0, end), 0); line.HasWord()) {
       if (line.Word("a word") == "split") return ParseSplit(text);
       break;
     }

@@ -18,7 +18,7 @@ TEST(Select, Exhaustive) {
       Rig g;
       Ints v = Range(0, 32, 32), b;
       for (size_t i = 0; i < v.size(); ++i) b.push_back(int64_t(i / 32 % 2));
-      compiler::OpenedBit bit = compiler::Apart(g.Both(b, 1))[0];
+      compiler::OpenedBit bit = compiler::SplitBits(g.Both(b, 1))[0];
       SharedWire<kPub> given = g.Give(v, 5);
       Wire<kPub> w = given;
       if (!held) {  // under a defined mask
@@ -37,7 +37,7 @@ TEST(Select, WideRings) {
     Rig g;
     Ints v = Some(INT64_MIN, INT64_MAX, 200, uint64_t(k)), b = Some(0, 1, 200, 3), want;
     for (size_t i = 0; i < v.size(); ++i) want.push_back(b[i] * Number(uint64_t(v[i]), k));
-    compiler::OpenedBit bit = compiler::Apart(g.Give(b, 1))[0];
+    compiler::OpenedBit bit = compiler::SplitBits(g.Give(b, 1))[0];
     SharedWire<kPub> w = g.Give(v, k);
     Select gate{k};
     EXPECT_EQ(gate.Spec(b, v), want);
@@ -67,8 +67,8 @@ TEST(ArgmaxBit, Exhaustive) {
       SharedWire<kPub> wx = g.Give(x, 4);
       SharedWire<kPub> wy = g.Both(y, 4);
       ArgmaxBit::ChosenShares s = gate.Build(g.t, wx, wy);
-      Sh sum = compiler::Settle(g.t, s.max);
-      if (both) sum = sum + compiler::Settle(g.t, s.bit) * 8;
+      Sh sum = compiler::DealOwed(g.t, s.max);
+      if (both) sum = sum + compiler::DealOwed(g.t, s.bit) * 8;
       Ints expected;
       for (size_t i = 0; i < x.size(); ++i) expected.push_back(Number(uint64_t(max[i] + (both ? 8 * bit[i] : 0)), 4));
       EXPECT_EQ(g.Run(sum), expected) << int(steps);

@@ -184,10 +184,10 @@ void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, 
     y = Lower(t, p.compiled, choice, x, p.ring);
   t.scope("result");
   std::vector<Sh> numbers;
-  for (const OwedWord& o : y.numbers) numbers.push_back(Settle(t, o));
+  for (const OwedWord& o : y.numbers) numbers.push_back(DealOwed(t, o));
   for (const Block& b : BlocksOf(p.channels)) {
     if (b.formulas) {
-      Sh string = Settle(t, *y.bits);
+      Sh string = DealOwed(t, *y.bits);
       End(t, to, pfss::Map(string, [](auto half) { return Unbits(half); }));
       continue;
     }

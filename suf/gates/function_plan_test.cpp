@@ -44,10 +44,10 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
     inputs[1].Set("share", other);
   } else
     inputs[plan.from == Origin::kP1].Set("values", x);
-  pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+  pfss::BundleSecrets secrets{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   static const auto every = backends::Every();
   static size_t turn = 0;
-  run::PairRun run = run::RunPair({s, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, material});
+  run::PairRun run = run::RunPair({s, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, secrets});
   for (int p : {0, 1}) {
     EXPECT_EQ(run.online[size_t(p)] + run.offline[size_t(p)], s.sent(p, true) + s.sent(p, false));
     EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));

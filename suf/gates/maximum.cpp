@@ -87,7 +87,7 @@ OwedWord Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   compiler::WordSum sum(t, n == 1 && floor == 0 ? k : wide);
   if (n > 1 || floor > 0) {
     compiler::WireBits reader(t, x, whole, steps, {}, true);
-    Sh wraps = reader.String({}, true).y;
+    Sh wraps = reader.ReadString({}, true).y;
     sum.Add(pfss::Map(wraps, [](auto bit) { return Low(Lift(bit), 1); }), std::nullopt, 1, k);
   }
   Pub hat = Lift(x.hat);

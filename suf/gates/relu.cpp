@@ -63,7 +63,7 @@ OwedWord ReluARS::Build(Trace& t, const Wire<kPub>& x) const {
   pfss::Sec top = Lift(digits.r() >> (k - 1));
   pfss::Sec owed = Bits(top << 1, 2);
   const OwedWord string{Sh{string0, string1} + open, owed};
-  std::vector<compiler::OpenedBit> bits = compiler::Apart(compiler::OpenDefined(t, string, "helpers"));
+  std::vector<compiler::OpenedBit> bits = compiler::SplitBits(compiler::OpenDefined(t, string, "helpers"));
   const compiler::OpenedBit &borrow = bits[0], &positive = bits[1];
 
   Pub whole = Lift(digits.hat() >> shift);

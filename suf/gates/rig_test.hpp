@@ -44,7 +44,7 @@ class Rig {
     t.reveal<1>(y);
     return Close(k, serial);
   }
-  Ints Run(const OwedWord& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+  Ints Run(const OwedWord& y, uint8_t serial = 1) { return Run(compiler::DealOwed(t, y), serial); }
   // Runs the trace after a result of k bits was revealed.
   Ints Close(int k, uint8_t serial = 1) {
     t.close();
@@ -52,12 +52,12 @@ class Rig {
     pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
     EXPECT_EQ(lint.results, 1);
-    EXPECT_TRUE(pfss::Unread(*schedule).empty()) << "a message that no result needs";
+    EXPECT_TRUE(pfss::UnusedMessages(*schedule).empty()) << "a message that no result needs";
     static const auto every = backends::Every();
     static size_t turn = 0;
-    pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
+    pfss::BundleSecrets secrets{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
     run::PairRun run =
-        run::RunPair({*schedule, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, material});
+        run::RunPair({*schedule, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, secrets});
     for (int p : {0, 1}) {
       EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
       EXPECT_EQ(run.offline[size_t(p)], schedule->sent(p, false));

@@ -51,7 +51,7 @@ OwedWord Build(Trace& t, const Wire<kPub>& z, const Shift& f) {
     Pub place = d.hat() >> (k - f.top);
     pfss::Dealt table = t.deal(Hot(high));
     Sh less = pfss::Map(Sh(table), [&](auto half) { return Above(half, place, {0}); });
-    top = compiler::Apart(t.open(less, "wrap"))[0];
+    top = compiler::SplitBits(t.open(less, "wrap"))[0];
   }
   compiler::Borrow low(d, f.shift, f.stages);
   std::optional<compiler::Borrow> end;

@@ -27,8 +27,8 @@ class Flipped : public pfss::Randomness {
  public:
   Flipped(std::unique_ptr<Randomness> own, int section, int word_bytes, int bit)
       : own_(std::move(own)), section_(section), word_(word_bytes), bit_(bit) {}
-  std::unique_ptr<SectionReader> Open(int party, int section) const override {
-    std::unique_ptr<SectionReader> s = own_->Open(party, section);
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override {
+    std::unique_ptr<SectionReader> s = own_->SectionAt(party, section);
     if (party != 0 || section != section_) return s;
     return std::make_unique<Altered>(std::move(s), word_, bit_);
   }
@@ -86,10 +86,10 @@ class Attack {
     run::Inputs inputs[3];
     if (plan_.from == Origin::kShared) inputs[0].Set("share", own_);
     inputs[1].Set(InputOf(plan_.from), peers_);
-    const pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+    const pfss::BundleSecrets secrets{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
     static const auto backend = cpu::MakePacked(exec::Default());
     run::PairJob job{
-        *schedule_, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material};
+        *schedule_, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, secrets};
     if (flipped)
       job.wrap = [&](Role r, std::unique_ptr<pfss::Randomness> own) -> std::unique_ptr<pfss::Randomness> {
         if (r != Role::kModel) return own;

@@ -40,9 +40,9 @@ std::unique_ptr<pfss::Backend> MakeCuda(int index, [[maybe_unused]] bool printed
 #endif
 }
 
-void CudaTells([[maybe_unused]] std::function<void(const std::string&)> to) {
+void SetLogSink([[maybe_unused]] std::function<void(const std::string&)> to) {
 #if SUF_CUDA
-  cuda::TellLines(std::move(to));
+  cuda::SetLogSink(std::move(to));
 #endif
 }
 

@@ -22,7 +22,7 @@ std::unique_ptr<pfss::Backend> MakeCuda(int index = 0, bool printed = false);
 
 // Sets the receiver of a line about groups that the interpreter runs because they will have no kernels. It is called at
 // most once per run.
-void CudaTells(std::function<void(const std::string& line)> to);
+void SetLogSink(std::function<void(const std::string& line)> to);
 
 // The least memory of a role's run of a trace on a device, in bytes, and its number of kernels.
 struct DeviceCost {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "suf/base/file.hpp"
-#include "suf/base/own.hpp"
+#include "suf/base/private_files.hpp"
 
 namespace suf::gpu {
 
@@ -16,8 +16,8 @@ KernelFolder FindKernelFolder() {
   try {
     std::filesystem::path made;
     for (const auto& part : base) MakeDir(made /= part);
-    OwnFolderIn(base, "suf");
-    OwnFolderIn(base / "suf", "kernels");
+    MakePrivateFolderIn(base, "suf");
+    MakePrivateFolderIn(base / "suf", "kernels");
   } catch (const Error& e) {
     return {"", e.what()};
   }

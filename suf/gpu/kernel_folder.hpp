@@ -9,8 +9,8 @@ struct KernelFolder {
   std::string path, why_not;  // one of them is empty
 };
 // Makes suf/kernels in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache if it is unset). There is no folder if
-// neither is named. There is none either if another user could change it (OwnFolder), because its kernels run on our
-// device.
+// neither is named. There is none either if another user could change it (MakePrivateFolder), because its kernels run
+// on our device.
 KernelFolder FindKernelFolder();
 
 }  // namespace suf::gpu

@@ -11,97 +11,147 @@ namespace suf::grouping {
 // Checks the properties of every plan. Each node that the role needs is made once or is lazy. Every operand is there
 // when it is read, in the order of the list and by `after` alone. Maps lead into their tensors. Dead values are not
 // read again. Every key section ends once.
-inline void Check(const pfss::Schedule& s, Role role, const GroupLimits& limits) {
-  using namespace pfss;  // NOLINT
-  const Trace& t = s.trace();
-  const GroupPlan plan = PlanOf(s, role, pfss::Programs(s, role), limits);
-  const std::vector<Instruction>& all = plan.instructions;
-  std::vector<int> made(t.nodes().size(), -1), dead(t.nodes().size(), -1), computed(t.nodes().size());
-  std::vector<std::vector<uint64_t>> before;  // by instruction, one bit for each predecessor
-  ASSERT_EQ(plan.ends.size(), plan.programs.size());
-  ASSERT_EQ(plan.ends.back(), int(all.size()));
-  for (int k = 0; k < int(all.size()); ++k) {
-    const Instruction& ins = all[size_t(k)];
-    before.emplace_back(all.size() / 64 + 1);
+class PlanChecker {
+ public:
+  PlanChecker(const pfss::Schedule& s, Role role, const GroupLimits& limits)
+      : s_(s),
+        t_(s.trace()),
+        role_(role),
+        limits_(limits),
+        plan_(PlanOf(s, role, pfss::Programs(s, role), limits)),
+        made_(t_.nodes().size(), -1),
+        dead_(made_),
+        computed_(made_.size()) {}
+
+  void Check() {
+    ASSERT_EQ(plan_.ends.size(), plan_.programs.size());
+    ASSERT_EQ(plan_.ends.back(), int(plan_.instructions.size()));
+    for (int k = 0; k < int(plan_.instructions.size()); ++k) {
+      CheckOrder(k);
+      CheckInstruction(k);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    CheckMessages();
+    CheckSections();
+  }
+
+ private:
+  // Checks that an instruction waits for earlier ones, among them those whose values it reads.
+  void CheckOrder(int k) {
+    const Instruction& ins = plan_.instructions[size_t(k)];
+    std::vector<uint64_t>& mine = before_.emplace_back(plan_.instructions.size() / 64 + 1);
     for (int a : ins.after) {
       ASSERT_LT(a, k);
-      before.back()[size_t(a) / 64] |= uint64_t{1} << (a % 64);
-      for (size_t w = 0; w < before.back().size(); ++w) before.back()[w] |= before[size_t(a)][w];
+      mine[size_t(a) / 64] |= uint64_t{1} << (a % 64);
+      for (size_t w = 0; w < mine.size(); ++w) mine[w] |= before_[size_t(a)][w];
     }
-    Reads(t, ins, [&](int a) {
-      ASSERT_GE(made[size_t(a)], 0) << "#" << k << " reads %" << a << ", which is not in memory";
-      const size_t at = size_t(made[size_t(a)]);
-      EXPECT_TRUE(before.back()[at / 64] >> (at % 64) & 1) << "#" << k << " does not wait for %" << a;
-      EXPECT_LT(dead[size_t(a)], 0) << "#" << k << " reads %" << a << ", which is dead";
+    Reads(t_, ins, [&](int a) {
+      ASSERT_GE(made_[size_t(a)], 0) << "#" << k << " reads %" << a << ", which is not in memory";
+      const size_t at = size_t(made_[size_t(a)]);
+      EXPECT_TRUE(mine[at / 64] >> (at % 64) & 1) << "#" << k << " does not wait for %" << a;
+      EXPECT_LT(dead_[size_t(a)], 0) << "#" << k << " reads %" << a << ", which is dead";
     });
-    size_t own = 0;  // without sources
+  }
+
+  // Checks what an instruction computes, and notes the values that it makes and the last readers.
+  void CheckInstruction(int k) {
+    const Instruction& ins = plan_.instructions[size_t(k)];
+    size_t own = 0;  // members without sources
     for (size_t j = 0; j < ins.members.size(); ++j) {
+      CheckMember(ins, j);
       const Member& m = ins.members[j];
-      const Node& n = t.node(m.node);
-      EXPECT_EQ(Size(n.shape), int64_t(ins.rows) * m.planes);
-      const bool received = Receives(n, role);
-      EXPECT_EQ(m.operands.size(), received ? 0 : m.copies == 0 && IsView(n.op) ? 1 : n.args.size());
-      EXPECT_EQ(m.emits, Info(n.op).cls == OpClass::kMessage && !received);
-      for (size_t o = 0; o < m.operands.size(); ++o) {
-        const Operand& from = m.operands[o];
-        if (from.from == Operand::kNone) {
-          EXPECT_TRUE(m.copies >= 0 && m.copies != int(o));
-        }
-        if (from.from == Operand::kTable) {
-          EXPECT_EQ(t.node(n.args[o]).op, Op::kConst);
-        }
-        if (from.from == Operand::kMember) {
-          ASSERT_LT(from.member, int(j));
-          EXPECT_LE(from.plane + from.planes, ins.members[size_t(from.member)].planes);
-        }
-        if (from.from != Operand::kMemory) continue;
-        EXPECT_EQ(from.map.count, int64_t(ins.rows) * from.planes);
-        for (int64_t x = 0; x < from.map.count;) {
-          const Run r = RunAt(from.map, x);
-          ASSERT_GE(r.many, 1);
-          for (int64_t at : {r.at, r.at + (r.many - 1) * r.stride}) {
-            ASSERT_GE(at, 0);
-            ASSERT_LT(at, Size(t.node(r.node).shape)) << "%" << m.node << " " << Print(from.map);
-          }
-          x += r.many;
-        }
-      }
-      const bool lazy = n.op == Op::kRand || (n.op == Op::kTell && received) || m.copies >= 0;
-      if (!lazy) {
+      if (!IsLazy(m)) {
         ++own;
-        EXPECT_EQ(computed[size_t(m.node)]++, 0) << "%" << m.node << " is computed again";
+        Compute(m.node);
       }
-      if (m.kept) made[size_t(m.node)] = k;
+      if (m.kept) made_[size_t(m.node)] = k;
     }
-    EXPECT_LE(own, limits.members);
+    EXPECT_LE(own, limits_.members);
     if (!ins.group) {
       if (!ins.members.empty()) {
         EXPECT_EQ(own, 0u);
-        EXPECT_EQ(ins.members.back().node, t.node(ins.node).args[0]);
+        EXPECT_EQ(ins.members.back().node, t_.node(ins.node).args[0]);
       }
-      EXPECT_EQ(computed[size_t(ins.node)]++, 0) << "%" << ins.node << " is computed again";
-      made[size_t(ins.node)] = k;
+      Compute(ins.node);
+      made_[size_t(ins.node)] = k;
     }
-    for (int i : ins.dead) dead[size_t(i)] = k;
+    for (int i : ins.dead) dead_[size_t(i)] = k;
   }
-  // Messages and results are there.
-  for (auto& program : plan.programs)
-    for (int i : program.nodes)
-      if (Info(t.node(i).op).cls == OpClass::kMessage && !Receives(t.node(i), role)) {
-        EXPECT_EQ(computed[size_t(i)], 1) << "%" << i << " is not sent";
+  void Compute(int i) { EXPECT_EQ(computed_[size_t(i)]++, 0) << "%" << i << " is computed again"; }
+  // Returns whether a member may be computed wherever it is read.
+  bool IsLazy(const Member& m) const {
+    const pfss::Node& n = t_.node(m.node);
+    return n.op == pfss::Op::kRand || (n.op == pfss::Op::kTell && Receives(n, role_)) || m.copies >= 0;
+  }
+
+  void CheckMember(const Instruction& ins, size_t j) const {
+    const Member& m = ins.members[j];
+    const pfss::Node& n = t_.node(m.node);
+    EXPECT_EQ(pfss::Size(n.shape), int64_t(ins.rows) * m.planes);
+    const bool received = Receives(n, role_);
+    EXPECT_EQ(m.operands.size(), received ? 0 : m.copies == 0 && IsView(n.op) ? 1 : n.args.size());
+    EXPECT_EQ(m.emits, pfss::Info(n.op).cls == pfss::OpClass::kMessage && !received);
+    for (size_t o = 0; o < m.operands.size(); ++o) CheckOperand(ins, j, o);
+  }
+  void CheckOperand(const Instruction& ins, size_t j, size_t o) const {
+    const Member& m = ins.members[j];
+    const Operand& from = m.operands[o];
+    if (from.from == Operand::kNone) {
+      EXPECT_TRUE(m.copies >= 0 && m.copies != int(o));
+    }
+    if (from.from == Operand::kTable) {
+      EXPECT_EQ(t_.node(t_.node(m.node).args[o]).op, pfss::Op::kConst);
+    }
+    if (from.from == Operand::kMember) {
+      ASSERT_LT(from.member, int(j));
+      EXPECT_LE(from.plane + from.planes, ins.members[size_t(from.member)].planes);
+    }
+    if (from.from != Operand::kMemory) return;
+    EXPECT_EQ(from.map.count, int64_t(ins.rows) * from.planes);
+    for (int64_t x = 0; x < from.map.count;) {
+      const ElementRun r = RunAt(from.map, x);
+      ASSERT_GE(r.many, 1);
+      for (int64_t at : {r.at, r.at + (r.many - 1) * r.stride}) {
+        ASSERT_GE(at, 0);
+        ASSERT_LT(at, pfss::Size(t_.node(r.node).shape)) << "%" << m.node << " " << Print(from.map);
       }
-  std::multiset<int> over, sections;
-  for (auto& ins : all) over.insert(ins.read.begin(), ins.read.end());
-  for (auto& unread : plan.unread) over.insert(unread.begin(), unread.end());
-  if (role != Role::kDealer) {
-    for (const Trace::Result& r : t.results(int(role))) {
-      EXPECT_GE(made[size_t(r.node)], 0);
-      EXPECT_LT(dead[size_t(r.node)], 0);
+      x += r.many;
     }
-    for (const pfss::FrameField& part : s.key(int(role))) sections.insert(part.node);
   }
-  EXPECT_EQ(over, sections);
-}
+
+  // Checks that every message of the role is sent.
+  void CheckMessages() const {
+    for (auto& program : plan_.programs)
+      for (int i : program.nodes)
+        if (pfss::Info(t_.node(i).op).cls == pfss::OpClass::kMessage && !Receives(t_.node(i), role_)) {
+          EXPECT_EQ(computed_[size_t(i)], 1) << "%" << i << " is not sent";
+        }
+  }
+
+  // Checks that results are in memory and that each key section of a party is released once.
+  void CheckSections() const {
+    std::multiset<int> over, sections;
+    for (auto& ins : plan_.instructions) over.insert(ins.read.begin(), ins.read.end());
+    for (auto& unread : plan_.unread) over.insert(unread.begin(), unread.end());
+    if (role_ != Role::kDealer) {
+      for (const pfss::Trace::Result& r : t_.results(int(role_))) {
+        EXPECT_GE(made_[size_t(r.node)], 0);
+        EXPECT_LT(dead_[size_t(r.node)], 0);
+      }
+      for (const pfss::FrameField& part : s_.key(int(role_))) sections.insert(part.node);
+    }
+    EXPECT_EQ(over, sections);
+  }
+
+  const pfss::Schedule& s_;
+  const pfss::Trace& t_;
+  Role role_;
+  const GroupLimits& limits_;
+  GroupPlan plan_;
+  std::vector<int> made_, dead_;               // by node, the instructions that make it and read it last
+  std::vector<int> computed_;                  // by node, how often it is computed
+  std::vector<std::vector<uint64_t>> before_;  // by instruction, one bit for each predecessor
+};
 
 inline void CheckAll(const pfss::Schedule& s) {
   constexpr int64_t kNone = int64_t{1} << 40;
@@ -137,7 +187,7 @@ inline void CheckAll(const pfss::Schedule& s) {
   for (Role role : {Role::kModel, Role::kData, Role::kDealer})
     for (const GroupLimits& limits : all) {
       SCOPED_TRACE(testing::Message() << Name(role) << ", " << limits.members << " members");
-      Check(s, role, limits);
+      PlanChecker(s, role, limits).Check();
     }
 }
 

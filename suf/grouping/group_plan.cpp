@@ -158,7 +158,7 @@ class Planner {
     const Node& n = node(i);
     const int k = Copies(i);
     if (Size(n.shape) == 0 || !(IsView(n.op) || (k >= 0 && Folded(n.args[size_t(k)])))) return;
-    IndexMap m = See(IsView(n.op) ? ViewOf(t_, i) : Whole(n.args[size_t(k)], Size(n.shape)));
+    IndexMap m = See(IsView(n.op) ? ViewOf(t_, i) : ContiguousMap(n.args[size_t(k)], Size(n.shape)));
     if (k < 0 && limits_.run > 0)
       for (const AxisPart& p : m.pieces)
         if (p.at.axes.size() > 1 && (p.at.axes.back().extent < limits_.run || p.at.axes.back().stride > 1)) return;
@@ -170,7 +170,7 @@ class Planner {
       auto it = views_.find(a);
       return it == views_.end() || stored_.count(a) ? nullptr : &it->second;
     };
-    if (auto through = Through(m, find)) return *std::move(through);
+    if (auto through = ResolveViews(m, find)) return *std::move(through);
     for (const AxisPart& p : m.pieces)
       if (Folded(p.node)) Store(p.node);
     return m;
@@ -200,13 +200,13 @@ class Planner {
     const int64_t count = Size(a.shape);
     Operand o{.from = Operand::kMemory};
     if (Elementwise(n)) {
-      o.map = Spread(n.args[k], a.shape, n.shape);
+      o.map = BroadcastMap(n.args[k], a.shape, n.shape);
     } else if (n.op == Op::kSum) {
-      o.map = Swing(n.args[k], a.shape, size_t(n.attrs[0]));
+      o.map = FrontAxisMap(n.args[k], a.shape, size_t(n.attrs[0]));
     } else if (n.op == Op::kUnit) {  // its columns are rows as well
-      o.map = {Size(n.shape), 1, {{n.args[k], 1, Over({{count, 1}, {n.attrs[0], 0}})}}};
+      o.map = {Size(n.shape), 1, {{n.args[k], 1, MakeAffine({{count, 1}, {n.attrs[0], 0}})}}};
     } else {
-      o.map = Whole(n.args[k], count);
+      o.map = ContiguousMap(n.args[k], count);
     }
     o.planes = int(o.map.count / int64_t(rows));
     o.map = See(std::move(o.map));
@@ -218,7 +218,7 @@ class Planner {
     if (o.from != Operand::kMemory || o.map.pieces.size() != 1 || node(i).op == Op::kUnit) return -1;
     const AxisPart& p = o.map.pieces[0];
     const int64_t size = Size(node(p.node).shape);
-    if (!IsWhole(o.map, p.at.offset) || p.at.offset % rows || size % rows) return -1;
+    if (!IsContiguous(o.map, p.at.offset) || p.at.offset % rows || size % rows) return -1;
     return Drawn(p.node) && size > rows && !planar_[size_t(p.node)] ? -1 : int(p.at.offset / rows);
   }
 
@@ -267,7 +267,7 @@ class Planner {
   void Make(int i, IndexMap m) {
     for (const AxisPart& p : m.pieces) Land(p.node);
     Instruction ins;
-    if (const int a = m.pieces[0].node; IsWhole(m) && m.count == Size(node(a).shape)) {
+    if (const int a = m.pieces[0].node; IsContiguous(m) && m.count == Size(node(a).shape)) {
       ins.node = i;
       ins.same = a;
     } else {
@@ -339,7 +339,8 @@ class Planner {
     for (size_t k = 0; !Source(a) && k < node(a).args.size(); ++k) {
       drawn.operands.emplace_back();
       if (int(k) == drawn.copies)
-        drawn.operands[k] = {Operand::kMemory, -1, 0, drawn.planes, Whole(node(a).args[k], Size(node(a).shape))};
+        drawn.operands[k] = {Operand::kMemory, -1, 0, drawn.planes,
+                             ContiguousMap(node(a).args[k], Size(node(a).shape))};
     }
     Join(g, std::move(drawn));
   }
@@ -424,6 +425,14 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
     for (const Operand& o : m.operands)
       if (o.from == Operand::kMemory)
         for (const AxisPart& p : o.map.pieces) f(p.node);
+}
+
+std::vector<int> Instruction::computed() const {
+  if (!group) return {node};
+  std::vector<int> out;
+  out.reserve(members.size());
+  for (const Member& m : members) out.push_back(m.node);
+  return out;
 }
 
 std::span<const Instruction> GroupPlan::of(size_t program) const {

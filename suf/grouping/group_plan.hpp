@@ -64,6 +64,8 @@ struct Instruction {
   std::vector<int> after;  // earlier instructions whose values it reads from memory
   std::vector<int> dead;   // values that no later instruction reads
   std::vector<int> read;   // key sections that no later instruction reads
+  // Returns the nodes whose values it computes.
+  std::vector<int> computed() const;
 };
 
 // Instructions in an order in which they may run. Those of program p end before ends[p].

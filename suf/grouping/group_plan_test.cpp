@@ -101,15 +101,20 @@ TEST(Plan, OfTablesAndAProduct) {
   CheckAll(s);
 }
 
-// Tests views by maps: halves of pairs, rotated and joined. Short runs make each view once in memory.
-TEST(Plan, OfViews) {
-  Little w;
+// Adds the halves of pairs, rotated and joined.
+Schedule JoinedPairs(Little& w) {
   auto o = w.t.open(Sh(w.word) * w.x.hat, "y");
   auto pairs = Reshape(o.hat, {2, 2});
   auto turned = Permute(pairs, {1, 0}) + 1;
   auto both = Stack<kPub>({Between(pairs, 1, 1, 2), Between(turned, 1, 0, 1)}) * 3;  // (2, 2, 1)
   auto second = Reshape(turned, {4}), first = Reshape(both, {4}), sum = first + second;
-  Schedule s = w.Close(-Sh(o.s) + sum);
+  return w.Close(-Sh(o.s) + sum);
+}
+
+// Tests that views are read by their maps.
+TEST(Plan, OfViews) {
+  Little w;
+  Schedule s = JoinedPairs(w);
   EXPECT_EQ(Print(w.t, PlanOf(s, Role::kModel)), R"(program 0
 #0 %3 const
 #1 %7 const
@@ -134,6 +139,13 @@ TEST(Plan, OfViews) {
   %37 add %35 %34
   %38 send %37, emits
 )");
+  CheckAll(s);
+}
+
+// Tests that a view of short runs is made once in memory.
+TEST(Plan, OfViewsOfShortRuns) {
+  Little w;
+  Schedule s = JoinedPairs(w);
   GroupLimits made = kWide;
   made.run = 1000;
   EXPECT_EQ(Print(w.t, PlanOf(s, Role::kModel, made)), R"(program 0

@@ -10,8 +10,8 @@ namespace suf::grouping {
 // Returns the differences of each number `high 2^b + low` to all thresholds, modulo 2^(2 b). A threshold is a pair of a
 // high and a low half. A difference takes one word if 2 b <= 64, otherwise two with the low one first. Branch-free in
 // the numbers.
-inline WipedVector<uint64_t> HalvesLess(const uint64_t* high, const uint64_t* low, size_t count, int b,
-                                        std::span<const int64_t> thresholds) {
+inline WipedVector<uint64_t> HalvesMinus(const uint64_t* high, const uint64_t* low, size_t count, int b,
+                                         std::span<const int64_t> thresholds) {
   using U128 = unsigned __int128;
   const U128 mask = ~U128{0} >> (128 - 2 * b);
   WipedVector<uint64_t> out;

@@ -9,7 +9,7 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-int64_t Count(const Affine& a) {
+int64_t Count(const AffineMap& a) {
   int64_t n = 1;
   for (const Axis& x : a.axes) n *= x.extent;
   return n;
@@ -41,13 +41,13 @@ struct Digits {
 };
 
 // An affine map whose axes are split, so that each adds to the digits of its values without a carry.
-struct Parted {
+struct SplitMap {
   std::vector<Axis> axes;
   std::vector<std::vector<int64_t>> digits;  // of each axis those of its stride, then those of the offset
 };
 // Splits the axes of g until each adds to the digits of its values without a carry. Returns nothing if there is no way.
-std::optional<Parted> Apart(const Affine& g, const Digits& d) {
-  Parted out;
+std::optional<SplitMap> SplitByDigits(const AffineMap& g, const Digits& d) {
+  SplitMap out;
   for (const Axis& a : g.axes) {
     if (a.stride < 0) return std::nullopt;
     // From the fast end of the axis: takes the number of elements that the digit of its stride holds.
@@ -78,12 +78,12 @@ std::optional<Parted> Apart(const Affine& g, const Digits& d) {
   return out;
 }
 
-IndexMap One(int node, Affine at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
+IndexMap SinglePart(int node, AffineMap at, int64_t count) { return {count, 1, {{node, 1, std::move(at)}}}; }
 
 // Returns elements g of the map f, which has pieces. Returns nothing if no single axis of g selects the piece.
-std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
+std::optional<IndexMap> ComposeWithChoice(const IndexMap& f, const AffineMap& g) {
   const int64_t len = f.pieces.back().end;
-  const auto parted = Apart(g, Digits({f.count / (f.inner * len), len, f.inner}, f.count));
+  const auto parted = SplitByDigits(g, Digits({f.count / (f.inner * len), len, f.inner}, f.count));
   if (!parted) return std::nullopt;
   const std::vector<Axis>& axes = parted->axes;
   const std::vector<int64_t>& first = parted->digits.back();
@@ -93,7 +93,7 @@ std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
     return k;
   };
   // Maps the part that the axes reach in piece k with `axis` from `lo` to `hi` only.
-  auto number = [&](size_t k, size_t axis, int64_t lo, int64_t hi) -> std::optional<Affine> {
+  auto number = [&](size_t k, size_t axis, int64_t lo, int64_t hi) -> std::optional<AffineMap> {
     const int64_t begin = k ? f.pieces[k - 1].end : 0, w = f.pieces[k].end - begin;
     auto flat = [&](const std::vector<int64_t>& d, int64_t less) { return (d[0] * w + d[1] - less) * f.inner + d[2]; };
     std::vector<Axis> part;
@@ -103,7 +103,7 @@ std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
       part.push_back({a == axis ? hi - lo : axes[a].extent, stride});
       if (a == axis) offset += lo * stride;
     }
-    return After(f.pieces[k].at, Over(std::move(part), offset), f.count / len * w);
+    return Compose(f.pieces[k].at, MakeAffine(std::move(part), offset), f.count / len * w);
   };
   int64_t reach = 0;  // the reach of all axes along the axis of choice
   for (size_t a = 0; a < axes.size(); ++a) reach += (axes[a].extent - 1) * parted->digits[a][1];
@@ -112,7 +112,7 @@ std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
     const size_t k = piece(first[1]);
     auto at = number(k, axes.size(), 0, 0);
     if (!at) return std::nullopt;
-    return One(f.pieces[k].node, std::move(*at), count);
+    return SinglePart(f.pieces[k].node, std::move(*at), count);
   }
   int64_t inner = count;
   for (size_t a = 0; a < axes.size(); ++a) {
@@ -134,13 +134,13 @@ std::optional<IndexMap> Chosen(const IndexMap& f, const Affine& g) {
 
 }  // namespace
 
-int64_t Affine::operator()(int64_t x) const {
+int64_t AffineMap::operator()(int64_t x) const {
   int64_t at = offset;
   for (size_t d = axes.size(); d-- > 0; x /= axes[d].extent) at += x % axes[d].extent * axes[d].stride;
   return at;
 }
 
-Affine Over(std::vector<Axis> axes, int64_t offset) {
+AffineMap MakeAffine(std::vector<Axis> axes, int64_t offset) {
   std::vector<Axis> out;
   for (const Axis& a : axes) {
     if (a.extent == 1) continue;
@@ -152,12 +152,12 @@ Affine Over(std::vector<Axis> axes, int64_t offset) {
   return {std::move(out), offset};
 }
 
-Affine Over(const Shape& shape) { return Over(std::vector<Axis>{{Size(shape), 1}}); }
+AffineMap MakeAffine(const Shape& shape) { return MakeAffine(std::vector<Axis>{{Size(shape), 1}}); }
 
-std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size) {
+std::optional<AffineMap> Compose(const AffineMap& f, const AffineMap& g, int64_t size) {
   std::vector<int64_t> extents;
   for (const Axis& a : f.axes) extents.push_back(a.extent);
-  const auto parted = Apart(g, Digits(extents, size));
+  const auto parted = SplitByDigits(g, Digits(extents, size));
   if (!parted) return std::nullopt;
   auto reach = [&](const std::vector<int64_t>& digits) {
     int64_t sum = 0;
@@ -166,10 +166,10 @@ std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size) {
   };
   std::vector<Axis> axes;
   for (size_t a = 0; a < parted->axes.size(); ++a) axes.push_back({parted->axes[a].extent, reach(parted->digits[a])});
-  return Over(std::move(axes), f.offset + reach(parted->digits.back()));
+  return MakeAffine(std::move(axes), f.offset + reach(parted->digits.back()));
 }
 
-Run RunAt(const IndexMap& m, int64_t x) {
+ElementRun RunAt(const IndexMap& m, int64_t x) {
   const int64_t len = m.pieces.back().end, row = m.inner * len, c = x / m.inner % len;
   size_t k = 0;
   while (m.pieces[k].end <= c) ++k;
@@ -183,13 +183,15 @@ Run RunAt(const IndexMap& m, int64_t x) {
   return {p.node, p.at(local), last.stride, std::min(many, last.extent - local % last.extent)};
 }
 
-IndexMap Whole(int node, int64_t count) { return One(node, Over(std::vector<Axis>{{count, 1}}), count); }
-
-bool IsWhole(const IndexMap& m, int64_t offset) {
-  return m.pieces.size() == 1 && m.pieces[0].at == Over(std::vector<Axis>{{m.count, 1}}, offset);
+IndexMap ContiguousMap(int node, int64_t count) {
+  return SinglePart(node, MakeAffine(std::vector<Axis>{{count, 1}}), count);
 }
 
-IndexMap Spread(int node, const Shape& from, const Shape& to) {
+bool IsContiguous(const IndexMap& m, int64_t offset) {
+  return m.pieces.size() == 1 && m.pieces[0].at == MakeAffine(std::vector<Axis>{{m.count, 1}}, offset);
+}
+
+IndexMap BroadcastMap(int node, const Shape& from, const Shape& to) {
   const Shape strides = Strides(from);
   std::vector<Axis> axes;
   for (size_t d = 0; d < to.size(); ++d) {
@@ -197,15 +199,15 @@ IndexMap Spread(int node, const Shape& from, const Shape& to) {
     const bool has = back <= from.size() && from[from.size() - back] > 1;
     axes.push_back({to[d], has ? strides[from.size() - back] : 0});
   }
-  return One(node, Over(std::move(axes)), Size(to));
+  return SinglePart(node, MakeAffine(std::move(axes)), Size(to));
 }
 
-IndexMap Swing(int node, const Shape& from, size_t axis) {
+IndexMap FrontAxisMap(int node, const Shape& from, size_t axis) {
   const Shape strides = Strides(from);
   std::vector<Axis> axes{{from[axis], strides[axis]}};
   for (size_t d = 0; d < from.size(); ++d)
     if (d != axis) axes.push_back({from[d], strides[d]});
-  return One(node, Over(std::move(axes)), Size(from));
+  return SinglePart(node, MakeAffine(std::move(axes)), Size(from));
 }
 
 bool IsView(Op op) {
@@ -220,20 +222,20 @@ IndexMap ViewOf(const Trace& t, int i) {
   switch (n.op) {
     case Op::kReshape:
     case Op::kWait:
-      return Whole(a, count);
+      return ContiguousMap(a, count);
     case Op::kBroadcast:
-      return Spread(a, from, n.shape);
+      return BroadcastMap(a, from, n.shape);
     case Op::kPermute: {
       const Shape strides = Strides(from);
       std::vector<Axis> axes;
       for (size_t d = 0; d < n.shape.size(); ++d) axes.push_back({n.shape[d], strides[size_t(n.attrs[d])]});
-      return One(a, Over(std::move(axes)), count);
+      return SinglePart(a, MakeAffine(std::move(axes)), count);
     }
     case Op::kBetween: {
       const Shape strides = Strides(from);
       std::vector<Axis> axes;
       for (size_t d = 0; d < n.shape.size(); ++d) axes.push_back({n.shape[d], strides[d]});
-      return One(a, Over(std::move(axes), n.attrs[1] * strides[size_t(n.attrs[0])]), count);
+      return SinglePart(a, MakeAffine(std::move(axes), n.attrs[1] * strides[size_t(n.attrs[0])]), count);
     }
     case Op::kStack:
     case Op::kConcat: {  // a stack is joined along a new first axis
@@ -242,7 +244,7 @@ IndexMap ViewOf(const Trace& t, int i) {
       int64_t end = 0;
       for (int part : n.args) {
         const Shape& shape = t.node(part).shape;
-        out.pieces.push_back({part, end += n.op == Op::kStack ? 1 : shape[axis], Over(shape)});
+        out.pieces.push_back({part, end += n.op == Op::kStack ? 1 : shape[axis], MakeAffine(shape)});
       }
       return out;
     }
@@ -252,7 +254,7 @@ IndexMap ViewOf(const Trace& t, int i) {
   }
 }
 
-std::optional<IndexMap> Through(const IndexMap& m, const std::function<const IndexMap*(int)>& views) {
+std::optional<IndexMap> ResolveViews(const IndexMap& m, const std::function<const IndexMap*(int)>& views) {
   IndexMap out{m.count, m.inner, {}};
   int64_t begin = 0;
   for (const AxisPart& p : m.pieces) {
@@ -264,12 +266,15 @@ std::optional<IndexMap> Through(const IndexMap& m, const std::function<const Ind
     }
     std::optional<IndexMap> in;
     if (f->pieces.size() == 1) {
-      if (auto at = After(f->pieces[0].at, p.at, f->count)) in = One(f->pieces[0].node, std::move(*at), 0);
+      if (auto at = Compose(f->pieces[0].at, p.at, f->count)) in = SinglePart(f->pieces[0].node, std::move(*at), 0);
     } else {
-      in = Chosen(*f, p.at);
+      in = ComposeWithChoice(*f, p.at);
     }
     if (!in) return std::nullopt;
-    if (m.pieces.size() == 1) return in->count = m.count, in;
+    if (m.pieces.size() == 1) {
+      in->count = m.count;
+      return in;
+    }
     if (in->pieces.size() == 1) {
       out.pieces.push_back({in->pieces[0].node, p.end, std::move(in->pieces[0].at)});
     } else {  // pieces of a piece: only along the same axis
@@ -284,7 +289,7 @@ std::string Print(const IndexMap& m) {
   std::ostringstream out;
   auto one = [&](const AxisPart& p) {
     out << "%" << p.node;
-    if (m.pieces.size() == 1 && IsWhole(m)) return;
+    if (m.pieces.size() == 1 && IsContiguous(m)) return;
     out << "(";
     for (size_t d = 0; d < p.at.axes.size(); ++d)
       out << (d ? " " : "") << p.at.axes[d].extent << "*" << p.at.axes[d].stride;

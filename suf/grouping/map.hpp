@@ -1,7 +1,7 @@
 // Index maps: the places of a view's elements. A view (reshape, permute, between, broadcast, stack, concat, wait) moves
-// no word. Each of its elements is an element of another tensor. An Affine splits an index by axes and adds up strides.
-// A Map is one Affine, or a choice between several along one axis. Triangles (pack, unpack) have no maps, because their
-// rows differ in length.
+// no word. Each of its elements is an element of another tensor. An AffineMap splits an index by axes and adds up
+// strides. An IndexMap is one AffineMap, or a choice between several along one axis. Triangles (pack, unpack) have no
+// maps, because their rows differ in length.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,25 +18,25 @@ struct Axis {
 
 // Maps x, in row-major order over the axes, to offset plus the sum of index times stride. In normal form no axis has
 // one element and no axis continues the next one.
-struct Affine {
+struct AffineMap {
   std::vector<Axis> axes;
   int64_t offset = 0;
   int64_t operator()(int64_t x) const;
-  bool operator==(const Affine&) const = default;
+  bool operator==(const AffineMap&) const = default;
 };
 // Returns the affine map of these axes in normal form.
-Affine Over(std::vector<Axis> axes, int64_t offset = 0);
+AffineMap MakeAffine(std::vector<Axis> axes, int64_t offset = 0);
 // Returns the affine map of a contiguous tensor of this shape.
-Affine Over(const pfss::Shape& shape);
+AffineMap MakeAffine(const pfss::Shape& shape);
 // Returns x -> f(g(x)), or nothing if that is not affine by axes. The indices of f are below `size`, so g stays below
 // it.
-std::optional<Affine> After(const Affine& f, const Affine& g, int64_t size);
+std::optional<AffineMap> Compose(const AffineMap& f, const AffineMap& g, int64_t size);
 
 // The indices up to `end` along the axis of choice, as elements of `node`.
 struct AxisPart {
   int node;
   int64_t end;
-  Affine at;
+  AffineMap at;
   bool operator==(const AxisPart&) const = default;
 };
 
@@ -50,28 +50,28 @@ struct IndexMap {
 };
 
 // `many` elements of a node, at `at`, at + stride, ..
-struct Run {
+struct ElementRun {
   int node;
   int64_t at, stride, many;
 };
 // Returns the run of elements from x on that one stride covers.
-Run RunAt(const IndexMap& m, int64_t x);
+ElementRun RunAt(const IndexMap& m, int64_t x);
 
 // Returns the map of a contiguous tensor of `count` elements.
-IndexMap Whole(int node, int64_t count);
+IndexMap ContiguousMap(int node, int64_t count);
 // Returns whether m is contiguous in one node, from element `offset` on.
-bool IsWhole(const IndexMap& m, int64_t offset = 0);
+bool IsContiguous(const IndexMap& m, int64_t offset = 0);
 // Returns node, of shape `from`, broadcast to shape `to`.
-IndexMap Spread(int node, const pfss::Shape& from, const pfss::Shape& to);
+IndexMap BroadcastMap(int node, const pfss::Shape& from, const pfss::Shape& to);
 // Returns node, of shape `from`, with its axis `axis` moved to the front.
-IndexMap Swing(int node, const pfss::Shape& from, size_t axis);
+IndexMap FrontAxisMap(int node, const pfss::Shape& from, size_t axis);
 // Returns whether ViewOf supports an operation.
 bool IsView(pfss::Op op);
 // Returns node i, which is a view, as elements of its operands.
 IndexMap ViewOf(const pfss::Trace& t, int i);
 // Replaces each element of a node that `views` has a map for by the element to which that map leads. Returns nothing if
-// the result is no Map; the view must then be in memory. `views` returns null for other nodes.
-std::optional<IndexMap> Through(const IndexMap& m, const std::function<const IndexMap*(int node)>& views);
+// the result is no IndexMap; the view must then be in memory. `views` returns null for other nodes.
+std::optional<IndexMap> ResolveViews(const IndexMap& m, const std::function<const IndexMap*(int node)>& views);
 
 // Prints a map as "%3", "%3(2*0 4*1 +8)", or pieces as "{2: %3, 5: %4}/inner".
 std::string Print(const IndexMap& m);

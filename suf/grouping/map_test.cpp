@@ -77,11 +77,11 @@ Words Read(const Trace& t, const IndexMap& m) {
   };
   Words out;
   for (int64_t x = 0; x < m.count; ++x) {
-    const Run first = RunAt(m, x);
+    const ElementRun first = RunAt(m, x);
     out.push_back(words(first.node).at(size_t(first.at)));
   }
   for (int64_t x = 0; x < m.count;) {
-    const Run r = RunAt(m, x);
+    const ElementRun r = RunAt(m, x);
     EXPECT_GE(r.many, 1);
     EXPECT_LE(x + r.many, m.count);
     for (int64_t j = 0; j < r.many && x < m.count; ++j, ++x)
@@ -90,7 +90,7 @@ Words Read(const Trace& t, const IndexMap& m) {
   return out;
 }
 
-// Node i through all views that Through resolves. `all` is false if one of them has no map.
+// Node i through all views that ResolveViews resolves. `all` is false if one of them has no map.
 struct Chain {
   IndexMap map;
   bool all = true;
@@ -101,11 +101,14 @@ Chain Collapse(const Trace& t, int i) {
   std::function<const IndexMap*(int)> find = [&](int a) -> const IndexMap* {
     if (!IsView(t.node(a).op)) return nullptr;
     if (auto it = views.find(a); it != views.end()) return &it->second;
-    auto m = Through(ViewOf(t, a), find);
-    if (!m) return out.all = false, nullptr;
+    auto m = ResolveViews(ViewOf(t, a), find);
+    if (!m) {
+      out.all = false;
+      return nullptr;
+    }
     return &views.emplace(a, *m).first->second;
   };
-  if (auto m = Through(out.map, find))
+  if (auto m = ResolveViews(out.map, find))
     out.map = *m;
   else
     out.all = false;
@@ -159,65 +162,79 @@ TEST(Map, ViewsOfSmallShapes) {
   EXPECT_GT(seen, 3000);
 }
 
+// Draws views of a trace's nodes.
+struct RandomViews {
+  Trace t;
+  std::mt19937_64& rng;
+
+  int64_t Draw(int64_t n) { return int64_t(rng() % uint64_t(n)); }
+  int Leaf(const Shape& s) { return t.constant(std::vector<uint64_t>(size_t(Size(s)), rng()), s).id(); }
+  // Returns a reshape that joins two axes, or splits one.
+  int Reshaped(int x, int64_t d) {
+    Shape to = t.node(x).shape;
+    if (Draw(2) && d + 1 < int64_t(to.size())) {
+      to[size_t(d)] *= to[size_t(d) + 1];
+      to.erase(to.begin() + d + 1);
+    } else if (to[size_t(d)] % 2 == 0) {
+      to[size_t(d)] /= 2;
+      to.insert(to.begin() + d + 1, 2);
+    }
+    return t.fn(Op::kReshape, {x}, to);
+  }
+  int Permuted(int x) {
+    Shape axes;
+    for (int64_t k = 0; k < int64_t(t.node(x).shape.size()); ++k) axes.push_back(k);
+    std::shuffle(axes.begin(), axes.end(), rng);
+    return t.fn(Op::kPermute, {x}, axes);
+  }
+  int Concatenated(int x, int64_t d) {
+    Shape other = t.node(x).shape;
+    other[size_t(d)] = 1 + Draw(3);
+    return t.fn(Op::kConcat, Draw(2) ? std::vector<int>{x, Leaf(other)} : std::vector<int>{Leaf(other), x, x}, {d});
+  }
+  int Repeated(int x) {
+    Shape wide = t.node(x).shape;
+    wide.insert(wide.begin(), 1 + Draw(2));
+    return t.fn(Op::kBroadcast, {x}, wide);
+  }
+  // Returns a view of node x, whose shape is s.
+  int View(int x, const Shape& s) {
+    const int64_t d = Draw(int64_t(s.size())), len = s[size_t(d)];
+    switch (Draw(6)) {
+      case 0:
+        return Reshaped(x, d);
+      case 1:
+        return Permuted(x);
+      case 2: {
+        const int64_t b = Draw(len);
+        return t.fn(Op::kBetween, {x}, {d, b, b + 1 + Draw(len - b)});
+      }
+      case 3:
+        return t.fn(Op::kStack, Draw(2) ? std::vector<int>{x, Leaf(s)} : std::vector<int>{Leaf(s), x});
+      case 4:
+        return Concatenated(x, d);
+      default:
+        return Repeated(x);
+    }
+  }
+};
+
 // Tests that chains of views collapse to a map of memory or are reported as impossible; either is right.
 TEST(Map, ChainsOfViews) {
   std::mt19937_64 rng(5);
   int whole = 0, parted = 0;
   for (int round = 0; round < 4000; ++round) {
-    Trace t;
-    auto draw = [&](int64_t n) { return int64_t(rng() % uint64_t(n)); };
-    const Shape first{2 + draw(3), 1 + draw(4), 2 + 2 * draw(2)};
-    auto leaf = [&](const Shape& s) { return t.constant(std::vector<uint64_t>(size_t(Size(s)), rng()), s).id(); };
-    int x = leaf(first);
+    RandomViews v{{}, rng};
+    const Shape first{2 + v.Draw(3), 1 + v.Draw(4), 2 + 2 * v.Draw(2)};
+    int x = v.Leaf(first);
     for (int step = 0; step < 5; ++step) {
-      const Shape s = t.node(x).shape;
-      const int64_t rank = int64_t(s.size());
-      if (rank == 0 || Size(s) > 400) break;
-      const int64_t d = draw(rank), len = s[size_t(d)];
-      switch (draw(6)) {
-        case 0: {  // a reshape that joins two axes, or splits one
-          Shape to = s;
-          if (draw(2) && d + 1 < rank) {
-            to[size_t(d)] *= to[size_t(d) + 1];
-            to.erase(to.begin() + d + 1);
-          } else if (len % 2 == 0) {
-            to[size_t(d)] /= 2;
-            to.insert(to.begin() + d + 1, 2);
-          }
-          x = t.fn(Op::kReshape, {x}, to);
-          break;
-        }
-        case 1: {
-          Shape axes;
-          for (int64_t k = 0; k < rank; ++k) axes.push_back(k);
-          std::shuffle(axes.begin(), axes.end(), rng);
-          x = t.fn(Op::kPermute, {x}, axes);
-          break;
-        }
-        case 2: {
-          const int64_t b = draw(len);
-          x = t.fn(Op::kBetween, {x}, {d, b, b + 1 + draw(len - b)});
-          break;
-        }
-        case 3:
-          x = t.fn(Op::kStack, draw(2) ? std::vector<int>{x, leaf(s)} : std::vector<int>{leaf(s), x});
-          break;
-        case 4: {
-          Shape other = s;
-          other[size_t(d)] = 1 + draw(3);
-          x = t.fn(Op::kConcat, draw(2) ? std::vector<int>{x, leaf(other)} : std::vector<int>{leaf(other), x, x}, {d});
-          break;
-        }
-        default: {
-          Shape wide = s;
-          wide.insert(wide.begin(), 1 + draw(2));
-          x = t.fn(Op::kBroadcast, {x}, wide);
-        }
-      }
+      const Shape s = v.t.node(x).shape;
+      if (s.empty() || Size(s) > 400) break;
+      x = v.View(x, s);
     }
-    if (!IsView(t.node(x).op)) continue;
-    const Chain c = Collapse(t, x);
-    ASSERT_EQ(Read(t, c.map), Make(t, x)) << pfss::Print(t) << Print(c.map);
+    if (!IsView(v.t.node(x).op)) continue;
+    const Chain c = Collapse(v.t, x);
+    ASSERT_EQ(Read(v.t, c.map), Make(v.t, x)) << pfss::Print(v.t) << Print(c.map);
     ++(c.all ? whole : parted);
   }
   EXPECT_GT(whole, parted);

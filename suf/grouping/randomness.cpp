@@ -16,7 +16,7 @@ class Stream : public pfss::Randomness::SectionReader {
 
 }  // namespace
 
-PrgStreams::PrgStreams(pfss::Material m, ring::Isa v) : rho_(m.rho) {
+PrgStreams::PrgStreams(pfss::BundleSecrets m, ring::Isa v) : rho_(m.rho) {
   for (int p : {0, 1})
     if (m.key[p]) prg_[p].emplace(std::move(*m.key[p]), m.rho, p, v);
 }
@@ -26,7 +26,7 @@ const fss::Prg& PrgStreams::Of(int party) const {
   return *prg_[size_t(party)];
 }
 
-std::unique_ptr<pfss::Randomness::SectionReader> PrgStreams::Open(int party, int section) const {
+std::unique_ptr<pfss::Randomness::SectionReader> PrgStreams::SectionAt(int party, int section) const {
   return std::make_unique<Stream>(Of(party), uint32_t(section));
 }
 

@@ -6,11 +6,11 @@
 
 namespace suf::grouping {
 
-// The PRG streams of the parties whose keys the material has.
+// The PRG streams of the parties whose keys the bundle secrets have.
 class PrgStreams : public pfss::Randomness {
  public:
-  explicit PrgStreams(pfss::Material m, ring::Isa v = ring::Best());
-  std::unique_ptr<SectionReader> Open(int party, int section) const override;
+  explicit PrgStreams(pfss::BundleSecrets m, ring::Isa v = ring::Best());
+  std::unique_ptr<SectionReader> SectionAt(int party, int section) const override;
   std::array<uint8_t, 16> TreeKey() const override;
   // Derives the keys of sections of a party's stream, for callers that expand them elsewhere.
   WipedVector<fss::Prg::SectionKeys> KeysOf(int party, std::span<const uint32_t> sections) const;
@@ -21,8 +21,8 @@ class PrgStreams : public pfss::Randomness {
   Hash rho_;
 };
 
-inline std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Isa v = ring::Best()) {
-  return std::make_unique<PrgStreams>(std::move(material), v);
+inline std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::BundleSecrets secrets, ring::Isa v = ring::Best()) {
+  return std::make_unique<PrgStreams>(std::move(secrets), v);
 }
 
 }  // namespace suf::grouping

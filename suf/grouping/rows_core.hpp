@@ -88,7 +88,8 @@ SUF_ROW void Random(const Block& block, uint64_t at, int bits, Word* out) {
   for (size_t b = 0; b < 16; ++b) spent[b] = 0;
 }
 
-// ---- messages: element i of k bits is bits [i k, (i + 1) k) of a string of bytes, low bit first
+// ---- messages: element i of k bits is bits [i k, (i + 1) k) of a string of bytes, low bit first. A row of any device
+// reads and writes its own bits. `RowsCore.MessagesAtEveryBit` compares it with ring::Pack and with loops over bits.
 
 // Reads the k bits from bit `at` on, and only the bytes that hold them.
 SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {

@@ -56,7 +56,7 @@ TEST(Protocol, AnyRoleOnAnyBackend) {
   std::mt19937_64 rng(1);
   run::Inputs in[3];
   SetInputs(c.plan, c.q, ids, rng, in);
-  const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  const pfss::BundleSecrets secrets{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   exec::Pool pool(2);
   const auto every = backends::Every(pool);
   EXPECT_GE(every.size(), 3u);  // packed, clear, rows
@@ -65,7 +65,7 @@ TEST(Protocol, AnyRoleOnAnyBackend) {
     for (const auto& p1 : every)
       for (const auto& dealer : every) {
         SCOPED_TRACE(Str("P0 on ", p0->name(), ", P1 on ", p1->name(), ", the dealer on ", dealer->name()));
-        run::PairRun got = run::RunPair({s, {p0.get(), p1.get(), dealer.get()}, {&in[0], &in[1], &in[2]}, material});
+        run::PairRun got = run::RunPair({s, {p0.get(), p1.get(), dealer.get()}, {&in[0], &in[1], &in[2]}, secrets});
         if (!want)
           want = std::move(got);
         else {
@@ -239,9 +239,9 @@ void Narrow(nn::Plan& plan, int bits) {
         middle(a->lines.rise);
       } else if (auto* s = dynamic_cast<nn::Softmax*>(op)) {
         window(s->window());
-        s->low -= bits;
-        s->low_table.resize(size_t{1} << s->low);
-        s->floor = (int64_t{1} << s->level) - 2;
+        s->maximum.low -= bits;
+        s->maximum.low_table.resize(size_t{1} << s->maximum.low);
+        s->maximum.floor = (int64_t{1} << s->maximum.level) - 2;
       } else if (auto* r = dynamic_cast<nn::Rescale*>(op); r && r->window) {
         r->window -= bits;
       } else if (auto* norm = dynamic_cast<nn::Norm*>(op)) {

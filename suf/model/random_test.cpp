@@ -77,7 +77,7 @@ std::vector<int> Levels(const LoadedModel& m, const Tokenizer& t, int longest) {
   std::vector<int> levels;
   const nn::Plan plan = SmallPlan(m, longest, maximum, std::move(texts));
   for (const auto& op : plan.For(longest).ops)
-    if (const auto* s = dynamic_cast<const nn::Softmax*>(op.get())) levels.push_back(s->level);
+    if (const auto* s = dynamic_cast<const nn::Softmax*>(op.get())) levels.push_back(s->maximum.level);
   return levels;
 }
 

@@ -58,7 +58,7 @@ inline void ExpectSound(const pfss::Schedule& s) {
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
   EXPECT_EQ(lint.results, 1);
-  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+  EXPECT_TRUE(pfss::UnusedMessages(s).empty()) << "a message that no result needs";
 }
 
 // Sets the inputs of P0, P1 and the dealer by ForInputs.
@@ -71,8 +71,8 @@ inline void SetInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const
 // Runs both parties and the dealer under the keys of `serial`. Checks lint and the counters of the channel.
 inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pfss::Backend& backend, uint8_t serial) {
   ExpectSound(s);
-  const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
-  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  const pfss::BundleSecrets secrets{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, secrets});
   EXPECT_TRUE(run.result[0].empty());
   // A chain of frames: in two tiles a frame also follows those of the other tile.
   EXPECT_GE(run.flights, s.flights());

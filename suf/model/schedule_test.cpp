@@ -79,13 +79,13 @@ nn::Plan MiniLm() {
   p.Set<nn::Scores>("scores", 25, 16, [](auto&) {});
   p.Set<nn::Softmax>("attention/e", 41, 18, [](nn::Softmax& s) {
     s.shift = 12;
-    s.low = 7;
-    s.level = 6;
-    s.floor = 30;
+    s.maximum.low = 7;
+    s.maximum.level = 6;
+    s.maximum.floor = 30;
     s.offset.assign(12, 1 << 24);
-    s.low_table.assign(128, 511);
-    s.high_table.assign(64, 16383);
-    s.count_bits = 6;  // opened in 11 and 16 bits
+    s.maximum.low_table.assign(128, 511);
+    s.maximum.high_table.assign(64, 16383);
+    s.maximum.count_bits = 6;  // opened in 11 and 16 bits
   });
   p.Set<nn::WeightedSum>("eV*recip", 61, 42, [](nn::WeightedSum& w) {
     w.row_sum = 27;

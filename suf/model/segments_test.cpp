@@ -89,7 +89,8 @@ class Chooser {
     nn::Derive(plan.graph, plan.classes.at(0).ops);
     try {
       pfss::Trace t;
-      return nn::Build(t, plan, 3), true;
+      nn::Build(t, plan, 3);
+      return true;
     } catch (const Error& e) {
       EXPECT_NE(std::string(e.what()).find("digits"), std::string::npos) << e.what();
       return false;

@@ -191,7 +191,7 @@ TEST(Tiles, NoPartyWaitsForRoom) {
   exec::Pool pool(1);
   const auto backend = backends::Make("packed", pool);
   const auto stream = [&](std::initializer_list<size_t> keys) {
-    pfss::Material m{{}, Hash{5}};
+    pfss::BundleSecrets m{{}, Hash{5}};
     for (size_t p : keys) m.key[p].emplace(Secret(Hash{uint8_t(p + 1), 5}));
     return backend->Expand(std::move(m));
   };
@@ -204,7 +204,13 @@ TEST(Tiles, NoPartyWaitsForRoom) {
     try {
       store::KeySource keys(std::make_shared<const store::BodyLayout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
       keys.FeedFrom(key[p]);
-      result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], keys, link});
+      result[p] = run::RunParty({.schedule = s,
+                                 .backend = *backend,
+                                 .party = int(p),
+                                 .randomness = *randomness,
+                                 .inputs = in[p],
+                                 .keys = keys,
+                                 .link = link});
     } catch (const Error& e) {
       ADD_FAILURE() << "P" << p << ": " << e.what();
     }

@@ -111,7 +111,7 @@ inline nn::Plan FarPlan(const LoadedModel& m, int max_tokens) {
 }
 
 // Calls set(party, name, words) for every input of a trace of these ids. P0 has the weights, P1 has W - B under a fresh
-// B, and the dealer (party 2) has B. P1 also has "tokens".
+// B, and the dealer (party 2) has B. P1 also has the token ids.
 template <class F>
 void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::vector<int32_t>& ids,
                std::mt19937_64& rng, F set) {
@@ -127,7 +127,7 @@ void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::v
     set(1, "Wh." + m.name, hat);
     set(2, "B." + m.name, b);
   }
-  set(1, "tokens", std::vector<uint64_t>(ids.begin(), ids.end()));
+  set(1, nn::kTokensInput, std::vector<uint64_t>(ids.begin(), ids.end()));
 }
 
 }  // namespace suf::model

@@ -11,13 +11,32 @@
 namespace suf::model {
 namespace {
 
+// Runs the three roles at once. If one fails, `end` ends the others. Throws the exception of the first role that
+// failed, in their order.
+void RunRoles(const std::function<void(size_t)>& role, const std::function<void(const std::exception_ptr&)>& end) {
+  std::array<std::exception_ptr, 3> error;
+  const auto run = [&](size_t r) {
+    try {
+      role(r);
+    } catch (...) {
+      error[r] = std::current_exception();
+      end(error[r]);
+    }
+  };
+  std::thread others[2] = {std::thread(run, 1), std::thread(run, 2)};
+  run(0);
+  for (std::thread& t : others) t.join();
+  for (const std::exception_ptr& e : error)
+    if (e) std::rethrow_exception(e);
+}
+
 // Returns the results of both parties. The dealer has capacity for one finished chunk of each, a party for `window`
 // bytes. If they wait in a ring, one gives up after `seconds`.
 std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double seconds = 60) {
   const auto streams = [&](Role role) {
-    pfss::Material m{{}, job.material.rho};
+    pfss::BundleSecrets m{{}, job.secrets.rho};
     for (int p : {0, 1})
-      if (role == Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.material.key[size_t(p)]->view());
+      if (role == Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.secrets.key[size_t(p)]->view());
     return job.backend[size_t(role)]->Expand(std::move(m));
   };
   std::array<std::unique_ptr<store::KeySource>, 2> keys;
@@ -25,16 +44,15 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
     keys[size_t(p)] = std::make_unique<store::KeySource>(
         std::make_shared<const store::BodyLayout>(run::LayoutOf(job.schedule, p)), job.window);
   std::array<std::vector<uint64_t>, 2> result;
-  std::array<std::exception_ptr, 3> error;
   const auto dealer = [&] {
     const auto sink = [&](size_t p) {
       return std::make_unique<store::Sink>(
           Hash{}, keys[p]->SharedBody(),
           [&keys = *keys[p]](View chunk) {
-            const std::span<uint8_t> room = keys.Room();
-            if (room.empty()) Fail(Cause::kPeer, "a party takes no more keys");
-            std::copy(chunk.begin(), chunk.end(), room.begin());
-            keys.Came();
+            const std::span<uint8_t> buffer = keys.NextBuffer();
+            if (buffer.empty()) Fail(Cause::kPeer, "a party takes no more keys");
+            std::copy(chunk.begin(), chunk.end(), buffer.begin());
+            keys.MarkFilled();
           },
           1);
     };
@@ -47,26 +65,22 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
   const auto party = [&](size_t p) {
     const auto link = std::move(links[p]);
     const auto randomness = streams(Role(p));
-    result[p] = run::RunParty({job.schedule, *job.backend[p], int(p), *randomness, *job.inputs[p], *keys[p], *link});
-    keys[p]->Whole();
+    result[p] = run::RunParty({.schedule = job.schedule,
+                               .backend = *job.backend[p],
+                               .party = int(p),
+                               .randomness = *randomness,
+                               .inputs = *job.inputs[p],
+                               .keys = *keys[p],
+                               .link = *link});
+    keys[p]->AwaitAll();
   };
-  // a role that fails ends the others
-  const auto role = [&](size_t r) {
-    try {
-      r == 2 ? dealer() : party(r);
-    } catch (...) {
-      error[r] = std::current_exception();
-      for (auto& k : keys) {
-        k->Fail(error[r]);
-        k->Close();
-      }
+  const auto end = [&](const std::exception_ptr& why) {
+    for (auto& k : keys) {
+      k->Fail(why);
+      k->Close();
     }
   };
-  std::thread others[2] = {std::thread(role, 1), std::thread(role, 2)};
-  role(0);
-  for (std::thread& t : others) t.join();
-  for (const std::exception_ptr& e : error)
-    if (e) std::rethrow_exception(e);
+  RunRoles([&](size_t r) { r == 2 ? dealer() : party(r); }, end);
   return result;
 }
 
@@ -77,8 +91,8 @@ const auto& Backends() {
 }
 // Returns a job with the roles on other backends each turn.
 run::PairJob JobOf(const pfss::Schedule& s, run::Inputs (&in)[3], size_t turn, uint64_t window) {
-  static const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-  return {s, backends::InTurn(Backends(), turn), {&in[0], &in[1], &in[2]}, material, {}, window};
+  static const pfss::BundleSecrets secrets{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  return {s, backends::InTurn(Backends(), turn), {&in[0], &in[1], &in[2]}, secrets, {}, window};
 }
 
 // Expects the same result with every backend as dealer, and returns the window.
@@ -117,7 +131,7 @@ void Squares(gates::Rig& g, std::initializer_list<int> bits) {
     pfss::Sh y = -pfss::Sh(x.s) + x.hat;
     if (sum) y = y + Map(*sum, [&](auto v) { return Broadcast(v, column); });
     const auto z = g.t.open(y, "again");
-    const pfss::Sh square = compiler::Settle(g.t, gates::Product(z, z, [](auto a, auto c) { return a * c; }));
+    const pfss::Sh square = compiler::DealOwed(g.t, gates::Product(z, z, [](auto a, auto c) { return a * c; }));
     sum = Map(square, [](auto v) { return Sum(v, 0); });
   }
   (void)g.Run(*sum);
@@ -148,7 +162,7 @@ TEST(Windows, OfFunctions) {
   using enum compiler::Kind;
   for (compiler::Kind kind : {kStepDcf, kWindowLut, kStepDcf, kWindowLut, kStepDcf}) {
     const gates::FunctionGate gate{lines, {kind}, gates::SignedEntry(12, 2), 12};
-    z = g.t.open(compiler::Settle(g.t, gate.Build(g.t, z)), "y");
+    z = g.t.open(compiler::DealOwed(g.t, gate.Build(g.t, z)), "y");
   }
   (void)g.Run(-pfss::Sh(z.s) + z.hat);
   const uint64_t window = ExpectNoRing(*g.schedule, g.inputs);

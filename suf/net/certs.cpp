@@ -11,7 +11,7 @@
 
 #include "suf/base/digest.hpp"
 #include "suf/base/file.hpp"
-#include "suf/base/own.hpp"
+#include "suf/base/private_files.hpp"
 #include "suf/net/refusal.hpp"
 
 namespace suf::net {
@@ -71,7 +71,7 @@ Bytes PemOf(X509* c) {
 }  // namespace
 
 void MakeCerts(const std::string& dir) {
-  OwnFolder(dir);
+  MakePrivateFolder(dir);
   for (int r = 0; r < kRoles; ++r) {
     struct stat s;
     std::string there = dir + "/" + Name(Role(r));
@@ -95,7 +95,7 @@ void MakeCerts(const std::string& dir) {
     Extend(leaf.get(), ca.get(), NID_subject_alt_name, Str("URI:suf:", name).c_str());
     SUF_CHECK(X509_sign(leaf.get(), ca_key.get(), EVP_sha256()));
     std::string sub = dir + "/" + name;
-    OwnFolderIn(dir, name);
+    MakePrivateFolderIn(dir, name);
     WriteFile(sub, "key.pem", Pem([&](BIO* b) {
                 return PEM_write_bio_PrivateKey(b, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
               }));

@@ -81,7 +81,7 @@ class Channel::Tagger {
                           [&](const Item& i) { return !memory || Overlap(i.payload, *memory); });
     });
   }
-  bool Idle() {
+  bool IsIdle() {
     std::lock_guard l(m_);
     return items_.empty();
   }
@@ -117,23 +117,23 @@ Channel::Channel(Identity self, Identity peer, const Hash& exporter, Millis time
     : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
 Channel::~Channel() = default;
 
-void Channel::Direction::Wait() {
+void Channel::Direction::AwaitTags() {
   if (tagger) tagger->Wait();
 }
 
-void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool stays) {
+void Channel::RecordFrame(bool sent, uint16_t kind, View header, View payload, bool stays) {
   Traffic& t = traffic_[int(phase_)];
   (sent ? t.frames_sent : t.frames_received) += 1;
   (sent ? t.bytes_sent : t.bytes_received) += header.size() + payload.size();
   if (recorder_) recorder_->Add(sent, peer_.role, header, payload);
   if (!transcript_) return;
   Direction& d = sent ? sent_ : received_;
-  const bool busy = d.tagger && !d.tagger->Idle();
+  const bool busy = d.tagger && !d.tagger->IsIdle();
   if (kind >= kFirstRun && d.tags && (busy || (stays && payload.size() >= Tagger::kLong))) {
     if (!d.tagger) d.tagger = std::make_unique<Tagger>(d);
     return d.tagger->Add(header, payload, stays);
   }
-  if (busy) d.Wait();
+  if (busy) d.AwaitTags();
   if (kind >= kFirstRun && d.tags)
     Tagger::Tag(d, header, payload);
   else
@@ -141,14 +141,14 @@ void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool sta
 }
 
 std::pair<Hash, Hash> Channel::Transcript() {
-  sent_.Wait();
-  received_.Wait();
+  sent_.AwaitTags();
+  received_.AwaitTags();
   return {sent_.frames.Peek(), received_.frames.Peek()};
 }
 
 void Channel::TagFrames(const Hash& own, const Hash& peer) {
-  sent_.Wait();
-  received_.Wait();
+  sent_.AwaitTags();
+  received_.AwaitTags();
   sent_.tags.emplace(own);
   received_.tags.emplace(peer);
 }
@@ -156,7 +156,7 @@ void Channel::TagFrames(const Hash& own, const Hash& peer) {
 void Channel::Release(View memory) {
   const auto last = std::find_if(leaving_.rbegin(), leaving_.rend(), [&](View v) { return Overlap(v, memory); });
   if (last != leaving_.rend()) {
-    Leave(memory);
+    AwaitSent(memory);
     leaving_.erase(leaving_.begin(), last.base());
   }  // frames leave in order
   for (const Direction* d : {&sent_, &received_})
@@ -173,16 +173,16 @@ Bytes Channel::EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
 
 void Channel::Send(uint16_t kind, View payload) {
   SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse && !sending_);
-  if (over_) Gone();
-  if (kind == kGrant || kind == kChoice) Reach(Stage::kEngaged);
+  if (over_) FailGone();
+  if (kind == kGrant || kind == kChoice) Advance(PeerState::kEngaged);
   Bytes header = EncodeHeader(payload.size(), kind, next_sent_++);
   Put(header, payload);
-  Book(true, kind, header, payload);
+  RecordFrame(true, kind, header, payload);
 }
 
 void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   SUF_CHECK(payload.size() <= kMaxFrame && (kind == kChunk || kind >= kFirstRun) && bytes <= payload.size());
-  if (over_) Gone();
+  if (over_) FailGone();
   if (!bytes && !payload.empty()) return;
   if (!sending_) {
     sending_ = EncodeHeader(payload.size(), kind, next_sent_++);
@@ -200,7 +200,7 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   left_at_ = bytes;
   if (bytes < length_) return;
   const Bytes header = *std::exchange(sending_, std::nullopt);
-  Book(true, kind, header, payload, true);
+  RecordFrame(true, kind, header, payload, true);
 }
 
 // Ends the session unless the frame, which is no refusal, is the next one and of one of these kinds.
@@ -212,34 +212,34 @@ void Channel::CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b) {
 
 std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   SUF_CHECK(posted_.empty());
-  if (over_) Gone();
+  if (over_) FailGone();
   ReceivedFrame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
-  if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
+  if (f.payload.size() > limit) FailTooLarge(f.payload.size(), limit);
   CheckDue(f, a, b);
   ++next_received_;
-  Book(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
+  RecordFrame(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
   return {f.kind, std::move(f.payload)};
 }
 
-void Channel::WrongLength(uint16_t kind, size_t bytes, size_t due) {
+void Channel::FailWrongLength(uint16_t kind, size_t bytes, size_t due) {
   EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", kind, " with ", bytes,
              " bytes where ", due, " were due; install the same suf on all sides");
 }
 
-std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
+std::pair<uint16_t, Bytes> Channel::RecvEither(DueFrame a, DueFrame b) {
   auto [kind, payload] = Next(a.kind, b.kind, std::max(a.bytes, b.bytes));
   if (const size_t bytes = kind == a.kind ? a.bytes : b.bytes; payload.size() != bytes)
-    WrongLength(kind, payload.size(), bytes);
+    FailWrongLength(kind, payload.size(), bytes);
   return {kind, std::move(payload)};
 }
 
 std::optional<Channel::ReceivedFrame> Channel::Fill(size_t) {
   PostedFrame& p = posted_.front();
   if (p.whole) return std::nullopt;
-  ReceivedFrame f = Take(std::max(p.room.size(), sizeof(Refusal)));
+  ReceivedFrame f = Take(std::max(p.buffer.size(), sizeof(Refusal)));
   if (!p.Is(f)) return f;
-  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());
+  std::copy(f.payload.begin(), f.payload.end(), p.buffer.begin());
   p.sequence = f.sequence;
   p.filled = f.payload.size();
   p.whole = true;
@@ -247,27 +247,27 @@ std::optional<Channel::ReceivedFrame> Channel::Fill(size_t) {
 }
 
 void Channel::RecvUpTo(size_t bytes) {
-  SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
-  if (over_) Gone();
+  SUF_CHECK(!posted_.empty() && bytes <= posted_.front().buffer.size());
+  if (over_) FailGone();
   const PostedFrame& p = posted_.front();
   if (const std::optional<ReceivedFrame> f = Fill(bytes)) {
     ThrowIfRefusal(*f);
     CheckDue(*f, p.kind, p.kind);
-    WrongLength(f->kind, f->payload.size(), p.room.size());
+    FailWrongLength(f->kind, f->payload.size(), p.buffer.size());
   }
   if (p.filled) CheckDue({p.kind, p.sequence, {}}, p.kind, p.kind);
-  if (bytes < p.room.size()) return;
+  if (bytes < p.buffer.size()) return;
   const PostedFrame done = p;
   posted_.pop_front();
   CheckDue({done.kind, done.sequence, {}}, done.kind, done.kind);
   ++next_received_;
-  Book(false, done.kind, EncodeHeader(bytes, done.kind, done.sequence), done.room, true);
+  RecordFrame(false, done.kind, EncodeHeader(bytes, done.kind, done.sequence), done.buffer, true);
 }
 
-void Channel::RecvInto(uint16_t kind, std::span<uint8_t> room) {
+void Channel::RecvInto(uint16_t kind, std::span<uint8_t> buffer) {
   try {
-    Post(kind, room);
-    RecvUpTo(room.size());
+    Post(kind, buffer);
+    RecvUpTo(buffer.size());
   } catch (...) {
     Unpost();
     throw;
@@ -276,7 +276,7 @@ void Channel::RecvInto(uint16_t kind, std::span<uint8_t> room) {
 
 void Channel::Refuse(Refusal code) noexcept {
   if (std::exchange(over_, true)) return;
-  Reach(Stage::kOver);
+  Advance(PeerState::kOver);
   Millis before = std::exchange(timeout_, std::min(timeout_, Millis{2000}));
   try {
     Writer w;
@@ -299,17 +299,17 @@ void Channel::ThrowIfRefusal(const ReceivedFrame& f) {
                 self_.role);
 }
 
-void Channel::TooLarge(uint64_t bytes, size_t limit) {
+void Channel::FailTooLarge(uint64_t bytes, size_t limit) {
   EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of ", bytes,
              " bytes; the limit here is ", limit, "; install the same suf on all sides");
 }
 
-void Channel::Silent(const char* doing) {
+void Channel::FailSilent(const char* doing) {
   Fail(Cause::kPeer, peer_title(), " was silent for ", double(timeout_.count()) / 1000, " s while we waited to ", doing,
        "; see whether it still runs, or allow it more time");
 }
 
-void Channel::Gone() {
+void Channel::FailGone() {
   over_ = true;
   Fail(Cause::kPeer, peer_title(),
        " ended the connection in the middle of the session; read its message and start again");
@@ -340,7 +340,7 @@ class QueueChannel final : public Channel {
   bool PeerGone(size_t due) override {
     std::lock_guard lock(s_->m);
     auto& q = s_->queue[end_];
-    return q.empty() ? !s_->open[1 - end_] : GoneBy(q.front(), due);
+    return q.empty() ? !s_->open[1 - end_] : MeansGone(q.front(), due);
   }
 
  private:
@@ -355,7 +355,7 @@ class QueueChannel final : public Channel {
     if (!s_->open[1 - end_]) {
       for (const ReceivedFrame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
       lock.unlock();
-      Gone();
+      FailGone();
     }
     s_->queue[1 - end_].push_back(std::move(f));
     s_->waiting[1 - end_].fetch_add(1);
@@ -365,16 +365,16 @@ class QueueChannel final : public Channel {
   ReceivedFrame Take(size_t) override {
     std::unique_lock lock(s_->m, std::defer_lock);
     auto& q = s_->queue[end_];
-    const auto there = [&] { return s_->waiting[end_].load() > 0; };
+    const auto arrived = [&] { return s_->waiting[end_].load() > 0; };
     if (!Blocked([&] {
-          Watch(Patience(), there, there);
+          PollUntil(PollDeadline(), arrived, arrived);
           lock.lock();
           return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; });
         })) {
       lock.unlock();
-      Silent("hear from it");
+      FailSilent("hear from it");
     }
-    if (q.empty()) Gone();
+    if (q.empty()) FailGone();
     ReceivedFrame f = std::move(q.front());
     q.pop_front();
     s_->waiting[end_].fetch_sub(1);

@@ -18,6 +18,7 @@ namespace suf::net {
 
 using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
+inline constexpr Millis kPeerPoll{50};  // a thread that waits for something else polls the peer so often
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = (size_t{1} << 32) - 1;
 inline constexpr int kMostStreams = 16;      // the most TLS connections of a session
@@ -57,10 +58,10 @@ enum Kind : uint16_t {
 enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
 
-// The progress of a peer. A stranger may make us hold 64 KiB. An accepted peer sent the right hello, and may make us
+// The state of a peer. A stranger may make us hold 64 KiB. An accepted peer sent the right hello, and may make us
 // hold 1 MiB beyond the bytes that it sent. For an engaged peer we deal or compute. A Listener that stops waits for the
 // end of that.
-enum class Stage { kStranger, kAccepted, kEngaged, kOver };
+enum class PeerState { kStranger, kAccepted, kEngaged, kOver };
 
 struct Identity {
   Role role = Role::kDealer;
@@ -104,28 +105,30 @@ class Channel {
   // Receives a frame of exactly `bytes` bytes. Errors as in Recv.
   Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
   // A kind of frame that the peer may send, and the exact length of its payload.
-  struct Due {
+  struct DueFrame {
     uint16_t kind;
     size_t bytes;
   };
   // Receives a frame of either kind, as the peer chooses. Returns {kind, payload}.
-  std::pair<uint16_t, Bytes> RecvEither(Due a, Due b);
+  std::pair<uint16_t, Bytes> RecvEither(DueFrame a, DueFrame b);
   std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
-    return RecvEither(Due{a, bytes}, Due{b, bytes});
+    return RecvEither(DueFrame{a, bytes}, DueFrame{b, bytes});
   }
   // Posts the buffer of a due frame, which must have exactly its length. Bytes go there as they arrive, during any read
   // and also while we write. Frames are posted in the order in which they are due, and before any other frame is
   // received.
-  void Post(uint16_t kind, std::span<uint8_t> room) {
-    posted_.push_back({kind, uint16_t(next_received_ + posted_.size()), room});
-    Posting(posted_.back());
+  void Post(uint16_t kind, std::span<uint8_t> buffer) {
+    posted_.push_back({kind, uint16_t(next_received_ + posted_.size()), buffer});
+    OnPost(posted_.back());
   }
   // Returns when the first `bytes` bytes of the oldest posted frame are in its buffer. If these are all of it, the
   // frame is received. Errors as in Recv.
   void RecvUpTo(size_t bytes);
   // Posts a buffer and receives the whole frame. If it throws, nothing more is written into the buffer.
-  void RecvInto(uint16_t kind, std::span<uint8_t> room);
-  // Withdraws all posted frames, so that their buffers may be freed. If there was one, the session is over.
+  void RecvInto(uint16_t kind, std::span<uint8_t> buffer);
+  // Withdraws all posted frames, so that their buffers may be freed. An in-process channel can still receive these
+  // frames. Over TLS a frame that had begun to arrive is lost, and with several streams so are all long frames. The
+  // call that receives a lost frame ends the session.
   virtual void Unpost() { posted_.clear(); }
   // Sends a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. The first
   // call begins the frame, and nothing else may be sent before its end. Each call passes the same kind and payload.
@@ -145,9 +148,9 @@ class Channel {
   bool PeerGone() {
     return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
   }
-  // Notes the peer's stage, which never goes back. Called by RecvHello, by Send for a frame that engages us, and by
+  // Advances the peer's state, which never goes back. Called by RecvHello, by Send for a frame that engages us, and by
   // Refuse.
-  virtual void Reach(Stage) noexcept {}
+  virtual void Advance(PeerState) noexcept {}
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
@@ -176,11 +179,11 @@ class Channel {
   // Runs f, which waits for the peer, and adds its duration to waited().
   template <class F>
   auto Blocked(F&& f) {
-    struct Book {
+    struct WaitTimer {
       double& sum;
       std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-      ~Book() { sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
-    } book{waited_};
+      ~WaitTimer() { sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+    } timer{waited_};
     return f();
   }
   struct ReceivedFrame {
@@ -192,44 +195,44 @@ class Channel {
   // Returns the next frame. If it is larger than `limit`, throws as early as possible.
   virtual ReceivedFrame Take(size_t limit) = 0;
   // Sends payload bytes [from, to) of a frame; the header goes with the first. They are on their way when this returns,
-  // or when Leave does. A transport that sends only whole frames sends it with the last bytes.
+  // or when AwaitSent does. A transport that sends only whole frames sends it with the last bytes.
   virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
     if (to == payload.size()) Put(header, payload);
   }
   // A due frame and its buffer.
   struct PostedFrame {
     uint16_t kind = 0, sequence = 0;  // as due, until its header arrived
-    std::span<uint8_t> room;
+    std::span<uint8_t> buffer;
     size_t filled = 0;
     bool whole = false;
-    bool Is(const ReceivedFrame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
+    bool Is(const ReceivedFrame& f) const { return f.kind == kind && f.payload.size() == buffer.size(); }
   };
   std::deque<PostedFrame> posted_;
   // Waits until `bytes` bytes of the oldest posted frame are in its buffer. Returns another frame if one is found in
   // its place. Sets the posted frame's sequence when its header arrives.
   virtual std::optional<ReceivedFrame> Fill(size_t bytes);
-  virtual void Posting(const PostedFrame&) {}
+  virtual void OnPost(const PostedFrame&) {}
   // Waits until this memory, which was passed to PutUpTo, is no longer read. Memory passed later may still be on its
   // way. If the memory cannot be sent, the next call reports it.
-  virtual void Leave(View /*memory*/) noexcept {}
+  virtual void AwaitSent(View /*memory*/) noexcept {}
   // Makes the channel's destructor wait a little, until the peer has read everything sent. Incoming frames are
   // discarded.
   virtual void Linger() noexcept {}
   // Whether this frame, the first one not yet received, means for PeerGone that the peer is gone.
-  static bool GoneBy(const ReceivedFrame& f, size_t due) {
+  static bool MeansGone(const ReceivedFrame& f, size_t due) {
     return f.kind == kRefuse || due == 0 || f.payload.size() > due;
   }
   // Protected operations of another channel, for a channel that wraps it.
-  struct Under {
+  struct WrappedChannel {
     Channel& ch;
     void Put(View header, View payload) { ch.Put(header, payload); }
     ReceivedFrame Take(size_t limit) { return ch.Take(limit); }
     void Linger() noexcept { ch.Linger(); }
   };
-  [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
-  [[noreturn]] void WrongLength(uint16_t kind, size_t bytes, size_t due);
-  [[noreturn]] void Silent(const char* doing);
-  [[noreturn]] void Gone();
+  [[noreturn]] void FailTooLarge(uint64_t bytes, size_t limit);
+  [[noreturn]] void FailWrongLength(uint16_t kind, size_t bytes, size_t due);
+  [[noreturn]] void FailSilent(const char* doing);
+  [[noreturn]] void FailGone();
   // Whether the session is over, so that only a refusal may still be sent.
   bool over() const { return over_; }
   static Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence);
@@ -242,7 +245,7 @@ class Channel {
   std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
   void CheckDue(const ReceivedFrame& f, uint16_t a, uint16_t b);
   // Counts, records and hashes a frame. `stays` says that the payload stays in place until Release.
-  void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
+  void RecordFrame(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 
   Identity self_, peer_;
   Hash exporter_;
@@ -254,7 +257,7 @@ class Channel {
     Sha256 frames;
     std::optional<ChunkTags> tags;
     std::unique_ptr<Tagger> tagger;  // made for the first long frame
-    void Wait();                     // waits for the tags of all frames so far
+    void AwaitTags();                // waits for the tags of all frames so far
   };
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;

@@ -40,13 +40,13 @@ TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
     b->TagFrames(keys[1], keys[0]);
     for (size_t n : {size_t{0}, size_t{5}, size_t{70'000}, size_t{9}, size_t{200'000}, size_t{64} << 10}) {
       const Bytes sent(n, uint8_t(n + 3));
-      Bytes room(n);
-      b->Post(kFirstRun, room);
+      Bytes buffer(n);
+      b->Post(kFirstRun, buffer);
       a->SendUpTo(kFirstRun, sent, n);
       b->RecvUpTo(n);
-      EXPECT_EQ(room, sent);
+      EXPECT_EQ(buffer, sent);
       if (answers) {
-        b->SendUpTo(kFirstRun, room, n);
+        b->SendUpTo(kFirstRun, buffer, n);
         Bytes back(n);
         a->Post(kFirstRun, back);
         a->RecvUpTo(n);
@@ -54,8 +54,8 @@ TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
         std::fill(back.begin(), back.end(), uint8_t{0});
       }
       a->Release(sent);
-      b->Release(room);
-      std::fill(room.begin(), room.end(), uint8_t{0});
+      b->Release(buffer);
+      std::fill(buffer.begin(), buffer.end(), uint8_t{0});
     }
     const auto ours = a->Transcript(), theirs = b->Transcript();
     EXPECT_EQ(ours.first, theirs.second);
@@ -86,11 +86,11 @@ TEST(Channel, ASilentPeerIsNamed) {
 // would be a Bug.
 TEST(Channel, ARoomThatWasNotFilledIsNotPostedAnyMore) {
   auto [a, b] = InProcessPair(kP0, kD, kShort);
-  Bytes room(9);
-  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { a->RecvInto(kChunk, room); }));
+  Bytes buffer(9);
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { a->RecvInto(kChunk, buffer); }));
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { a->Recv(kChunk, 9); }));
   b->Send(kChunk, Bytes(8));
-  EXPECT_TRUE(Fails(Cause::kPeer, "with 8 bytes where 9 were due", [&] { a->RecvInto(kChunk, room); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "with 8 bytes where 9 were due", [&] { a->RecvInto(kChunk, buffer); }));
 }
 
 TEST(Channel, AGonePeerIsNamedAfterItsLastFrames) {

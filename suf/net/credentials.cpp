@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "suf/base/own.hpp"
+#include "suf/base/private_files.hpp"
 #include "suf/net/internal/x509.hpp"
 #include "suf/net/tls_link.hpp"
 
@@ -67,8 +67,8 @@ void ReadExtensions(SSL_CTX* ctx) {
     if (X509* cert = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i))) X509_check_purpose(cert, -1, 0);
 }
 
-[[noreturn]] void Unusable(const std::string& file, const std::string& why,
-                           const char* remedy = "make certificates for the three roles anew") {
+[[noreturn]] void FailUnusable(const std::string& file, const std::string& why,
+                               const char* remedy = "make certificates for the three roles anew") {
   Fail(Cause::kInput, "cannot use ", file, " (", why, "); ", remedy);
 }
 
@@ -77,10 +77,10 @@ void CheckReadable(const std::string& file) {
   const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat s {};
   if (!fd && (errno == EACCES || errno == EPERM))
-    Unusable(file, SystemError(), "let the user of this process read it and the folders above it");
-  if (!fd) Unusable(file, SystemError());
+    FailUnusable(file, SystemError(), "let the user of this process read it and the folders above it");
+  if (!fd) FailUnusable(file, SystemError());
   if (!fstat(fd.get(), &s) && !S_ISREG(s.st_mode))
-    Unusable(file, S_ISDIR(s.st_mode) ? "it is a folder" : "it is no ordinary file");
+    FailUnusable(file, S_ISDIR(s.st_mode) ? "it is a folder" : "it is no ordinary file");
 }
 
 // Refuses a request for a passphrase.
@@ -89,8 +89,8 @@ int NoPassphrase(char*, int, int, void* asked) {
   return -1;
 }
 
-// Stores the fault of a peer's certificate for Secured.
-int Verified(int good, X509_STORE_CTX* store) {
+// Stores the fault of a peer's certificate for DoHandshake.
+int NoteFault(int good, X509_STORE_CTX* store) {
   if (good) return good;
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* link = ssl ? static_cast<TlsLink*>(SSL_get_app_data(ssl)) : nullptr;
@@ -119,18 +119,18 @@ void CheckOwn(SSL_CTX* ctx, const std::string& dir, const std::string& file, Rol
     if (fault.OfDates())
       Fail(Cause::kRefused, "our certificate ", file, ", ", Title(role), "'s, cannot be used, as ", Why(fault), "; ",
            Remedy(fault));
-    Unusable(file, Str(Why(fault), ", by ", dir, "/ca.pem"));
+    FailUnusable(file, Str(Why(fault), ", by ", dir, "/ca.pem"));
   }
 }
 
 int NoteGreeting(SSL* ssl, int*, void*) {
-  if (auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl))) link->Greeted();
+  if (auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl))) link->NoteGreeting();
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 // Chooses from a client's offer of streams. A client that names no protocol, or none of ours, has one stream.
 int ChooseStreams(SSL* ssl, const uint8_t** out, uint8_t* bytes, const uint8_t* in, unsigned size, void*) {
   auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl));
-  const View chosen = link ? link->Choose(View(in, size)) : View();
+  const View chosen = link ? link->ChooseProtocol(View(in, size)) : View();
   if (chosen.empty()) return SSL_TLSEXT_ERR_NOACK;
   *out = chosen.data();
   *bytes = uint8_t(chosen.size());
@@ -150,7 +150,7 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   SSL_CTX* ctx = loaded->ctx.get();
   SUF_CHECK(ctx);
   std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
-  for (const std::string& file : {ca, cert, key}) OwnFile(file);
+  for (const std::string& file : {ca, cert, key}) CheckPrivateFile(file);
   struct stat s;
   // if root owns the key, its group may read it
   if (!stat(key.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007)))
@@ -166,11 +166,11 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   SSL_CTX_set_default_passwd_cb_userdata(ctx, nullptr);
   if (has_key) ReadExtensions(ctx);
   ERR_clear_error();
-  if (!has_ca || !has_cert) Unusable(has_ca ? cert : ca, "it holds no certificate in PEM");
-  if (asked) Unusable(key, "it is encrypted", "store the key without a passphrase, readable by its user alone");
+  if (!has_ca || !has_cert) FailUnusable(has_ca ? cert : ca, "it holds no certificate in PEM");
+  if (asked) FailUnusable(key, "it is encrypted", "store the key without a passphrase, readable by its user alone");
   if (!has_key)
-    Unusable(key,
-             other ? "it is not the key of cert.pem" : "it holds no private key in PEM, or none of cert.pem's kind");
+    FailUnusable(
+        key, other ? "it is not the key of cert.pem" : "it holds no private key in PEM, or none of cert.pem's kind");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
   if (!role) Fail(Cause::kInput, cert, " names no role of suf; make certificates for the three roles anew");
   char curve[32] = "";
@@ -194,7 +194,7 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   SSL_CTX_set_client_hello_cb(ctx, NoteGreeting, nullptr);
   SSL_CTX_set_alpn_select_cb(ctx, ChooseStreams, nullptr);
   SUF_CHECK(SSL_CTX_set_max_early_data(ctx, 0) && SSL_CTX_set_recv_max_early_data(ctx, 0));
-  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, Verified);
+  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NoteFault);
   loaded_ = std::move(loaded);
 }
 

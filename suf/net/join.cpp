@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kJoinBytes = 32 + 1 + 32;
-constexpr Millis kLook{50}, kPatience{2000};
+constexpr Millis kSessionWait{2000};
 
 // Returns a proof about another connection that only the ends of the first connection can compute.
 Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& exporter) {
@@ -21,7 +21,7 @@ Hash NameOf(const Channel& first) { return Hmac(first.exporter(), {AsView("suf s
 
 constexpr size_t kSeatBytes = 16;
 
-[[noreturn]] void Foreign(Channel& side) {
+[[noreturn]] void FailForeignStream(Channel& side) {
   EndSession(side, Refusal::kStream, Cause::kRefused, side.peer_title(),
              " opened a stream of no session that waits for it; start again, one process listens at an address");
 }
@@ -33,8 +33,8 @@ std::string SeatName(const Channel& first, int index) {
   return Hex(View(Hmac(first.exporter(), {AsView("suf seat"), View(&number, 1)})).first(kSeatBytes));
 }
 
-TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
-  if (side.peer().key != first.peer().key) Foreign(side);
+TlsChannel::Side RequestJoin(const Channel& first, TlsChannel& side, int index) {
+  if (side.peer().key != first.peer().key) FailForeignStream(side);
   const auto number = uint8_t(index);
   Writer w;
   w.Raw(NameOf(first));
@@ -42,15 +42,15 @@ TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
   w.Raw(Proof("suf join", first, number, side.exporter()));
   side.Send(kJoin, w.bytes());
   const Bytes answer = side.RecvExact(kJoin, sizeof(Hash));
-  if (!Equal(answer, Proof("suf joined", first, number, side.exporter()))) Foreign(side);
-  return {side.Hand(), side.exporter()};
+  if (!Equal(answer, Proof("suf joined", first, number, side.exporter()))) FailForeignStream(side);
+  return {side.TakePipe(), side.exporter()};
 }
 
 std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis wait) {
   const auto deadline = Clock::now() + wait;
   const Hash name = NameOf(first);
   std::unique_lock l(m_);
-  // on every exit, remove the entry, so that TakeIn finds no destroyed channel
+  // on every exit, remove the entry, so that AddStream finds no destroyed channel
   struct Entry {
     ~Entry() {
       if (!l.owns_lock()) l.lock();
@@ -74,7 +74,7 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
     return std::all_of(seats.begin(), seats.end(), [](const JoinSeat& s) { return s.taken; });
   };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
-    changed_.wait_for(l, kLook);
+    changed_.wait_for(l, kPeerPoll);
     l.unlock();
     const bool said = first.PeerGone(0);
     l.lock();
@@ -90,10 +90,10 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   return sides;
 }
 
-bool Lobby::Expects(const std::string& seat) {
+bool Lobby::ReserveSeat(const std::string& seat) {
   std::unique_lock l(m_);
   // our end of the session's first handshake may still be running
-  changed_.wait_for(l, kPatience, [&] { return seats_.contains(seat); });
+  changed_.wait_for(l, kSessionWait, [&] { return seats_.contains(seat); });
   return seats_.erase(seat);
 }
 
@@ -106,7 +106,7 @@ size_t Lobby::missing() const {
   return sum;
 }
 
-void Lobby::TakeIn(TlsChannel& side) {
+void Lobby::AddStream(TlsChannel& side) {
   const Bytes asked = side.RecvExact(kJoin, kJoinBytes);
   Reader r(asked, "a request to join");
   const Hash name = r.GetHash();
@@ -114,7 +114,7 @@ void Lobby::TakeIn(TlsChannel& side) {
   const Hash proof = r.GetHash();
   std::unique_lock l(m_);
   // our end of the session's first handshake may still be running
-  changed_.wait_for(l, kPatience, [&] { return waiting_.contains(name); });
+  changed_.wait_for(l, kSessionWait, [&] { return waiting_.contains(name); });
   const auto seat = [&]() -> JoinSeat* {
     const auto found = waiting_.find(name);
     if (found == waiting_.end() || index < 1 || index > found->second.seats.size()) return nullptr;
@@ -124,14 +124,14 @@ void Lobby::TakeIn(TlsChannel& side) {
   if (!first || first->peer().key != side.peer().key ||
       !Equal(proof, Proof("suf join", *first, index, side.exporter())) || std::exchange(seat()->taken, true)) {
     l.unlock();
-    Foreign(side);
+    FailForeignStream(side);
   }
   const Hash answer = Proof("suf joined", *first, index, side.exporter());
   l.unlock();
   TlsChannel::Side taken{nullptr, side.exporter()};
   try {
     side.Send(kJoin, answer);
-    taken.pipe = side.Hand();
+    taken.pipe = side.TakePipe();
   } catch (...) {
     l.lock();
     if (JoinSeat* s = seat()) s->taken = false;

@@ -16,7 +16,7 @@ namespace suf::net {
 std::string SeatName(const Channel& first, int index);
 
 // Joins `side` to the session of `first` as stream number `index`, at the end that dialed. One flight each way.
-TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index);
+TlsChannel::Side RequestJoin(const Channel& first, TlsChannel& side, int index);
 
 // The sessions of the listening end whose streams are on their way.
 class Lobby {
@@ -24,11 +24,11 @@ class Lobby {
   // Returns the further streams of a session of `streams` connections, by number. Ends the session if they do not
   // arrive within `wait`.
   std::vector<TlsChannel::Side> Gather(Channel& first, int streams, Millis wait);
-  // Takes in a connection that was opened to join. Refuses it if its session does not appear within 2 s, already has
+  // Adds a connection that was opened to join. Refuses it if its session does not appear within 2 s, already has
   // this stream, or is another peer's.
-  void TakeIn(TlsChannel& side);
-  // Whether a seat of this name waits for its stream; true once per seat. Waits up to 2 s for the session.
-  bool Expects(const std::string& seat);
+  void AddStream(TlsChannel& side);
+  // Reserves the seat of this name; returns false if none waits for its stream. Waits up to 2 s for the session.
+  bool ReserveSeat(const std::string& seat);
   // Returns the number of streams that are on their way to all sessions.
   size_t missing() const;
 

@@ -11,7 +11,7 @@
 #include "suf/base/foreign.hpp"
 #include "suf/net/descriptors.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/secured.hpp"
+#include "suf/net/internal/handshake.hpp"
 #include "suf/net/join.hpp"
 #include "suf/net/tls.hpp"
 
@@ -37,7 +37,7 @@ size_t MostStrangers() {
 }
 
 // A client's thread. `link` exists until the thread ends or is dropped. `stranger` says that it is in its handshake,
-// `stopped` that Join or Abort dropped it.
+// `stopped` that DropIdleAndJoin or Abort dropped it.
 struct Worker {
   std::thread thread;
   std::string at, who;  // its address, and "the client at ADDRESS"
@@ -80,7 +80,7 @@ struct Listener::State {
     changed.notify_all();
   }
   // Drops all sessions except those that we deal or compute for, and waits for these.
-  void Join();
+  void DropIdleAndJoin();
 };
 
 void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& session,
@@ -103,15 +103,15 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     if (!link)
       Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
     SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
-    link->Allow(StreamsWithin(streams, lobby.missing()));
+    link->AllowStreams(StreamsWithin(streams, lobby.missing()));
     link->OnSeat([&](const std::string& seat) {
-      if (lobby.Expects(seat)) Accept(w);
+      if (lobby.ReserveSeat(seat)) Accept(w);
     });
     const std::shared_ptr<TlsLink> first = link;
-    auto ch = Secured(std::move(link), true, peers, timeout, w.who);
-    if (first->joins()) {  // unless it named its seat, it is a stranger until it finds its session
+    auto ch = DoHandshake(std::move(link), true, peers, timeout, w.who);
+    if (first->is_stream()) {  // unless it named its seat, it is a stranger until it finds its session
       ch->set_timeout(std::min(timeout, kJoining));
-      lobby.TakeIn(static_cast<TlsChannel&>(*ch));
+      lobby.AddStream(static_cast<TlsChannel&>(*ch));
     } else {
       Accept(w);
       {
@@ -124,7 +124,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
         EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
                    " sessions are running; it must try again later");
       if (const int n = first->streams(); n > 1)
-        static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
+        static_cast<TlsChannel&>(*ch).AddStreams(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
       session(*ch);
     }
   } catch (const Error& e) {
@@ -148,8 +148,12 @@ void Listener::State::DropOldest() {
       if (w.stranger && (!oldest || (!oldest->link->silent() && w.link->silent()))) oldest = &w;
     if (!oldest) return;
     // a greeting follows its connection closely, and is read first
-    if (std::chrono::steady_clock::now() >= oldest->begun + kGrace)
-      return oldest->link->Drop(), oldest->link.reset(), void(oldest->stranger = false);
+    if (std::chrono::steady_clock::now() >= oldest->begun + kGrace) {
+      oldest->link->Drop();
+      oldest->link.reset();
+      oldest->stranger = false;
+      return;
+    }
     changed.wait_until(l, oldest->begun + kGrace);
   }
 }
@@ -158,11 +162,14 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   size_t strangers = 0;
   {
     std::unique_lock l(m);
-    const auto room = [&] {
-      workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
+    const auto has_free_worker = [&] {
+      workers.remove_if([](Worker& w) {
+        if (w.ended) w.thread.join();
+        return w.ended;
+      });
       return workers.size() < kWorkers;
     };
-    if (!changed.wait_for(l, kBusy, room)) return;
+    if (!changed.wait_for(l, kBusy, has_free_worker)) return;
     for (const Worker& w : workers) strangers += w.stranger;
   }
   if (strangers >= most_strangers) DropOldest();
@@ -184,7 +191,7 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   }
 }
 
-void Listener::State::Join() {
+void Listener::State::DropIdleAndJoin() {
   {
     std::lock_guard l(m);
     for (Worker& w : workers)
@@ -238,7 +245,7 @@ void Listener::Run(const std::function<void(Channel&)>& session, const std::func
   };
   accept();
   s.io.run();
-  s.Join();
+  s.DropIdleAndJoin();
 }
 
 std::vector<std::string> Listener::Running() const {

@@ -19,7 +19,7 @@ int Left(Deadline deadline) {
 bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also) {
   // an unused socket is not polled: its hang-up would be reported at once, again and again
   pollfd p[2] = {{read || write ? fd : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0}, {also, POLLIN, 0}};
-  if (Watch(std::min(deadline, Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
+  if (PollUntil(std::min(deadline, PollDeadline()), [&] { return poll(p, 2, 0) > 0; })) return true;
   while (int left = Left(deadline))
     if (poll(p, 2, left) > 0) return true;
   return false;

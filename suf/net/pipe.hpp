@@ -41,9 +41,9 @@ class Pipe {
   // Ends the connection at both ends. Thread-safe.
   virtual void Drop() noexcept = 0;
   // Returns a description of our own certificate, for error messages.
-  virtual std::string Own() const { return {}; }
+  virtual std::string OwnCertificate() const { return {}; }
   // Uses large buffers from now on, for fewer system calls.
-  virtual void Widen() {}
+  virtual void EnlargeBuffers() {}
   // Whether a Listener that stops lets this session finish.
   std::atomic<bool> engaged{false};
 };

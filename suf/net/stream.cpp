@@ -9,12 +9,12 @@
 namespace suf::net {
 
 size_t Share::QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const {
-  for (size_t room = kBurst; room && at < to && !*error;) {
+  for (size_t capacity = kBurst; capacity && at < to && !*error;) {
     const FrameSlice p = At(at, payload.size());
-    const size_t n = std::min({p.bytes, to - at, room});
+    const size_t n = std::min({p.bytes, to - at, capacity});
     pipe.Queue(payload.subspan(p.place, n), error);
     at += n;
-    room -= n;
+    capacity -= n;
   }
   return at;
 }
@@ -27,7 +27,7 @@ Stream::Stream(std::shared_ptr<Pipe> pipe, Share share)
 
 Stream::~Stream() {
   pipe_->Drop();
-  Forget();
+  Close();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -40,24 +40,24 @@ Stream::Header Stream::HeaderOf(View frame) const {
   return h;
 }
 
-void Stream::Begin() {
+void Stream::StartOrWake() {
   if (thread_.joinable()) return Wake();
-  pipe_->Widen();
+  pipe_->EnlargeBuffers();
   thread_ = std::thread([this] { Loop(); });
 }
 
 void Stream::Wake() {
-  ++asked_;
+  ++requests_;
   const uint64_t one = 1;
   if (asleep_) (void)!::write(wake_.get(), &one, sizeof one);
 }
 
 // Publishes the state for the thread that polls.
-void Stream::Tell() {
+void Stream::Publish() {
   const bool due = !in_.empty() && in_.front().headed == kHeader;
   leaving_ = out_.size();
-  length_ = due ? in_.front().room.size() : 0;
-  came_ = due ? in_.front().at + 1 : 0;
+  length_ = due ? in_.front().buffer.size() : 0;
+  arrived_ = due ? in_.front().at + 1 : 0;
   failed_ = bool(error_);
 }
 
@@ -65,65 +65,65 @@ void Stream::Send(View header, View payload, size_t from, size_t to) {
   const size_t at = share_.Bytes(from, payload.size()), end = share_.Bytes(to, payload.size());
   if (from && at == end) return;  // none of it is ours
   {
-    const auto l = Locked(m_);
+    const auto l = SpinThenLock(m_);
     if (over_) return;
     out_.push_back({HeaderOf(header), payload, at, end, from == 0});
-    Tell();
+    Publish();
   }
-  Begin();
+  StartOrWake();
 }
 
-void Stream::Expect(View header, std::span<uint8_t> room) {
+void Stream::Expect(View header, std::span<uint8_t> buffer) {
   {
-    const auto l = Locked(m_);
+    const auto l = SpinThenLock(m_);
     if (over_) return;
-    in_.push_back({HeaderOf(header), {}, room});
+    in_.push_back({HeaderOf(header), {}, buffer});
   }
-  Begin();
+  StartOrWake();
 }
 
-uint64_t Stream::LeftWithout(View memory) {
-  const auto l = Locked(m_);
+uint64_t Stream::SentCountWithout(View memory) {
+  const auto l = SpinThenLock(m_);
   const auto last = std::find_if(out_.rbegin(), out_.rend(), [&](const auto& o) { return Overlap(o.payload, memory); });
-  return left_ + uint64_t(last.base() - out_.begin());
+  return sent_count_ + uint64_t(last.base() - out_.begin());
 }
 
-bool Stream::Came(size_t bytes) const {
-  const size_t came = came_;  // read first, because it is published last
-  return came && came > share_.Bytes(bytes, length_);
+bool Stream::HasArrived(size_t bytes) const {
+  const size_t arrived = arrived_;  // read first, because it is published last
+  return arrived && arrived > share_.Bytes(bytes, length_);
 }
 
-void Stream::Took() {
-  const auto l = Locked(m_);
+void Stream::PopReceived() {
+  const auto l = SpinThenLock(m_);
   SUF_CHECK(reading_ > 0);
   in_.pop_front();
   --reading_;
-  Tell();
+  Publish();
 }
 
-void Stream::Forget() noexcept {
+void Stream::Close() noexcept {
   std::unique_lock l(m_);
   over_ = true;
-  ++moved_;
+  ++progress_;
   Wake();
   changed_.wait(l, [&] { return !busy_; });
-  left_ += out_.size();
+  sent_count_ += out_.size();
   out_.clear();
   in_.clear();
   reading_ = 0;
-  Tell();
+  Publish();
 }
 
-void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
-  const auto on = [&] { return moved_ != moved; };
-  if (Watch(Patience(), on, on)) return;
+void Stream::Wait(uint64_t seen, std::chrono::milliseconds time) {
+  const auto moved = [&] { return progress_ != seen; };
+  if (PollUntil(PollDeadline(), moved, moved)) return;
   std::unique_lock l(m_);
-  changed_.wait_for(l, time, on);
+  changed_.wait_for(l, time, moved);
 }
 
 std::error_code Stream::failed() {
   if (!failed_) return {};
-  const auto l = Locked(m_);
+  const auto l = SpinThenLock(m_);
   return error_;
 }
 
@@ -152,12 +152,12 @@ bool Stream::Write(OutgoingFrame& o, std::error_code* error) {
 
 // Reads the bytes of our share that have arrived, at most one burst. Returns whether anything moved.
 bool Stream::Read(IncomingFrame& i, std::error_code* error) {
-  const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
+  const size_t ours = share_.Bytes(i.buffer.size()), begun = i.headed + i.at;
   while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {
     const bool heading = i.headed < kHeader;
-    const Share::FrameSlice p = share_.At(i.at, i.room.size());
+    const Share::FrameSlice p = share_.At(i.at, i.buffer.size());
     const size_t n =
-        pipe_->Read(heading ? std::span(i.header).subspan(i.headed) : i.room.subspan(p.place, p.bytes), error);
+        pipe_->Read(heading ? std::span(i.header).subspan(i.headed) : i.buffer.subspan(p.place, p.bytes), error);
     if (!n) break;
     (heading ? i.headed : i.at) += n;
     if (heading && i.headed == kHeader && i.header != i.due) *error = std::make_error_code(std::errc::protocol_error);
@@ -166,10 +166,10 @@ bool Stream::Read(IncomingFrame& i, std::error_code* error) {
 }
 
 void Stream::Loop() {
-  auto l = Locked(m_);
+  auto l = SpinThenLock(m_);
   while (!over_ && !error_) {
     // the oldest of each direction; others may be added behind it
-    const uint64_t asked = asked_;
+    const uint64_t requests = requests_;
     std::optional<OutgoingFrame> o;
     if (!out_.empty()) o = out_.front();
     std::optional<IncomingFrame> i;
@@ -177,9 +177,9 @@ void Stream::Loop() {
     std::error_code error;
     busy_ = true;
     l.unlock();
-    const bool wrote = o && Write(*o, &error), came = i && !error && Read(*i, &error);
+    const bool wrote = o && Write(*o, &error), arrived = i && !error && Read(*i, &error);
     const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
-    l = Locked(m_);
+    l = SpinThenLock(m_);
     busy_ = false;
     error_ = error;
     if (over_) {
@@ -189,28 +189,28 @@ void Stream::Loop() {
     if (o) out_.front() = *o;
     if (written && o) {
       out_.pop_front();
-      ++left_;
+      ++sent_count_;
     }
     if (i) in_[reading_] = *i;
-    if (i && i->Whole(share_)) ++reading_;
+    if (i && i->IsWhole(share_)) ++reading_;
     // a frame that became due meanwhile may already lie in our buffers
-    const bool due = !i && reading_ < in_.size(), moved = wrote || came || written || error;
-    Tell();
-    if (moved) ++moved_;
+    const bool due = !i && reading_ < in_.size(), moved = wrote || arrived || written || error;
+    Publish();
+    if (moved) ++progress_;
     changed_.notify_all();
     if (moved || due || over_ || error_) continue;
     const bool more = reading_ < in_.size();
     l.unlock();
-    const auto given = [&] { return asked_ != asked; };
-    if (!Watch(
-            Patience(), [&] { return given() || pipe_->Wait(more, stuck, Deadline{}); }, given)) {
+    const auto requested = [&] { return requests_ != requests; };
+    if (!PollUntil(
+            PollDeadline(), [&] { return requested() || pipe_->Wait(more, stuck, Deadline{}); }, requested)) {
       asleep_ = true;
-      if (!given()) (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
+      if (!requested()) (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
       asleep_ = false;
       uint64_t woken;
       (void)!::read(wake_.get(), &woken, sizeof woken);
     }
-    l = Locked(m_);
+    l = SpinThenLock(m_);
   }
 }
 

@@ -60,26 +60,26 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // Sends our part of bytes [from, to) of a frame, which are final; the header goes before the first. The payload must
-  // stay in place until Sent.
+  // stay in place until AllSent.
   void Send(View header, View payload, size_t from, size_t to);
   // Receives our part of a frame with this header, after those that were expected before.
-  void Expect(View header, std::span<uint8_t> room);
-  // Returns the value that left() will have once none of this memory is read any more.
-  uint64_t LeftWithout(View memory);
+  void Expect(View header, std::span<uint8_t> buffer);
+  // Returns the value that sent_count() will have once none of this memory is read any more.
+  uint64_t SentCountWithout(View memory);
   // Returns how many of the parts passed to Send have left or were dropped. It only grows.
-  uint64_t left() const { return left_; }
+  uint64_t sent_count() const { return sent_count_; }
   // Whether everything passed to Send is on its way.
-  bool Sent() const { return !leaving_; }
+  bool AllSent() const { return !leaving_; }
   // Whether our part of the first `bytes` bytes of the oldest frame has arrived.
-  bool Came(size_t bytes) const;
+  bool HasArrived(size_t bytes) const;
   // Removes the oldest frame, which has arrived.
-  void Took();
+  void PopReceived();
   // Ends the stream. On return none of the passed memory is read or written any more.
-  void Forget() noexcept;
+  void Close() noexcept;
   // Returns a number that changes whenever bytes moved or the stream ended.
-  uint64_t moved() const { return moved_; }
-  // Waits while moved() is `moved`, at most for `time`.
-  void Wait(uint64_t moved, std::chrono::milliseconds time);
+  uint64_t progress() const { return progress_; }
+  // Waits while progress() is `seen`, at most for `time`.
+  void Wait(uint64_t seen, std::chrono::milliseconds time);
   // Returns the error that ended the stream. It is asio::error::eof if the peer hung up, protocol_error if it sent the
   // header of another frame.
   std::error_code failed();
@@ -96,16 +96,16 @@ class Stream {
   };
   struct IncomingFrame {
     Header due, header;
-    std::span<uint8_t> room;
+    std::span<uint8_t> buffer;
     size_t headed = 0, at = 0;  // bytes that arrived: of the header, of our share
-    bool Whole(const Share& share) const { return headed == kHeader && at == share.Bytes(room.size()); }
+    bool IsWhole(const Share& share) const { return headed == kHeader && at == share.Bytes(buffer.size()); }
   };
-  void Begin();
+  void StartOrWake();
   void Wake();
   void Loop();
   bool Write(OutgoingFrame& o, std::error_code* error);
   bool Read(IncomingFrame& i, std::error_code* error);
-  void Tell();
+  void Publish();
 
   const std::shared_ptr<Pipe> pipe_;
   const Share share_;
@@ -118,11 +118,11 @@ class Stream {
   size_t reading_ = 0;
   // Published under the lock, read without it: the frames that leave. For the oldest incoming frame whose header
   // arrived: its length, and the bytes of our share plus one.
-  std::atomic<size_t> leaving_{0}, length_{0}, came_{0};
+  std::atomic<size_t> leaving_{0}, length_{0}, arrived_{0};
   std::atomic<bool> failed_{false};
-  std::atomic<uint64_t> left_{0};
-  std::atomic<uint64_t> moved_{0}, asked_{0};  // asked_: number of requests to the thread
-  std::atomic<bool> asleep_{false};            // the thread sleeps; only then is wake_ written
+  std::atomic<uint64_t> sent_count_{0};
+  std::atomic<uint64_t> progress_{0}, requests_{0};  // requests_: number of requests to the thread
+  std::atomic<bool> asleep_{false};                  // the thread sleeps; only then is wake_ written
   bool over_ = false, busy_ = false;
   std::error_code error_;
   std::thread thread_;  // started by the first frame

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/secured.hpp"
+#include "suf/net/internal/handshake.hpp"
 #include "suf/net/internal/testing.hpp"
 #include "suf/net/join.hpp"
 
@@ -60,26 +60,26 @@ const std::vector<size_t> kSizes = {0, 1, 65'536, 65'537, 98'304, 131'072, 131'0
 // Sends each frame that arrives back. Receives and sends it by parts.
 void Answer(Channel& ch) {
   for (size_t n : kSizes) {
-    Bytes room(n, 0xa5);
-    ch.Post(kFirstRun, room);
+    Bytes buffer(n, 0xa5);
+    ch.Post(kFirstRun, buffer);
     if (n) {
       ch.RecvUpTo(n / 3);
       ch.RecvUpTo(n / 2);
     }
     ch.RecvUpTo(n);
     if (n) {
-      ch.SendUpTo(kFirstRun, room, n / 5);
-      ch.SendUpTo(kFirstRun, room, n / 2);
+      ch.SendUpTo(kFirstRun, buffer, n / 5);
+      ch.SendUpTo(kFirstRun, buffer, n / 2);
     }
-    ch.SendUpTo(kFirstRun, room, n);
-    ch.Release(room);
+    ch.SendUpTo(kFirstRun, buffer, n);
+    ch.Release(buffer);
   }
 }
 // The other side of Answer, with each buffer posted before its frame is due.
 void Ask(Channel& ch) {
-  std::vector<Bytes> rooms;
-  for (size_t n : kSizes) rooms.push_back(Bytes(n));
-  for (Bytes& room : rooms) ch.Post(kFirstRun, room);
+  std::vector<Bytes> buffers;
+  for (size_t n : kSizes) buffers.push_back(Bytes(n));
+  for (Bytes& buffer : buffers) ch.Post(kFirstRun, buffer);
   for (size_t i = 0; i < kSizes.size(); ++i) {
     if (i == kSizes.size() / 2) {
       EXPECT_FALSE(ch.PeerGone(0));
@@ -87,7 +87,7 @@ void Ask(Channel& ch) {
     const Bytes said = Random(kSizes[i]);
     ch.Send(kFirstRun, said);
     ch.RecvUpTo(kSizes[i]);
-    EXPECT_EQ(rooms[i], said) << kSizes[i];
+    EXPECT_EQ(buffers[i], said) << kSizes[i];
   }
 }
 
@@ -105,7 +105,12 @@ TEST(Stream, EveryFrameArrivesWholeAndInOrderOverAnyNumber) {
       transcript = ch.Transcript();
     });
     auto ch = Call(server, ours);
-    EXPECT_NO_THROW((Ask(*ch), ch->Unpost(), Ask(*ch))) << ours << " " << theirs;
+    const auto ask_twice = [&] {
+      Ask(*ch);
+      ch->Unpost();
+      Ask(*ch);
+    };
+    EXPECT_NO_THROW(ask_twice()) << ours << " " << theirs;
     server.Join();
     EXPECT_TRUE(server.errors.empty()) << (server.errors.empty() ? "" : server.errors[0].what());
     EXPECT_EQ(exporter, ch->exporter());
@@ -139,7 +144,10 @@ class Wire final : public Pipe {
     while (sent_ < out_.size()) {
       const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (n < 0 && errno == EAGAIN) return false;
-      if (n < 0) return *error = std::make_error_code(std::errc::broken_pipe), true;
+      if (n < 0) {
+        *error = std::make_error_code(std::errc::broken_pipe);
+        return true;
+      }
       sent_ += size_t(n);
     }
     out_.clear();
@@ -202,19 +210,19 @@ struct Ends {
         ch[1] = std::make_unique<TlsChannel>(to, data, model, exporter, timeout);
       }
     }
-    for (int i : {0, 1}) ch[i]->Spread(std::move(sides[i]));
+    for (int i : {0, 1}) ch[i]->AddStreams(std::move(sides[i]));
   }
   std::vector<std::shared_ptr<Wire>> wires;
   std::unique_ptr<TlsChannel> ch[2];
 };
 
 // Returns the error message with which receiving ended, or nothing. `whole` counts the frames that arrived.
-std::string Receive(Channel& ch, std::vector<Bytes>& rooms, size_t* whole) {
+std::string Receive(Channel& ch, std::vector<Bytes>& buffers, size_t* whole) {
   try {
-    for (Bytes& room : rooms) ch.Post(kFirstRun, room);
-    for (Bytes& room : rooms) {
+    for (Bytes& buffer : buffers) ch.Post(kFirstRun, buffer);
+    for (Bytes& buffer : buffers) {
       ch.RecvUpTo(1);
-      ch.RecvUpTo(room.size());
+      ch.RecvUpTo(buffer.size());
       ++*whole;
     }
     return {};
@@ -238,7 +246,7 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
         w.Put(frame);
         if (wrong != Wrong::kNothing) ends.wires[stream]->At(w.Take(), wrong);
         const std::string where = Str(int(wrong), " at stream ", stream, ", frame ", frame);
-        std::vector<Bytes> rooms(kFrames, Bytes(kLength, 0xa5)), said;
+        std::vector<Bytes> buffers(kFrames, Bytes(kLength, 0xa5)), said;
         for (size_t i = 0; i < kFrames; ++i) said.push_back(Random(kLength));
         auto sending = std::async(std::launch::async, [&] {
           try {
@@ -250,14 +258,14 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
           }
         });
         size_t whole = 0;
-        const std::string sentence = Receive(*ends.ch[1], rooms, &whole);
+        const std::string sentence = Receive(*ends.ch[1], buffers, &whole);
         if (wrong == Wrong::kNothing) {
           EXPECT_EQ(sentence, "") << where;
-          EXPECT_EQ(rooms, said);
+          EXPECT_EQ(buffers, said);
           continue;
         }
         EXPECT_LE(whole, wrong == Wrong::kRepeats ? frame + 1u : frame) << where;
-        for (size_t i = 0; i < whole && i < frame; ++i) EXPECT_EQ(rooms[i], said[i]) << where;
+        for (size_t i = 0; i < whole && i < frame; ++i) EXPECT_EQ(buffers[i], said[i]) << where;
         const char* due = wrong == Wrong::kDies     ? "ended the connection"
                           : wrong == Wrong::kSilent ? "was silent"
                           : stream                  ? "sent another frame over a stream"
@@ -265,9 +273,9 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
         EXPECT_NE(sentence, "") << where;
         EXPECT_NE(sentence.find(due), std::string::npos) << where << ": " << sentence;
         // withdrawn buffers are no longer written
-        for (Bytes& room : rooms) std::fill(room.begin(), room.end(), 0x5a);
+        for (Bytes& buffer : buffers) std::fill(buffer.begin(), buffer.end(), 0x5a);
         std::this_thread::sleep_for(Millis{2});
-        for (const Bytes& room : rooms) EXPECT_EQ(room, Bytes(kLength, 0x5a)) << where;
+        for (const Bytes& buffer : buffers) EXPECT_EQ(buffer, Bytes(kLength, 0x5a)) << where;
         ends.ch[1].reset();  // otherwise the sender would wait for it
       }
 }
@@ -275,23 +283,23 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
 TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
   Ends ends(kAmple, 5);
   const Bytes first = Random(kLength), second = Random(40 * kLength);  // more than sockets hold
-  std::vector<Bytes> rooms{Bytes(first.size()), Bytes(second.size())};
-  ends.ch[1]->Post(kFirstRun, rooms[0]);
+  std::vector<Bytes> buffers{Bytes(first.size()), Bytes(second.size())};
+  ends.ch[1]->Post(kFirstRun, buffers[0]);
   ends.ch[0]->SendUpTo(kFirstRun, first, first.size());
   ends.ch[1]->RecvUpTo(first.size());
   ends.ch[0]->SendUpTo(kFirstRun, second, second.size());
   ends.ch[0]->Release(first);  // the second frame is not received yet: waiting for it would end the session
-  ends.ch[1]->Post(kFirstRun, rooms[1]);
+  ends.ch[1]->Post(kFirstRun, buffers[1]);
   EXPECT_NO_THROW(ends.ch[1]->RecvUpTo(second.size()));
   ends.ch[0]->Release(second);
-  EXPECT_EQ(rooms, (std::vector<Bytes>{first, second}));
+  EXPECT_EQ(buffers, (std::vector<Bytes>{first, second}));
 }
 
 // Opens a connection that requests to become a stream, by arbitrary bytes.
 std::unique_ptr<Channel> Joining(const TestServer& s, Role role, View ask) {
   auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
   link->Join(std::string(32, '0'));
-  auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
+  auto ch = DoHandshake(link, false, {Role::kDealer}, kAmple, "the dealer");
   if (!ask.empty()) ch->Send(kJoin, ask);
   return ch;
 }
@@ -327,8 +335,8 @@ TEST(Stream, OneOfNoSessionIsRefusedAndDisturbsNone) {
 TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
   Streams server(4, Answer, kQuick);
   auto link = std::make_shared<TlsLink>(Certs::Of(Role::kData), Connected(server));
-  link->Offer(4);
-  auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
+  link->OfferStreams(4);
+  auto ch = DoHandshake(link, false, {Role::kDealer}, kAmple, "the dealer");
   EXPECT_EQ(link->streams(), 4);
   EXPECT_TRUE(Fails(Cause::kRefused, "knows no session for a stream of ours", [&] { ch->RecvExact(kFirstRun, 1); }));
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner opened 0 of 3 further streams"));
@@ -355,8 +363,8 @@ TEST(Stream, APeerThatIsInSaysHelloBeforeWeAreDone) {
   auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 2, kAmple); });
   // the answer has arrived, but for several polls the thread that sent it does not continue
   const Joined side(kAsking, Millis{200});
-  auto taken = std::async(std::launch::async, [&] { lobby.TakeIn(*side.in); });
-  EXPECT_NO_THROW((void)AskToJoin(*first.out, *side.out, 1));
+  auto taken = std::async(std::launch::async, [&] { lobby.AddStream(*side.in); });
+  EXPECT_NO_THROW((void)RequestJoin(*first.out, *side.out, 1));
   const Bytes hello = Random(200);
   first.out->Send(kHello, hello);
   EXPECT_NO_THROW(EXPECT_EQ(gathered.get().size(), 1u));
@@ -369,8 +377,8 @@ TEST(Stream, APeerThatLeavesWhileItIsTakenInIsGone) {
   const Joined first(kAsking);
   auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
   const Joined side(kAsking);
-  auto taken = std::async(std::launch::async, [&] { lobby.TakeIn(*side.in); });
-  EXPECT_NO_THROW((void)AskToJoin(*first.out, *side.out, 1));
+  auto taken = std::async(std::launch::async, [&] { lobby.AddStream(*side.in); });
+  EXPECT_NO_THROW((void)RequestJoin(*first.out, *side.out, 1));
   taken.get();
   first.out->Refuse(Refusal::kGaveUp);
   EXPECT_TRUE(Fails(Cause::kPeer, "the data owner opened 1 of 2 further streams", [&] { gathered.get(); }));
@@ -385,7 +393,7 @@ struct NoMemory final : Pipe {
   bool Wait(bool, bool, Deadline, int) override { return true; }
   void Drain(Deadline) noexcept override {}
   void Drop() noexcept override {}
-  void Widen() override {}
+  void EnlargeBuffers() override {}
 };
 
 // A session whose wait for its streams fails leaves nothing behind for a later stream to find.
@@ -404,10 +412,10 @@ TEST(Stream, ASeatIsKnownByItsNameOnce) {
   Lobby lobby;
   const Joined first(kAsking), other(kAsking);
   auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
-  EXPECT_TRUE(lobby.Expects(SeatName(*first.out, 2)));  // waits for the session
+  EXPECT_TRUE(lobby.ReserveSeat(SeatName(*first.out, 2)));  // waits for the session
   EXPECT_EQ(lobby.missing(), 2u);
-  EXPECT_TRUE(lobby.Expects(SeatName(*first.out, 1)));
-  EXPECT_FALSE(lobby.Expects(SeatName(*first.out, 1)));
+  EXPECT_TRUE(lobby.ReserveSeat(SeatName(*first.out, 1)));
+  EXPECT_FALSE(lobby.ReserveSeat(SeatName(*first.out, 1)));
   EXPECT_NE(SeatName(*first.out, 1), SeatName(*other.out, 1));
   first.out->Refuse(Refusal::kGaveUp);
   EXPECT_THROW(gathered.get(), Error);
@@ -496,7 +504,7 @@ TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
       auto relayed = std::async(std::launch::async, [&] { return other.in->RecvExact(kJoin, 65); });
       auto proof = std::async(std::launch::async, [&] {
         try {
-          (void)AskToJoin(session, *other.out, index);
+          (void)RequestJoin(session, *other.out, index);
         } catch (const Error&) {
         }
       });
@@ -512,7 +520,7 @@ TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
       }
     });
     try {
-      lobby.TakeIn(*side.in);
+      lobby.AddStream(*side.in);
     } catch (const Error& e) {
       EXPECT_NE(std::string(e.what()).find("opened a stream of no session"), std::string::npos);
     }

@@ -8,7 +8,7 @@
 
 #include "suf/net/descriptors.hpp"
 #include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/secured.hpp"
+#include "suf/net/internal/handshake.hpp"
 #include "suf/net/internal/x509.hpp"
 #include "suf/net/join.hpp"
 #include "suf/net/tls_channel.hpp"
@@ -73,8 +73,8 @@ Address Read(const std::string& text, int least_port) {
 Address Address::Parse(const std::string& text) { return Read(text, 1); }
 Address Address::ParseListening(const std::string& text) { return Read(text, 0); }
 
-std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
-                                 Millis timeout, const std::string& who) {
+std::unique_ptr<Channel> DoHandshake(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
+                                     Millis timeout, const std::string& who) {
   Ec ec;
   Millis limit = server ? std::min(timeout, kHandshake) : timeout;
   bool ended = link->Handshake(server, Clock::now() + limit, &ec);
@@ -93,7 +93,7 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
       Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause, "); ", Remedy(link->fault));
     if (ours)
       Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause, ")",
-           IsOfCertificate(AlertOf(ec)) ? Str(": ", link->Own(), "; compare the clocks, and use") : "; use",
+           IsOfCertificate(AlertOf(ec)) ? Str(": ", link->OwnCertificate(), "; compare the clocks, and use") : "; use",
            " certificates that were made together");
     if (tls && server)
       Fail(Cause::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
@@ -165,17 +165,17 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
     prepare(*link);
     return link;
   };
-  const auto link = connect([&](TlsLink& l) { l.Offer(StreamsWithin(streams)); });
-  auto ch = Secured(link, false, {to}, timeout, who);
+  const auto link = connect([&](TlsLink& l) { l.OfferStreams(StreamsWithin(streams)); });
+  auto ch = DoHandshake(link, false, {to}, timeout, who);
   std::vector<std::future<TlsChannel::Side>> joined;
   for (int i = 1; i < link->streams(); ++i)
     joined.push_back(std::async(std::launch::async, [&, i] {
-      auto side = Secured(connect([&](TlsLink& l) { l.Join(SeatName(*ch, i)); }), false, {to}, timeout, who);
-      return AskToJoin(*ch, static_cast<TlsChannel&>(*side), i);
+      auto side = DoHandshake(connect([&](TlsLink& l) { l.Join(SeatName(*ch, i)); }), false, {to}, timeout, who);
+      return RequestJoin(*ch, static_cast<TlsChannel&>(*side), i);
     }));
   std::vector<TlsChannel::Side> sides;
   for (auto& j : joined) sides.push_back(j.get());
-  if (!sides.empty()) static_cast<TlsChannel&>(*ch).Spread(std::move(sides));
+  if (!sides.empty()) static_cast<TlsChannel&>(*ch).AddStreams(std::move(sides));
   return ch;
 }
 

@@ -40,8 +40,8 @@ class Listener {
            int streams = 1);
   ~Listener();
   uint16_t port() const;
-  // Serves until Stop. Then drops all sessions except those that we deal or compute for (Stage::kEngaged), and waits
-  // for these. Calls `failed` with each error that ended a session, one call at a time.
+  // Serves until Stop. Then drops all sessions except those that we deal or compute for (PeerState::kEngaged), and
+  // waits for these. Calls `failed` with each error that ended a session, one call at a time.
   void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
   // Makes Run return. Thread-safe.
   void Stop();

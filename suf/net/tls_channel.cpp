@@ -11,19 +11,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr size_t kSpread = 16 << 10;  // longer frames go over all streams
-constexpr size_t kAside = 4;          // from this many connections on, the first carries no share: its thread computes
-constexpr Millis kLook{50};           // how often a thread that waits for a stream polls the first connection
-constexpr size_t kProgress = 65536;   // a peer that moves fewer bytes per time-out is silent
+constexpr size_t kSpreadAbove = 16 << 10;  // longer frames go over all streams
+constexpr size_t kFirstAside = 4;    // from this many connections on, the first carries no share: its thread computes
+constexpr size_t kProgress = 65536;  // a peer that moves fewer bytes per time-out is silent
 
 }  // namespace
 
 bool TlsChannel::PeerGone(size_t due) {
-  const Window w = One(std::max(due, sizeof(Refusal)));
-  while (Read(w)) {
+  const ReadLimit limit = OneFrame(std::max(due, sizeof(Refusal)));
+  while (Read(limit)) {
   }
-  if (!inbox_.empty()) return GoneBy(inbox_.front(), due);
-  return read_error_ || (have_header_ && length_ > w.bytes);
+  if (!inbox_.empty()) return MeansGone(inbox_.front(), due);
+  return read_error_ || (have_header_ && length_ > limit.bytes);
 }
 
 size_t TlsChannel::held() const {
@@ -35,27 +34,27 @@ size_t TlsChannel::held() const {
 
 void TlsChannel::Unpost() {
   if (posted_.empty()) return;
-  for (const auto& s : streams_) s->Forget();
+  for (const auto& s : streams_) s->Close();
   if (target_) {
-    skip_ = Rest();
-    Forget();
+    skip_ = BytesLeft();
+    DropFrame();
   }
   Channel::Unpost();
 }
 
-void TlsChannel::Reach(Stage stage) noexcept {
-  pipe_->engaged = stage == Stage::kEngaged;
-  if (stage == Stage::kAccepted) {
+void TlsChannel::Advance(PeerState state) noexcept {
+  pipe_->engaged = state == PeerState::kEngaged;
+  if (state == PeerState::kAccepted) {
     block_ = kBlock;
-    pipe_->Widen();
+    pipe_->EnlargeBuffers();
   }
 }
 
-void TlsChannel::Spread(std::vector<Side> sides) {
+void TlsChannel::AddStreams(std::vector<Side> sides) {
   SUF_CHECK(streams_.empty());
   Sha256 all;
   all.Add(AsView("suf streams")).Add(exporter());
-  const size_t own = sides.size() + 1 < kAside, count = sides.size() + own;
+  const size_t own = sides.size() + 1 < kFirstAside, count = sides.size() + own;
   share_ = {0, own ? count : 0};
   for (Side& s : sides) {
     all.Add(s.exporter);
@@ -64,7 +63,7 @@ void TlsChannel::Spread(std::vector<Side> sides) {
   Bind(all.Done());
 }
 
-std::shared_ptr<Pipe> TlsChannel::Hand() {
+std::shared_ptr<Pipe> TlsChannel::TakePipe() {
   SUF_CHECK(streams_.empty());
   if (!inbox_.empty() || !staged_.empty() || have_header_ || header_bytes_)
     EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
@@ -72,13 +71,13 @@ std::shared_ptr<Pipe> TlsChannel::Hand() {
   return std::move(pipe_);
 }
 
-bool TlsChannel::Spreads(uint16_t kind, size_t bytes) const {
-  return !streams_.empty() && bytes > kSpread && (kind == kChunk || kind >= kFirstRun);
+bool TlsChannel::UsesStreams(uint16_t kind, size_t bytes) const {
+  return !streams_.empty() && bytes > kSpreadAbove && (kind == kChunk || kind >= kFirstRun);
 }
 
-void TlsChannel::Posting(const PostedFrame& p) {
-  if (!Spreads(p.kind, p.room.size())) return;
-  for (const auto& s : streams_) s->Expect(EncodeHeader(p.room.size(), p.kind, p.sequence), p.room);
+void TlsChannel::OnPost(const PostedFrame& p) {
+  if (!UsesStreams(p.kind, p.buffer.size())) return;
+  for (const auto& s : streams_) s->Expect(EncodeHeader(p.buffer.size(), p.kind, p.sequence), p.buffer);
 }
 
 // Waits until done() is true for each stream. Meanwhile reads the peer's frames on the first connection.
@@ -86,40 +85,40 @@ template <class F>
 void TlsChannel::AwaitStreams(const char* doing, F&& done) {
   for (const auto& s : streams_) {
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark; mark = s->moved(), !done(*s);) {
+    for (uint64_t mark; mark = s->progress(), !done(*s);) {
       if (const Ec ec = s->failed()) {
         if (ec == std::errc::protocol_error)
           EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
                      " sent another frame over a stream than was due; install the same suf on all sides");
-        LastWord();
+        ThrowLastRefusal();
         ThrowIfTls(ec);
-        Gone();
+        FailGone();
       }
-      Blocked([&] { s->Wait(mark, kLook); });
+      Blocked([&] { s->Wait(mark, kPeerPoll); });
       if (done(*s)) break;
-      const Window w{false, kAheadFrames, kAheadBytes};
-      while (Read(w)) {
+      const ReadLimit limit{false, kAheadFrames, kAheadBytes};
+      while (Read(limit)) {
       }
       if (!done(*s) && (read_error_ || (!inbox_.empty() && inbox_.front().kind == kRefuse))) {
-        LastWord();
+        ThrowLastRefusal();
         ThrowIfTls(read_error_);
-        Gone();
+        FailGone();
       }
-      if (s->moved() != mark)
+      if (s->progress() != mark)
         deadline = Clock::now() + timeout();
       else if (Clock::now() >= deadline)
-        Silent(doing);
+        FailSilent(doing);
     }
   }
 }
 
 // A scope guard. If its scope throws, no stream reads or writes any memory that may now be freed.
-class TlsChannel::Forgetting {
+class TlsChannel::StreamGuard {
  public:
-  explicit Forgetting(TlsChannel& ch) : ch_(ch), before_(std::uncaught_exceptions()) {}
-  ~Forgetting() {
+  explicit StreamGuard(TlsChannel& ch) : ch_(ch), before_(std::uncaught_exceptions()) {}
+  ~StreamGuard() {
     if (std::uncaught_exceptions() > before_)
-      for (const auto& s : ch_.streams_) s->Forget();
+      for (const auto& s : ch_.streams_) s->Close();
   }
 
  private:
@@ -137,28 +136,28 @@ void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
 }
 
 void TlsChannel::Put(View header, View payload) {
-  const Forgetting forgetting(*this);
+  const StreamGuard guard(*this);
   PutUpTo(header, payload, 0, payload.size());
-  if (!streams_.empty() && !over()) AwaitStreams("send to it", [](Stream& s) { return s.Sent(); });
+  if (!streams_.empty() && !over()) AwaitStreams("send to it", [](Stream& s) { return s.AllSent(); });
 }
 
-void TlsChannel::Leave(View memory) noexcept {
+void TlsChannel::AwaitSent(View memory) noexcept {
   for (const auto& s : streams_) {
-    if (s->Sent()) continue;
-    const uint64_t due = s->LeftWithout(memory);
+    if (s->AllSent()) continue;
+    const uint64_t due = s->SentCountWithout(memory);
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark; mark = s->moved(), s->left() < due && !s->failed() && Clock::now() < deadline;) {
-      s->Wait(mark, kLook);
-      if (s->moved() != mark) deadline = Clock::now() + timeout();
+    for (uint64_t mark; mark = s->progress(), s->sent_count() < due && !s->failed() && Clock::now() < deadline;) {
+      s->Wait(mark, kPeerPoll);
+      if (s->progress() != mark) deadline = Clock::now() + timeout();
     }
-    if (s->left() < due) s->Forget();
+    if (s->sent_count() < due) s->Close();
   }
 }
 
 void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
-  const Forgetting forgetting(*this);
+  const StreamGuard guard(*this);
   Ec ec;
-  if (Spreads(Reader(header.subspan(4), "a frame header").Get<uint16_t>(), payload.size())) {
+  if (UsesStreams(Reader(header.subspan(4), "a frame header").Get<uint16_t>(), payload.size())) {
     if (!over())
       for (const auto& s : streams_) s->Send(header, payload, from, to);
     if (from == 0) pipe_->Queue(header, &ec);
@@ -169,15 +168,15 @@ void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
   }
   if (!ec) return;
   if (ec == std::errc::not_enough_memory) throw std::bad_alloc();
-  LastWord();
+  ThrowLastRefusal();
   ThrowIfTls(read_error_);
-  Gone();
+  FailGone();
 }
 
 void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec* error) {
   Ec& ec = *error;
   payload = payload.subspan(from, to - from);
-  size_t room = kBurst;
+  size_t capacity = kBurst;
   if (from == 0) {  // header and first bytes share a record, so that a short frame is one write
     std::array<uint8_t, kRecord> first;
     size_t head = std::min(payload.size(), kRecord - header.size());
@@ -186,10 +185,10 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
     pipe_->Queue(View(first.data(), header.size() + head), &ec);
     Wipe(first.data(), header.size() + head);
     payload = payload.subspan(head);
-    room -= kRecord;
+    capacity -= kRecord;
   }
-  for (; !ec; room = kBurst) {
-    size_t n = std::min(payload.size(), room);
+  for (; !ec; capacity = kBurst) {
+    size_t n = std::min(payload.size(), capacity);
     pipe_->Queue(payload.first(n), &ec);
     payload = payload.subspan(n);
     if (!ec) ec = Flush();
@@ -200,14 +199,14 @@ void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec*
 // Sends all queued bytes. Meanwhile reads incoming bytes, so that two ends that write do not wait for each other.
 Ec TlsChannel::Flush() {
   Ec ec;
-  const Window w{false, kAheadFrames, kAheadBytes};
+  const ReadLimit limit{false, kAheadFrames, kAheadBytes};
   auto deadline = Clock::now() + timeout();
   for (size_t mark = pipe_->queued(); !pipe_->Flush(&ec);) {
-    if (!pipe_->Wait(MayWait(w), true, deadline)) {
+    if (!pipe_->Wait(MayWait(limit), true, deadline)) {
       pipe_->Drop();
-      Silent("send to it");
+      FailSilent("send to it");
     }
-    while (Read(w)) {
+    while (Read(limit)) {
     }
     if (mark - pipe_->queued() >= kProgress) {
       mark = pipe_->queued();
@@ -218,33 +217,33 @@ Ec TlsChannel::Flush() {
 }
 
 // Throws the peer's refusal if it sent one before it went. Discards its frames before that.
-void TlsChannel::LastWord() {
-  const Window w = One(sizeof(Refusal));
+void TlsChannel::ThrowLastRefusal() {
+  const ReadLimit limit = OneFrame(sizeof(Refusal));
   auto deadline = Clock::now() + kLinger;
   do {
     for (; !inbox_.empty(); inbox_.pop_front()) ThrowIfRefusal(inbox_.front());
     inbox_bytes_ = 0;
-    if (have_header_ && (target_ || length_ > w.bytes)) {
-      skip_ = Rest();
-      Forget();
+    if (have_header_ && (target_ || length_ > limit.bytes)) {
+      skip_ = BytesLeft();
+      DropFrame();
     }
-  } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
+  } while (Clock::now() < deadline && (Read(limit) || (MayWait(limit) && pipe_->Wait(true, false, deadline))));
 }
 
-// Reads until here() is true. The next frame has at most w.bytes bytes, unless it is posted.
-void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
+// Reads until done() is true. The next frame has at most limit.bytes bytes, unless it is posted.
+void TlsChannel::Await(const ReadLimit& limit, const std::function<bool()>& done) {
   auto deadline = Clock::now() + timeout();
-  for (uint64_t mark = bytes_read_; !here();) {
-    if (have_header_ && spread_ && !Match())
+  for (uint64_t mark = bytes_read_; !done();) {
+    if (have_header_ && spread_ && !MatchPosted())
       EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", frame_.kind,
                  " over its streams where none was due; install the same suf on all sides");
-    if (have_header_ && !target_ && length_ > w.bytes) TooLarge(length_, w.bytes);
-    if (!Read(w)) {
+    if (have_header_ && !target_ && length_ > limit.bytes) FailTooLarge(length_, limit.bytes);
+    if (!Read(limit)) {
       if (read_error_) {
         ThrowIfTls(read_error_);
-        Gone();
+        FailGone();
       }
-      if (!Blocked([&] { return pipe_->Wait(true, false, deadline); })) Silent("hear from it");
+      if (!Blocked([&] { return pipe_->Wait(true, false, deadline); })) FailSilent("hear from it");
     }
     if (bytes_read_ - mark >= kProgress) {
       mark = bytes_read_;
@@ -254,7 +253,7 @@ void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
 }
 
 Channel::ReceivedFrame TlsChannel::Take(size_t limit) {
-  Await(One(limit), [&] { return !inbox_.empty(); });
+  Await(OneFrame(limit), [&] { return !inbox_.empty(); });
   ReceivedFrame f = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= f.payload.size();
@@ -262,21 +261,21 @@ Channel::ReceivedFrame TlsChannel::Take(size_t limit) {
 }
 
 std::optional<Channel::ReceivedFrame> TlsChannel::Fill(size_t bytes) {
-  const Forgetting forgetting(*this);
+  const StreamGuard guard(*this);
   PostedFrame& p = posted_.front();
-  const bool all = bytes == p.room.size();
-  Await(One(std::max(p.room.size(), sizeof(Refusal))),
+  const bool all = bytes == p.buffer.size();
+  Await(OneFrame(std::max(p.buffer.size(), sizeof(Refusal))),
         [&] { return p.whole || (!all && p.filled >= bytes) || !inbox_.empty(); });
   if (p.whole || (!all && p.filled >= bytes)) {
-    if (!Spreads(p.kind, p.room.size())) return std::nullopt;
-    AwaitStreams("hear from it", [&](Stream& s) { return s.Came(bytes); });
+    if (!UsesStreams(p.kind, p.buffer.size())) return std::nullopt;
+    AwaitStreams("hear from it", [&](Stream& s) { return s.HasArrived(bytes); });
     if (all)
-      for (const auto& s : streams_) s->Took();
+      for (const auto& s : streams_) s->PopReceived();
     return std::nullopt;
   }
   ReceivedFrame f = Take(0);  // it has arrived
   if (!p.Is(f)) return f;
-  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it arrived before its buffer was posted
+  std::copy(f.payload.begin(), f.payload.end(), p.buffer.begin());  // it arrived before its buffer was posted
   p.sequence = f.sequence;
   p.filled = f.payload.size();
   p.whole = true;
@@ -296,7 +295,7 @@ void TlsChannel::Linger() noexcept {
   inbox_.clear();
   inbox_bytes_ = 0;
   staged_ = {};
-  Forget();
+  DropFrame();
   streams_.clear();  // the peer's wait for them ends, and it reads the first connection
   lingers_ = true;
 }
@@ -305,7 +304,7 @@ void TlsChannel::Linger() noexcept {
 void TlsChannel::ThrowIfTls(const Ec& ec) {
   if (ec.category() != asio::error::get_ssl_category()) return;
   if (IsOfCertificate(AlertOf(ec)))
-    Fail(Cause::kRefused, peer_title(), " refused our certificate (", Why(ec), "): ", pipe_->Own(),
+    Fail(Cause::kRefused, peer_title(), " refused our certificate (", Why(ec), "): ", pipe_->OwnCertificate(),
          "; compare the clocks, and use certificates that were made together");
   Fail(Cause::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", Why(ec),
        "); see to the network and start again");
@@ -320,24 +319,24 @@ Channel::PostedFrame* TlsChannel::NextPosted() {
 }
 
 // Whether more may be read: of the frame that is arriving, or of a header.
-bool TlsChannel::Open(const Window& w) {
-  if (have_header_ && spread_ && !Match()) return false;
+bool TlsChannel::MayRead(const ReadLimit& limit) {
+  if (have_header_ && spread_ && !MatchPosted()) return false;
   if (target_ || (!have_header_ && NextPosted())) return true;
   size_t length = have_header_ ? length_ : 0;
-  if (w.one) return inbox_.empty() && length <= w.bytes;
-  return inbox_.size() < w.frames && inbox_bytes_ + length <= w.bytes;
+  if (limit.only_next) return inbox_.empty() && length <= limit.bytes;
+  return inbox_.size() < limit.frames && inbox_bytes_ + length <= limit.bytes;
 }
 
 // Reads the bytes of one record that have arrived. They go directly into the payload if most of the frame is still to
 // come. Returns false if nothing arrived or the window is full.
-bool TlsChannel::Read(const Window& w) {
-  if (!Open(w)) return false;
-  if (staged_.empty() && !(have_header_ && !Rest())) {  // otherwise parse the staged bytes first
+bool TlsChannel::Read(const ReadLimit& limit) {
+  if (!MayRead(limit)) return false;
+  if (staged_.empty() && !(have_header_ && !BytesLeft())) {  // otherwise parse the staged bytes first
     if (read_error_) return false;
-    if (have_header_ && Rest() >= kRecord) {
-      size_t n = pipe_->Read(Room(), &read_error_);
+    if (have_header_ && BytesLeft() >= kRecord) {
+      size_t n = pipe_->Read(NextBuffer(), &read_error_);
       bytes_read_ += n;
-      Filled(n);
+      AddFilled(n);
       return n > 0;
     }
     size_t n = pipe_->Read(staging_, &read_error_);
@@ -345,28 +344,28 @@ bool TlsChannel::Read(const Window& w) {
     staged_ = View(staging_.data(), n);
     if (!n) return false;
   }
-  Parse(w);
+  Parse(limit);
   return true;
 }
 
-void TlsChannel::Parse(const Window& w) {
+void TlsChannel::Parse(const ReadLimit& limit) {
   auto pull = [&](uint8_t* to, size_t most) {
     size_t n = std::min(staged_.size(), most);
     if (n && to) std::memcpy(to, staged_.data(), n);
     staged_ = staged_.subspan(n);
     return n;
   };
-  while (Open(w)) {
-    if (have_header_ && !Rest()) {
-      Finish();
+  while (MayRead(limit)) {
+    if (have_header_ && !BytesLeft()) {
+      FinishFrame();
       continue;
     }
     if (staged_.empty()) return;
     if (skip_) {
       skip_ -= pull(nullptr, skip_);
     } else if (have_header_) {
-      const std::span<uint8_t> room = Room();
-      Filled(pull(room.data(), room.size()));
+      const std::span<uint8_t> buffer = NextBuffer();
+      AddFilled(pull(buffer.data(), buffer.size()));
     } else {
       header_bytes_ += pull(header_.data() + header_bytes_, kFrameHeader - header_bytes_);
       if (header_bytes_ < kFrameHeader) return;
@@ -376,17 +375,17 @@ void TlsChannel::Parse(const Window& w) {
       frame_.sequence = r.Get<uint16_t>();
       header_bytes_ = before_ = filled_ = 0;
       have_header_ = true;
-      spread_ = Spreads(frame_.kind, length_);
-      (void)Match();
+      spread_ = UsesStreams(frame_.kind, length_);
+      (void)MatchPosted();
     }
   }
 }
 
 // Whether the frame that is arriving is the posted one that is due. If so, its bytes go into that buffer.
-bool TlsChannel::Match() {
+bool TlsChannel::MatchPosted() {
   if (target_) return true;
   PostedFrame* p = NextPosted();
-  if (!p || p->kind != frame_.kind || p->room.size() != length_) return false;
+  if (!p || p->kind != frame_.kind || p->buffer.size() != length_) return false;
   target_ = p;
   p->sequence = frame_.sequence;
   if (spread_) length_ = share_.Bytes(length_);
@@ -394,32 +393,32 @@ bool TlsChannel::Match() {
 }
 
 // Returns the memory for the next bytes of the payload: in the posted buffer, or in a block.
-std::span<uint8_t> TlsChannel::Room() {
+std::span<uint8_t> TlsChannel::NextBuffer() {
   if (target_ && spread_) {
-    const Share::FrameSlice p = share_.At(filled_, target_->room.size());
-    return target_->room.subspan(p.place, p.bytes);
+    const Share::FrameSlice p = share_.At(filled_, target_->buffer.size());
+    return target_->buffer.subspan(p.place, p.bytes);
   }
-  if (target_) return target_->room.subspan(filled_);
+  if (target_) return target_->buffer.subspan(filled_);
   Bytes& b = frame_.payload;
   if (filled_ == b.size()) {
     if (filled_) {
       blocks_.push_back(std::exchange(b, {}));
       before_ += std::exchange(filled_, 0);
     }
-    const size_t size = std::min(Rest(), block_);
+    const size_t size = std::min(BytesLeft(), block_);
     b.reserve(size);  // exactly that much
     b.resize(size);
   }
   return std::span(b).subspan(filled_);
 }
 
-void TlsChannel::Filled(size_t bytes) {
+void TlsChannel::AddFilled(size_t bytes) {
   filled_ += bytes;
-  if (target_) target_->filled = spread_ ? share_.At(filled_, target_->room.size()).place : filled_;
-  if (!Rest()) Finish();
+  if (target_) target_->filled = spread_ ? share_.At(filled_, target_->buffer.size()).place : filled_;
+  if (!BytesLeft()) FinishFrame();
 }
 
-void TlsChannel::Finish() {
+void TlsChannel::FinishFrame() {
   have_header_ = false;
   if (PostedFrame* p = std::exchange(target_, nullptr)) return void(p->whole = true);
   Bytes& b = frame_.payload;
@@ -436,7 +435,7 @@ void TlsChannel::Finish() {
   inbox_.push_back(std::exchange(frame_, {}));
 }
 
-void TlsChannel::Forget() {
+void TlsChannel::DropFrame() {
   have_header_ = false;
   target_ = nullptr;
   frame_ = {};

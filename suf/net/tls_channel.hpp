@@ -28,7 +28,7 @@ class TlsChannel final : public Channel {
   ~TlsChannel() override;
 
   bool PeerGone(size_t due) override;
-  void Reach(Stage stage) noexcept override;
+  void Advance(PeerState state) noexcept override;
   void Unpost() override;
   // A further connection and its own exporter.
   struct Side {
@@ -37,49 +37,49 @@ class TlsChannel final : public Channel {
   };
   // Sends long frames of keys, masked weights and inferences over these connections as well from now on. Both ends call
   // it with the same connections in the same order, before there is such a frame.
-  void Spread(std::vector<Side> sides);
+  void AddStreams(std::vector<Side> sides);
   // Returns the pipe and ends the channel. Ends the session if bytes were read that no call has taken.
-  std::shared_ptr<Pipe> Hand();
+  std::shared_ptr<Pipe> TakePipe();
   // Returns the memory of frames that no call has taken yet, and of the one that is arriving.
   size_t held() const;
 
  private:
-  // The limit of reading. If `one`, only the frame that a call waits for may be read, of at most `bytes`. Otherwise at
-  // most `frames` frames may wait to be taken, with `bytes` bytes in all.
-  struct Window {
-    bool one;
+  // The limit of what may be read. If `only_next`, only the frame that a call waits for may be read, of at most
+  // `bytes`. Otherwise at most `frames` frames may wait to be taken, with `bytes` bytes in all.
+  struct ReadLimit {
+    bool only_next;
     size_t frames, bytes;
   };
-  static Window One(size_t limit) { return {true, 1, limit}; }
+  static ReadLimit OneFrame(size_t bytes) { return {true, 1, bytes}; }
   void Put(View header, View payload) override;
   void PutUpTo(View header, View payload, size_t from, size_t to) override;
   void PutWhole(View header, View payload, size_t from, size_t to, std::error_code* error);
   ReceivedFrame Take(size_t limit) override;
   std::optional<ReceivedFrame> Fill(size_t bytes) override;
-  void Posting(const PostedFrame& p) override;
-  void Leave(View memory) noexcept override;
+  void OnPost(const PostedFrame& p) override;
+  void AwaitSent(View memory) noexcept override;
   void Linger() noexcept override;
   std::error_code Flush();
-  void LastWord();
+  void ThrowLastRefusal();
   void ThrowIfTls(const std::error_code& ec);
-  bool Open(const Window& w);
-  bool MayWait(const Window& w) { return !read_error_ && Open(w); }
-  bool Read(const Window& w);
-  void Parse(const Window& w);
-  size_t Rest() const { return length_ - before_ - filled_; }
+  bool MayRead(const ReadLimit& limit);
+  bool MayWait(const ReadLimit& limit) { return !read_error_ && MayRead(limit); }
+  bool Read(const ReadLimit& limit);
+  void Parse(const ReadLimit& limit);
+  size_t BytesLeft() const { return length_ - before_ - filled_; }
   // Whether such a frame goes over all streams. Then length_ is the length of our share.
-  bool Spreads(uint16_t kind, size_t bytes) const;
-  bool Match();
+  bool UsesStreams(uint16_t kind, size_t bytes) const;
+  bool MatchPosted();
   void QueueShare(View payload, size_t from, size_t to, std::error_code* error);
-  class Forgetting;
+  class StreamGuard;
   template <class F>
   void AwaitStreams(const char* doing, F&& done);
   PostedFrame* NextPosted();
-  std::span<uint8_t> Room();
-  void Await(const Window& w, const std::function<bool()>& here);
-  void Filled(size_t bytes);
-  void Finish();
-  void Forget();
+  std::span<uint8_t> NextBuffer();
+  void Await(const ReadLimit& limit, const std::function<bool()>& done);
+  void AddFilled(size_t bytes);
+  void FinishFrame();
+  void DropFrame();
 
   std::shared_ptr<Pipe> pipe_;
   std::vector<std::unique_ptr<Stream>> streams_;  // besides pipe_

@@ -22,7 +22,7 @@ constexpr size_t kReadBuffer = 128 << 10;  // bytes of records per system call, 
 constexpr int kStrays = 8;
 
 // The BIO below TLS. It reads the socket, and keeps written bytes until Flush.
-struct Under {
+struct BioState {
   int fd;
   Bytes* out;
   bool* dry;
@@ -30,17 +30,17 @@ struct Under {
 
 int BioRead(BIO* b, char* to, int n) {
   BIO_clear_retry_flags(b);
-  auto* under = static_cast<Under*>(BIO_get_data(b));
-  ssize_t got = recv(under->fd, to, size_t(n), MSG_DONTWAIT);
+  auto* state = static_cast<BioState*>(BIO_get_data(b));
+  ssize_t got = recv(state->fd, to, size_t(n), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     BIO_set_retry_read(b);
-    *under->dry = true;
+    *state->dry = true;
   }
   return int(got);
 }
 
 int BioWrite(BIO* b, const char* from, int n) {
-  Bytes& out = *static_cast<Under*>(BIO_get_data(b))->out;
+  Bytes& out = *static_cast<BioState*>(BIO_get_data(b))->out;
   BIO_clear_retry_flags(b);
   try {
     Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
@@ -54,13 +54,13 @@ int BioWrite(BIO* b, const char* from, int n) {
 long BioCtrl(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH; }
 
 int BioFree(BIO* b) {
-  delete static_cast<Under*>(BIO_get_data(b));
+  delete static_cast<BioState*>(BIO_get_data(b));
   return 1;
 }
 
 }  // namespace
 
-BIO_METHOD* TlsLink::Method() {
+BIO_METHOD* TlsLink::BioMethod() {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "suf socket");
     SUF_CHECK(m && BIO_meth_set_read(m, BioRead) && BIO_meth_set_write(m, BioWrite) && BIO_meth_set_ctrl(m, BioCtrl) &&
@@ -72,9 +72,9 @@ BIO_METHOD* TlsLink::Method() {
 
 TlsLink::TlsLink(const Credentials& own, Fd socket)
     : own_(own), fd_(std::move(socket)), ssl_(SSL_new(own.loaded().ctx.get())) {
-  BIO* bio = ssl_ ? BIO_new(Method()) : nullptr;
+  BIO* bio = ssl_ ? BIO_new(BioMethod()) : nullptr;
   SUF_CHECK(bio);
-  BIO_set_data(bio, new Under{fd_.get(), &out_, &dry_});
+  BIO_set_data(bio, new BioState{fd_.get(), &out_, &dry_});
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_app_data(ssl_.get(), this);
@@ -85,14 +85,14 @@ TlsLink::TlsLink(const Credentials& own, Fd socket)
 TlsLink::~TlsLink() = default;
 
 namespace {
-constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-blocks-";
-const std::string kSeat = "suf-stream-";
+constexpr std::string_view kStreamProtocol = "suf-stream", kOfferPrefix = "suf-blocks-";
+const std::string kSeatPrefix = "suf-stream-";
 
 // Returns the number of streams in a protocol's name, or 0 if the name is not ours.
 int StreamsIn(std::string_view name) {
-  if (!name.starts_with(kSeveral)) return 0;
+  if (!name.starts_with(kOfferPrefix)) return 0;
   int n = 0;
-  const auto [end, error] = std::from_chars(name.data() + kSeveral.size(), name.data() + name.size(), n);
+  const auto [end, error] = std::from_chars(name.data() + kOfferPrefix.size(), name.data() + name.size(), n);
   return error == std::errc() && end == name.data() + name.size() && n > 1 && n <= kMostStreams ? n : 0;
 }
 
@@ -105,7 +105,7 @@ void SetProtocols(SSL* ssl, const std::vector<std::string>& names) {
   SUF_CHECK(SSL_set_alpn_protos(ssl, list.data(), unsigned(list.size())) == 0);
 }
 
-std::string_view Agreed(const SSL* ssl) {
+std::string_view AgreedProtocol(const SSL* ssl) {
   const uint8_t* name = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl, &name, &size);
@@ -113,26 +113,28 @@ std::string_view Agreed(const SSL* ssl) {
 }
 }  // namespace
 
-void TlsLink::Offer(int streams) {
+void TlsLink::OfferStreams(int streams) {
   std::vector<std::string> names;
-  for (int n = streams; n > 1; --n) names.push_back(Str(kSeveral, n));
+  for (int n = streams; n > 1; --n) names.push_back(Str(kOfferPrefix, n));
   if (!names.empty()) SetProtocols(ssl_.get(), names);
 }
 
-void TlsLink::Join(const std::string& seat) { SetProtocols(ssl_.get(), {kSeat + seat, std::string(kOne)}); }
+void TlsLink::Join(const std::string& seat) {
+  SetProtocols(ssl_.get(), {kSeatPrefix + seat, std::string(kStreamProtocol)});
+}
 
-int TlsLink::streams() const { return std::max(StreamsIn(Agreed(ssl_.get())), 1); }
-bool TlsLink::joins() const { return Agreed(ssl_.get()) == kOne; }
+int TlsLink::streams() const { return std::max(StreamsIn(AgreedProtocol(ssl_.get())), 1); }
+bool TlsLink::is_stream() const { return AgreedProtocol(ssl_.get()) == kStreamProtocol; }
 
-View TlsLink::Choose(View offer) {
+View TlsLink::ChooseProtocol(View offer) {
   View best;
   int most = 1;
   while (!offer.empty() && offer.size() > offer[0]) {
     const View name = offer.subspan(1, offer[0]);
     const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
-    if (text == kOne) return name;
-    if (text.starts_with(kSeat) && on_seat_)  // only the first one, because each may make us wait
-      std::exchange(on_seat_, nullptr)(std::string(text.substr(kSeat.size())));
+    if (text == kStreamProtocol) return name;
+    if (text.starts_with(kSeatPrefix) && on_seat_)  // only the first one, because each may make us wait
+      std::exchange(on_seat_, nullptr)(std::string(text.substr(kSeatPrefix.size())));
     if (const int n = StreamsIn(text); n > most && n <= allowed_) {
       best = name;
       most = n;
@@ -192,8 +194,8 @@ size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
   } while (!*error && !dry_ && ++strays_ <= kStrays);
   if (!*error && !dry_)
     *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
-  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was just released
-    widen_ = false;
+  if (enlarge_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was just released
+    enlarge_ = false;
     SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
     SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   }
@@ -215,7 +217,10 @@ bool TlsLink::Flush(std::error_code* error) {
     ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return false;
-    if (n < 0) return *error = {errno, std::system_category()}, true;
+    if (n < 0) {
+      *error = {errno, std::system_category()};
+      return true;
+    }
     sent_ += size_t(n);
   }
   out_.clear();

@@ -30,30 +30,30 @@ class TlsLink final : public Pipe {
 
   SSL* ssl() { return ssl_.get(); }
   const Credentials& own() const { return own_; }
-  std::string Own() const override { return own_.Text(); }
+  std::string OwnCertificate() const override { return own_.Text(); }
   CertFault fault;  // of the peer's certificate, if the handshake failed because of it
 
   // Offers up to `streams` connections for a session, before a client's handshake. For one connection it sends no
   // offer.
-  void Offer(int streams);
+  void OfferStreams(int streams);
   // Marks the connection, before a client's handshake, as a stream that takes this seat of a session. A server that
   // knows no seats still recognises a stream.
   void Join(const std::string& seat);
   // Sets how many streams a server accepts, before the handshake.
-  void Allow(int streams) { allowed_ = streams; }
+  void AllowStreams(int streams) { allowed_ = streams; }
   // Sets a callback for the name of the seat that a client requests. The handshake calls it in its own thread.
   void OnSeat(std::function<void(const std::string&)> seat) { on_seat_ = std::move(seat); }
   // Notes that the client's whole greeting (ClientHello) arrived.
-  void Greeted() { greeted_ = true; }
+  void NoteGreeting() { greeted_ = true; }
   // Whether neither the greeting nor any unread byte has arrived. Thread-safe.
   bool silent() const;
   // Returns the number of streams that both ends agreed on in the handshake.
   int streams() const;
   // Whether this connection is a stream of another connection's session.
-  bool joins() const;
+  bool is_stream() const;
   // Chooses from a client's offer, at a server, in the wire format of ALPN (RFC 7301). Returns nothing if no entry is
   // ours.
-  View Choose(View offer);
+  View ChooseProtocol(View offer);
   // Returns false if the deadline passes first. Sets `error` if the handshake failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
   size_t Read(std::span<uint8_t> out, std::error_code* error) override;
@@ -63,7 +63,7 @@ class TlsLink final : public Pipe {
   bool Wait(bool read, bool write, Deadline deadline, int also = -1) override;
   void Drain(Deadline deadline) noexcept override;
   void Drop() noexcept override;
-  void Widen() override { widen_ = true; }
+  void EnlargeBuffers() override { enlarge_ = true; }
   bool dropped() const { return dropped_; }
   // Calls Drop when a stop is requested.
   void DropOn(std::stop_token stop) {
@@ -74,7 +74,7 @@ class TlsLink final : public Pipe {
   struct SslDeleter {
     void operator()(SSL* s) const { SSL_free(s); }
   };
-  static BIO_METHOD* Method();
+  static BIO_METHOD* BioMethod();
   std::error_code Failure(int result);
 
   Credentials own_;
@@ -83,8 +83,8 @@ class TlsLink final : public Pipe {
   Bytes out_;  // encrypted records that have not left yet
   size_t sent_ = 0;
   int strays_ = 0;
-  bool dry_ = false;    // the socket had no more bytes
-  bool widen_ = false;  // enlarge the buffer as soon as OpenSSL's is empty
+  bool dry_ = false;      // the socket had no more bytes
+  bool enlarge_ = false;  // enlarge the buffer as soon as OpenSSL's is empty
   int allowed_ = 1;
   std::function<void(const std::string&)> on_seat_;
   std::atomic<bool> greeted_{false};

@@ -197,7 +197,7 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
     listener.Run(
         [&](Channel& ch) {
           bool engaged = ch.RecvExact(kFirstRun, 1)[0];
-          if (engaged) ch.Reach(Stage::kEngaged);
+          if (engaged) ch.Advance(PeerState::kEngaged);
           there[engaged].set_value();
           (void)ch.RecvExact(kFirstRun, 1);
           ended = true;

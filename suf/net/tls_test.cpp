@@ -113,13 +113,13 @@ TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
 TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
   const size_t n = 24 << 20;
   auto both = [&](Channel& ch, uint8_t mine) {
-    Bytes rooms[2] = {Bytes(n), Bytes(n)};
-    for (Bytes& room : rooms) ch.Post(kFirstRun, room);
+    Bytes buffers[2] = {Bytes(n), Bytes(n)};
+    for (Bytes& buffer : buffers) ch.Post(kFirstRun, buffer);
     ch.Send(kFirstRun, Bytes(n, mine));
     ch.Send(kFirstRun, Bytes(n, mine));
-    for (Bytes& room : rooms) {
+    for (Bytes& buffer : buffers) {
       ch.RecvUpTo(n);
-      EXPECT_EQ(room, Bytes(n, uint8_t(3 - mine)));
+      EXPECT_EQ(buffer, Bytes(n, uint8_t(3 - mine)));
     }
   };
   TestServer server([&](Channel& ch) { both(ch, 1); });

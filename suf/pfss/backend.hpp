@@ -58,19 +58,19 @@ class Randomness {
   };
   // Returns a section of `party`'s stream, by the attributes [p, section] of its kRand node. The section must not
   // outlive the Randomness. Thread-safe.
-  virtual std::unique_ptr<SectionReader> Open(int party, int section) const = 0;
+  virtual std::unique_ptr<SectionReader> SectionAt(int party, int section) const = 0;
   // Returns the public AES key from which DPFs and DCFs derive the keys of their tiles (KeyBatch::tree_key).
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
-// The secrets of one bundle that Backend::Expand takes over.
-struct Material {
+// The secrets of one bundle, from which Backend::Expand derives its randomness.
+struct BundleSecrets {
   std::array<std::optional<Secret>, 2> key;  // K_p of docs/mathematics.md#prg: a party has its own, the dealer both
   Hash rho;                                  // public: 32 fresh bytes of this bundle pair
 };
 
 // Seconds that a role spent, by activity.
-struct Spent {
+struct TimeUse {
   // * compute: arithmetic; on a device, its kernels
   // * key: key sections and PRG words
   // * upload: copies to and from a device
@@ -79,7 +79,7 @@ struct Spent {
   // * wait: waiting for the peer or for keys
   double compute = 0, key = 0, upload = 0, host = 0, wire = 0, wait = 0;
   int64_t launches = 0;  // kernels that a device ran
-  Spent& operator+=(const Spent& o) {
+  TimeUse& operator+=(const TimeUse& o) {
     compute += o.compute;
     key += o.key;
     upload += o.upload;
@@ -99,7 +99,7 @@ struct Peak {
   int64_t device = 0, pinned = 0;
 };
 
-// A frame of more bytes than this is long: it pays to move it in pieces, by Io::Await and Io::Written.
+// A frame of more bytes than this is long: it pays to move it in pieces, by Io::Await and Io::ReportWritten.
 inline constexpr size_t kLongFrame = size_t{64} << 10;
 
 // The host's side of a running program: key sections, messages, inputs and progress. It must stay valid until
@@ -111,16 +111,16 @@ class Io {
  public:
   virtual ~Io() = default;
   // Waits for a key section or a received node and returns its whole packed tensor. A received tensor stays valid
-  // until the program ends. A section stays valid until its Read, and In may be called again until then. Throws the
+  // until the program ends. A section stays valid until Release, and In may be called again until then. Throws the
   // error that ended the session if the tensor cannot arrive. The dealer never calls In.
   virtual View In(int node) = 0;
   // Returns whether a key section has arrived, so that In would not wait.
   virtual bool Ready(int /*node*/) { return false; }
-  // Reports that In will not be called for a key section again, so the host frees its memory. A party's executor
-  // calls it exactly once for each section of its programs, even if it never called In.
-  virtual void Read(int /*node*/) {}
+  // Releases a key section: In will not be called for it again, so the host frees its memory. A party's executor
+  // calls Release exactly once for each section of its programs, even if it never called In.
+  virtual void Release(int /*node*/) {}
   // Returns the buffer for the packed tensor of a sent node or, at the dealer, of a key section. Buffers may be
-  // filled in any order. Each must be complete when its node is Done.
+  // filled in any order. Each must be complete when ReportDone names its node.
   virtual std::span<uint8_t> Out(int node) = 0;
 
   // Returns the whole frame that this program's step receives; Schedule::frames gives the place of each tensor. Only
@@ -134,11 +134,11 @@ class Io {
   virtual void Await(size_t /*bytes*/) {}
   // Reports that the first `bytes` bytes of Sending() are final; the host may send them at once. Smaller numbers than
   // before have no effect. Thread-safe.
-  virtual void Written(size_t /*bytes*/) {}
+  virtual void ReportWritten(size_t /*bytes*/) {}
   // Reports that all of Sending() is final. The host sends the rest at once, while the executor continues with work
   // that the peer does not need. Called from the thread of Run. If it is never called, the host sends the frame after
   // Finish().
-  virtual void Leave() {}
+  virtual void SendNow() {}
 
   // A role's own data as its host stores it.
   struct Data {
@@ -150,16 +150,17 @@ class Io {
   // Returns the data of a kInput node.
   virtual Data Input(int node) = 0;
   // Reports that the values of these nodes are computed. The dealer's host then sends their key sections.
-  virtual void Done(std::span<const int> /*nodes*/) {}
+  virtual void ReportDone(std::span<const int> /*nodes*/) {}
   // Reports the time spent on the nodes of a scope since the last call. It includes waits within this Io: in `host` if
   // that is not 0, otherwise in `compute`. The host subtracts them there.
-  virtual void Took(uint16_t /*scope*/, const Spent&) {}
-  // Returns whether each scope must be measured even if measuring takes time, as on a device. If not, Took may report
-  // all the time of a step with several scopes as `compute` of one of them.
-  virtual bool Timed() const { return false; }
-  // Reports words of a sent node, as they lie in the executor's memory; from now on they are public. Tests of constant
-  // time (tests/ct) need it for every message, possibly in pieces. Thread-safe.
-  virtual void Sent(int /*node*/, View /*value*/) {}
+  virtual void ReportTime(uint16_t /*scope*/, const TimeUse&) {}
+  // Returns whether each scope must be measured even if measuring takes time, as on a device. If not, ReportTime may
+  // report all the time of a step with several scopes as `compute` of one of them.
+  virtual bool NeedsScopeTimes() const { return false; }
+  // Reports words of a sent node, as they lie in the executor's memory; from now on they are public. The engines packed
+  // and rows report every message, possibly in pieces. Tests of constant time (tests/ct) run these two and need it.
+  // The engines clear, myl7 and cuda never call it, and no host may rely on it. Thread-safe.
+  virtual void ReportSent(int /*node*/, View /*value*/) {}
 };
 
 // Returns word i of an input, extended to 64 bits.
@@ -236,8 +237,8 @@ class Backend {
   virtual const Capabilities& capabilities() const = 0;
   // Returns the identity of the PRG that Expand uses. Key headers carry it, and a bundle of another PRG is refused.
   virtual uint32_t prg() const = 0;
-  // Returns the PRG streams of `material`, which it takes over.
-  virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
+  // Returns the PRG streams of `secrets`, which it takes over.
+  virtual std::unique_ptr<Randomness> Expand(BundleSecrets secrets) = 0;
   // Begins a run of a trace by a role. The schedule must outlive the executor. Throws Cause::kRefused if the trace
   // needs more than the capabilities, and Cause::kResource if memory is short.
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;

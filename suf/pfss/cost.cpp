@@ -50,75 +50,78 @@ int64_t DotWords(const std::vector<uint64_t>& table) {
   return (end - table.begin()) / kCounted + (table.end() - end) / kAdded;
 }
 
+// Returns the work of a tree operation beside its AES blocks: corrections, sides, and levels that wait for each other.
+int64_t TreeWords(const Trace& t, int i) {
+  // Work for each AES block of a path, a DCF, a whole domain and a window. A whole domain has a key in each lane. In a
+  // window above level 0 each place takes its own walk.
+  constexpr int64_t kBlock = 4, kDcfBlock = 6, kLaneBlock = 1, kLevelBlock = 16;
+  constexpr int64_t kLanes = 16, kCut = 16;  // keys that a DCF takes together; bits that are cut at once
+  const Node& n = t.node(i);
+  const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
+  switch (n.op) {
+    case Op::kDpfWindow: {
+      const int64_t bits = n.attrs[1], places = n.attrs[2], level = n.attrs[4];
+      if (fss::DpfReadsDomain(int(bits), places, int(level))) return size * (1 + places / kCut) + kLaneBlock * blocks;
+      return size + (places > 1 && level > 0 ? kLevelBlock : kBlock) * blocks;
+    }
+    case Op::kDcfGen:
+      return size + kDcfBlock * blocks;
+    case Op::kDcfEval: {  // with few keys some lanes are empty
+      const int64_t keys = Size(t.node(n.args[0]).shape);
+      return size + kDcfBlock * (blocks / keys) * std::max(keys, kLanes);
+    }
+    default:
+      return size + kBlock * blocks;
+  }
+}
+
+// Returns the work of one element of any other operation.
+int64_t ElementWords(const Trace& t, const Node& n) {
+  constexpr int64_t kMixed = 2, kEntries = 8;
+  auto arg = [&](size_t k) -> const Node& { return t.node(n.args[k]); };
+  int64_t words = 1;
+  switch (n.op) {
+    case Op::kDot:
+      return words + DotWords(*arg(1).data);
+    case Op::kHot:
+      return TableWords(n.ring.bits);
+    case Op::kPoint:
+    case Op::kRotate:
+    case Op::kAbove:
+      return TableWords(arg(0).ring.bits);
+    case Op::kDigits:
+      for (int64_t width : n.attrs) words += TableWords(1 << width);
+      return words;
+    case Op::kMonoX:
+      return n.ring.bits;
+    case Op::kBorrowX:
+      for (size_t k = 1; k < n.args.size(); ++k) words += arg(k).ring.bits;
+      return words;
+    case Op::kLess:
+      return int64_t(n.attrs.size());
+    case Op::kMix:
+      for (uint64_t mask : *arg(1).data) words += kMixed * std::popcount(mask);
+      return words;
+    case Op::kSelect:  // adds several entries at once
+    case Op::kSelectX:
+    case Op::kDense:
+      return words + arg(0).ring.bits / kEntries;
+    default:
+      return words;
+  }
+}
+
 }  // namespace
 
 // Weights are multiples of the time of one element of a strip, fitted to `suf fn bench`
 // (docs/design/lowering.md#by-cost).
 int64_t Words(const Trace& t, int i) {
-  constexpr int64_t kNode = 800;  // start of a node of any size.
-  // Work beside the cipher for each AES block: corrections, sides, and levels that wait for each other. A DCF takes
-  // kLanes keys together.
-  constexpr int64_t kBlock = 4, kDcfBlock = 6, kLanes = 16;
-  constexpr int64_t kLaneBlock = 1, kCut = 16;  // the same of a whole domain, a key in each lane; bits cut at once.
-  constexpr int64_t kLevelBlock = 16;           // the same of a window above level 0; each place takes its own walk.
-  constexpr int64_t kMixed = 2, kEntries = 8;
+  constexpr int64_t kNode = 800;  // start of a node of any size
   const Node& n = t.node(i);
-  const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
-  auto arg = [&](size_t k) -> const Node& { return t.node(n.args[k]); };
-  int64_t each = 1;  // work of an element
-  switch (n.op) {
-    case Op::kDpfWindow:  // attributes: p, n, places, program, level
-      if (fss::DpfReadsDomain(int(n.attrs[1]), n.attrs[2], int(n.attrs[4])))
-        return kNode + size * (1 + n.attrs[2] / kCut) + kLaneBlock * blocks;
-      return kNode + size + (n.attrs[2] > 1 && n.attrs[4] > 0 ? kLevelBlock : kBlock) * blocks;
-    case Op::kDot:
-      each += DotWords(*arg(1).data);
-      break;
-    case Op::kDpfGen:
-    case Op::kDpfParity:
-    case Op::kDpfDense:
-      return kNode + size + kBlock * blocks;
-    case Op::kDcfGen:
-      return kNode + size + kDcfBlock * blocks;
-    case Op::kDcfEval: {  // with few keys some lanes are empty
-      const int64_t keys = Size(arg(0).shape);
-      return kNode + size + kDcfBlock * (blocks / keys) * std::max(keys, kLanes);
-    }
-    case Op::kHot:
-      each = TableWords(n.ring.bits);
-      break;
-    case Op::kPoint:
-    case Op::kRotate:
-    case Op::kAbove:
-      each = TableWords(arg(0).ring.bits);
-      break;
-    case Op::kDigits:
-      for (int64_t width : n.attrs) each += TableWords(1 << width);
-      break;
-    case Op::kMonoX:
-      each = n.ring.bits;
-      break;
-    case Op::kBorrowX:
-      for (size_t k = 1; k < n.args.size(); ++k) each += arg(k).ring.bits;
-      break;
-    case Op::kLess:
-      each = int64_t(n.attrs.size());
-      break;
-    case Op::kMix:
-      for (uint64_t mask : *arg(1).data) each += kMixed * std::popcount(mask);
-      break;
-    case Op::kSelect:  // adds several entries at once
-    case Op::kSelectX:
-    case Op::kDense:
-      each += arg(0).ring.bits / kEntries;
-      break;
-    case Op::kSum:
-    case Op::kTake:
-      return kNode + std::max(size, Size(arg(0).shape));
-    default:
-      break;
-  }
-  return kNode + size * each;
+  const int64_t size = Size(n.shape);
+  if (Info(n.op).cls == OpClass::kTree) return kNode + TreeWords(t, i);
+  if (n.op == Op::kSum || n.op == Op::kTake) return kNode + std::max(size, Size(t.node(n.args[0]).shape));
+  return kNode + size * ElementWords(t, n);
 }
 
 Cost CostOf(const Schedule& s) {

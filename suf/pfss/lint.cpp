@@ -5,66 +5,100 @@
 
 namespace suf::pfss {
 
-LintReport Lint(const Schedule& s) {
-  const Trace& t = s.trace();
-  LintReport report;
-  std::map<std::pair<int64_t, int64_t>, int> used;  // PRG section {party, number} -> its message or key section
-  auto check = [&](int message, int reader) {
-    const Node& m = t.node(message);
-    bool send = m.op == Op::kSend;
-    auto fault = [&](const char* why) {
-      report.faults.push_back(Str(send ? "message %" : "key section %", message, " \"", t.name(m.label), "\" of ",
-                                  t.name(m.scope), ": ", why));
-    };
-    auto once = [&](const Node& pad) {
-      auto [it, fresh] = used.emplace(std::pair{pad.attrs[0], pad.attrs[1]}, message);
-      return fresh || it->second == message;  // a section for both parties is checked twice
-    };
+namespace {
+
+// A check of messages and key sections, one by one.
+class Linter {
+ public:
+  explicit Linter(const Trace& t) : t_(t) {}
+  // Checks a message or key section that party `reader` receives.
+  void Check(int message, int reader) {
+    const Node& m = t_.node(message);
+    const bool send = m.op == Op::kSend;
     int payload = m.args[0];
-    while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
-    const Node& sum = t.node(payload);
+    while (t_.node(payload).op == Op::kLow) payload = t_.node(payload).args[0];
+    const Node& sum = t_.node(payload);
+    const char* fault = nullptr;
     if (!send && (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen)) {
-      const size_t secrets = sum.args.size() - 2;  // alpha, and the payload of a DCF; then the roots
-      const int seeds = sum.op == Op::kDpfGen
-                            ? 128
-                            : fss::DcfRootBits(int(t.node(sum.args[1]).shape[0]), FormOf(sum.attrs[1]).scheme);
-      const int youngest = *std::max_element(sum.args.begin(), sum.args.end() - 2);
-      for (int p : {0, 1}) {
-        const int at = sum.args[secrets + size_t(p)];
-        const Node& root = t.node(at);
-        if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
-          return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload");
-        // each key reads its own element of a root
-        if (root.ring != Xor(seeds) || root.shape != sum.shape)
-          return fault("a root of its trees does not have one seed of 128 bits for each tree");
-        if (!once(root)) return fault("a root of its trees serves elsewhere");
-      }
-      return void(++report.trees);
+      fault = FaultOfRoots(message, sum);
+      report_.trees += !fault;
+    } else if (send && IsShareOfResult(message, reader)) {
+      ++report_.results;
+    } else {
+      fault = FaultOfPad(message, sum, reader);
+      report_.padded += !fault;
     }
-    for (const Trace::Result& r : t.results(reader)) {
-      if (!send || r.kept) continue;  // a kept share excuses no message
-      const std::vector<int>& shares = t.node(r.node).args;
-      if (std::find(shares.begin(), shares.end(), message) != shares.end()) return void(++report.results);
+    if (fault)
+      report_.faults.push_back(Str(send ? "message %" : "key section %", message, " \"", t_.name(m.label), "\" of ",
+                                   t_.name(m.scope), ": ", fault));
+  }
+  const LintReport& report() const { return report_; }
+
+ private:
+  // Returns why the roots do not protect the key that `gen` makes, or null.
+  const char* FaultOfRoots(int message, const Node& gen) {
+    const size_t secrets = gen.args.size() - 2;  // alpha, and the payload of a DCF; then the roots
+    const int seeds =
+        gen.op == Op::kDpfGen ? 128 : fss::DcfRootBits(int(t_.node(gen.args[1]).shape[0]), FormOf(gen.attrs[1]).scheme);
+    const int youngest = *std::max_element(gen.args.begin(), gen.args.end() - 2);
+    for (int p : {0, 1}) {
+      const int at = gen.args[secrets + size_t(p)];
+      const Node& root = t_.node(at);
+      if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
+        return "a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload";
+      // each key reads its own element of a root
+      if (root.ring != Xor(seeds) || root.shape != gen.shape)
+        return "a root of its trees does not have one seed of 128 bits for each tree";
+      if (!Claim(root, message)) return "a root of its trees serves elsewhere";
     }
+    return nullptr;
+  }
+  // Returns why a payload `sum` has no pad that hides it from `reader`, or null.
+  const char* FaultOfPad(int message, const Node& sum, int reader) {
+    const Node& m = t_.node(message);
+    const bool send = m.op == Op::kSend;
     if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor))
-      return fault("it has no pad");
-    int value = sum.args[0], pad = sum.args[1];
-    const Node& p = t.node(pad);
-    int owner =
-        send ? int(m.attrs[0]) : 1 - reader;  // the PRG of the sender or, for a key, of the party that does not get it
-    if (p.op != Op::kRand) return fault("its last term is not a PRG tensor");
-    if (pad < value) return fault("its pad is older than the value under it");
-    if (p.attrs[0] != owner) return fault("its pad is known to the reader");
+      return "it has no pad";
+    const int value = sum.args[0], pad = sum.args[1];
+    const Node& p = t_.node(pad);
+    // the PRG of the sender or, for a key, of the party that does not get it
+    const int owner = send ? int(m.attrs[0]) : 1 - reader;
+    if (p.op != Op::kRand) return "its last term is not a PRG tensor";
+    if (pad < value) return "its pad is older than the value under it";
+    if (p.attrs[0] != owner) return "its pad is known to the reader";
     if (p.ring.kind != m.ring.kind || p.ring.bits < m.ring.bits || p.shape != m.shape)
-      return fault("its pad does not cover it");
-    if (!once(p)) return fault("its pad also covers another message");
-    ++report.padded;
-  };
+      return "its pad does not cover it";
+    if (!Claim(p, message)) return "its pad also covers another message";
+    return nullptr;
+  }
+  // Returns whether a message is a share of a result that `reader` learns. A kept share excuses no message.
+  bool IsShareOfResult(int message, int reader) const {
+    for (const Trace::Result& r : t_.results(reader)) {
+      const std::vector<int>& shares = t_.node(r.node).args;
+      if (!r.kept && std::find(shares.begin(), shares.end(), message) != shares.end()) return true;
+    }
+    return false;
+  }
+  // Books a PRG section for a message; returns whether no other message has it.
+  bool Claim(const Node& pad, int message) {
+    auto [it, fresh] = used_.emplace(std::pair{pad.attrs[0], pad.attrs[1]}, message);
+    return fresh || it->second == message;  // a section for both parties is checked twice
+  }
+
+  const Trace& t_;
+  LintReport report_;
+  std::map<std::pair<int64_t, int64_t>, int> used_;  // PRG section {party, number} -> its message or key section
+};
+
+}  // namespace
+
+LintReport Lint(const Schedule& s) {
+  Linter linter(s.trace());
   for (auto& f : s.frames())
-    for (auto& part : f.parts) check(part.node, 1 - f.sender);
+    for (auto& part : f.parts) linter.Check(part.node, 1 - f.sender);
   for (int p : {0, 1})
-    for (auto& part : s.key(p)) check(part.node, p);
-  return report;
+    for (auto& part : s.key(p)) linter.Check(part.node, p);
+  return linter.report();
 }
 
 namespace {

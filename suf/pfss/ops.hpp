@@ -299,7 +299,7 @@ inline Sh Column(const Sh& x) {
 // Turns XOR shares of one-hot bits into additive shares of +-1 at the same place. The function f turns bits into ints;
 // P1 negates them.
 template <class F>
-Sh Apart(const Sh& x, F f) {
+Sh ToAdditive(const Sh& x, F f) {
   auto a = f(x.a);
   auto b = f(x.b);
   return {a, -b};

@@ -295,8 +295,8 @@ TEST(Schedule, DealsOnlyWhatAResultNeeds) {
   Little w;
   w.t.deal(Lift(w.x.r) * 5, 40);  // never read
   Schedule s = w.Close(Low(Sh(w.word), 12) + w.x.hat);
-  ASSERT_EQ(Unread(s).size(), 1u);
-  EXPECT_EQ(w.t.node(Unread(s)[0]).ring, Add(40));
+  ASSERT_EQ(UnusedMessages(s).size(), 1u);
+  EXPECT_EQ(w.t.node(UnusedMessages(s)[0]).ring, Add(40));
   EXPECT_EQ(s.key_bits(0) + s.key_bits(1), 4 * 20);
 }
 
@@ -308,9 +308,8 @@ TEST(Schedule, BundlesAreBalanced) {
   EXPECT_NEAR(double(s.key_bits(0)) / double(s.key_bits(1)), 1, 0.02);
 }
 
-// The text of a small trace and of its schedule, checked line by line when it was recorded.
-TEST(Print, TraceAndSchedule) {
-  Trace t;
+// Emits and closes a small trace: P1 learns the low bits of a product.
+void EmitProduct(Trace& t) {
   t.scope("input");
   SharedWire<kPub> x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");
   t.scope("product");
@@ -321,6 +320,12 @@ TEST(Print, TraceAndSchedule) {
   Sh out = Low(Sh(word), 5) + bits;
   t.reveal<1>(out);
   t.close();
+}
+
+// The texts of that trace and of its schedule, checked line by line when they were recorded.
+TEST(Print, TextOfATrace) {
+  Trace t;
+  EmitProduct(t);
   EXPECT_EQ(Print(t), R"(# input
 %0 = input [0] "x" : own1 Z12 (4)
 %1 = rand [1 0] : rnd1 Z12 (4)
@@ -356,6 +361,11 @@ TEST(Print, TraceAndSchedule) {
 %29 = send %28 [0] "result" : pub Z5 (4)
 %30 = add %29 %27 : own1 Z5 (4)
 )");
+}
+
+TEST(Print, TextOfASchedule) {
+  Trace t;
+  EmitProduct(t);
   EXPECT_EQ(Print(Schedule(t)), R"(flights 2
 frame P1 to P0, tick 0, 12 bytes
   %5 "x": 4 x 12 bits at 0
@@ -383,7 +393,7 @@ TEST(Print, ShowsTheFirstValuesOfAConstant) {
 }
 
 // A kernel outside the capabilities throws Bug, because Start refuses traces that need it.
-TEST(Kernels, ThoseThatAreNotThereAreNeverAsked) {
+TEST(Kernels, MissingOnesThrowBug) {
   const struct : Kernels {
   } none;
   const KeyBatch b{{}, 0, 8, 0};

@@ -35,7 +35,7 @@ std::vector<int> Live(const Trace& t, Role role) {
   std::vector<int> live;
   for (int i = 0; i < int(nodes.size()); ++i)
     if (seen[i]) {
-      SUF_CHECK(nodes[i].know & Know(role) || nodes[i].op == Op::kSend);
+      SUF_CHECK(nodes[i].know & KnowerOf(role) || nodes[i].op == Op::kSend);
       live.push_back(i);
     }
   return live;
@@ -44,16 +44,16 @@ std::vector<int> Live(const Trace& t, Role role) {
 Schedule::Schedule(const Trace& trace) : t_(&trace) {
   SUF_CHECK(trace.closed());
   for (int r = 0; r < 3; ++r) live_[r] = Live(trace, Role(r));
-  Clocks();
-  Widths();
-  Frames();
-  Keys();
+  SetTicks();
+  SetWidths();
+  BuildFrames();
+  BuildKeys();
 }
 
 namespace {
 
 // Returns, by node and party, the first tick at which it can be known. Ticks of waits count if `waits`.
-std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
+std::vector<std::array<int, 2>> TicksOf(const Trace& t, bool waits) {
   const auto& nodes = t.nodes();
   std::vector<std::array<int, 2>> at(nodes.size(), {-1, -1});
   for (int i = 0; i < int(nodes.size()); ++i) {
@@ -76,7 +76,7 @@ std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
 
 }  // namespace
 
-void Schedule::Clocks() { at_ = ClocksOf(*t_, true); }
+void Schedule::SetTicks() { at_ = TicksOf(*t_, true); }
 
 // Returns how many low bits of operand j are read for w low bits of the node.
 static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
@@ -103,7 +103,7 @@ static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) 
 
 // Finds how many low bits of each value are read. Ring operations read as many bits of their operands as are read of
 // their results. Other operations read the whole representative.
-void Schedule::Widths() {
+void Schedule::SetWidths() {
   const auto& nodes = t_->nodes();
   width_.assign(nodes.size(), 0);
   auto need = [&](int i, int bits) { width_[i] = std::max(width_[i], std::min(bits, nodes[i].ring.bits)); };
@@ -123,7 +123,7 @@ void Schedule::Widths() {
 // Returns the tick at which party p computes each node: the first possible one. Nodes that need no message are
 // computed with their first reader: keys, PRG words and cheap functions of them. A reader may be a frame before the
 // inference.
-std::vector<int> Schedule::Places(int p) const {
+std::vector<int> Schedule::PlaceNodes(int p) const {
   constexpr int kNever = 1 << 30;
   const auto& nodes = t_->nodes();
   std::vector<int> place(nodes.size(), kNever);
@@ -141,7 +141,7 @@ std::vector<int> Schedule::Places(int p) const {
   return place;
 }
 
-void Schedule::Frames() {
+void Schedule::BuildFrames() {
   const auto& nodes = t_->nodes();
   std::map<std::pair<int, int>, int> index;
   for (int i : live_[0])  // a send is live for both parties or for neither
@@ -162,7 +162,7 @@ void Schedule::Frames() {
       f.bits += Size(n.shape) * n.ring.bits;
     }
   // waits order the turns of the parties, but no message depends on another one by them
-  const std::vector<std::array<int, 2>> early = ClocksOf(*t_, false);
+  const std::vector<std::array<int, 2>> early = TicksOf(*t_, false);
   flights_ = 0;
   for (auto& f : frames_)
     for (auto& part : f.parts) flights_ = std::max(flights_, early[size_t(part.node)][size_t(f.sender)] + 1);
@@ -175,14 +175,14 @@ void Schedule::Frames() {
       else
         step(frames_[f].tick + 1).receive = f;
     }
-    std::vector<int> place = Places(p);
+    std::vector<int> place = PlaceNodes(p);
     for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
     for (const Trace::Result& r : t_->results(p)) flights_ = std::max(flights_, early[size_t(r.node)][size_t(p)]);
   }
 }
 
-void Schedule::Keys() {
+void Schedule::BuildKeys() {
   const auto& nodes = t_->nodes();
   std::vector<int> first(nodes.size(), 1 << 30);  // tick of the first step in which a party reads a key section
   for (int p : {0, 1})
@@ -227,7 +227,7 @@ int Schedule::frame_count(int p, bool online) const {
       std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
 }
 
-std::vector<int> Unread(const Schedule& s) {
+std::vector<int> UnusedMessages(const Schedule& s) {
   const auto& nodes = s.trace().nodes();
   std::vector<char> read(nodes.size());
   for (auto& f : s.frames())

@@ -11,7 +11,7 @@
 namespace suf::pfss {
 
 // Returns a role's knower bit.
-constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
+constexpr unsigned KnowerOf(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
 
 // Returns the bytes of a packed tensor: its bits, rounded up once.
 int64_t PackedBytes(const Node& n);
@@ -69,11 +69,11 @@ class Schedule {
   int frame_count(int p, bool online) const;
 
  private:
-  void Clocks();
-  void Widths();
-  std::vector<int> Places(int p) const;
-  void Frames();
-  void Keys();
+  void SetTicks();
+  void SetWidths();
+  std::vector<int> PlaceNodes(int p) const;
+  void BuildFrames();
+  void BuildKeys();
 
   const Trace* t_;
   std::array<std::vector<int>, 3> live_;
@@ -88,7 +88,7 @@ class Schedule {
 };
 
 // Returns the messages and key sections of the trace that no result needs. They are neither computed nor sent.
-std::vector<int> Unread(const Schedule& s);
+std::vector<int> UnusedMessages(const Schedule& s);
 
 // Key bits, sent bits and work of a schedule, in total and by scope. Exact: all numbers follow from the trace.
 struct Cost {

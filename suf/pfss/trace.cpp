@@ -42,14 +42,14 @@ namespace {
 // limits every count stays below 2^63.
 constexpr size_t kMostNodes = size_t{1} << 22;
 constexpr int64_t kMostBits = int64_t{1} << 56;
-[[noreturn]] void TooLarge() {
+[[noreturn]] void RefuseSize() {
   Fail(Cause::kRefused, "the trace has more than ", kMostNodes,
        " operations or 2^56 bits of values; use a shorter text ", "or a smaller plan");
 }
 int64_t BitsOf(const Node& n) {
   int64_t bits = n.ring.bits;
   for (int64_t v : n.shape)
-    if (__builtin_mul_overflow(bits, v, &bits) || bits > kMostBits) TooLarge();
+    if (__builtin_mul_overflow(bits, v, &bits) || bits > kMostBits) RefuseSize();
   return bits;
 }
 
@@ -57,7 +57,7 @@ int64_t BitsOf(const Node& n) {
 
 int Trace::AddNode(Node n) {
   SUF_CHECK(!closed_);
-  if (nodes_.size() >= kMostNodes) TooLarge();
+  if (nodes_.size() >= kMostNodes) RefuseSize();
   (void)BitsOf(n);
   n.scope = scope_;
   nodes_.push_back(std::move(n));
@@ -217,22 +217,22 @@ Dealt Trace::deal(Sec v, int k) {
     return {{this, a}, {this, b}};
   }
   int64_t n = Size(secret.shape);
-  auto it = paid_.find(v.id());
-  if (it == paid_.end()) {
+  auto it = dealt_.find(v.id());
+  if (it == dealt_.end()) {
     int p = load_[1] < load_[0];  // the correction goes to the lighter bundle
     Shape shape = secret.shape;
     int rand = Rand(1 - p, ring, shape);
     int diff = AddNode({Op::kSub, kDealer, 0, 0, ring, shape, {v.id(), rand}, {}, nullptr});
     int tell = Tell(diff, Party(p), rand);
-    it = paid_.emplace(v.id(), Paid{p, rand, diff, tell}).first;
+    it = dealt_.emplace(v.id(), DealtNodes{p, rand, diff, tell}).first;
     load_[p] += n * k;
   }
-  const Paid& paid = it->second;
-  if (int had = nodes_[paid.tell].ring.bits; had < k) {
-    load_[paid.party] += n * (k - had);
-    for (int id : {paid.rand, paid.diff, paid.tell}) nodes_[id].ring = ring;
+  const DealtNodes& dealt = it->second;
+  if (int had = nodes_[dealt.tell].ring.bits; had < k) {
+    load_[dealt.party] += n * (k - had);
+    for (int id : {dealt.rand, dealt.diff, dealt.tell}) nodes_[id].ring = ring;
   }
-  int mine = paid.party == 0 ? paid.tell : paid.rand, theirs = paid.party == 0 ? paid.rand : paid.tell;
+  int mine = dealt.party == 0 ? dealt.tell : dealt.rand, theirs = dealt.party == 0 ? dealt.rand : dealt.tell;
   int a = low(mine), b = low(theirs);
   return {{this, a}, {this, b}};
 }
@@ -359,7 +359,7 @@ void Trace::close() {
   SUF_CHECK(!closed_ && !(results_[0].empty() && results_[1].empty()));
   int64_t bits = 0;
   for (const Node& n : nodes_)
-    if ((bits += BitsOf(n)) > kMostBits) TooLarge();
+    if ((bits += BitsOf(n)) > kMostBits) RefuseSize();
   closed_ = true;
 }
 

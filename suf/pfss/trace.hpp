@@ -160,7 +160,7 @@ class Trace {
     int hat, r, s[2];
   };
   // The nodes of a dealt value. `party` receives the correction, and the other party's share is PRG output.
-  struct Paid {
+  struct DealtNodes {
     int party, rand, diff, tell;
   };
   fss::DcfScheme scheme() const;
@@ -183,13 +183,12 @@ class Trace {
   uint16_t Intern(const std::string& s);
   // Returns the operand that the function equals, if there is one.
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
-  void Infer(Node& n) const;  // ring and shape
   Hash Digest() const;
 
   std::shared_ptr<const Capabilities> target_;  // null: any backend
   std::vector<Node> nodes_;
   std::unordered_multimap<size_t, int> seen_;
-  std::map<int, Paid> paid_;                // by dealt value
+  std::map<int, DealtNodes> dealt_;         // by dealt value
   std::map<int, std::array<int, 2>> free_;  // shares of fresh masks, by mask
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};

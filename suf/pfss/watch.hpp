@@ -15,18 +15,18 @@ class Forward : public Io {
   explicit Forward(Io& to) : io(to) {}
   View In(int node) override { return io.In(node); }
   bool Ready(int node) override { return io.Ready(node); }
-  void Read(int node) override { io.Read(node); }
+  void Release(int node) override { io.Release(node); }
   std::span<uint8_t> Out(int node) override { return io.Out(node); }
   View Received() override { return io.Received(); }
   std::span<uint8_t> Sending() override { return io.Sending(); }
   void Await(size_t bytes) override { io.Await(bytes); }
-  void Written(size_t bytes) override { io.Written(bytes); }
-  void Leave() override { io.Leave(); }
+  void ReportWritten(size_t bytes) override { io.ReportWritten(bytes); }
+  void SendNow() override { io.SendNow(); }
   Data Input(int node) override { return io.Input(node); }
-  void Done(std::span<const int> nodes) override { io.Done(nodes); }
-  void Took(uint16_t scope, const Spent& s) override { io.Took(scope, s); }
-  bool Timed() const override { return io.Timed(); }
-  void Sent(int node, View value) override { io.Sent(node, value); }
+  void ReportDone(std::span<const int> nodes) override { io.ReportDone(nodes); }
+  void ReportTime(uint16_t scope, const TimeUse& s) override { io.ReportTime(scope, s); }
+  bool NeedsScopeTimes() const override { return io.NeedsScopeTimes(); }
+  void ReportSent(int node, View value) override { io.ReportSent(node, value); }
 
  protected:
   Io& io;
@@ -40,7 +40,7 @@ class WatchedBackend : public Backend {
   std::string name() const override { return on_.name(); }
   const Capabilities& capabilities() const override { return on_.capabilities(); }
   uint32_t prg() const override { return on_.prg(); }
-  std::unique_ptr<Randomness> Expand(Material m) override { return on_.Expand(std::move(m)); }
+  std::unique_ptr<Randomness> Expand(BundleSecrets m) override { return on_.Expand(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
     return std::make_unique<StepExecutor>(on_.Start(s, role), role, watch_);
   }

@@ -31,7 +31,7 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p)
-    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), store::Fate::kDone);
+    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.LastRecord(p, s), store::RecordKind::kDone);
 }
 
 TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
@@ -56,10 +56,10 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   });
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(audits, 3);
-  using enum store::Fate;
+  using enum store::RecordKind;
   for (auto& store : w.store)
-    EXPECT_EQ(store->ledger().Fates(),
-              (std::map<uint64_t, store::Fate>{{1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
+    EXPECT_EQ(store->ledger().LastRecords(), (std::map<uint64_t, store::RecordKind>{
+                                                 {1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
 }
 
 TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
@@ -81,13 +81,13 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     EXPECT_TRUE(Fails(Cause::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
     EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
     for (int p : {0, 1}) {
-      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kAudited);
+      EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kAudited);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
       w.Reopen(p);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
     }
-    w.Whole({4});
-    EXPECT_EQ(w.FateOf(0, 2 + count), store::Fate::kDone);
+    w.RunSession({4});
+    EXPECT_EQ(w.LastRecord(0, 2 + count), store::RecordKind::kDone);
   }
 }
 
@@ -118,10 +118,10 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
 
 TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
   World w(3);
-  w.Whole({4, 4, 4, 2, 4}, true);
+  w.RunSession({4, 4, 4, 2, 4}, true);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 has 2 tokens, 5 to 7 are preprocessed
   for (int p = 0; p < 2; ++p) {
-    EXPECT_EQ(w.FateOf(p, 5), store::Fate::kDone);
+    EXPECT_EQ(w.LastRecord(p, 5), store::RecordKind::kDone);
     EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
   }
 }
@@ -140,7 +140,7 @@ TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
     s.End();
   });
   EXPECT_FALSE(w.model_error);
-  for (int p = 0; p < 2; ++p) EXPECT_EQ(w.FateOf(p, 2), store::Fate::kDone);
+  for (int p = 0; p < 2; ++p) EXPECT_EQ(w.LastRecord(p, 2), store::RecordKind::kDone);
   EXPECT_EQ(w.dealt.size(), 3u);
 }
 
@@ -167,13 +167,13 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   EXPECT_TRUE(done);
   ASSERT_TRUE(w.model_error);
   for (int p = 0; p < 2; ++p) {
-    EXPECT_EQ(w.FateOf(p, 1), store::Fate::kDone);
-    const auto fates = w.store[p]->ledger().Fates();  // claimed when its header had arrived, or not claimed
-    EXPECT_TRUE(!fates.count(2) || fates.at(2) == store::Fate::kBurnt);
+    EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kDone);
+    const auto fates = w.store[p]->ledger().LastRecords();  // claimed when its header had arrived, or not claimed
+    EXPECT_TRUE(!fates.count(2) || fates.at(2) == store::RecordKind::kBurnt);
   }
-  w.Whole({2});
+  w.RunSession({2});
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 3}));
-  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
+  EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
 }
 
 // One cause ends both deliveries. The model owner meets it before it answers the claim, the data owner while it waits
@@ -201,7 +201,7 @@ TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
     });
   }));
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the dealer ended the connection"));
-  EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
+  EXPECT_EQ(w.LastRecord(1, 1), store::RecordKind::kBurnt);
 }
 
 // One party gets no link to the dealer. The other party's request is closed when the session ends, long before the
@@ -235,7 +235,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"),
               std::string::npos);
-    for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), store::Fate::kDone);
+    for (auto& store : w.store) EXPECT_EQ(store->ledger().LastRecords().at(1), store::RecordKind::kDone);
   }
 }
 
@@ -254,11 +254,11 @@ TEST(Ahead, APartyThatLeavesIsNamedByTheOtherOne) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
     while (!asked) std::this_thread::yield();
-    s.Leave();
+    s.GiveUp();
     left = true;
   });
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session for a reason of its own"));
-  w.Whole({2});
+  w.RunSession({2});
 }
 
 TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
@@ -275,19 +275,19 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
                            }),
                  Error);
     for (int p = 0; p < 2; ++p) {
-      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kBurnt);
+      EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kBurnt);
       EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
       EXPECT_EQ(w.store[p]->Bundles().size(), 0u);
     }
-    w.Whole({2, 3}, true);
-    EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
-    EXPECT_EQ(w.FateOf(0, 4), store::Fate::kDone);
+    w.RunSession({2, 3}, true);
+    EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
+    EXPECT_EQ(w.LastRecord(0, 4), store::RecordKind::kDone);
   }
 }
 
 TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
   World w;
-  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.RunSession({3, 9}, true); }));
   EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
 }
 

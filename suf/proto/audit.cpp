@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kOpenedBytes = 64;
 
 // A comparison of a body that is dealt again with the stored one, chunk by chunk.
-class Ours {
+class BodyComparison {
  public:
-  Ours(store::KeySource& body, Difference* d) : body_(body), d_(d) {}
+  BodyComparison(store::KeySource& body, Difference* d) : body_(body), d_(d) {}
   void operator()(View data) {
     const View mine = body_.Data(chunk_++);
     if (!Equal(mine, data) && !std::exchange(d_->own, true))
@@ -29,8 +29,8 @@ class Ours {
 };
 
 // Burns every bundle in the store or on its way there; returns a sentence that says so.
-std::string BurnRest(store::Store& store, const Ahead& ahead) {
-  ahead.drop();
+std::string BurnRest(store::Store& store, const NextBundleHooks& next) {
+  next.drop();
   try {
     return Str("the ", store.BurnAll(), " bundles left in this store are burnt");
   } catch (const Error& e) {
@@ -40,11 +40,11 @@ std::string BurnRest(store::Store& store, const Ahead& ahead) {
 
 }  // namespace
 
-store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
-                   uint64_t window) {
+store::Bundle TakeBundle(net::Channel& ch, store::Store& store, uint64_t serial, store::RecordKind kind,
+                         const Task& task, uint64_t window) {
   try {
     const store::SharedLayout& body = task.body[PartyOf(ch.self().role)];
-    if (fate != store::Fate::kAudited) return store.Claim(serial, body, std::max(window, task.window));
+    if (kind != store::RecordKind::kAudited) return store.Claim(serial, body, std::max(window, task.window));
     store::Bundle bundle = store.Audit(serial, body);
     if (!body->chunks().empty()) (void)bundle.keys->Data(body->chunks().size() - 1);  // waits for the last chunk
     return bundle;
@@ -54,18 +54,18 @@ store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store
   }
 }
 
-Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
-                     const Generate& generate) {
+Difference Redeal(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
+                  const Generate& generate) {
   const store::BundleHeader& h0 = own.header;
   store::BundleHeader h1 = h0;
   h1.party = 1;
   h1.body_bytes = other_body->bytes();
   Difference d;
-  Ours ours(*own.keys, &d);
+  BodyComparison compare(*own.keys, &d);
   Sha256 theirs;
   theirs.Add(store::Encode(h1));
   store::Sink to_p0(store::ChunkKey(h0), own.keys->SharedBody(),
-                    [&](View chunk) { ours(chunk.subspan(net::ChunkTags::kBytes)); });
+                    [&](View chunk) { compare(chunk.subspan(net::ChunkTags::kBytes)); });
   store::Sink to_p1(store::ChunkKey(h1), other_body,
                     [&](View chunk) { theirs.Add(chunk.subspan(net::ChunkTags::kBytes)); });
   generate(std::move(job), to_p0, to_p1);
@@ -76,20 +76,20 @@ Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout 
 }
 
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
-                const Ahead& ahead) {
+                const NextBundleHooks& next) {
   Bond bond(p0, store.Header(serial), setup);
   store::Bundle bundle =
-      Take(p0, store, serial, store::Fate::kAudited, task);  // durable: K_1 is sent only for a spent serial
+      TakeBundle(p0, store, serial, store::RecordKind::kAudited, task);  // durable: K_1 is sent only for a spent serial
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
   Append(&opened, bundle.hash());
   p0.Send(net::kOpened, opened);
   bond.Send(net::kGo);
-  ahead.announce();
+  next.announce();
   bool good = p0.RecvExact(net::kVerdict, 1)[0] == 1;
   bond.Recv(net::kOnlineEnd);
-  std::string burnt = good ? "" : BurnRest(store, ahead);
+  std::string burnt = good ? "" : BurnRest(store, next);
   bond.Send(net::kBye);
   if (!good)
     Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
@@ -97,25 +97,25 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ta
 }
 
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
-                 const Auditor& auditor, const Ahead& ahead) {
+                 const Auditor& auditor, const NextBundleHooks& next) {
   uint64_t serial = bond.header().serial;
-  store::Bundle own = Take(p1, store, serial, store::Fate::kAudited, task);
+  store::Bundle own = TakeBundle(p1, store, serial, store::RecordKind::kAudited, task);
   bond.Send(net::kAck);
   Bytes opened = p1.RecvExact(net::kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
   Hash hash = Reader(View(opened).subspan(32), "an opened bundle").GetHash();
   bond.Recv(net::kGo);
-  ahead.announce();
+  next.announce();
   const store::BundleHeader& h = own.header;
   DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
-  Difference d = DealAgain(own, std::move(job), task.body[1], hash, auditor.generate);
+  Difference d = Redeal(own, std::move(job), task.body[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 receives the verdict
     fault =
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
             d.own ? Str(", ours first in ", auditor.section(own.header.job, d.at)) : std::string(), "; ",
-            BurnRest(store, ahead), "; find out whether the dealer dealt wrongly or the data owner opened another key");
+            BurnRest(store, next), "; find out whether the dealer dealt wrongly or the data owner opened another key");
   try {
     uint8_t verdict = !d.any();
     p1.Send(net::kVerdict, View(&verdict, 1));

@@ -28,11 +28,11 @@ struct Difference {
 
 // Deals both bundles of a job again, from K_0, K_1 and the seed of B. Compares every byte of P0's bundle, and the hash
 // of P1's. Does the same work whatever it finds.
-Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
-                     const Generate& generate);
+Difference Redeal(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
+                  const Generate& generate);
 
 // Callbacks of an audit for the bundle of the next job.
-struct Ahead {
+struct NextBundleHooks {
   std::function<void()> announce = [] {};  // announces the next job; called after both sides marked the serial
   std::function<void()> drop = [] {};      // cancels that bundle's delivery; called before all bundles are burnt
 };
@@ -40,16 +40,16 @@ struct Ahead {
 // Runs P1's side of an audit after the serial was agreed on. `setup` is as in Bond. Throws Cause::kRefused if P0
 // reports wrong bundles; all bundles of the store are burnt by then.
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
-                const Ahead& ahead = {});
+                const NextBundleHooks& next = {});
 // Runs P0's side of an audit from P1's first MAC on. Throws Cause::kRefused if a bundle is wrong; all others are burnt
 // by then.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
-                 const Auditor& auditor, const Ahead& ahead = {});
+                 const Auditor& auditor, const NextBundleHooks& next = {});
 
-// Takes a bundle out of the store, by Store::Audit if `fate` is kAudited and by Store::Claim otherwise. An audited
+// Takes a bundle out of the store, by Store::Audit if `kind` is kAudited and by Store::Claim otherwise. An audited
 // bundle is complete when this returns. If this throws, the peer has received a refusal, which says if the bundle was
 // altered.
-store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
-                   uint64_t window = store::KeySource::kWhole);
+store::Bundle TakeBundle(net::Channel& ch, store::Store& store, uint64_t serial, store::RecordKind kind,
+                         const Task& task, uint64_t window = store::KeySource::kWhole);
 
 }  // namespace suf::proto

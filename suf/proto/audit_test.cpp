@@ -8,7 +8,7 @@
 #include "suf/base/scratch_test.hpp"
 #include "suf/proto/internal/bond.hpp"
 #include "suf/proto/internal/world.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::proto {
 namespace {
@@ -34,7 +34,7 @@ void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
-    for (auto& s : store) store::Told(*s, 5);
+    for (auto& s : store) store::Witnessed(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
   }
   void Put(uint64_t serial, uint8_t dealt) {
@@ -77,7 +77,8 @@ struct Sides {
     in.Commit();
   }
   // Runs P0's side in a thread; returns its error.
-  std::exception_ptr Model(const std::function<void()>& peer, Generate generate = MixedBodies, Ahead ahead = {}) {
+  std::exception_ptr Model(const std::function<void()>& peer, Generate generate = MixedBodies,
+                           NextBundleHooks ahead = {}) {
     std::exception_ptr error;
     std::thread t([&, ch = std::move(p0)]() mutable {
       try {
@@ -111,7 +112,7 @@ testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::str
     if (e) std::rethrow_exception(e);
   });
 }
-using Fates = std::map<uint64_t, store::Fate>;
+using Records = std::map<uint64_t, store::RecordKind>;
 
 // Plays the data owner's first `steps` steps. The bundle is P1's; its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
@@ -141,12 +142,13 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
       EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
+    EXPECT_EQ(s.store[0]->ledger().LastRecords(),
+              (Records{{5, steps ? store::RecordKind::kAudited : store::RecordKind::kReported}}));
     s.store[0].reset();
     s.store[0].emplace(s.dir / "0");
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (steps ? Fates{} : Fates{{5, store::Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->ledger().LastRecords(), (steps ? Records{} : Records{{5, store::RecordKind::kBurnt}}));
     EXPECT_EQ(s.store[0]->Bundles().size(), 2u);
-    EXPECT_EQ(s.store[1]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
+    EXPECT_EQ(s.store[1]->ledger().LastRecords(), (Records{{5, store::RecordKind::kAudited}}));
   }
 }
 
@@ -156,7 +158,8 @@ TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
     EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {7, store::Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->ledger().LastRecords(),
+              (Records{{5, store::RecordKind::kAudited}, {7, store::RecordKind::kBurnt}}));
     EXPECT_EQ(s.passed, 0);
   }
 }
@@ -196,9 +199,9 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       p0.join();
       bool told = steps == 4 && !good;  // a verdict without its MAC does not count
       EXPECT_EQ(s.store[1]->Bundles().size(), told ? 0u : 2u);
-      Fates want{{5, store::Fate::kAudited}};
-      if (told) want[7] = store::Fate::kBurnt;
-      EXPECT_EQ(s.store[1]->ledger().Fates(), want);
+      Records want{{5, store::RecordKind::kAudited}};
+      if (told) want[7] = store::RecordKind::kBurnt;
+      EXPECT_EQ(s.store[1]->ledger().LastRecords(), want);
     }
 }
 
@@ -209,7 +212,7 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     bond.Send(net::kAudit);
   }),
                      Cause::kRefused, "holds another bundle of serial 5"));
-  EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kTold}}));
+  EXPECT_EQ(s.store[0]->ledger().LastRecords(), (Records{{5, store::RecordKind::kReported}}));
 }
 
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
@@ -227,7 +230,7 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
     });
     EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short; it is burnt"));
     EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
-    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
+    EXPECT_EQ(s.store[p]->ledger().LastRecords(), (Records{{5, store::RecordKind::kBurnt}}));
   }
 }
 
@@ -236,11 +239,11 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   Sides s(8);
   std::string steps[2];
   auto ahead = [&](int p) {
-    return Ahead{[&s, &steps, p] { steps[p] += Str("announce ", s.store[p]->ledger().floor(), " "); },
-                 [&s, &steps, p] {
-                   steps[p] += "drop";
-                   s.PutOne(p, 9);
-                 }};
+    return NextBundleHooks{[&s, &steps, p] { steps[p] += Str("announce ", s.store[p]->ledger().floor(), " "); },
+                           [&s, &steps, p] {
+                             steps[p] += "drop";
+                             s.PutOne(p, 9);
+                           }};
   };
   auto error = s.Model(
       [&] {
@@ -251,7 +254,8 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
-    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
+    EXPECT_EQ(s.store[p]->ledger().LastRecords(),
+              (Records{{5, store::RecordKind::kAudited}, {9, store::RecordKind::kBurnt}}));
     s.store[p].reset();
     s.store[p].emplace(s.dir / std::to_string(p));
     EXPECT_TRUE(s.store[p]->Bundles().empty());
@@ -269,7 +273,7 @@ TEST(Audit, WhatFailsAtP0IsNoVerdict) {
       none);
   EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
-    EXPECT_EQ(store->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
+    EXPECT_EQ(store->ledger().LastRecords(), (Records{{5, store::RecordKind::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);
   }
 }

@@ -37,8 +37,8 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
   if (r.GetHash() != plan.hash)
     net::EndSession(ch, net::Refusal::kPlan, Cause::kRefused, ch.peer_title(), " holds another plan than ours (",
                     Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");
-  r.Done();
-  ch.Reach(net::Stage::kAccepted);
+  r.ExpectEnd();
+  ch.Advance(net::PeerState::kAccepted);
 }
 
 void CheckJob(const BundlePlan& plan, const store::Job& job) {

@@ -54,7 +54,7 @@ struct BundlePlan {
 // Sends the protocol version, plan version, PRG and plan hash.
 void SendHello(net::Channel& ch, const BundlePlan& plan);
 // Receives the peer's hello. Ends the session at the first difference (Cause::kRefused); no serial is spent. A peer
-// whose hello matches is accepted (Channel::Reach).
+// whose hello matches is accepted (Channel::Advance).
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
 // Throws Cause::kInput if the plan does not cover the job.

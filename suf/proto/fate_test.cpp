@@ -53,32 +53,32 @@ class Log {
 class Watched final : public net::Channel {
  public:
   Watched(net::Channel& ch, Log& log, int link)
-      : Channel(ch.self(), ch.peer(), ch.exporter(), ch.timeout()), under_{ch}, log_(log), link_(link) {}
+      : Channel(ch.self(), ch.peer(), ch.exporter(), ch.timeout()), wrapped_{ch}, log_(log), link_(link) {}
   Watched(std::unique_ptr<net::Channel> ch, Log& log) : Watched(*ch, log, log.NewLink(PartyOf(ch->self().role))) {
     owned_ = std::move(ch);
   }
-  bool PeerGone(size_t due) override { return under_.ch.PeerGone(due); }
+  bool PeerGone(size_t due) override { return wrapped_.ch.PeerGone(due); }
 
  protected:
   void Put(View header, View payload) override {
     const uint16_t kind = Reader(header.subspan(4), "a header").Get<uint16_t>();
     const bool secret = !link_ || kind == net::kRequest;
     Note(true, kind, payload.size(), secret ? View() : payload);
-    under_.Put(header, payload);
+    wrapped_.Put(header, payload);
   }
   ReceivedFrame Take(size_t limit) override {
-    ReceivedFrame f = under_.Take(limit);
+    ReceivedFrame f = wrapped_.Take(limit);
     Note(false, f.kind, f.payload.size(), {});
     return f;
   }
-  void Linger() noexcept override { under_.Linger(); }
+  void Linger() noexcept override { wrapped_.Linger(); }
 
  private:
   void Note(bool sent, uint16_t kind, size_t bytes, View payload) {
     log_.Add(PartyOf(self().role), {link_, sent, kind, bytes, Bytes(payload.begin(), payload.end())});
   }
   std::unique_ptr<net::Channel> owned_;
-  Under under_;
+  WrappedChannel wrapped_;
   Log& log_;
   int link_;
 };
@@ -89,7 +89,7 @@ struct Setting {
 };
 
 // Runs a session that uses (u) or reveals (o) one bundle per letter.
-void Watch(const std::string& fates, const Setting& how, Log& log) {
+void RunWatched(const std::string& fates, const Setting& how, Log& log) {
   World w(how.ahead);
   w.keys.whole = true;
   w.keys.witness_always = how.witness_always;
@@ -100,8 +100,8 @@ void Watch(const std::string& fates, const Setting& how, Log& log) {
   const DialDealer dial = [&](std::stop_token stop) -> std::unique_ptr<net::Channel> {
     return std::make_unique<Watched>(w.Link(Role::kData, std::move(stop)), log);
   };
-  w.Session(host, [&](net::Channel& under) {
-    Watched ch(under, log, 0);
+  w.Session(host, [&](net::Channel& wrapped) {
+    Watched ch(wrapped, log, 0);
     DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
     for (size_t i = 0; i < fates.size(); ++i) {
       const store::Job job = store::JobOf(4), next = store::JobOf(how.announced && i + 1 < fates.size() ? 4 : 0);
@@ -115,7 +115,7 @@ void Watch(const std::string& fates, const Setting& how, Log& log) {
   EXPECT_FALSE(w.model_error);
   for (int p : {0, 1})
     for (size_t i = 0; i < fates.size(); ++i)
-      EXPECT_EQ(w.FateOf(p, i + 1), fates[i] == 'u' ? store::Fate::kDone : store::Fate::kAudited);
+      EXPECT_EQ(w.LastRecord(p, i + 1), fates[i] == 'u' ? store::RecordKind::kDone : store::RecordKind::kAudited);
 }
 
 // Expects the links for the i-th bundle to be over when P1 shows its purpose, and when P0 answers.
@@ -158,12 +158,12 @@ TEST(Fate, TheDealerSeesTheSameOfABundleThatIsUsedAndOfOneThatIsOpened) {
     SCOPED_TRACE(testing::Message() << "ahead " << how.ahead << (how.witness_always ? ", witnessed" : "")
                                     << (how.announced ? ", announced" : ""));
     Log used;
-    Watch("uuu", how, used);
+    RunWatched("uuu", how, used);
     ExpectOverBefore(used, 3);
     for (const char* fates : {"ooo", "uou", "ouo"}) {
       SCOPED_TRACE(fates);
       Log log;
-      Watch(fates, how, log);
+      RunWatched(fates, how, log);
       ExpectOverBefore(log, 3);
       for (int p : {0, 1}) EXPECT_TRUE(log.Dealers(p) == used.Dealers(p)) << "party " << p;
     }
@@ -174,7 +174,7 @@ TEST(Fate, TheDealerSeesTheSameOfABundleThatIsUsedAndOfOneThatIsOpened) {
 TEST(Fate, ADeliveryIsAHelloARequestAndKeysAtTheDealersPace) {
   for (const char* fate : {"u", "o"}) {
     Log log;
-    Watch(fate, {1, false, false}, log);
+    RunWatched(fate, {1, false, false}, log);
     for (int p : {0, 1}) {
       const auto links = log.Dealers(p);
       ASSERT_EQ(links.size(), 1u);

@@ -5,7 +5,7 @@
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/proto/internal/world.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::proto {
 namespace {
@@ -59,7 +59,7 @@ void Put(store::Store& s, const store::BundleHeader& h) {
 // Claims and reads a bundle; burns it if that fails, as a session does.
 Bytes Use(store::Store& s, uint64_t serial) {
   try {
-    return store::BodyOf(store::Told(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
+    return store::BodyOf(store::Witnessed(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
   } catch (const Error&) {
     s.Burn(serial);
     throw;
@@ -101,7 +101,7 @@ TEST(Flip, EveryBitOfABundlesFile) {
     } else {
       ASSERT_TRUE(Fails(Cause::kRefused, "it is burnt", [&] { (void)Use(s, serial); }))
           << "byte " << bit / 8 << " of the file";
-      ASSERT_EQ(s.ledger().Fates().at(serial), store::Fate::kBurnt);
+      ASSERT_EQ(s.ledger().LastRecords().at(serial), store::RecordKind::kBurnt);
       ++at_claim;
     }
     ASSERT_FALSE(std::filesystem::exists(name(serial))) << bit;

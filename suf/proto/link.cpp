@@ -18,7 +18,7 @@ constexpr Step kSteps[] = {{1, 1},           {1, 1},           {1, 1},          
                            {kLargeProbe, 1}, {kLargeProbe, 1}, {1, kLargeProbe}, {1, kLargeProbe}};
 
 // The measurements of one side, in microseconds: the shortest round trip, and the time of its last large frame.
-struct Seen {
+struct ProbeTimes {
   uint64_t trip = kLongestTrip, large = 0;
   void Add(size_t bytes, Clock::duration took) {
     const auto us = uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
@@ -35,10 +35,10 @@ struct Seen {
 };
 
 // Exchanges the frames of all steps. Each received frame is timed from the frame that was sent before it.
-Seen Watch(net::Channel& ch) {
+ProbeTimes ExchangeProbes(net::Channel& ch) {
   const bool begins = ch.self().role == Role::kData;
   const Bytes zeros(kLargeProbe);
-  Seen seen;
+  ProbeTimes times;
   Clock::time_point sent{};
   bool any = false;
   auto send = [&](size_t bytes) {
@@ -48,20 +48,20 @@ Seen Watch(net::Channel& ch) {
   };
   auto receive = [&](size_t bytes) {
     (void)ch.RecvExact(net::kProbe, bytes);
-    if (any) seen.Add(bytes, Clock::now() - sent);
+    if (any) times.Add(bytes, Clock::now() - sent);
   };
   for (const Step& s : kSteps) {
     if (begins) send(s.up);
     receive(begins ? s.down : s.up);
     if (!begins) send(s.down);
   }
-  return seen;
+  return times;
 }
 
 }  // namespace
 
 Network MeasureLink(net::Channel& ch) {
-  const Network own = Watch(ch).link();
+  const Network own = ExchangeProbes(ch).link();
   Writer w;
   w.Put(own.trip_us);
   w.Put(own.rate);

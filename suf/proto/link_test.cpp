@@ -133,7 +133,7 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
         else
           EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants", session)) << which;
         EXPECT_TRUE(w.dealt.empty()) << which;
-        EXPECT_TRUE(w.store[0]->ledger().Fates().empty()) << which;
+        EXPECT_TRUE(w.store[0]->ledger().LastRecords().empty()) << which;
       }
 }
 
@@ -161,7 +161,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
           EXPECT_TRUE(common >> job.variant & 1);
           EXPECT_EQ(job.variant, common == 2);  // a link in memory is fast
           s.Infer(job, TestRun);
-          EXPECT_EQ(w.store[1]->ledger().Fates().size(), 1u);
+          EXPECT_EQ(w.store[1]->ledger().LastRecords().size(), 1u);
           s.End();
           ran = true;
         });
@@ -178,7 +178,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
                         session));
       EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we allow"));
       EXPECT_TRUE(w.dealt.empty());
-      EXPECT_TRUE(w.store[1]->ledger().Fates().empty());
+      EXPECT_TRUE(w.store[1]->ledger().LastRecords().empty());
     }
 }
 

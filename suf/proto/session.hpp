@@ -16,9 +16,9 @@ namespace suf::proto {
 
 class Bond;
 
-// One inference, as its hook receives it. The order of events is: offline frames, OfflineEnd, online frames. P1 then
-// calls OnlineEnd, after its last frame was sent or received. If that frame was received, P1 computes nothing from it
-// before this call. P1's actions and errors after OnlineEnd change nothing that P0 sees.
+// One inference, as its hook receives it. The order of events is: offline frames, EndOffline, online frames. P1 then
+// calls EndOnline, after its last frame was sent or received. If that frame was received, P1 computes nothing from it
+// before this call. P1's actions and errors after EndOnline change nothing that P0 sees.
 class Inference {
  public:
   net::Channel& channel() { return ch_; }
@@ -27,8 +27,8 @@ class Inference {
   store::KeySource& keys() { return *bundle_.keys; }
   // Milliseconds from the request to the dealer until a bundle could be claimed; 0 if it was in the store.
   double fetch_ms() const { return fetch_ms_; }
-  void OfflineEnd();
-  void OnlineEnd();
+  void EndOffline();
+  void EndOnline();
 
  private:
   friend class DataSession;
@@ -100,7 +100,7 @@ class DataSession {
   }
   // Notices for the user about the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Runs one inference. If `run` throws after OnlineEnd, End throws that error. `next` is the next job, an inference or
+  // Runs one inference. If `run` throws after EndOnline, End throws that error. `next` is the next job, an inference or
   // an audit, and its bundle is fetched meanwhile. It has 0 tokens if there is none or it is not known yet. If that
   // fetch fails, the call that needs the bundle throws. Returns the dealer's own work on this bundle in milliseconds; 0
   // if it was in the store.
@@ -112,7 +112,7 @@ class DataSession {
   void End();
   // Ends the session early. Drops a job that was announced but not begun. P0 is notified that P1 gave up, and nothing
   // is spent on the job.
-  void Leave();
+  void GiveUp();
   // Traffic with the dealer in this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
@@ -128,7 +128,7 @@ class DataSession {
   void KeepSetup();
   PendingJob Announce(const store::Job& job);
   void AnnounceNext(const store::Job& next);
-  PendingJob Due(const store::Job& job, const store::Job& next);
+  PendingJob BeginJob(const store::Job& job, const store::Job& next);
   void CheckChoice(const PendingJob& what);
   double RunOne(PendingJob what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;

@@ -30,7 +30,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p)
-    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), store::Fate::kDone);
+    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.LastRecord(p, s), store::RecordKind::kDone);
   w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(ch.traffic(net::Phase::kSetup).bytes_received, 0u);
@@ -41,7 +41,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
 
 TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   World w(3);
-  w.Whole({4});
+  w.RunSession({4});
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.Session(w.Host(), [&](net::Channel& ch) {
@@ -54,7 +54,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
     s.End();
   });
   EXPECT_EQ(w.dealt.size(), 3u);
-  w.Whole({4, 2});
+  w.RunSession({4, 2});
   EXPECT_EQ(w.dealt.back(), 7u);  // 4 to 6 for the first text; the second one has another length and burns 5 and 6
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
 }
@@ -62,35 +62,35 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
 TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
   for (int altered : {0, 1}) {
     World w(3);
-    w.Whole({4});
+    w.RunSession({4});
     std::string path = w.dir / Str(altered, "/bundles/00000000000000000002-0-0-4-0.bundle");
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(-1, std::ios::end).put('x');
     f.close();
     std::string ours = "was altered; it is burnt", theirs = "found its bundle altered";
-    EXPECT_TRUE(Fails(Cause::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, altered ? ours : theirs, [&] { w.RunSession({4}); }));
     EXPECT_TRUE(w.ModelFails(Cause::kRefused, altered ? theirs : ours));
-    w.Whole({4});
-    EXPECT_EQ(w.FateOf(altered, 2), store::Fate::kBurnt);
-    EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
+    w.RunSession({4});
+    EXPECT_EQ(w.LastRecord(altered, 2), store::RecordKind::kBurnt);
+    EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
   }
 }
 
 // A malicious model owner chooses a serial that the data owner's rolled-back store offers again.
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
-  w.Whole({4});
+  w.RunSession({4});
   const store::PairId pair = PairOf(kId[0], kId[1].key);
-  EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first bundle was in memory only
-  (void)w.state->Raise(pair, 1, 2);           // as before P1's store was rolled back
-  EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
+  EXPECT_EQ(w.state->RecordUse(pair, 1, 0), 0u);  // the first bundle was in memory only
+  (void)w.state->RecordUse(pair, 1, 2);           // as before P1's store was rolled back
+  EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.RunSession({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
   EXPECT_TRUE(w.store[1]->Bundles().empty());
   for (const store::Store* s : {&*w.store[0], &*w.store[1]})
-    for (auto [serial, fate] : s->ledger().Fates())
-      EXPECT_TRUE(serial == 1 || fate == store::Fate::kBurnt || fate == store::Fate::kTold) << serial;
-  w.Whole({4});
-  EXPECT_EQ(w.FateOf(1, 4), store::Fate::kDone);
+    for (auto [serial, fate] : s->ledger().LastRecords())
+      EXPECT_TRUE(serial == 1 || fate == store::RecordKind::kBurnt || fate == store::RecordKind::kReported) << serial;
+  w.RunSession({4});
+  EXPECT_EQ(w.LastRecord(1, 4), store::RecordKind::kDone);
 }
 
 TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
@@ -98,14 +98,14 @@ TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
   for (bool always : {false, true}) {
     World w;
     w.keys.witness_always = always;
-    w.Whole({4, 3});
-    for (int p : {0, 1}) EXPECT_EQ(w.state->Raise(pair, p, 0), always ? 2u : 0u);
+    w.RunSession({4, 3});
+    for (int p : {0, 1}) EXPECT_EQ(w.state->RecordUse(pair, p, 0), always ? 2u : 0u);
   }
 }
 
 TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
   World w(3);
-  w.Whole({4});
+  w.RunSession({4});
   ModelHost host = w.Host();
   DialDealer none = [](std::stop_token) -> std::unique_ptr<net::Channel> { Fail(Cause::kPeer, "nobody answers"); };
   host.dealer = none;
@@ -116,17 +116,17 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
                          }),
                Error);
   for (int p : {0, 1}) EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
-  w.Whole({4, 4}, true);
-  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
+  w.RunSession({4, 4}, true);
+  EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
 }
 
 TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
   World w(3);
-  w.Whole({4});
+  w.RunSession({4});
   std::filesystem::remove_all(w.dir / "1/bundles");
   for (int p = 0; p < 2; ++p) w.Reopen(p);
-  w.Whole({4});
-  EXPECT_EQ(w.FateOf(0, 4), store::Fate::kDone);
+  w.RunSession({4});
+  EXPECT_EQ(w.LastRecord(0, 4), store::RecordKind::kDone);
   EXPECT_EQ(w.store[0]->Bundles().size(), 2u);  // 2 and 3 were burnt with the claim of 4; 5 and 6 wait
 }
 
@@ -176,7 +176,7 @@ TEST(Session, AnotherVersionOfTheProtocolIsRefused) {
 
 TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
   World w(3);
-  w.Whole({4});  // bundles 2 and 3 stay
+  w.RunSession({4});  // bundles 2 and 3 stay
   auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
     RecvHello(*ch, w.plan);
@@ -204,7 +204,7 @@ TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
 
 TEST(Session, TooManyTokensAreTheUsersMistake) {
   World w;
-  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.RunSession({9}); }));
   BundlePlan longer = w.plan;
   longer.max_tokens = 20;
   EXPECT_TRUE(Fails(Cause::kInput, "refused the number of tokens", [&] {
@@ -252,14 +252,14 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
     ask({3, 2});
     EXPECT_EQ(w.dealt.size(), 2u);
-    for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[1]), store::Fate::kDone);
+    for (int p : {0, 1}) EXPECT_EQ(w.LastRecord(p, w.dealt[1]), store::RecordKind::kDone);
     // if the second text does not fit at P0, the first ends well and nothing is fetched for the second
     if (lacks != Role::kModel) continue;
     EXPECT_TRUE(Fails(Cause::kResource, far, [&] { ask({3, 4}); }));
     EXPECT_TRUE(w.ModelFails(Cause::kResource, "memory for 3 and not for 4"));
     w.Join();
     ASSERT_EQ(w.dealt.size(), 3u);
-    for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[2]), store::Fate::kDone);
+    for (int p : {0, 1}) EXPECT_EQ(w.LastRecord(p, w.dealt[2]), store::RecordKind::kDone);
   }
 }
 
@@ -279,11 +279,11 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
       EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session for a reason of its own"));
     }
     for (int p = 0; p < 2; ++p) {
-      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kBurnt);
+      EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kBurnt);
       EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
     }
-    w.Whole({4});
-    EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
+    w.RunSession({4});
+    EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
   }
 }
 
@@ -324,8 +324,8 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
     EXPECT_EQ(store->Bundles().size(), 0u);
     EXPECT_EQ(store->ledger().floor(), 0u);
   }
-  w.Whole({3});
-  EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
+  w.RunSession({3});
+  EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
 }
 
@@ -348,7 +348,7 @@ TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
         DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(store::JobOf(3), TestRun);
       });
     }));
-    EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
+    EXPECT_EQ(w.LastRecord(1, 1), store::RecordKind::kBurnt);
   }
 }
 
@@ -356,9 +356,9 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
   World w;
   RunHook fails_after = [](Inference& inf) {
     inf.channel().Send(net::kFirstRun, HashOf({inf.key().view()}));
-    inf.OfflineEnd();
+    inf.EndOffline();
     (void)inf.channel().RecvExact(net::kFirstRun + 1, 32);
-    inf.OnlineEnd();
+    inf.EndOnline();
     Fail(Cause::kResource, "cannot write the result");
   };
   EXPECT_TRUE(Fails(Cause::kResource, "cannot write the result", [&] {
@@ -370,15 +370,15 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
     });
   }));
   EXPECT_FALSE(w.model_error);
-  EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
+  EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
 }
 
 TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   // P1 sends correct frames but holds another pair secret, like that of an equal serial from elsewhere
   World w(2);
-  w.Whole({4});
+  w.RunSession({4});
   auto h = w.store[1]->Header(2);
-  store::Bundle b = store::Told(*w.store[1], 2).Claim(2, store::EvenBody(kBody1));
+  store::Bundle b = store::Witnessed(*w.store[1], 2).Claim(2, store::EvenBody(kBody1));
   h.pair = Share(Secret::Random());
   h.serial = 3;
   auto put = [&](int p, store::BundleHeader x) {
@@ -395,15 +395,15 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   h.pair = Share(Secret::Random());
   put(0, h);
   (void)w.state->Reserve(1);  // the serial of bundle 3
-  EXPECT_TRUE(Fails(Cause::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "the model owner saw other frames or another bundle", [&] { w.RunSession({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
-  EXPECT_EQ(w.FateOf(1, 3), store::Fate::kBurnt);
-  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kBurnt);
+  EXPECT_EQ(w.LastRecord(1, 3), store::RecordKind::kBurnt);
+  EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kBurnt);
 }
 
 TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
   World w;
-  w.Whole({3});
+  w.RunSession({3});
   w.store[1]->Bundles();
   auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[1]);
   EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));

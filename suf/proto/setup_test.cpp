@@ -71,7 +71,7 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
     for (Ends ends : {Ends::kAfterChunks, Ends::kInTheClaim, Ends::kInTheAudit}) {
       SCOPED_TRACE(Str("had ", had, ", ends ", int(ends)));
       World w(3);
-      w.Whole({4});  // bundles 2 and 3 stay
+      w.RunSession({4});  // bundles 2 and 3 stay
       if (!had) std::filesystem::remove(w.store[1]->SetupFile(Hash{77}));
       EXPECT_TRUE(Robbed(w, ends));
       EXPECT_FALSE(Part(w));
@@ -119,7 +119,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
 TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
   for (bool tagged : {false, true}) {
     World w;
-    w.Whole({4});
+    w.RunSession({4});
     if (tagged) {
       store::ChunkFile other = w.store[1]->NewSetup();
       store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), store::EvenBody(kWHat.size()),
@@ -158,7 +158,7 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   }));
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner received other masked weights than our welcome names"));
   EXPECT_FALSE(Has(w) || Part(w));
-  w.Whole({4});
+  w.RunSession({4});
   EXPECT_EQ(FileOf(w), kWHat);
 }
 

@@ -5,8 +5,7 @@
 namespace suf::proto {
 namespace {
 
-constexpr net::Millis kPatience{500};  // for the previous session to free its seat
-constexpr net::Millis kPeerPoll{50};   // how often a waiting thread polls its client
+constexpr net::Millis kSeatWait{500};  // for the previous session to free its seat
 
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
@@ -43,7 +42,7 @@ void BundleDealer::Handle(net::Channel& ch) {
     RecvHello(ch, plan_);
     SendHello(ch, plan_);
     auto [kind, payload] = ch.RecvEither({net::kRequest, kRequestBytes}, {net::kWitness, kWitnessBytes});
-    if (kind == net::kWitness) return Witness(ch, party, payload);
+    if (kind == net::kWitness) return AnswerWitness(ch, party, payload);
     const auto work_us = Supply(ch, party, ReadRequest(ch, std::move(payload)));
     if (!work_us) return;
     Writer end;
@@ -53,14 +52,14 @@ void BundleDealer::Handle(net::Channel& ch) {
 }
 
 // Records the serial that a party is about to use; answers with the last one that it used.
-void BundleDealer::Witness(net::Channel& ch, int party, View told) {
-  Reader r(told, "a witness");
+void BundleDealer::AnswerWitness(net::Channel& ch, int party, View request) {
+  Reader r(request, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
   CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
   const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
-    before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
+    before = state_.RecordUse(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
     if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
@@ -75,24 +74,24 @@ void BundleDealer::Witness(net::Channel& ch, int party, View told) {
 std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
-    if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
+    if (!changed_.wait_for(lock, kSeatWait, [&] { return !taken_[party]; })) {
       lock.unlock();
       net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
                       Name(ch.peer().role), " session is running; it must try again later");
     }
     taken_[party] = true;
   }
-  struct Leave {
+  struct SeatRelease {
     BundleDealer* d;
     int party;
-    ~Leave() {
+    ~SeatRelease() {
       std::lock_guard lock(d->m_);
       d->taken_[party] = false;
       d->changed_.notify_all();
     }
-  } leave{this, party};
+  } release{this, party};
   DeliverySeat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
-  if (!Meet(party, seat)) return std::nullopt;
+  if (!DealWithPartner(party, seat)) return std::nullopt;
   // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
   ch.RecvExact(net::kEnd, 0);
@@ -119,7 +118,7 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
 // Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
 // if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
 // again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
-bool BundleDealer::Await(int party, DeliverySeat& mine) {
+bool BundleDealer::AwaitPartner(int party, DeliverySeat& mine) {
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
   DeliverySeat* const& other = waiting_[1 - party];
@@ -148,7 +147,7 @@ bool BundleDealer::Await(int party, DeliverySeat& mine) {
       mine.progress = other->progress = DeliveryState::kTaken;
       return true;
     }
-    if (mine.ready == other) changed_.wait_for(lock, kPeerPoll);
+    if (mine.ready == other) changed_.wait_for(lock, net::kPeerPoll);
   }
   changed_.wait(lock, [&] { return mine.progress != DeliveryState::kTaken; });
   return false;
@@ -156,8 +155,8 @@ bool BundleDealer::Await(int party, DeliverySeat& mine) {
 
 // Deals for both parties in one of the two threads, while the other one waits. Returns false if it failed; the thread
 // that dealt reports the error.
-bool BundleDealer::Meet(int party, DeliverySeat& mine) {
-  if (!Await(party, mine)) return mine.progress == DeliveryState::kDone;
+bool BundleDealer::DealWithPartner(int party, DeliverySeat& mine) {
+  if (!AwaitPartner(party, mine)) return mine.progress == DeliveryState::kDone;
   DeliverySeat& other = *waiting_[1 - party];
   auto settle = [&](DeliveryState p) {
     std::lock_guard lock(m_);
@@ -166,7 +165,7 @@ bool BundleDealer::Meet(int party, DeliverySeat& mine) {
     changed_.notify_all();
   };
   try {
-    Deal(party ? other : mine, party ? mine : other);
+    DealPairs(party ? other : mine, party ? mine : other);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
@@ -181,7 +180,7 @@ bool BundleDealer::Meet(int party, DeliverySeat& mine) {
   return true;
 }
 
-void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
+void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code);
@@ -204,16 +203,16 @@ void BundleDealer::Deal(DeliverySeat& model, DeliverySeat& data) {
   const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
-  state_.Know(PairOf(model.channel->peer(), data.channel->peer().key));
+  state_.AddPair(PairOf(model.channel->peer(), data.channel->peer().key));
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
   DeliverySeat* seats[2] = {&model, &data};
   for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
-  for (uint32_t i = 0; i < count; ++i) Emit(seats, task, first + i);
+  for (uint32_t i = 0; i < count; ++i) DealPair(seats, task, first + i);
 }
 
-void BundleDealer::Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
+void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
   h.prg = plan_.prg;
   h.job = seat[0]->request.job;
@@ -268,10 +267,8 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
   return h;
 }
 
-}  // namespace
-
 // Begins a party's link to the dealer.
-void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
+void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
   if (!store.Pin(dealer.peer()))
@@ -282,12 +279,14 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   RecvHello(dealer, plan);
 }
 
+}  // namespace
+
 FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
                   const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
-    Greet(dealer, plan, store);
+    GreetDealer(dealer, plan, store);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
     dealer.Send(net::kRequest, request);
@@ -307,16 +306,16 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
       if (first && here) here(h.serial);
       try {
         size_t posted = 0;  // later chunks arrive while one is verified
-        for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
+        for (auto rooms = in.NextBuffers(); !rooms.empty(); rooms = in.NextBuffers()) {
           for (; posted < rooms.size(); ++posted) dealer.Post(net::kChunk, rooms[posted]);
           dealer.RecvUpTo(rooms[0].size());
-          in.Came();
+          in.MarkFilled();
           --posted;
         }
         in.Commit();
       } catch (...) {
         dealer.Unpost();
-        in.Failed(std::current_exception());
+        in.Abort(std::current_exception());
         throw;
       }
       got.serials.push_back(h.serial);
@@ -330,16 +329,16 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
 
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner) {
   net::Guarded(dealer, [&] {
-    Greet(dealer, plan, store);
+    GreetDealer(dealer, plan, store);
     const store::Job job = store.Header(serial).job;
-    store.Tell(serial, PairOf(dealer.self(), partner));
+    store.BeginWitness(serial, PairOf(dealer.self(), partner));
     Writer w;
     w.Put(serial);
     store::Put(w, job);
     w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
-    store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());
+    store.EndWitness(serial, Reader(answer, "a witness").Get<uint64_t>());
   });
 }
 
@@ -360,7 +359,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
           if (from_store) {
             ready(from_store);
           } else {
-            while (before && !before->Over(kPeerPoll) && !stop.stop_requested()) {
+            while (before && !before->OverWithin(net::kPeerPoll) && !stop.stop_requested()) {
             }
             const auto begun = std::chrono::steady_clock::now();
             const bool whole = args.window == store::KeySource::kWhole;

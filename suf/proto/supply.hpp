@@ -66,12 +66,12 @@ class BundleDealer {
     std::unique_ptr<store::Sink> sink;    // of the last bundle, which is dealt but may still be on its way
   };
   Request ReadRequest(net::Channel& ch, Bytes request);
-  void Witness(net::Channel& ch, int party, View told);
+  void AnswerWitness(net::Channel& ch, int party, View request);
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
-  bool Meet(int party, DeliverySeat& mine);
-  bool Await(int party, DeliverySeat& mine);
-  void Deal(DeliverySeat& model, DeliverySeat& data);
-  void Emit(DeliverySeat* seat[2], const Task& task, uint64_t serial);
+  bool DealWithPartner(int party, DeliverySeat& mine);
+  bool AwaitPartner(int party, DeliverySeat& mine);
+  void DealPairs(DeliverySeat& model, DeliverySeat& data);
+  void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 
   BundlePlan plan_;
   store::DealerState& state_;
@@ -106,8 +106,8 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
                   const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
-// party's bundles as used. Throws what Store::Answer throws. One flight each way after the hello: 64 bytes there, 16
-// back.
+// party's bundles as used. Throws what Store::EndWitness throws. One flight each way after the hello: 64 bytes there,
+// 16 back.
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
 
 // Connects to the dealer; the connection is closed when a stop is requested.
@@ -124,16 +124,16 @@ class Delivery {
            bool always, std::shared_ptr<Delivery> before);
   ~Delivery();
   // Waits up to `wait`. Returns whether a bundle may be claimed or the delivery failed.
-  bool Ready(net::Millis wait) const { return ready_.wait_for(wait) == std::future_status::ready; }
+  bool ReadyWithin(net::Millis wait) const { return ready_.wait_for(wait) == std::future_status::ready; }
   // Returns the serial to claim; throws the error of the fetch or of the witness. Can be called once.
   uint64_t Serial() { return ready_.get(); }
   // Waits up to `wait`. Returns whether nothing more arrives.
-  bool Over(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
+  bool OverWithin(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
   // Milliseconds from the request until a bundle could be claimed, 0 without a fetch; valid after Serial.
   double fetch_ms() const { return fetch_ms_; }
-  // Milliseconds of the dealer's own work; valid after Over.
+  // Milliseconds of the dealer's own work; valid after OverWithin.
   double dealt_ms() const { return dealt_ms_; }
-  // Traffic with the dealer; valid after Over.
+  // Traffic with the dealer; valid after OverWithin.
   const net::Traffic& traffic() const { return traffic_; }
 
  private:

@@ -36,137 +36,149 @@ std::vector<uint64_t> Coefficients(int j, uint64_t h) {
 }  // namespace
 
 WordVector ClearExecutor::Table(const Node& n) const {
-  const Node& a = Arg(n, 0);
-  const WordVector& x = In(n, 0);
-  int64_t size = Size(n.shape), w = WordsOf(n.ring), aw = WordsOf(a.ring), rows = Size(a.shape);
+  const int64_t size = Size(n.shape), m = Arg(n, 0).ring.bits, rows = Size(Arg(n, 0).shape), w = WordsOf(n.ring);
   WordVector out(size_t(size * w));
-  auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
+  const auto operand = [&](size_t k) { return k < n.args.size() ? In(n, k).data() : nullptr; };
+  const uint64_t *const x = operand(0), *const places = operand(1), *const values = operand(2);
+  const auto table = [&, words = WordsOf(Arg(n, 0).ring)](int64_t i, int64_t j) { return Bit(x + i * words, j); };
+  const auto at = [&](int64_t i) { return int64_t(places[i]); };
+  const auto to = [&](int64_t i) { return &out[size_t(i * w)]; };
   switch (n.op) {
-    case Op::kUnit: {
-      int64_t m = n.attrs[0];
-      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x[size_t(i / m)] == uint64_t(i % m);
+    case Op::kUnit:
+      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x[i / n.attrs[0]] == uint64_t(i % n.attrs[0]);
       return out;
-    }
     case Op::kHot:
-      for (int64_t i = 0; i < size; ++i) Set(&out[size_t(i * w)], int64_t(x[size_t(i)]), 1);
+      for (int64_t i = 0; i < size; ++i) Set(to(i), int64_t(x[i]), 1);
       return out;
     case Op::kPoint:
-      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = Bit(&x[size_t(i * aw)], int64_t(at(1, i)));
+      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = table(i, at(i));
       return out;
     case Op::kRotate:
       for (int64_t i = 0; i < size; ++i)
-        for (int64_t b = 0; b < n.attrs[0]; ++b)
-          Set(&out[size_t(i * w)], b, Bit(&x[size_t(i * aw)], (int64_t(at(1, i)) + b) % a.ring.bits));
+        for (int64_t b = 0; b < n.attrs[0]; ++b) Set(to(i), b, table(i, (at(i) + b) % m));
       return out;
     case Op::kSelect:
+    case Op::kSelectX:
       for (int64_t c = 0; c < n.shape[0]; ++c)
         for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < a.ring.bits; ++j)
-            out[size_t(c * rows + i)] +=
-                Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + ((int64_t(at(1, i)) - j) & (a.ring.bits - 1)));
-      return out;
-    case Op::kDot:
-      for (int64_t i = 0; i < size; ++i)
-        for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j)
-          out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
-      return out;
-    case Op::kLess:
-      for (int64_t i = 0; i < size; ++i)
-        for (size_t j = 0; j < n.attrs.size(); ++j)
-          Set(&out[size_t(i * w)], int64_t(j), x[size_t(i)] < uint64_t(n.attrs[j]));
-      return out;
-    case Op::kUnbits:
-      for (int64_t j = 0; j < n.shape[0]; ++j)
-        for (int64_t i = 0; i < rows; ++i) out[size_t(j * rows + i)] = Bit(&x[size_t(i * aw)], j);
-      return out;
-    case Op::kMix:
-      for (int64_t i = 0; i < size; ++i)
-        for (int64_t l = 0; l < n.ring.bits; ++l) {
-          uint64_t bit = 0;
-          for (int64_t j = 0; j < a.ring.bits; ++j)
-            bit ^= Bit(&x[size_t(i * aw)], j) & Bit(&In(n, 1)[size_t(l * aw)], j);
-          Set(&out[size_t(i * w)], l, bit);
-        }
+          for (int64_t j = 0; j < m; ++j) {
+            const int64_t place = n.op == Op::kSelect ? (at(i) - j) & (m - 1) : at(i) ^ j;
+            out[size_t(c * rows + i)] += table(i, j) * values[c * m + place];
+          }
       return out;
     case Op::kAbove:
       for (int64_t i = 0; i < size; ++i)
         for (size_t j = 0; j < n.attrs.size(); ++j) {
           uint64_t bit = 0;
-          int64_t from = int64_t((at(1, i) - uint64_t(n.attrs[j])) & uint64_t(a.ring.bits - 1));
-          for (int64_t v = from + 1; v < a.ring.bits; ++v) bit ^= Bit(&x[size_t(i * aw)], v);
-          Set(&out[size_t(i * w)], int64_t(j), bit);
+          for (int64_t v = ((at(i) - n.attrs[j]) & (m - 1)) + 1; v < m; ++v) bit ^= table(i, v);
+          Set(to(i), int64_t(j), bit);
         }
-      return out;
-    case Op::kSelectX:
-      for (int64_t c = 0; c < n.shape[0]; ++c)
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < a.ring.bits; ++j)
-            out[size_t(c * rows + i)] += Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + (int64_t(at(1, i)) ^ j));
       return out;
     case Op::kDense:
       for (int64_t i = 0; i < size; ++i)
-        for (int64_t j = 0; j < a.ring.bits; ++j)
-          out[size_t(i)] ^=
-              Bit(&x[size_t(i * aw)], j) * at(2, (int64_t(at(1, i)) - j) & (a.ring.bits - 1)) & ring::Mask(n.ring.bits);
+        for (int64_t j = 0; j < m; ++j)
+          out[size_t(i)] ^= table(i, j) * values[(at(i) - j) & (m - 1)] & ring::Mask(n.ring.bits);
+      return out;
+    default:
+      return BitString(n);
+  }
+}
+
+WordVector ClearExecutor::BitString(const Node& n) const {
+  const int64_t size = Size(n.shape), rows = Size(Arg(n, 0).shape), w = WordsOf(n.ring);
+  WordVector out(size_t(size * w));
+  const int64_t words = WordsOf(Arg(n, 0).ring);
+  const uint64_t *const x = In(n, 0).data(), *const table = n.args.size() > 1 ? In(n, 1).data() : nullptr;
+  const auto string = [&](int64_t i, int64_t j) { return Bit(x + i * words, j); };
+  switch (n.op) {
+    case Op::kDot:
+      for (int64_t i = 0; i < size; ++i)
+        for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j) out[size_t(i)] += string(i, n.attrs[0] + j) * table[j];
+      return out;
+    case Op::kLess:
+      for (int64_t i = 0; i < size; ++i)
+        for (size_t j = 0; j < n.attrs.size(); ++j) Set(&out[size_t(i * w)], int64_t(j), x[i] < uint64_t(n.attrs[j]));
+      return out;
+    case Op::kUnbits:
+      for (int64_t j = 0; j < n.shape[0]; ++j)
+        for (int64_t i = 0; i < rows; ++i) out[size_t(j * rows + i)] = string(i, j);
+      return out;
+    case Op::kMix:
+      for (int64_t i = 0; i < size; ++i)
+        for (int64_t l = 0; l < n.ring.bits; ++l) {
+          uint64_t bit = 0;
+          for (int64_t j = 0; j < Arg(n, 0).ring.bits; ++j) bit ^= string(i, j) & Bit(table + l * words, j);
+          Set(&out[size_t(i * w)], l, bit);
+        }
       return out;
     default:
       return Borrow(n);
   }
 }
 
+WordVector ClearExecutor::Digits(const Node& n) const {
+  WordVector out(size_t(Size(n.shape)));
+  for (size_t i = 0; i < out.size(); ++i) {
+    uint64_t z = In(n, 0)[i];
+    for (size_t j = 0; j < n.attrs.size(); ++j) {
+      const int d = int(n.attrs[j]);
+      const uint64_t* t = Element(n, j + 1, int64_t(i));
+      const int64_t v = int64_t(z & ring::Mask(d));
+      uint64_t lt = 0;
+      for (int64_t b = v + 1; b < 1 << d; ++b) lt ^= Bit(t, b);
+      out[i] |= lt << (2 * j);
+      if (j) out[i] |= Bit(t, v) << (2 * j - 1);
+      z >>= d;
+    }
+  }
+  return out;
+}
+
+WordVector ClearExecutor::Monomials(const Node& n) const {
+  const int64_t w = WordsOf(n.ring), rows = Size(Arg(n, 0).shape);
+  WordVector out(size_t(Size(n.shape) * w));
+  const int j = int(n.attrs[0]);
+  const std::vector<uint64_t> terms = Terms(j);
+  const int64_t first = j ? PolySize(j - 1) : 1, count = PolySize(j) - first;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t g = 0; g < count; ++g) {
+      const uint64_t m = terms[size_t(first + g)], bit = (In(n, 0)[size_t(i)] & m) == m;
+      if (n.op == Op::kMono)
+        out[size_t(g * rows + i)] = bit;
+      else if (g > 0 && g < count - 1)
+        Set(&out[size_t(i * w)], g - 1, bit);
+    }
+  return out;
+}
+
 WordVector ClearExecutor::Borrow(const Node& n) const {
-  const WordVector& x = In(n, 0);
-  int64_t size = Size(n.shape), w = WordsOf(n.ring), rows = Size(Arg(n, 0).shape);
-  WordVector out(size_t(size * w));
-  auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
+  const WordVector& h = In(n, 0);
+  const int64_t size = Size(n.shape);
+  const int top = int(n.attrs[0]) - 1;
+  WordVector out(static_cast<size_t>(size));
   switch (n.op) {
     case Op::kDigits:
-      for (int64_t i = 0; i < size; ++i) {
-        uint64_t z = x[size_t(i)], bits = 0;
-        for (size_t j = 0; j < n.attrs.size(); ++j) {
-          int d = int(n.attrs[j]), tw = WordsOf(Arg(n, j + 1).ring);
-          const uint64_t* t = &In(n, j + 1)[size_t(i * tw)];
-          int64_t v = int64_t(z & ring::Mask(d));
-          uint64_t lt = 0;
-          for (int64_t b = v + 1; b < 1 << d; ++b) lt ^= Bit(t, b);
-          bits |= lt << (2 * j);
-          if (j) bits |= Bit(t, v) << (2 * j - 1);
-          z >>= d;
-        }
-        out[size_t(i)] = bits;
-      }
-      return out;
+      return Digits(n);
     case Op::kMono:
-    case Op::kMonoX: {
-      int j = int(n.attrs[0]);
-      std::vector<uint64_t> terms = Terms(j);
-      int64_t first = j ? PolySize(j - 1) : 1, count = PolySize(j) - first;
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t g = 0; g < count; ++g) {
-          uint64_t m = terms[size_t(first + g)], bit = (x[size_t(i)] & m) == m;
-          if (n.op == Op::kMono)
-            out[size_t(g * rows + i)] = bit;
-          else if (g > 0 && g < count - 1)
-            Set(&out[size_t(i * w)], g - 1, bit);
-        }
-      return out;
-    }
+    case Op::kMonoX:
+      return Monomials(n);
     case Op::kBorrowA:
       for (int64_t i = 0; i < size; ++i) {
-        std::vector<uint64_t> c = Coefficients(int(n.attrs[0]) - 1, x[size_t(i)]);
+        const std::vector<uint64_t> c = Coefficients(top, h[size_t(i)]);
         size_t term = 1;
         for (size_t j = 1; j < n.args.size(); ++j)
-          for (int64_t g = 0; g < GroupSize(int(j) - 1); ++g) out[size_t(i)] += c[term++] * at(j, g * size + i);
+          for (int64_t g = 0; g < GroupSize(int(j) - 1); ++g)
+            out[size_t(i)] += c[term++] * In(n, j)[size_t(g * size + i)];
       }
       return out;
     case Op::kBorrowX:
       for (int64_t i = 0; i < size; ++i) {
-        int top = int(n.attrs[0]) - 1;
-        std::vector<uint64_t> c = Coefficients(top, x[size_t(i)]);
-        uint64_t rho = at(1, i), sum = c[1] & rho;
+        const std::vector<uint64_t> c = Coefficients(top, h[size_t(i)]);
+        const uint64_t rho = In(n, 1)[size_t(i)];
+        uint64_t sum = c[1] & rho;
         for (int j = 1; j <= top; ++j) {
-          int64_t first = PolySize(j - 1), count = PolySize(j) - first;
-          const uint64_t* group = &In(n, size_t(j) + 1)[size_t(i * WordsOf(Xor(GroupBits(j))))];
+          const int64_t first = PolySize(j - 1), count = PolySize(j) - first;
+          const uint64_t* group = Element(n, size_t(j) + 1, i);
           sum ^= (c[size_t(first)] & rho >> (2 * j - 1)) ^ (c[size_t(first + count - 1)] & rho >> (2 * j));
           for (int64_t g = 1; g < count - 1; ++g) sum ^= c[size_t(first + g)] & Bit(group, g - 1);
         }
@@ -174,7 +186,7 @@ WordVector ClearExecutor::Borrow(const Node& n) const {
       }
       return out;
     case Op::kBorrowAt0:
-      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = Coefficients(int(n.attrs[0]) - 1, x[size_t(i)])[0];
+      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = Coefficients(top, h[size_t(i)])[0];
       return out;
     default:
       SUF_CHECK(false);

@@ -43,7 +43,7 @@ struct Inputs {
 };
 
 template <class Prg>
-struct Foreign {
+struct ForeignLibrary {
   const Inputs& in;
   const char* name;
   Dcf<Prg> dcf;
@@ -92,7 +92,7 @@ std::array<double, 2> Best(F ours, G theirs) {
 }
 
 template <class Prg, class Gen, class Eval>
-void Print(const char* what, ring::Isa v, size_t bytes, Foreign<Prg>& theirs, Gen gen, Eval eval) {
+void Print(const char* what, ring::Isa v, size_t bytes, ForeignLibrary<Prg>& theirs, Gen gen, Eval eval) {
   const auto make = Best(gen, [&] { theirs.Gen(); });
   const auto read = Best(eval, [&] { theirs.Eval(0); });
   auto rate = [](double seconds) { return 1e-6 * kCount / seconds; };
@@ -113,8 +113,8 @@ void Run(ring::Isa v) {
     for (uint8_t& b : k) b = uint8_t(rng());
   const unsigned char* pointers[4] = {keys[0], keys[1], keys[2], keys[3]};
   auto contexts = OverOpenSsl::CreateCtxs(pointers);
-  Foreign<OverOpenSsl> slow{in, "openssl", {OverOpenSsl(contexts)}};
-  Foreign<Intrinsics> fast{in, "intrinsics", {Intrinsics(keys)}};
+  ForeignLibrary<OverOpenSsl> slow{in, "openssl", {OverOpenSsl(contexts)}};
+  ForeignLibrary<Intrinsics> fast{in, "intrinsics", {Intrinsics(keys)}};
   slow.Verify();
   fast.Verify();
   const uint8_t* const root[2] = {in.root[0].data(), in.root[1].data()};

@@ -20,7 +20,7 @@ namespace {
 using grouping::row::Word;
 
 // Part of a PRG section of `end` bytes. Rows that share a block or follow one another draw it once.
-class Window {
+class SectionWindow {
  public:
   void operator()(const Randomness::SectionReader& section, uint64_t end, uint64_t block, uint8_t* to) {
     if (bytes_.empty() || block / kBlocks != at_) {
@@ -50,7 +50,7 @@ constexpr grouping::GroupLimits kLimits{.members = 1024,
 
 // An operand in memory, or one of a wider ring than its use has (a copy or a view). Its elements of the row go to a
 // register, reduced.
-struct Load {
+struct OperandCopy {
   const grouping::Operand* from;
   const Word* made;  // its register, if it is in the group
   size_t words;      // per element
@@ -59,17 +59,17 @@ struct Load {
 };
 
 // A member in a run of its group.
-struct Step {
+struct MemberState {
   const grouping::Member* member;
   const Node* node;
   size_t words;  // per element
   Word mask;     // of numbers of the node's ring
   Word* out;     // its register: the elements of its planes
   std::vector<const Word*> in;
-  std::vector<Load> loads;
+  std::vector<OperandCopy> copies;
   std::vector<WordVector> tables;
   std::unique_ptr<Randomness::SectionReader> section;
-  std::vector<Window> windows;  // one per plane
+  std::vector<SectionWindow> windows;  // one per plane
   View received;
   std::span<uint8_t> emitted;
 };
@@ -85,21 +85,18 @@ class RowsExecutor : public ClearExecutor {
     const size_t at = next_++;
     for (const grouping::Instruction& ins : plan_.of(at)) {
       const auto begin = std::chrono::steady_clock::now();
-      std::vector<int> nodes{ins.node};
-      if (ins.group) {
+      const std::vector<int> nodes = ins.computed();
+      if (ins.group)
         Group(ins, io);
-        nodes.clear();
-        for (const grouping::Member& m : ins.members) nodes.push_back(m.node);
-      } else {
+      else
         Bulk(ins, io);
-      }
       const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      io.Took(t_.node(nodes[0]).scope, {.compute = took});
-      for (int i : ins.read) io.Read(i);
-      io.Done(nodes);
+      io.ReportTime(t_.node(nodes[0]).scope, {.compute = took});
+      for (int i : ins.read) io.Release(i);
+      io.ReportDone(nodes);
       for (int i : ins.dead) values_[size_t(i)] = {};
     }
-    for (int i : plan_.unread[at]) io.Read(i);
+    for (int i : plan_.unread[at]) io.Release(i);
   }
 
  private:
@@ -137,13 +134,13 @@ class RowsExecutor : public ClearExecutor {
   void Group(const grouping::Instruction& ins, Io& io) {
     WordVector frame(FrameWords(ins));
     Word* free = frame.data();
-    auto room = [&](size_t words) { return std::exchange(free, free + words); };
-    std::vector<Step> steps;
+    auto allot = [&](size_t words) { return std::exchange(free, free + words); };
+    std::vector<MemberState> steps;
     steps.reserve(ins.members.size());
     for (const grouping::Member& m : ins.members) {
       const Node& n = t_.node(m.node);
-      Step& s = steps.emplace_back(Step{&m, &n, size_t(WordsOf(n.ring)), MaskOf(n.ring)});
-      s.out = room(size_t(m.planes) * s.words);
+      MemberState& s = steps.emplace_back(MemberState{&m, &n, size_t(WordsOf(n.ring)), MaskOf(n.ring)});
+      s.out = allot(size_t(m.planes) * s.words);
       s.in.resize(m.operands.size());
       s.tables.reserve(m.operands.size());
       for (size_t k = 0; k < m.operands.size(); ++k) {
@@ -152,18 +149,18 @@ class RowsExecutor : public ClearExecutor {
         if (o.from != grouping::Operand::kMember && o.from != grouping::Operand::kMemory) continue;
         const size_t words = size_t(WordsOf(Arg(n, k).ring));
         const Word mask = MaskOf(Arg(n, k).ring);
-        const Step* const made = o.from == grouping::Operand::kMember ? &steps[size_t(o.member)] : nullptr;
+        const MemberState* const made = o.from == grouping::Operand::kMember ? &steps[size_t(o.member)] : nullptr;
         if (made) s.in[k] = made->out + size_t(o.plane) * words;
         if (made && (made->mask & mask) == made->mask) continue;
-        s.loads.push_back({&o, s.in[k], words, mask, room(size_t(o.planes) * words)});
-        s.in[k] = s.loads.back().to;
+        s.copies.push_back({&o, s.in[k], words, mask, allot(size_t(o.planes) * words)});
+        s.in[k] = s.copies.back().to;
       }
       if (m.kept) values_[size_t(m.node)] = WordVector(size_t(Size(n.shape)) * s.words);
       Open(&s, io);
     }
     for (size_t at = 0; at < ins.rows; ++at)
-      for (Step& s : steps) {
-        for (const Load& l : s.loads) Fetch(l, ins.rows, at);
+      for (MemberState& s : steps) {
+        for (const OperandCopy& l : s.copies) Fetch(l, ins.rows, at);
         Row(s, ins.rows, at, io);
         if (s.member->kept) Keep(s, ins.rows, at);
       }
@@ -182,11 +179,11 @@ class RowsExecutor : public ClearExecutor {
     return words;
   }
 
-  void Open(Step* s, Io& io) const {
+  void Open(MemberState* s, Io& io) const {
     const Node& n = *s->node;
     const int i = s->member->node;
     if (n.op == Op::kRand) {
-      s->section = randomness_->Open(int(n.attrs[0]), int(n.attrs[1]));
+      s->section = randomness_->SectionAt(int(n.attrs[0]), int(n.attrs[1]));
       s->windows.resize(size_t(s->member->planes));
     } else if (s->member->emits) {
       s->emitted = io.Out(i);
@@ -197,12 +194,12 @@ class RowsExecutor : public ClearExecutor {
     }
   }
 
-  void Fetch(const Load& l, size_t rows, size_t at) const {
+  void Fetch(const OperandCopy& l, size_t rows, size_t at) const {
     for (size_t q = 0; q < size_t(l.from->planes); ++q) {
       const Word* from = l.made;
       size_t i = q;
       if (!from) {
-        const grouping::Run run = grouping::RunAt(l.from->map, int64_t(q * rows + at));
+        const grouping::ElementRun run = grouping::RunAt(l.from->map, int64_t(q * rows + at));
         from = values_[size_t(run.node)].data();
         i = size_t(run.at);
       }
@@ -210,21 +207,23 @@ class RowsExecutor : public ClearExecutor {
     }
   }
 
-  void Keep(const Step& s, size_t rows, size_t at) {
+  void Keep(const MemberState& s, size_t rows, size_t at) {
     Word* const to = values_[size_t(s.member->node)].data();
     for (size_t q = 0; q < size_t(s.member->planes); ++q)
       std::copy_n(s.out + q * s.words, s.words, to + (q * rows + at) * s.words);
   }
 
-  void Row(Step& s, size_t rows, size_t at, Io& io) const;
-  void Message(Step& s, size_t rows, size_t at, Io& io) const;
+  void Row(MemberState& s, size_t rows, size_t at, Io& io) const;
+  // Computes a row of one-hot tables, other bit strings or the borrow polynomial.
+  void BitStrings(MemberState& s, size_t at) const;
+  void Message(MemberState& s, size_t rows, size_t at, Io& io) const;
 
   const grouping::GroupPlan plan_;
   size_t next_ = 0;  // program
 };
 
 // Draws, receives or emits, plane by plane.
-void RowsExecutor::Message(Step& s, size_t rows, size_t at, Io& io) const {
+void RowsExecutor::Message(MemberState& s, size_t rows, size_t at, Io& io) const {
   const Node& n = *s.node;
   const int k = n.ring.bits;
   const size_t planes = size_t(s.member->planes), bytes = fss::ElementBytes(k);
@@ -243,18 +242,14 @@ void RowsExecutor::Message(Step& s, size_t rows, size_t at, Io& io) const {
     }
   }
   if (n.op == Op::kSend && s.member->emits)
-    io.Sent(s.member->node, {reinterpret_cast<const uint8_t*>(s.out), 8 * planes * s.words});
+    io.ReportSent(s.member->node, {reinterpret_cast<const uint8_t*>(s.out), 8 * planes * s.words});
 }
 
-void RowsExecutor::Row(Step& s, size_t rows, size_t at, Io& io) const {
+void RowsExecutor::Row(MemberState& s, size_t rows, size_t at, Io& io) const {
   const Node& n = *s.node;
-  const std::vector<int64_t>& attrs = n.attrs;
-  Word* const out = s.out;
   const auto in = [&](size_t k) { return s.in[k]; };
   const size_t many = size_t(s.member->planes) * s.words;
-  // Bits of the strings that are read, or of those that are made.
-  const size_t table = n.args.empty() ? 0 : size_t(Arg(n, 0).ring.bits), bits = size_t(n.ring.bits);
-  if (s.member->copies >= 0) return grouping::row::Reduce(in(size_t(s.member->copies)), many, s.mask, out);
+  if (s.member->copies >= 0) return grouping::row::Reduce(in(size_t(s.member->copies)), many, s.mask, s.out);
   switch (n.op) {
     case Op::kRand:
     case Op::kTell:
@@ -262,21 +257,35 @@ void RowsExecutor::Row(Step& s, size_t rows, size_t at, Io& io) const {
       return Message(s, rows, at, io);
     case Op::kAdd:
     case Op::kSub:
-      if (n.ring.kind == Ring::kXor) return grouping::row::ExclusiveOr(in(0), in(1), many, out);
-      return n.op == Op::kAdd ? grouping::row::Plus(in(0), in(1), many, s.mask, out)
-                              : grouping::row::Minus(in(0), in(1), many, s.mask, out);
+      if (n.ring.kind == Ring::kXor) return grouping::row::ExclusiveOr(in(0), in(1), many, s.out);
+      return n.op == Op::kAdd ? grouping::row::Plus(in(0), in(1), many, s.mask, s.out)
+                              : grouping::row::Minus(in(0), in(1), many, s.mask, s.out);
     case Op::kMul:
-      return grouping::row::Times(in(0), in(1), many, s.mask, out);
+      return grouping::row::Times(in(0), in(1), many, s.mask, s.out);
     case Op::kShl:
-      return grouping::row::ShiftLeft(in(0), int(attrs[0]), many, s.mask, out);
+      return grouping::row::ShiftLeft(in(0), int(n.attrs[0]), many, s.mask, s.out);
     case Op::kShr:
-      return grouping::row::ShiftRight(in(0), int(attrs[0]), many, s.mask, out);
+      return grouping::row::ShiftRight(in(0), int(n.attrs[0]), many, s.mask, s.out);
     case Op::kLow:
     case Op::kLift:
     case Op::kBroadcast:
-      return grouping::row::Reduce(in(0), many, s.mask, out);
+      return grouping::row::Reduce(in(0), many, s.mask, s.out);
     case Op::kBits:
-      return grouping::row::Reduce(in(0), many, ring::Mask(n.ring.bits), out);
+      return grouping::row::Reduce(in(0), many, ring::Mask(n.ring.bits), s.out);
+    default:
+      BitStrings(s, at);
+  }
+}
+
+void RowsExecutor::BitStrings(MemberState& s, size_t at) const {
+  const Node& n = *s.node;
+  const std::vector<int64_t>& attrs = n.attrs;
+  Word* const out = s.out;
+  const auto in = [&](size_t k) { return s.in[k]; };
+  const size_t many = size_t(s.member->planes) * s.words;
+  // Bits of the strings that are read, or of those that are made.
+  const size_t table = size_t(Arg(n, 0).ring.bits), bits = size_t(n.ring.bits);
+  switch (n.op) {
     case Op::kUnit:
       return void(*out = grouping::row::Unit(*in(0), Word(at % size_t(attrs[0]))));
     case Op::kHot:
@@ -322,12 +331,12 @@ void RowsExecutor::Row(Step& s, size_t rows, size_t at, Io& io) const {
 
 namespace {
 
-class Rows : public Backend {
+class RowsBackend : public Backend {
  public:
   std::string name() const override { return can_.name; }
   const Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }
-  std::unique_ptr<Randomness> Expand(Material m) override { return grouping::MakeRandomness(std::move(m)); }
+  std::unique_ptr<Randomness> Expand(BundleSecrets m) override { return grouping::MakeRandomness(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
     return std::make_unique<RowsExecutor>(s, role, kernels_);
@@ -340,6 +349,6 @@ class Rows : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeRows() { return std::make_unique<Rows>(); }
+std::unique_ptr<Backend> MakeRows() { return std::make_unique<RowsBackend>(); }
 
 }  // namespace suf::reference

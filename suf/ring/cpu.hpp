@@ -1,4 +1,4 @@
-// The kernel variants that this processor runs. A variant is one compilation of a kernel (cmake/rooms.cmake has the
+// The kernel variants that this processor runs. A variant is one compilation of a kernel (cmake/modules.cmake has the
 // flags). All variants of a kernel give the same bytes. Every kernel has a variant as a parameter, by default Best().
 //
 //     portable  x86-64 baseline, AES bit-sliced

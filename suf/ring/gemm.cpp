@@ -18,13 +18,13 @@ namespace {
 
 constexpr size_t kFew = 4;  // packing pays only for more rows than 1 / kFew of a panel's columns
 
-size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
+size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
 // Returns memory for vectors. Large operands get huge pages, because a product streams them.
-uint8_t* Aligned(size_t bytes) {
+uint8_t* AllocateAligned(size_t bytes) {
   const size_t huge = size_t{2} << 20, align = bytes >= huge ? huge : 64;
   void* p = nullptr;
-  if (posix_memalign(&p, align, Up(std::max<size_t>(bytes, 1), align) * align) != 0) throw std::bad_alloc();
+  if (posix_memalign(&p, align, CeilDiv(std::max<size_t>(bytes, 1), align) * align) != 0) throw std::bad_alloc();
   if (align == huge) madvise(p, bytes, MADV_HUGEPAGE);
   return static_cast<uint8_t*>(p);
 }
@@ -66,12 +66,12 @@ const char* PackedOperand<T>::kernel() const {
 template <class T>
 struct GemmAccess {
   using Panels = std::unique_ptr<uint8_t[], typename PackedOperand<T>::AlignedDeleter>;
-  static Panels Room(size_t bytes) { return Panels(Aligned(bytes), {bytes}); }
+  static Panels Room(size_t bytes) { return Panels(AllocateAligned(bytes), {bytes}); }
   static PackedOperand<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
                                Isa v, exec::Pool* pool) {
     SUF_CHECK(bits >= 1 && bits <= int(8 * sizeof(T)));
     const GemmKernel& kernel = KernelFor<T>(v, bits, small);
-    const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
+    const size_t units = CeilDiv(K, kernel.depth), panels = CeilDiv(N, kernel.columns);
     PackedOperand<T> p;
     p.panels_ = Room(units * panels * kernel.unit_bytes);
     p.kernel_ = &kernel;
@@ -98,7 +98,7 @@ struct GemmAccess {
       return;
     }
     const GemmKernel& kernel = *b.kernel_;
-    const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
+    const size_t units = CeilDiv(K, kernel.depth), panels = CeilDiv(N, kernel.columns);
     internal::GemmTask task{reinterpret_cast<const uint8_t*>(a),
                             lda * sizeof(T),
                             b.panels_.get(),
@@ -120,10 +120,10 @@ struct GemmAccess {
       task.a = packed.get();
     }
     // split by panels first, because B is larger; also by rows if the panels are too few for the threads
-    const size_t threads = size_t(pool.threads()), blocks = Up(M, kernel.rows);
-    const size_t parts = std::min(blocks, panels >= threads ? 1 : Up(2 * threads, panels));
+    const size_t threads = size_t(pool.threads()), blocks = CeilDiv(M, kernel.rows);
+    const size_t parts = std::min(blocks, panels >= threads ? 1 : CeilDiv(2 * threads, panels));
     if (parts == 1) {
-      pool.For(panels, Up(panels, 2 * threads), [&](size_t p0, size_t p1) {
+      pool.For(panels, CeilDiv(panels, 2 * threads), [&](size_t p0, size_t p1) {
         internal::GemmTask t = task;
         t.p0 = p0;
         t.p1 = p1;

@@ -48,5 +48,28 @@ TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
   }
 }
 
+// Strings of more than 64 bits. The reference takes one bit at a time.
+TEST(PackLong, EqualsTheDefinition) {
+  std::mt19937_64 rng(2);
+  for (int k : {65, 71, 72, 96, 127, 128, 129, 191, 192, 200, 766, 1000})
+    for (size_t n : {0, 1, 2, 7, 8, 33}) {
+      const size_t words = size_t(k + 63) / 64, bits = size_t(k), bytes = PackedBytes(n, k);
+      std::vector<uint64_t> x(n * words), back(n * words + 1, 7);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = rng() & (i % words + 1 == words ? Mask((k - 1) % 64 + 1) : Mask(64));
+      std::vector<uint8_t> want(bytes, 0), got(bytes, kGuard);
+      for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < bits; ++j)
+          want[(i * bits + j) / 8] |= uint8_t((x[i * words + j / 64] >> (j % 64) & 1) << ((i * bits + j) % 8));
+      want.push_back(kGuard);
+      got.push_back(kGuard);
+      PackLong(x.data(), n, k, got.data());
+      ASSERT_EQ(got, want) << "k " << k << " n " << n;
+      std::vector<uint8_t> exact(got.begin(), got.end() - 1);  // a sanitizer reports reads beyond
+      UnpackLong(exact.data(), n, k, back.data());
+      x.push_back(7);
+      ASSERT_EQ(back, x) << "k " << k << " n " << n;
+    }
+}
+
 }  // namespace
 }  // namespace suf::ring

@@ -13,9 +13,9 @@ using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 // Bytes that a channel has counted so far, by phase and direction.
-struct Booked {
+struct ByteCounts {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
-  explicit Booked(const net::Channel& ch) {
+  explicit ByteCounts(const net::Channel& ch) {
     using net::Phase;
     p0 = ch.traffic(Phase::kOnline).bytes_received;
     p1 = ch.traffic(Phase::kOnline).bytes_sent;
@@ -47,12 +47,12 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
 }
 
 // The bundles of jobs and audits in their order.
-class Due {
+class BundleQueue {
  public:
-  Due(const proto::DataSession& session, const std::vector<JobRequest>& asks, int audits, bool one_by_one)
-      : places(PlaceAudits(asks.size(), size_t(audits))), one_by_one_(one_by_one) {
-    for (size_t i = 0; i < asks.size(); ++i)
-      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(asks[i].count));
+  BundleQueue(const proto::DataSession& session, const std::vector<JobRequest>& requests, int audits, bool one_by_one)
+      : places(PlaceAudits(requests.size(), size_t(audits))), one_by_one_(one_by_one) {
+    for (size_t i = 0; i < requests.size(); ++i)
+      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(requests[i].count));
   }
   // Takes the next bundle. Returns the job of the following one, which is fetched meanwhile; 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
@@ -72,7 +72,7 @@ Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Op
       dealer_(std::move(dealer)),
       options_(std::move(options)),
       plan_(engine.ForProto(Role::kData)) {
-  if (options_.keys.ahead > 1) store.CheckAhead();
+  if (options_.keys.ahead > 1) store.CheckCanKeepBundles();
   options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)
     Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
@@ -84,13 +84,13 @@ struct Client::Session::State {
         ch(server),
         session(ch, client.plan_, client.store_, client.dealer_, client.options_.keys, client.options_.variants) {
     ReadSetup(client.engine_, session.Setup(), inputs);
-    setup = Booked(ch).setup;
+    setup = ByteCounts(ch).setup;
   }
 
   bool Stop() const { return client.options_.stop && client.options_.stop(); }
 
   // Returns false if no further result is wanted.
-  bool Audit(int count, const store::Job& job, Due& due) {
+  bool Audit(int count, const store::Job& job, BundleQueue& due) {
     for (int i = 0; i < count; ++i) {
       if (Stop()) return false;
       session.Audit(job, due.Take());
@@ -100,14 +100,14 @@ struct Client::Session::State {
   }
 
   // Runs one job. Nothing here depends on the result, and the time until the next frame is the same for every result.
-  JobResult One(size_t index, JobRequest ask, const store::Job& job, std::shared_ptr<const CompiledJob> work,
-                Due& due) {
+  JobResult RunJob(size_t index, JobRequest request, const store::Job& job, std::shared_ptr<const CompiledJob> work,
+                   BundleQueue& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
-    JobResult e{.work = std::move(work), .count = ask.count, .variant = job.variant};
-    if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
-    const Booked before(ch);
+    JobResult e{.work = std::move(work), .count = request.count, .variant = job.variant};
+    if (!request.name.empty()) inputs.Set(request.name, std::move(request.data));
+    const ByteCounts before(ch);
     double wall = 0;
     const auto start = Clock::now();
     progress(0, "keys from the dealer");
@@ -125,8 +125,8 @@ struct Client::Session::State {
           e.keys_ms = inference.keys().waited() * 1e3;
         },
         due.Take());
-    if (!ask.name.empty()) inputs.Drop(ask.name);
-    const Booked after(ch);
+    if (!request.name.empty()) inputs.Drop(request.name);
+    const ByteCounts after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
     e.at_s = Since(begun);
@@ -152,18 +152,24 @@ const std::optional<proto::Network>& Client::Session::link() const { return s_->
 size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done) {
   if (jobs.empty()) return 0;
   State& s = *s_;
-  Due due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
+  BundleQueue due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
   s.begun = Clock::now();
   for (size_t i = 0; i < jobs.size(); ++i) {
     const store::Job job = s.session.JobOf(jobs[i].count);
-    auto work = s.client.engine_.At(int(job.tokens),
-                                    int(job.variant));  // a faulty trace ends the call before an audit
+    // a faulty trace ends the call before an audit
+    auto work = s.client.engine_.Compile(int(job.tokens), int(job.variant));
     if (!s.client.options_.semi_honest) RefuseSteering(*work);
-    if (!s.Audit(due.places[i][0], job, due) || s.Stop()) return s.session.Leave(), i;
-    JobResult ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
+    if (!s.Audit(due.places[i][0], job, due) || s.Stop()) {
+      s.session.GiveUp();
+      return i;
+    }
+    JobResult ran = s.RunJob(i, std::move(jobs[i]), job, std::move(work), due);
     const bool goes_on = s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
-    if (!goes_on) return s.session.Leave(), i + 1;
+    if (!goes_on) {
+      s.session.GiveUp();
+      return i + 1;
+    }
   }
   return jobs.size();
 }

@@ -50,7 +50,7 @@ struct ClientOptions {
   // The number of additional bundles that a Run reveals to the server, which checks them. They are at random places, so
   // the dealer cannot know which bundles are used. Not possible with one_by_one, because its pauses would show that.
   int audits = 0;
-  // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (Work).
+  // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (CompiledJob).
   bool semi_honest = false;
   // Receives the progress of a job, from 0 to 1, and the name of its current step.
   std::function<void(size_t job, double done, const std::string& what)> progress = {};

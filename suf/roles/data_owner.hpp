@@ -7,9 +7,9 @@
 
 namespace suf::roles {
 
-// Encodes a text in UTF-8 as token ids, including [CLS] and [SEP]. Throws Cause::kInput if it is empty, not UTF-8, or
+// Converts a text in UTF-8 to token ids, including [CLS] and [SEP]. Throws Cause::kInput if it is empty, not UTF-8, or
 // longer than the plan covers. With `cut`, a longer text is cut instead.
-model::Ids Encode(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
+model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 
 // The embedding of one text, with the facts about its job.
 struct Embedding : JobResult {

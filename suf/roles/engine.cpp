@@ -13,17 +13,17 @@ nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadText(path, "the plan ", "compile one, or check the path"));
 }
 
-Engine::Engine(ProtocolSpec subject, pfss::Backend& backend) : subject_(std::move(subject)), backend_(backend) {}
+Engine::Engine(ProtocolSpec spec, pfss::Backend& backend) : spec_(std::move(spec)), backend_(backend) {}
 
-std::shared_ptr<const CompiledJob> Engine::At(int n, int variant) {
+std::shared_ptr<const CompiledJob> Engine::Compile(int n, int variant) {
   std::lock_guard l(m_);
-  if (auto it = works_.find({variant, n}); it != works_.end()) return it->second;
+  if (auto it = jobs_.find({variant, n}); it != jobs_.end()) return it->second;
   std::shared_ptr<CompiledJob> work(new CompiledJob);
-  subject_.emit(work->trace, n, variant);
+  spec_.emit(work->trace, n, variant);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the results that the plan names
   pfss::LintReport lint = pfss::Lint(*work->schedule);
-  const pfss::Ending& due = subject_.ending;
+  const pfss::Ending& due = spec_.ending;
   if (!lint.faults.empty() || pfss::EndingOf(work->trace) != due || lint.results != due.learned[0] + due.learned[1])
     Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
          lint.faults.empty() ? "it reveals or keeps other results than the plan names" : lint.faults[0],
@@ -33,8 +33,8 @@ std::shared_ptr<const CompiledJob> Engine::At(int n, int variant) {
   work->task.window = run::WindowOf(*work->schedule);
   for (int p : {0, 1})
     work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
-  if (works_.size() >= 8) works_.erase(works_.begin());
-  works_[{variant, n}] = work;
+  if (jobs_.size() >= 8) jobs_.erase(jobs_.begin());
+  jobs_[{variant, n}] = work;
   return work;
 }
 
@@ -45,7 +45,7 @@ void RefuseSteering(const CompiledJob& work) {
 }
 
 std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
-  auto work = At(int(job.tokens), int(job.variant));
+  auto work = Compile(int(job.tokens), int(job.variant));
   const auto& key = work->schedule->key(p);
   auto after = std::upper_bound(key.begin(), key.end(), byte,
                                 [](uint64_t b, const pfss::FrameField& part) { return b < uint64_t(part.at); });
@@ -60,7 +60,7 @@ uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
   auto at = bills_.find(key);
   if (at == bills_.end()) {
     l.unlock();
-    const auto work = At(key.second, key.first);
+    const auto work = Compile(key.second, key.first);
     const compiler::Bill bill = compiler::BillOf(*work->schedule);
     l.lock();
     at = bills_.try_emplace(key, bill).first;
@@ -98,16 +98,15 @@ uint32_t Engine::Allowed(const std::string& names) const {
 int Engine::InputBytes(const std::string& name) const {
   if (name.starts_with("W.")) return -2;
   const std::string masked = name.substr(name.find('.') + 1);
-  const auto it =
-      std::find_if(subject_.masked.begin(), subject_.masked.end(), [&](auto& m) { return m.name == masked; });
-  return it == subject_.masked.end() ? 8 : it->word();
+  const auto it = std::find_if(spec_.masked.begin(), spec_.masked.end(), [&](auto& m) { return m.name == masked; });
+  return it == spec_.masked.end() ? 8 : it->word();
 }
 
 void Engine::Reserve(const store::Job& job, Role role) {
-  const auto lack = backend_.Reserve(*At(int(job.tokens), int(job.variant))->schedule, role,
+  const auto lack = backend_.Reserve(*Compile(int(job.tokens), int(job.variant))->schedule, role,
                                      [this](const std::string& name) { return InputBytes(name); });
   if (!lack) return;
-  const auto values = [&](int n) { return backend_.ValueBytes(*At(n, int(job.variant))->schedule, role); };
+  const auto values = [&](int n) { return backend_.ValueBytes(*Compile(n, int(job.variant))->schedule, role); };
   const int64_t beside = lack->needed - values(int(job.tokens));
   int most = 0;  // most that fit
   for (int low = 0, high = int(job.tokens); high - low > 1;) {
@@ -132,15 +131,15 @@ proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
   p.version = nn::kPlanVersion;  // one version for plans of models and functions: their traces change together
   p.prg = backend_.prg();
-  p.max_tokens = subject_.most;
-  p.unit = subject_.unit;
-  p.hash = subject_.hash;
-  for (auto& m : subject_.masked) p.setup_bytes += uint64_t(m.bytes());
+  p.max_tokens = spec_.most;
+  p.unit = spec_.unit;
+  p.hash = spec_.hash;
+  for (auto& m : spec_.masked) p.setup_bytes += uint64_t(m.bytes());
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
   p.price = [this](const store::Job& job, const proto::Network& link) { return Price(job, link); };
   p.reserve = [this, role](const store::Job& job) { Reserve(job, role); };
-  p.task = [this](const store::Job& job) { return At(int(job.tokens), int(job.variant))->task; };
+  p.task = [this](const store::Job& job) { return Compile(int(job.tokens), int(job.variant))->task; };
   return p;
 }
 

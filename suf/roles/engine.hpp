@@ -22,7 +22,7 @@ namespace suf::roles {
 // received it.
 using Progress = std::function<void(double done, const std::string& what)>;
 
-// The trace of exactly n tokens or values, with its schedule. Only Engine::At makes one.
+// The trace of exactly n tokens or values, with its schedule. Only Engine::Compile makes one.
 struct CompiledJob {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
@@ -56,23 +56,23 @@ struct ProtocolSpec {
 class Engine {
  public:
   // The backend must outlive the engine.
-  Engine(ProtocolSpec subject, pfss::Backend& backend);
+  Engine(ProtocolSpec spec, pfss::Backend& backend);
   virtual ~Engine() = default;
-  const Hash& hash() const { return subject_.hash; }
-  const proto::JobUnit& unit() const { return subject_.unit; }
+  const Hash& hash() const { return spec_.hash; }
+  const proto::JobUnit& unit() const { return spec_.unit; }
   pfss::Backend& backend() { return backend_; }
   // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
   // because two parties must not share a pool of threads then. Call it before anything runs.
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
-  // Lets executors measure the time of each scope (pfss::Io::Timed). Call it before anything runs.
+  // Lets executors measure the time of each scope (pfss::Io::NeedsScopeTimes). Call it before anything runs.
   void MeasureScopes() { timed_ = true; }
   bool timed() const { return timed_; }
   // Returns the trace of n tokens or values, which is linted once (pfss::Lint). Exactly the plan's results go to
   // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
   // Traces are kept for later calls. Throws Cause::kInput if the plan does not cover n, and Cause::kRefused if there is
   // a fault.
-  std::shared_ptr<const CompiledJob> At(int n, int variant = 0);
+  std::shared_ptr<const CompiledJob> Compile(int n, int variant = 0);
   // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
   // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
@@ -85,8 +85,8 @@ class Engine {
   void Reserve(const store::Job& job, Role role);
   // Returns the plan as the sessions of a role need it. The engine must outlive it.
   proto::BundlePlan ForProto(Role role);
-  const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
-  const std::vector<nn::Variant>& variants() const { return subject_.variants; }
+  const std::vector<nn::MaskedWeight>& masked() const { return spec_.masked; }
+  const std::vector<nn::Variant>& variants() const { return spec_.variants; }
   // Returns the number of the variant with this name; of the first one if the name is empty. Throws Cause::kInput, with
   // all names, if there is none.
   int VariantNamed(const std::string& name) const;
@@ -95,11 +95,11 @@ class Engine {
   uint32_t Allowed(const std::string& names) const;
 
  private:
-  const ProtocolSpec subject_;
+  const ProtocolSpec spec_;
   pfss::Backend& backend_;
   bool parts_ = false, timed_ = false;
   std::mutex m_;
-  std::map<std::pair<int, int>, std::shared_ptr<const CompiledJob>> works_;  // by variant and n
+  std::map<std::pair<int, int>, std::shared_ptr<const CompiledJob>> jobs_;  // by variant and n
   std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 

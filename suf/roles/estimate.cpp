@@ -35,7 +35,7 @@ std::array<MemoryNeeds, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s
 }  // namespace
 
 Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(engine.hash()) {
-  const auto work = engine.At(n, variant);
+  const auto work = engine.Compile(n, variant);
   tiles = nn::TilesOf(engine.plan().For(n, variant), n);
   const pfss::Schedule& s = *work->schedule;
   trace = work->trace.digest();

@@ -21,7 +21,7 @@ struct MemoryNeeds {
 
 // The cost of an inference at one length and variant.
 struct Estimate {
-  // Throws the errors of Engine::At.
+  // Throws the errors of Engine::Compile.
   Estimate(ModelEngine& engine, int tokens, int variant = 0);
   // Returns the bytes of `count` preprocessed bundles in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;

@@ -51,16 +51,16 @@ JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, 
   return {count, gates::InputOf(plan.from), std::make_shared<const WipedVector<uint64_t>>(std::move(words))};
 }
 
-ServerPart PartOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
-                  std::function<void(uint32_t, std::vector<uint64_t>)> learned) {
-  ServerPart part;
-  part.brings = uint32_t(words.size());
+ServerData ServerDataOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
+                        std::function<void(uint32_t, std::vector<uint64_t>)> learned) {
+  ServerData out;
+  out.brings = uint32_t(words.size());
   if (Brings(plan, 0))
-    part.inputs =
+    out.inputs =
         [name = gates::InputOf(plan.from), data = std::make_shared<const WipedVector<uint64_t>>(std::move(words))](
             const nn::QuantisedWeights&, run::Inputs& inputs) { inputs.Set(name, run::Inputs::AnyArray(data)); };
-  if (Learns(plan, 0)) part.learned = std::move(learned);
-  return part;
+  if (Learns(plan, 0)) out.learned = std::move(learned);
+  return out;
 }
 
 }  // namespace suf::roles

@@ -34,9 +34,9 @@ bool Learns(const gates::FunctionPlan& plan, int p);
 
 // Returns a client's job with these words of Z_{2^n}. If the server alone brings values, it is a job of `count` values.
 JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, uint32_t count);
-// Returns the part of a server that brings these words, the same for every client. They are empty if P0 brings nothing.
+// Returns the data of a server that brings these words, the same for every client. They are empty if P0 brings nothing.
 // `learned` receives the words that gates::ChannelWords reads.
-ServerPart PartOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
-                  std::function<void(uint32_t count, std::vector<uint64_t> words)> learned);
+ServerData ServerDataOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,
+                        std::function<void(uint32_t count, std::vector<uint64_t> words)> learned);
 
 }  // namespace suf::roles

@@ -17,7 +17,7 @@
 #include "suf/reference/clear.hpp"
 #include "suf/ring/modular.hpp"
 #include "suf/roles/links_test.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::roles {
 namespace {
@@ -56,11 +56,11 @@ struct FunctionWorld {
     options.keys.ahead = ahead;
     options.audited = [this](uint32_t, uint64_t) { ++audited; };
     server.emplace(*engine[1],
-                   PartOf(engine[1]->plan(), WipedVector<uint64_t>(values.begin(), values.end()),
-                          [this](uint32_t, Words words) {
-                            writes();
-                            learned.push_back(std::move(words));
-                          }),
+                   ServerDataOf(engine[1]->plan(), WipedVector<uint64_t>(values.begin(), values.end()),
+                                [this](uint32_t, Words words) {
+                                  writes();
+                                  learned.push_back(std::move(words));
+                                }),
                    store[0], links.Dial(Role::kModel), std::move(options));
   }
   // Runs calls of P1 with these values in one session.
@@ -265,10 +265,10 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
                    .masked = {}},
                   *clear);
     if (to == To::kShared)
-      EXPECT_EQ(engine.At(2)->trace.results(0).size(), 3u);
+      EXPECT_EQ(engine.Compile(2)->trace.results(0).size(), 3u);
     else
-      EXPECT_TRUE(
-          Fails(Cause::kRefused, "it reveals or keeps other results than the plan names", [&] { (void)engine.At(2); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "it reveals or keeps other results than the plan names",
+                        [&] { (void)engine.Compile(2); }));
   }
 }
 

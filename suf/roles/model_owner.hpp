@@ -4,7 +4,7 @@
 
 namespace suf::roles {
 
-// A server whose part is a model's weights, which never leave it except under masks. It sees no text and no result,
+// A server whose data are a model's weights, which never leave it except under masks. It sees no text and no result,
 // only each text's number of tokens.
 class ModelOwner : public Server {
  public:

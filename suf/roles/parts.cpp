@@ -104,10 +104,10 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
     Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
     b_of_ = of;
   }
-  auto work = engine_.At(int(job.job.tokens), int(job.job.variant));
-  pfss::Material material{{}, job.rho};
-  for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
-  auto randomness = engine_.backend().Expand(std::move(material));
+  auto work = engine_.Compile(int(job.job.tokens), int(job.job.variant));
+  pfss::BundleSecrets secrets{{}, job.rho};
+  for (int p : {0, 1}) secrets.key[p] = std::move(job.key[p]);
+  auto randomness = engine_.backend().Expand(std::move(secrets));
   run::Times times;
   run::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, to_p0, to_p1, &times, engine_.timed());
   if (dealt) dealt(job.serial, times);
@@ -127,27 +127,26 @@ proto::Auditor AuditOf(Engine& engine) {
 Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
   const store::BundleHeader& h = inference.header();
-  auto work = engine.At(int(h.job.tokens), int(h.job.variant));
-  pfss::Material material{{}, h.rho};
-  material.key[h.party] = std::move(inference.key());
-  auto randomness = engine.backend().Expand(std::move(material));
+  auto work = engine.Compile(int(h.job.tokens), int(h.job.variant));
+  pfss::BundleSecrets secrets{{}, h.rho};
+  secrets.key[h.party] = std::move(inference.key());
+  auto randomness = engine.backend().Expand(std::move(secrets));
   run::ChannelLink link(inference.channel());
   inference.channel().set_phase(net::Phase::kOffline);
   Outcome out;
-  run::PartyJob job{*work->schedule,
-                    engine.backend(),
-                    int(h.party),
-                    *randomness,
-                    inputs,
-                    inference.keys(),
-                    link,
-                    progress,
-                    [&] { inference.OfflineEnd(); },
-                    {},
-                    &out.times};
-  job.parts = engine.parts();
-  job.timed = engine.timed();
-  if (h.party == 1) job.through = [&] { inference.OnlineEnd(); };
+  run::PartyJob job{.schedule = *work->schedule,
+                    .backend = engine.backend(),
+                    .party = int(h.party),
+                    .randomness = *randomness,
+                    .inputs = inputs,
+                    .keys = inference.keys(),
+                    .link = link,
+                    .progress = progress,
+                    .online = [&] { inference.EndOffline(); },
+                    .times = &out.times,
+                    .parts = engine.parts(),
+                    .timed = engine.timed()};
+  if (h.party == 1) job.through = [&] { inference.EndOnline(); };
   out.words = run::RunParty(job);
   return out;
 }

@@ -20,7 +20,7 @@
 #include "suf/roles/model_owner.hpp"
 #include "suf/roles/simulator.hpp"
 #include "suf/run/deal.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::roles {
 namespace {
@@ -99,7 +99,7 @@ class World {
 
 std::vector<model::Ids> Texts(std::vector<std::string> texts) {
   std::vector<model::Ids> ids;
-  for (auto& t : texts) ids.push_back(Encode(*Made().tokenizer, Made().plan, t));
+  for (auto& t : texts) ids.push_back(Tokenize(*Made().tokenizer, Made().plan, t));
   return ids;
 }
 
@@ -331,9 +331,9 @@ TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
 TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   auto clear = reference::MakeClear();
   ModelEngine engine(Made().plan, *clear);
-  EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.Compile(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
-  EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
+  EXPECT_EQ(engine.Compile(5), engine.Compile(5)) << "a trace is kept";
   EXPECT_THAT(engine.Section(store::JobOf(5), 0, 0), HasSubstr("key section 1 of "));
 }
 
@@ -358,8 +358,8 @@ TEST(Estimate, TellsWhatEachRoleHasInMemory) {
     const MemoryNeeds &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
     EXPECT_GT(a.frames, 0);
     EXPECT_LT(a.frames, b.frames);
-    EXPECT_LT(b.frames, longer.sent[0] + longer.sent[1]) << "rooms serve one frame after another";
-    EXPECT_EQ(uint64_t(longer.window), run::WindowOf(*engine.At(kLongest)->schedule));
+    EXPECT_LT(b.frames, longer.sent[0] + longer.sent[1]) << "a buffer serves one frame after another";
+    EXPECT_EQ(uint64_t(longer.window), run::WindowOf(*engine.Compile(kLongest)->schedule));
     EXPECT_EQ(b.keys, std::min(longer.key_bytes[p], std::max(longer.window, int64_t(store::kKeyWindow))));
   }
   EXPECT_EQ(longer.memory[size_t(Role::kDealer)].keys, longer.key_bytes[0] + longer.key_bytes[1]);
@@ -376,9 +376,9 @@ TEST(Texts, AreEncodedForThePlan) {
   const std::string longer(200, 'a');
   std::string words;
   for (int i = 0; i < 30; ++i) words += "the ";
-  EXPECT_TRUE(Fails(Cause::kInput, "tokens; the limit is 16", [&] { Encode(*f.tokenizer, f.plan, words); }));
-  EXPECT_EQ(Encode(*f.tokenizer, f.plan, words, true).size(), size_t(kLongest));
-  EXPECT_TRUE(Fails(Cause::kInput, "not UTF-8", [&] { Encode(*f.tokenizer, f.plan, "\xff"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "tokens; the limit is 16", [&] { Tokenize(*f.tokenizer, f.plan, words); }));
+  EXPECT_EQ(Tokenize(*f.tokenizer, f.plan, words, true).size(), size_t(kLongest));
+  EXPECT_TRUE(Fails(Cause::kInput, "not UTF-8", [&] { Tokenize(*f.tokenizer, f.plan, "\xff"); }));
   std::ofstream(f.dir / "other.txt") << "[PAD]\n";
   EXPECT_TRUE(Fails(Cause::kRefused, "is not the vocabulary that the plan was made for",
                     [&] { LoadTokenizer(f.dir / "other.txt", f.plan); }));

@@ -8,23 +8,23 @@
 namespace suf::roles {
 
 struct Server::State {
-  State(Engine& e, ServerPart p, store::Store& store, proto::DialDealer dealer, Options o)
+  State(Engine& e, ServerData d, store::Store& store, proto::DialDealer dealer, Options o)
       : engine(e),
-        part(std::move(p)),
+        data(std::move(d)),
         options(std::move(o)),
-        key(store.LongLived("weights.key")),
-        seed(Share(store.LongLived("b.seed"))),
-        id(WeightsId(key.view(), part.weights, engine.hash(), seed->view())),
+        key(store.LongLivedSecret("weights.key")),
+        seed(Share(store.LongLivedSecret("b.seed"))),
+        id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
         host{plan,
              store,
              id,
-             SetupHash(engine, part.weights, masks),
+             SetupHash(engine, data.weights, masks),
              seed,
              [this](store::Sink& out) {
                uint64_t sent = 0;
-               WriteSetup(engine, part.weights, masks, [&](View v) {
+               WriteSetup(engine, data.weights, masks, [&](View v) {
                  if (options.setup) options.setup(sent, plan.setup_bytes);
                  out.Write(v);
                  sent += v.size();
@@ -34,28 +34,28 @@ struct Server::State {
              std::move(dealer),
              [this](proto::Inference& inference) { Run(inference); },
              AuditOf(engine)} {
-    if (options.keys.ahead > 1) store.CheckAhead();
-    if (part.inputs) part.inputs(part.weights, inputs);
+    if (options.keys.ahead > 1) store.CheckCanKeepBundles();
+    if (data.inputs) data.inputs(data.weights, inputs);
     host.keys = options.keys;
     host.variants = options.variants;
-    host.brings = part.brings;
+    host.brings = data.brings;
     host.audit_memory = options.audit_memory;
     if (options.audited)
       host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
-    if (part.learned) host.finished = [this] { part.learned(ran.first, std::move(ran.second)); };
+    if (data.learned) host.finished = [this] { data.learned(ran.first, std::move(ran.second)); };
   }
 
   void Run(proto::Inference& inference) {
     const uint32_t n = inference.header().job.tokens;
     if (options.runs) options.runs(n, inference.header().serial);
-    if (part.inputs_of) part.inputs_of(part.weights, n, inputs);
+    if (data.inputs_of) data.inputs_of(data.weights, n, inputs);
     Outcome out = RunInference(engine, inference, inputs);
     if (options.ran) options.ran(n, inference.header().serial, out.times);
     ran = {n, std::move(out.words)};
   }
 
   Engine& engine;
-  const ServerPart part;
+  const ServerData data;
   const Options options;
   const Secret key;
   const SharedSecret seed;
@@ -68,8 +68,8 @@ struct Server::State {
   proto::Turnstile turnstile;
 };
 
-Server::Server(Engine& engine, ServerPart part, store::Store& store, proto::DialDealer dealer, Options options)
-    : s_(new State(engine, std::move(part), store, std::move(dealer), std::move(options))) {}
+Server::Server(Engine& engine, ServerData data, store::Store& store, proto::DialDealer dealer, Options options)
+    : s_(new State(engine, std::move(data), store, std::move(dealer), std::move(options))) {}
 Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {

@@ -11,7 +11,7 @@
 namespace suf::roles {
 
 // P0's own data, and the callback for its results.
-struct ServerPart {
+struct ServerData {
   nn::QuantisedWeights weights = {};  // the weights of Engine::masked
   uint32_t brings = 0;                // see DataSession::brought
   // Sets P0's own inputs that are the same for every job.
@@ -42,14 +42,14 @@ struct ServerOptions {
 };
 
 // P0 for any plan. Its data never leaves it except under masks. It sees nothing of a client's inputs, and only those
-// results that the plan gives to P0. ModelOwner is a server with weights; PartOf (function.hpp) makes a function's
-// part.
+// results that the plan gives to P0. ModelOwner is a server with weights; ServerDataOf (function.hpp) makes the data
+// of a function.
 class Server {
  public:
   using Options = ServerOptions;
   // `store` has P0's long-lived secrets, bundles and ledger. `dealer` connects to the dealer (ToDealer). The engine and
   // the store must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
-  Server(Engine& engine, ServerPart part, store::Store& store, proto::DialDealer dealer, Options options = {});
+  Server(Engine& engine, ServerData data, store::Store& store, proto::DialDealer dealer, Options options = {});
   ~Server();
   // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. One
   // session runs at a time; another client waits a moment and is refused (busy). An error ends only this session.

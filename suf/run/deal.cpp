@@ -35,7 +35,7 @@ class DealerIo : public pfss::Io {
     // both buffers are requested before either is filled, so that waiting for one delays no chunk that was begun
     for (int p : {0, 1})
       if (const int i = section_[size_t(node)][size_t(p)]; i >= 0)
-        room_[size_t(node)][size_t(p)] = to_[p]->Room(size_t(i));
+        room_[size_t(node)][size_t(p)] = to_[p]->Buffer(size_t(i));
     meter.Within({.wire = Meter::Since(begin)});
     return room_[size_t(node)][own >= 0 ? 0 : 1];
   }
@@ -43,19 +43,19 @@ class DealerIo : public pfss::Io {
     const pfss::Node& n = t_.node(node);
     return inputs_.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
   }
-  void Done(std::span<const int> nodes) override {
+  void ReportDone(std::span<const int> nodes) override {
     const auto begin = Meter::SteadyClock::now();
     for (int node : nodes) {
       const auto [own, other] = section_[size_t(node)];
       const auto& [from, to] = room_[size_t(node)];
       if (own >= 0 && other >= 0) exec::Copy(from, to.data());
       for (int p : {0, 1})
-        if (const int i = section_[size_t(node)][size_t(p)]; i >= 0) to_[p]->Done(size_t(i));
+        if (const int i = section_[size_t(node)][size_t(p)]; i >= 0) to_[p]->MarkWritten(size_t(i));
     }
     meter.Within({.wire = Meter::Since(begin)});
   }
-  void Took(uint16_t scope, const Spent& s) override { meter.Took(scope, s); }
-  bool Timed() const override { return timed_; }
+  void ReportTime(uint16_t scope, const TimeUse& s) override { meter.Add(scope, s); }
+  bool NeedsScopeTimes() const override { return timed_; }
 
   Meter meter;
 

@@ -78,8 +78,8 @@ class QueueLink : public FrameLink {
     const auto begin = std::chrono::steady_clock::now();
     std::optional<uint64_t> seen;  // moves at the last poll; the lock is tried again after the next move
     const auto moved = [&] { return in_->moves != seen; };
-    Watch(
-        Patience(),
+    PollUntil(
+        PollDeadline(),
         [&] {
           if (!moved()) return false;
           std::unique_lock l(in_->m, std::try_to_lock);  // a sender holds it while it copies
@@ -159,9 +159,9 @@ PairRun RunPair(const PairJob& job) {
   run.frame.resize(job.schedule.frames().size());
   std::vector<int> chain(run.frame.size(), 0);
   auto streams = [&](Role role) {
-    pfss::Material m{{}, job.material.rho};
+    pfss::BundleSecrets m{{}, job.secrets.rho};
     for (int p : {0, 1})
-      if (role == Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.material.key[size_t(p)]->view());
+      if (role == Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.secrets.key[size_t(p)]->view());
     auto r = job.backend[size_t(role)]->Expand(std::move(m));
     return job.wrap ? job.wrap(role, std::move(r)) : std::move(r);
   };
@@ -174,8 +174,13 @@ PairRun RunPair(const PairJob& job) {
       auto randomness = streams(Role(p));
       store::KeySource keys(std::make_shared<const store::BodyLayout>(LayoutOf(job.schedule, p)), job.window);
       keys.FeedFrom(run.key[size_t(p)]);
-      run.result[size_t(p)] =
-          RunParty({job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], keys, link});
+      run.result[size_t(p)] = RunParty({.schedule = job.schedule,
+                                        .backend = *job.backend[size_t(p)],
+                                        .party = p,
+                                        .randomness = *randomness,
+                                        .inputs = *job.inputs[size_t(p)],
+                                        .keys = keys,
+                                        .link = link});
     } catch (...) {
       error[size_t(p)] = std::current_exception();
     }

@@ -26,7 +26,7 @@ struct PairJob {
   const pfss::Schedule& schedule;
   std::array<pfss::Backend*, 3> backend;  // P0, P1, dealer
   std::array<Inputs*, 3> inputs;
-  const pfss::Material& material;  // both keys
+  const pfss::BundleSecrets& secrets;  // both keys
   // Lets tests replace the randomness of a role.
   std::function<std::unique_ptr<pfss::Randomness>(Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
   uint64_t window = store::kKeyWindow;  // of both parties' keys, in bytes

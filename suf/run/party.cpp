@@ -70,7 +70,7 @@ class PartyIo : public pfss::Io {
     std::vector<char> live(t_.nodes().size());
     for (int i : s_.live(Role(job.party))) live[size_t(i)] = 1;
     for (const pfss::FrameField& part : s_.key(job.party))
-      if (!live[size_t(part.node)]) Read(part.node);
+      if (!live[size_t(part.node)]) Release(part.node);
     for (const pfss::Frame& f : s_.frames())
       for (const pfss::FrameField& part : f.parts) part_[size_t(part.node)] = &part;
   }
@@ -110,7 +110,7 @@ class PartyIo : public pfss::Io {
   // Ends a step: its received frame is here and was read, its sent frame is written.
   void End() {
     AwaitNow(incoming_.size());
-    Leave();
+    SendNow();
     if (receive_ >= 0 && s_.frames()[size_t(receive_)].tick >= 0) Post();
   }
   void Forget() {  // frees the frames before the inference
@@ -133,10 +133,10 @@ class PartyIo : public pfss::Io {
   }
   bool Ready(int node) override {
     const int i = section_[size_t(node)];
-    return i >= 0 && (job_.early || begun) && job_.keys.Ready(size_t(i));
+    return i >= 0 && (job_.early || begun) && job_.keys.IsReady(size_t(i));
   }
-  void Read(int node) override {
-    if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
+  void Release(int node) override {
+    if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Release(size_t(i));
   }
   std::span<uint8_t> Out(int node) override {
     const pfss::FrameField& part = *part_[size_t(node)];
@@ -150,26 +150,26 @@ class PartyIo : public pfss::Io {
     AwaitNow(bytes);
   }
   // A thread that finds the link free sends everything that is written by then.
-  void Written(size_t bytes) override {
+  void ReportWritten(size_t bytes) override {
     for (size_t was = written_; was < bytes && !written_.compare_exchange_weak(was, bytes);) {
     }
     if (!job_.parts || outgoing_.size() <= kLongFrame || s_.frames()[size_t(send_)].tick < 0) return;
     std::unique_lock l(link_, std::try_to_lock);
-    if (l && written_ >= left_ + kLongFrame) SendNow(written_);
+    if (l && written_ >= left_ + kLongFrame) SendUpTo(written_);
   }
-  void Leave() override {
+  void SendNow() override {
     std::lock_guard l(link_);
-    if (send_ >= 0 && left_ < outgoing_.size()) SendNow(outgoing_.size());
+    if (send_ >= 0 && left_ < outgoing_.size()) SendUpTo(outgoing_.size());
   }
   Data Input(int node) override {
     const pfss::Node& n = t_.node(node);
     return job_.inputs.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
   }
-  void Took(uint16_t scope, const Spent& s) override {
+  void ReportTime(uint16_t scope, const TimeUse& s) override {
     std::lock_guard l(meter_);
-    meter.Took(scope, s);
+    meter.Add(scope, s);
   }
-  bool Timed() const override { return job_.timed; }
+  bool NeedsScopeTimes() const override { return job_.timed; }
 
   Meter meter;
   bool running = false;  // whether the executor runs
@@ -179,7 +179,10 @@ class PartyIo : public pfss::Io {
   // Returns the buffer of a frame: its own before the inference, otherwise the next slot of its direction.
   std::span<uint8_t> Room(int frame, exec::HostBuffer* own, Slots* slots, size_t* next) {
     const pfss::Frame& f = s_.frames()[size_t(frame)];
-    if (f.tick < 0) return *own = exec::HostBuffer(size_t(f.bytes)), own->span();
+    if (f.tick < 0) {
+      *own = exec::HostBuffer(size_t(f.bytes));
+      return own->span();
+    }
     SUF_CHECK(slots->frame(*next) == frame);
     const std::span<uint8_t> room = slots->room((*next)++);
     if (slots == &out_) job_.link.Release(room);
@@ -199,7 +202,7 @@ class PartyIo : public pfss::Io {
     const double waited = job_.link.waited() - before;
     Book(Meter::Since(begin) - waited, waited);
   }
-  void SendNow(size_t bytes) {
+  void SendUpTo(size_t bytes) {
     const auto begin = Clock::now();
     job_.link.Send(send_, outgoing_, bytes);
     left_ = bytes;
@@ -221,6 +224,61 @@ class PartyIo : public pfss::Io {
   size_t left_ = 0;  // bytes of the outgoing frame that have left
 };
 
+// The parts of a run: before the inference and online.
+class RunPhases {
+ public:
+  RunPhases(const PartyJob& job, PartyIo& io) : job_(job), io_(io) {}
+  // Begins the online part when the frames that were sent before the inference are here. Later calls do nothing.
+  void Start() {
+    if (std::exchange(online_, true)) return;
+    if (job_.online) job_.online();
+    begin_ = Clock::now();
+    before_.end = after_.begin = Stamp();
+    io_.begun = true;
+    io_.meter.Reset();
+    io_.Post();
+  }
+  // Reports once that the last frame has arrived or left.
+  void Finish() {
+    Start();
+    if (!std::exchange(through_, true) && job_.through) job_.through();
+  }
+  // Stores the times of the run that has ended.
+  void Report(Times* times) {
+    if (const auto came = job_.keys.arrival()) times->keys = {Seconds(came->first), Seconds(came->second)};
+    after_.end = Stamp();
+    times->ahead = before_;
+    times->online = after_;
+    times->peak = job_.backend.Peak();
+    io_.meter.Report(Meter::Since(begin_), times);
+  }
+
+ private:
+  const PartyJob& job_;
+  PartyIo& io_;
+  Clock::time_point begin_ = Clock::now();
+  Span before_{Stamp()}, after_;
+  bool online_ = false, through_ = false;
+};
+
+// Returns the index of the last step with a frame; 0 if there is none.
+size_t LastWithFrame(const std::vector<pfss::Step>& steps) {
+  size_t last = 0;
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].receive >= 0 || steps[i].send >= 0) last = i;
+  return last;
+}
+
+// Throws unless the keys are those of the schedule.
+void CheckKeys(const PartyJob& job) {
+  const store::BodyLayout& layout = job.keys.layout();
+  const int64_t bytes = job.schedule.key_bytes(job.party);
+  const size_t sections = job.schedule.key(job.party).size();
+  if (int64_t(layout.bytes()) != bytes || layout.sections().size() != sections)
+    Fail(Cause::kRefused, "the key body has ", layout.bytes(), " bytes in ", layout.sections().size(),
+         " sections; this plan and token count take ", bytes, " in ", sections, "; deal a new bundle");
+}
+
 }  // namespace
 
 uint64_t RoomsOf(const pfss::Schedule& s, int party) {
@@ -231,62 +289,33 @@ uint64_t RoomsOf(const pfss::Schedule& s, int party) {
 }
 
 std::vector<uint64_t> RunParty(const PartyJob& job) {
+  CheckKeys(job);
   const pfss::Schedule& s = job.schedule;
-  const size_t sections = job.keys.layout().sections().size();
-  if (int64_t(job.keys.layout().bytes()) != s.key_bytes(job.party) || sections != s.key(job.party).size())
-    Fail(Cause::kRefused, "the key body has ", job.keys.layout().bytes(), " bytes in ", sections,
-         " sections; this plan and token count take ", s.key_bytes(job.party), " in ", s.key(job.party).size(),
-         "; deal a new bundle");
   PartyIo io(job);
   auto executor = job.backend.Start(s, Role(job.party));
   auto programs = pfss::Programs(s, Role(job.party));
   const auto& steps = s.steps(job.party);
-  size_t last = 0;  // the last step with a frame
-  for (size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].receive >= 0 || steps[i].send >= 0) last = i;
-  auto begin = Clock::now();
-  Span before_it{Stamp()}, online_part;
-  bool online = false, through = false;
-  // the online part begins when the frames sent before the inference are here
-  auto start = [&] {
-    if (std::exchange(online, true)) return;
-    if (job.online) job.online();
-    begin = Clock::now();
-    before_it.end = online_part.begin = Stamp();
-    io.begun = true;
-    io.meter.Reset();
-    io.Post();
-  };
-  auto finish = [&] {
-    start();
-    if (!std::exchange(through, true) && job.through) job.through();
-  };
+  const size_t last = LastWithFrame(steps);
+  RunPhases phases(job, io);
   for (size_t i = 0; i < steps.size(); ++i) {
     const pfss::Step& step = steps[i];
     const bool before = step.receive >= 0 && s.frames()[size_t(step.receive)].tick < 0;
-    if (step.tick >= 0 && !before) start();
+    if (step.tick >= 0 && !before) phases.Start();
     const bool ends = i == last && step.send < 0;
     io.Begin(step.receive, step.send, ends);
-    if (ends) finish();
-    if (step.tick >= 0) start();
+    if (ends) phases.Finish();
+    if (step.tick >= 0) phases.Start();
     io.running = true;
     executor->Run(programs[i], job.randomness, io);
     executor->Finish();
     io.running = false;
     io.End();
     if (before || step.tick < 0) io.Forget();
-    if (step.send >= 0 && i == last) finish();
+    if (step.send >= 0 && i == last) phases.Finish();
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
-  finish();  // for a trace without frames
-  if (job.times) {
-    if (const auto came = job.keys.came()) job.times->keys = {Seconds(came->first), Seconds(came->second)};
-    online_part.end = Stamp();
-    job.times->ahead = before_it;
-    job.times->online = online_part;
-    job.times->peak = job.backend.Peak();
-    io.meter.Report(Meter::Since(begin), job.times);
-  }
+  phases.Finish();  // for a trace without frames
+  if (job.times) phases.Report(job.times);
   std::vector<uint64_t> out;
   for (const pfss::Trace::Result& r : s.trace().results(job.party)) {
     std::vector<uint64_t> words = executor->Result(r.node);

@@ -66,7 +66,7 @@ struct PartyJob {
   // Whether long frames move while they are read and written. Must be false if both parties share a pool of threads.
   // One would wait in the pool for the other one, which needs it.
   bool parts = false;
-  // Whether the executor measures each scope (pfss::Io::Timed).
+  // Whether the executor measures each scope (pfss::Io::NeedsScopeTimes).
   bool timed = false;
   // Whether keys that are here may go to a device before the inference; otherwise they go there while it runs.
   bool early = true;

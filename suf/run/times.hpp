@@ -10,7 +10,7 @@
 
 namespace suf::run {
 
-using pfss::Spent;
+using pfss::TimeUse;
 
 // A begin and an end by the machine's clock, in seconds since 1970; 0: never.
 struct Span {
@@ -25,7 +25,7 @@ inline double Stamp() { return Seconds(std::chrono::system_clock::now()); }
 
 // The times of one role, by scope. The total is a party's online part, or all of a dealer's work.
 struct Times {
-  std::map<std::string, Spent> by;
+  std::map<std::string, TimeUse> by;
   double total = 0;
   // Peak memory of the process.
   pfss::Peak peak;
@@ -43,16 +43,16 @@ class Meter {
   }
   // Forgets all booked time.
   void Reset() { spent_.clear(); }
-  // Books time of the host that the next call of Took includes.
-  void Within(const Spent& s) { within_ += s; }
-  void Took(uint16_t scope, Spent s) {
+  // Books time of the host that the next call of Add includes.
+  void Within(const TimeUse& s) { within_ += s; }
+  void Add(uint16_t scope, TimeUse s) {
     double& with = s.host > 0 ? s.host : s.compute;
     with = std::max(0.0, with - within_.wire - within_.wait);
     spent_[scope_ = scope] += s;
     spent_[scope] += std::exchange(within_, {});
   }
   // Books time between programs.
-  void Beside(const Spent& s) { spent_[scope_] += s; }
+  void Beside(const TimeUse& s) { spent_[scope_] += s; }
   const std::string& scope() const { return t_.name(scope_); }
   void Report(double total, Times* times) const {
     for (auto& [scope, s] : spent_) times->by[t_.name(scope)] += s;
@@ -61,9 +61,9 @@ class Meter {
 
  private:
   const pfss::Trace& t_;
-  std::map<uint16_t, Spent> spent_;
+  std::map<uint16_t, TimeUse> spent_;
   uint16_t scope_ = 0;
-  Spent within_;
+  TimeUse within_;
 };
 
 }  // namespace suf::run

@@ -36,7 +36,7 @@ BundleHeader DecodeHeader(View in) {
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();
   h.pair = Share(Secret(r.Raw(32)));
-  r.Done();
+  r.ExpectEnd();
   if (h.party > 1)
     Fail(Cause::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
   return h;
@@ -62,25 +62,25 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 Sink::Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window)
     : Sink(key, std::move(layout), std::move(out), nullptr, nullptr, window) {}
 
-Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window)
-    : Sink(key, std::move(layout), std::move(out), std::move(gone), nullptr, window) {}
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out released, uint64_t window)
+    : Sink(key, std::move(layout), std::move(out), std::move(released), nullptr, window) {}
 
 Sink::Sink(const Hash& key, SharedLayout layout, Keep keep)
     : Sink(key, std::move(layout), nullptr, nullptr, std::move(keep), ~uint64_t{0}) {}
 
-Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window)
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out released, Keep keep, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
       tags_(net::ChunkTags::Several(key)),
       out_(std::move(out)),
-      gone_(std::move(gone)),
+      released_(std::move(released)),
       keep_(std::move(keep)),
       chunks_(layout_->chunks().size()),
       idle_(keep_ ? 0 : kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()), window) {
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
   try {
     threads_.emplace_back([this] { Pump(); });
-    for (size_t i = 1; i < tags_.size(); ++i) threads_.emplace_back([this, i] { Help(tags_[i]); });
+    for (size_t i = 1; i < tags_.size(); ++i) threads_.emplace_back([this, i] { TagChunks(tags_[i]); });
   } catch (...) {
     Close(true);
     throw;
@@ -102,22 +102,22 @@ void Sink::Close(bool drop) {
 }
 
 // A chunk that was begun may always be finished, because only finished chunks go out and free capacity.
-std::span<uint8_t> Sink::Room(size_t i) {
+std::span<uint8_t> Sink::Buffer(size_t i) {
   const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return {};
   std::unique_lock lock(m_);
   SinkChunk& c = chunks_[s.chunk];
-  if (c.room.empty()) {
+  if (c.buffer.empty()) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
     waited_ += std::chrono::steady_clock::now() - begin;
-    c.room = idle_.Take(kTag + layout_->chunks()[s.chunk].bytes);
+    c.buffer = idle_.Take(kTag + layout_->chunks()[s.chunk].bytes);
   }
   if (error_) std::rethrow_exception(error_);
-  return c.room.span().subspan(kTag + s.at, s.bytes);
+  return c.buffer.span().subspan(kTag + s.at, s.bytes);
 }
 
-void Sink::Done(size_t i) {
+void Sink::MarkWritten(size_t i) {
   const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
   {
@@ -132,13 +132,13 @@ void Sink::Done(size_t i) {
 void Sink::Write(View bytes) {
   while (!bytes.empty()) {
     SUF_CHECK(section_ < layout_->sections().size());
-    const std::span<uint8_t> room = Room(section_).subspan(written_);
-    const size_t n = std::min(bytes.size(), room.size());
-    if (n) std::memcpy(room.data(), bytes.data(), n);
+    const std::span<uint8_t> buffer = Buffer(section_).subspan(written_);
+    const size_t n = std::min(bytes.size(), buffer.size());
+    if (n) std::memcpy(buffer.data(), bytes.data(), n);
     bytes = bytes.subspan(n);
     written_ += n;
-    if (n == room.size()) {
-      Done(section_++);
+    if (n == buffer.size()) {
+      MarkWritten(section_++);
       written_ = 0;
     }
   }
@@ -154,12 +154,12 @@ void Sink::Finish() {
 }
 
 // Returns the bytes of a chunk in its buffer, its tag before its data.
-std::span<uint8_t> Sink::ChunkOf(size_t i, exec::HostBuffer& room) const {
-  return room.span().first(kTag + layout_->chunks()[i].bytes);
+std::span<uint8_t> Sink::ChunkOf(size_t i, exec::HostBuffer& buffer) const {
+  return buffer.span().first(kTag + layout_->chunks()[i].bytes);
 }
 
 // Keeps the current exception. The caller holds the lock.
-void Sink::Failed() {
+void Sink::KeepError() {
   if (!error_) error_ = std::current_exception();
   changed_.notify_all();
 }
@@ -168,7 +168,7 @@ void Sink::Failed() {
 void Sink::Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags) {
   const size_t i = tagging_++;
   lock.unlock();
-  const std::span<uint8_t> chunk = ChunkOf(i, chunks_[i].room);
+  const std::span<uint8_t> chunk = ChunkOf(i, chunks_[i].buffer);
   const auto tag = tags.Of(i, View(chunk).subspan(kTag), {});
   std::copy(tag.begin(), tag.end(), chunk.begin());
   lock.lock();
@@ -176,7 +176,7 @@ void Sink::Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags) {
   changed_.notify_all();
 }
 
-void Sink::Help(net::ChunkTags& tags) {
+void Sink::TagChunks(net::ChunkTags& tags) {
   std::unique_lock lock(m_);
   try {
     for (;;) {
@@ -186,24 +186,24 @@ void Sink::Help(net::ChunkTags& tags) {
     }
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    Failed();
+    KeepError();
   }
 }
 
 // Waits until all but the last `but` leaving chunks are read no more; their buffers serve others.
-void Sink::Gone(size_t but) {
+void Sink::ReclaimLeaving(size_t but) {
   for (; leaving_.size() > but; leaving_.pop_front()) {
-    auto& [room, chunk] = leaving_.front();
-    if (gone_) gone_(chunk);
+    auto& [buffer, chunk] = leaving_.front();
+    if (released_) released_(chunk);
     std::lock_guard lock(m_);
-    idle_.Give(std::move(room));
+    idle_.Return(std::move(buffer));
   }
 }
 
 void Sink::Pump() {
   struct All {
     Sink* sink;
-    ~All() { sink->Gone(0); }
+    ~All() { sink->ReclaimLeaving(0); }
   } all{this};  // runs however Pump ends, after the lock is released
   std::unique_lock lock(m_);
   try {
@@ -216,15 +216,15 @@ void Sink::Pump() {
         Tag(lock, tags_[0]);
         continue;
       }
-      exec::HostBuffer room = std::move(chunks_[out_next_].room);
+      exec::HostBuffer buffer = std::move(chunks_[out_next_].buffer);
       lock.unlock();
       if (keep_) {
-        keep_(std::move(room));
+        keep_(std::move(buffer));
       } else {
-        const View leaves = ChunkOf(out_next_, room);
-        leaving_.emplace_back(std::move(room), leaves);
+        const View leaves = ChunkOf(out_next_, buffer);
+        leaving_.emplace_back(std::move(buffer), leaves);
         out_(leaves);
-        Gone(gone_ ? kLeaving : 0);
+        ReclaimLeaving(released_ ? kLeaving : 0);
       }
       lock.lock();
       waiting_ -= layout_->chunks()[out_next_++].bytes;
@@ -232,7 +232,7 @@ void Sink::Pump() {
     }
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    Failed();
+    KeepError();
   }
 }
 
@@ -241,7 +241,7 @@ void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::st
     Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
 }
 
-View Chain::Next(View chunk, const std::string& what) {
+View ChunkVerifier::Verify(View chunk, const std::string& what) {
   if (!left_ || chunk.size() != bytes())
     Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(kTag);

@@ -14,7 +14,7 @@
 #include "suf/base/secret.hpp"
 #include "suf/net/channel.hpp"
 #include "suf/net/tags.hpp"
-#include "suf/store/idle_rooms.hpp"
+#include "suf/store/buffer_pool.hpp"
 #include "suf/store/job.hpp"
 #include "suf/store/key_source.hpp"
 
@@ -69,10 +69,10 @@ class Sink {
  public:
   using Out = std::function<void(View chunk)>;
   Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window = kKeyWindow);
-  // Chunks that may still be read after `out` has returned, if there is a `gone`.
+  // Chunks that may still be read after `out` has returned, if there is a `released`.
   static constexpr size_t kLeaving = 4;
-  // `gone` returns when nothing reads a chunk any more that was passed to `out`.
-  Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window);
+  // `released` returns when nothing reads a chunk any more that was passed to `out`.
+  Sink(const Hash& key, SharedLayout layout, Out out, Out released, uint64_t window);
   // Takes over the memory of each chunk, its tag before its data.
   using Keep = std::function<void(exec::HostBuffer chunk)>;
   // Passes chunks to `keep`. No window delays the generator.
@@ -80,10 +80,11 @@ class Sink {
   ~Sink();  // without Finish, chunks that are not out yet are dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
-  // Returns the buffer of section i, valid until Done(i). Once per section, from one thread. Throws any error of `out`.
-  std::span<uint8_t> Room(size_t i);
+  // Returns the buffer of section i, valid until MarkWritten(i). Once per section, from one thread. Throws any error of
+  // `out`.
+  std::span<uint8_t> Buffer(size_t i);
   // Marks section i as written.
-  void Done(size_t i);
+  void MarkWritten(size_t i);
   // Writes the next bytes of the body. Throws Bug if these are too many, and any error of `out`.
   void Write(View bytes);
   // Returns when all chunks are out. Throws Bug if a section is missing, and any error of `out`.
@@ -92,24 +93,24 @@ class Sink {
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
-  Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window);
+  Sink(const Hash& key, SharedLayout layout, Out out, Out released, Keep keep, uint64_t window);
   struct SinkChunk {
-    exec::HostBuffer room;
-    size_t left = 0;  // sections that are not Done
+    exec::HostBuffer buffer;
+    size_t left = 0;  // sections that are not written
     bool tagged = false;
   };
-  std::span<uint8_t> ChunkOf(size_t i, exec::HostBuffer& room) const;
-  void Failed();
+  std::span<uint8_t> ChunkOf(size_t i, exec::HostBuffer& buffer) const;
+  void KeepError();
   void Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags);
-  void Help(net::ChunkTags& tags);
+  void TagChunks(net::ChunkTags& tags);
   void Pump();
-  void Gone(size_t but);
+  void ReclaimLeaving(size_t but);
   void Close(bool drop);
 
   const SharedLayout layout_;
   const uint64_t window_;
   std::vector<net::ChunkTags> tags_;  // one per thread
-  const Out out_, gone_;
+  const Out out_, released_;
   const Keep keep_;
   std::chrono::steady_clock::duration waited_{};
   size_t section_ = 0;    // next section of Write
@@ -117,11 +118,11 @@ class Sink {
   std::mutex m_;
   std::condition_variable changed_;
   std::vector<SinkChunk> chunks_;
-  IdleRooms idle_;
+  BufferPool idle_;
   std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // used by the pump alone.
-  // Chunks that are out, chunks that are tagged or being tagged, and leading chunks that are Done.
+  // Chunks that are out, chunks that are tagged or being tagged, and leading chunks that are written.
   size_t out_next_ = 0, tagging_ = 0, done_ = 0;
-  uint64_t waiting_ = 0;  // bytes of chunks that are Done and not out
+  uint64_t waiting_ = 0;  // bytes of chunks that are written and not out
   bool closed_ = false, dropped_ = false;
   std::exception_ptr error_;
   std::vector<std::thread> threads_;  // the pump and its helpers
@@ -132,9 +133,10 @@ class Sink {
 void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::string& what);
 
 // The reader's side of a Sink.
-class Chain {
+class ChunkVerifier {
  public:
-  Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
+  ChunkVerifier(const Hash& key, SharedLayout layout)
+      : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
   // Returns the bytes of the next chunk, or of the one `ahead` chunks later, including the tag.
   size_t bytes(size_t ahead = 0) const { return net::ChunkTags::kBytes + layout_->chunks().at(next_ + ahead).bytes; }
   size_t largest() const { return net::ChunkTags::kBytes + layout_->largest(); }
@@ -142,7 +144,7 @@ class Chain {
   // Returns how many chunks are due.
   size_t chunks() const { return layout_->chunks().size() - next_; }
   // Returns the data of a chunk. Throws Cause::kRefused, with `what` in the error message, if it is not the next chunk.
-  View Next(View chunk, const std::string& what);
+  View Verify(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 
  private:

@@ -91,13 +91,13 @@ TEST(Chunks, ArriveWholeWhateverTheWriterDoes) {
   for (size_t total : {size_t{0}, size_t{1}, kChunkBytes, kChunkBytes + 1, 3 * kChunkBytes - 5})
     for (size_t step : {size_t{70'001}, kChunkBytes, 2 * kChunkBytes + 3}) {
       Chunked c(total, step);
-      Chain chain(Hash{9}, EvenBody(total));
+      ChunkVerifier verifier(Hash{9}, EvenBody(total));
       Bytes got;
       for (const Bytes& chunk : c.chunks) {
-        View v = chain.Next(chunk, "the stream");
+        View v = verifier.Verify(chunk, "the stream");
         got.insert(got.end(), v.begin(), v.end());
       }
-      EXPECT_EQ(chain.left(), 0u);
+      EXPECT_EQ(verifier.left(), 0u);
       EXPECT_EQ(got, c.data);
     }
 }
@@ -105,8 +105,8 @@ TEST(Chunks, ArriveWholeWhateverTheWriterDoes) {
 TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   Chunked c(3 * kChunkBytes, 1 << 20);
   auto read = [&](const std::vector<Bytes>& chunks, Hash start = {9}) {
-    Chain chain(start, EvenBody(3 * kChunkBytes));
-    for (const Bytes& b : chunks) (void)chain.Next(b, "the stream");
+    ChunkVerifier verifier(start, EvenBody(3 * kChunkBytes));
+    for (const Bytes& b : chunks) (void)verifier.Verify(b, "the stream");
   };
   read(c.chunks);
   for (size_t at :
@@ -135,11 +135,11 @@ TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
   ASSERT_GT(layout->largest(), 3 * kChunkBytes);
   Bytes data(layout->bytes()), got;
   RandomBytes(data);
-  Chain chain(Hash{9}, layout);
+  ChunkVerifier verifier(Hash{9}, layout);
   Sink s(
       Hash{9}, layout,
       [&](View chunk) {
-        const View v = chain.Next(chunk, "the stream");
+        const View v = verifier.Verify(chunk, "the stream");
         got.insert(got.end(), v.begin(), v.end());
       },
       2 * kChunkBytes);
@@ -147,25 +147,25 @@ TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
   for (size_t i = 1; i < at.size(); ++i) at[i] = at[i - 1] + lengths[i - 1];
   for (size_t pair = 0; pair < lengths.size(); pair += 2)
     for (size_t i : {pair + 1, pair}) {
-      const std::span<uint8_t> room = s.Room(i);
-      std::copy_n(data.begin() + long(at[i]), room.size(), room.begin());
-      s.Done(i);
+      const std::span<uint8_t> buffer = s.Buffer(i);
+      std::copy_n(data.begin() + long(at[i]), buffer.size(), buffer.begin());
+      s.MarkWritten(i);
     }
   s.Finish();
-  EXPECT_EQ(chain.left(), 0u);
+  EXPECT_EQ(verifier.left(), 0u);
   EXPECT_EQ(got, data);
 }
 
-TEST(IdleRooms, ServeAgainWhatTheyFitAndAreTwiceTheWindowAtMost) {
-  IdleRooms rooms(10, 1000);
-  EXPECT_EQ(rooms.Take(7).size(), 10u);
-  rooms.Give(rooms.Take(100));
-  rooms.Give(rooms.Take(900));
-  EXPECT_EQ(rooms.Take(400).size(), 400u);  // neither: one is too small, one more than twice as large
-  rooms.Give(rooms.Take(450));
-  EXPECT_EQ(rooms.Take(901).size(), 901u);  // all would be 2311 bytes: the buffer of 100 goes, then that of 900
-  EXPECT_EQ(rooms.Take(60).size(), 60u);
-  EXPECT_EQ(rooms.Take(500).size(), 500u);
+TEST(BufferPool, ReusesWhatFitsAndHoldsTwiceTheWindowAtMost) {
+  BufferPool pool(10, 1000);
+  EXPECT_EQ(pool.Take(7).size(), 10u);
+  pool.Return(pool.Take(100));
+  pool.Return(pool.Take(900));
+  EXPECT_EQ(pool.Take(400).size(), 400u);  // neither: one is too small, one more than twice as large
+  pool.Return(pool.Take(450));
+  EXPECT_EQ(pool.Take(901).size(), 901u);  // all would be 2311 bytes: the buffer of 100 goes, then that of 900
+  EXPECT_EQ(pool.Take(60).size(), 60u);
+  EXPECT_EQ(pool.Take(500).size(), 500u);
 }
 
 // Several chunks are tagged at a time. Each has the tag of its number, and they arrive in order.

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "suf/base/digest.hpp"
-#include "suf/base/own.hpp"
+#include "suf/base/private_files.hpp"
 
 namespace suf::store {
 namespace {
@@ -31,8 +31,8 @@ std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const c
 
 }  // namespace
 
-DealerState::DealerState(const std::string& dir) : dir_((OwnFolder(dir), dir)), lock_(LockDir(dir)) {
-  OwnFolderIn(dir_, "pairs");
+DealerState::DealerState(const std::string& dir) : dir_(dir), lock_(LockPrivateFolder(dir)) {
+  MakePrivateFolderIn(dir_, "pairs");
   std::string path = dir_ + "/serial";
   if (!access(path.c_str(), F_OK)) next_ = ReadChecked(path, 1, "the dealer's serial")[0];
 }
@@ -57,12 +57,12 @@ void DealerState::SetUsed(const PairId& pair, const std::array<uint64_t, 2>& use
   WriteFile(dir_ + "/pairs", Hex(pair), Checked({used[0], used[1]}));
 }
 
-void DealerState::Know(const PairId& pair) {
+void DealerState::AddPair(const PairId& pair) {
   std::lock_guard l(m_);
   if (access(PathOf(pair).c_str(), F_OK)) SetUsed(pair, {0, 0});
 }
 
-uint64_t DealerState::Raise(const PairId& pair, int party, uint64_t serial) {
+uint64_t DealerState::RecordUse(const PairId& pair, int party, uint64_t serial) {
   std::lock_guard l(m_);
   if (serial >= next_ || access(PathOf(pair).c_str(), F_OK))
     Fail(Cause::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",

@@ -16,11 +16,11 @@ class DealerState {
   // Reserves `count` serials, which are never given again; returns the first. Durable when it returns.
   uint64_t Reserve(uint64_t count);
   // Adds a pair, unless it is known.
-  void Know(const PairId& pair);
+  void AddPair(const PairId& pair);
   // Records that the party is about to use this serial; returns the last serial that it had used. Durable when it
   // returns. Throws Cause::kRefused for a pair or a serial that was never dealt, because this state was restored or
   // lost.
-  uint64_t Raise(const PairId& pair, int party, uint64_t serial);
+  uint64_t RecordUse(const PairId& pair, int party, uint64_t serial);
 
  private:
   std::string PathOf(const PairId& pair) const { return dir_ + "/pairs/" + Hex(pair); }

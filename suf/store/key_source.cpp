@@ -26,23 +26,23 @@ KeySource::~KeySource() {
 }
 
 View KeySource::DataOf(size_t chunk) const {
-  return chunks_[chunk].room.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
+  return chunks_[chunk].buffer.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
 }
 
 // Requests the chunks up to this one, and waits until it is here.
 void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
-  if (chunk >= asked_) {
-    for (size_t i = asked_; i <= chunk && i < came_; ++i) ahead_ -= layout_->chunks()[i].bytes;
-    asked_ = chunk + 1;
+  if (chunk >= requested_) {
+    for (size_t i = requested_; i <= chunk && i < arrived_; ++i) ahead_ -= layout_->chunks()[i].bytes;
+    requested_ = chunk + 1;
     changed_.notify_all();
   }
-  if (came_ <= chunk && !error_) {
+  if (arrived_ <= chunk && !error_) {
     const auto begin = std::chrono::steady_clock::now();
-    changed_.wait(lock, [&] { return came_ > chunk || error_ || closed_; });
+    changed_.wait(lock, [&] { return arrived_ > chunk || error_ || closed_; });
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   if (error_) std::rethrow_exception(error_);
-  SUF_CHECK(came_ > chunk);
+  SUF_CHECK(arrived_ > chunk);
 }
 
 View KeySource::Section(size_t i) {
@@ -50,24 +50,24 @@ View KeySource::Section(size_t i) {
   if (!s.bytes) return {};
   std::unique_lock lock(m_);
   Await(lock, s.chunk);
-  SUF_CHECK(!chunks_[s.chunk].room.empty());
+  SUF_CHECK(!chunks_[s.chunk].buffer.empty());
   return DataOf(s.chunk).subspan(s.at, s.bytes);
 }
 
-bool KeySource::Ready(size_t i) const {
+bool KeySource::IsReady(size_t i) const {
   const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   std::lock_guard lock(m_);
-  return !s.bytes || (came_ > s.chunk && !error_);
+  return !s.bytes || (arrived_ > s.chunk && !error_);
 }
 
-void KeySource::Give(size_t i) {
+void KeySource::Release(size_t i) {
   const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
   std::lock_guard lock(m_);
   SourceChunk& c = chunks_[s.chunk];
   SUF_CHECK(c.left > 0);
-  if (--c.left || s.chunk >= came_) return;  // a chunk that is being filled is dropped when it is here
-  idle_.Give(std::exchange(c.room, {}));
+  if (--c.left || s.chunk >= arrived_) return;  // a chunk that is being filled is dropped when it is here
+  idle_.Return(std::exchange(c.buffer, {}));
 }
 
 View KeySource::Data(size_t chunk) {
@@ -77,7 +77,7 @@ View KeySource::Data(size_t chunk) {
   return DataOf(chunk);
 }
 
-void KeySource::Whole() {
+void KeySource::AwaitAll() {
   std::unique_lock lock(m_);
   if (!chunks_.empty()) Await(lock, chunks_.size() - 1);
 }
@@ -100,49 +100,49 @@ double KeySource::waited() const {
   return waited_;
 }
 
-std::optional<std::pair<KeySource::SystemClock::time_point, KeySource::SystemClock::time_point>> KeySource::came()
+std::optional<std::pair<KeySource::SystemClock::time_point, KeySource::SystemClock::time_point>> KeySource::arrival()
     const {
   std::lock_guard lock(m_);
-  if (!came_) return std::nullopt;
+  if (!arrived_) return std::nullopt;
   return std::pair{first_, latest_};
 }
 
-std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
+std::vector<std::span<uint8_t>> KeySource::NextBuffers(size_t most) {
   std::unique_lock lock(m_);
-  std::vector<std::span<uint8_t>> rooms;
+  std::vector<std::span<uint8_t>> buffers;
   uint64_t more = 0;  // bytes of these that were not requested
-  for (size_t i = came_; i < chunks_.size() && rooms.size() < most; ++i) {
+  for (size_t i = arrived_; i < chunks_.size() && buffers.size() < most; ++i) {
     const uint64_t bytes = layout_->chunks()[i].bytes;
     const auto fits = [&] {
       const uint64_t ahead = ahead_ + more;
       return ahead == 0 || window_ - std::min(window_, ahead) >= bytes;
     };
-    if (rooms.empty()) changed_.wait(lock, [&] { return closed_ || fits(); });
+    if (buffers.empty()) changed_.wait(lock, [&] { return closed_ || fits(); });
     if (closed_) return {};
     if (!fits()) break;
-    more += i < asked_ ? 0 : bytes;
-    rooms.push_back(RoomOf(i));
+    more += i < requested_ ? 0 : bytes;
+    buffers.push_back(BufferOf(i));
   }
-  return rooms;
+  return buffers;
 }
 
-std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
+std::span<uint8_t> KeySource::BufferOf(size_t chunk) {
   SourceChunk& c = chunks_[chunk];
   const uint64_t bytes = layout_->chunks()[chunk].bytes;
-  if (c.room.empty()) c.room = idle_.Take(kTagBytes + bytes);
-  return c.room.span().first(kTagBytes + bytes);
+  if (c.buffer.empty()) c.buffer = idle_.Take(kTagBytes + bytes);
+  return c.buffer.span().first(kTagBytes + bytes);
 }
 
-void KeySource::Came(size_t many) {
+void KeySource::MarkFilled(size_t many) {
   {
     std::lock_guard lock(m_);
     latest_ = SystemClock::now();
-    if (!came_) first_ = latest_;
-    for (const size_t end = came_ + many; came_ < end;) {
-      SourceChunk& c = chunks_[came_];
-      if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
-      ++came_;
-      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // all of it was given back
+    if (!arrived_) first_ = latest_;
+    for (const size_t end = arrived_ + many; arrived_ < end;) {
+      SourceChunk& c = chunks_[arrived_];
+      if (arrived_ >= requested_) ahead_ += layout_->chunks()[arrived_].bytes;
+      ++arrived_;
+      if (!c.left) idle_.Return(std::exchange(c.buffer, {}));  // all of it was released
     }
   }
   changed_.notify_all();
@@ -151,7 +151,7 @@ void KeySource::Came(size_t many) {
 void KeySource::Fail(std::exception_ptr error) {
   {
     std::lock_guard lock(m_);
-    if (!error_ && came_ < chunks_.size()) error_ = std::move(error);
+    if (!error_ && arrived_ < chunks_.size()) error_ = std::move(error);
   }
   changed_.notify_all();
 }
@@ -169,11 +169,11 @@ void KeySource::Feed(std::function<void(KeySource&)> f) {
 void KeySource::FeedFrom(View body) {
   Feed([body](KeySource& keys) {
     size_t at = 0;
-    for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
-      const std::span<uint8_t> data = room.subspan(kTagBytes);
+    for (auto buffer = keys.NextBuffer(); !buffer.empty(); buffer = keys.NextBuffer()) {
+      const std::span<uint8_t> data = buffer.subspan(kTagBytes);
       std::copy_n(body.subspan(at, data.size()).begin(), data.size(), data.begin());
       at += data.size();
-      keys.Came();
+      keys.MarkFilled();
     }
   });
 }

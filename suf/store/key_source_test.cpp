@@ -37,8 +37,8 @@ struct Sent {
       for (size_t i = n; i-- > 0;) {
         if (i % 2 != odd) continue;
         const View from = Section(i);
-        std::copy(from.begin(), from.end(), sink.Room(i).begin());
-        sink.Done(i);
+        std::copy(from.begin(), from.end(), sink.Buffer(i).begin());
+        sink.MarkWritten(i);
       }
     sink.Finish();
   }
@@ -63,7 +63,7 @@ int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
     const BodyLayout::SectionPlace& s = OddBody()->sections()[i];
     if (!s.bytes || s.chunk != chunk) continue;
     EXPECT_TRUE(Equal(keys.Section(i), sent.Section(i))) << "section " << i;
-    keys.Give(i);
+    keys.Release(i);
     ++read;
   }
   return read;
@@ -127,14 +127,14 @@ struct Delivered {
     std::tie(near, far) = net::InProcessPair({Role::kData, {}}, {Role::kDealer, {}});
     feeder = std::thread([this] {
       try {
-        for (auto room = in.Room(); !room.empty(); room = in.Room()) {
-          std::fill(room.begin(), room.end(), kPoison);
-          near->RecvInto(net::kChunk, room);
-          in.Came();
+        for (auto buffer = in.NextBuffer(); !buffer.empty(); buffer = in.NextBuffer()) {
+          std::fill(buffer.begin(), buffer.end(), kPoison);
+          near->RecvInto(net::kChunk, buffer);
+          in.MarkFilled();
         }
         in.Commit();
       } catch (...) {
-        in.Failed(std::current_exception());
+        in.Abort(std::current_exception());
       }
     });
     keys = s.Claim(sent.header.serial, OddBody()).keys;
@@ -153,7 +153,7 @@ struct Delivered {
 // Expects that no earlier and no later section is handed out any more.
 void ExpectGone(KeySource& keys, size_t bad, Cause cause, const std::string& words) {
   EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(bad)); }));
-  EXPECT_TRUE(Fails(cause, words, [&] { keys.Whole(); }));
+  EXPECT_TRUE(Fails(cause, words, [&] { keys.AwaitAll(); }));
   EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(kChunks - 1)); }));
   EXPECT_TRUE(keys.failed());
   EXPECT_TRUE(keys.Section(0).empty());  // a section of no bytes needs no chunk
@@ -173,7 +173,7 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
     }
     if (fault == kMissing) d.far.reset();
     if (faulty.bad == kChunks) {
-      d.keys->Whole();
+      d.keys->AwaitAll();
       s.Finish(serial);
       return;
     }
@@ -184,7 +184,7 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
                : length ? "bytes where"
                         : Str("bundle ", serial, " was altered; it is burnt"));
     s.Burn(serial);
-    EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+    EXPECT_EQ(s.ledger().LastRecords().at(serial), RecordKind::kBurnt);
   });
   const Sent last(++serial);
   Delivered d(s, last);
@@ -192,7 +192,7 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
     d.far->Send(net::kChunk, last.chunks[c]);
     ReadChunk(*d.keys, last, c);
   }
-  d.keys->Whole();
+  d.keys->AwaitAll();
 }
 
 // The delivery breaks before a claim. The bundle is not offered, and its serial is not used up.
@@ -203,13 +203,13 @@ TEST(KeySource, ADeliveryThatBrokeBeforeTheClaimIsToldThere) {
   {
     auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
     EXPECT_EQ(Serials(s), std::vector<uint64_t>{2});
-    in.Failed(std::make_exception_ptr(Error(Cause::kPeer, "the dealer was silent")));
+    in.Abort(std::make_exception_ptr(Error(Cause::kPeer, "the dealer was silent")));
   }
   EXPECT_TRUE(s.Bundles().empty());
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { (void)s.Claim(2, OddBody()); }));
   { (void)s.Receive(next.header, Secret(Hash{5}), OddBody(), false, 1); }
   EXPECT_TRUE(Fails(Cause::kPeer, "bundle 3 did not come whole", [&] { (void)s.Claim(3, OddBody()); }));
-  EXPECT_TRUE(s.ledger().Fates().empty());
+  EXPECT_TRUE(s.ledger().LastRecords().empty());
 }
 
 TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
@@ -227,7 +227,7 @@ TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
     });
     EXPECT_TRUE(Equal(BodyOf(*d.keys), sent.body));
     dealer.join();
-    d.keys->Whole();
+    d.keys->AwaitAll();
     waited += d.keys->waited();
   }
   EXPECT_GT(waited, 0);
@@ -239,7 +239,7 @@ std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
   auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), true);
   for (const Bytes& c : sent.chunks) Add(in, c);
   in.Commit();
-  Told(s, serial);
+  Witnessed(s, serial);
   const std::string name = Str(dir, "/outside", serial);
   fs::create_hard_link(FileOf(dir + "/s", serial), name);
   return name;
@@ -271,7 +271,7 @@ TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
       for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
       if (faulty.bad == kChunks) {
         ReadChunk(*b.keys, sent, kChunks - 1);
-        b.keys->Whole();  // data behind the last chunk is not read
+        b.keys->AwaitAll();  // data behind the last chunk is not read
         s.Finish(serial);
         return;
       }
@@ -279,7 +279,7 @@ TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
       ExpectGone(*b.keys, faulty.bad, Cause::kRefused, length ? "is cut short or too long" : "was altered");
       s.Burn(serial);
     }
-    EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+    EXPECT_EQ(s.ledger().LastRecords().at(serial), RecordKind::kBurnt);
   });
   const Sent last(++serial);
   OnDisk(s, dir.path, last);
@@ -316,7 +316,7 @@ TEST(KeySource, ReadsFromMemoryWhateverLayThereBefore) {
     KeySource keys(OddBody(), window);
     keys.FeedFrom(sent.body);
     for (size_t c = 0; c < kChunks; ++c) ReadChunk(keys, sent, c);
-    keys.Whole();
+    keys.AwaitAll();
     EXPECT_FALSE(keys.failed());
   }
 }
@@ -327,10 +327,10 @@ TEST(KeySource, WhatTheFeederThrowsIsTheFailure) {
     KeySource keys(OddBody(), 1);
     keys.Feed([&](KeySource& k) {
       for (size_t c = 0; c < at; ++c) {
-        std::copy(sent.chunks[c].begin(), sent.chunks[c].end(), k.Room().begin());
-        k.Came();
+        std::copy(sent.chunks[c].begin(), sent.chunks[c].end(), k.NextBuffer().begin());
+        k.MarkFilled();
       }
-      (void)k.Room();
+      (void)k.NextBuffer();
       Fail(Cause::kResource, "the disk is gone");
     });
     for (size_t c = 0; c + 1 < at; ++c) ReadChunk(keys, sent, c);
@@ -340,13 +340,13 @@ TEST(KeySource, WhatTheFeederThrowsIsTheFailure) {
 
 TEST(KeySource, AFailureAfterTheLastChunkIsNone) {
   KeySource keys(EvenBody(10), 1);
-  EXPECT_EQ(keys.Room().size(), kTag + 10);
-  keys.Came();
+  EXPECT_EQ(keys.NextBuffer().size(), kTag + 10);
+  keys.MarkFilled();
   keys.Fail(std::make_exception_ptr(Error(Cause::kPeer, "gone")));
   EXPECT_FALSE(keys.failed());
   EXPECT_EQ(keys.Section(0).size(), 10u);
-  keys.Whole();
-  EXPECT_TRUE(keys.Room().empty());
+  keys.AwaitAll();
+  EXPECT_TRUE(keys.NextBuffer().empty());
 }
 
 TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
@@ -354,10 +354,10 @@ TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
     KeySource keys(std::make_shared<const BodyLayout>(lengths), 1);
     for (size_t i = 0; i < lengths.size(); ++i) {
       EXPECT_TRUE(keys.Section(i).empty());
-      keys.Give(i);
+      keys.Release(i);
     }
-    keys.Whole();
-    EXPECT_TRUE(keys.Room().empty());
+    keys.AwaitAll();
+    EXPECT_TRUE(keys.NextBuffer().empty());
     keys.FeedFrom({});
   }
 }
@@ -378,17 +378,17 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
                                                                                 {4 * kChunkBytes, 3}}) {
     SCOPED_TRACE(testing::Message() << window << " " << at_once);
     std::atomic<size_t> came{0};
-    std::set<const uint8_t*> rooms;
+    std::set<const uint8_t*> buffers;
     KeySource keys(layout, window);
     std::thread feeder([&, most = at_once] {
-      for (auto next = keys.Rooms(most); !next.empty(); next = keys.Rooms(most)) {
+      for (auto next = keys.NextBuffers(most); !next.empty(); next = keys.NextBuffers(most)) {
         EXPECT_LE(next.size(), most);
-        for (const auto& room : next) {
-          std::fill(room.begin(), room.end(), uint8_t(came));
-          rooms.insert(room.data());
+        for (const auto& buffer : next) {
+          std::fill(buffer.begin(), buffer.end(), uint8_t(came));
+          buffers.insert(buffer.data());
           ++came;  // before the source knows, so never too few
         }
-        keys.Came(next.size());
+        keys.MarkFilled(next.size());
       }
     });
     size_t asked = 0;
@@ -411,12 +411,12 @@ TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
       EXPECT_TRUE(v.size() == lengths[i] && v[0] == i && v[v.size() - 1] == i);
       settle();
       EXPECT_EQ(v[v.size() / 2], i);
-      for (size_t j = i; j < std::min(kMany, i + 1 + i % 2); ++j) keys.Give(j);
+      for (size_t j = i; j < std::min(kMany, i + 1 + i % 2); ++j) keys.Release(j);
     }
-    keys.Whole();
+    keys.AwaitAll();
     feeder.join();
     EXPECT_EQ(came, kMany);
-    EXPECT_LE(rooms.size(), window / lengths[2] + 2 + at_once);  // ahead, being read, not given back, being filled
+    EXPECT_LE(buffers.size(), window / lengths[2] + 2 + at_once);  // ahead, being read, not given back, being filled
   }
 }
 
@@ -427,19 +427,19 @@ TEST(KeySource, WhatIsGivenBackWhileItComesStaysUntilItHasCome) {
     const auto layout = std::make_shared<const BodyLayout>(lengths);
     KeySource keys(layout, KeySource::kWhole);
     for (size_t c = 0; c < layout->chunks().size(); ++c) {
-      const std::span<uint8_t> room = keys.Room();
-      std::fill(room.begin(), room.end(), kPoison);
+      const std::span<uint8_t> buffer = keys.NextBuffer();
+      std::fill(buffer.begin(), buffer.end(), kPoison);
       for (size_t i = 0; i < 3; ++i)
-        if (layout->sections()[i].chunk == c) keys.Give(i);
-      EXPECT_EQ(keys.Room().data(), room.data());
-      exec::HostBuffer other(room.size());
-      EXPECT_NE(other.span().data(), room.data());
-      EXPECT_TRUE(std::all_of(room.begin(), room.end(), [](uint8_t b) { return b == kPoison; }));
-      keys.Came();
+        if (layout->sections()[i].chunk == c) keys.Release(i);
+      EXPECT_EQ(keys.NextBuffer().data(), buffer.data());
+      exec::HostBuffer other(buffer.size());
+      EXPECT_NE(other.span().data(), buffer.data());
+      EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](uint8_t b) { return b == kPoison; }));
+      keys.MarkFilled();
     }
-    keys.Whole();
+    keys.AwaitAll();
     EXPECT_THROW((void)keys.Section(1), Bug);
-    EXPECT_THROW(keys.Give(1), Bug);
+    EXPECT_THROW(keys.Release(1), Bug);
   }
 }
 
@@ -454,14 +454,14 @@ TEST(KeySource, CloseEndsAFeederThatWaitsForTheWindow) {
     if (claimed) keys = s.Claim(2, OddBody()).keys;
     std::atomic<bool> over{false};
     std::thread feeder([&] {
-      EXPECT_TRUE(in.Room().empty());
+      EXPECT_TRUE(in.NextBuffer().empty());
       over = true;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(over);
     claimed ? keys->Close() : in.Close();
     feeder.join();
-    EXPECT_TRUE(in.Room().empty());
+    EXPECT_TRUE(in.NextBuffer().empty());
     EXPECT_TRUE(Fails(Cause::kPeer, "bundle 2 is not wanted any more; it is burnt", [&] { in.Commit(); }));
   }
   const Sent file(3);
@@ -518,9 +518,9 @@ TEST(Sink, AGeneratorIsAWindowAheadAndNoFurther) {
         window);
     for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
       const View from = sent.Section(i);
-      std::copy(from.begin(), from.end(), sink.Room(i).begin());
+      std::copy(from.begin(), from.end(), sink.Buffer(i).begin());
       made += from.size();
-      sink.Done(i);
+      sink.MarkWritten(i);
     }
     sink.Finish();
     EXPECT_EQ(left, sent.body.size());

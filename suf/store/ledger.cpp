@@ -11,7 +11,7 @@ namespace {
 
 // The place is machine id, device, and the identities of the store's directory and of the ledger. Its SHA-256 follows.
 constexpr size_t kPlace = 96, kHeader = kPlace + 32;
-// A record: u64 serial, u32 fate, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
+// A record: u64 serial, u32 kind, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
 constexpr size_t kBody = 40, kRecord = 64;
 
 void Put(Writer& w, const FileId& id) {
@@ -64,7 +64,7 @@ Hash RecordCheck(uint64_t index, View body) { return HashOf({View(reinterpret_ca
 Bytes Ledger::Encode(uint64_t index, const Record& r) {
   Writer w;
   w.Put(r.serial);
-  w.Put(uint32_t(r.fate));
+  w.Put(uint32_t(r.kind));
   w.Put(uint32_t{0});
   w.Raw(r.detail);
   Hash check = RecordCheck(index, w.bytes());
@@ -85,27 +85,27 @@ Ledger::Ledger(const std::string& dir) : dir_(dir), path_(dir + "/ledger") {
 
 void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
   files_ = files;
-  if (std::exchange(loaded_, {}) != Live() || keys_lost_) Begin();
+  if (std::exchange(loaded_, {}) != LiveRecords() || keys_lost_) Rewrite();
   for (const auto& [serial, record] : std::map<uint64_t, Record>(open_)) {
-    Append(serial, Fate::kBurnt);
+    Append(serial, RecordKind::kBurnt);
     notices_.push_back(
-        record.fate == Fate::kTold
+        record.kind == RecordKind::kReported
             ? Str("the dealer was notified of bundle ", serial, " by a session that did not use it; it is burnt")
             : Str("bundle ", serial, " was claimed by a session that did not end; it is burnt"));
   }
 }
 
 // Returns the records that must survive a rewrite.
-std::vector<Ledger::Record> Ledger::Live() const {
+std::vector<Ledger::Record> Ledger::LiveRecords() const {
   std::vector<Record> live;
-  if (floor_) live.push_back({floor_, Fate::kFloor});
-  for (const auto& [pair, serial] : answers_) live.push_back({serial, Fate::kAnswer, pair});
+  if (floor_) live.push_back({floor_, RecordKind::kFloor});
+  for (const auto& [pair, serial] : witnessed_) live.push_back({serial, RecordKind::kWitnessed, pair});
   for (const auto& [serial, record] : open_) live.push_back(record);
-  for (const auto& [serial, file] : files_) live.push_back({serial, Fate::kStored, DetailOf(file)});
+  for (const auto& [serial, file] : files_) live.push_back({serial, RecordKind::kStored, DetailOf(file)});
   return live;
 }
 
-void Ledger::Begin() {
+void Ledger::Rewrite() {
   // a new file beside the old one is renamed: the header names its inode, which a rename keeps
   std::string temp = path_ + ".part";
   Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
@@ -113,7 +113,7 @@ void Ledger::Begin() {
   const Hash check = HashOf({all});
   suf::Append(&all, check);
   uint64_t records = 0;
-  for (const Record& r : Live()) suf::Append(&all, Encode(records++, r));
+  for (const Record& r : LiveRecords()) suf::Append(&all, Encode(records++, r));
   WriteAll(fresh.get(), all, temp);
   Sync(fresh.get(), temp);
   Rename(temp, path_);
@@ -131,9 +131,9 @@ size_t Ledger::Parse(View records, std::vector<Record>* out) const {
     Reader r(body, "a ledger record");
     Record record;
     record.serial = r.Get<uint64_t>();
-    record.fate = Fate(r.Get<uint32_t>());
+    record.kind = RecordKind(r.Get<uint32_t>());
     (void)r.Get<uint32_t>();
-    if (record.fate < Fate::kClaimed || record.fate > Fate::kAnswer) break;
+    if (record.kind < RecordKind::kClaimed || record.kind > RecordKind::kWitnessed) break;
     View detail = r.Raw(record.detail.size());
     std::copy(detail.begin(), detail.end(), record.detail.begin());
     out->push_back(record);
@@ -170,27 +170,27 @@ void Ledger::Load(View file) {
 }
 
 void Ledger::Apply(const Record& r) {
-  if (r.fate == Fate::kStored) {
+  if (r.kind == RecordKind::kStored) {
     if (r.serial > floor_) files_[r.serial] = FileOf(r.detail);
     return;
   }
-  if (r.fate != Fate::kFloor && r.fate != Fate::kTold && r.detail != PairId{}) {
-    uint64_t& known = answers_[r.detail];
+  if (r.kind != RecordKind::kFloor && r.kind != RecordKind::kReported && r.detail != PairId{}) {
+    uint64_t& known = witnessed_[r.detail];
     known = std::max(known, r.serial);
   }
-  if (r.fate == Fate::kAnswer) return;
+  if (r.kind == RecordKind::kWitnessed) return;
   floor_ = std::max(floor_, r.serial);
   files_.erase(files_.begin(), files_.upper_bound(floor_));
-  if (r.fate == Fate::kClaimed || r.fate == Fate::kTold)
+  if (r.kind == RecordKind::kClaimed || r.kind == RecordKind::kReported)
     open_[r.serial] = r;
   else
     open_.erase(r.serial);
-  if (r.fate == Fate::kBurnt)  // lower ones were not claimed yet, or are in use
-    std::erase_if(open_, [&](const auto& o) { return o.first < r.serial && o.second.fate == Fate::kTold; });
+  if (r.kind == RecordKind::kBurnt)  // lower ones were not claimed yet, or are in use
+    std::erase_if(open_, [&](const auto& o) { return o.first < r.serial && o.second.kind == RecordKind::kReported; });
 }
 
 void Ledger::Write(const Record& r) {
-  if (records_ >= kMostRecords && Live().size() < kMostRecords / 2) Begin();
+  if (records_ >= kMostRecords && LiveRecords().size() < kMostRecords / 2) Rewrite();
   off_t at = off_t(kHeader + records_ * kRecord);
   if (lseek(fd_.get(), at, SEEK_SET) != at)
     Fail(Cause::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
@@ -199,32 +199,32 @@ void Ledger::Write(const Record& r) {
   ++records_;
 }
 
-void Ledger::Append(uint64_t serial, Fate fate, const PairId& pair) {
-  Record r{serial, fate, pair};
+void Ledger::Append(uint64_t serial, RecordKind kind, const PairId& pair) {
+  Record r{serial, kind, pair};
   Apply(r);  // before the write: a failed sync leaves a burnt serial
   Write(r);
 }
 
 void Ledger::Bind(uint64_t serial, const FileId& file) {
-  Record r{serial, Fate::kStored, DetailOf(file)};
+  Record r{serial, RecordKind::kStored, DetailOf(file)};
   Write(r);
   Apply(r);
 }
 
-uint64_t Ledger::answer(const PairId& pair) const {
-  auto it = answers_.find(pair);
-  return it == answers_.end() ? 0 : it->second;
+uint64_t Ledger::witnessed(const PairId& pair) const {
+  auto it = witnessed_.find(pair);
+  return it == witnessed_.end() ? 0 : it->second;
 }
 
-std::map<uint64_t, Fate> Ledger::Fates() const {
+std::map<uint64_t, RecordKind> Ledger::LastRecords() const {
   Fd fd = OpenFile(path_, O_RDONLY);
   Bytes file = ReadSome(fd.get(), kHeader + size_t(records_) * kRecord, path_);
   std::vector<Record> records;
   (void)Parse(View(file).subspan(kHeader), &records);
-  std::map<uint64_t, Fate> fates;
+  std::map<uint64_t, RecordKind> last;
   for (const Record& r : records)
-    if (r.fate <= Fate::kBurnt || r.fate == Fate::kTold) fates[r.serial] = r.fate;
-  return fates;
+    if (r.kind <= RecordKind::kBurnt || r.kind == RecordKind::kReported) last[r.serial] = r.kind;
+  return last;
 }
 
 }  // namespace suf::store

@@ -11,10 +11,10 @@
 
 namespace suf::store {
 
-// The statement of a record about a serial. The first four are fates of the serial. At kStored, a file holds its
-// bundle. At kTold, the dealer is about to be notified of it. At kFloor, all serials up to it are spent. At kAnswer, it
-// is the dealer's answer for a pair.
-enum class Fate : uint32_t { kClaimed = 1, kDone, kAudited, kBurnt, kStored, kTold, kFloor, kAnswer };
+// The statement of a record about a serial. The first four say how it was used. At kStored, a file holds its bundle. At
+// kReported, the dealer is about to be notified of it. At kFloor, all serials up to it are spent. At kWitnessed, it is
+// the dealer's answer for a pair.
+enum class RecordKind : uint32_t { kClaimed = 1, kDone, kAudited, kBurnt, kStored, kReported, kFloor, kWitnessed };
 
 // The id of two parties, for the witness of their dealer (PairOf in supply.hpp).
 using PairId = std::array<uint8_t, 24>;
@@ -26,13 +26,13 @@ class Ledger {
   // Reads dir/ledger or begins it; the caller holds the lock of `dir`. A torn last record is dropped. Its append never
   // returned, so nothing depended on it. Before the first append, the caller checks files() and calls Settle.
   explicit Ledger(const std::string& dir);
-  // Keeps only the bundle files of these serials, and drops the history. Burns serials that are CLAIMED or TOLD without
-  // an end.
+  // Keeps only the bundle files of these serials, and drops the history. Burns serials that are kClaimed or kReported
+  // without an end.
   void Settle(const std::map<uint64_t, FileId>& files);
 
   // Appends a record; durable when it returns. Throws Cause::kResource; the record then counts as not written, but the
   // serial as burnt. `pair` names the pair whose dealer was notified of the serial; zero if it was not.
-  void Append(uint64_t serial, Fate fate, const PairId& pair = {});
+  void Append(uint64_t serial, RecordKind kind, const PairId& pair = {});
   // Records that this file is the bundle of this serial; durable when it returns.
   void Bind(uint64_t serial, const FileId& file);
 
@@ -41,9 +41,10 @@ class Ledger {
   // Returns the files of bundles above the floor.
   const std::map<uint64_t, FileId>& files() const { return files_; }
   // Returns the last serial that the dealer is known to have recorded as used by this pair's party.
-  uint64_t answer(const PairId& pair) const;
-  // Reads the fates of serials from the file: those written since Settle, or since the last rewrite after 2^16 records.
-  std::map<uint64_t, Fate> Fates() const;
+  uint64_t witnessed(const PairId& pair) const;
+  // Reads the kind of each serial's last record that says how it was used. Records are those since Settle, or since the
+  // last rewrite after 2^16 records.
+  std::map<uint64_t, RecordKind> LastRecords() const;
   // Returns whether the ledger belongs to another place or is damaged in its middle. Every bundle beside it must then
   // go.
   bool keys_lost() const { return keys_lost_; }
@@ -52,23 +53,23 @@ class Ledger {
  private:
   struct Record {
     uint64_t serial = 0;
-    Fate fate{};
+    RecordKind kind{};
     std::array<uint8_t, 24> detail{};  // a PairId, or a FileId
     bool operator==(const Record&) const = default;
   };
   static Bytes Encode(uint64_t index, const Record& r);
-  void Begin();
+  void Rewrite();
   void Load(View file);
   size_t Parse(View records, std::vector<Record>* out) const;
   void Write(const Record& r);
   void Apply(const Record& r);
-  std::vector<Record> Live() const;
+  std::vector<Record> LiveRecords() const;
 
   std::string dir_, path_;
   Fd fd_;
-  std::map<uint64_t, Record> open_;  // CLAIMED or TOLD, without an end
+  std::map<uint64_t, Record> open_;  // kClaimed or kReported, without an end
   std::map<uint64_t, FileId> files_;
-  std::map<PairId, uint64_t> answers_;
+  std::map<PairId, uint64_t> witnessed_;
   std::vector<Record> loaded_;  // until Settle
   uint64_t floor_ = 0, records_ = 0;
   bool keys_lost_ = false;

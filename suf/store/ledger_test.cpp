@@ -21,13 +21,13 @@ TEST(Ledger, IsWrittenAnewWithoutHistoryAtEachStartAndEvery65536Records) {
     EXPECT_LE(most, 128 + 64 * (Ledger::kMostRecords + 1));
     EXPECT_LT(fs::file_size(path), 64u * 100);
     EXPECT_EQ(s.ledger().floor(), Ledger::kMostRecords + 10);
-    EXPECT_LT(s.ledger().Fates().size(), 100u);
+    EXPECT_LT(s.ledger().LastRecords().size(), 100u);
   }
   Store s(dir / "s");
   EXPECT_TRUE(s.notices().empty()) << s.notices()[0];
   EXPECT_EQ(fs::file_size(path), 128 + 64 * 3);  // floor and two bundles
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{70'000, 70'001}));
-  Claim(Told(s, 70'000), 70'000);
+  Claim(Witnessed(s, 70'000), 70'000);
 }
 
 TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
@@ -37,10 +37,10 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-      Claim(Told(s, 1), 1);
+      Claim(Witnessed(s, 1), 1);
       s.Finish(1);
       whole = fs::file_size(dir / "s/ledger");
-      s.Tell(2, {});
+      s.BeginWitness(2, {});
       EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole + 64);
     }
     fs::resize_file(dir / "s/ledger", whole + more);
@@ -52,7 +52,7 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     }
     Store s(dir / "s");
     EXPECT_TRUE(s.notices().empty());
-    Claim(Told(s, 3), 3);
+    Claim(Witnessed(s, 3), 3);
     s.Finish(3);
   }
 }
@@ -63,7 +63,7 @@ TEST(Ledger, ADamagedMiddleOrHeadDiscardsTheKeys) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 2; ++i) Put(s, i, true);
-      Claim(Told(s, 1), 1);
+      Claim(Witnessed(s, 1), 1);
       s.Finish(1);
       s.Burn(1);
     }

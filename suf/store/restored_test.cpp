@@ -12,7 +12,7 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
     Put(s, 1, true);
     Put(s, 2, true);
     fs::copy_file(FileOf(dir / "s", 1), dir / "kept");
-    Claim(Told(s, 1), 1);
+    Claim(Witnessed(s, 1), 1);
     s.Finish(1);
   }
   fs::copy_file(dir / "kept", FileOf(dir / "s", 1));
@@ -24,9 +24,9 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
 }
 
 // The files of a store under further names. They return with inode and time of birth, as on a restored disk.
-class Kept {
+class SavedFiles {
  public:
-  Kept(const std::string& store, const std::string& outside) : store_(store) {
+  SavedFiles(const std::string& store, const std::string& outside) : store_(store) {
     fs::create_directory(outside);
     for (const auto& e : fs::recursive_directory_iterator(store)) {
       if (!e.is_regular_file()) continue;
@@ -59,22 +59,22 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   DealerState dealer(dir / "dealer");
   const PairId pair{7};
   (void)dealer.Reserve(9);
-  dealer.Know(pair);
+  dealer.AddPair(pair);
   auto claim = [&](Store& s, uint64_t serial) {
-    s.Tell(serial, pair);
-    s.Answer(serial, dealer.Raise(pair, 1, serial));
+    s.BeginWitness(serial, pair);
+    s.EndWitness(serial, dealer.RecordUse(pair, 1, serial));
     return Claim(s, serial);
   };
-  std::optional<Kept> before, told, inside;
+  std::optional<SavedFiles> before, told, inside;
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 4; ++i) Put(s, i, true);
     claim(s, 1);
     s.Finish(1);
     before.emplace(dir / "s", dir / "before");
-    s.Tell(2, pair);
+    s.BeginWitness(2, pair);
     told.emplace(dir / "s", dir / "told");
-    s.Answer(2, dealer.Raise(pair, 1, 2));
+    s.EndWitness(2, dealer.RecordUse(pair, 1, 2));
     (void)Claim(s, 2);
     inside.emplace(dir / "s", dir / "inside");
     s.Finish(2);
@@ -113,26 +113,26 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
-    s.Tell(2, pair);
-    s.Answer(2, 0);
+    s.BeginWitness(2, pair);
+    s.EndWitness(2, 0);
     (void)Claim(s, 2);
     s.Finish(2);
-    s.Tell(3, other);
-    s.Answer(3, 0);  // it knows nothing of another pair
+    s.BeginWitness(3, other);
+    s.EndWitness(3, 0);  // it knows nothing of another pair
     (void)Claim(s, 3);
     s.Finish(3);
   }
   Store s(dir / "s");  // started again, without the history
-  EXPECT_EQ(s.ledger().answer(pair), 2u);
-  EXPECT_EQ(s.ledger().answer(other), 3u);
-  s.Tell(4, pair);
+  EXPECT_EQ(s.ledger().witnessed(pair), 2u);
+  EXPECT_EQ(s.ledger().witnessed(other), 3u);
+  s.BeginWitness(4, pair);
   EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store announced 2: its state was restored",
-                    [&] { s.Answer(4, 1); }));
-  s.Forget();
-  EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
+                    [&] { s.EndWitness(4, 1); }));
+  s.DropUnclaimed();
+  EXPECT_EQ(s.ledger().LastRecords().at(4), RecordKind::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
-  s.Tell(5, pair);
-  s.Answer(5, 2);
+  s.BeginWitness(5, pair);
+  s.EndWitness(5, 2);
   (void)Claim(s, 5);
 }
 
@@ -142,9 +142,9 @@ TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
   Put(s, 1, true);
   Put(s, 2, false);
   EXPECT_THROW(Claim(s, 1), Bug);
-  s.Tell(1, {});
+  s.BeginWitness(1, {});
   EXPECT_THROW(Claim(s, 1), Bug);
-  s.Answer(1, 0);
+  s.EndWitness(1, 0);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // a bundle that the dealer was notified of is not offered
   Claim(s, 1);
   Claim(s, 2);
@@ -153,12 +153,12 @@ TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
 TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
   Scratch dir;
   Store s(dir / "s");
-  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
+  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kMaxSerialJump + 1})
     EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
   Put(s, 7, false);
-  Put(s, Store::kLeap + 7, true);
-  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
-  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
+  Put(s, Store::kMaxSerialJump + 7, true);
+  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kMaxSerialJump + 8, false); }));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kMaxSerialJump + 7}));
 }
 
 TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
@@ -166,7 +166,7 @@ TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-    Claim(Told(s, 1), 1);
+    Claim(Witnessed(s, 1), 1);
     s.Finish(1);
   }
   fs::copy(dir / "s", dir / "copy", fs::copy_options::recursive);

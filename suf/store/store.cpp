@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "suf/base/own.hpp"
+#include "suf/base/private_files.hpp"
 #include "suf/exec/pool.hpp"
 
 namespace suf::store {
@@ -48,10 +48,10 @@ constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes
 uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
 
 // Reads the chunk at `at` into its buffer.
-void ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
+void ReadChunk(int fd, uint64_t at, std::span<uint8_t> buffer, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
-  if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
-      ReadAt(fd, at + length.size(), room, path) != room.size())
+  if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != buffer.size() ||
+      ReadAt(fd, at + length.size(), buffer, path) != buffer.size())
     Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
 }
 
@@ -71,17 +71,17 @@ void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key)
   auto tags = net::ChunkTags::Several(key, kReaders);
   exec::Pool pool(int(tags.size()));
   uint64_t at = kBundlePreamble, number = 0;
-  for (auto rooms = keys.Rooms(tags.size()); !rooms.empty(); rooms = keys.Rooms(tags.size())) {
+  for (auto buffers = keys.NextBuffers(tags.size()); !buffers.empty(); buffers = keys.NextBuffers(tags.size())) {
     std::vector<uint64_t> places;
-    for (const auto& room : rooms) places.push_back(std::exchange(at, AfterChunk(at, room)));
-    pool.For(rooms.size(), 1, [&](size_t lo, size_t hi) {
+    for (const auto& buffer : buffers) places.push_back(std::exchange(at, AfterChunk(at, buffer)));
+    pool.For(buffers.size(), 1, [&](size_t lo, size_t hi) {
       for (size_t i = lo; i < hi; ++i) {
-        ReadChunk(fd, places[i], rooms[i], path);
-        CheckChunk(tags[i], number + i, rooms[i], path);
+        ReadChunk(fd, places[i], buffers[i], path);
+        CheckChunk(tags[i], number + i, buffers[i], path);
       }
     });
-    number += rooms.size();
-    keys.Came(rooms.size());
+    number += buffers.size();
+    keys.MarkFilled(buffers.size());
   }
 }
 
@@ -113,8 +113,8 @@ uint64_t BundleFileBytes(const BodyLayout& body) {
 }
 
 Store::Store(const std::string& dir)
-    : dir_((OwnFolder(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
-  OwnFolderIn(dir_, "bundles");
+    : dir_(dir), bundles_(dir + "/bundles"), lock_(LockPrivateFolder(dir)), ledger_(dir) {
+  MakePrivateFolderIn(dir_, "bundles");
   Recover();
   DropSetup();
 }
@@ -184,15 +184,15 @@ std::string Store::PathOf(const BundleHeader& h) const {
 
 Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
                                       uint64_t window)
-    : store_(s), header_(h), chain_(ChunkKey(h), body) {
+    : store_(s), header_(h), verifier_(ChunkKey(h), body) {
   SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);
-  std::erase_if(s.slots_, [](const auto& slot) { return slot.second.Broken(); });
+  std::erase_if(s.slots_, [](const auto& slot) { return slot.second.DeliveryError(); });
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
   if (uint64_t last = s.slots_.empty() ? s.ledger_.floor() : std::max(s.ledger_.floor(), s.slots_.rbegin()->first);
-      h.serial > last && h.serial - last > kLeap)
+      h.serial > last && h.serial - last > kMaxSerialJump)
     Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
          " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
   if (!to_disk) {
@@ -208,50 +208,50 @@ Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret ke
 // An incomplete bundle cannot be claimed any more. An earlier claim gets the error when it reads, a later one at once.
 Store::IncomingBundle::~IncomingBundle() {
   if (!keys_ || committed_) return;
-  Failed(std::make_exception_ptr(
+  Abort(std::make_exception_ptr(
       Error(Cause::kPeer, Str("bundle ", header_.serial, " did not come whole; it is burnt, start again"))));
 }
 
-void Store::IncomingBundle::Failed(std::exception_ptr error) noexcept {
+void Store::IncomingBundle::Abort(std::exception_ptr error) noexcept {
   if (keys_) keys_->Fail(std::move(error));
 }
 
-std::vector<std::span<uint8_t>> Store::IncomingBundle::Rooms(size_t most) {
-  most = std::min({most, kAhead, chain_.chunks()});
-  std::vector<std::span<uint8_t>> rooms;
-  if (keys_ && most) rooms = keys_->Rooms(most);
+std::vector<std::span<uint8_t>> Store::IncomingBundle::NextBuffers(size_t most) {
+  most = std::min({most, kAhead, verifier_.chunks()});
+  std::vector<std::span<uint8_t>> buffers;
+  if (keys_ && most) buffers = keys_->NextBuffers(most);
   for (size_t i = 0; !keys_ && i < most; ++i) {
-    exec::HostBuffer& to = to_disk_[(chain_.next() + i) % kAhead];
-    if (to.empty()) to = exec::HostBuffer(chain_.largest());
-    rooms.push_back(to.span().first(chain_.bytes(i)));
+    exec::HostBuffer& to = to_disk_[(verifier_.next() + i) % kAhead];
+    if (to.empty()) to = exec::HostBuffer(verifier_.largest());
+    buffers.push_back(to.span().first(verifier_.bytes(i)));
   }
-  room_ = rooms.empty() ? std::span<uint8_t>() : rooms[0];
-  return rooms;
+  buffer_ = buffers.empty() ? std::span<uint8_t>() : buffers[0];
+  return buffers;
 }
 
-void Store::IncomingBundle::Came() {
-  (void)chain_.Next(room_, Str("bundle ", header_.serial));
+void Store::IncomingBundle::MarkFilled() {
+  (void)verifier_.Verify(buffer_, Str("bundle ", header_.serial));
   if (keys_)
-    keys_->Came();
+    keys_->MarkFilled();
   else
-    file_->Add(room_);
+    file_->Add(buffer_);
 }
 
 void Store::IncomingBundle::Commit() {
-  if (chain_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
+  if (verifier_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
   committed_ = true;
   if (keys_) return;
   std::lock_guard l(store_.m_);
   // synced, then bound, then renamed: a start in between can identify the bundle
   file_->Sync();
   SyncDir(store_.bundles_);
-  store_.CheckAhead();
+  store_.CheckCanKeepBundles();
   store_.ledger_.Bind(header_.serial, *Identify(file_->fd()));
   file_->Commit(store_.PathOf(header_));
   store_.slots_[header_.serial] = {header_, {}, true};
 }
 
-void Store::CheckAhead() const {
+void Store::CheckCanKeepBundles() const {
   if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
     Fail(Cause::kResource, "the file system of ", bundles_,
          " keeps no times of birth of files, by which a restored store ",
@@ -262,7 +262,7 @@ std::vector<BundleHeader> Store::Bundles() const {
   std::lock_guard l(m_);
   std::vector<BundleHeader> all;
   for (const auto& [serial, slot] : slots_)
-    if (!slot.told && !slot.Broken()) all.push_back(slot.header);
+    if (!slot.reported_to && !slot.DeliveryError()) all.push_back(slot.header);
   return all;
 }
 
@@ -285,16 +285,16 @@ BundleHeader Store::Header(uint64_t serial) const {
   return Find(serial).header;
 }
 
-void Store::Forget() noexcept {
+void Store::DropUnclaimed() noexcept {
   std::lock_guard l(m_);
   for (auto it = slots_.begin(); it != slots_.end();) {
-    if (it->second.on_disk && !it->second.told) {
+    if (it->second.on_disk && !it->second.reported_to) {
       it->second.memory = {};
       ++it;
       continue;
     }
     try {
-      if (it->second.told) ledger_.Append(it->first, Fate::kBurnt);
+      if (it->second.reported_to) ledger_.Append(it->first, RecordKind::kBurnt);
       if (it->second.on_disk) Discard(PathOf(it->second.header));
     } catch (...) {  // at the next start
     }
@@ -302,21 +302,21 @@ void Store::Forget() noexcept {
   }
 }
 
-void Store::Tell(uint64_t serial, const PairId& pair) {
+void Store::BeginWitness(uint64_t serial, const PairId& pair) {
   std::lock_guard l(m_);
   StoreSlot& slot = Find(serial);
   SUF_CHECK(serial > ledger_.floor());
-  slot.told = pair;
-  ledger_.Append(serial, Fate::kTold);
+  slot.reported_to = pair;
+  ledger_.Append(serial, RecordKind::kReported);
 }
 
-void Store::Answer(uint64_t serial, uint64_t known) {
+void Store::EndWitness(uint64_t serial, uint64_t known) {
   std::lock_guard l(m_);
   StoreSlot& slot = Find(serial);
-  SUF_CHECK(slot.told && !slot.witnessed);
-  const uint64_t before = ledger_.answer(*slot.told);
+  SUF_CHECK(slot.reported_to && !slot.witnessed);
+  const uint64_t before = ledger_.witnessed(*slot.reported_to);
   if (known >= serial) {
-    size_t count = BurnHere();
+    size_t count = BurnAllLocked();
     Fail(Cause::kRefused, "the dealer knows that bundles up to ", known, " were used, and this store would have used ",
          serial, ": it was rolled back; its ", count, count == 1 ? " bundle is" : " bundles are",
          " burnt, start again with fresh ones and find out who restored it");
@@ -354,11 +354,11 @@ void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
   }
 }
 
-Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window) {
+Bundle Store::Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t window) {
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
   SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
-  if (const std::exception_ptr error = Find(serial).Broken()) {  // it was not used either
+  if (const std::exception_ptr error = Find(serial).DeliveryError()) {  // it was not used either
     slots_.erase(serial);
     std::rethrow_exception(error);
   }
@@ -367,7 +367,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   std::exception_ptr failed;
   Bundle b;
   try {
-    ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
+    ledger_.Append(serial, kind, slot.reported_to.value_or(PairId{}));
     const auto& keys = slot.memory.keys;  // on disk: read ahead with this window, and no error so far
     const bool here = !slot.on_disk || (keys && keys->window() == window && !keys->failed());
     b = here ? std::move(slot.memory) : Load(slot.header, std::move(body), window);
@@ -377,7 +377,7 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   BurnUpTo(serial);
   if (!failed) return b;
   try {
-    ledger_.Append(serial, Fate::kBurnt);
+    ledger_.Append(serial, RecordKind::kBurnt);
   } catch (const Error&) {  // burnt at the next start
   }
   std::rethrow_exception(failed);
@@ -399,16 +399,16 @@ void Store::BurnUpTo(uint64_t serial) {
 
 size_t Store::BurnAll() {
   std::lock_guard l(m_);
-  return BurnHere();
+  return BurnAllLocked();
 }
 
-size_t Store::BurnHere() {
+size_t Store::BurnAllLocked() {
   if (slots_.empty()) return 0;
   size_t count = slots_.size();
   uint64_t last = slots_.rbegin()->first;
   std::exception_ptr failed;
   try {
-    ledger_.Append(last, Fate::kBurnt);  // burns all lower ones as well
+    ledger_.Append(last, RecordKind::kBurnt);  // burns all lower ones as well
   } catch (...) {
     failed = std::current_exception();
   }
@@ -419,13 +419,13 @@ size_t Store::BurnHere() {
 
 void Store::Finish(uint64_t serial) {
   std::lock_guard l(m_);
-  ledger_.Append(serial, Fate::kDone);
+  ledger_.Append(serial, RecordKind::kDone);
 }
 
 void Store::Burn(uint64_t serial) noexcept {
   std::lock_guard l(m_);
   try {
-    ledger_.Append(serial, Fate::kBurnt);
+    ledger_.Append(serial, RecordKind::kBurnt);
   } catch (...) {
   }
 }
@@ -444,13 +444,13 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
     Fd fd = OpenFile(path, O_RDONLY);
     const size_t preamble = ReadPreamble(fd.get(), path).size();
     CheckLength(fd.get(), bytes, path);
-    Chain chain(ChunkKey(plan, weights), EvenBody(bytes));
+    ChunkVerifier verifier(ChunkKey(plan, weights), EvenBody(bytes));
     Bytes all, chunk;
     all.reserve(bytes);
-    for (uint64_t at = AfterPreamble(preamble); chain.left(); at = AfterChunk(at, chunk)) {
-      chunk.resize(chain.bytes());
+    for (uint64_t at = AfterPreamble(preamble); verifier.left(); at = AfterChunk(at, chunk)) {
+      chunk.resize(verifier.bytes());
       ReadChunk(fd.get(), at, chunk, path);
-      Append(&all, chain.Next(chunk, path));
+      Append(&all, verifier.Verify(chunk, path));
     }
     return all;
   } catch (const Error& e) {
@@ -459,7 +459,7 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
   }
 }
 
-Secret Store::LongLived(const std::string& name) {
+Secret Store::LongLivedSecret(const std::string& name) {
   std::string path = dir_ + "/" + name;
   if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);

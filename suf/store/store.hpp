@@ -49,22 +49,22 @@ class Store {
     ~IncomingBundle();
     IncomingBundle(const IncomingBundle&) = delete;
     IncomingBundle& operator=(const IncomingBundle&) = delete;
-    // Most buffers that Rooms returns.
+    // Most buffers that NextBuffers returns.
     static constexpr size_t kAhead = 4;
     // Returns buffers for the next chunks of a Sink, at most `most`. Buffers that were returned before and not filled
     // come first again. Waits while a window of chunks lies here. Returns none if all arrived or the run that reads
     // them has ended.
-    std::vector<std::span<uint8_t>> Rooms(size_t most = kAhead);
+    std::vector<std::span<uint8_t>> NextBuffers(size_t most = kAhead);
     // Returns the first of these buffers.
-    std::span<uint8_t> Room() {
-      const auto one = Rooms(1);
+    std::span<uint8_t> NextBuffer() {
+      const auto one = NextBuffers(1);
       return one.empty() ? std::span<uint8_t>() : one[0];
     }
     // Reports that the first buffer is filled. Throws Cause::kRefused if the chunk was altered.
-    void Came();
+    void MarkFilled();
     void Commit();
     // Ends the delivery with an error, for a run that reads it already.
-    void Failed(std::exception_ptr error) noexcept;
+    void Abort(std::exception_ptr error) noexcept;
     // Ends the delivery because nothing more is wanted; from any thread.
     void Close() noexcept {
       if (keys_) keys_->Close();
@@ -75,15 +75,15 @@ class Store {
     IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
     Store& store_;
     const BundleHeader header_;
-    Chain chain_;
+    ChunkVerifier verifier_;
     std::shared_ptr<KeySource> keys_;               // null: to disk
     std::unique_ptr<ChunkFile> file_;               // null: in memory
     std::array<exec::HostBuffer, kAhead> to_disk_;  // chunks on their way there: number i in i mod kAhead
-    std::span<uint8_t> room_;                       // buffer of the next chunk
+    std::span<uint8_t> buffer_;                     // buffer of the next chunk
     bool committed_ = false;
   };
   // How far a serial may be above all earlier ones, so that no dealer uses the serials up.
-  static constexpr uint64_t kLeap = uint64_t{1} << 40;
+  static constexpr uint64_t kMaxSerialJump = uint64_t{1} << 40;
   // Begins to receive a bundle. `body` is the plan's layout for the header's job, `window` as in KeySource. Throws
   // Cause::kRefused if the serial is spent, already there or too far above the others.
   IncomingBundle Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
@@ -98,29 +98,29 @@ class Store {
   // Returns the header of an unused bundle. Throws Cause::kRefused if there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
   // Throws Cause::kResource if bundles cannot lie on this disk: its file system records no times of birth.
-  void CheckAhead() const;
+  void CheckCanKeepBundles() const;
   // Cleans up after a session that broke before its claim. Drops bundles that are in memory only, and burns those of
   // which the dealer was notified. Best effort: both are gone from this process, and burnt at the next start.
-  void Forget() noexcept;
+  void DropUnclaimed() noexcept;
   // Durably marks the serial before this pair's dealer is notified of it. The bundle is used now, or never.
-  void Tell(uint64_t serial, const PairId& pair);
-  // Takes the dealer's answer after Tell: the serial up to which it knew this party's bundles as used. If the answer is
-  // not below the serial, this store was rolled back: throws Cause::kRefused and burns all its bundles. If it is below
-  // an earlier answer, the dealer's state was rolled back: throws Cause::kRefused, and this bundle is burnt.
-  void Answer(uint64_t serial, uint64_t known);
-  // Durably marks the serial, burns all lower ones, and returns the bundle. A bundle on disk needs an Answer first. It
-  // loses its name and key on disk, and is read from there chunk by chunk, a window ahead. Throws Cause::kRefused if
+  void BeginWitness(uint64_t serial, const PairId& pair);
+  // Takes the dealer's answer after BeginWitness: the serial up to which it knew this party's bundles as used. If the
+  // answer is not below the serial, this store was rolled back: throws Cause::kRefused and burns all its bundles. If it
+  // is below an earlier answer, the dealer's state was rolled back: throws Cause::kRefused, and this bundle is burnt.
+  void EndWitness(uint64_t serial, uint64_t known);
+  // Durably marks the serial, burns all lower ones, and returns the bundle. A bundle on disk needs an EndWitness first.
+  // It loses its name and key on disk, and is read from there chunk by chunk, a window ahead. Throws Cause::kRefused if
   // the bundle is spent, unknown or altered, and Cause::kResource if the disk fails; it is then burnt. Altered data
   // behind the header throws when it is read.
   Bundle Claim(uint64_t serial, SharedLayout body, uint64_t window = KeySource::kWhole) {
-    return Take(serial, Fate::kClaimed, std::move(body), window);
+    return Take(serial, RecordKind::kClaimed, std::move(body), window);
   }
   // Like Claim, for a bundle that will be revealed in an audit instead of used.
   Bundle Audit(uint64_t serial, SharedLayout body) {
-    return Take(serial, Fate::kAudited, std::move(body), KeySource::kWhole);
+    return Take(serial, RecordKind::kAudited, std::move(body), KeySource::kWhole);
   }
   // Reads and verifies a bundle on disk before it is claimed. Its chunks lie in memory, a window ahead of its run,
-  // until Forget. Nothing is spent. Errors surface when the bundle is claimed.
+  // until DropUnclaimed. Nothing is spent. Errors surface when the bundle is claimed.
   void ReadAhead(uint64_t serial, SharedLayout body, uint64_t window);
   // Burns all bundles that are here; returns how many they were. Durable when it returns. If the disk fails
   // (Cause::kResource), they are gone from this process all the same.
@@ -142,7 +142,7 @@ class Store {
 
   // Returns a 32-byte secret of this store, made at first use. It is durable before it is returned. Throws
   // Cause::kResource if it is damaged.
-  Secret LongLived(const std::string& name);
+  Secret LongLivedSecret(const std::string& name);
 
   // Remembers the peer's key at first sight; returns false if another key was pinned before.
   bool Pin(const net::Identity& peer);
@@ -152,14 +152,14 @@ class Store {
     BundleHeader header;
     Bundle memory;  // empty if on disk and not read ahead
     bool on_disk = false;
-    std::optional<PairId> told = {};  // set by Tell; Answer sets `witnessed`
+    std::optional<PairId> reported_to = {};  // set by BeginWitness; EndWitness sets `witnessed`
     bool witnessed = false;
     // Returns why the bundle will never be complete, for the caller that claims it.
-    std::exception_ptr Broken() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
+    std::exception_ptr DeliveryError() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
   };
   const StoreSlot& Find(uint64_t serial) const;
   StoreSlot& Find(uint64_t serial) { return const_cast<StoreSlot&>(std::as_const(*this).Find(serial)); }
-  Bundle Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window);
+  Bundle Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t window);
   Bundle Load(const BundleHeader& known, SharedLayout body, uint64_t window);
   void Recover();
   // Files found at a start: bundles to keep, how many the ledger knows, and how many may be used ones.
@@ -170,7 +170,7 @@ class Store {
   void RecoverFile(const std::string& name, StoreScan* found);
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
-  size_t BurnHere();
+  size_t BurnAllLocked();
   // Returns the path of a bundle's file: its name is the serial, then the job.
   std::string PathOf(const BundleHeader& h) const;
 

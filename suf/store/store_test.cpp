@@ -16,13 +16,13 @@ TEST(Store, BundlesSurviveARestartAndServeOnce) {
   }
   Store s(dir / "s");
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3}));  // 5 was in memory only
-  Bundle b = Claim(Told(s, 3), 3);
+  Bundle b = Claim(Witnessed(s, 3), 3);
   EXPECT_EQ(BodyOf(b), body);
   EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
-  EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Claim(Told(s, 3), 3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Claim(Witnessed(s, 3), 3); }));
   s.Finish(3);
-  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kDone);
+  EXPECT_EQ(s.ledger().LastRecords().at(3), RecordKind::kDone);
   EXPECT_EQ(s.Bundles().size(), 0u);
 }
 
@@ -30,11 +30,11 @@ TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
   Scratch dir;
   Store s(dir / "s");
   for (uint64_t i = 1; i <= 4; ++i) Put(s, i, i % 2);
-  Claim(Told(s, 3), 3);
+  Claim(Witnessed(s, 3), 3);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
   for (uint64_t i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(Fails(Cause::kRefused, "used, burnt", [&] { Claim(Told(s, i), i); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "used, burnt", [&] { Claim(Witnessed(s, i), i); })) << i;
     EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
   }
   EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
@@ -47,11 +47,11 @@ TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
     Store s(dir / "s");
     Put(s, 1, true);
     Put(s, 2, true);
-    Claim(Told(s, 1), 1);
+    Claim(Witnessed(s, 1), 1);
   }
   Store s(dir / "s");
   EXPECT_TRUE(Says(s, "bundle 1 was claimed"));
-  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kBurnt);
+  EXPECT_EQ(s.ledger().LastRecords().at(1), RecordKind::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
   EXPECT_FALSE(Says(s, "discarded"));
 }
@@ -68,10 +68,10 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     Store s(dir / "s");
     bool seen = s.Bundles().size() == 1;  // in the header: noticed at the start
     if (!seen) {
-      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Told(s, 1), 1); })) << at;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << at;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
-    Claim(Told(s, 2), 2);
+    Claim(Witnessed(s, 2), 2);
   }
 }
 
@@ -86,7 +86,7 @@ TEST(Store, ATruncatedBundleIsRefused) {
     fs::resize_file(FileOf(dir / "s", 1), keep);
     Store s(dir / "s");
     if (s.Bundles().size() == 2) {
-      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Told(s, 1), 1); })) << keep;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << keep;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
   }
@@ -102,14 +102,14 @@ TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2}));
     EXPECT_EQ(s.ledger().floor(), 0u);
     Flip(FileOf(dir / "s", 1), 10);  // its header, which was read
-    const Bundle b = Told(s, 1).Claim(1, EvenBody(kBody), window);
+    const Bundle b = Witnessed(s, 1).Claim(1, EvenBody(kBody), window);
     EXPECT_EQ(BodyOf(b), one);
     EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
     EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
     // read again, because it was read for another window or forgotten
     s.ReadAhead(2, EvenBody(kBody), window);
-    if (window == KeySource::kWhole) s.Forget();
-    EXPECT_EQ(BodyOf(Told(s, 2).Claim(2, EvenBody(kBody))), two);
+    if (window == KeySource::kWhole) s.DropUnclaimed();
+    EXPECT_EQ(BodyOf(Witnessed(s, 2).Claim(2, EvenBody(kBody))), two);
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
     Flip(FileOf(dir / "s", 1), at);
     s.ReadAhead(1, EvenBody(kBody), KeySource::kWhole);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2})) << at;
-    EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Told(s, 1), 1); })) << at;
+    EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << at;
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
     EXPECT_GE(s.ledger().floor(), 1u) << at;
   }
@@ -146,8 +146,8 @@ TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   vast.resize(vast.size() + 32);
   write(vast);
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Cause::kRefused, "was altered", [&] { Claim(Told(s, 3), 3); }));
-  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
+  EXPECT_TRUE(Fails(Cause::kRefused, "was altered", [&] { Claim(Witnessed(s, 3), 3); }));
+  EXPECT_EQ(s.ledger().LastRecords().at(3), RecordKind::kBurnt);
 }
 
 TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
@@ -201,7 +201,7 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
 }
 
 // Buffers for several chunks are given before the first one arrives. Each chunk keeps its place.
-TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
+TEST(Store, ChunksComeIntoBuffersThatWereGivenAhead) {
   const SharedLayout layout = EvenBody(6 * kChunkBytes + 5);
   Bytes body(layout->bytes());
   RandomBytes(body);
@@ -224,14 +224,14 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
         }
       });
       size_t filled = 0, most = 0;
-      for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
-        most = std::max(most, rooms.size());
-        EXPECT_LE(rooms.size(), Store::IncomingBundle::kAhead);
-        for (size_t i = 0; i < rooms.size(); ++i) EXPECT_EQ(rooms[i].size(), chunks[filled + i].size());
+      for (auto buffers = in.NextBuffers(); !buffers.empty(); buffers = in.NextBuffers()) {
+        most = std::max(most, buffers.size());
+        EXPECT_LE(buffers.size(), Store::IncomingBundle::kAhead);
+        for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(buffers[i].size(), chunks[filled + i].size());
         // the last one first, because nothing is verified before it is the first
-        for (size_t i = rooms.size(); i-- > 0;)
-          std::copy(chunks[filled + i].begin(), chunks[filled + i].end(), rooms[i].begin());
-        in.Came();
+        for (size_t i = buffers.size(); i-- > 0;)
+          std::copy(chunks[filled + i].begin(), chunks[filled + i].end(), buffers[i].begin());
+        in.MarkFilled();
         ++filled;
       }
       EXPECT_EQ(filled, chunks.size());
@@ -239,7 +239,7 @@ TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
       in.Commit();
       reader.join();
       if (to_disk) {
-        EXPECT_EQ(BodyOf(Told(s, 1).Claim(1, layout)), body);
+        EXPECT_EQ(BodyOf(Witnessed(s, 1).Claim(1, layout)), body);
       }
     }
 }
@@ -249,7 +249,7 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
   {
     Store s(dir / "s");
     auto in = s.Receive(HeaderOf(1), Secret(Hash{5}), EvenBody(kBody), true);
-    EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 was altered", [&] { Add(in, Bytes(in.Room().size())); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 was altered", [&] { Add(in, Bytes(in.NextBuffer().size())); }));
     EXPECT_EQ(s.Bundles().size(), 0u);
   }
   Store s(dir / "s");
@@ -267,11 +267,11 @@ TEST(Store, AnAuditedSerialIsSpent) {
   Store s(dir / "s");
   Put(s, 1, true);
   Put(s, 2, true);
-  Bundle b = Audit(Told(s, 1), 1);
+  Bundle b = Audit(Witnessed(s, 1), 1);
   EXPECT_NE(b.hash(), Hash{});
-  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
-  EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Claim(Told(s, 1), 1); }));
-  Claim(Told(s, 2), 2);
+  EXPECT_EQ(s.ledger().LastRecords().at(1), RecordKind::kAudited);
+  EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Claim(Witnessed(s, 1), 1); }));
+  Claim(Witnessed(s, 2), 2);
 }
 
 TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {

@@ -22,16 +22,16 @@ class Host : public pfss::Io {
     return v;
   }
   // Marks the whole tensor, not only the bits that are sent, because memcheck spreads undefined bits over vector lanes.
-  void Sent(int node, View value) override {
+  void ReportSent(int node, View value) override {
     Show(value);
-    io_.Sent(node, value);
+    io_.ReportSent(node, value);
   }
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
-  void Read(int node) override { io_.Read(node); }
+  void Release(int node) override { io_.Release(node); }
   Data Input(int node) override { return io_.Input(node); }
-  void Done(std::span<const int> nodes) override { io_.Done(nodes); }
-  void Took(uint16_t scope, const pfss::Spent& s) override { io_.Took(scope, s); }
-  bool Timed() const override { return io_.Timed(); }
+  void ReportDone(std::span<const int> nodes) override { io_.ReportDone(nodes); }
+  void ReportTime(uint16_t scope, const pfss::TimeUse& s) override { io_.ReportTime(scope, s); }
+  bool NeedsScopeTimes() const override { return io_.NeedsScopeTimes(); }
 
  private:
   pfss::Io& io_;
@@ -44,7 +44,7 @@ class Watched : public pfss::Backend {
   std::string name() const override { return real_->name(); }
   const pfss::Capabilities& capabilities() const override { return real_->capabilities(); }
   uint32_t prg() const override { return real_->prg(); }
-  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return real_->Expand(std::move(m)); }
+  std::unique_ptr<pfss::Randomness> Expand(pfss::BundleSecrets m) override { return real_->Expand(std::move(m)); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_);
   }
@@ -100,12 +100,12 @@ void Inference(const std::string& backend, bool far, bool blind) {
     else
       SetSecret(in[size_t(party)], name, words);
   });
-  pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-  Hide(material.key[0]->view());
-  Hide(material.key[1]->view());
+  pfss::BundleSecrets secrets{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  Hide(secrets.key[0]->view());
+  Hide(secrets.key[1]->view());
 
   Watched watched(backends::Make(backend, pool), blind);
-  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});
+  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, secrets});
   SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
   std::vector<uint64_t>& y = run.result[1];
   SUF_CHECK(run.result[0].empty() && y.size() == want.y.size() && Hidden(y) >= y.size());
@@ -143,12 +143,12 @@ void Strings(const std::string& backend) {
   std::vector<uint64_t> given(kRows);
   for (uint64_t& w : given) w = rng() % 1024;
   SetSecret(in[1], "x", given);
-  Material material{{Secret(Hash{4}), Secret(Hash{5})}, Hash{6}};
-  Hide(material.key[0]->view());
-  Hide(material.key[1]->view());
+  BundleSecrets secrets{{Secret(Hash{4}), Secret(Hash{5})}, Hash{6}};
+  Hide(secrets.key[0]->view());
+  Hide(secrets.key[1]->view());
   exec::Pool pool(1);
   Watched watched(backends::Make(backend, pool), false);
-  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});
+  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, secrets});
   SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
   SUF_CHECK(run.result[1].size() == kRows && Hidden(run.result[1]) >= kRows);
 }

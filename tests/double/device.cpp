@@ -26,27 +26,27 @@ struct CUevent_st {};
 
 namespace suf::exec::cuda {
 
-std::atomic<int> asked{0}, lost{0}, rooms{0};
+std::atomic<int> calls{0}, fails_from{0}, buffers{0};
 
 namespace {
 
 thread_local int64_t launches = 0;
 
 // Counts one more call; fails if a test has planted that.
-void Asked(const char* call) {
-  const int n = ++asked;
-  if (lost && n >= lost) Check(719, call);
+void CountCall(const char* call) {
+  const int n = ++calls;
+  if (fails_from && n >= fails_from) Check(719, call);
 }
 
 }  // namespace
 
 void Do(StreamHandle s, std::function<void()> f) {
-  Asked("a kernel");
+  CountCall("a kernel");
   if (s->captures)
     s->captures->push_back(std::move(f));
   else
     f();
-  Launched();
+  CountLaunch();
 }
 
 std::string WhyNot(int index) { return index == 0 ? "" : "has one device, a double"; }
@@ -59,33 +59,33 @@ void Check(int error, const char* call) {
     Fail(Cause::kResource, "device 0 failed: error ", error, " in ", call,
          "; restart the program, or run it on packed");
 }
-void Use(int) { Asked("Use"); }
+void Use(int) { CountCall("Use"); }
 std::atomic<size_t> free_bytes{size_t{1} << 40};
 size_t Free() {
-  Asked("Free");
+  CountCall("Free");
   return free_bytes;
 }
 Most MostHeld() { return {1, 1}; }
-void Launched() { ++launches; }
+void CountLaunch() { ++launches; }
 int64_t Launches() { return launches; }
-void Finish(StreamHandle) { Asked("Finish"); }
+void Finish(StreamHandle) { CountCall("Finish"); }
 DeviceStream::DeviceStream(bool) {
-  Asked("Queue");
+  CountCall("DeviceStream");
   stream_ = new CUstream_st;
 }
 DeviceStream::~DeviceStream() { delete stream_; }
 
-Event::Event(bool) { Asked("Mark"); }
+Event::Event(bool) { CountCall("Event"); }
 Event::~Event() = default;
-void Event::Record(StreamHandle) const { Asked("Record"); }
-void Event::Await(StreamHandle) const { Asked("Await"); }
-void Event::Wait() const { Asked("Wait"); }
+void Event::Record(StreamHandle) const { CountCall("Record"); }
+void Event::Await(StreamHandle) const { CountCall("Await"); }
+void Event::Wait() const { CountCall("Wait"); }
 bool Event::Passed() const {
-  Asked("Passed");
+  CountCall("Passed");
   return true;
 }
 double Event::Between(const Event&, const Event&) {
-  Asked("Between");
+  CountCall("Between");
   return 0;
 }
 
@@ -93,17 +93,17 @@ void PinHostBuffers() {}
 
 DeviceMemory::DeviceMemory(size_t bytes) : bytes_(bytes) {
   if (!bytes) return;
-  Asked("Memory");
-  ++rooms;
+  CountCall("DeviceMemory");
+  ++buffers;
   p_ = static_cast<uint8_t*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   std::memset(p_, 0xa5, bytes);
 }
 DeviceMemory::~DeviceMemory() {
-  if (p_) --rooms;
+  if (p_) --buffers;
   std::free(p_);
 }
 void Upload(void* to, const void* from, size_t bytes, StreamHandle s) {
-  Asked("a copy");
+  CountCall("a copy");
   SUF_CHECK(!s->captures);
   if (bytes) std::memcpy(to, from, bytes);
 }
@@ -113,10 +113,10 @@ void DownloadNow(void* to, const void* from, size_t bytes, StreamHandle s) { Upl
 PinnedMemory::PinnedMemory(size_t) {}
 PinnedMemory::~PinnedMemory() = default;
 Fence::Fence() = default;
-void Fence::Begin(StreamHandle) { Asked("Hold"); }
+void Fence::Begin(StreamHandle) { CountCall("Fence"); }
 void Fence::End() {}
 void Set(void* to, uint8_t, size_t bytes, StreamHandle) {
-  Asked("Set");
+  CountCall("Set");
   std::memset(to, 0xa5, bytes);
 }
 
@@ -132,28 +132,28 @@ struct CUgraph_st {
 namespace suf::exec::cuda {
 
 LaunchGraph::LaunchGraph() {
-  Asked("Graph");
+  CountCall("LaunchGraph");
   graph_ = new CUgraph_st;
 }
 LaunchGraph::~LaunchGraph() { delete graph_; }
 LaunchGraph::LaunchGraph(LaunchGraph&& o) noexcept
     : capture_(std::move(o.capture_)), graph_(std::exchange(o.graph_, nullptr)), ends_(std::move(o.ends_)) {}
 void LaunchGraph::Begin(std::span<const int> after) {
-  Asked("Begin");
+  CountCall("Begin");
   graph_->after.emplace_back(after.begin(), after.end());
   graph_->pieces.emplace_back();
   capture_.stream()->captures = &graph_->pieces.back();
 }
 int LaunchGraph::End() {
-  Asked("End");
+  CountCall("End");
   capture_.stream()->captures = nullptr;
   ends_.emplace_back();
   return int(ends_.size()) - 1;
 }
-void LaunchGraph::Ready() { Asked("Ready"); }
+void LaunchGraph::Ready() { CountCall("Ready"); }
 // Always runs the last piece that is ready: an order that the plan's own never is.
 void LaunchGraph::Launch(StreamHandle) const {
-  Asked("Launch");
+  CountCall("Launch");
   const size_t n = graph_->pieces.size();
   std::vector<size_t> left(n);
   std::vector<std::vector<size_t>> then(n);
@@ -249,7 +249,7 @@ void Split(const LimbSplit& one, const LimbSplit& other, const ZeroRange& cleare
 ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t*) {
   return {static_cast<uint8_t*>(c), a.batch * size_t(a.rows) * size_t(b.rows) * size_t(c_bytes)};
 }
-size_t MultiplySpare(const Limbs&, const Limbs&, int, int) { return 0; }
+size_t MultiplySpare(const Limbs&, const Limbs&, int) { return 0; }
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int, void* c,
               int c_bytes, uint8_t*, StreamHandle s) {
   exec::cuda::Do(s, [=] {

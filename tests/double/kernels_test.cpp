@@ -36,7 +36,7 @@ class KernelsTest : public testing::Test {
   }
   void TearDown() override {
     compiles = true;
-    CudaTells({});
+    gpu::SetLogSink({});
     std::filesystem::remove_all(folder_);
   }
   std::string folder_;
@@ -129,7 +129,7 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
   const pfss::Schedule s(f.t);
   const auto clear = reference::MakeClear();
   std::vector<std::string> lines;
-  CudaTells([&](const std::string& line) { lines.push_back(line); });
+  gpu::SetLogSink([&](const std::string& line) { lines.push_back(line); });
   compiles = false;
   const Variable cache("XDG_CACHE_HOME", folder_.c_str());
   const auto cuda = MakeCuda(0, true);

@@ -39,21 +39,21 @@ struct Built {
 
 // Checks that leases that share a batch share no byte.
 void ExpectApart(const DevicePlan& plan) {
-  std::vector<std::vector<const Lease*>> alive(plan.batches.size() + 1);
-  for (const Lease& l : plan.leases) {
-    ASSERT_LE(l.room.at + l.room.bytes, plan.slab);
+  std::vector<std::vector<const SlotLease*>> alive(plan.batches.size() + 1);
+  for (const SlotLease& l : plan.leases) {
+    ASSERT_LE(l.slot.at + l.slot.bytes, plan.slab);
     for (int b = l.first; b <= std::min(l.last, int(plan.batches.size())); ++b) alive[size_t(b)].push_back(&l);
   }
   for (size_t b = 0; b < alive.size(); ++b) {
     auto& all = alive[b];
-    std::sort(all.begin(), all.end(), [](auto* x, auto* y) { return x->room.at < y->room.at; });
+    std::sort(all.begin(), all.end(), [](auto* x, auto* y) { return x->slot.at < y->slot.at; });
     for (size_t i = 1; i < all.size(); ++i)
-      ASSERT_LE(all[i - 1]->room.at + all[i - 1]->room.bytes, all[i]->room.at)
+      ASSERT_LE(all[i - 1]->slot.at + all[i - 1]->slot.bytes, all[i]->slot.at)
           << "batch " << b << ": %" << all[i - 1]->node << " and %" << all[i]->node;
   }
 }
 
-// Files and tokens; SUF_PLANS adds more, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
+// Files and tokens; SUF_PLANS adds more, as in "a.json:128 b.json:32" (tools/gpu/plans.sh).
 std::vector<std::pair<std::string, int>> Plans() {
   const std::string data = "tests/data/";
   std::vector<std::pair<std::string, int>> out{{data + "tiny_plan.json", 3},
@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, int>> Plans() {
   return out;
 }
 
-TEST(DevicePlan, RoomsNeverOverlap) {
+TEST(DevicePlan, SlotsNeverOverlap) {
   for (const auto& [file, tokens] : Plans()) {
     const Built of(file, tokens);
     const pfss::Schedule& s = *of.s;
@@ -90,9 +90,9 @@ TEST(DevicePlan, SectionsOutliveTheirBatch) {
   ASSERT_GT(p.batches.size(), 8u);
   size_t told = 0;
   for (size_t b = 0; b < p.batches.size(); ++b)
-    for (const auto& [node, room] : p.batches[b].told)
-      told += std::count_if(p.leases.begin(), p.leases.end(), [&, of = node, at = room.at](const Lease& l) {
-        return l.node == of && l.room.at == at && l.first == int(b) && l.last == int(b) + 1;
+    for (const auto& [node, slot] : p.batches[b].told)
+      told += std::count_if(p.leases.begin(), p.leases.end(), [&, of = node, at = slot.at](const SlotLease& l) {
+        return l.node == of && l.slot.at == at && l.first == int(b) && l.last == int(b) + 1;
       });
   size_t made = 0;
   for (const LaunchBatch& b : p.batches) made += b.made.size();

@@ -13,7 +13,7 @@
 #include "fuzz/fuzz.hpp"
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/store.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 #include "tests/faults/disk.hpp"
 
 namespace suf::faults {
@@ -144,8 +144,8 @@ constexpr PairId kPair{1};
 
 void Witness(Store& s, uint64_t serial) {
   told->asked[serial] = true;
-  s.Tell(serial, kPair);
-  s.Answer(serial, s.ledger().answer(kPair));
+  s.BeginWitness(serial, kPair);
+  s.EndWitness(serial, s.ledger().witnessed(kPair));
 }
 
 void Claim(Store& s, uint64_t serial, bool finish = true) {
@@ -162,13 +162,13 @@ void Life(const std::string& dir) {
   {
     DealerState dealer(dir + "/dealer");
     for (uint64_t count : {1, 3}) told->reserved = dealer.Reserve(count) + count - 1;
-    dealer.Know(kPair);
+    dealer.AddPair(kPair);
     for (uint64_t serial : {1, 3}) {
-      (void)dealer.Raise(kPair, 1, serial);
+      (void)dealer.RecordUse(kPair, 1, serial);
       told->raised = serial;
     }
     Store s(dir + "/store");
-    Secret seed = s.LongLived("b.seed");
+    Secret seed = s.LongLivedSecret("b.seed");
     std::copy(seed.view().begin(), seed.view().end(), told->seed.begin());
     told->seeded = true;
     told->pinned = s.Pin({Role::kDealer, Hash{9}});
@@ -225,14 +225,14 @@ bool Says(const Store& s, const std::string& words) {
 void CheckSerials(Store& s, bool first) {
   std::map<uint64_t, bool> there;
   for (const BundleHeader& h : s.Bundles()) there[h.serial] = true;
-  const std::map<uint64_t, Fate> fates = s.ledger().Fates();
+  const std::map<uint64_t, RecordKind> fates = s.ledger().LastRecords();
   uint64_t asked = 0;
   for (uint64_t k = 1; k < kSerials; ++k)
     if (told->asked[k]) asked = k;
   for (uint64_t k = 1; k < kSerials; ++k) {
     const auto fate = fates.find(k);
     const bool spent = told->claimed[k] || told->audited[k], burnt_now = Says(s, Str("bundle ", k, " was claimed"));
-    EXPECT_TRUE(fate == fates.end() || fate->second == Fate::kBurnt) << k;
+    EXPECT_TRUE(fate == fates.end() || fate->second == RecordKind::kBurnt) << k;
     EXPECT_FALSE(spent && (there[k] || s.ledger().floor() < k)) << k;
     EXPECT_FALSE((told->finished[k] || told->audited[k]) && burnt_now) << k;
     EXPECT_FALSE(there[k] && s.ledger().floor() >= k) << k;
@@ -242,7 +242,7 @@ void CheckSerials(Store& s, bool first) {
       EXPECT_TRUE(burnt_now || Says(s, Str("was notified of bundle ", k))) << k;
     }
   }
-  EXPECT_LE(s.ledger().answer(kPair), asked);
+  EXPECT_LE(s.ledger().witnessed(kPair), asked);
 }
 
 // Checks the state that a start finds after the death.
@@ -260,13 +260,13 @@ void Sound(const std::string& dir, bool first) {
   for (const auto& e : std::filesystem::directory_iterator(dir + "/store/bundles")) files += e.is_regular_file();
   EXPECT_EQ(files, s.Bundles().size());
   for (const BundleHeader& h : s.Bundles()) {
-    s.Tell(h.serial, kPair);
-    s.Answer(h.serial, s.ledger().answer(kPair));
+    s.BeginWitness(h.serial, kPair);
+    s.EndWitness(h.serial, s.ledger().witnessed(kPair));
     EXPECT_EQ(suf::store::BodyOf(s.Claim(h.serial, EvenBody(kBody))), BodyOf(h.serial));
   }
   for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s.ledger().floor());
-  EXPECT_TRUE(!told->seeded || Equal(s.LongLived("b.seed").view(), told->seed));
-  EXPECT_EQ(s.LongLived("b.seed").view().size(), 32u);
+  EXPECT_TRUE(!told->seeded || Equal(s.LongLivedSecret("b.seed").view(), told->seed));
+  EXPECT_EQ(s.LongLivedSecret("b.seed").view().size(), 32u);
   EXPECT_TRUE(!told->pinned || !s.Pin({Role::kDealer, Hash{8}}));
   EXPECT_TRUE(!told->set_up || s.HasSetup(Hash{2}));
   if (s.HasSetup(Hash{2})) {
@@ -274,8 +274,8 @@ void Sound(const std::string& dir, bool first) {
   }
   DealerState dealer(dir + "/dealer");
   EXPECT_GT(dealer.Reserve(1), told->reserved);
-  dealer.Know(kPair);
-  EXPECT_GE(dealer.Raise(kPair, 1, 1), told->raised);
+  dealer.AddPair(kPair);
+  EXPECT_GE(dealer.RecordUse(kPair, 1, 1), told->raised);
 }
 
 struct Crash : testing::Test {

@@ -29,7 +29,7 @@ class Disk {
   }
   // Must be called before `path` loses its name.
   void Unnamed(const std::string& path) const {
-    if (std::filesystem::exists(path)) (void)!::link(path.c_str(), Kept(Number(path)).c_str());
+    if (std::filesystem::exists(path)) (void)!::link(path.c_str(), TrashPath(Number(path)).c_str());
   }
   // Loses power: restores the durable state.
   void Lose() const {
@@ -40,7 +40,7 @@ class Disk {
           std::filesystem::remove(dir + "/" + name);
       }
     for (const auto& [dir, names] : names_)
-      for (const auto& [name, number] : names) (void)!::link(Kept(number).c_str(), (dir + "/" + name).c_str());
+      for (const auto& [name, number] : names) (void)!::link(TrashPath(number).c_str(), (dir + "/" + name).c_str());
     for (const auto& e : std::filesystem::directory_iterator(trash_)) {
       auto it = content_.find(Number(e.path()));
       std::ofstream(e.path(), std::ios::binary | std::ios::trunc) << (it == content_.end() ? "" : it->second);
@@ -63,7 +63,7 @@ class Disk {
       if (e.is_regular_file()) names[e.path().filename()] = Number(e.path());
     return names;
   }
-  std::string Kept(ino_t number) const { return trash_ + "/" + std::to_string(number); }
+  std::string TrashPath(ino_t number) const { return trash_ + "/" + std::to_string(number); }
 
   std::string trash_;
   std::map<ino_t, std::string> content_;

@@ -29,45 +29,43 @@ inline bool Dependent(uint16_t kind) {
 
 class Faulty final : public Channel {
  public:
-  struct Watch {
+  struct Plan {
     Board& board;
     Fault fault;
     const std::vector<Sent>& reference;     // the frames of another run
     std::function<void(const Sent&)> sent;  // called before each frame is sent
   };
-  Faulty(std::unique_ptr<Channel> below, Watch watch) : Faulty(*below, std::move(watch)) { own_ = std::move(below); }
-  Faulty(Channel& below, Watch watch)
-      : Channel(below.self(), below.peer(), below.exporter(), below.timeout()),
-        below_(below),
-        watch_(std::move(watch)) {}
+  Faulty(std::unique_ptr<Channel> below, Plan plan) : Faulty(*below, std::move(plan)) { own_ = std::move(below); }
+  Faulty(Channel& below, Plan plan)
+      : Channel(below.self(), below.peer(), below.exporter(), below.timeout()), below_(below), plan_(std::move(plan)) {}
   bool PeerGone(size_t due) override { return below_.PeerGone(due); }
-  void Reach(Stage s) noexcept override { below_.Reach(s); }
+  void Advance(PeerState s) noexcept override { below_.Advance(s); }
 
  private:
   // Seconds of patience: ample before the fault happens, however slow the machine is, and short afterwards.
   static constexpr double kAmple = 60, kSoon = 1.5, kLater = 4;
-  Fault& fault() { return watch_.fault; }
+  Fault& fault() { return plan_.fault; }
   void Put(View header, View payload) override {
     Reader r(header.subspan(4), "a header");
     uint16_t kind = r.Get<uint16_t>();
     if (kind == kRefuse) return Pass(header, payload);
-    watch_.sent({self().role, peer().role, kind, Bytes(payload.begin(), payload.end())});
+    plan_.sent({self().role, peer().role, kind, Bytes(payload.begin(), payload.end())});
     bool here = fault().what != What::kNone && fault().what != What::kReceiverDies && fault().from == self().role &&
-                fault().to == peer().role && sent_ == fault().index && watch_.board.armed.exchange(false);
+                fault().to == peer().role && sent_ == fault().index && plan_.board.armed.exchange(false);
     ++sent_;
     if (!here) return Pass(header, payload);
-    watch_.board.fired = Now();
+    plan_.board.fired = Now();
     Act(Bytes(header.begin(), header.end()), Bytes(payload.begin(), payload.end()), kind);
   }
   // Sends the frame, then the one that was held back.
   void Pass(View header, View payload) {
     below_.set_timeout(Millis{1500});
-    Under{below_}.Put(header, payload);
+    WrappedChannel{below_}.Put(header, payload);
     if (!held_) return;
     auto held = *std::exchange(held_, std::nullopt);
-    Under{below_}.Put(held.first, held.second);
+    WrappedChannel{below_}.Put(held.first, held.second);
   }
-  void Signal(int s) { kill(watch_.board.pid[int(fault().victim)], s); }
+  void Signal(int s) { kill(plan_.board.pid[int(fault().victim)], s); }
   static Bytes Length(Bytes header, size_t n) {
     uint32_t length = uint32_t(n);
     std::memcpy(header.data(), &length, sizeof length);
@@ -75,18 +73,18 @@ class Faulty final : public Channel {
   }
   void Act(Bytes header, Bytes payload, uint16_t kind) {
     below_.set_timeout(Millis{1500});
-    Under under{below_};
+    WrappedChannel wrapped{below_};
     size_t bit = fault().bit;
     switch (fault().what) {
       case What::kDies:
       case What::kStops:
         Signal(fault().what == What::kDies ? SIGKILL : SIGSTOP);
-        return under.Put(header, payload);
+        return wrapped.Put(header, payload);
       case What::kDiesAfter:
-        under.Put(header, payload);
+        wrapped.Put(header, payload);
         return Signal(SIGKILL);
       case What::kDiesHalfway:
-        under.Put(View(header).first(payload.empty() ? 4 : 8), View(payload).first(payload.size() / 2));
+        wrapped.Put(View(header).first(payload.empty() ? 4 : 8), View(payload).first(payload.size() / 2));
         return Signal(SIGKILL);
       case What::kLost:
         return;
@@ -94,26 +92,26 @@ class Faulty final : public Channel {
         held_.emplace(std::move(header), std::move(payload));
         return;
       case What::kTwice:
-        under.Put(header, payload);
-        return under.Put(header, payload);
+        wrapped.Put(header, payload);
+        return wrapped.Put(header, payload);
       case What::kShort:
         payload.pop_back();
-        return under.Put(Length(header, payload.size()), payload);
+        return wrapped.Put(Length(header, payload.size()), payload);
       case What::kLong:
         payload.push_back(0);
-        return under.Put(Length(header, payload.size()), payload);
+        return wrapped.Put(Length(header, payload.size()), payload);
       case What::kFlip:
         payload[bit / 8] ^= uint8_t(1 << bit % 8);
-        return under.Put(header, payload);
+        return wrapped.Put(header, payload);
       case What::kHead:
         header[bit / 8] ^= uint8_t(1 << bit % 8);
-        return under.Put(header, payload);
+        return wrapped.Put(header, payload);
       case What::kReplay:
-        return under.Put(header, Other(0).payload);
+        return wrapped.Put(header, Other(0).payload);
       case What::kForeign:
         kind = Other(1).kind;
         std::memcpy(header.data() + 4, &kind, sizeof kind);
-        return under.Put(header, payload);
+        return wrapped.Put(header, payload);
       default:
         SUF_CHECK(false);
     }
@@ -122,16 +120,16 @@ class Faulty final : public Channel {
   const Sent& Other(int after) const {
     const Sent* found = nullptr;
     int k = 0;
-    for (const Sent& s : watch_.reference)
-      if (s.from == self().role && s.to == peer().role && k++ <= watch_.fault.index + after) found = &s;
+    for (const Sent& s : plan_.reference)
+      if (s.from == self().role && s.to == peer().role && k++ <= plan_.fault.index + after) found = &s;
     return *found;
   }
 
   ReceivedFrame Take(size_t limit) override {
     ReceivedFrame f = Await(limit);
     if (f.kind != kRefuse && fault().what == What::kReceiverDies && fault().from == peer().role &&
-        fault().to == self().role && received_++ == fault().index && watch_.board.armed.exchange(false)) {
-      watch_.board.fired = Now();
+        fault().to == self().role && received_++ == fault().index && plan_.board.armed.exchange(false)) {
+      plan_.board.fired = Now();
       Signal(SIGKILL);
     }
     return f;
@@ -142,19 +140,19 @@ class Faulty final : public Channel {
       double slice = Now();
       below_.set_timeout(Millis{100});
       try {
-        return Under{below_}.Take(limit);
+        return WrappedChannel{below_}.Take(limit);
       } catch (const Error& e) {
-        double fired = watch_.board.fired, soon = Silences(fault()) ? kSoon : kLater;
-        bool over = fired > 0 && !watch_.board.calm ? Now() > std::max(begun, fired) + soon : Now() > begun + kAmple;
+        double fired = plan_.board.fired, soon = Silences(fault()) ? kSoon : kLater;
+        bool over = fired > 0 && !plan_.board.calm ? Now() > std::max(begun, fired) + soon : Now() > begun + kAmple;
         if (over || Now() - slice < 0.1 || !std::strstr(e.what(), "was silent")) throw;
       }
     }
   }
-  void Linger() noexcept override { Under{below_}.Linger(); }
+  void Linger() noexcept override { WrappedChannel{below_}.Linger(); }
 
   std::unique_ptr<Channel> own_;
   Channel& below_;
-  Watch watch_;
+  Plan plan_;
   int sent_ = 0, received_ = 0;
   std::optional<std::pair<Bytes, Bytes>> held_;
 };

@@ -177,10 +177,10 @@ class Case {
     std::vector<Record>& all = history_[PartyOf(r)];
     uint64_t floor = 0;
     for (const Record& x : ReadLedger(StoreOf(scene_, r))) {
-      if (x.fate == uint32_t(Fate::kFloor)) floor = x.serial;
+      if (x.kind == uint32_t(RecordKind::kFloor)) floor = x.serial;
       // A start writes an open claim again before it burns it.
-      bool again = x.fate == uint32_t(Fate::kClaimed) && x.serial <= floor;
-      if (x.fate <= uint32_t(Fate::kBurnt) && !again) all.push_back(x);
+      bool again = x.kind == uint32_t(RecordKind::kClaimed) && x.serial <= floor;
+      if (x.kind <= uint32_t(RecordKind::kBurnt) && !again) all.push_back(x);
     }
   }
   void Begin(Role r) {
@@ -285,8 +285,9 @@ class Case {
       int p = PartyOf(r);
       Keep(r);
       for (const Record& x : history_[p]) {
-        last[p][x.serial] = x.fate;
-        if (x.fate == uint32_t(Fate::kClaimed)) Need(claimed[p].insert(x.serial).second, "a serial was claimed twice");
+        last[p][x.serial] = x.kind;
+        if (x.kind == uint32_t(RecordKind::kClaimed))
+          Need(claimed[p].insert(x.serial).second, "a serial was claimed twice");
       }
       std::ifstream in(SentFile(scene_, r), std::ios::binary);
       for (Entry e; in.read(reinterpret_cast<char*>(&e), sizeof e);) {
@@ -295,9 +296,10 @@ class Case {
         Need(!e.counts || seen.insert(e.hash).second, Str("frame ", e.kind, " left in two runs"));
       }
       for (auto [serial, fate] : last[p])
-        Need(fate == uint32_t(Fate::kBurnt) || fate == uint32_t(Fate::kDone), Str("serial ", serial, " is left open"));
+        Need(fate == uint32_t(RecordKind::kBurnt) || fate == uint32_t(RecordKind::kDone),
+             Str("serial ", serial, " is left open"));
       if (next_)
-        Need(last[p][next_] == uint32_t(Fate::kDone) && last[p].rbegin()->first == next_,
+        Need(last[p][next_] == uint32_t(RecordKind::kDone) && last[p].rbegin()->first == next_,
              "the next serial is not done");
     }
     // A party may have claimed and sent nothing yet. This happens if another process kills it, or its thread that takes
@@ -309,7 +311,7 @@ class Case {
     bool no_bye = fault_.kind == kBye && (fault_.what == What::kLost || fault_.what == What::kDiesHalfway ||
                                           (fault_.what == What::kDies && fault_.victim == Role::kData));
     for (auto [serial, fate] : last[0])
-      Need(!no_bye || serial == next_ || fate == uint32_t(Fate::kBurnt), "done without a goodbye");
+      Need(!no_bye || serial == next_ || fate == uint32_t(RecordKind::kBurnt), "done without a goodbye");
     for (uint64_t s : claimed[0]) Need(claimed[1].count(s), "the model owner claimed first");
     for (int p : {0, 1}) {
       Need(std::ranges::includes(claimed[p], sent[p]), "a serial was used that was never claimed");
@@ -318,7 +320,7 @@ class Case {
       // Burnt iff claimed, and done only if the session reached its goodbye.
       for (auto [serial, fate] : last[p]) {
         Need(claimed[p].count(serial), "a serial was burnt that was never claimed");
-        if (fate == uint32_t(Fate::kDone)) Need(frames[1].count({serial, kBye}), "done without a goodbye");
+        if (fate == uint32_t(RecordKind::kDone)) Need(frames[1].count({serial, kBye}), "done without a goodbye");
       }
     }
   }

@@ -35,7 +35,7 @@ Bytes ReadAll(const std::string& path) {
 }
 
 // Notes each frame that a role is about to send, and checks that its serial is claimed.
-void Noted(const Scene& s, Role self, const Sent& f) {
+void NoteFrame(const Scene& s, Role self, const Sent& f) {
   if (s.setting.reference.empty()) {
     Writer w;
     w.Put(uint8_t(f.from));
@@ -46,20 +46,20 @@ void Noted(const Scene& s, Role self, const Sent& f) {
   }
   if (f.from == Role::kDealer || f.to == Role::kDealer || !Dependent(f.kind)) return;
   auto ledger = ReadLedger(StoreOf(s, self));
-  if (ledger.empty() || ledger.back().fate != uint32_t(Fate::kClaimed))
+  if (ledger.empty() || ledger.back().kind != uint32_t(RecordKind::kClaimed))
     s.pipe.Say({Event::kBroken, self}, Str("a frame of kind ", f.kind, " leaves and no serial is claimed"));
   Entry e{ledger.empty() ? 0 : ledger.back().serial, f.kind, f.payload.size() >= 16, HashOf({f.payload})};
   Append(SentFile(s, self), View(reinterpret_cast<const uint8_t*>(&e), sizeof e));
 }
 
-Faulty::Watch WatchOf(const Scene& s, Role self) {
-  return {s.board, s.fault, s.setting.reference, [&s, self](const Sent& f) { Noted(s, self, f); }};
+Faulty::Plan PlanOf(const Scene& s, Role self) {
+  return {s.board, s.fault, s.setting.reference, [&s, self](const Sent& f) { NoteFrame(s, self, f); }};
 }
 
 std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
   auto ch = Dial(*s.setting.own[int(self)], {"127.0.0.1", s.board.port[int(to)]}, to, s.board.calm ? kAmple : kDial);
   ++s.board.dialled[int(to)];
-  return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
+  return std::make_unique<Faulty>(std::move(ch), PlanOf(s, self));
 }
 
 // Serves sessions until it is killed, and reports the end of each.
@@ -69,7 +69,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
   s.pipe.Say({Event::kListening, self}, "");
   listener.Run(
       [&](Channel& below) {
-        Faulty ch(below, WatchOf(s, self));
+        Faulty ch(below, PlanOf(s, self));
         session(ch);
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
@@ -89,16 +89,16 @@ void RunDealer(const Scene& s) {
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
 
-void Tell(const Scene& s, Role self, const Store& store) {
+void ReportNotices(const Scene& s, Role self, const Store& store) {
   for (const auto& n : store.notices()) s.pipe.Say({Event::kNotice, self}, n);
 }
 
 void RunModel(const Scene& s) {
   roles::ModelEngine& engine = *s.setting.engine;
   Store store(StoreOf(s, Role::kModel));
-  Tell(s, Role::kModel, store);
-  Secret key = store.LongLived("weights.key");
-  SharedSecret seed = Share(store.LongLived("b.seed"));
+  ReportNotices(s, Role::kModel, store);
+  Secret key = store.LongLivedSecret("weights.key");
+  SharedSecret seed = Share(store.LongLivedSecret("b.seed"));
   Hash id = roles::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
   roles::Masks masks(engine, seed->view(), id);
   Inputs inputs;
@@ -124,17 +124,17 @@ void RunData(const Scene& s) {
   std::string text;
   try {
     Store store(StoreOf(s, Role::kData));
-    Tell(s, Role::kData, store);
+    ReportNotices(s, Role::kData, store);
     auto ch = DialTo(s, Role::kData, Role::kModel);
     DataSession session(*ch, s.setting.plan, store,
                         [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
     Inputs inputs;
     roles::ReadSetup(engine, session.Setup(), inputs);
-    inputs.Set("tokens", s.setting.ids);
+    inputs.Set(nn::kTokensInput, s.setting.ids);
     session.Infer(JobOf(uint32_t(s.setting.ids.size())), [&](Inference& inference) {
       done.serial = inference.header().serial;
       auto out = roles::RunInference(engine, inference, inputs);
-      auto work = engine.At(int(s.setting.ids.size()));
+      auto work = engine.Compile(int(s.setting.ids.size()));
       std::vector<int64_t> y;
       for (uint64_t w : out.words) y.push_back(ring::Signed(w, work->trace.node(work->trace.result(1)).ring.bits));
       done.result = y == s.setting.y ? 1 : 2;
@@ -167,7 +167,7 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
   ids = {1, 5, 2, 7};
   y = nn::PlanSimulator(engine->plan(), weights).Run(ids).y;
   plan = engine->ForProto(Role::kData);  // of all three roles, because the backend reserves nothing
-  (void)engine->At(int(ids.size()));
+  (void)engine->Compile(int(ids.size()));
   MakeCerts(folder + "/certs");
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));
 }

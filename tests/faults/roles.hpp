@@ -59,7 +59,7 @@ std::vector<Sent> ReadFrames(const std::string& path);
 // A record of a ledger, as it is in the file.
 struct Record {
   uint64_t serial = 0;
-  uint32_t fate = 0, zero = 0;
+  uint32_t kind = 0, zero = 0;
   uint8_t detail[24], check[24];
 };
 std::vector<Record> ReadLedger(const std::string& store);

@@ -40,7 +40,7 @@ struct PieceGrid {
 };
 PieceGrid GridOf(const CompiledFunction& c, int ring);
 // Returns whether a lowering reads a function behind a shift from z's own digits, without a wire for x.
-bool CutsItself(const CompiledFunction& c, const Lowering& l);
+bool ReadsOwnDigits(const CompiledFunction& c, const Lowering& l);
 std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
                                 int ring);
 std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,

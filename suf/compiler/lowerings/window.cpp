@@ -18,7 +18,7 @@ namespace suf::compiler {
 Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
   Sec hot = Hot(i.r);
   Dealt table = t.deal(hot);
-  Sh values = Apart(table, [&](auto v) { return Select(v, i.hat, tables); });
+  Sh values = ToAdditive(table, [&](auto v) { return Select(v, i.hat, tables); });
   Sec point = Point(table.a, i.r);
   return {values, SignOf(point)};
 }
@@ -63,71 +63,92 @@ PieceGrid GridOf(const CompiledFunction& c, int ring) {
   return g;
 }
 
+namespace {
+
+// The opened number of a piece and, if a piece has several places, the opened place in it.
+struct OpenedPiece {
+  Wire<kPub> number;
+  std::optional<Wire<kPub>> place;
+};
+OpenedPiece OpenPiece(Trace& t, const PieceGrid& g, const CutReading& entry, const Wire<kPub>& z) {
+  const int s = entry.shift;
+  const bool placed = g.width > 1;
+  Const offset = t.constant(int64_t(entry.offset));
+  const std::vector<Cut> cuts = g.Cuts(s, placed);
+  if (cuts.empty()) return {{z.hat + offset, z.r}, std::nullopt};
+  OpenedPiece out;
+  OpenedDigits d(t, z, offset, PlanDigits(cuts, entry.stages));
+  std::optional<Borrow> below;
+  if (s > 0 && placed) below.emplace(d, s, entry.stages);
+  const Borrow above(d, s + g.a, entry.stages);
+  if (placed) {
+    OwedWord low = Slice(d, s, s + g.a, g.a + 1, below ? &*below : nullptr, &above);
+    out.place = OpenDefined(t, low, "low digit");
+  }
+  OwedWord top = Slice(d, s + g.a, z.k(), g.p, &above, nullptr);
+  out.number = OpenDefined(t, top, "piece");
+  return out;
+}
+
+// Returns powers 0 .. width - 1 of the secret part of a place, -r + 2^(a+1) g b, as summands.
+std::vector<Factors> SecretPowers(const PieceGrid& grid, const Factors& place) {
+  std::vector<Factors> powers{{Factor{}}};
+  if (grid.width == 1) return powers;
+  const Pub g = *place[2].p;
+  const Sec r = *place[1].u, b = *place[2].u;
+  std::vector<Sec> r_power{r};
+  for (int q = 1; q < grid.width; ++q) {
+    Factors f{{q % 2 ? -1 : 1, 0, {}, r_power.back(), {}}};
+    for (int n = 1; n <= q; ++n) {  // g and b are bits, and equal their powers
+      Pub wraps = g * int64_t(Binomial(q, n));
+      Sec u = n == q ? b : r_power[size_t(q - n) - 1] * b;
+      f.push_back({(q - n) % 2 ? -1 : 1, (grid.a + 1) * n, wraps, u, {}});
+    }
+    powers.push_back(std::move(f));
+    r_power.push_back(r_power.back() * r);
+  }
+  return powers;
+}
+
+// Returns the n-th Taylor coefficient of a polynomial at a public place. Its coefficients are entries first ..
+// first + width - 1 of `values`.
+Sh TaylorAt(const Sh& values, int64_t first, int width, int n, Pub place) {
+  Sh sum = At(values, first + n);
+  Pub power = place;
+  for (int q = n + 1; q < width; ++q) {
+    Sh term = At(values, first + q) * power;
+    sum = sum + term * int64_t(Binomial(q, n));
+    if (q + 1 < width) power = power * place;
+  }
+  return sum;
+}
+
+}  // namespace
+
 std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
                                 int ring) {
-  const int k = z.k(), s = entry.shift;
   const PieceGrid g = GridOf(c, ring);
   const int width = g.width;
-  SUF_CHECK(k - s == c.f.n && g.p >= 1 && g.p <= kTableBits);
-  const bool placed = width > 1;
-  Const offset = t.constant(int64_t(entry.offset));
-  Wire<kPub> i;
-  std::optional<Wire<kPub>> place;
-  std::vector<Cut> cuts = g.Cuts(s, placed);
-  if (cuts.empty()) {
-    i = {z.hat + offset, z.r};
-  } else {
-    OpenedDigits d(t, z, offset, PlanDigits(cuts, entry.stages));
-    std::optional<Borrow> below, above;
-    if (s > 0 && placed) below.emplace(d, s, entry.stages);
-    above.emplace(d, s + g.a, entry.stages);
-    if (placed) {
-      OwedWord low = Slice(d, s, s + g.a, g.a + 1, below ? &*below : nullptr, &*above);
-      place = OpenDefined(t, low, "low digit");
-    }
-    OwedWord top = Slice(d, s + g.a, k, g.p, &*above, nullptr);
-    i = OpenDefined(t, top, "piece");
-  }
+  SUF_CHECK(z.k() - entry.shift == c.f.n && g.p >= 1 && g.p <= kTableBits);
+  const OpenedPiece piece = OpenPiece(t, g, entry, z);
   std::vector<uint64_t> tables;
   for (auto& column : g.tables) tables.insert(tables.end(), column.begin(), column.end());
   Const columns = t.constant(std::move(tables), {int64_t(g.tables.size()), int64_t{1} << g.p});
-  Reading read = ReadTables(t, i, columns);
-  // the place in the piece is a public part plus -r + 2^(a+1) g b
-  Factors lifted;
-  std::vector<Factors> rest{{Factor{}}};
-  if (placed) {
-    lifted = Lifted(place->hat, place->r, 0);
-    std::vector<Sec> power{*lifted[1].u};
-    for (int q = 1; q < width; ++q) {
-      Factors f{{q % 2 ? -1 : 1, 0, {}, power.back(), {}}};
-      for (int n = 1; n <= q; ++n) {  // g and b are bits, and equal their powers
-        Pub wraps = *lifted[2].p * int64_t(Binomial(q, n));
-        Sec u = n == q ? *lifted[2].u : power[size_t(q - n) - 1] * *lifted[2].u;
-        f.push_back({(q - n) % 2 ? -1 : 1, (g.a + 1) * n, wraps, u, {}});
-      }
-      rest.push_back(std::move(f));
-      power.push_back(power.back() * *lifted[1].u);
-    }
-  }
+  const Reading read = ReadTables(t, piece.number, columns);
+  Factors place;  // a public part, and SecretPowers' part
+  if (piece.place) place = Lifted(piece.place->hat, piece.place->r, 0);
+  const std::vector<Factors> powers = SecretPowers(g, place);
+  const Pub public_place = piece.place ? *place[0].p : Pub();
   std::vector<OwedWord> out;
   for (int o = 0; o < c.f.outputs; ++o) {
-    std::vector<Wire<kPub>> at;
+    std::vector<Wire<kPub>> coefficients;
     for (int n = 0; n < width; ++n) {
-      Sh sum = At(read.values, int64_t(o) * width + n);
-      Pub power = n + 1 < width ? *lifted[0].p : Pub();
-      for (int q = n + 1; q < width; ++q) {
-        Sh term = At(read.values, int64_t(o) * width + q) * power;
-        sum = sum + term * int64_t(Binomial(q, n));
-        if (q + 1 < width) power = power * *lifted[0].p;
-      }
-      at.push_back(t.open(Low(sum, g.bits[size_t(o * width + n)]), n ? "V" : "U"));
+      Sh sum = TaylorAt(read.values, int64_t(o) * width, width, n, public_place);
+      coefficients.push_back(t.open(Low(sum, g.bits[size_t(o * width + n)]), n ? "V" : "U"));
     }
     WordSum y(t, ring);
-    Factor sign{1, 0, {}, read.sign, {}};
-    for (int n = 0; n < width; ++n) {
-      const Wire<kPub>& w = at[size_t(n)];
-      y.Add(rest[size_t(n)], Opened(w, ring), sign);
-    }
+    const Factor sign{1, 0, {}, read.sign, {}};
+    for (int n = 0; n < width; ++n) y.Add(powers[size_t(n)], Opened(coefficients[size_t(n)], ring), sign);
     out.push_back(y.Done(z.shape()));
   }
   return out;
@@ -170,14 +191,7 @@ BothReads ReadBoth(Trace& t, const CompiledFunction& c, const PieceGrid& g, cons
   }
   // returns e times the n-th Taylor coefficient at the public place, in the whole ring
   auto taylor = [&](int o, int n, int64_t below) {
-    Sh sum = At(read.values, below * columns + o * width + n);
-    Pub power = place[size_t(below)];
-    for (int q = n + 1; q < width; ++q) {
-      Sh term = At(read.values, below * columns + o * width + q) * power;
-      sum = sum + term * int64_t(Binomial(q, n));
-      if (q + 1 < width) power = power * place[size_t(below)];
-    }
-    return Low(sum, ring);
+    return Low(TaylorAt(read.values, below * columns + o * width, width, n, place[size_t(below)]), ring);
   };
   for (int o = 0; o < c.f.outputs; ++o)
     for (int n = 0; n < width; ++n) {
@@ -217,7 +231,7 @@ std::vector<OwedWord> WindowBoth(Trace& t, const CompiledFunction& c, const CutR
   return out;
 }
 
-bool CutsItself(const CompiledFunction& c, const Lowering& l) {
+bool ReadsOwnDigits(const CompiledFunction& c, const Lowering& l) {
   // behind a shift the place of a line has its own borrow, and WindowBoth would have to multiply by it
   return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
 }
@@ -310,14 +324,14 @@ OwedWord RowLut(Trace& t, std::span<const func::Octave> groups, const WideWire& 
     bool whole = m == int64_t{1} << alpha.bits();
     Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
     // the value of the piece at x_hat - r without a borrow; r1 below is that of the piece with one
-    Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
+    Sh r0 = ToAdditive(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
     const ReadRings w = ReadRingsOf(g, x.k() - shift, ring, l.openings);
     Wire<kPub> here = t.open(Low(r0, w.here), "window sums");
     Factors e{{1, 0, {}, place.sign(), {}}};
     y.Add(Opened(here, ring), e);
     if (cut == 0) continue;
     if (whole) bits = place.Read(lo, int(m));
-    Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
+    Sh r1 = ToAdditive(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
     Wire<kPub> below = t.open(Low(step, w.step), "window sums");
     const Borrow& c = borrow(cut);

@@ -389,7 +389,7 @@ void Turn(const void* table, uint64_t r, int width, void* spare, void* out) {
   }
 }
 
-const Strips kStrips = {
+const StripLoops kLoops = {
     {{Move<uint8_t, uint8_t>, Move<uint8_t, uint16_t>, Move<uint8_t, uint32_t>, Move<uint8_t, uint64_t>},
      {Move<uint16_t, uint8_t>, Move<uint16_t, uint16_t>, Move<uint16_t, uint32_t>, Move<uint16_t, uint64_t>},
      {Move<uint32_t, uint8_t>, Move<uint32_t, uint16_t>, Move<uint32_t, uint32_t>, Move<uint32_t, uint64_t>},

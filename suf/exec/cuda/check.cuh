@@ -10,8 +10,8 @@
 namespace suf::exec::cuda {
 
 // Counts the launch of the kernel just before, and throws if it failed.
-inline void Launched(const char* kernel) {
-  Launched();
+inline void CheckLaunch(const char* kernel) {
+  CountLaunch();
   Check(int(cudaGetLastError()), kernel);
 }
 

@@ -129,7 +129,7 @@ void Module::Launch(View params, unsigned blocks, unsigned threads, StreamHandle
   size_t bytes = params.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<uint8_t*>(params.data()), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};
-  Launched();
+  CountLaunch();
   Fine(Cuda().launch(kernel_, blocks, 1, 1, threads, 1, 1, 0, s, nullptr, extra), "cuLaunchKernel()");
 }
 

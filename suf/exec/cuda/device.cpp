@@ -12,8 +12,8 @@
 namespace suf::exec::cuda {
 namespace {
 
-// The bytes that are held, and the most that were.
-class Held {
+// The bytes that are allocated, and the most that were.
+class ByteCount {
  public:
   void Take(size_t bytes) {
     const size_t now = now_ += bytes;
@@ -26,10 +26,10 @@ class Held {
  private:
   std::atomic<size_t> now_{0}, most_{0};
 };
-Held on_device, pinned;
+ByteCount on_device, pinned;
 
 // The pages that kernels access at the host's own address. Queried for each copy of a frame.
-class Ranges {
+class PinnedPages {
  public:
   void Add(const void* p, size_t bytes) {
     std::lock_guard l(m_);
@@ -51,14 +51,14 @@ class Ranges {
   mutable std::mutex m_;
   std::map<uintptr_t, size_t> of_;
 };
-Ranges& reached = *new Ranges;  // never destroyed, because pages are unpinned until the very end of a process
+PinnedPages& pinned_pages = *new PinnedPages;  // never destroyed: pages are unpinned until the very end of a process
 thread_local int64_t launches = 0;
 
-// Notes pinned pages if host and device have one address for them.
-void Reach(void* p, size_t bytes) {
+// Adds pinned pages if host and device have one address for them.
+void AddPages(void* p, size_t bytes) {
   void* there = nullptr;
   if (cudaHostGetDevicePointer(&there, p, 0) != cudaSuccess) (void)cudaGetLastError();
-  if (there == p) reached.Add(p, bytes);
+  if (there == p) pinned_pages.Add(p, bytes);
 }
 
 // Throws unless the call succeeded.
@@ -130,7 +130,7 @@ size_t Free() {
 
 Most MostHeld() { return {on_device.most(), pinned.most()}; }
 
-void Launched() { ++launches; }
+void CountLaunch() { ++launches; }
 int64_t Launches() { return launches; }
 
 DeviceStream::DeviceStream(bool urgent) {
@@ -195,12 +195,12 @@ PinnedMemory::PinnedMemory(size_t bytes) : bytes_(bytes) {
     Called(e, "cudaHostAlloc(&p, bytes)");
   }
   pinned.Take(bytes);
-  Reach(p, bytes);
+  AddPages(p, bytes);
   p_ = static_cast<uint8_t*>(p);
 }
 PinnedMemory::~PinnedMemory() {
   if (!p_) return;
-  reached.Remove(p_);
+  pinned_pages.Remove(p_);
   pinned.Give(bytes_);
   Wipe(p_, bytes_);
   (void)cudaFreeHost(p_);
@@ -211,12 +211,12 @@ void PinHostBuffers() {
   PinWith({[](void* p, size_t bytes) {
              if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess) {
                pinned.Take(bytes);
-               Reach(p, bytes);
+               AddPages(p, bytes);
              } else
                (void)cudaGetLastError();
            },
            [](void* p, size_t bytes) {
-             reached.Remove(p);
+             pinned_pages.Remove(p);
              if (cudaHostUnregister(p) == cudaSuccess)
                pinned.Give(bytes);
              else
@@ -224,7 +224,7 @@ void PinHostBuffers() {
            }});
 }
 
-bool Reached(const void* p, size_t bytes) { return reached.Have(p, bytes); }
+bool IsPinned(const void* p, size_t bytes) { return pinned_pages.Have(p, bytes); }
 
 void Upload(void* to, const void* from, size_t bytes, StreamHandle s) {
   if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, s));

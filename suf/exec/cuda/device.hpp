@@ -31,14 +31,14 @@ Gpu Find(int index = 0);
 void Use(int index);
 // Returns the free bytes of the current device.
 size_t Free();
-// The most bytes that this process has held so far. `device` counts the Memory of all devices, `pinned` the host pages
-// that devices access (Pinned, PinHostBuffers).
+// The most bytes that this process has held so far. `device` counts the DeviceMemory of all devices, `pinned` the host
+// pages that devices access (PinnedMemory, PinHostBuffers).
 struct Most {
   size_t device = 0, pinned = 0;
 };
 Most MostHeld();
-// Counts a kernel that this thread launched, or described as part of a Graph.
-void Launched();
+// Counts a kernel that this thread launched, or described as part of a LaunchGraph.
+void CountLaunch();
 // Returns how many kernels this thread has counted so far.
 int64_t Launches();
 
@@ -143,8 +143,8 @@ class Fence {
 
 // Pins the pages of all later buffers (exec::HostBuffer).
 void PinHostBuffers();
-// Whether kernels access this host memory at its own address. This holds for Pinned and for pinned buffers.
-bool Reached(const void* p, size_t bytes);
+// Returns whether kernels access this host memory at its own address, as they do PinnedMemory and pinned buffers.
+bool IsPinned(const void* p, size_t bytes);
 
 // Copies to the device in the stream's order, by a copy engine. The host's memory must stay until then.
 void Upload(void* to, const void* from, size_t bytes, StreamHandle s);

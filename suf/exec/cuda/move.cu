@@ -16,7 +16,7 @@ __global__ void MoveWords(uint4* to, const uint4* from, size_t bytes) {
 }
 
 bool Moves(void* to, const void* from, const void* host, size_t bytes, StreamHandle s) {
-  if (!bytes || bytes > kMost || (uintptr_t(to) | uintptr_t(from)) % sizeof(uint4) || !Reached(host, bytes))
+  if (!bytes || bytes > kMost || (uintptr_t(to) | uintptr_t(from)) % sizeof(uint4) || !IsPinned(host, bytes))
     return false;
   MoveWords<<<Blocks((bytes + sizeof(uint4) - 1) / sizeof(uint4), kThreads), kThreads, 0, s>>>(
       static_cast<uint4*>(to), static_cast<const uint4*>(from), bytes);

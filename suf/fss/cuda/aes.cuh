@@ -180,7 +180,7 @@ void Launch(const char* name, void (*four)(Parameters...), void (*two)(Parameter
   const auto kernel = grid.tables == 4 ? four : two;
   exec::cuda::AllowShared(kernel, TableBytes(grid.tables));
   kernel<<<grid.blocks, threads, TableBytes(grid.tables), s>>>(arguments...);
-  exec::cuda::Launched(name);
+  exec::cuda::CheckLaunch(name);
 }
 
 }  // namespace suf::fss::cuda

@@ -1,4 +1,5 @@
 // The half-tree of dpf.hpp on a device. A thread follows a key or a part of its domain, with all seeds in registers.
+// The tests compare it with dpf.hpp and with its known answers.
 #include "suf/fss/cuda/aes.cuh"
 
 namespace suf::fss::cuda {

@@ -13,9 +13,9 @@ namespace suf::fss::bench {
 
 // Seconds of one kernel(), of one AES block in registers, and of one other() if it is given. Each is the best of nine
 // rounds. A round is the best of a few dozen slices, which are shorter than a time slice of the scheduler.
-struct Beside {
+struct KernelTimes {
   double kernel = 1e300, block = 1e300, other = 1e300;
-  Beside(ring::Isa v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
+  KernelTimes(ring::Isa v, const std::function<void()>& f, const std::function<void()>& with = nullptr) {
     const internal::AesKernels* const table[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
     const auto& aes = *ring::Pick(table, v);
     const uint64_t blocks = v == ring::Isa::kPortable ? 2000 : 320000;

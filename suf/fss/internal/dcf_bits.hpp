@@ -1,5 +1,6 @@
-// Bit strings for comparison keys: words of any width are read and appended, bits are separated and reversed. Included
-// inside a variant's namespace, so it has no guard and no includes of its own.
+// Bit strings for comparison keys: words of any width are read and appended, bits are separated and reversed. The words
+// of a key differ in width, so ring/pack.hpp does not fit. `Dcf.KnownAnswers` tests it. Included inside a variant's
+// namespace, so it has no guard and no includes of its own.
 namespace {
 
 inline uint64_t Word64(const uint8_t* p, size_t k) {

@@ -270,7 +270,8 @@ struct Payloads {
     return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
   }
   // Adds the blocks after the first. `base` are the seeds without their control bits.
-  void Others(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart], const Vec (&control)[kPart]) const {
+  void AddOtherBlocks(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart],
+                      const Vec (&control)[kPart]) const {
     const int blocks = shape.blocks();
     const Vec none[kPart] = {};
     for (int q = 1; q < blocks; ++q) {
@@ -328,7 +329,7 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
         sum[w] = payloads.More(sum[w], value, control[i], c[i]);
         s[w] = in[i];
       }
-      payloads.Others(d, part, base, turn, control);
+      payloads.AddOtherBlocks(d, part, base, turn, control);
     }
   }
   const Vec none[kPart] = {};
@@ -344,7 +345,7 @@ inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& point
     for (int i = 0; i < kPart; ++i) {
       payloads.sums.Set(0, part + i, payloads.More(sum[part + i], in[i], control[i], c[i]));
     }
-    payloads.Others(n, part, base, turn, control);
+    payloads.AddOtherBlocks(n, part, base, turn, control);
   }
   Wipe(sum, sizeof sum);
   Wipe(way, sizeof way);

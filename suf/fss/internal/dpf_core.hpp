@@ -1,6 +1,7 @@
 // The half-tree, once for all variants, on the variant's vectors of seeds. It has key generation and the evaluations
-// that follow one path per key. Words of a tile of r keys lie level by level: word d of key i at 16 (d r + i). Included
-// inside a variant's namespace after its lanes, so it has no guard and no includes of its own.
+// that follow one path per key. Words of a tile of r keys lie level by level: word d of key i at 16 (d r + i). The
+// definition is testdata/known_answers.py (`Dpf.KnownAnswers`, `Dpf.KnownReads`). Included inside a variant's namespace
+// after its lanes, so it has no guard and no includes of its own.
 namespace {
 
 // The correction words of kGroup consecutive keys of a tile. A short group is copied, because its unused lanes are read

@@ -1,5 +1,6 @@
-// Windows of the half-tree: many nodes per key. Included inside a variant's namespace after dpf_core.hpp, so it has no
-// guard and no includes of its own.
+// Windows of the half-tree: many nodes per key. Walk of dpf_core.hpp goes to the first fork. Below it whole levels are
+// expanded, so that neighbours share their path. `Dpf.LevelsAndParities*` compare both with each other. Included inside
+// a variant's namespace after dpf_core.hpp, so it has no guard and no includes of its own.
 namespace {
 
 using internal::Seed;
@@ -37,8 +38,8 @@ struct NodeRange {
 };
 
 // Walks `count` seeds, each along its own path.
-inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int levels,
-                     const uint64_t* path, Seed* node) {
+inline void WalkStraight(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int levels,
+                         const uint64_t* path, Seed* node) {
   const RoundKeys keys(tile_key);
   for (size_t i = 0; i < count; i += kGroup) {
     const size_t now = count - i < kGroup ? count - i : kGroup;
@@ -63,7 +64,7 @@ inline uint64_t Bits64(const uint64_t* x, size_t at, size_t end) {
 }
 
 // Writes the parities of m groups of 2^level bits in the quadwords x[0 .. end). Group j begins at first + (j << level).
-inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, uint64_t* out) {
+inline void WriteParities(uint64_t* x, size_t end, size_t first, int level, size_t m, uint64_t* out) {
   const size_t words = (m + 63) / 64;
   for (size_t q = 0; q < words; ++q) out[q] = 0;
   for (size_t k = 0; k < end && level; ++k) {
@@ -100,7 +101,7 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
     for (size_t j = range[i].Count(depth); j; --j) node[nodes++] = Root(t.root + 16 * (k0 + i), t.party);
   }
   for (size_t i = 0; i < count; ++i) path[i] = range[i].First(depth - straight);
-  if (straight) Straight(tile_key, t, k0, count, straight, path, node);
+  if (straight) WalkStraight(tile_key, t, k0, count, straight, path, node);
   for (int d = straight; d < depth; ++d) {
     HashSeeds(tile_key, node, h, nodes);
     const int above = depth - d - 1;  // levels below the children
@@ -142,7 +143,8 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
       const size_t leaf = size_t(depth) + ((range[i].block + b) & 1);
       share[b] ^= ControlOf(next[i * blocks + b]) & LoadSeed(t.cw + 16 * (leaf * t.keys + k0 + i));
     }
-    Groups(reinterpret_cast<uint64_t*>(share), 2 * blocks, size_t(lo[i] << level) & 127, level, m, out + i * words);
+    WriteParities(reinterpret_cast<uint64_t*>(share), 2 * blocks, size_t(lo[i] << level) & 127, level, m,
+                  out + i * words);
   }
 }
 
@@ -173,7 +175,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   const size_t nodes = side << depth, words = size_t{4} << depth, bytes = 16 * count;
   Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
   // A block of each key for every node of a step. Each step reads it anew from this memory, which is wiped. If it were
-  // kept in registers over all steps, it would be spilled and stay on the stack (tests/memory_test.py).
+  // kept in registers over all steps, it would be spilled and stay on the stack (tests/machine/memory_test.py).
   struct OfKeys {
     alignas(64) uint8_t b[kStep * sizeof(Vec)] = {};
     ~OfKeys() { Wipe(b, sizeof b); }

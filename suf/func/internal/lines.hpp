@@ -48,42 +48,42 @@ class LineReader {
   LineReader(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
   // Throws Cause::kInput: the line lacks `wanted`.
   template <class... T>
-  [[noreturn]] void Bad(const T&... wanted) const {
+  [[noreturn]] void FailLacking(const T&... wanted) const {
     Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted...);
   }
   // Throws Cause::kInput if there are more than `most` of `what`.
-  void Most(size_t count, size_t most, const char* what) const {
+  void CheckCount(size_t count, size_t most, const char* what) const {
     if (count > most)
       Fail(Cause::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
            "; split the function");
   }
   // Returns whether a word follows. A word that begins with # begins a comment up to the end of the line.
-  bool More() {
+  bool HasWord() {
     while (at_ != end_ && Blank(*at_)) ++at_;
     if (at_ != end_ && *at_ == '#') at_ = end_;
     return at_ != end_;
   }
   std::string_view Word(const char* wanted) {
-    if (!More()) Bad(wanted);
+    if (!HasWord()) FailLacking(wanted);
     const char* begin = at_;
     while (at_ != end_ && !Blank(*at_)) ++at_;
     return {begin, size_t(at_ - begin)};
   }
   void Keyword(std::string_view word) {
-    if (Word("a word") != word) Bad("the word '", word, "'");
+    if (Word("a word") != word) FailLacking("the word '", word, "'");
   }
   // Reads the next word if it is the character c; returns whether it is.
-  bool Sign(char c) {
-    if (!More() || *at_ != c || (at_ + 1 != end_ && !Blank(at_[1]))) return false;
+  bool TakeSign(char c) {
+    if (!HasWord() || *at_ != c || (at_ + 1 != end_ && !Blank(at_[1]))) return false;
     ++at_;
     return true;
   }
   U128 Unsigned(const char* wanted) {
     std::string_view w = Word(wanted);
     U128 v = 0;
-    if (w.size() > 20) Bad(wanted);
+    if (w.size() > 20) FailLacking(wanted);
     for (char c : w) {
-      if (c < '0' || c > '9') Bad(wanted);
+      if (c < '0' || c > '9') FailLacking(wanted);
       v = v * 10 + U128(c - '0');
     }
     return v;
@@ -92,16 +92,16 @@ class LineReader {
   int Number() const { return number_; }
   int Small(const char* wanted, int most) {
     U128 v = Unsigned(wanted);
-    if (v > U128(most)) Bad(wanted, ", at most ", most);
+    if (v > U128(most)) FailLacking(wanted, ", at most ", most);
     return int(v);
   }
   uint64_t Coefficient(int ring, const char* wanted = "a coefficient") {
-    if (!More()) Bad(wanted);
+    if (!HasWord()) FailLacking(wanted);
     const bool minus = *at_ == '-';
     uint64_t v = 0;
     auto [end, code] = std::from_chars(at_ + minus, end_, v);
-    if (code == std::errc::result_out_of_range) Bad(wanted, " of at most 64 bits");
-    if (code != std::errc{} || (end != end_ && !Blank(*end))) Bad(wanted);
+    if (code == std::errc::result_out_of_range) FailLacking(wanted, " of at most 64 bits");
+    if (code != std::errc{} || (end != end_ && !Blank(*end))) FailLacking(wanted);
     at_ = end;
     return (minus ? 0 - v : v) & ring::Mask(ring);
   }
@@ -110,7 +110,7 @@ class LineReader {
     std::string_view w = Word(wanted);
     for (size_t i = 0; i < N; ++i)
       if (w == names[i]) return int(i);
-    Bad(wanted);
+    FailLacking(wanted);
   }
 
  private:
@@ -125,9 +125,9 @@ int ReadLines(std::string_view text, F&& item) {
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     LineReader line(text.substr(0, end), ++number);
-    if (line.More()) {
+    if (line.HasWord()) {
       item(line);
-      if (line.More()) line.Bad("an end: words are left over");
+      if (line.HasWord()) line.FailLacking("an end: words are left over");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -19,7 +19,7 @@ struct Extremes {
   double least = INFINITY, most = -INFINITY;
   bool exact = true;
   // Includes a value.
-  void See(double y) {
+  void Include(double y) {
     least = std::min(least, y);
     most = std::max(most, y);
   }
@@ -35,7 +35,7 @@ Extremes ExtremesOf(const F& f, int64_t a, int64_t b, bool every) {
   constexpr int64_t kSamples = 256, kNarrow = 1024;
   Extremes out;
   if (every || b - a <= kNarrow) {
-    for (int64_t x = a; x <= b; ++x) out.See(f(x));
+    for (int64_t x = a; x <= b; ++x) out.Include(f(x));
     return out;
   }
   out.exact = false;
@@ -47,8 +47,8 @@ Extremes ExtremesOf(const F& f, int64_t a, int64_t b, bool every) {
   bend[kSamples] = bend[kSamples - 1];
   for (int64_t i = 0; i < kSamples; ++i) {
     const double apart = std::max(bend[i], bend[i + 1]);
-    out.See(std::max(y[i], y[i + 1]) + apart);
-    out.See(std::min(y[i], y[i + 1]) - apart);
+    out.Include(std::max(y[i], y[i + 1]) + apart);
+    out.Include(std::min(y[i], y[i + 1]) - apart);
   }
   return out;
 }

@@ -45,14 +45,14 @@ class Pieces {
         room_(std::ldexp(1, s.ring - 1)),
         progress_(std::move(progress)) {}
   // Fits pieces of width 2^w.
-  FoundPieces Uniform(int w, double bound, size_t most) const;
+  FoundPieces FitUniform(int w, double bound, size_t most) const;
   // Fits octaves on both sides of 0 with 2^p pieces each, and single points below 2^p.
-  FoundPieces Octaves(int p, double bound, size_t most) const;
+  FoundPieces FitOctaves(int p, double bound, size_t most) const;
   // Fits pieces at the cuts of the request.
-  FoundPieces Cuts(double bound, size_t most) const;
+  FoundPieces FitCuts(double bound, size_t most) const;
   // Fits pieces that are as long as the bound allows, first by samples. If samples miss a larger error, all points
   // decide.
-  FoundPieces Free(double bound, size_t most) const;
+  FoundPieces FitFree(double bound, size_t most) const;
 
  private:
   // Fits the piece [a, b). Its error is infinite if it exceeds `bound` or leaves the ring. If `quick`, a wide piece is
@@ -60,14 +60,14 @@ class Pieces {
   Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const;
   // Fits pieces in the order of the domain. The piece at x ends at next(x, last), which is at most `last`.
   template <class F>
-  FoundPieces Along(double bound, size_t most, const F& next) const;
+  FoundPieces FitAlong(double bound, size_t most, const F& next) const;
   // Returns the width of the widest piece from x on, up to `last` and at least 1. The search begins at `guess`.
-  int64_t Width(int64_t x, int64_t last, int64_t guess, double bound) const;
+  int64_t WidestFrom(int64_t x, int64_t last, int64_t guess, double bound) const;
   // Returns whether half of the domain takes far more than `most` free pieces, by eight pieces at each of 32 places.
-  bool Hopeless(double bound, size_t most) const;
-  // Fits as Along, for knots that do not depend on the function. It first counts whether they are too many.
+  bool IsHopeless(double bound, size_t most) const;
+  // Fits as FitAlong, for knots that do not depend on the function. It first counts whether they are too many.
   template <class F>
-  FoundPieces Given(double bound, size_t most, const F& next) const;
+  FoundPieces FitFixed(double bound, size_t most, const F& next) const;
 
   const FitRequest& q_;
   const TargetFunction& f_;

@@ -35,7 +35,7 @@ class TargetFunction {
     if (!every()) return;
     values_.reserve(size_t(last_ - first_));
     for (int64_t x = first_; x < last_; ++x) values_.push_back(f_(Argument(x)));
-    WantFinite();
+    CheckFinite();
   }
   int64_t lo() const { return lo_; }
   int64_t hi() const { return hi_; }
@@ -45,14 +45,14 @@ class TargetFunction {
   int64_t last() const { return last_; }
   // Returns whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
-  double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
+  double At(int64_t x) const { return values_.empty() ? Evaluate(x) : values_[size_t(x - first_)]; }
   // The least and the largest value, and their places.
   struct ValueRange {
     double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
     double size() const { return std::max(most, -least); }
   };
   // Returns the extremes of the ends of the tails and of all points between the tails, or of 1,025 of them.
-  ValueRange reach() const {
+  ValueRange FindRange() const {
     ValueRange out;
     auto see = [&](double x, double y) {
       if (y < out.least) {
@@ -84,7 +84,7 @@ class TargetFunction {
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
  private:
-  double Asked(int64_t x) const {
+  double Evaluate(int64_t x) const {
     const double v = Argument(x), y = f_(v);
     if (!std::isfinite(y))
       Fail(Cause::kInput, "the function ", q_.name, " is not finite at x = ", v,
@@ -92,7 +92,7 @@ class TargetFunction {
     return y;
   }
   // Throws Cause::kInput, with the places, if some values_ are not finite.
-  void WantFinite() const;
+  void CheckFinite() const;
 
   const FitRequest& q_;
   int n_;
@@ -103,13 +103,13 @@ class TargetFunction {
 
 // Throws Cause::kRefused if no fit within the request's error stays in the ring of the result. The error message has
 // the bits or the scale that would suffice.
-void WantRoom(const FitRequest& q, const TargetFunction::ValueRange& reach);
+void CheckRange(const FitRequest& q, const TargetFunction::ValueRange& reach);
 
 // Throws Cause::kRefused: the caller cannot use any fit.
-[[noreturn]] void Useless(const FitRequest& q, const std::string& why);
+[[noreturn]] void RefuseAllFits(const FitRequest& q, const std::string& why);
 
 // Throws Cause::kRefused: no fit of at most `most` pieces or values (`what`) keeps the request's error.
-[[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
+[[noreturn]] void RefuseBound(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
 
 // Fits a Split to a checked request with FitForm::kBipartite.
 FitResult<Function> FitBipartite(const FitRequest& q);

@@ -66,18 +66,18 @@ class Assembler {
     return Put(v.data(), v.size());
   }
 
-  uint8_t* In(const Room& r) const { return base_.slab + r.at; }
+  uint8_t* In(const Slot& r) const { return base_.slab + r.at; }
 
   // Makes the pieces of a chapter's PRG words, short enough that all multiprocessors have some.
   void Pieces(const Chapter& chapter) {
     std::vector<fss::cuda::PrgSpan> pieces;
-    for (const auto& [i, room] : chapter.drawn) {
+    for (const auto& [i, slot] : chapter.drawn) {
       const Node& n = node(i);
       const auto* keys = reinterpret_cast<const fss::Prg::SectionKeys*>(base_.keys) +
                          key_.at({uint32_t(n.attrs[0]), uint32_t(n.attrs[1])});
-      const uint64_t blocks = (room.bytes + 15) / 16;
+      const uint64_t blocks = (slot.bytes + 15) / 16;
       for (uint64_t first = 0; first < blocks; first += fss::cuda::kPieceBlocks)
-        pieces.push_back({keys, In(room) + 16 * first, uint32_t(first),
+        pieces.push_back({keys, In(slot) + 16 * first, uint32_t(first),
                           uint32_t(std::min<uint64_t>(fss::cuda::kPieceBlocks, blocks - first))});
     }
     out_.pieces.push_back(Put(pieces));
@@ -128,68 +128,75 @@ class Assembler {
     return {to, int32_t(pieces.size()), m.inner, m.pieces.back().end};
   }
 
-  const GroupCode* Group(const Instruction& ins, const RegisterFrame& frame, const LaunchBatch& batch,
-                         const DeviceStep& part) {
-    std::vector<MemberCode> members;
-    for (size_t k = 0; k < ins.members.size(); ++k) {
-      const Member& m = ins.members[k];
-      const Node& n = node(m.node);
-      std::vector<OperandCode> operands;
-      for (size_t j = 0; j < m.operands.size(); ++j) {
-        const Operand& o = m.operands[j];
-        const Node& named = node(n.args[j]);
-        OperandCode c{OperandCode::kNone,
-                      frame.operands[k][j],
-                      -1,
-                      o.planes,
-                      row::WordsOf(named.ring.bits),
-                      MaskOf(named.ring),
-                      nullptr,
-                      {}};
-        if (o.from == Operand::kTable) {
-          c.from = OperandCode::kTable;
-          c.table = Words(n.args[j]);
-        } else if (o.from == Operand::kMember) {
-          const int made = frame.members[size_t(o.member)] + o.plane * c.words;
-          c.from = c.at < 0 ? OperandCode::kRegister : OperandCode::kCopied;
-          (c.at < 0 ? c.at : c.made) = made;
-        } else if (o.from == Operand::kMemory) {
-          c.from = OperandCode::kLoaded;
-          c.map = Map(o.map);
-        }
-        operands.push_back(c);
-      }
-      SUF_CHECK(int(operands.size()) <= kMostOperands);
-      MemberCode c{};
-      c.op = n.op;
-      c.emits = m.emits;
-      c.strings = n.ring.kind == Ring::kXor;
-      c.copies = int8_t(m.copies);
-      c.receives = grouping::Receives(n, role_);
-      c.planes = m.planes;
-      c.words = row::WordsOf(n.ring.bits);
-      c.bits = n.ring.bits;
-      c.table = n.args.empty() ? 0 : node(n.args[0]).ring.bits;
-      c.at = frame.members[k];
-      c.mask = MaskOf(n.ring);
-      c.operands = int32_t(operands.size());
-      c.operand = Put(operands);
-      c.attrs = Put(n.attrs);
-      c.many = int32_t(n.attrs.size());
-      if (n.op == Op::kDot) c.length = int32_t(node(n.args[1]).shape[0]);
-      if (n.op == Op::kRand)
-        c.drawn = {In(plan_.chapters[batch.chapter].drawn.at(m.node)), uint32_t(fss::ElementBytes(n.ring.bits))};
-      if (c.receives || m.emits) {
-        uint8_t* const at = n.op == Op::kTell ? In((m.emits ? batch.told : plan_.keys).at(m.node)) + kEdge
-                                              : In(m.emits ? part.sent : part.received) + kEdge + part_.at(m.node)->at;
-        (m.emits ? c.out : const_cast<uint8_t*&>(c.in)) = at;
-      }
-      if (m.kept) {
-        c.kept = In(plan_.values.at(plan_.Root(m.node)));
-        c.kept_bytes = grouping::Element(s_, plan_.Root(m.node));
-      }
-      members.push_back(c);
+  // Codes operand j of member k.
+  OperandCode OperandCodeOf(const Instruction& ins, const RegisterFrame& frame, size_t k, size_t j) {
+    const Operand& o = ins.members[k].operands[j];
+    const int arg = node(ins.members[k].node).args[j];
+    const Ring ring = node(arg).ring;
+    OperandCode c{OperandCode::kNone,      frame.operands[k][j], -1,      o.planes,
+                  row::WordsOf(ring.bits), MaskOf(ring),         nullptr, {}};
+    if (o.from == Operand::kTable) {
+      c.from = OperandCode::kTable;
+      c.table = Words(arg);
+    } else if (o.from == Operand::kMember) {
+      const int made = frame.members[size_t(o.member)] + o.plane * c.words;
+      c.from = c.at < 0 ? OperandCode::kRegister : OperandCode::kCopied;
+      (c.at < 0 ? c.at : c.made) = made;
+    } else if (o.from == Operand::kMemory) {
+      c.from = OperandCode::kLoaded;
+      c.map = Map(o.map);
     }
+    return c;
+  }
+
+  // Returns the place of a packed message or key section.
+  uint8_t* PackedAt(const Member& m, const LaunchBatch& batch, const DeviceStep& step) const {
+    if (node(m.node).op == Op::kTell) return In((m.emits ? batch.told : plan_.keys).at(m.node)) + kEdge;
+    return In(m.emits ? step.sent : step.received) + kEdge + part_.at(m.node)->at;
+  }
+
+  // Codes member k, whose register and operands are in `frame`.
+  MemberCode MemberCodeOf(const Instruction& ins, const RegisterFrame& frame, size_t k, const LaunchBatch& batch,
+                          const DeviceStep& step) {
+    const Member& m = ins.members[k];
+    const Node& n = node(m.node);
+    std::vector<OperandCode> operands;
+    for (size_t j = 0; j < m.operands.size(); ++j) operands.push_back(OperandCodeOf(ins, frame, k, j));
+    SUF_CHECK(int(operands.size()) <= kMostOperands);
+    MemberCode c{};
+    c.op = n.op;
+    c.emits = m.emits;
+    c.strings = n.ring.kind == Ring::kXor;
+    c.copies = int8_t(m.copies);
+    c.receives = grouping::Receives(n, role_);
+    c.planes = m.planes;
+    c.words = row::WordsOf(n.ring.bits);
+    c.bits = n.ring.bits;
+    c.table = n.args.empty() ? 0 : node(n.args[0]).ring.bits;
+    c.at = frame.members[k];
+    c.mask = MaskOf(n.ring);
+    c.operands = int32_t(operands.size());
+    c.operand = Put(operands);
+    c.attrs = Put(n.attrs);
+    c.many = int32_t(n.attrs.size());
+    if (n.op == Op::kDot) c.length = int32_t(node(n.args[1]).shape[0]);
+    if (n.op == Op::kRand)
+      c.drawn = {In(plan_.chapters[batch.chapter].drawn.at(m.node)), uint32_t(fss::ElementBytes(n.ring.bits))};
+    if (m.emits)
+      c.out = PackedAt(m, batch, step);
+    else if (c.receives)
+      c.in = PackedAt(m, batch, step);
+    if (m.kept) {
+      c.kept = In(plan_.values.at(plan_.Root(m.node)));
+      c.kept_bytes = grouping::Element(s_, plan_.Root(m.node));
+    }
+    return c;
+  }
+
+  const GroupCode* Group(const Instruction& ins, const RegisterFrame& frame, const LaunchBatch& batch,
+                         const DeviceStep& step) {
+    std::vector<MemberCode> members;
+    for (size_t k = 0; k < ins.members.size(); ++k) members.push_back(MemberCodeOf(ins, frame, k, batch, step));
     const MemberCode* to = Put(members);
     const GroupCode g{ins.rows, int32_t(members.size()), frame.words, to};
     return Put(&g, 1);
@@ -211,7 +218,7 @@ class Assembler {
 std::vector<std::array<uint32_t, 2>> Sections(const Trace& t, const DevicePlan& plan) {
   std::vector<std::array<uint32_t, 2>> out;
   for (const Chapter& c : plan.chapters)
-    for (const auto& [i, room] : c.drawn) out.push_back({uint32_t(t.node(i).attrs[0]), uint32_t(t.node(i).attrs[1])});
+    for (const auto& [i, slot] : c.drawn) out.push_back({uint32_t(t.node(i).attrs[0]), uint32_t(t.node(i).attrs[1])});
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <set>
 
 #include "suf/gpu/cuda/executor.hpp"
@@ -12,12 +13,12 @@
 namespace suf::gpu::cuda {
 namespace {
 
-// The receiver of lines.
-std::mutex telling;
-std::function<void(const std::string&)> hears;
-void Tell(const std::string& line) {
-  std::lock_guard l(telling);
-  if (hears) hears(line);
+// The receiver of log lines.
+std::mutex log_mutex;
+std::function<void(const std::string&)> log_sink;
+void LogLine(const std::string& line) {
+  std::lock_guard l(log_mutex);
+  if (log_sink) log_sink(line);
 }
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
@@ -36,7 +37,7 @@ class Cuda : public Backend {
   std::string name() const override { return can_.name; }
   const Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }
-  std::unique_ptr<Randomness> Expand(Material m) override { return grouping::MakeRandomness(std::move(m)); }
+  std::unique_ptr<Randomness> Expand(BundleSecrets m) override { return grouping::MakeRandomness(std::move(m)); }
 
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
@@ -60,9 +61,9 @@ class Cuda : public Backend {
     }
     return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
                                           [this, key](std::unique_ptr<Instance> i) {
-                                            const std::string lacks = i->Lacks();
+                                            const std::string lacks = i->kernels.Lacks();
                                             Keep(key, std::move(i));
-                                            if (!lacks.empty()) Tell(lacks);
+                                            if (!lacks.empty()) LogLine(lacks);
                                           });
   }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
@@ -146,9 +147,9 @@ class Cuda : public Backend {
 
 }  // namespace
 
-void TellLines(std::function<void(const std::string&)> to) {
-  std::lock_guard l(telling);
-  hears = std::move(to);
+void SetLogSink(std::function<void(const std::string&)> to) {
+  std::lock_guard l(log_mutex);
+  log_sink = std::move(to);
 }
 
 std::unique_ptr<Backend> MakeBackend(Capabilities can, int index, Groups groups) {

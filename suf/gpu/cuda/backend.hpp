@@ -10,8 +10,8 @@ namespace suf::gpu::cuda {
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
 
-// Sets the receiver of lines, as CudaTells does.
-void TellLines(std::function<void(const std::string&)> to);
+// Sets the receiver of log lines, as gpu::SetLogSink does.
+void SetLogSink(std::function<void(const std::string&)> to);
 
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,
                         const std::function<void(size_t done, size_t all)>& done);

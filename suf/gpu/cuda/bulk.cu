@@ -18,7 +18,7 @@ template <class F>
 void Each(uint64_t n, const F& f, StreamHandle s) {
   if (!n) return;
   RunEach<<<exec::cuda::Blocks(n, kThreads), kThreads, 0, s>>>(n, f);
-  exec::cuda::Launched("the kernel of an operation");
+  exec::cuda::CheckLaunch("the kernel of an operation");
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void Terms(uint64_t rows, uint64_t len, const Term& term, const WordTarget& out,
     RunTerms<kThreads><<<unsigned(rows), kThreads, 0, s>>>(rows, len, term, out);
   else
     RunTerms<32><<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(rows, len, term, out);
-  exec::cuda::Launched(what);
+  exec::cuda::CheckLaunch(what);
 }
 
 struct SumTerm {
@@ -144,7 +144,7 @@ void RotSumRows(const MemoryArray& x, const MemoryArray& at, Word mask, uint64_t
   const RotSumOf f{x, at, mask, m, len, packed, out};
   const auto run = [&](auto kernel) {
     kernel<<<exec::cuda::Blocks(rows * m, 32), kThreads, 0, s>>>(f);
-    exec::cuda::Launched("the kernel of sums of rotations");
+    exec::cuda::CheckLaunch("the kernel of sums of rotations");
   };
   switch (x.is_signed ? -int(x.bytes) : int(x.bytes)) {
     case 1:
@@ -169,7 +169,7 @@ void SumRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, 
 void SuffixRows(const MemoryArray& x, uint64_t rows, uint64_t len, WordTarget out, StreamHandle s) {
   if (!rows) return;
   RunSuffixRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, len, out);
-  exec::cuda::Launched("the kernel of suffix sums");
+  exec::cuda::CheckLaunch("the kernel of suffix sums");
 }
 void DotRows(const MemoryArray& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, WordTarget out,
              StreamHandle s) {

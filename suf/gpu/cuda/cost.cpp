@@ -1,6 +1,7 @@
 // The cost of a run on a device, computed from its plan.
 #include "suf/gpu/cuda/backend.hpp"
-#include "suf/gpu/cuda/executor.hpp"
+#include "suf/gpu/cuda/inputs.hpp"
+#include "suf/gpu/cuda/operations.hpp"
 
 namespace suf::gpu::cuda {
 
@@ -27,7 +28,7 @@ DeviceCost DeviceCostOf(const Schedule& s, Role role, const DevicePlan& plan, co
   for (int i : ReadAsWords(t, plan))
     if (const auto it = base.forms.find(i); it != base.forms.end())
       out.inputs += Size(t.node(i).shape) * it->second.bytes;
-  std::map<std::pair<uint16_t, int>, size_t> limbs;  // by name and ring, as Weights keeps them
+  std::map<std::pair<uint16_t, int>, size_t> limbs;  // by name and ring, as DeviceWeightCache keeps them
   for (size_t k = 0; k < plan.plan.instructions.size(); ++k) {
     const grouping::Instruction& ins = plan.plan.instructions[k];
     if (!plan.Idle(t, k)) out.launches += LaunchesOf(s, plan, ins);

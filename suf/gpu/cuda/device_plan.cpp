@@ -19,14 +19,14 @@ using grouping::Operand;
 
 namespace {
 
-size_t Aligned(size_t bytes) { return (bytes + kRoomAlign - 1) / kRoomAlign * kRoomAlign; }
+size_t Aligned(size_t bytes) { return (bytes + kSlotAlign - 1) / kSlotAlign * kSlotAlign; }
 
 // Slots that are taken and given back: bytes of the slab, words of a frame. It uses the best fit; the last idle slot
 // grows.
 class Slab {
  public:
   explicit Slab(size_t align) : align_(align) {}
-  Room Take(size_t size) {
+  Slot Take(size_t size) {
     const size_t need = Need(size);
     auto best = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it)
@@ -40,12 +40,12 @@ class Slab {
       end_ = at + need;
       return {at, size};
     }
-    const auto [at, room] = *best;
+    const auto [at, free] = *best;
     idle_.erase(best);
-    if (room > need) idle_.emplace(at + need, room - need);
+    if (free > need) idle_.emplace(at + need, free - need);
     return {at, size};
   }
-  void Give(const Room& r) {
+  void Give(const Slot& r) {
     auto [it, fresh] = idle_.emplace(r.at, Need(r.bytes));
     SUF_CHECK(fresh);
     if (const auto next = std::next(it); next != idle_.end() && it->first + it->second == next->first) {
@@ -67,6 +67,153 @@ class Slab {
   size_t end_ = 0;
 };
 
+// Calls f(node, bytes, drawn) for the PRG words and key sections of an instruction.
+template <class F>
+void Needs(const Trace& t, const Instruction& ins, F f) {
+  for (const Member& m : ins.members) {
+    const Node& n = t.node(m.node);
+    if (n.op == Op::kRand)
+      f(m.node, size_t(Size(n.shape)) * fss::ElementBytes(n.ring.bits), true);
+    else if (m.emits && n.op == Op::kTell)
+      f(m.node, size_t(PackedBytes(n)) + 2 * kEdge, false);
+  }
+}
+
+// Places everything in the slab, batch by batch. Memory that a batch frees is reused from the next batch on.
+class Placer {
+ public:
+  Placer(const Schedule& s, Role role, const Spare& spare, DevicePlan& plan)
+      : s_(s), t_(s.trace()), role_(role), spare_(spare), plan_(plan) {}
+  void Run() {
+    PlaceWords();
+    if (role_ != Role::kDealer) PlaceKeys();
+    PlaceDirect();
+    for (DeviceStep& step : plan_.programs) PlaceStep(step);
+    plan_.slab = slab_.end();
+  }
+
+ private:
+  const Node& node(int i) const { return t_.node(i); }
+  const std::vector<Instruction>& all() const { return plan_.plan.instructions; }
+
+  // Takes a slot for the batches from `first` to `last`.
+  Slot Lease(size_t bytes, int first, int last, int node) {
+    const Slot slot = slab_.Take(bytes);
+    plan_.leases.push_back({slot, first, last, node});
+    return slot;
+  }
+
+  // Places the PRG words of two chapters for the whole run.
+  void PlaceWords() {
+    size_t most = 0;
+    for (const Chapter& c : plan_.chapters) most = std::max(most, c.bytes);
+    for (Slot& slot : words_) slot = slab_.Take(most);
+    for (size_t c = 0; c < plan_.chapters.size(); ++c)
+      for (auto& [i, slot] : plan_.chapters[c].drawn) {
+        slot.at += words_[c % 2].at;
+        plan_.leases.push_back({slot, int(plan_.chapters[c ? c - 1 : 0].begin), int(plan_.chapters[c].end) - 1, i});
+      }
+  }
+
+  // Places a party's key sections for the whole run.
+  void PlaceKeys() {
+    for (LaunchBatch& batch : plan_.batches)
+      for (size_t k = batch.begin; k < batch.end; ++k)
+        for (const Member& m : all()[k].members) {
+          if (node(m.node).op != Op::kTell) continue;
+          if (!plan_.keys.count(m.node))
+            plan_.keys[m.node] =
+                Lease(size_t(PackedBytes(node(m.node))) + 2 * kEdge, 0, int(plan_.batches.size()), m.node);
+          if (std::find(batch.read.begin(), batch.read.end(), m.node) == batch.read.end()) batch.read.push_back(m.node);
+        }
+  }
+
+  // Gives the words and sections that are read in place their slots.
+  void PlaceDirect() {
+    for (auto& [i, where] : plan_.direct)
+      if (node(i).op == Op::kRand)
+        where.first.at += words_[ChapterOf(i) % 2].at;
+      else
+        where.first = {plan_.keys.at(i).at + kEdge, plan_.keys.at(i).bytes - 2 * kEdge};
+  }
+
+  void PlaceStep(DeviceStep& step) {
+    std::vector<Slot> frames;
+    const int first = int(step.begin), last = std::max(first, int(step.end) - 1);
+    const auto frame = [&](int f, Slot* slot) {
+      if (f < 0) return;
+      *slot = Lease(size_t(s_.frames()[size_t(f)].bytes) + 2 * kEdge, first, last, -1);
+      frames.push_back(*slot);
+    };
+    frame(step.receives, &step.received);
+    frame(step.sends, &step.sent);
+    for (size_t b = step.begin; b < step.end; ++b) PlaceBatch(b);
+    for (const Slot& slot : frames) slab_.Give(slot);
+  }
+
+  void PlaceBatch(size_t b) {
+    LaunchBatch& batch = plan_.batches[b];
+    std::vector<Slot> gone = std::exchange(told_, {});
+    for (size_t k = batch.begin; k < batch.end; ++k) {
+      const Instruction& ins = all()[k];
+      Needs(t_, ins, [&](int i, size_t bytes, bool drawn) {
+        if (drawn || batch.told.count(i)) return;
+        batch.told[i] = Lease(bytes, int(b), int(b) + 1, i);
+        told_.push_back(batch.told[i]);
+        batch.made.push_back(i);
+      });
+      if (ins.node >= 0) BeginValue(ins.node, b);
+      for (const Member& m : ins.members)
+        if (m.kept) BeginValue(m.node, b);
+      if (const size_t bytes = ins.same < 0 ? spare_(s_, ins, plan_.frames[k]) : 0) {
+        batch.spare[int(k)] = Lease(bytes, int(b), int(b), -1);
+        gone.push_back(batch.spare[int(k)]);
+      }
+      for (int i : ins.dead) EndValue(i, b, &gone);
+    }
+    for (const Slot& slot : gone) slab_.Give(slot);
+  }
+
+  // Places the value of a node that batch b computes. It may have a slot already, by an alias, or need none.
+  void BeginValue(int i, size_t b) {
+    const int root = plan_.Root(i);
+    if (users_[root]++) return;
+    const Node& n = node(root);
+    if (n.op == Op::kInput || n.op == Op::kConst || plan_.direct.count(root)) return;
+    const size_t bytes = size_t(Size(n.shape)) * size_t(grouping::Element(s_, root));
+    lease_of_[root] = plan_.leases.size();
+    plan_.values[root] = Lease(bytes, int(b), int(plan_.batches.size()), root);
+  }
+  // Adds the slot of a node's value to `gone` if nothing reads it after batch b.
+  void EndValue(int i, size_t b, std::vector<Slot>* gone) {
+    const int root = plan_.Root(i);
+    if (--users_[root] || !plan_.values.count(root)) return;
+    plan_.leases[lease_of_.at(root)].last = int(b);
+    gone->push_back(plan_.values[root]);
+  }
+
+  // Returns the chapter of the instruction that draws a direct word.
+  size_t ChapterOf(int i) const {
+    for (const LaunchBatch& batch : plan_.batches)
+      for (size_t k = batch.begin; k < batch.end; ++k)
+        if (const Instruction& ins = all()[k]; ins.group && ins.members.size() == 1 && ins.members[0].node == i)
+          return batch.chapter;
+    SUF_CHECK(false);
+    return 0;
+  }
+
+  const Schedule& s_;
+  const Trace& t_;
+  const Role role_;
+  const Spare& spare_;
+  DevicePlan& plan_;
+  Slab slab_{kSlotAlign};
+  std::array<Slot, 2> words_;       // by a chapter's parity
+  std::vector<Slot> told_;          // sections of the previous batch
+  std::map<int, int> users_;        // by root: nodes that are alive
+  std::map<int, size_t> lease_of_;  // by root: the lease of its value
+};
+
 class Planner {
  public:
   Planner(const Schedule& s, Role role, const Spare& spare, size_t most)
@@ -84,25 +231,13 @@ class Planner {
       out_.frames.push_back(ins.group ? Registers(ins) : RegisterFrame{});
     }
     Direct();
-    Places();
+    Placer(s_, role_, spare_, out_).Run();
     return std::move(out_);
   }
 
  private:
   const Node& node(int i) const { return t_.node(i); }
   const std::vector<Instruction>& all() const { return out_.plan.instructions; }
-
-  // Calls f(node, bytes, drawn) for the PRG words and key sections of an instruction.
-  template <class F>
-  void Needs(const Instruction& ins, F f) const {
-    for (const Member& m : ins.members) {
-      const Node& n = node(m.node);
-      if (n.op == Op::kRand)
-        f(m.node, size_t(Size(n.shape)) * fss::ElementBytes(n.ring.bits), true);
-      else if (m.emits && n.op == Op::kTell)
-        f(m.node, size_t(PackedBytes(n)) + 2 * kEdge, false);
-    }
-  }
 
   // Cuts programs into batches.
   void Cut() {
@@ -114,14 +249,14 @@ class Planner {
       size_t bytes = 0;
       for (size_t k = begin; k < end; ++k) {
         size_t more = 0;
-        Needs(all()[k], [&](int i, size_t b, bool) { more += seen.count(i) ? 0 : b; });
+        Needs(t_, all()[k], [&](int i, size_t b, bool) { more += seen.count(i) ? 0 : b; });
         if (k > begin && bytes + more > most_) {
           out_.batches.push_back({.begin = begin, .end = k});
           begin = k;
           bytes = 0;
           seen.clear();
         }
-        Needs(all()[k], [&](int i, size_t b, bool) { bytes += seen.insert(i).second ? b : 0; });
+        Needs(t_, all()[k], [&](int i, size_t b, bool) { bytes += seen.insert(i).second ? b : 0; });
       }
       if (end > begin) out_.batches.push_back({.begin = begin, .end = end});
       begin = end;
@@ -142,22 +277,22 @@ class Planner {
       size_t bytes = 0;
       LaunchBatch& batch = out_.batches[b];
       for (size_t k = batch.begin; k < batch.end; ++k)
-        Needs(all()[k], [&](int i, size_t room, bool drawn) {
+        Needs(t_, all()[k], [&](int i, size_t size, bool drawn) {
           const bool there = !out_.chapters.empty() && out_.chapters.back().drawn.count(i);
-          if (drawn && !there && more.emplace(i, room).second) bytes += Aligned(room);
+          if (drawn && !there && more.emplace(i, size).second) bytes += Aligned(size);
         });
       if (out_.chapters.empty() || out_.chapters.back().bytes + bytes > most_) {
         more.clear();
         for (size_t k = batch.begin; k < batch.end; ++k)
-          Needs(all()[k], [&](int i, size_t room, bool drawn) {
-            if (drawn) more.emplace(i, room);
+          Needs(t_, all()[k], [&](int i, size_t size, bool drawn) {
+            if (drawn) more.emplace(i, size);
           });
         out_.chapters.push_back({b, b, {}, 0});
       }
       Chapter& c = out_.chapters.back();
-      for (const auto& [i, room] : more) {
-        c.drawn[i] = {c.bytes, room};
-        c.bytes += Aligned(room);
+      for (const auto& [i, size] : more) {
+        c.drawn[i] = {c.bytes, size};
+        c.bytes += Aligned(size);
       }
       c.end = b + 1;
       batch.chapter = out_.chapters.size() - 1;
@@ -186,7 +321,7 @@ class Planner {
         const Chapter& c = out_.chapters[out_.batches[batch[k]].chapter];
         if (last[i] < c.end) out_.direct[i] = {c.drawn.at(i), bytes};
       } else if (n.op == Op::kTell && role_ != Role::kDealer && whole) {
-        out_.direct[i] = {{}, bytes};  // Places sets the slot
+        out_.direct[i] = {{}, bytes};  // Placer sets the slot
       }
     }
   }
@@ -204,10 +339,10 @@ class Planner {
     f.members.resize(n);
     f.operands.resize(n);
     Slab slab(1);
-    std::vector<Room> rooms;  // of members
+    std::vector<Slot> slots;  // of members
     for (size_t k = 0; k < n; ++k) {
       const Member& m = ins.members[k];
-      std::vector<Room> own;
+      std::vector<Slot> own;
       for (size_t j = 0; j < m.operands.size(); ++j) {
         const Operand& o = m.operands[j];
         f.operands[k].push_back(-1);
@@ -215,110 +350,14 @@ class Planner {
         own.push_back(slab.Take(size_t(o.planes * grouping::row::WordsOf(node(node(m.node).args[j]).ring.bits))));
         f.operands[k][j] = int(own.back().at);
       }
-      rooms.push_back(slab.Take(size_t(m.planes * grouping::row::WordsOf(node(m.node).ring.bits))));
-      f.members[k] = int(rooms.back().at);
-      for (const Room& r : own) slab.Give(r);
+      slots.push_back(slab.Take(size_t(m.planes * grouping::row::WordsOf(node(m.node).ring.bits))));
+      f.members[k] = int(slots.back().at);
+      for (const Slot& r : own) slab.Give(r);
       for (size_t j = 0; j <= k; ++j)
-        if (last[j] == k) slab.Give(rooms[j]);
+        if (last[j] == k) slab.Give(slots[j]);
     }
     f.words = int(slab.end());
     return f;
-  }
-
-  // Places everything, batch by batch. Memory that a batch frees is reused from the next batch on.
-  void Places() {
-    Slab slab(kRoomAlign);
-    std::map<int, int> users;  // by root: nodes that are alive
-    auto lease = [&](size_t bytes, int first, int last, int node) {
-      const Room r = slab.Take(bytes);
-      out_.leases.push_back({r, first, last, node});
-      return r;
-    };
-    std::map<int, size_t> of_value;  // root -> its lease
-    // Slots for the whole run: two chapters' words and a party's keys.
-    const int all_batches = int(out_.batches.size());
-    size_t most = 0;
-    for (const Chapter& c : out_.chapters) most = std::max(most, c.bytes);
-    const std::array<Room, 2> ahead{slab.Take(most), slab.Take(most)};
-    for (size_t c = 0; c < out_.chapters.size(); ++c)
-      for (auto& [i, room] : out_.chapters[c].drawn) {
-        room.at += ahead[c % 2].at;
-        out_.leases.push_back({room, int(out_.chapters[c ? c - 1 : 0].begin), int(out_.chapters[c].end) - 1, i});
-      }
-    if (role_ != Role::kDealer)
-      for (size_t b = 0; b < out_.batches.size(); ++b)
-        for (size_t k = out_.batches[b].begin; k < out_.batches[b].end; ++k)
-          for (const Member& m : all()[k].members) {
-            if (node(m.node).op != Op::kTell) continue;
-            if (!out_.keys.count(m.node))
-              out_.keys[m.node] = lease(size_t(PackedBytes(node(m.node))) + 2 * kEdge, 0, all_batches, m.node);
-            auto& read = out_.batches[b].read;
-            if (std::find(read.begin(), read.end(), m.node) == read.end()) read.push_back(m.node);
-          }
-    for (auto& [i, where] : out_.direct)
-      if (node(i).op == Op::kRand)
-        where.first.at += ahead[ChapterOf(i) % 2].at;
-      else
-        where.first = {out_.keys.at(i).at + kEdge, out_.keys.at(i).bytes - 2 * kEdge};
-    std::vector<Room> told;  // sections of the previous batch
-    for (DeviceStep& part : out_.programs) {
-      std::vector<Room> step;
-      const int first = int(part.begin), last = std::max(first, int(part.end) - 1);
-      auto frame = [&](int f, Room* r) {
-        if (f < 0) return;
-        *r = lease(size_t(s_.frames()[size_t(f)].bytes) + 2 * kEdge, first, last, -1);
-        step.push_back(*r);
-      };
-      frame(part.receives, &part.received);
-      frame(part.sends, &part.sent);
-      for (size_t b = part.begin; b < part.end; ++b) {
-        LaunchBatch& batch = out_.batches[b];
-        std::vector<Room> gone = std::exchange(told, {});
-        auto begin = [&](int i) {
-          const int root = out_.Root(i);
-          if (users[root]++) return;
-          const Node& n = node(root);
-          if (n.op == Op::kInput || n.op == Op::kConst || out_.direct.count(root)) return;
-          const size_t bytes = size_t(Size(n.shape)) * size_t(grouping::Element(s_, root));
-          of_value[root] = out_.leases.size();
-          out_.values[root] = lease(bytes, int(b), int(out_.batches.size()), root);
-        };
-        for (size_t k = batch.begin; k < batch.end; ++k) {
-          const Instruction& ins = all()[k];
-          Needs(ins, [&](int i, size_t bytes, bool drawn) {
-            if (drawn || batch.told.count(i)) return;
-            batch.told[i] = lease(bytes, int(b), int(b) + 1, i);
-            told.push_back(batch.told[i]);
-            batch.made.push_back(i);
-          });
-          if (ins.node >= 0) begin(ins.node);
-          for (const Member& m : ins.members)
-            if (m.kept) begin(m.node);
-          if (const size_t bytes = ins.same < 0 ? spare_(s_, ins, out_.frames[k]) : 0) {
-            batch.spare[int(k)] = lease(bytes, int(b), int(b), -1);
-            gone.push_back(batch.spare[int(k)]);
-          }
-          for (int i : ins.dead)
-            if (const int root = out_.Root(i); !--users[root] && out_.values.count(root)) {
-              out_.leases[of_value.at(root)].last = int(b);
-              gone.push_back(out_.values[root]);
-            }
-        }
-        for (const Room& r : gone) slab.Give(r);
-      }
-      for (const Room& r : step) slab.Give(r);
-    }
-    out_.slab = slab.end();
-  }
-
-  // Returns the chapter of the instruction that draws a direct word.
-  size_t ChapterOf(int i) const {
-    for (size_t b = 0; b < out_.batches.size(); ++b)
-      for (size_t k = out_.batches[b].begin; k < out_.batches[b].end; ++k)
-        if (const Instruction& ins = all()[k]; ins.group && ins.members.size() == 1 && ins.members[0].node == i)
-          return out_.batches[b].chapter;
-    SUF_CHECK(false);
-    return 0;
   }
 
   const Schedule& s_;

@@ -23,25 +23,25 @@ inline constexpr grouping::GroupLimits kLimits{.members = 256,
                                                .run = 0};
 
 // A slot: bytes of the slab.
-struct Room {
+struct Slot {
   size_t at = 0, bytes = 0;
 };
 // A slot, its node, and the first and last batch that use it; for tests.
-struct Lease {
-  Room room;
+struct SlotLease {
+  Slot slot;
   int first, last;
   int node;
 };
 
-// kRoomAlign is the alignment of slots. Kernels may read kEdge bytes before and behind a packed string.
-inline constexpr size_t kRoomAlign = 256, kEdge = 256;
+// kSlotAlign is the alignment of slots. Kernels may read kEdge bytes before and behind a packed string.
+inline constexpr size_t kSlotAlign = 256, kEdge = 256;
 
 // Instructions of one program that run as one graph, after all that they need is on the device.
 struct LaunchBatch {
   size_t begin = 0, end = 0;  // instructions
   size_t chapter = 0;
-  std::map<int, Room> told;   // by node: packed key sections that the dealer makes, sent during the next batch
-  std::map<int, Room> spare;  // by instruction
+  std::map<int, Slot> told;   // by node: packed key sections that the dealer makes, sent during the next batch
+  std::map<int, Slot> spare;  // by instruction
   std::vector<int> made;      // nodes of `told`, in order
   std::vector<int> read;      // key sections that a party's batch reads
 };
@@ -49,7 +49,7 @@ struct LaunchBatch {
 // Batches [begin, end) whose PRG words are expanded together, one chapter ahead. There are slots for two chapters.
 struct Chapter {
   size_t begin = 0, end = 0;
-  std::map<int, Room> drawn;  // by node: planes x rows elements of ElementBytes
+  std::map<int, Slot> drawn;  // by node: planes x rows elements of ElementBytes
   size_t bytes = 0;
 };
 
@@ -57,7 +57,7 @@ struct Chapter {
 struct DeviceStep {
   size_t begin = 0, end = 0;
   int receives = -1, sends = -1;
-  Room received, sent;
+  Slot received, sent;
 };
 
 // The registers of a group, in words: those of each member, and of its operands that are loaded or reduced.
@@ -72,14 +72,14 @@ struct DevicePlan {
   std::vector<LaunchBatch> batches;
   std::vector<Chapter> chapters;
   std::vector<DeviceStep> programs;
-  std::map<int, Room> keys;    // by node: packed key sections that a party reads; they stay
-  std::map<int, Room> values;  // by node: slots of values; an alias has that of its root
+  std::map<int, Slot> keys;    // by node: packed key sections that a party reads; they stay
+  std::map<int, Slot> values;  // by node: slots of values; an alias has that of its root
   std::map<int, int> root;     // aliases
   // Words and sections that are read where they were drawn or received, with the bytes of their elements. No
   // instruction copies them.
-  std::map<int, std::pair<Room, int>> direct;
+  std::map<int, std::pair<Slot, int>> direct;
   std::vector<RegisterFrame> frames;  // by instruction; empty for operations
-  std::vector<Lease> leases;
+  std::vector<SlotLease> leases;
   size_t slab = 0;
   // Returns whether an instruction needs no work of the device.
   bool Idle(const pfss::Trace& t, size_t k) const;

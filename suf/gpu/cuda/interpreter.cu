@@ -56,7 +56,7 @@ void Interpret(const GroupCode* code, uint64_t rows, int frame, Word* scratch, S
   else
     RunLongGroup<<<exec::cuda::Blocks(rows, kThreads, kScratchThreads / kThreads), kThreads, 0, s>>>(code, rows, frame,
                                                                                                      scratch);
-  exec::cuda::Launched("the kernel of a group");
+  exec::cuda::CheckLaunch("the kernel of a group");
 }
 
 }  // namespace suf::gpu::cuda

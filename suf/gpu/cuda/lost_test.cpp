@@ -33,7 +33,7 @@ int Ends(int role) {
     Fixture f;
     const Schedule s = DenseRead(f);
     const auto cuda = MakeCuda(), clear = reference::MakeClear();
-    const Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
+    const BundleSecrets m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
     const std::array<pfss::Backend*, 3> by{role == 0 ? cuda.get() : clear.get(), role == 1 ? cuda.get() : clear.get(),
                                            role == 2 ? cuda.get() : clear.get()};
     const auto run = [&](bool trap) {

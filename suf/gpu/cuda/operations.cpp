@@ -1,8 +1,8 @@
-// The work of an instruction for a stream.
+#include "suf/gpu/cuda/operations.hpp"
+
 #include "suf/fss/sizes.hpp"
 #include "suf/gpu/cuda/bulk.hpp"
-#include "suf/gpu/cuda/executor.hpp"
-#include "suf/gpu/cuda/printer.hpp"
+#include "suf/gpu/cuda/instance.hpp"
 #include "suf/grouping/element.hpp"
 
 namespace suf::gpu::cuda {
@@ -62,13 +62,6 @@ bool IsTree(Op op) { return Info(op).cls == OpClass::kTree; }
 
 }  // namespace
 
-bool ReadsWeight(const Trace& t, int i) {
-  const Node& n = t.node(i);
-  if (n.op != Op::kMatmul || n.attrs[0]) return false;
-  const Node& b = t.node(n.args[1]);
-  return b.op == Op::kInput && b.shape.size() == 2;
-}
-
 size_t SpareOf(const Schedule& s, const grouping::Instruction& ins, const RegisterFrame& frame) {
   if (ins.group) return InterpretScratch(frame.words);
   const Trace& t = s.trace();
@@ -82,7 +75,7 @@ size_t SpareOf(const Schedule& s, const grouping::Instruction& ins, const Regist
     const int bytes = grouping::Element(s, ins.node);
     const Limbs a = LeftOf(p, 8, false), b = RightOf(p, 8, false);
     // This does not depend on the width in which a weight is split.
-    const size_t product = ring::cuda::MultiplySpare(a, b, p.bits, bytes);
+    const size_t product = ring::cuda::MultiplySpare(a, b, bytes);
     size_t all = Rounded(a.bytes()) + Rounded(product) + words(n.args[0]);
     if (!p.weight) all += Rounded(b.bytes()) + words(n.args[1]);
     return all;
@@ -122,23 +115,153 @@ int LaunchesOf(const Schedule& s, const DevicePlan& plan, const grouping::Instru
   return (n.op == Op::kDpfDense ? 4 : 1) + made(2);
 }
 
-void CudaExecutor::Ask(const LaunchBatch& batch, size_t k, StreamHandle s) {
+// ---- Operations on trees
+
+namespace {
+
+// One operation on trees, for a stream. It takes parts of `spare` for operands that must be converted, and for results.
+class TreeWork {
+ public:
+  TreeWork(const Schedule& s, const RunMemory& memory, int node, uint8_t* spare, StreamHandle stream)
+      : s_(s), memory_(memory), node_(node), n_(s.trace().node(node)), stream_(stream), cut_(spare) {
+    const MemoryArray out = memory.Value(s, node);
+    to_ = {const_cast<uint8_t*>(out.data), int(out.bytes)};
+  }
+  // Enqueues the operation. `table` has its thresholds, if it has some.
+  void Run(const Word* table) {
+    switch (n_.op) {
+      case Op::kDpfGen:
+        return DpfGen();
+      case Op::kDcfGen:
+        return DcfGen();
+      case Op::kDcfEval:
+        return DcfEval(table);
+      default:
+        return DpfRead(table);
+    }
+  }
+
+ private:
+  uint64_t Rows() const { return Count(node_); }
+  uint64_t Count(int i) const { return uint64_t(Size(s_.trace().node(i).shape)); }
+  uint64_t OperandCount(size_t j) const { return Count(n_.args[j]); }
+  const Node& Operand(size_t j) const { return s_.trace().node(n_.args[j]); }
+  int Bits(size_t j) const { return Operand(j).ring.bits; }
+  MemoryArray Array(size_t j) const { return memory_.Value(s_, n_.args[j]); }
+
+  // Returns operand j as reduced words.
+  Word* Numbers(size_t j) {
+    Word* const words = cut_.Words(OperandCount(j));
+    Words(Array(j), OperandCount(j), row::LowBits(Bits(j)), words, stream_);
+    return words;
+  }
+  // Returns operand j in place if it lies there as numbers, otherwise as reduced words.
+  fss::cuda::DeviceNumbers Direct(size_t j) {
+    const MemoryArray x = Array(j);
+    if (x.indirect || x.splat) return Numbers(j);
+    return {x.data, int(x.bytes), Bits(j)};
+  }
+  // Returns operand j as words, its halves joined to numbers.
+  const Word* Joined(size_t j, uint64_t rows) {
+    const Word* const words = Numbers(j);
+    if (OperandCount(j) == rows) return words;
+    Word* const both = cut_.Words(OperandCount(j));
+    Halves(words, rows, Bits(j), both, stream_);
+    return both;
+  }
+  // Returns operand j in place: roots or keys.
+  const uint8_t* Plain(size_t j) const {
+    const MemoryArray x = Array(j);
+    SUF_CHECK(!x.indirect && !x.splat);
+    return x.data;
+  }
+
+  void DpfGen() {
+    const fss::cuda::DeviceKeyBatch b{memory_.tree_key(), uint32_t(n_.attrs[0]), Bits(0), Rows()};
+    fss::cuda::DpfGen(b, Direct(0), Plain(1), Plain(2), to_.data, stream_);
+  }
+  void DcfGen() {
+    const bool halves = OperandCount(0) != Rows();
+    const fss::cuda::DeviceKeyBatch b{.tree_key = memory_.tree_key(),
+                                      .program = uint32_t(n_.attrs[0]),
+                                      .n = halves ? 2 * Bits(0) : Bits(0),
+                                      .count = Rows(),
+                                      .words = int(Operand(1).shape[0]),
+                                      .bits = FormOf(n_.attrs[1]).bits};
+    const Word* const alpha = Joined(0, Rows());
+    fss::cuda::DcfGen(b, alpha, Numbers(1), Plain(2), Plain(3), to_.data, stream_);
+  }
+  void DcfEval(const Word* thresholds) {
+    const uint64_t keys = OperandCount(0);
+    const fss::cuda::DeviceKeyBatch b{.tree_key = memory_.tree_key(),
+                                      .program = uint32_t(n_.attrs[4]),
+                                      .n = int(n_.attrs[1]),
+                                      .count = keys,
+                                      .words = int(n_.attrs[2]),
+                                      .bits = FormOf(n_.attrs[3]).bits};
+    const int m = int(Rows() / keys / uint64_t(b.words));
+    const Word* const x = Joined(2, keys);
+    Word* const words = cut_.Words(Rows());
+    fss::cuda::DcfEval(b, Party(), Plain(0), Plain(1), x, thresholds, m, words, stream_);
+    Put(words, Rows(), to_, stream_);
+  }
+  // Reads a window, parities or a dense table.
+  void DpfRead(const Word* thresholds) {
+    const uint64_t keys = OperandCount(0);
+    const int64_t program = n_.attrs[n_.op == Op::kDpfWindow ? 3 : 2];
+    const fss::cuda::DeviceKeyBatch b{memory_.tree_key(), uint32_t(program), int(n_.attrs[1]), keys};
+    if (n_.op == Op::kDpfDense) {
+      Word* const words = cut_.Words(keys);
+      fss::cuda::DpfDense(b, Party(), Plain(0), Plain(1), Direct(2), Numbers(3), words, stream_);
+      Words({reinterpret_cast<const uint8_t*>(words), 8}, keys, row::LowBits(n_.ring.bits), words, stream_);
+      return Put(words, keys, to_, stream_);
+    }
+    const int m = n_.ring.bits;
+    const fss::cuda::DeviceResults results(to_.data, m > 64 ? 8 : to_.bytes);  // long strings are words
+    if (n_.op == Op::kDpfWindow)
+      fss::cuda::DpfWindow(b, Party(), Plain(0), Plain(1), int(n_.attrs[4]), Direct(2), m, results, stream_);
+    else
+      fss::cuda::DpfParity(b, Party(), Plain(0), Plain(1), Direct(2), thresholds, m, results, stream_);
+  }
+  int Party() const { return int(n_.attrs[0]); }
+
+  const Schedule& s_;
+  const RunMemory& memory_;
+  const int node_;
+  const Node& n_;
+  const StreamHandle stream_;
+  Cutter cut_;
+  WordTarget to_{};
+};
+
+}  // namespace
+
+// ---- All operations
+
+DeviceOperations::DeviceOperations(const Schedule& s, Instance& instance)
+    : s_(s),
+      plan_(*instance.plan),
+      memory_(instance.memory),
+      inputs_(instance.inputs),
+      kernels_(instance.kernels),
+      launches_(instance.launches) {}
+
+MemoryArray DeviceOperations::Value(int i) const { return memory_.Value(s_, i); }
+
+void DeviceOperations::Enqueue(const LaunchBatch& batch, size_t k, StreamHandle s) const {
   const Instruction& ins = plan_.plan.instructions[k];
-  const auto room = batch.spare.find(int(k));
-  uint8_t* const spare = room == batch.spare.end() ? nullptr : At(room->second);
-  const Instance::Kernel& printed = in_->printed_[k];
-  const int64_t before = exec::cuda::Launches();
-  if (printed.module)
-    printed.module->Launch(View(reinterpret_cast<const uint8_t*>(printed.params.data()), 8 * printed.params.size()),
-                           unsigned((ins.rows + kPrintedThreads - 1) / kPrintedThreads), kPrintedThreads, s);
-  else if (ins.group)
-    Interpret(in_->codes_.groups[k], ins.rows, plan_.frames[k].words, reinterpret_cast<Word*>(spare), s);
-  else
-    Operation(ins, k, spare, s);
-  in_->launches_[k] = exec::cuda::Launches() - before;
+  const auto slot = batch.spare.find(int(k));
+  uint8_t* const spare = slot == batch.spare.end() ? nullptr : memory_.At(slot->second);
+  launches_.CountInstruction(k, [&] {
+    if (kernels_.Launch(k, ins.rows, s)) return;
+    if (ins.group)
+      Interpret(memory_.codes().groups[k], ins.rows, plan_.frames[k].words, reinterpret_cast<Word*>(spare), s);
+    else
+      Operation(ins, k, spare, s);
+  });
 }
 
-void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, StreamHandle s) {
+void DeviceOperations::Operation(const Instruction& ins, size_t k, uint8_t* spare, StreamHandle s) const {
   const Node& n = node(ins.node);
   const MemoryArray out = Value(ins.node);
   const WordTarget to{const_cast<uint8_t*>(out.data), int(out.bytes)};
@@ -167,8 +290,8 @@ void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, S
       return Turn(in(0), in(1), count(ins.node) >> width, width, reinterpret_cast<Word*>(spare), to, s);
     }
     case Op::kDot:
-      return Dot(in(0), count(ins.node), uint64_t(n.attrs[0]), in_->codes_.tables[k], uint64_t(arg(n, 1).shape[0]), to,
-                 s);
+      return Dot(in(0), count(ins.node), uint64_t(n.attrs[0]), memory_.codes().tables[k], uint64_t(arg(n, 1).shape[0]),
+                 to, s);
     case Op::kUnbits:
       return Unbits(in(0), count(n.args[0]), uint64_t(n.shape[0]), to.data, s);
     case Op::kPack:
@@ -178,11 +301,11 @@ void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, S
     }
     default:
       SUF_CHECK(IsTree(n.op));
-      return Tree(ins, k, spare, s);
+      return TreeWork(s_, memory_, ins.node, spare, s).Run(memory_.codes().tables[k]);
   }
 }
 
-void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s) {
+void DeviceOperations::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s) const {
   const Node& n = node(ins.node);
   const Product p = ProductOf(s_, ins.node);
   const MemoryArray out = Value(ins.node);
@@ -209,7 +332,7 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s
   Limbs right;
   const uint8_t* planes = nullptr;
   if (p.weight) {
-    const DeviceWeightCache::OperandLimbs& weight = in_->weights_.at(ins.node);
+    const DeviceWeightCache::OperandLimbs& weight = inputs_.Weight(ins.node);
     right = weight.form;
     planes = weight.planes->data();
   } else {
@@ -220,75 +343,6 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, StreamHandle s
   uint8_t *const to = const_cast<uint8_t*>(out.data), *const rest = cut.Take(0);
   ring::cuda::Split(a, b, ring::cuda::Sums(a.to, right, to, int(out.bytes), rest), s);
   ring::cuda::Multiply(a.to, a.planes, right, planes, p.bits, to, int(out.bytes), rest, s);
-}
-
-void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, StreamHandle s) {
-  const Node& n = node(ins.node);
-  const MemoryArray out = Value(ins.node);
-  Cutter cut(spare);
-  const uint8_t* const tree_key = in_->fixed_.data() + in_->tree_at_;
-  // Returns operand j as reduced words.
-  const auto numbers = [&](size_t j) {
-    Word* const words = cut.Words(count(n.args[j]));
-    Words(Value(n.args[j]), count(n.args[j]), row::LowBits(arg(n, j).ring.bits), words, s);
-    return words;
-  };
-  // Returns operand j in place if it lies there as numbers, otherwise as reduced words.
-  const auto direct = [&](size_t j) -> fss::cuda::DeviceNumbers {
-    const MemoryArray x = Value(n.args[j]);
-    if (x.indirect || x.splat) return numbers(j);
-    return {x.data, int(x.bytes), arg(n, j).ring.bits};
-  };
-  // Returns operand j as words, its halves joined to numbers.
-  const auto joined = [&](size_t j, uint64_t rows) -> const Word* {
-    const Word* const words = numbers(j);
-    if (count(n.args[j]) == rows) return words;
-    Word* const both = cut.Words(count(n.args[j]));
-    Halves(words, rows, arg(n, j).ring.bits, both, s);
-    return both;
-  };
-  const auto plain = [&](size_t j) {
-    const MemoryArray x = Value(n.args[j]);
-    SUF_CHECK(!x.indirect && !x.splat);
-    return x.data;
-  };
-  uint8_t* const to = const_cast<uint8_t*>(out.data);
-  if (n.op == Op::kDpfGen) {
-    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[0]), arg(n, 0).ring.bits, count(ins.node)};
-    return fss::cuda::DpfGen(b, direct(0), plain(1), plain(2), to, s);
-  }
-  if (n.op == Op::kDcfGen) {
-    const uint64_t rows = count(ins.node);
-    const bool halves = count(n.args[0]) != rows;
-    const int bits = arg(n, 0).ring.bits;
-    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[0]),    halves ? 2 * bits : bits,
-                                      rows,     int(arg(n, 1).shape[0]), FormOf(n.attrs[1]).bits};
-    const Word* const alpha = joined(0, rows);
-    return fss::cuda::DcfGen(b, alpha, numbers(1), plain(2), plain(3), to, s);
-  }
-  const int party = int(n.attrs[0]);
-  const uint64_t rows = count(n.args[0]);
-  if (n.op == Op::kDcfEval) {
-    const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(n.attrs[4]), int(n.attrs[1]),
-                                      rows,     int(n.attrs[2]),      FormOf(n.attrs[3]).bits};
-    const int m = int(count(ins.node) / rows / uint64_t(b.words));
-    const Word* const x = joined(2, rows);
-    Word* const words = cut.Words(count(ins.node));
-    fss::cuda::DcfEval(b, party, plain(0), plain(1), x, in_->codes_.tables[k], m, words, s);
-    return Put(words, count(ins.node), {to, int(out.bytes)}, s);
-  }
-  const int64_t program = n.attrs[n.op == Op::kDpfWindow ? 3 : 2];
-  const fss::cuda::DeviceKeyBatch b{tree_key, uint32_t(program), int(n.attrs[1]), rows};
-  const int m = n.op == Op::kDpfDense ? 1 : n.ring.bits;
-  const fss::cuda::DeviceResults results(to, m > 64 ? 8 : int(out.bytes));  // long strings are words
-  if (n.op == Op::kDpfWindow)
-    return fss::cuda::DpfWindow(b, party, plain(0), plain(1), int(n.attrs[4]), direct(2), m, results, s);
-  if (n.op == Op::kDpfParity)
-    return fss::cuda::DpfParity(b, party, plain(0), plain(1), direct(2), in_->codes_.tables[k], m, results, s);
-  Word* const words = cut.Words(rows);
-  fss::cuda::DpfDense(b, party, plain(0), plain(1), direct(2), numbers(3), words, s);
-  Words({reinterpret_cast<const uint8_t*>(words), 8}, rows, row::LowBits(n.ring.bits), words, s);
-  Put(words, rows, {to, int(out.bytes)}, s);
 }
 
 }  // namespace suf::gpu::cuda

@@ -226,159 +226,195 @@ class Printer {
            reinterpret_cast<uint64_t>(at) % uint64_t(m.bits / 8) == 0;
   }
 
+  // Returns a call of a row function, the text of its name and arguments given.
+  template <class... Parts>
+  static std::string Call(const Parts&... parts) {
+    return "  row::" + Str(parts...) + ");\n";
+  }
+  // Returns the assignment of a row function's result to a member's one word.
+  template <class... Parts>
+  static std::string Assign(const MemberCode& m, const Parts&... parts) {
+    return Str("  f[", m.at, "] = row::", parts..., ");\n");
+  }
+  template <class... Parts>
+  std::string AssignMasked(const MemberCode& m, const Parts&... parts) {
+    return Str("  f[", m.at, "] = row::", parts..., ") & ", Masked(m.mask), ";\n");
+  }
+  static int WordsOf(const MemberCode& m) { return m.planes * m.words; }
+  int64_t Attr(const MemberCode& m, int k) const { return Host(m.attrs)[k]; }
+
+  // Returns the computation of a member from its operands `in`.
   std::string Value(const MemberCode& m, const std::vector<std::string>& in, const OperandCode* operands) {
-    const std::string to = At(m.at);
-    const int many = m.planes * m.words;
-    const auto attr = [&](int k) { return Host(m.attrs)[k]; };
-    const auto call = [&](const auto&... parts) { return "  row::" + Str(parts...) + ");\n"; };
-    const auto word = [&](const auto&... parts) { return Str("  f[", m.at, "] = row::", parts..., ");\n"); };
-    const auto masked = [&](const auto&... parts) {
-      return Str("  f[", m.at, "] = row::", parts..., ") & ", Masked(m.mask), ";\n");
-    };
+    if (m.receives) return IsArray(m, m.in) ? ReceivedArray(m) : ReceivedString(m);
+    if (m.op == Op::kRand) return Drawn(m);
+    if (m.emits) return Emitted(m, in[0]);
+    if (m.copies >= 0)
+      return Call("Reduce(", in[size_t(m.copies)], ", ", WordsOf(m), ", ", Masked(m.mask), ", ", At(m.at));
+    return Arithmetic(m, in, operands);
+  }
+  std::string ReceivedArray(const MemberCode& m) {
     std::string out;
-    if (m.receives && IsArray(m, m.in)) {
-      for (int q = 0; q < m.planes; ++q) {
-        std::string* const early = Early(1, m.bits / 8, &out);
-        const std::vector<std::string> v = Fresh(1, early);
-        *early += Read({m.in, uint32_t(m.bits / 8)}, Place(q), v, "  ");
-        out += Str("  f[", m.at + q, "] = ", v[0], ";\n");
+    for (int q = 0; q < m.planes; ++q) {
+      std::string* const early = Early(1, m.bits / 8, &out);
+      const std::vector<std::string> v = Fresh(1, early);
+      *early += Read({m.in, uint32_t(m.bits / 8)}, Place(q), v, "  ");
+      out += Str("  f[", m.at + q, "] = ", v[0], ";\n");
+    }
+    return out;
+  }
+  // The string may begin within a word. If it is short enough, places are words of 32 bits.
+  std::string ReceivedString(const MemberCode& m) {
+    std::string out;
+    const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
+    const std::string from = Address(m.in - skip), bits = Param(uint64_t(m.bits)), first = Shared(8 * skip);
+    const char* const wide = (count_ * uint64_t(m.planes) * uint64_t(m.bits) + 64) >> 32 ? "uint64_t" : "uint32_t";
+    for (int q = 0; q < m.planes; ++q)
+      for (int w = 0; w < m.words; ++w) {  // all words but the last are whole
+        std::string* const early = Early(1, m.bits > 32 ? 8 : 4, &out);
+        const std::string v = Fresh(1, early)[0];
+        *early += Str("  ", v, " = Read", m.bits <= 32 ? "Short" : "Word", "(reinterpret_cast<const uint",
+                      m.bits <= 32 ? 32 : 64, "_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ",
+                      wide, "(", bits, ") + ", wide, "(", first, ") + ", 64 * w, ", ",
+                      w + 1 < m.words ? "~Word{0}" : Masked(row::LowBits(m.bits - 64 * w)), ");\n");
+        out += Str("  f[", m.at + q * m.words + w, "] = ", v, ";\n");
       }
+    return out;
+  }
+  std::string Drawn(const MemberCode& m) {
+    std::string out;
+    const std::string top = Masked(row::LowBits(row::TopBits(m.bits)));
+    for (int q = 0; q < m.planes; ++q) {
+      std::string* const early = Early(m.words, int(m.drawn.bytes), &out);
+      const std::vector<std::string> words = Fresh(m.words, early);
+      *early += Read(m.drawn, Place(q), words, "  ");
+      for (int w = 0; w < m.words; ++w)
+        out += Str("  f[", m.at + q * m.words + w, "] = ", words[size_t(w)], w + 1 < m.words ? "" : " & " + top, ";\n");
+    }
+    return out;
+  }
+  std::string Emitted(const MemberCode& m, const std::string& in) {
+    std::string out = Call("Reduce(", in, ", ", WordsOf(m), ", ", Masked(m.mask), ", ", At(m.at));
+    if (IsArray(m, m.out)) {
+      Store(m, m.out, m.bits / 8, &out);
       return out;
     }
-    if (m.receives) {
-      // The string may begin within a word. If it is short enough, places are words of 32 bits.
-      const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
-      const std::string from = Address(m.in - skip), bits = Param(uint64_t(m.bits)), first = Shared(8 * skip);
-      const char* const wide = (count_ * uint64_t(m.planes) * uint64_t(m.bits) + 64) >> 32 ? "uint64_t" : "uint32_t";
-      for (int q = 0; q < m.planes; ++q)
-        for (int w = 0; w < m.words; ++w) {  // all words but the last are whole
-          std::string* const early = Early(1, m.bits > 32 ? 8 : 4, &out);
-          const std::string v = Fresh(1, early)[0];
-          *early += Str("  ", v, " = Read", m.bits <= 32 ? "Short" : "Word", "(reinterpret_cast<const uint",
-                        m.bits <= 32 ? 32 : 64, "_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ",
-                        wide, "(", bits, ") + ", wide, "(", first, ") + ", 64 * w, ", ",
-                        w + 1 < m.words ? "~Word{0}" : Masked(row::LowBits(m.bits - 64 * w)), ");\n");
-          out += Str("  f[", m.at + q * m.words + w, "] = ", v, ";\n");
-        }
-      return out;
+    const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
+    for (int q = 0; q < m.planes; ++q) {
+      const int x = m.at + q * m.words;
+      std::string* const late = m.words == 1 ? Late(1, m.bits > 32 ? 8 : 4, &out) : &out;
+      const std::string pack =
+          m.words == 1 ? Str("  PackShort(", Held(x, late, &out)) : Str("  PackLong(", At(x), ", ", m.words);
+      // The warp's first row is a multiple of eight. So are the rows of a plane that another plane follows.
+      *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + uint64_t(base / 8 + ",
+                   q, "u * (rows / 8)) * uint32_t(", bits, "));\n");
     }
-    if (m.op == Op::kRand) {
-      const std::string top = Masked(row::LowBits(row::TopBits(m.bits)));
-      for (int q = 0; q < m.planes; ++q) {
-        std::string* const early = Early(m.words, int(m.drawn.bytes), &out);
-        const std::vector<std::string> words = Fresh(m.words, early);
-        *early += Read(m.drawn, Place(q), words, "  ");
-        for (int w = 0; w < m.words; ++w)
-          out +=
-              Str("  f[", m.at + q * m.words + w, "] = ", words[size_t(w)], w + 1 < m.words ? "" : " & " + top, ";\n");
-      }
-      return out;
-    }
-    if (m.emits) {
-      out += call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
-      if (IsArray(m, m.out)) {
-        Store(m, m.out, m.bits / 8, &out);
-        return out;
-      }
-      const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
-      for (int q = 0; q < m.planes; ++q) {
-        const int x = m.at + q * m.words;
-        std::string* const late = m.words == 1 ? Late(1, m.bits > 32 ? 8 : 4, &out) : &out;
-        const std::string pack =
-            m.words == 1 ? Str("  PackShort(", Held(x, late, &out)) : Str("  PackLong(", At(x), ", ", m.words);
-        // The warp's first row is a multiple of eight. So are the rows of a plane that another plane follows.
-        *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + uint64_t(base / 8 + ",
-                     q, "u * (rows / 8)) * uint32_t(", bits, "));\n");
-      }
-      return out;
-    }
-    if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Masked(m.mask), ", ", to);
-    const int table = m.table, ring = m.bits;
-    const auto pointers = [&](size_t first, const std::string& name) {
-      std::string list;
-      for (size_t j = first; j < in.size(); ++j) list += (list.empty() ? "" : ", ") + in[j];
-      out += Str("  const Word* const ", name, "[] = {", list, "};\n");
-    };
+    return out;
+  }
+
+  std::string Arithmetic(const MemberCode& m, const std::vector<std::string>& in, const OperandCode* operands) {
+    const std::string to = At(m.at);
+    const int many = WordsOf(m);
     switch (m.op) {
       case Op::kAdd:
       case Op::kSub:
-        if (m.strings) return call("ExclusiveOr(", in[0], ", ", in[1], ", ", many, ", ", to);
-        return call(m.op == Op::kAdd ? "Plus(" : "Minus(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ",
+        if (m.strings) return Call("ExclusiveOr(", in[0], ", ", in[1], ", ", many, ", ", to);
+        return Call(m.op == Op::kAdd ? "Plus(" : "Minus(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ",
                     to);
       case Op::kMul:
-        return call("Times(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ", to);
+        return Call("Times(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ", to);
       case Op::kShl:
       case Op::kShr:
-        return call(m.op == Op::kShl ? "ShiftLeft(" : "ShiftRight(", in[0], ", int(", Param(uint64_t(attr(0))), "), ",
-                    many, ", ", Masked(m.mask), ", ", to);
+        return Call(m.op == Op::kShl ? "ShiftLeft(" : "ShiftRight(", in[0], ", int(", Param(uint64_t(Attr(m, 0))),
+                    "), ", many, ", ", Masked(m.mask), ", ", to);
       case Op::kLow:
       case Op::kLift:
       case Op::kBroadcast:
-        return call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
+        return Call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
       case Op::kBits:
-        return call("Reduce(", in[0], ", ", many, ", ", Masked(row::LowBits(ring)), ", ", to);
+        return Call("Reduce(", in[0], ", ", many, ", ", Masked(row::LowBits(m.bits)), ", ", to);
       case Op::kUnit:
-        return word("Unit(*(", in[0], "), at % uint32_t(", Param(uint64_t(attr(0))), ")");
-      case Op::kSum:
-        out = Str("  f[", m.at, "] = (");
-        for (int q = 0; q < operands[0].planes; ++q) out += Str(q ? " + " : "", "(", in[0], ")[", q, "]");
-        return out + Str(") & ", Masked(m.mask), ";\n");
+        return Assign(m, "Unit(*(", in[0], "), at % uint32_t(", Param(uint64_t(Attr(m, 0))), ")");
+      case Op::kSum: {
+        std::string sum = Str("  f[", m.at, "] = (");
+        for (int q = 0; q < operands[0].planes; ++q) sum += Str(q ? " + " : "", "(", in[0], ")[", q, "]");
+        return sum + Str(") & ", Masked(m.mask), ";\n");
+      }
+      default:
+        return OfStrings(m, in);
+    }
+  }
+  // Operations on bit strings, and reads of tables by them.
+  std::string OfStrings(const MemberCode& m, const std::vector<std::string>& in) {
+    const std::string to = At(m.at);
+    const int many = WordsOf(m), table = m.table;
+    switch (m.op) {
       case Op::kHot:
-        return call("Hot(*(", in[0], "), ", ring, ", ", to);
+        return Call("Hot(*(", in[0], "), ", m.bits, ", ", to);
       case Op::kPoint:
-        return word("Point(", in[0], ", ", table, ", *(", in[1], ")");
+        return Assign(m, "Point(", in[0], ", ", table, ", *(", in[1], ")");
       case Op::kRotate:
-        return call("Rotate(", in[0], ", ", table, ", *(", in[1], "), ", attr(0), ", ", to);
+        return Call("Rotate(", in[0], ", ", table, ", *(", in[1], "), ", Attr(m, 0), ", ", to);
       case Op::kAbove:
-        return call("Above(", in[0], ", ", table, ", *(", in[1], "), reinterpret_cast<const int64_t*>(",
+        return Call("Above(", in[0], ", ", table, ", *(", in[1], "), reinterpret_cast<const int64_t*>(",
                     Address(m.attrs), "), ", m.many, ", ", to);
       case Op::kDense:
         return Str("  f[", m.at, "] = row::Dense(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ") & ",
-                   Masked(row::LowBits(ring)), ";\n");
+                   Masked(row::LowBits(m.bits)), ";\n");
       case Op::kSelect:
       case Op::kSelectX:
-        return call(m.op == Op::kSelect ? "Select(" : "SelectX(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ", ",
+        return Call(m.op == Op::kSelect ? "Select(" : "SelectX(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ", ",
                     many, ", ", Masked(m.mask), ", ", to);
       case Op::kDot:
-        return masked("Dot(", in[0], ", ", attr(0), ", ", in[1], ", ", m.length);
+        return AssignMasked(m, "Dot(", in[0], ", ", Attr(m, 0), ", ", in[1], ", ", m.length);
       case Op::kLess:
-        return call("Less(*(", in[0], "), reinterpret_cast<const int64_t*>(", Address(m.attrs), "), ", m.many, ", ",
+        return Call("Less(*(", in[0], "), reinterpret_cast<const int64_t*>(", Address(m.attrs), "), ", m.many, ", ",
                     to);
       case Op::kUnbits:
-        return call("Unbits(", in[0], ", ", many, ", ", to);
+        return Call("Unbits(", in[0], ", ", many, ", ", to);
       case Op::kMix:
-        return call("Mix(", in[0], ", ", (table + 63) / 64, ", ", in[1], ", ", ring, ", ", to);
-      case Op::kDigits: {  // one by one, so that the compiler knows their widths
+        return Call("Mix(", in[0], ", ", (table + 63) / 64, ", ", in[1], ", ", m.bits, ", ", to);
+      default:
+        return OfDigits(m, in);
+    }
+  }
+  // Digits of numbers, their monomials and their borrows. Loops are printed step by step, so that the compiler knows
+  // the sizes.
+  std::string OfDigits(const MemberCode& m, const std::vector<std::string>& in) {
+    const std::string to = At(m.at);
+    std::string out;
+    switch (m.op) {
+      case Op::kDigits: {
         const std::string z = Name("z");
         out += Str("  Word ", z, " = *(", in[0], "), ", z, "_ = 0;\n");
         for (int j = 0; j < m.many; ++j)
-          out += Str("  ", z, "_ |= row::Digit(", z, ", ", in[size_t(j) + 1], ", ", attr(j), ", ", j, "), ", z,
-                     " >>= ", attr(j), ";\n");
+          out += Str("  ", z, "_ |= row::Digit(", z, ", ", in[size_t(j) + 1], ", ", Attr(m, j), ", ", j, "), ", z,
+                     " >>= ", Attr(m, j), ";\n");
         return out + Str("  f[", m.at, "] = ", z, "_;\n");
       }
       case Op::kMono:
-        if (attr(0) == 0) return call("Mono(*(", in[0], "), 0, ", to);
-        // Level by level, so that the compiler knows their sizes.
+        if (Attr(m, 0) == 0) return Call("Mono(*(", in[0], "), 0, ", to);
         out = Str("  f[", m.at, "] = 1, f[", m.at + 1, "] = *(", in[0], ") & 1;\n");
-        for (int64_t d = 1; d < attr(0); ++d) out += call("MonoGrow(*(", in[0], "), ", d, ", ", to);
-        return out + call("MonoLast(*(", in[0], "), ", attr(0), ", ", to);
+        for (int64_t d = 1; d < Attr(m, 0); ++d) out += Call("MonoGrow(*(", in[0], "), ", d, ", ", to);
+        return out + Call("MonoLast(*(", in[0], "), ", Attr(m, 0), ", ", to);
       case Op::kMonoX:
-        return call("MonoX(*(", in[0], "), ", attr(0), ", ", to);
-      case Op::kBorrowA: {  // digit by digit, so that the compiler knows their sizes
+        return Call("MonoX(*(", in[0], "), ", Attr(m, 0), ", ", to);
+      case Op::kBorrowA: {
         const std::string sum = Name("s");
         out = Str("  Word ", sum, " = 0;\n");
-        for (int64_t j = 0; j < attr(0); ++j)
+        for (int64_t j = 0; j < Attr(m, 0); ++j)
           out += Str("  ", sum, " = row::BorrowGrow<", j, ">(*(", in[0], "), ", sum, ", ", in[size_t(j) + 1], ");\n");
         return out + Str("  f[", m.at, "] = ", sum, " & ", Masked(m.mask), ";\n");
       }
       case Op::kBorrowX: {
         const std::string groups = Name("g");
-        if (in.size() == 2) return word("BorrowX(*(", in[0], "), *(", in[1], "), nullptr, ", attr(0));
-        pointers(2, groups);
-        return out + word("BorrowX(*(", in[0], "), *(", in[1], "), ", groups, ", ", attr(0));
+        if (in.size() == 2) return Assign(m, "BorrowX(*(", in[0], "), *(", in[1], "), nullptr, ", Attr(m, 0));
+        std::string list;
+        for (size_t j = 2; j < in.size(); ++j) list += (list.empty() ? "" : ", ") + in[j];
+        out = Str("  const Word* const ", groups, "[] = {", list, "};\n");
+        return out + Assign(m, "BorrowX(*(", in[0], "), *(", in[1], "), ", groups, ", ", Attr(m, 0));
       }
       case Op::kBorrowAt0:
-        return masked("BorrowAt0(*(", in[0], "), ", attr(0));
+        return AssignMasked(m, "BorrowAt0(*(", in[0], "), ", Attr(m, 0));
       default:
         SUF_CHECK(false);
         return "";

@@ -51,9 +51,9 @@ void RefuseStandIn(std::string_view start, const std::filesystem::path& file) {
 }
 
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode) {
-  Part part(file.string(), mode);
+  TempFile part(file.string(), mode);
   for (std::string_view p : parts) part.Add(AsView(p));
-  part.Done();
+  part.Commit();
 }
 
 }  // namespace suf::model

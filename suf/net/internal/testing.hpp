@@ -41,8 +41,8 @@ struct TestServer {
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
         thread([this, session] {
           auto engaged = [&](Channel& ch) {
-            ch.Reach(Stage::kAccepted);
-            ch.Reach(Stage::kEngaged);
+            ch.Advance(PeerState::kAccepted);
+            ch.Advance(PeerState::kEngaged);
             session(ch);
           };
           listener.Run(engaged, [this](const Error& e) {

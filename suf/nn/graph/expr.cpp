@@ -43,46 +43,162 @@ int64_t Whole(double v) {
   return int64_t(v);
 }
 
+// The operands of an operation, and the shapes of the first one and of the result.
+struct Operands {
+  Reals a, b;
+  const Shape &from, &to;
+  const std::vector<double>& numbers;
+  int64_t cols() const { return to.back(); }
+};
+
+// An operation on one or two weights. `shape` refuses operands that do not fit, and `value` computes.
+struct Operation {
+  std::string_view name;
+  size_t args, numbers;
+  Shape (*shape)(const std::vector<Shape>& a, const std::vector<double>& x);
+  Reals (*value)(Operands& o);
+};
+
+Shape SameShape(const std::vector<Shape>& a, const std::vector<double>&) { return a[0]; }
+
+Shape ScaledShape(const std::vector<Shape>& a, const std::vector<double>& x) {
+  Want(std::isfinite(x[0]) && x[0] != 0, "scales by nothing");
+  return a[0];
+}
+
+// Whether the first operand has a number for each row of the second one.
+bool OnePerRow(const std::vector<Shape>& a) { return a[0].size() == 1 && a[1].size() == 2 && a[0][0] == a[1][0]; }
+
+constexpr Operation kOperations[] = {
+    {"transposed", 1, 0,
+     [](const auto& a, const auto&) {
+       Want(a[0].size() == 2, "transposes what is no matrix");
+       return Shape{a[0][1], a[0][0]};
+     },
+     [](Operands& o) { return Transposed(o.a, o.from[1]); }},
+    {"rows", 2, 0,
+     [](const auto& a, const auto&) {
+       Want(OnePerRow(a), "scales other rows");
+       return a[1];
+     },
+     [](Operands& o) {
+       for (size_t i = 0; i < o.b.size(); ++i) o.b[i] = o.a[i / size_t(o.cols())] * o.b[i];
+       return std::move(o.b);
+     }},
+    {"fold", 2, 0,
+     [](const auto& a, const auto&) {
+       Want(OnePerRow(a), "folds another matrix");
+       return Shape{a[1][1]};
+     },
+     [](Operands& o) {
+       const size_t cols = size_t(o.cols());
+       Reals y(cols, 0.0);
+       for (size_t i = 0; i < o.a.size(); ++i)  // from left to right in every column
+         for (size_t j = 0; j < cols; ++j) y[j] = i ? y[j] + o.a[i] * o.b[i * cols + j] : o.a[i] * o.b[j];
+       return y;
+     }},
+    {"plus", 2, 0,
+     [](const auto& a, const auto&) {
+       Want(a[0] == a[1] || (a[1].size() == 1 && a[0].back() == a[1][0]), "adds another shape");
+       return a[0];
+     },
+     [](Operands& o) {
+       for (size_t i = 0; i < o.a.size(); ++i) o.a[i] += o.b[i % o.b.size()];
+       return std::move(o.a);
+     }},
+    {"centre", 1, 0, SameShape,
+     [](Operands& o) {
+       const size_t cols = size_t(o.cols());
+       for (size_t r = 0; r < o.a.size(); r += cols) {
+         double sum = o.a[r];
+         for (size_t j = 1; j < cols; ++j) sum += o.a[r + j];
+         const double mean = sum / double(cols);
+         for (size_t j = 0; j < cols; ++j) o.a[r + j] -= mean;
+       }
+       return std::move(o.a);
+     }},
+    {"over", 1, 1, ScaledShape,
+     [](Operands& o) {
+       for (double& x : o.a) x = x / o.numbers[0];
+       return std::move(o.a);
+     }},
+    {"times", 1, 1, ScaledShape,
+     [](Operands& o) {
+       for (double& x : o.a) x = x * o.numbers[0];
+       return std::move(o.a);
+     }},
+    {"beside", 2, 0,
+     [](const auto& a, const auto&) {
+       const Shape &s = a[0], &b = a[1];
+       Want(s.size() == b.size() && s.size() <= 2 && (s.size() == 1 || s[0] == b[0]), "puts other shapes beside");
+       Shape r = s;
+       r.back() += b.back();
+       return r;
+     },
+     [](Operands& o) {
+       Reals t;
+       const int64_t left = o.from.back(), right = o.cols() - left;
+       for (size_t r = 0; r * size_t(left) < o.a.size(); ++r) {
+         t.insert(t.end(), o.a.begin() + int64_t(r) * left, o.a.begin() + int64_t(r + 1) * left);
+         t.insert(t.end(), o.b.begin() + int64_t(r) * right, o.b.begin() + int64_t(r + 1) * right);
+       }
+       return t;
+     }},
+    {"columns", 1, 2,
+     [](const auto& a, const auto& x) {
+       Want(x[0] < x[1] && Whole(x[1]) <= a[0].back(), "takes columns that are not there");
+       Shape r = a[0];
+       r.back() = Whole(x[1]) - Whole(x[0]);
+       return r;
+     },
+     [](Operands& o) { return Part(o.a, o.from.back(), int64_t(o.numbers[0]), o.cols()); }},
+    {"row", 1, 1,
+     [](const auto& a, const auto& x) {
+       Want(a[0].size() == 2 && Whole(x[0]) < a[0][0], "takes a row that is not there");
+       return Shape{a[0][1]};
+     },
+     [](Operands& o) {
+       const auto begin = o.a.begin() + int64_t(o.numbers[0]) * o.cols();
+       return Reals(begin, begin + o.cols());
+     }},
+    {"relative", 1, 1,
+     [](const auto& a, const auto& x) {
+       Want(a[0].size() == 2, "has no table");
+       return Shape{a[0][1], Whole(x[0]), Whole(x[0])};
+     },
+     [](Operands& o) {
+       const int64_t buckets = o.from[0], heads = o.from[1], positions = o.to[1];
+       const int64_t least = -(buckets / 2), most = (buckets - 1) / 2;
+       Reals t;
+       for (int64_t h = 0; h < heads; ++h)
+         for (int64_t i = 0; i < positions; ++i)
+           for (int64_t j = 0; j < positions; ++j)
+             t.push_back(o.a[size_t((std::clamp(j - i, least, most) - least) * heads + h)]);
+       return t;
+     }},
+};
+
+// Returns the operation of this name, or null.
+const Operation* OperationNamed(std::string_view name) {
+  const auto* at =
+      std::find_if(std::begin(kOperations), std::end(kOperations), [&](const Operation& o) { return o.name == name; });
+  return at == std::end(kOperations) ? nullptr : at;
+}
+
 // Returns the shape of op's result; refuses operands that do not fit.
 Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vector<double>& x) {
-  auto takes = [&](size_t args, size_t numbers) {
-    Want(a.size() == args && x.size() == numbers, "has another number of operands than its operation");
-  };
+  const char* operands = "has another number of operands than its operation";
   if (op == "zeros") {
-    Want(a.empty(), "has another number of operands than its operation");
+    Want(a.empty(), operands);
     Shape s;
     for (double v : x) s.push_back(Whole(v));
     return s;
   }
-  Want(!a.empty(), "has another number of operands than its operation");
-  const Shape& s = a[0];
-  const Shape none;
-  const Shape& b = a.size() > 1 ? a[1] : none;
-  if (op == "transposed") return takes(1, 0), Want(s.size() == 2, "transposes what is no matrix"), Shape{s[1], s[0]};
-  if (op == "rows") return takes(2, 0), Want(s.size() == 1 && b.size() == 2 && s[0] == b[0], "scales other rows"), b;
-  if (op == "fold")
-    return takes(2, 0), Want(s.size() == 1 && b.size() == 2 && s[0] == b[0], "folds another matrix"), Shape{b[1]};
-  if (op == "plus") return takes(2, 0), Want(s == b || (b.size() == 1 && s.back() == b[0]), "adds another shape"), s;
-  if (op == "centre") return takes(1, 0), s;
-  if (op == "over" || op == "times") return takes(1, 1), Want(std::isfinite(x[0]) && x[0] != 0, "scales by nothing"), s;
-  if (op == "beside") {
-    takes(2, 0);
-    Want(s.size() == b.size() && s.size() <= 2 && (s.size() == 1 || s[0] == b[0]), "puts other shapes beside");
-    Shape r = s;
-    r.back() += b.back();
-    return r;
-  }
-  if (op == "columns") {
-    takes(1, 2);
-    Want(x[0] < x[1] && Whole(x[1]) <= s.back(), "takes columns that are not there");
-    Shape r = s;
-    r.back() = Whole(x[1]) - Whole(x[0]);
-    return r;
-  }
-  if (op == "row")
-    return takes(1, 1), Want(s.size() == 2 && Whole(x[0]) < s[0], "takes a row that is not there"), Shape{s[1]};
-  if (op == "relative") return takes(1, 1), Want(s.size() == 2, "has no table"), Shape{s[1], Whole(x[0]), Whole(x[0])};
-  Unfit(Str("has an unknown operation ", std::string(op.substr(0, 30))));
+  Want(!a.empty(), operands);
+  const Operation* o = OperationNamed(op);
+  if (!o) Unfit(Str("has an unknown operation ", std::string(op.substr(0, 30))));
+  Want(a.size() == o->args && x.size() == o->numbers, operands);
+  return o->shape(a, x);
 }
 
 std::string Number(double v) {
@@ -195,7 +311,8 @@ Expr Expr::Parse(std::string_view text, const std::string& what) {
     std::vector<Expr> args;
     std::vector<double> numbers;
     const char close = open == '[' ? ']' : ')';
-    while (in.Skip(), in.Peek() != close) {
+    in.Skip();
+    while (in.Peek() != close) {
       const char c = in.Peek();
       if (open == '[' || (c >= '0' && c <= '9') || c == '-') {
         // a leaf may begin with a digit: it has a '[' before the next ',' or ')'
@@ -209,6 +326,7 @@ Expr Expr::Parse(std::string_view text, const std::string& what) {
       }
       in.Skip();
       if (in.Peek() == ',') ++in.at;
+      in.Skip();
     }
     ++in.at;
     if (open == '(') return Make(name, std::move(args), std::move(numbers));
@@ -250,7 +368,6 @@ const Checkpoint::CheckpointTensor& Checkpoint::Get(const std::string& name) con
 Reals Checkpoint::Value(const Expr& e) const {
   SUF_CHECK(e);
   const Expr::Node& n = *e.node_;
-  const int64_t cols = n.shape.back();
   if (n.op == "leaf") {
     const CheckpointTensor& t = Get(n.name);
     if (t.shape != n.shape)
@@ -259,57 +376,10 @@ Reals Checkpoint::Value(const Expr& e) const {
     return Reals(t.values.begin(), t.values.end());
   }
   if (n.op == "zeros") return Reals(size_t(Size(n.shape)), 0.0);
-  Reals a = Value(n.args[0]);
-  if (n.op == "centre") {
-    for (size_t r = 0; r < a.size(); r += size_t(cols)) {
-      double sum = a[r];
-      for (int64_t j = 1; j < cols; ++j) sum += a[r + size_t(j)];
-      const double mean = sum / double(cols);
-      for (int64_t j = 0; j < cols; ++j) a[r + size_t(j)] -= mean;
-    }
-    return a;
-  }
-  if (n.op == "over" || n.op == "times") {
-    for (double& x : a) x = n.op == "over" ? x / n.numbers[0] : x * n.numbers[0];
-    return a;
-  }
-  const Shape& from = n.args[0].shape();
-  if (n.op == "transposed") return Transposed(a, from[1]);
-  if (n.op == "row") return {a.begin() + int64_t(n.numbers[0]) * cols, a.begin() + (int64_t(n.numbers[0]) + 1) * cols};
-  if (n.op == "columns") return Part(a, from.back(), int64_t(n.numbers[0]), cols);
-  if (n.op == "relative") {
-    const int64_t buckets = from[0], heads = from[1], p = n.shape[1];
-    Reals t;
-    for (int64_t h = 0; h < heads; ++h)
-      for (int64_t i = 0; i < p; ++i)
-        for (int64_t j = 0; j < p; ++j)
-          t.push_back(a[size_t((std::clamp(j - i, -(buckets / 2), (buckets - 1) / 2) + buckets / 2) * heads + h)]);
-    return t;
-  }
-  Reals b = Value(n.args[1]);
-  if (n.op == "rows") {
-    for (size_t i = 0; i < b.size(); ++i) b[i] = a[i / size_t(cols)] * b[i];
-    return b;
-  }
-  if (n.op == "plus") {
-    for (size_t i = 0; i < a.size(); ++i) a[i] += b[i % b.size()];
-    return a;
-  }
-  if (n.op == "fold") {
-    Reals y(size_t(cols), 0.0);
-    for (size_t i = 0; i < a.size(); ++i)  // from left to right in every column
-      for (int64_t j = 0; j < cols; ++j)
-        y[size_t(j)] = i ? y[size_t(j)] + a[i] * b[i * size_t(cols) + size_t(j)] : a[i] * b[size_t(j)];
-    return y;
-  }
-  SUF_CHECK(n.op == "beside");
-  Reals t;
-  const int64_t left = from.back(), right = cols - left;
-  for (size_t r = 0; r * size_t(left) < a.size(); ++r) {
-    t.insert(t.end(), a.begin() + int64_t(r) * left, a.begin() + int64_t(r + 1) * left);
-    t.insert(t.end(), b.begin() + int64_t(r) * right, b.begin() + int64_t(r + 1) * right);
-  }
-  return t;
+  const Operation* op = OperationNamed(n.op);
+  SUF_CHECK(op);
+  Operands o{Value(n.args[0]), n.args.size() > 1 ? Value(n.args[1]) : Reals(), n.args[0].shape(), n.shape, n.numbers};
+  return op->value(o);
 }
 
 }  // namespace suf::nn

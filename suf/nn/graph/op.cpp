@@ -118,7 +118,10 @@ pfss::Own<0> Emission::Plain(const WeightSlot& s, const Shape& shape) const {
 }
 
 AnyWire Emission::Open(const compiler::OwedWord& y) const {
-  if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};
+  if (result) {
+    t.reveal<1>(compiler::DealOwed(t, y));
+    return std::monostate{};
+  }
   if (form == OperandForm::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
   if (form == OperandForm::kProduct || form == OperandForm::kSummands) return compiler::OpenShared(t, y, label.c_str());
   return compiler::OpenDefined(t, y, label.c_str());

@@ -240,13 +240,13 @@ class Operator {
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
   // Returns the rows of input i, of `inputs` inputs, that are read. For kBoth the wire of all rows comes behind the
   // others.
-  virtual TakenRows Takes(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
+  virtual TakenRows InputRows(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
   // Whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual bool Tiles() const { return true; }
   // Returns the order of the result's numbers.
-  virtual RowLayout Gives() const { return RowLayout::kRows; }
+  virtual RowLayout ResultLayout() const { return RowLayout::kRows; }
   // Returns the order that the numbers of input i must have.
-  virtual RowLayout Wants(int /*input*/) const { return RowLayout::kRows; }
+  virtual RowLayout InputLayout(int /*input*/) const { return RowLayout::kRows; }
   // Returns the ring of the wire that Build makes of these inputs in `form`.
   virtual int Built(const Edges& /*in*/) const { return ring; }
   // Returns the heads of a wire that lies by heads, otherwise 0.
@@ -287,7 +287,7 @@ using OperatorPtr = std::unique_ptr<Operator>;
 
 // A base class with Name and Clone, from T::kName and T's copy constructor.
 template <class T>
-class Define : public Operator {
+class OperatorBase : public Operator {
  public:
   std::string_view Name() const override { return T::kName; }
   OperatorPtr Clone() const override { return std::make_unique<T>(static_cast<const T&>(*this)); }

@@ -12,7 +12,7 @@ namespace suf::nn {
 
 namespace {
 
-constexpr double kRoom = 1.25;  // windows have spare range for texts unlike the calibration texts
+constexpr double kWindowMargin = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
 
@@ -44,7 +44,7 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   lowering = {neighbours ? compiler::Kind::kWindowBoth : compiler::Kind::kWindowLut};
   if (!c.seen) return;
   const SeenRange& seen = c.seen->at("input").at(0);
-  const int window = std::max(1, int(std::ceil(std::log2(kRoom * std::max(-seen.low, seen.high)))));
+  const int window = std::max(1, int(std::ceil(std::log2(kWindowMargin * std::max(-seen.low, seen.high)))));
   const int width = function == "relu" ? window + o.input - 1 : o.piece,
             count = window + 1 + o.input - width;  // relu: exact lines
   if (count < kLeastPieces || count > kMostPieces)

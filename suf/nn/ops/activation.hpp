@@ -12,7 +12,7 @@ namespace suf::nn {
 // With the option `pieces` there is no shift. The pieces are of z itself and are read with their neighbours, in 2
 // flights, in two stages 3. As summands they take 1 flight, by any lowering. (docs/mathematics.md#window-lut,
 // #unopened)
-struct Activation : Define<Activation> {
+struct Activation : OperatorBase<Activation> {
   static constexpr const char* kName = "activation";
   std::string function;  // a name for RealFunction
   int shift = 0;         // 0: x = z

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "suf/base/memo.hpp"
+#include "suf/base/cache.hpp"
 
 namespace suf::nn {
 
@@ -16,7 +16,7 @@ compiler::CompiledFunction Prepared(const std::vector<func::Octave>& groups, int
     key.insert(key.end(), {g.w, g.lo, g.hi});
     key.insert(key.end(), g.values.begin(), g.values.end());
   }
-  static Memo<Ints, compiler::CompiledFunction> known;
+  static Cache<Ints, compiler::CompiledFunction> known;
   return *known.Get(key, [&] { return compiler::Compile(func::FromGroups("row", groups, domain, 64)); });
 }
 

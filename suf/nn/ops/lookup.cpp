@@ -121,7 +121,7 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<WeightSlot> slots = Slots();
-  pfss::Own<1> tokens = e.t.input<pfss::kP1>("tokens", {e.n}, 64, 0);
+  pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {e.n}, 64, 0);
   if (e.rows < e.n) tokens = Between(tokens, 0, e.from, e.from + e.rows);
   tokens = Wait(tokens, e.wait);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);

@@ -4,6 +4,9 @@
 
 namespace suf::nn {
 
+// The name of the trace's input of token ids, which P1 has. A trace's digest contains it.
+inline constexpr const char* kTokensInput = "tokens";  // hashed
+
 // Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes the same
 // time for all ids that are.
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
@@ -12,7 +15,7 @@ void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
 
 // Rows of a table at token ids: (n) -> (n, d). It is the private linear map on P1's masked one-hot rows, in a ring that
 // never grows. No key.
-struct Lookup : Define<Lookup> {
+struct Lookup : OperatorBase<Lookup> {
   static constexpr const char* kName = "lookup";
   static constexpr int kRingBits = 16;
   Expr table, positions;  // (vocabulary, d); (positions, d) or none

@@ -151,12 +151,12 @@ void LinearMap::Choose(const Facts& c, const Edges& in) {
     scale = x.scale + full;
     up = x.scale - x.nominal;
     if (rest) {
-      const int room = x.nominal + full - in[size_t(rest->input)].scale - gamma;
-      if (room < 0)
-        Fail(Cause::kRefused, "the scale 2^", x.nominal + full, " is below 2^", x.nominal + full - room,
+      const int spare = x.nominal + full - in[size_t(rest->input)].scale - gamma;
+      if (spare < 0)
+        Fail(Cause::kRefused, "the scale 2^", x.nominal + full, " is below 2^", x.nominal + full - spare,
              ", that of gamma times an activation; raise `weight.", key, "`");
-      diag = room + up;
-      mean = std::min(o.mean, room);
+      diag = spare + up;
+      mean = std::min(o.mean, spare);
     }
   } else {
     scale = in[size_t(rest->input)].scale + gamma;

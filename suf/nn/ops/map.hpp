@@ -8,7 +8,7 @@ namespace suf::nn {
 // mean is the part of a centred diagonal term that is not diagonal. `one` and `centred` (x with its mean or without)
 // exist only before folding. With `rotary`, the position turns every head of the result (RoPE): (x W) R_i is bilinear
 // as well.
-struct LinearMap : Define<LinearMap> {
+struct LinearMap : OperatorBase<LinearMap> {
   static constexpr const char* kName = "map";
   enum Kind : uint8_t { kFull, kDiag, kMean, kOne, kCentred };
   struct MapTerm {
@@ -52,7 +52,7 @@ struct LinearMap : Define<LinearMap> {
 
 // Turns pairs (i, i + half) of every head of (rows, heads 2 half) by the angle row base^(-i / half). It is an operator
 // only before folding; afterwards it is part of the map before it (Su et al. 2021, RoFormer).
-struct Rotary : Define<Rotary> {
+struct Rotary : OperatorBase<Rotary> {
   static constexpr const char* kName = "rotary";
   int heads = 0;
   double base = 0;

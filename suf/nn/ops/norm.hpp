@@ -11,7 +11,7 @@ enum class SquareOf : uint8_t { kX, kZ };
 // the one that is read. For every row, |y| <= sqrt(d) (1 + the table's excess), whatever z is; with `unit`, |y| = 1.
 // Flights to its opening: 8 in two stages. One stage takes 7, for more words, which suits one row. If nothing is cut or
 // the sum is of z, it takes 6. See docs/mathematics.md#exact-norm and #wide-squares.
-struct Norm : Define<Norm> {
+struct Norm : OperatorBase<Norm> {
   static constexpr const char* kName = "norm";
   int64_t dim = 0;
   bool centre = false;  // before folding only

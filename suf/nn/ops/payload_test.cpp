@@ -14,11 +14,11 @@ struct Pair {
     e.by = Softmax::kShift;
     e.ring = product;
     e.shift = shift;
-    e.index = 3;
+    e.shifted.index = 3;
     e.form = OperandForm::kSummands;
-    e.table = {1, 3, 9, 4, 2};
-    e.end = 7;
-    e.peak = 6;
+    e.shifted.table = {1, 3, 9, 4, 2};
+    e.shifted.end = 7;
+    e.shifted.peak = 6;
     e.offset.assign(size_t(heads), 3);
     y.heads = heads;
     y.serving = serving;
@@ -64,8 +64,9 @@ void RunPair(OpRig* rig, const Pair& p, OperandForm form, const std::vector<Give
   EXPECT_EQ(got, by_heads);
   // of a causal text, entries of later positions are not read, but their words are dealt
   const int64_t pairs = p.y.heads * (p.e.causal && rows > 1 ? rows * (rows + 1) / 2 : int64_t(rows) * rig->n);
-  EXPECT_EQ(rig->g.key_bits(), pairs * compiler::EntrySummandsKeyBits({p.e.shift, 0, p.e.end, {}}, p.e.window()) +
-                                   p.y.PayloadKeyBits(int64_t(p.y.heads) * rows, rig->n));
+  EXPECT_EQ(rig->g.key_bits(),
+            pairs * compiler::EntrySummandsKeyBits({p.e.shift, 0, p.e.shifted.end, {}}, p.e.window()) +
+                p.y.PayloadKeyBits(int64_t(p.y.heads) * rows, rig->n));
 }
 
 // Every score of a window of 5 bits under every mask, with one value each. The masks of the row sum vary.

@@ -10,8 +10,8 @@ namespace suf::nn {
 
 namespace {
 
-constexpr double kStreamRoom = 4;  // a clamp's window, in units of the largest value seen
-constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp; 64 bits then hold its norm
+constexpr double kStreamMargin = 4;  // a clamp's window, in units of the largest value seen
+constexpr int kWidestStream = 58;    // bits of a stream that is read without a clamp; 64 bits then hold its norm
 
 constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
 const char* const kQueryKey = "query_key";  // its product is read by slices, so it may stay un-truncated
@@ -45,7 +45,7 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
     shift = z.scale - target;
     scale = target;
     if (c.seen)
-      window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
+      window = std::max(2, int(std::ceil(std::log2(kStreamMargin * c.seen->at("size").at(0).high))) + 1 + target);
     // no wider than a hard bound, which gives the ring
     window = std::min(window, BitLength(z.reach.Scaled(std::ldexp(1.0, -shift), 0.5).most()) + 1);
     return;

@@ -12,7 +12,7 @@ namespace suf::nn {
 // * kExtend: no shift; a narrow wire goes into a wide ring.
 // * kClamp: for a residual stream that is read modulo a window. It is left out (shift 0) if a hard bound fits the
 //   stream's ring. Otherwise it is a deterministic clamp that needs no certificate.
-struct Rescale : Define<Rescale> {
+struct Rescale : OperatorBase<Rescale> {
   static constexpr const char* kName = "rescale";
   enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };
   Kind kind = kExact;

@@ -7,7 +7,7 @@ namespace suf::nn {
 // x y elementwise, for two wires inside their gaps. One flight; at most 7 words of key an element. Gates:
 // * kOpened: x is opened.
 // * kSummands: x is not opened, if its operator can give summands: a flight fewer. (docs/mathematics.md#unopened)
-struct WireProduct : Define<WireProduct> {
+struct WireProduct : OperatorBase<WireProduct> {
   static constexpr const char* kName = "product";
   enum Gate : uint8_t { kOpened, kSummands };
   Gate gate = kOpened;
@@ -28,7 +28,7 @@ struct WireProduct : Define<WireProduct> {
 
 // x + y, the residual stream: a sum of opened wires. It costs no key, message or flight, because masks add. Every
 // branch reads a norm, so a constant bounds each branch and their sum bounds the stream.
-struct Add : Define<Add> {
+struct Add : OperatorBase<Add> {
   static constexpr const char* kName = "add";
   bool centred[2] = {false, false};  // before folding only: an input loses its mean
 
@@ -47,7 +47,7 @@ struct Add : Define<Add> {
 };
 
 // The sum of a text's rows, or one of its rows: a linear view of the wire.
-struct PoolRows : Define<PoolRows> {
+struct PoolRows : OperatorBase<PoolRows> {
   static constexpr const char* kName = "pool";
   enum Kind : uint8_t { kSum, kFirst, kLast };
   Kind kind = kSum;
@@ -55,7 +55,7 @@ struct PoolRows : Define<PoolRows> {
   void Attributes(Visitor& v) override;
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   bool OneRow(const Edges&) const override { return true; }
-  TakenRows Takes(int, size_t) const override {
+  TakenRows InputRows(int, size_t) const override {
     return kind == kSum ? TakenRows::kAll : kind == kFirst ? TakenRows::kFirst : TakenRows::kLast;
   }
   bool Transparent() const override { return true; }
@@ -65,7 +65,7 @@ struct PoolRows : Define<PoolRows> {
 };
 
 // An exact rescale, revealed to P1 alone (logits).
-struct RevealResult : Define<RevealResult> {
+struct RevealResult : OperatorBase<RevealResult> {
   static constexpr const char* kName = "result";
   std::string key = "logits";
   int shift = 0;

@@ -62,7 +62,7 @@ TEST(Operators, AreKnownByName) {
 }
 
 // A program's own operator takes one struct and one Register. A second one of the same name is a Bug.
-struct Negate : Define<Negate> {
+struct Negate : OperatorBase<Negate> {
   static constexpr const char* kName = "negate_test";
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override {
     RealArray y = *x[0];

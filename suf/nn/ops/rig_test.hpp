@@ -79,7 +79,7 @@ class OpRig {
     std::vector<AnyWire> x;
     for (const Given& i : in) x.push_back(Give(i));
     SetWeights(op);
-    inputs(1).Set("tokens", Ints(ids.begin(), ids.end()));
+    inputs(1).Set(kTokensInput, Ints(ids.begin(), ids.end()));
     const AnyWire y = op.Build({g.t, n, result, op.form, "7", "y", from, rows}, x);
     EXPECT_EQ(result, std::holds_alternative<std::monostate>(y));
     Ints got;

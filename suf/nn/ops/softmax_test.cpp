@@ -1,8 +1,9 @@
+#include "suf/nn/ops/softmax.hpp"
+
 #include <cmath>
 
 #include "suf/gates/function.hpp"
 #include "suf/gates/maximum.hpp"
-#include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/rig_test.hpp"
 
 namespace suf::nn {
@@ -14,12 +15,13 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   s.causal = causal;
   s.ring = ring;
   s.shift = shift;
-  s.low = 2;
-  s.level = 3;
-  s.floor = 2;
-  s.count_bits = 3;
-  s.low_table = {40, 31, 24, 19};
-  s.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
+  SoftmaxByMaximum& m = s.maximum;
+  m.low = 2;
+  m.level = 3;
+  m.floor = 2;
+  m.count_bits = 3;
+  m.low_table = {40, 31, 24, 19};
+  m.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
   for (int64_t h = 0; h < heads; ++h) s.offset.push_back((h * 29) << (shift - 2));
   return s;
 }
@@ -27,6 +29,7 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
 // Returns e, computed by hand, with 0 for later positions.
 Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
   Ints y;
+  const SoftmaxByMaximum& m = s.maximum;
   const uint64_t mask = (uint64_t{1} << s.window()) - 1;
   for (int64_t h = 0; h < heads; ++h)
     for (int64_t i = 0; i < n; ++i) {
@@ -36,11 +39,11 @@ Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
                 mask) >>
                s.shift;
       };
-      uint64_t most = uint64_t(s.floor);
-      for (int64_t j = 0; j < count; ++j) most = std::max(most, place(j) >> s.low);
+      uint64_t most = uint64_t(m.floor);
+      for (int64_t j = 0; j < count; ++j) most = std::max(most, place(j) >> m.low);
       for (int64_t j = 0; j < n; ++j)
         y.push_back(
-            j < count ? s.high_table[most - (place(j) >> s.low)] * s.low_table[place(j) % (uint64_t{1} << s.low)] : 0);
+            j < count ? m.high_table[most - (place(j) >> m.low)] * m.low_table[place(j) % (uint64_t{1} << m.low)] : 0);
     }
   return y;
 }
@@ -72,11 +75,11 @@ TEST(Softmax, Exhaustive) {
         const std::vector<compiler::Cut> cuts{{2, 2}, {4, 3}};
         const int64_t digits =
             compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
-        const gates::Maximum maximum{s.floor, s.count_bits, causal};
-        const gates::SplitGate exp = s.Pair(s.ring);
+        const gates::Maximum maximum{s.maximum.floor, s.maximum.count_bits, causal};
+        const gates::SplitGate exp = s.maximum.Pair(s.ring);
         const int64_t owed = form == OperandForm::kOpen ? s.ring : 0;
-        EXPECT_EQ(rig.key_bits(z.size()),
-                  heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
+        EXPECT_EQ(rig.key_bits(z.size()), heads * (pairs * (digits + exp.KeyBits() - owed) +
+                                                   maximum.KeyBits(s.maximum.level, n) * (causal ? 1 : n)));
       }
 }
 
@@ -149,18 +152,19 @@ Softmax Chosen(int scale, std::vector<SeenRange> score, std::vector<SeenRange> r
 // Two heads, each with a window of 32 places for its scores and 0.6 of the spare range under them.
 TEST(Softmax, Choose) {
   const Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
+  const SoftmaxByMaximum& m = s.maximum;
   EXPECT_EQ(s.scale, 18);  // exp_high and exp_low
   EXPECT_EQ(s.shift, 12);  // 16 to slice
-  EXPECT_EQ(s.level, 4);   // 32 in steps of 2, about sqrt(2 head_dim)
-  EXPECT_EQ(s.low, 5);     // a step's bits and slice
+  EXPECT_EQ(m.level, 4);   // 32 in steps of 2, about sqrt(2 head_dim)
+  EXPECT_EQ(m.low, 5);     // a step's bits and slice
   EXPECT_EQ(s.Need(0, {}), 21);
-  EXPECT_EQ(s.count_bits, 4);
+  EXPECT_EQ(m.count_bits, 4);
   EXPECT_EQ(s.offset, (Ints{6 << 17, 7 << 17}));  // -4 - 7.2 and 0 - 13.2 are in steps -6 and -7
-  EXPECT_EQ(s.floor, 6);                          // a row maximum of 2 lies at level 7
-  ASSERT_EQ(s.high_table.size(), 16u);
-  ASSERT_EQ(s.low_table.size(), 32u);
-  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(s.high_table[i], std::llround(4096 * std::exp(-double(i))));
-  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(s.low_table[i], std::llround(64 * std::exp(double(i) / 32)));
+  EXPECT_EQ(m.floor, 6);                          // a row maximum of 2 lies at level 7
+  ASSERT_EQ(m.high_table.size(), 16u);
+  ASSERT_EQ(m.low_table.size(), 32u);
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(m.high_table[i], std::llround(4096 * std::exp(-double(i))));
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(m.low_table[i], std::llround(64 * std::exp(double(i) / 32)));
   const char* words = "the scores need a low table of 2^";
   ExpectRefused([] { Chosen(4, {{0, 10}}, {{0, 10}}); }, words);
   ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
@@ -211,12 +215,12 @@ TEST(Softmax, CheckFaults) {
                           F{[](Softmax&, Edges& e) { e[0].dim = 3; }, "there is not one offset a head"},
                           F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); },
                             "an offset is far outside the ring of the scores"},
-                          F{[](Softmax& x, Edges&) { x.low_table.push_back(0); }, table},
-                          F{[](Softmax& x, Edges&) { x.high_table.pop_back(); }, table},
-                          F{[](Softmax& x, Edges&) { x.low_table[1] = -1; }, negative},
-                          F{[](Softmax& x, Edges&) { x.high_table[1] = -1; }, negative},
-                          F{[](Softmax& x, Edges&) { x.floor = 7; }, "its floor leaves no level above it"},
-                          F{[](Softmax& x, Edges&) { x.count_bits = 2; },
+                          F{[](Softmax& x, Edges&) { x.maximum.low_table.push_back(0); }, table},
+                          F{[](Softmax& x, Edges&) { x.maximum.high_table.pop_back(); }, table},
+                          F{[](Softmax& x, Edges&) { x.maximum.low_table[1] = -1; }, negative},
+                          F{[](Softmax& x, Edges&) { x.maximum.high_table[1] = -1; }, negative},
+                          F{[](Softmax& x, Edges&) { x.maximum.floor = 7; }, "its floor leaves no level above it"},
+                          F{[](Softmax& x, Edges&) { x.maximum.count_bits = 2; },
                             "the modulus of the counts does not exceed the number of tokens"}});
 }
 

@@ -15,8 +15,8 @@ namespace suf::nn {
 namespace {
 
 // For a predicted shift: bits between the calibrated sums and the ends of the table's fine part, below and above. The
-// reciprocal keeps its bits up to kSumRoom bits above that part, whose largest sums are rare.
-constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
+// reciprocal keeps its bits up to kSumMargin bits above that part, whose largest sums are rare.
+constexpr int kSumBelow = 4, kSumAbove = 3, kSumMargin = 1;
 constexpr int kMostCap = 12;  // sums are recorded for entries cut at 1 to 2^kMostCap
 
 double UnitAt(int bits) { return std::ldexp(1.0, bits); }
@@ -67,7 +67,7 @@ void WeightedSum::Verify(const std::string& where) const {
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
-  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which a sum may pass its top
+  int least = in[0].scale - 1, margin = 0;  // the least sum of the table; bits by which a sum may pass its top
   floor = 0;
   top = row_sum;
   if (in[0].reach.row == 0 && c.seen) {  // under a predicted shift a sum may have any size
@@ -76,9 +76,9 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
     least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
     top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
-    room = std::min(row_sum - top, kSumRoom);
+    margin = std::min(row_sum - top, kSumMargin);
   }
-  const int fine = top + room + c.options.recip_bits;
+  const int fine = top + margin + c.options.recip_bits;
   scale = fine + in[1].scale;
   recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, least, top, row_sum, c.options.recip_pieces,
                   c.options.span);

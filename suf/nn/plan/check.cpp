@@ -111,7 +111,7 @@ void Check(const Plan& p) {
     Wanted(c.ops.size() == p.graph.size(), at, "there is not one operator a node");
     for (auto& n : p.graph.nodes()) c.ops[size_t(n->index)]->Verify(Place(at, *n));
     Derive(p.graph, c.ops);
-    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == RowLayout::kRows && !c.ops.back()->heads, at,
+    Wanted(!c.ops.back()->Transparent() && c.ops.back()->ResultLayout() == RowLayout::kRows && !c.ops.back()->heads, at,
            "its result is a view, or no rows");
     if (c.tiles == 2 && c.max_n < kTiledTokens)
       Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but its texts have at most ", c.max_n,
@@ -126,7 +126,7 @@ void Check(const Plan& p) {
       const std::string where = Place(at, *n);
       for (size_t k = 0; k < in.size(); ++k) {
         if (!op.Uses(int(k))) continue;
-        Wanted(c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
+        Wanted(c.ops[size_t(n->in[k]->index)]->ResultLayout() == op.InputLayout(int(k)), where,
                "it reads rows as scores, or scores otherwise than they lie");
         Wanted(!in[k].heads || op.TakesHeads(), where, "it reads rows that lie by heads");
         Wanted(!in[k].summands || !op.Transparent() || op.summands, where, "it is a view of what nobody opens");

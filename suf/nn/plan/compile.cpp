@@ -18,6 +18,32 @@ constexpr int kWidest = 64;
 
 int BitsOf(const RowBound& r) { return BitLength(r.most()); }
 
+// Returns the longest text of each length class, in increasing order.
+std::vector<int> ClassLengths(int max_tokens) {
+  std::vector<int> out;
+  for (int n = 8; n < max_tokens; n *= 2) out.push_back(n);
+  out.push_back(max_tokens);
+  return out;
+}
+
+// Counts the steps of a stage and reports the part that is done. `report` may be null.
+class StageProgress {
+ public:
+  StageProgress(std::function<void(double)> report, size_t steps) : report_(std::move(report)), steps_(steps) {}
+  void Step() {
+    ++done_;
+    Report();
+  }
+  void Report() const {
+    if (report_) report_(double(done_) / double(steps_));
+  }
+
+ private:
+  const std::function<void(double)> report_;
+  const size_t steps_;
+  size_t done_ = 0;
+};
+
 // A forward pass over one class, with the edges and their reaches by node.
 class Walk {
  public:
@@ -69,9 +95,14 @@ class Compiler {
   Plan Run(std::span<const std::vector<int32_t>> texts);
 
  private:
-  void MakeVariant(int variant);
-  void Tell(const std::string& stage, double done) const {
-    if (o_.progress) o_.progress(stage, done);
+  void MakeClasses();
+  void MakeVariant(int variant, StageProgress* certify, StageProgress* search);
+  // Returns the progress of a stage, from no step on.
+  StageProgress Stage(const char* stage, size_t steps) const {
+    return {[this, stage](double done) {
+              if (o_.progress) o_.progress(stage, done);
+            },
+            steps};
   }
   std::string Where(const GraphNode& n) const { return Str(class_, "/", Graph::Where(n)); }
   Facts FactsOf(const GraphNode& n, Walk* walk);
@@ -80,10 +111,11 @@ class Compiler {
   void Rings(Walk* walk);
   void Certify(Walk* walk);
   void Shift(std::span<const std::vector<int32_t>> texts);
-  Class MakeClass(const Options& policy, int least, int n);
+  Class MakeClass(const Options& policy, int least, int n, StageProgress* certify = nullptr);
 
   Checkpoint weights_;  // the model's and the fitted ones
   const CompileOptions& o_;
+  const std::vector<int> lengths_ = ClassLengths(o_.max_tokens);
   exec::Pool& pool_;
   Measures measures_;
   Shifts* const shifts_;
@@ -186,8 +218,9 @@ void Compiler::Certify(Walk* walk) {
   }
 }
 
-// Makes a class. Segments that the policy leaves to cost have their first choice.
-Class Compiler::MakeClass(const Options& policy, int least, int n) {
+// Makes a class. Segments that the policy leaves to cost have their first choice. Each node is a step of `certify`, if
+// that is not null.
+Class Compiler::MakeClass(const Options& policy, int least, int n, StageProgress* certify) {
   policy_ = policy;
   for (const Segment& s : Segments())
     if (policy_.*s.field == Options::kByCost) policy_.*s.field = 0;
@@ -200,7 +233,7 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
   Walk walk(plan_.graph, c.ops);
   for (auto& node : plan_.graph.nodes()) {
     Choose(*node, &walk);
-    if (plan_.classes.empty()) Tell("certify", double(node->index + 1) / double(plan_.graph.size()));
+    if (certify) certify->Step();
   }
   Rings(&walk);
   Certify(&walk);
@@ -217,7 +250,9 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
 // Fits the predictors of softmax row sums, if there are enough texts, and keeps those that fit.
 void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
-  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, [&](double done) { Tell("fit", done); });
+  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, [&](double done) {
+    if (o_.progress) o_.progress("fit", done);
+  });
   if (!shifts_->why_not.empty() && o_.policy.softmax == Options::kShift)
     Fail(Cause::kInput, "the calibration texts are too few for softmaxes without a maximum: ", shifts_->why_not,
          "; give more lines, or set softmax=", int(Options::kMaximum));
@@ -225,16 +260,17 @@ void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
 }
 
 // Makes the classes of one variant, chosen for its prices.
-void Compiler::MakeVariant(int variant) {
+void Compiler::MakeVariant(int variant, StageProgress* certify, StageProgress* search) {
   const std::string& profile = plan_.variants[size_t(variant)].profile;
   const size_t first = plan_.classes.size();
-  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
-       before = n, n = std::min(2 * n, o_.max_tokens)) {
-    plan_.classes.push_back(MakeClass(o_.policy, before + 1, n));
+  int shortest = o_.min_tokens;
+  for (int n : lengths_) {
+    plan_.classes.push_back(MakeClass(o_.policy, shortest, n, certify));
     plan_.classes.back().variant = variant;
-    if (n == o_.max_tokens) break;
+    shortest = n + 1;
   }
   if (profile.empty()) return;
+  search->Report();
   const compiler::Prices prices = compiler::ParseProfile(profile).prices;
   Start start;  // the choices of the longer class
   for (size_t i = plan_.classes.size(); i-- > first;) {
@@ -246,8 +282,17 @@ void Compiler::MakeVariant(int variant) {
     };
     SearchSegments(&plan_, i, prices, o_.policy, make, &start);
     ChooseTiles(&plan_, i, prices, o_.policy);
-    Tell("search", double(plan_.classes.size() - i) / double(plan_.classes.size() - first));
+    search->Step();
   }
+}
+
+// Makes all classes of all variants. Progress counts every one of them.
+void Compiler::MakeClasses() {
+  const auto searched =
+      std::count_if(plan_.variants.begin(), plan_.variants.end(), [](const Variant& v) { return !v.profile.empty(); });
+  StageProgress certify = Stage("certify", plan_.variants.size() * lengths_.size() * plan_.graph.size()),
+                search = Stage("search", size_t(searched) * lengths_.size());
+  for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v, &certify, &search);
 }
 
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
@@ -261,20 +306,22 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   Shift(cut);
   {
     RealModel model(plan_.graph, weights_, pool_);
-    for (size_t i = 0; i < cut.size(); ++i) {
-      model.Run(cut[i], &seen_);
-      Tell("calibrate", double(i + 1) / double(cut.size()));
+    StageProgress calibrate = Stage("calibrate", cut.size());
+    for (const std::vector<int32_t>& text : cut) {
+      model.Run(text, &seen_);
+      calibrate.Step();
     }
   }
-  for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
+  MakeClasses();
   Check(plan_);
   const QuantisedWeights q = Quantise(weights_, plan_, pool_);
   PlanSimulator simulator(plan_, q, pool_);
+  StageProgress simulate = Stage("simulate", cut.size());
   for (size_t i = 0; i < cut.size(); ++i) {
     for (int v = 0; v < int(plan_.variants.size()); ++v)
       for (const Outside& out : simulator.Run(cut[i], {}, v).outside)
         Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
-    Tell("simulate", double(i + 1) / double(cut.size()));
+    simulate.Step();
   }
   return std::move(plan_);
 }
@@ -313,6 +360,7 @@ void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool&
                   const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
+  StageProgress nodes(progress, plan.classes.size() * plan.graph.size());
   for (const Class& c : plan.classes) {
     for (auto& n : plan.graph.nodes())
       for (const WeightSlot& s : c.ops[size_t(n->index)]->Slots())
@@ -321,6 +369,7 @@ void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool&
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
       Operator& op = *own.ops[size_t(n->index)];
+      nodes.Step();
       if (op.unused) continue;
       Facts facts{defaults, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, walk.Rows(*n), {}};
       if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
@@ -343,7 +392,6 @@ void CheckWeights(const Plan& plan, const QuantisedWeights& weights, exec::Pool&
           Fail(Cause::kRefused, "the plan has no hard certificate of wire ", wire, "; compile a plan from this model");
         Within(wire, w.bits - w.gap, at->bits);
       }
-      if (progress && &c == &plan.classes[0]) progress(double(n->index + 1) / double(plan.graph.size()));
     }
   }
 }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
 
 #include "suf/compiler/choose.hpp"
@@ -192,21 +195,58 @@ TEST(Compile, VariantsWithBadNamesAreRefused) {
   EXPECT_THAT(refused({{"a", "moon"}}), testing::HasSubstr("'moon' is no profile"));
 }
 
-TEST(Compile, ReportsProgress) {
-  CompileOptions o = SmallOptions();
+// Records the reports of progress by stage, and the order of the stages.
+struct Reports {
   std::vector<std::string> stages;
-  double last = 0;
-  o.progress = [&](const std::string& stage, double done) {
-    if (stages.empty() || stages.back() != stage) {
-      stages.push_back(stage);
-      last = 0;
-    }
-    EXPECT_GT(done, last);
-    last = done;
-  };
-  Small s(After(), 1, o);
-  EXPECT_THAT(stages, testing::ElementsAre("calibrate", "certify", "simulate"));
-  EXPECT_EQ(last, 1);
+  std::map<std::string, std::vector<double>> done;
+  auto Recorder() {
+    return [this](const std::string& stage, double part) {
+      if (stages.empty() || stages.back() != stage) stages.push_back(stage);
+      done[stage].push_back(part);
+    };
+  }
+};
+
+// Every node of every class is a step.
+TEST(Compile, ReportsProgressOfAllClasses) {
+  Reports reports;
+  CompileOptions o = SmallOptions();
+  o.progress = reports.Recorder();
+  const Small s(After(), 1, o);
+  EXPECT_THAT(reports.stages, testing::ElementsAre("calibrate", "certify", "simulate"));
+  ASSERT_EQ(s.plan.classes.size(), 2u);
+  EXPECT_EQ(reports.done["certify"].size(), 2 * s.plan.graph.size());
+  for (const auto& [stage, done] : reports.done) {
+    EXPECT_GT(done.front(), 0) << stage;
+    EXPECT_EQ(std::adjacent_find(done.begin(), done.end(), std::greater_equal<>()), done.end()) << stage;
+    EXPECT_EQ(done.back(), 1) << stage;
+  }
+}
+
+// A variant's classes are searched before the next variant is made. No stage falls back.
+TEST(Compile, ReportsProgressOfAllVariants) {
+  Reports reports;
+  CompileOptions o = SmallOptions();
+  o.variants = {{"close", "cpu,keys=now"}, {"plain", ""}, {"wan", "wan"}};
+  o.progress = reports.Recorder();
+  const Graph g = Before();
+  const Plan plan = Compile(g, RandomWeights(g, 1), SmallTexts(2, 10, 16), o);
+  EXPECT_THAT(reports.stages, testing::ElementsAre("calibrate", "certify", "search", "certify", "search", "simulate"));
+  EXPECT_EQ(reports.done["certify"].size(), plan.classes.size() * plan.graph.size());
+  EXPECT_EQ(reports.done["search"], (std::vector<double>{0, 0.25, 0.5, 0.5, 0.75, 1}));
+  for (const auto& [stage, done] : reports.done) {
+    EXPECT_TRUE(std::is_sorted(done.begin(), done.end())) << stage;
+    EXPECT_EQ(done.back(), 1) << stage;
+  }
+}
+
+TEST(CheckWeights, ReportsProgressOfAllClasses) {
+  const Small s(After());
+  std::vector<double> done;
+  CheckWeights(s.plan, s.q, exec::Default(), [&](double part) { done.push_back(part); });
+  EXPECT_EQ(done.size(), s.plan.classes.size() * s.plan.graph.size());
+  EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+  EXPECT_EQ(done.back(), 1);
 }
 
 // Longer texts lose ids before the last one.
@@ -313,7 +353,7 @@ std::string Refused(const std::function<void(Changed&)>& change, Cause code = Ca
   return Refusal([&] { Compile(c.graph, c.weights, c.texts, c.options); }, code);
 }
 
-TEST(Compile, RefusesWithASentence) {
+TEST(Compile, RefusesTextsBeyondTheLimits) {
   EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Cause::kInput),
             "there is no calibration text; give at least one line");
   // more tokens than positions: with or without a calibration text of that length
@@ -332,6 +372,9 @@ TEST(Compile, RefusesWithASentence) {
             "a limit of 16 tokens is below the least length of 0; raise it");
   EXPECT_THAT(Refused([](Changed& c) { c.texts[3][1] = int32_t(kWords); }, Cause::kInput),
               testing::HasSubstr("token 2 has the id 8, and the vocabulary has the ids 0 to 7"));
+}
+
+TEST(Compile, RefusesScalesThatDoNotFit) {
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.embedding = 20; }),
               testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
                                     "what it is made of, or set clamp=1 .*"));
@@ -346,6 +389,11 @@ TEST(Compile, RefusesWithASentence) {
               c.options.policy.Set("result.logits", 24);
             }),
             "wire 8/head/logits: the scale 2^24 of the result is not above 2^24; lower `result.logits`");
+  EXPECT_THAT(Refused([](Changed& c) { c.graph.node(1).As<Norm>()->key = "colour"; }),
+              testing::HasSubstr("there is no scale `norm.colour`; set it"));
+}
+
+TEST(Compile, RefusesTablesBeyondTheLimits) {
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.piece = 1; }),
               testing::MatchesRegex(
                   "wire 8/0/inner/gelu: the gelu needs 2.1. pieces, the limits are 2.2 and 2.10; change `piece`"));
@@ -363,6 +411,9 @@ TEST(Compile, RefusesWithASentence) {
                 c.options.policy.norm["embedding"] = 2;
               }),
               testing::HasSubstr("leaves no precision; raise `norm."));
+}
+
+TEST(Compile, RefusesWeightsThatNoRingHolds) {
   EXPECT_EQ(Refused([](Changed& c) {
               Checkpoint::CheckpointTensor t = c.weights.Get("w1.bias");
               t.values[3] = 1e12f;
@@ -374,8 +425,6 @@ TEST(Compile, RefusesWithASentence) {
                 c.options.policy.Set("weight.linear", 16);
               }),
               testing::HasSubstr("lower the"));
-  EXPECT_THAT(Refused([](Changed& c) { c.graph.node(1).As<Norm>()->key = "colour"; }),
-              testing::HasSubstr("there is no scale `norm.colour`; set it"));
 }
 
 TEST(Compile, RefusesWeightsOfAnotherModel) {

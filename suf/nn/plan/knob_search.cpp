@@ -54,7 +54,8 @@ void Begin(KnobGroup* g, const std::vector<SearchState>& knobs) {
     for (const SearchState& h : knobs) {
       if (exact ? h.name != g->name : WithoutNumbers(h.name) != WithoutNumbers(g->name)) continue;
       if (h.options != g->options) continue;
-      return g->fresh = !exact, g->Set(h.at);
+      g->fresh = !exact;
+      return g->Set(h.at);
     }
 }
 
@@ -124,7 +125,10 @@ class Descent {
     const std::vector<size_t> before = State();
     for (auto [g, option] : change) groups_[g].Set(option);
     const double cost = Cost();
-    if (cost < best_) return best_ = cost, true;
+    if (cost < best_) {
+      best_ = cost;
+      return true;
+    }
     for (auto [g, option] : change) groups_[g].Set(before[g]);
     return false;
   }

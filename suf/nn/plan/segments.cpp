@@ -115,7 +115,8 @@ class Choosing {
   bool Try(std::initializer_list<size_t> flips) {
     const std::vector<int> other = Flipped(at_, flips);
     if (Cost(other) >= Cost(at_)) return false;
-    return at_ = other, true;
+    at_ = other;
+    return true;
   }
 
   // Records the choice of each segment, and how much slower the other choice is if all others stay. A negative time is

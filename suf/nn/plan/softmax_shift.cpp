@@ -262,7 +262,7 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
         fit.high = head.high;
         fit.worst = int(h);
       }
-      fit.fits = fit.fits && head.low >= -kRoomBelow;
+      fit.fits = fit.fits && head.low >= -kMarginBelow;
     }
     if (fit.fits)
       Keep(heads, *n, r.d, &out.weights);

@@ -47,9 +47,9 @@ inline constexpr size_t kLeastTexts = 20, kLeastRows = 1000;
 inline constexpr int kMaximumFlights = 4;
 // kRidge is the weight of the ridge. A head uses its own scores if they shrink its range of residuals below kOwnGain of
 // it. The shift is kQuantile of the residuals above the prediction. So at most one row in a thousand meets the
-// exponential's cap. If a row is predicted more than kRoomBelow nats too high, its sum would have few bits. Such a
+// exponential's cap. If a row is predicted more than kMarginBelow nats too high, its sum would have few bits. Such a
 // softmax keeps its maximum.
-inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kRoomBelow = 9;
+inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kMarginBelow = 9;
 
 // Fits every second input of a softmax of the folded graph by ridge regression. Sets `own` of those that fit and
 // removes the others from the graph. Removes all if the texts are too few. Deterministic.

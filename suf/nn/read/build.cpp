@@ -97,13 +97,13 @@ class Builder {
   const Operator& OpOf(const nn::GraphNode& n) const { return *c_.ops[size_t(n.index)]; }
   bool Last(const nn::GraphNode& n) const { return &n == plan_.graph.nodes().back().get(); }
   // Returns the rows of an input that are read. The result is one wire.
-  TakenRows Takes(const nn::GraphNode& n, size_t k) const {
-    const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
+  TakenRows InputRows(const nn::GraphNode& n, size_t k) const {
+    const TakenRows rows = OpOf(n).InputRows(int(k), n.in.size());
     return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
   }
   // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
   bool Meets(const nn::GraphNode& n) const {
-    return OpOf(n).Gives() == RowLayout::kPairs && OpOf(*n.in[0]).Gives() == RowLayout::kRows;
+    return OpOf(n).ResultLayout() == RowLayout::kPairs && OpOf(*n.in[0]).ResultLayout() == RowLayout::kRows;
   }
 
   // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
@@ -116,7 +116,7 @@ class Builder {
       for (size_t k = 0; k < n.in.size(); ++k) {
         if (!OpOf(n).Uses(int(k))) continue;
         std::array<bool, 2>& x = needed_[size_t(n.in[k]->index)];
-        const TakenRows rows = Takes(n, k);
+        const TakenRows rows = InputRows(n, k);
         const bool all = rows == TakenRows::kAll || rows == TakenRows::kBoth, any = needed_[i][0] || needed_[i][1];
         x[0] = x[0] || (rows == TakenRows::kOwn ? needed_[i][0] : any && (all || rows == TakenRows::kFirst));
         x[1] = x[1] || (rows == TakenRows::kOwn ? needed_[i][1] : any && (all || rows == TakenRows::kLast));
@@ -134,7 +134,7 @@ class Builder {
         x.emplace_back();  // unused in this class
         continue;
       }
-      const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : Takes(node, k);
+      const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : InputRows(node, k);
       if (taken == TakenRows::kAll)
         x.push_back(Whole(*node.in[k], from));
       else if (taken == TakenRows::kLast) {
@@ -175,9 +175,9 @@ class Builder {
   // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
     const int64_t rows = op.one_row ? 1 : e.rows;
-    if (op.Gives() == RowLayout::kPairs || (op.Gives() == RowLayout::kPacked && !e.Packed(true)))
+    if (op.ResultLayout() == RowLayout::kPairs || (op.ResultLayout() == RowLayout::kPacked && !e.Packed(true)))
       return {op.dim, rows, n_};
-    if (op.Gives() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
+    if (op.ResultLayout() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
     if (op.heads) return {op.heads, rows, op.dim / op.heads};
     return {rows, op.dim};
   }

@@ -13,7 +13,7 @@ class Unbuilt : public Error {
 };
 
 // Emits and closes a variant's trace for a text of exactly n tokens. P1 learns the result and P0 learns nothing. Inputs
-// are 64-bit words, row-major. P1 has "tokens" (n). A masked weight "<node>.<slot>" has three inputs: "W.." of P0,
+// are 64-bit words, row-major. P1 has kTokensInput (n). A masked weight "<node>.<slot>" has three inputs: "W.." of P0,
 // "Wh.." = W - B of P1 and "B.." of the dealer. Every other weight has only "W.." of P0 (weights.hpp). Throws
 // Cause::kRefused, naming the node, if a cut needs more digits than its stages have. Throws it also if the trace would
 // be too large.

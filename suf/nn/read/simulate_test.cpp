@@ -104,6 +104,7 @@ struct Naive {
   // Returns softmax and weighted sum at nodes `e` and `e + 1`, and the rescale behind them at `e + 2`.
   Rows Attended(int e, const Rows& qk, const Rows& v, int serving, bool causal, int scores = -1) const {
     const Softmax& y = Op<Softmax>(e);
+    const SoftmaxByMaximum& m = y.maximum;
     const WeightedSum& w = Op<WeightedSum>(e + 1);
     const size_t of = size_t(kWidth) / kHeads;
     Rows o(n, Row(size_t(kWidth)));
@@ -111,16 +112,16 @@ struct Naive {
       for (size_t i = 0; i < n; ++i) {
         const size_t served = h / size_t(kHeads / serving) * of, count = causal ? i + 1 : n;
         Row x, weight;
-        Wide most = y.floor, sum = 0;
+        Wide most = m.floor, sum = 0;
         for (size_t j = 0; j < count; ++j) {
           Wide s = y.offset[h];
           if (scores >= 0) s += At(scores, "relative", (h * size_t(kPositions) + i) * size_t(kPositions) + j);
           for (size_t t = 0; t < of; ++t) s += qk[i][h * of + t] * qk[j][size_t(kWidth) + served + t];
-          x.push_back(Mod(Round(s, y.shift), y.low + y.level));
-          most = std::max(most, x.back() >> y.low);
+          x.push_back(Mod(Round(s, y.shift), m.low + m.level));
+          most = std::max(most, x.back() >> m.low);
         }
         for (const Wide& s : x) {
-          weight.push_back(Wide(y.high_table[size_t(most - (s >> y.low))]) * y.low_table[size_t(Mod(s, y.low))]);
+          weight.push_back(Wide(m.high_table[size_t(most - (s >> m.low))]) * m.low_table[size_t(Mod(s, m.low))]);
           sum += weight.back();
         }
         for (size_t t = 0; t < of; ++t) {
@@ -262,7 +263,7 @@ void Narrow(Plan& plan) {
       const int less = 3;
       if (auto* y = dynamic_cast<Softmax*>(op)) {
         y->offset[0] += int64_t{1} << (y->window() - 1);
-        y->floor = int64_t(y->high_table.size()) - 2;
+        y->maximum.floor = int64_t(y->maximum.high_table.size()) - 2;
       }
       if (auto* norm = dynamic_cast<Norm*>(op)) norm->top = norm->floor + 1;
       if (auto* a = dynamic_cast<Activation*>(op)) {

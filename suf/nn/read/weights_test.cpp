@@ -182,7 +182,7 @@ TEST(Inputs, AreThoseOfTheTrace) {
       ModelInputs(m.plan, m.q, keep);
       LengthInputs(m.plan, m.q, n, keep);
       for (const MaskedWeight& w : MaskedWeights(m.plan)) set["Wh." + w.name] = set["B." + w.name] = w.size();
-      set["tokens"] = n;
+      set[kTokensInput] = n;
       EXPECT_EQ(read, set) << n;
     }
   }

@@ -7,7 +7,7 @@
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::proto {
 
@@ -44,14 +44,14 @@ inline void TestRun(Inference& inf) {
   Hash mine = HashOf({inf.key().view()});
   if (p1) {
     ch.Send(net::kFirstRun, mine);
-    inf.OfflineEnd();
+    inf.EndOffline();
     Bytes theirs = ch.RecvExact(net::kFirstRun + 1, 32);
-    inf.OnlineEnd();
+    inf.EndOnline();
     EXPECT_TRUE(Equal(theirs, inf.keys().Section(0).first(32)));
   } else {
     Bytes theirs = ch.RecvExact(net::kFirstRun, 32);
     EXPECT_TRUE(Equal(theirs, inf.keys().Section(0).first(32)));
-    inf.OfflineEnd();
+    inf.EndOffline();
     ch.Send(net::kFirstRun + 1, mine);
   }
 }
@@ -159,7 +159,7 @@ struct World {
     return changed.wait_for(lock, timeout, [&] { return dealt.size() >= count; });
   }
   // Runs a session of these lengths. With `ahead` each job is announced before the previous one runs.
-  void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
+  void RunSession(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);
       for (size_t i = 0; i < lengths.size(); ++i)
@@ -172,7 +172,7 @@ struct World {
       if (model_error) std::rethrow_exception(model_error);
     });
   }
-  store::Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().Fates().at(serial); }
+  store::RecordKind LastRecord(int p, uint64_t serial) const { return store[p]->ledger().LastRecords().at(serial); }
 };
 
 }  // namespace suf::proto

@@ -1,5 +1,5 @@
 // Packed bits in a kernel: reads by a thread and writes by a warp. Compiled into the interpreter and, as text, into
-// printed kernels.
+// printed kernels. `Bits.*` (tests/double) compare its writes with row::Emit.
 #pragma once
 #include <cstdint>
 

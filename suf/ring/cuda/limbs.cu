@@ -7,7 +7,7 @@ namespace suf::ring::cuda {
 namespace {
 
 using exec::cuda::Blocks;
-using exec::cuda::Launched;
+using exec::cuda::CheckLaunch;
 
 constexpr int kThreads = 256;
 
@@ -181,7 +181,7 @@ void Split(const LimbSplit& a, const LimbSplit& b, const ZeroRange& cleared, Str
   if (!blocks) return;
   SUF_CHECK(blocks < uint64_t{1} << 31 && reinterpret_cast<uint64_t>(cleared.at) % 16 == 0);
   Prepare<<<unsigned(blocks), kThreads, 0, s>>>(first, second, cleared);
-  Launched("the kernel of limbs");
+  CheckLaunch("the kernel of limbs");
 }
 
 }  // namespace suf::ring::cuda

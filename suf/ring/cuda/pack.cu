@@ -7,7 +7,7 @@ namespace suf::ring::cuda {
 namespace {
 
 using exec::cuda::Blocks;
-using exec::cuda::Launched;
+using exec::cuda::CheckLaunch;
 
 constexpr int kThreads = 256;
 
@@ -117,7 +117,7 @@ void Unpack(const uint8_t* in, size_t n, int k, void* words, int bytes, StreamHa
     UnpackTo<uint32_t>(in, n, k, words, s);
   else
     UnpackTo<uint64_t>(in, n, k, words, s);
-  Launched("the kernel that unpacks");
+  CheckLaunch("the kernel that unpacks");
 }
 
 void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, StreamHandle s) {
@@ -133,7 +133,7 @@ void Pack(const void* words, int bytes, size_t n, int k, uint8_t* out, StreamHan
     PackFrom<uint32_t, false>(words, n, k, out, s);
   else
     PackFrom<uint64_t, false>(words, n, k, out, s);
-  Launched("the kernel that packs");
+  CheckLaunch("the kernel that packs");
 }
 
 }  // namespace suf::ring::cuda

@@ -1,5 +1,6 @@
 // Packed bits on a device, as in ring/pack.hpp. Element i is bits [i k, (i + 1) k) of a string of bytes, low bit first.
-// Calls may be captured into graphs.
+// Calls may be captured into graphs. The tests compare short elements with ring::Pack and long ones with loops over
+// bits.
 #pragma once
 #include "suf/exec/cuda/device.hpp"
 

@@ -11,7 +11,7 @@ namespace suf::ring::cuda {
 namespace {
 
 using exec::cuda::Blocks;
-using exec::cuda::Launched;
+using exec::cuda::CheckLaunch;
 
 constexpr int kDeep = 64;  // bytes of depth in a stage of the pipeline
 
@@ -314,11 +314,11 @@ void Run(const Product& p) {
   const size_t bytes = t.stages * F::kStage;
   exec::cuda::AllowShared(Products<F>, bytes);
   Products<F><<<unsigned(blocks), kCut.threads(), bytes, p.stream>>>(t);
-  Launched("the kernel of a product");
+  CheckLaunch("the kernel of a product");
   if (!narrows) return;
   Narrow<<<Blocks(words, kNarrow), kNarrow, 0, p.stream>>>(reinterpret_cast<const uint32_t*>(to), words,
                                                            static_cast<uint8_t*>(p.c), p.c_bytes);
-  Launched("the kernel that narrows");
+  CheckLaunch("the kernel that narrows");
 }
 
 template <int kA, int kB, bool kSigned>
@@ -341,7 +341,7 @@ void RunFor(const Product& p) {
 }  // namespace
 
 // No atomic addition exists for words of 1 and 2 bytes. Parts add to words of 4 bytes, which are narrowed afterwards.
-size_t MultiplySpare(const Limbs& a, const Limbs& b, int, int c_bytes) {
+size_t MultiplySpare(const Limbs& a, const Limbs& b, int c_bytes) {
   return c_bytes < 4 ? a.batch * size_t(a.rows) * size_t(b.rows) * 4 : 0;
 }
 

@@ -42,7 +42,7 @@ void Split(const LimbSplit& a, const LimbSplit& b, const ZeroRange& cleared, Str
 // Returns the memory that must be zero before Multiply, because parts of the depth add to it.
 ZeroRange Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare);
 // Returns the bytes of Multiply's `spare`.
-size_t MultiplySpare(const Limbs& a, const Limbs& b, int bits, int c_bytes);
+size_t MultiplySpare(const Limbs& a, const Limbs& b, int c_bytes);
 // Computes c (batch, a.rows, b.rows) = a b^T modulo 2^bits; higher bits are arbitrary. Words of c have c_bytes = 1, 2,
 // 4 or 8 bytes and at least `bits` bits. The batch of b is that of a, or 1 for one matrix for all.
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,

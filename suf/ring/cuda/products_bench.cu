@@ -82,7 +82,7 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   const Limbs la = LimbsOf(bytes, false, false, x.m, x.depth, x.batch, bits);
   const Limbs lb = LimbsOf(b_bytes, weight_bytes > 0, true, x.n, x.depth, x.batch, bits);
   const DeviceMemory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)),
-      spare(MultiplySpare(la, lb, bits, bytes) + 1);
+      spare(MultiplySpare(la, lb, bytes) + 1);
   const ZeroRange sums = Sums(la, lb, c.data(), bytes, spare.data());
   const auto left = [&](StreamHandle s) { Split({la, da.data(), bytes, false, false, false, pa.data()}, {}, sums, s); };
   const auto right = [&](StreamHandle s) {

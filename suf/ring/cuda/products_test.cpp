@@ -108,7 +108,7 @@ void Check(const Case& c, int bits) {
   const Matrix a = Make(c.a, false, c.m, c.depth, bits, c.ones, rng);
   const Matrix b = Make(c.b, true, c.n, c.depth, bits, c.ones, rng);
   const size_t m = size_t(c.m), n = size_t(c.n), depth = size_t(c.depth), words = c.a.batch * m * n;
-  const Guarded spare(MultiplySpare(a.form, b.form, bits, c_bytes)), out(words * size_t(c_bytes));
+  const Guarded spare(MultiplySpare(a.form, b.form, c_bytes)), out(words * size_t(c_bytes));
   const DeviceStream q;
   Split({}, {}, Sums(a.form, b.form, out.data(), c_bytes, spare.data()), q.stream());
   Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), c_bytes, spare.data(), q.stream());
@@ -190,7 +190,7 @@ TEST(Products, GraphsAreReplayed) {
     const Matrix b = Make(Words(bits), true, 21, 2000, bits, false, rng);
     const int bytes = BytesFor(bits);
     const size_t size = 9 * 21 * size_t(bytes);
-    const Guarded spare(MultiplySpare(a.form, b.form, bits, bytes)), out(size);
+    const Guarded spare(MultiplySpare(a.form, b.form, bytes)), out(size);
     const auto product = [&](StreamHandle s) {
       Split({}, {}, Sums(a.form, b.form, out.data(), bytes, spare.data()), s);
       Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), bytes, spare.data(), s);

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "suf/base/scratch_test.hpp"
-#include "suf/store/told_test.hpp"
+#include "suf/store/witnessed_test.hpp"
 
 namespace suf::store {
 

@@ -1,0 +1,270 @@
+// The options of the commands for models, from `suf model` to `suf demo`.
+#include <CLI/CLI.hpp>
+
+#include "apps/options.hpp"
+#include "suf/base/error.hpp"
+#include "suf/compiler/choose.hpp"
+#include "suf/roles/compiler.hpp"
+
+namespace suf::apps {
+
+namespace {
+
+// Adds the ways to give texts, of which exactly one is required. An option group would miss its positional after "--".
+void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
+  std::vector<CLI::Option*> ways;
+  if (text) ways.push_back(c->add_option("text", s->text, "one text (write -- before it if it begins with a dash)"));
+  ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8)"));
+  ways.push_back(c->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line"));
+  if (ids) ways.push_back(c->add_option("--ids", s->ids, "a file with the token ids of one text a line"));
+  c->parse_complete_callback([ways] {
+    size_t given = 0;
+    std::string names;
+    for (auto* w : ways) {
+      given += w->count();
+      names += (names.empty()      ? ""
+                : w == ways.back() ? " and "
+                                   : ", ") +
+               (w->get_positional() ? "TEXT" : w->get_name());
+    }
+    if (given == 0) throw CLI::RequiredError("one of " + names);
+    if (given > 1) throw CLI::ValidationError("give only one of " + names);
+  });
+}
+
+// Returns the help of --set.
+std::string SettingsHelp() {
+  std::string help =
+      "replace a number of the compiler; may be repeated, and the last value of a name counts. Names with defaults:";
+  for (const roles::Setting& s : roles::Compiler::Settings()) help += Str("\n", s.name, "=", s.value, "  ", s.meaning);
+  return help;
+}
+
+// Adds `model path` and `model random`.
+void AddModel(CLI::App* app, ModelArgs* a, int* status) {
+  auto* model =
+      app->add_subcommand("model", "print the directory of the fetched model, or write a random one for tests");
+  model->require_subcommand(1);
+  model->add_subcommand("path", "print the directory of the fetched all-MiniLM-L6-v2")->callback([=] {
+    *status = RunModel(*a);
+  });
+  auto* c = model->add_subcommand("random", "write a model with random weights");
+  c->add_option(
+       "--preset", a->preset,
+       "for tests: tiny, tiny-gpt2, tiny-llama. The published model's shape: minilm (91 MB). Published shapes with "
+       "the scores of trained models, for measurements: bert-tiny (17 MB), bert-base (436 MB), bert-large (1.3 GB), "
+       "gpt2 (498 MB)")
+      ->required();
+  c->add_option("--seed", a->seed, "the same seed gives the same files")->required();
+  c->add_option("--out", a->out, "directory to write")->required()->type_name("DIR");
+  c->callback([=] {
+    a->random = true;
+    *status = RunModel(*a);
+  });
+}
+
+// Adds `tokenize`.
+void AddTokenize(CLI::App* app, TokenizeArgs* a, int* status) {
+  auto* c = app->add_subcommand("tokenize", "convert texts to token ids, as the data owner does");
+  c->add_option("--model", a->model, "model directory (its vocab.txt or tokenizer.json)")->required();
+  c->add_flag("--json", a->json, kJsonHelp);
+  AddSource(c, &a->source, false, false);
+  c->callback([=] { *status = RunTokenize(*a); });
+}
+
+// Adds `compile`.
+void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
+  auto* c = app->add_subcommand("compile", "make the plan, which is public and has no weights (model owner)");
+  c->add_option("--model", a->model, "model directory: config.json, model.safetensors, and vocab.txt or tokenizer.json")
+      ->required();
+  c->add_option("--calibrate", a->calibrate, "a file of texts like those to come, one a line; they place the windows");
+  c->add_option("--ids", a->ids, "instead of --calibrate: a file with the token ids of one text a line");
+  c->add_option("--max-tokens", a->max_tokens, "length of the longest text that the plan covers, in tokens")
+      ->default_val(256);
+  c->add_option("--out", a->out, "plan file to write")->required();
+  c->add_option("--set", a->settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
+  c->add_option("--profile", a->profile,
+                "the prices that choose: " + compiler::PricesHelp() +
+                    "; several make a variant each: names with commas between, others with ; (default: lan)")
+      ->option_text("P");
+  c->add_option("--variant", a->variants, "one more variant, with this name and these prices; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME=PRICES");
+  c->add_option("--keys", a->keys, kKeysHelp)->check(CLI::IsMember({"ahead", "now"}));
+  c->parse_complete_callback([=] {
+    if (a->calibrate.empty() && a->ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
+    if (!a->calibrate.empty() && !a->ids.empty()) throw CLI::ValidationError("give only one of --calibrate and --ids");
+  });
+  c->callback([=] { *status = RunCompile(*a); });
+}
+
+// Adds `plan show`.
+void AddPlanShow(CLI::App* app, PlanShowArgs* a, int* status) {
+  auto* plan = app->add_subcommand("plan", "show a plan");
+  plan->require_subcommand(1);
+  auto* c = plan->add_subcommand("show", "print a plan: rings, certificates, tables");
+  c->add_option("plan", a->plan, "plan file")->required();
+  auto* whole = c->add_flag("--json", a->json, "print instead the whole plan as JSON");
+  auto* trace = c->add_option("--trace", a->tokens,
+                              "print instead the trace of a text of this length, one node a line, and its schedule");
+  auto* graph = c->add_flag("--graph", a->graph, "print instead the graph: operators, inputs, forms, rings, scales");
+  auto* svg = c->add_option("--svg", a->svg, "draw the graph into this SVG file");
+  whole->excludes(trace)->excludes(graph)->excludes(svg);
+  trace->excludes(graph)->excludes(svg);
+  AddVariant(c, &a->variant);
+  c->callback([=] {
+    a->trace = trace->count() > 0;
+    *status = RunPlanShow(*a);
+  });
+}
+
+// Adds `estimate`.
+void AddEstimate(CLI::App* app, EstimateArgs* a, int* status) {
+  auto* c =
+      app->add_subcommand("estimate", "print the cost of an inference: flights, keys, bytes, by layer and operator");
+  c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--tokens", a->tokens, kLengthHelp)->required();
+  c->add_option("--ahead", a->ahead, "also print the bytes on disk of N bundles made ahead, 0 to 65536")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+  c->add_option("--audit", a->audit, "also print the memory and the keys of N audits, 0 to 65536")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+  c->add_option("--profile", a->profile, "also print the online time over this network: " + compiler::PricesHelp())
+      ->option_text("P");
+  c->add_flag("--device", a->device,
+              "also print the memory and the kernels of each role on an NVIDIA device; needs none");
+  c->add_flag("--json", a->json, kJsonHelp);
+  AddVariant(c, &a->variant);
+  c->callback([=] { *status = RunEstimate(*a); });
+}
+
+// Adds `kernels`.
+void AddCompileKernels(CLI::App* app, KernelsArgs* a, int* status) {
+  auto* c = app->add_subcommand("kernels", "compile the kernels of --backend cuda for a plan; needs no device");
+  c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--tokens", a->tokens, kLengthHelp)->required();
+  c->add_option("--arch", a->arch, "compute capability of the device, 80 to 999; 90 is 9.0 (default: 90)")
+      ->check(CLI::Range(80, 999))
+      ->option_text("N");
+  c->add_option("--role", a->role, "compile for deal, serve or embed (default: all three)")
+      ->check(CLI::IsMember({"deal", "serve", "embed"}));
+  c->add_option("--out", a->out, "folder to write (default: suf/kernels in the user's cache, which the backend reads)")
+      ->option_text("DIR");
+  AddVariant(c, &a->variant);
+  c->callback([=] { *status = RunKernels(*a); });
+}
+
+// Adds `simulate`.
+void AddSimulate(CLI::App* app, SimulateArgs* a, int* status) {
+  auto* c = app->add_subcommand(
+      "simulate", "compute in clear with the plan's whole numbers, and report each wire that leaves its window");
+  c->add_option("--model", a->model, "model directory")->required();
+  c->add_option("--plan", a->plan, "plan file")->required();
+  AddShifts(c, &a->shifts);
+  c->add_flag("--json", a->json, kJsonHelp);
+  c->add_flag("--truncate", a->truncate, kTruncateHelp);
+  AddVariant(c, &a->variant);
+  AddSource(c, &a->source, false);
+  c->callback([=] { *status = RunSimulate(*a); });
+}
+
+// Adds `certs`.
+void AddCerts(CLI::App* app, CertsArgs* a, int* status) {
+  auto* c = app->add_subcommand("certs", "make certificates for the three roles; the CA's key is never written");
+  c->add_option("dir", a->dir, "directory to make, with dealer/, model/ and data/")->required();
+  c->add_flag("--show", a->show,
+              "make nothing; print the fingerprints of the certificates in DIR, as --pin takes them");
+  c->callback([=] { *status = RunCerts(*a); });
+}
+
+// Adds `deal`.
+void AddDeal(CLI::App* app, DealArgs* a, int* status) {
+  auto* c = app->add_subcommand("deal",
+                                "run the dealer, which makes correlated randomness and sees neither weights nor texts");
+  c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--certs", a->certs, kCertsHelp)->required();
+  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
+  c->add_option("--state", a->state, "directory of the serial counter (default: state/ in the folder of --certs)");
+  auto* tokens = c->add_option("--tokens", a->tokens, "allow bundles made ahead for texts of this length in tokens");
+  c->add_option("--count", a->count,
+                "most bundles made ahead, 1 to 65536; the least of this and both --ahead counts (default: 1)")
+      ->needs(tokens)
+      ->check(CLI::Range(1, 1 << 16))
+      ->option_text("N");
+  c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
+  c->add_option("--times", a->times, kTimesHelp);
+  AddWindow(c, &a->window, "are made before the slower party takes them");
+  AddStreams(c, &a->streams);
+  AddKernels(c, &a->kernels);
+  AddBackend(c, &a->backend);
+  c->add_option("--variant", a->variant, "variant of the bundles made ahead (default: the first)")->needs(tokens);
+  AddPins(c, &a->pins);
+  c->callback([=] { *status = RunDeal(*a); });
+}
+
+// Adds `serve`.
+void AddServe(CLI::App* app, ServeArgs* a, int* status) {
+  auto* c =
+      app->add_subcommand("serve", "run the model owner (P0), which serves embeddings of texts that it never sees");
+  c->add_option("--model", a->model, "model directory")->required();
+  AddShifts(c, &a->shifts);
+  c->add_option("--variants", a->variants, "variants of the plan that data owners may take (default: all)");
+  AddAnswer(c, a);
+  c->callback([=] { *status = RunServe(*a); });
+}
+
+// Adds `embed`.
+void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
+  auto* c = app->add_subcommand("embed", "run the data owner (P1), which embeds texts with a model that it never sees");
+  AddParty(c, a);
+  c->add_option("--vocab", a->vocab,
+                "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
+  AddAddress(c, "--connect", &a->connect, "address of the model owner");
+  c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
+  c->add_flag("--json", a->json, kJsonHelp);
+  c->add_flag("--truncate", a->truncate, kTruncateHelp);
+  auto* one_by_one = c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
+  c->add_option("--out", a->out, "also write the embeddings to this safetensors file");
+  // its pauses would show the dealer the audited bundle before it deals the next one
+  AddAudit(c, &a->audit)->excludes(one_by_one);
+  AddSource(c, &a->source, true);
+  c->callback([=] { *status = RunEmbed(*a); });
+}
+
+// Adds `demo`.
+void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
+  auto* c = app->add_subcommand(
+      "demo", "run all three roles as processes on this machine, and compare with the result in clear");
+  c->add_option("--model", a->model, "model directory")->required();
+  c->add_option("--plan", a->plan, "plan file (default: compiled from the calibration texts)");
+  c->add_option("--calibrate", a->calibrate, "calibration texts, one a line (default: the texts themselves)");
+  c->add_flag("--json", a->json, kJsonHelp);
+  c->add_flag("--truncate", a->truncate, kTruncateHelp);
+  c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
+  AddStreams(c, &a->streams);
+  AddKernels(c, &a->kernels);
+  AddBackend(c, &a->backend);
+  c->add_option("--variant", a->variant, kAutoHelp)->default_val("auto");
+  AddSource(c, &a->source, false);
+  c->callback([=] { *status = RunDemo(*a); });
+}
+
+}  // namespace
+
+void AddModels(CLI::App* app, ModelCommands* all, int* status) {
+  AddModel(app, &all->model, status);
+  AddTokenize(app, &all->tokenize, status);
+  AddCompile(app, &all->compile, status);
+  AddPlanShow(app, &all->show, status);
+  AddEstimate(app, &all->estimate, status);
+  AddCompileKernels(app, &all->kernels, status);
+  AddSimulate(app, &all->simulate, status);
+  AddCerts(app, &all->certs, status);
+  AddDeal(app, &all->deal, status);
+  AddServe(app, &all->serve, status);
+  AddEmbed(app, &all->embed, status);
+  AddDemo(app, &all->demo, status);
+}
+
+}  // namespace suf::apps

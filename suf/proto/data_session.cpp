@@ -1,0 +1,208 @@
+// P1's side of a session.
+#include <bit>
+
+#include "suf/net/refusal.hpp"
+#include "suf/proto/announcement.hpp"
+#include "suf/proto/internal/bond.hpp"
+#include "suf/proto/pending_job.hpp"
+
+namespace suf::proto {
+
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer,
+                         KeyPolicy keys, uint32_t variants)
+    : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
+  net::Guarded(ch_, [&] {
+    if (!store_.Pin(ch_.peer()))
+      net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
+                      " shows another key than the one this store knows; if it was "
+                      "replaced on purpose, start with a new store");
+    SendHello(ch_, plan_);
+    RecvHello(ch_, plan_);
+    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + 2 * sizeof(uint32_t));
+    Reader r(welcome, "a welcome");
+    weights_ = r.GetHash();
+    setup_hash_ = r.GetHash();
+    brought_ = r.Get<uint32_t>();
+    common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
+    if (brought_ > plan_.max_tokens)  // P0 checks its own values before it listens
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
+                      plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
+                      "; install the same suf on both sides");
+    const uint8_t have = LoadSetup();
+    Writer ask;
+    ask.Put(have);
+    ask.Put(variants);
+    ch_.Send(net::kSetupAsk, ask.bytes());
+    if (!have) FetchSetup();
+    if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
+  });
+}
+
+// Closes a delivery on its way and wipes unclaimed bundles.
+DataSession::~DataSession() {
+  next_.reset();
+  last_.reset();
+  store_.DropUnclaimed();
+}
+
+// Returns whether the store has the W_hat that P0 named. A file that differs stays until another replaces it. A peer
+// with P0's key but without a MAC may name a false hash. It must not destroy the right file.
+bool DataSession::LoadSetup() {
+  if (!store_.HasSetup(weights_)) return false;
+  auto kept = store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
+  if (kept && Equal(HashOf({*kept}), setup_hash_)) {
+    setup_ = std::move(*kept);
+    return true;
+  }
+  notices_.push_back(Str("the masked weights in ", store_.SetupFile(weights_),
+                         kept ? " are not those of this session" : " were altered", "; they are fetched again"));
+  return false;
+}
+
+// Fetches W_hat. Ends the session if it differs from the one that P0 named.
+void DataSession::FetchSetup() {
+  ch_.set_phase(net::Phase::kSetup);
+  store::ChunkVerifier verifier(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
+  unverified_.emplace(store_, store_.NewSetup());
+  setup_.reserve(plan_.setup_bytes);
+  for (Bytes chunk; verifier.left();) {
+    chunk.resize(verifier.bytes());
+    ch_.RecvInto(net::kChunk, chunk);
+    View data = verifier.Verify(chunk, "the stream of masked weights");
+    unverified_->file.Add(chunk);
+    Append(&setup_, data);
+    if (keys_.setup) keys_.setup(setup_.size(), plan_.setup_bytes);
+  }
+  if (!Equal(HashOf({setup_}), setup_hash_))
+    net::EndSession(
+        ch_, net::Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
+        " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
+        "its process started again");
+  ch_.set_phase(net::Phase::kControl);
+}
+
+// Stores W_hat; P0's MAC was verified.
+void DataSession::KeepSetup() {
+  if (!unverified_) return;
+  store_.CommitSetup(std::move(unverified_->file), weights_);
+  unverified_.reset();
+}
+
+double DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
+  return net::Guarded(ch_, [&] { return RunOne(BeginJob(job, next), run, next); });
+}
+
+void DataSession::Audit(const store::Job& job, const store::Job& next) {
+  net::Guarded(ch_, [&] {
+    SUF_CHECK(keys_.whole);
+    PendingJob what = BeginJob(job, next);
+    (void)BookDelivery(what, &dealer_traffic_);
+    OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
+               {[&] {
+                  KeepSetup();
+                  AnnounceNext(next);
+                },
+                [&] { next_.reset(); }});
+  });
+}
+
+// Returns the job that is due, announced before or here, with its bundle in the store.
+PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) {
+  CheckJob(plan_, job);
+  if (next.tokens) CheckJob(plan_, next);
+  SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
+  if (next.tokens) Reserve(ch_, plan_, next);
+  Reserve(ch_, plan_, job);
+  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  SUF_CHECK(what.job == job);
+  if (what.serial == kNoMemory) {
+    (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
+    net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
+                    job.tokens, " ", plan_.unit.name,
+                    ", which it had no memory for; install the same suf on both sides");
+  }
+  (void)AwaitDelivery(ch_, what);
+  last_ = what.delivery;
+  CheckChoice(what);
+  ch_.set_phase(net::Phase::kControl);
+  return what;
+}
+
+void DataSession::CheckChoice(const PendingJob& what) {
+  if (!IsFor(store_.Header(what.serial), what, plan_, weights_, ch_))
+    net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+                    ", which is not for this inference");
+}
+
+void DataSession::AnnounceNext(const store::Job& next) {
+  if (next.tokens)
+    next_ = Announce(next);
+  else
+    AnnounceNone(ch_);
+}
+
+// Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
+PendingJob DataSession::Announce(const store::Job& job) {
+  ch_.set_phase(net::Phase::kControl);
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
+  std::vector<BundleOffer> offers;
+  for (const store::BundleHeader& h : store_.Bundles(job))
+    if (IsFor(h, what, plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
+  SendAnnouncement(ch_, what, offers);
+  what.serial = RecvChoice(ch_);
+  if (what.serial == kNoMemory) return what;
+  if (what.serial) CheckChoice(what);
+  FetchArgs args{.job = job,
+                 .count = CountOf(keys_),
+                 .weights = weights_,
+                 .partner = ch_.peer().key,
+                 .window = WindowOf(keys_, what.whole)};
+  what.delivery = std::make_shared<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always, last_);
+  return what;
+}
+
+double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
+  store::Bundle bundle = TakeBundle(ch_, store_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
+  const KeysCloser closer{bundle.keys};
+  BurnIfThrows(ch_, what, store_, *closer.keys, [&] {
+    Bond bond(ch_, bundle.header, setup_hash_);
+    bond.Send(net::kClaim);
+    bond.Recv(net::kAck);
+    KeepSetup();
+    bond.Send(net::kGo);
+    AnnounceNext(next);
+    ch_.set_phase(net::Phase::kOffline);
+    Inference inference(ch_, std::move(bundle), bond);
+    inference.fetch_ms_ = what.delivery->fetch_ms();
+    try {
+      run(inference);
+    } catch (...) {
+      if (!inference.online_ended_) throw;
+      // the result may be the cause, so P0 must not notice: the session goes on and End throws the error
+      if (!pending_) pending_ = std::current_exception();
+    }
+    SUF_CHECK(inference.online_ended_);
+    ReadAhead(store_, next_, 1, keys_);
+    store_.Finish(what.serial);
+  });
+  return BookDelivery(what, &dealer_traffic_);
+}
+
+void DataSession::GiveUp() {
+  if (!next_) return End();
+  next_.reset();
+  ch_.Refuse(net::Refusal::kGaveUp);
+  if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
+}
+
+void DataSession::End() {
+  net::Guarded(ch_, [&] {
+    SUF_CHECK(!next_);
+    ch_.set_phase(net::Phase::kControl);
+    AnnounceNone(ch_);
+    ch_.RecvExact(net::kEnd, 0);
+  });
+  if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
+}
+
+}  // namespace suf::proto
