@@ -270,11 +270,13 @@ Bytes HelloFrame() { return AFrame(kHello, Hello()); }
 Bytes SetupChunk(uint8_t value = 0) { return AFrame(kChunk, Bytes(ChunkTags::kBytes + kSetupBytes, value)); }
 Bytes Choice(uint64_t serial) { return AFrame(kChoice, Number(serial)); }
 
-// P1's announcement of a job of n tokens, which offers one bundle. 0 tokens: none follows.
-Bytes Announce(uint32_t n, uint64_t serial) {
+// P1's announcement of a job of n tokens, which offers one bundle. `whole`: the bundle arrives whole, as audits need
+// it. 0 tokens: no job follows.
+Bytes Announce(uint32_t n, uint64_t serial, bool whole = false) {
   Writer w;
   Put(w, JobOf(n));
   w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
+  w.Put(uint8_t(whole));
   if (n) {
     w.Put(serial);
     w.Raw(kRho);
@@ -312,7 +314,7 @@ void ModelOwnerTalks() {
       return Join({AFrame(kAudit, kMac), AFrame(kOpened, kMac, flags), AFrame(kGo, kMac), next, AFrame(kBye, kMac)});
     };
     Seed("model_owner", flags ? "audit" : "audit_failed",
-         Join({hello, ask, Announce(4, 11), audit(Announce(4, 13)), audit(end), end}));
+         Join({hello, ask, Announce(4, 11, true), audit(Announce(4, 13, true)), audit(end), end}));
   }
   Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
 }

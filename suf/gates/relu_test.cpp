@@ -45,7 +45,7 @@ TEST(Relu, WideRings) {
       Ints x = Some(INT64_MIN, INT64_MAX, 200, uint64_t(k));
       for (int64_t v : {0, 1, -1}) {
         x.push_back(v);
-        x.push_back(v + int64_t(uint64_t{1} << (k - 1)));
+        x.push_back(int64_t(uint64_t(v) + (uint64_t{1} << (k - 1))));
       }
       Relu gate{k, Open(steps)};
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(x, k))), gate.Spec(x, k)) << k;

@@ -275,6 +275,11 @@ class Case {
     out_ = before;
   }
 
+  static std::string Records(const std::vector<Record>& all) {
+    std::string out;
+    for (const Record& x : all) out += Str(out.empty() ? "" : ", ", "serial ", x.serial, " kind ", x.kind);
+    return out;
+  }
   // Checks that no serial is left open, every claim is burnt or done, and no frame has two claims.
   void CheckLedgers() {
     std::map<uint64_t, uint32_t> last[2];
@@ -287,7 +292,7 @@ class Case {
       for (const Record& x : history_[p]) {
         last[p][x.serial] = x.kind;
         if (x.kind == uint32_t(RecordKind::kClaimed))
-          Need(claimed[p].insert(x.serial).second, "a serial was claimed twice");
+          Need(claimed[p].insert(x.serial).second, Str(Name(r), " claimed a serial twice: ", Records(history_[p])));
       }
       std::ifstream in(SentFile(scene_, r), std::ios::binary);
       for (Entry e; in.read(reinterpret_cast<char*>(&e), sizeof e);) {
