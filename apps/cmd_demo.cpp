@@ -85,13 +85,17 @@ std::string CompilePlan(const DemoArgs& a, const std::vector<TextLine>& lines, c
   return c.out;
 }
 
-// Writes the texts for the data owner. An unusable one becomes an empty line, which embed refuses, so indices agree.
-void WriteTexts(const std::string& file, const std::vector<TextLine>& lines) {
+// Writes the usable texts for the data owner. Returns the index of each in `lines`.
+std::vector<size_t> WriteTexts(const std::string& file, const std::vector<TextLine>& lines) {
   std::ofstream out(file, std::ios::binary);
-  for (auto& l : lines) {
-    if (l.error.empty()) out << (l.given ? l.text : ordered_json{{"text", l.text}}.dump());
-    out << "\n";
+  std::vector<size_t> usable;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const TextLine& l = lines[i];
+    if (!l.error.empty()) continue;
+    out << (l.given ? l.text : ordered_json{{"text", l.text}}.dump()) << "\n";
+    usable.push_back(i);
   }
+  return usable;
 }
 
 // Returns the options of a role's backend, which are the same for all three.
@@ -209,14 +213,22 @@ struct Comparison {
   std::vector<ordered_json> rows;
   int wrong = 0;
 };
-// Compares all results; prints the rows of --json. The lines receive the errors of the data owner.
+// Compares all results; prints the rows of --json, those of unusable lines too. The lines receive the errors of the
+// data owner.
 Comparison CompareAll(const ClearModel& clear, const std::vector<ordered_json>& all, bool json,
                       std::vector<TextLine>* lines) {
   Comparison out;
   Bar bar("demo", Bar::Log::kRare);
+  size_t next = 0;  // the first line that is not printed yet
+  const auto print_unusable = [&](size_t end) {
+    for (; next < end; ++next)
+      if (json && !(*lines)[next].error.empty()) std::cout << ErrorRow((*lines)[next]) << std::endl;
+  };
   for (ordered_json row : all) {
     const size_t i = row["i"].get<size_t>();
     TextLine& line = (*lines)[i];
+    print_unusable(i);
+    next = i + 1;
     bar.At(double(i) / double(lines->size()), "comparing with the simulator and the float model");
     if (!row.contains("y")) {
       if (line.error.empty()) line.error = row["error"].get<std::string>();
@@ -227,6 +239,7 @@ Comparison CompareAll(const ClearModel& clear, const std::vector<ordered_json>& 
     if (json) std::cout << RowOf(row, line) << std::endl;
     out.rows.push_back(std::move(row));
   }
+  print_unusable(lines->size());
   return out;
 }
 
@@ -249,16 +262,17 @@ int RunDemo(const DemoArgs& a) {
       if (a.json) std::cout << ErrorRow(l) << "\n";
     return Finish(lines);
   }
-  WriteTexts(files.texts, lines);
+  const std::vector<size_t> usable = WriteTexts(files.texts, lines);
   net::MakeCerts(files.certs);
   // first all inferences, then all comparisons, which would change the times
-  const std::vector<ordered_json> all = RunDemoRoles(a, files, lines.size(), &signals);
+  std::vector<ordered_json> all = RunDemoRoles(a, files, usable.size(), &signals);
+  for (ordered_json& row : all) row["i"] = usable[row["i"].get<size_t>()];
   const auto [rows, wrong] = CompareAll(clear, all, a.json, &lines);
   if (!a.json && !rows.empty()) ShowDemo(lines, rows);
   if (wrong)
     Fail(Cause::kRefused, wrong, " of ", Plural(rows.size(), "result"), " ", wrong == 1 ? "differs" : "differ",
          " from the simulator; please report this with the plan and the model's name");
-  if (signals.stopped() && all.size() < lines.size())
+  if (signals.stopped() && all.size() < usable.size())
     throw Interrupt(signals.stopped(),
                     Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
                         rows.size() == 1 ? " has a result" : " have a result"));

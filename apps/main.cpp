@@ -42,6 +42,7 @@ void NameValues(CLI::App* c) {
                                                             {"--preset", "NAME"},
                                                             {"--record", "FILE"},
                                                             {"--seed", "N"},
+                                                            {"--shifts", "FILE"},
                                                             {"--state", "DIR"},
                                                             {"--store", "DIR"},
                                                             {"--timeout", "SECONDS"},
@@ -70,7 +71,7 @@ void NameValues(CLI::App* c) {
 // Refuses an option that is given and empty, as from an unset shell variable. It would otherwise count as not given.
 void RefuseEmpty(CLI::App* c) {
   for (CLI::Option* o : c->get_options())
-    if (!o->get_positional() && o->get_items_expected_max() > 0)
+    if ((!o->get_positional() || o->get_type_name() == "DIR") && o->get_items_expected_max() > 0)
       o->check([](const std::string& s) { return s.empty() ? std::string("empty") : std::string(); });
   for (CLI::App* sub : c->get_subcommands({})) RefuseEmpty(sub);
 }
@@ -97,8 +98,13 @@ std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
   if (dynamic_cast<const CLI::ConversionError*>(&x) && option) {
     std::string given;
     for (auto& r : option->results()) given += (given.empty() ? "" : " ") + r;
-    return name + " takes a number in its range; got " + (given.empty() ? "something else" : "\"" + given + "\"");
+    const bool number = given.find_first_not_of("+-.0123456789") == given.npos;
+    return name + " takes a number" + (number ? " in its range" : ", in digits") + "; got " +
+           (given.empty() ? "something else" : "\"" + given + "\"");
   }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&x) && option &&
+      option->results().size() > size_t(option->get_items_expected_max()))
+    return name + " is given twice; give it once";
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&x) && option)
     return name + " takes " + (option->get_items_expected_max() > 1 ? "values" : "one value") +
            (option->get_type_name().empty() ? "" : ", " + option->get_type_name());
@@ -107,7 +113,8 @@ std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
       if (r.empty()) return name + " is empty; give it a value, or leave it out";
   if (dynamic_cast<const CLI::ExcludesError*>(&x)) return what + "; give one of them";
   if (dynamic_cast<const CLI::ExtrasError*>(&x)) {
-    const auto rest = c->remaining(true);
+    auto rest = c->remaining(true);
+    std::erase(rest, "--");
     if (!rest.empty())
       return rest.front() + (rest.front().starts_with('-') ? " is not an option" : " is one argument too many");
   }

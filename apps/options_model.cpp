@@ -55,7 +55,9 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
        "the scores of trained models, for measurements: bert-tiny (17 MB), bert-base (436 MB), bert-large (1.3 GB), "
        "gpt2 (498 MB)")
       ->required();
-  c->add_option("--seed", a->seed, "the same seed gives the same files")->required();
+  c->add_option("--seed", a->seed, "the same seed gives the same files")->required()->check([](const std::string& s) {
+    return s.starts_with('-') ? Str(s, " is below 0") : std::string();
+  });
   c->add_option("--out", a->out, "directory to write")->required()->type_name("DIR");
   c->callback([=] {
     a->random = true;

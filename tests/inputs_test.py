@@ -58,6 +58,14 @@ def _(w):
     assert [rows[k]['id'] for k in (0, 5)] == [1, None]
 
 
+@row('bad lines among good ones: demo', 2, '2 of 4 texts could not be used; line 2: ', 30)
+def _(w):
+    (w.dir / 't').write_bytes(b'the dog\n\n\xff\na cat\n')
+    yield (p := w.role('demo', '--model', w.base.model, '--plan', w.base.plan, '--file', w.dir / 't', '--json'))
+    assert [('y' in r, 'error' in r) for r in w.rows()] == [(True, False), (False, True), (False, True), (True, False)], w.rows()
+    assert sum('line 2' in line for line in p.err) == 1, p.err  # the data owner's process receives good lines only
+
+
 # ---- ids of lines: they come out as they went in, digit for digit and with their type
 
 IDS = ['"a"', '""', '7', '"7"', '0', '-7', '18446744073709551616', '-9223372036854775809', '12345678901234567890123', '9' * 400, '"\\u00e9\\n"', None]
@@ -302,7 +310,7 @@ def _(w):
 COMPILE = 'compile --model {w}/m --calibrate {model}/../calibrate.txt --max-tokens 16 --out {w}/p'.split()
 
 
-alone('compile: too few texts for shifts', 2, 'a fit needs 20 texts and 1000 rows, there are 3 texts with 12 rows; give more lines, or set softmax=0',
+alone('compile: too few texts for shifts', 2, 'a fit needs 20 texts and 1000 tokens, there are 3 texts with 12 tokens; give more lines, or set softmax=0',
       'compile --model {model} --calibrate {w}/few --max-tokens 16 --set softmax=1 --out {w}/p'.split(), lambda w: (w.dir / 'few').write_text('the dog\n' * 3))
 
 

@@ -27,6 +27,11 @@ BAD = [
     ('ids: an empty file', 2, 'holds no text; write the ids of one text a line', 'simulate --model {w}/model --plan {w}/plan --ids {w}/empty'),
     ('plan show: a trace of no tokens', 2, 'a text of 0 tokens is below the limit of 3', 'plan show {w}/plan --trace 0'),
     ('plan show: two outputs', 2, '--(json|graph|trace) excludes --(json|graph|trace); give one of them', 'plan show {w}/plan --trace 8 --graph'),
+    ('an option given twice', 2, '--plan is given twice; give it once', 'simulate --model {w}/model --plan {w}/plan --plan {w}/plan --file {w}/texts'),
+    ('a number in letters', 2, '--max-tokens takes a number, in digits; got "abc"', 'compile --model {w}/model --calibrate {w}/texts --max-tokens abc --out {w}/out'),
+    ('a number out of range', 2, '--max-tokens takes a number in its range; got "99999999999"', 'compile --model {w}/model --calibrate {w}/texts --max-tokens 99999999999 --out {w}/out'),
+    ('a seed below 0', 2, '-1 is below 0', 'model random --preset tiny --seed -1 --out {w}/out'),
+    ('an argument too many after --', 2, 'The following argument was not expected: -y', 'certs {w}/out -- -y'),
     ('plan show: JSON and a drawing', 2, '--(json|svg) excludes --(json|svg); give one of them', 'plan show {w}/plan --json --svg {w}/out'),
 ]
 
@@ -61,6 +66,7 @@ def test_empty_values():
             assert done.returncode == 2 and re.search(f'{option} (is empty; give it a value|takes )', last), (words, option, last)
             many += 1
     assert many > 100, many
+    assert run('certs', '').returncode == 2
 
 
 def prepare(folder):

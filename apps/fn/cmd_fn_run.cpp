@@ -75,7 +75,7 @@ std::string Time(const PairResult& r, size_t count) {
 
 int RunFnRun(const FnRunArgs& a) {
   if (int(!a.x.empty()) + int(!a.values.empty()) + int(a.all) + int(a.random.has_value()) != 1)
-    Fail(Cause::kInput, "suf fn run takes its values from one of --x, --values, --all and --random; see --help");
+    Fail(Cause::kInput, "suf fn run takes its values from one of --x, --values, --all and --random; give one of them");
   const NamedFunction g = FunctionOf(a.f);
   gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   if (!a.out.empty() && plan.to != gates::To::kShared)

@@ -357,7 +357,7 @@ def too_few(base):
         assert found, lines
         assert any(re.search(r'warning compile: 1 of 6 texts in .*texts is too long and cut to 8 tokens; raise --max-tokens', x) for x in lines), lines
         few = [re.search(r'warning compile: too few calibration texts: every softmax keeps its maximum, which costs about (\d+) of the plan\'s (\d+) flights; '
-                         r'a fit needs 20 texts and 1000 rows, there are 3 texts with 16 rows; give about 188 such lines', x) for x in lines]
+                         r'a fit needs 20 texts and 1000 tokens, there are 3 texts with 16 tokens; give about 188 such lines', x) for x in lines]
         assert any(few), lines
         assert re.search(r'^plan [0-9a-f]{16}: 1 length class up to 8 tokens, calibrated on 3 texts$', done.stderr, re.M), lines
 

@@ -223,10 +223,10 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
   size_t tokens = 0;
   for (auto& t : texts) tokens += t.size();
   out.softmaxes = int(ShiftLeaves(*g).size()) / 2;  // a map and its bias each
-  if (texts.size() < kLeastTexts || tokens < kLeastRows) {
-    out.why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastRows, " rows, there are ",
-                      Plural(texts.size(), "text"), " with ", Plural(tokens, "row"));
-    out.enough = std::max(kLeastTexts, tokens ? (kLeastRows * texts.size() + tokens - 1) / tokens : kLeastTexts);
+  if (texts.size() < kLeastTexts || tokens < kLeastTokens) {
+    out.why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastTokens, " tokens, there are ",
+                      Plural(texts.size(), "text"), " with ", Plural(tokens, "token"));
+    out.enough = std::max(kLeastTexts, tokens ? (kLeastTokens * texts.size() + tokens - 1) / tokens : kLeastTexts);
     *g = RemoveShifts(*g);
     return out;
   }

@@ -42,7 +42,7 @@ struct Shifts {
 };
 
 // The fewest texts and rows of a fit.
-inline constexpr size_t kLeastTexts = 20, kLeastRows = 1000;
+inline constexpr size_t kLeastTexts = 20, kLeastTokens = 1000;
 // The flights that a maximum costs instead of a shift, for each softmax.
 inline constexpr int kMaximumFlights = 4;
 // kRidge is the weight of the ridge. A head uses its own scores if they shrink its range of residuals below kOwnGain of

@@ -41,7 +41,7 @@ TEST(Shifts, NeedTexts) {
   const Checkpoint w = RandomWeights(After(), 1);
   const std::string folded = g.Text();
   for (auto& [texts, why] : {std::pair{SmallTexts(2, 19, 16), "there are 19 texts"},
-                             std::pair{SmallTexts(2, 40, 16), "a fit needs 20 texts and 1000 rows, there are 40"}}) {
+                             std::pair{SmallTexts(2, 40, 16), "a fit needs 20 texts and 1000 tokens, there are 40"}}) {
     AddShifts(&g);
     const Shifts none = FitShifts(&g, w, texts, exec::Default());
     EXPECT_TRUE(none.fits.empty());
@@ -51,7 +51,7 @@ TEST(Shifts, NeedTexts) {
   Shifts shifts;
   CompileOptions o = SmallOptions();
   (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts);  // the maximum costs less
-  EXPECT_THAT(shifts.why_not, HasSubstr("a fit needs 20 texts and 1000 rows, there are 40"));
+  EXPECT_THAT(shifts.why_not, HasSubstr("a fit needs 20 texts and 1000 tokens, there are 40"));
   o.policy.softmax = Options::kShift;
   EXPECT_THAT(
       Refusal([&] { (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts); }, Cause::kInput),
