@@ -257,15 +257,13 @@ int RunDemo(const DemoArgs& a) {
   const ClearModel clear(a.model, files.plan);
   files.vocabulary = clear.model.vocabulary_file();
   TokenizeFor(clear.plan, a.source, files.vocabulary, a.truncate, &lines);
-  if (std::none_of(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); })) {
-    for (const TextLine& l : lines)
-      if (a.json) std::cout << ErrorRow(l) << "\n";
-    return Finish(lines);
-  }
   const std::vector<size_t> usable = WriteTexts(files.texts, lines);
-  net::MakeCerts(files.certs);
   // first all inferences, then all comparisons, which would change the times
-  std::vector<ordered_json> all = RunDemoRoles(a, files, usable.size(), &signals);
+  std::vector<ordered_json> all;
+  if (!usable.empty()) {
+    net::MakeCerts(files.certs);
+    all = RunDemoRoles(a, files, usable.size(), &signals);
+  }
   for (ordered_json& row : all) row["i"] = usable[row["i"].get<size_t>()];
   const auto [rows, wrong] = CompareAll(clear, all, a.json, &lines);
   if (!a.json && !rows.empty()) ShowDemo(lines, rows);
