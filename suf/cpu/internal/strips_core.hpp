@@ -153,6 +153,17 @@ inline void ZeroFrom(Lanes& s, int at, int end) {
     for (size_t i = 0; i < kLanes; ++i) s[w][i] = 0;
 }
 
+// Returns the parity of a word, by shifts that a loop over lanes vectorises.
+inline uint64_t ParityOf(uint64_t s) {
+  s ^= s >> 32;
+  s ^= s >> 16;
+  s ^= s >> 8;
+  s ^= s >> 4;
+  s ^= s >> 2;
+  s ^= s >> 1;
+  return s & 1;
+}
+
 // The coefficients without the constant are C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), with c_j = he_j c_{j-1} +
 // hl_j.
 // With them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
@@ -200,16 +211,7 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
       }
       for (size_t i = 0; i < kLanes; ++i) c0[i] = (c0[i] & e[i] & 1) ^ (x[i] >> (2 * j) & 1);
     }
-    for (size_t i = 0; i < kLanes; ++i) {
-      uint64_t s = acc[i];
-      s ^= s >> 32;
-      s ^= s >> 16;
-      s ^= s >> 8;
-      s ^= s >> 4;
-      s ^= s >> 2;
-      s ^= s >> 1;
-      acc[i] = s & 1;
-    }
+    for (size_t i = 0; i < kLanes; ++i) acc[i] = ParityOf(acc[i]);
     for (size_t i = 0; i < m; ++i) out[lo + i] = uint8_t(acc[i]);
   }
 }
@@ -352,16 +354,7 @@ inline void Parities(const uint64_t* x, size_t stride, const uint32_t* first, co
         uint64_t sum[kLanes] = {};
         for (uint32_t t = first[j]; t < first[j + 1]; ++t)
           for (size_t i = 0; i < some; ++i) sum[i] ^= x[(lo + i) * stride + word[t]] & mask[t];
-        for (size_t i = 0; i < kLanes; ++i) {
-          uint64_t s = sum[i];
-          s ^= s >> 32;
-          s ^= s >> 16;
-          s ^= s >> 8;
-          s ^= s >> 4;
-          s ^= s >> 2;
-          s ^= s >> 1;
-          acc[i] |= (s & 1) << (j % 64);
-        }
+        for (size_t i = 0; i < kLanes; ++i) acc[i] |= ParityOf(sum[i]) << (j % 64);
       }
       for (size_t i = 0; i < some; ++i) out[(lo + i) * count + w] = acc[i];
     }
