@@ -102,7 +102,7 @@ endif()
 # is compiled from the same headers.
 function(suf_printed_headers target)
   set(SUF_HEADERS "")
-  foreach(header suf/gpu/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/grouping/rows_core.hpp suf/fss/sizes.hpp
+  foreach(header suf/gpu/cuda/groups/printed.cuh suf/ring/cuda/bits_core.hpp suf/grouping/rows_core.hpp suf/fss/sizes.hpp
           suf/pfss/poly.hpp)
     file(READ ${CMAKE_SOURCE_DIR}/${header} text)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})

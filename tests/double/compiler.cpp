@@ -12,7 +12,7 @@
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
 #include "suf/exec/cuda/compile.hpp"
-#include "suf/gpu/cuda/printer.hpp"
+#include "suf/gpu/cuda/groups/printer.hpp"
 
 struct CUmod_st {
   std::string text;

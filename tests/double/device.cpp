@@ -15,6 +15,7 @@
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/internal/aes_kernels.hpp"
 #include "suf/gpu/cuda/bulk.hpp"
+#include "suf/gpu/cuda/groups/interpreter.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/ring/cuda/products.hpp"
 #include "tests/double/compiler.hpp"

@@ -1,6 +1,6 @@
 // Printed kernels from text to module: compiled once into the folder, after or before the runs. A file whose contents
 // do not match its name is never loaded.
-#include "suf/gpu/cuda/kernels.hpp"
+#include "suf/gpu/cuda/groups/kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "suf/gpu/cuda/executor.hpp"
-#include "suf/gpu/cuda/printer.hpp"
+#include "suf/gpu/cuda/groups/printer.hpp"
 #include "suf/gpu/kernel_folder.hpp"
 #include "suf/grouping/randomness.hpp"
 

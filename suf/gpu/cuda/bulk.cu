@@ -1,7 +1,7 @@
 // Operations as kernels with one element per thread.
 #include "suf/exec/cuda/check.cuh"
 #include "suf/gpu/cuda/bulk.hpp"
-#include "suf/gpu/cuda/code.hpp"
+#include "suf/gpu/cuda/groups/code.hpp"
 
 namespace suf::gpu::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Operations as one call per element, and the functions of bulk.hpp that use them. Included after
 //  template <class F> void Each(uint64_t n, const F& f, Stream s)
 // which calls f(0) .. f(n - 1) in any order. In bulk.cu that is a kernel, in the tests' double of a device a loop.
-#include "suf/gpu/cuda/interpreter_core.hpp"
+#include "suf/gpu/cuda/groups/interpreter_core.hpp"
 
 namespace suf::gpu::cuda {
 

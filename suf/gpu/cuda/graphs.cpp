@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "suf/gpu/cuda/groups/printer.hpp"
 #include "suf/gpu/cuda/memory.hpp"
-#include "suf/gpu/cuda/printer.hpp"
 
 namespace suf::gpu::cuda {
 

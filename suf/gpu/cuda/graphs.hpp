@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "suf/gpu/cuda/code.hpp"
 #include "suf/gpu/cuda/device_plan.hpp"
-#include "suf/gpu/cuda/kernels.hpp"
+#include "suf/gpu/cuda/groups/code.hpp"
+#include "suf/gpu/cuda/groups/kernels.hpp"
 
 namespace suf::gpu::cuda {
 

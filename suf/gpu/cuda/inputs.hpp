@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "suf/gpu/cuda/assemble.hpp"
+#include "suf/gpu/cuda/groups/assemble.hpp"
 #include "suf/ring/cuda/products.hpp"
 
 namespace suf::gpu::cuda {

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "suf/gpu/cuda/assemble.hpp"
+#include "suf/gpu/cuda/groups/assemble.hpp"
 
 namespace suf::gpu::cuda {
 

@@ -2,6 +2,7 @@
 
 #include "suf/fss/sizes.hpp"
 #include "suf/gpu/cuda/bulk.hpp"
+#include "suf/gpu/cuda/groups/interpreter.hpp"
 #include "suf/gpu/cuda/instance.hpp"
 #include "suf/grouping/element.hpp"
 

@@ -1,10 +1,10 @@
-#include "suf/gpu/cuda/assemble.hpp"
+#include "suf/gpu/cuda/groups/assemble.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "suf/fss/sizes.hpp"
-#include "suf/gpu/cuda/interpreter_core.hpp"
+#include "suf/gpu/cuda/groups/interpreter_core.hpp"
 #include "suf/grouping/element.hpp"
 
 namespace suf::gpu::cuda {

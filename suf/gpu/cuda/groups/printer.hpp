@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "suf/gpu/cuda/assemble.hpp"
+#include "suf/gpu/cuda/groups/assemble.hpp"
 
 namespace suf::gpu::cuda {
 

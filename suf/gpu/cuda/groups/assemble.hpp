@@ -4,8 +4,8 @@
 #include <array>
 
 #include "suf/fss/cuda/fss.hpp"
-#include "suf/gpu/cuda/code.hpp"
 #include "suf/gpu/cuda/device_plan.hpp"
+#include "suf/gpu/cuda/groups/code.hpp"
 
 namespace suf::gpu::cuda {
 

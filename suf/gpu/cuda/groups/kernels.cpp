@@ -1,4 +1,4 @@
-#include "suf/gpu/cuda/kernels.hpp"
+#include "suf/gpu/cuda/groups/kernels.hpp"
 
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 #include "suf/base/cores.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/base/file.hpp"
-#include "suf/gpu/cuda/printer.hpp"
+#include "suf/gpu/cuda/groups/printer.hpp"
 
 namespace suf::gpu::cuda {
 namespace {

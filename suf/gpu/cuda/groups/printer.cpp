@@ -1,4 +1,4 @@
-#include "suf/gpu/cuda/printer.hpp"
+#include "suf/gpu/cuda/groups/printer.hpp"
 
 #include <map>
 
@@ -22,10 +22,10 @@ class Printer {
     for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
     PrintedKernel out;
     out.text =
-        Str("#include \"suf/gpu/cuda/printed.cuh\"\nusing namespace suf::gpu::cuda;\n", "struct Params { Word w[",
-            params_.size(), "]; };\n", "extern \"C\" __global__ void __launch_bounds__(", kPrintedThreads, ") ",
-            kKernel, "(const __grid_constant__ Params p) {\n  const uint32_t rows = uint32_t(", rows_,
-            "), at_ = blockIdx.x * ", kPrintedThreads, "u + threadIdx.x, base = at_ / 32 * 32;\n",
+        Str("#include \"suf/gpu/cuda/groups/printed.cuh\"\nusing namespace suf::gpu::cuda;\n",
+            "struct Params { Word w[", params_.size(), "]; };\n", "extern \"C\" __global__ void __launch_bounds__(",
+            kPrintedThreads, ") ", kKernel, "(const __grid_constant__ Params p) {\n  const uint32_t rows = uint32_t(",
+            rows_, "), at_ = blockIdx.x * ", kPrintedThreads, "u + threadIdx.x, base = at_ / 32 * 32;\n",
             "  const bool here = at_ < rows;\n  const uint32_t at = here ? at_ : rows - 1;\n",
             "  const int lanes = base < rows ? int(rows - base < 32 ? rows - base : 32) : 0;\n  (void)lanes;\n",
             "  Word f[", g.frame, "];\n", reads_, body, writes_, "}\n");

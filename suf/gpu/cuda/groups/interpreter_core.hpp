@@ -2,7 +2,7 @@
 // tests' double of a device. No address and no branch depends on a secret. Indices of tables are public if
 // rows_core.hpp says so.
 #pragma once
-#include "suf/gpu/cuda/code.hpp"
+#include "suf/gpu/cuda/groups/code.hpp"
 
 namespace suf::gpu::cuda {
 

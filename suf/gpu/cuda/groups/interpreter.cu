@@ -1,8 +1,8 @@
 // The interpreter: a group is a kernel, a row a thread, whose registers are in its local memory. Printed kernels are
 // measured against it. It runs groups if there is no compiler at run time.
 #include "suf/exec/cuda/check.cuh"
-#include "suf/gpu/cuda/bulk.hpp"
-#include "suf/gpu/cuda/interpreter_core.hpp"
+#include "suf/gpu/cuda/groups/interpreter.hpp"
+#include "suf/gpu/cuda/groups/interpreter_core.hpp"
 #include "suf/ring/cuda/bits_core.hpp"
 
 namespace suf::gpu::cuda {
