@@ -94,7 +94,12 @@ struct Way {
       ssize_t n = read(from, buffer.data(), buffer.size());
       if (n < ssize_t(sizeof(VirtioHeader))) return false;
       std::vector<char> packet(buffer.begin(), buffer.begin() + n);
-      if (idle - now > patience || (++seen, lose && seen % lose == 0)) {
+      bool drop = idle - now > patience;
+      if (!drop) {
+        ++seen;
+        drop = lose && seen % lose == 0;
+      }
+      if (drop) {
         ++dropped;
         continue;
       }

@@ -47,7 +47,11 @@ class Patch : public nn::Visitor {
   size_t left() const { return left_; }
 
  private:
-  bool Mine() { return !done_ && left_-- == 0 ? (left_ = 0, done_ = true) : false; }
+  bool Mine() {
+    if (done_ || left_-- != 0) return false;
+    left_ = 0;
+    return done_ = true;
+  }
   size_t left_;
   int64_t value_;
   bool done_ = false;

@@ -174,8 +174,10 @@ TEST(Table, SharesOfAHotTableCompareAndSelect) {
       const size_t size = size_t{1} << w, n = w <= 6 ? size * size : 3000;
       Tables t(w, n, rng);
       std::vector<uint16_t> b(n);
-      for (size_t i = 0; i < n; ++i)
-        b[i] = uint16_t(w <= 6 ? i / size : rng() % size), t.a[i] = uint16_t(w <= 6 ? i % size : t.a[i]);
+      for (size_t i = 0; i < n; ++i) {
+        b[i] = uint16_t(w <= 6 ? i / size : rng() % size);
+        t.a[i] = uint16_t(w <= 6 ? i % size : t.a[i]);
+      }
       auto hot = Poisoned<uint8_t>(n * TableBytes(w));
       Hot(w, b.data(), n, hot.data(), v);
       ASSERT_EQ(hot.back(), 0xa5);

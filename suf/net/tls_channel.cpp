@@ -85,7 +85,7 @@ template <class F>
 void TlsChannel::AwaitStreams(const char* doing, F&& done) {
   for (const auto& s : streams_) {
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark; mark = s->progress(), !done(*s);) {
+    for (uint64_t mark = s->progress(); !done(*s); mark = s->progress()) {
       if (const Ec ec = s->failed()) {
         if (ec == std::errc::protocol_error)
           EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
@@ -146,7 +146,8 @@ void TlsChannel::AwaitSent(View memory) noexcept {
     if (s->AllSent()) continue;
     const uint64_t due = s->SentCountWithout(memory);
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark; mark = s->progress(), s->sent_count() < due && !s->failed() && Clock::now() < deadline;) {
+    for (uint64_t mark = s->progress(); s->sent_count() < due && !s->failed() && Clock::now() < deadline;
+         mark = s->progress()) {
       s->Wait(mark, kPeerPoll);
       if (s->progress() != mark) deadline = Clock::now() + timeout();
     }

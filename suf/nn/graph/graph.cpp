@@ -84,7 +84,10 @@ std::string Graph::Text() const {
     s << std::setw(4) << n->index << "  " << std::left << std::setw(13) << n->op->Name() << std::setw(24) << Where(*n)
       << std::right;
     const char* arrow = "<- ";
-    for (const GraphNode* x : n->in) s << arrow << x->index, arrow = ", ";
+    for (const GraphNode* x : n->in) {
+      s << arrow << x->index;
+      arrow = ", ";
+    }
     s << "\n";
   }
   return s.str();
