@@ -174,7 +174,11 @@ SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   Word word = 0;
   SUF_UNROLL
   for (Word w = 0; 64 * w < size; ++w) word |= Mask(Equal(at >> 6, w)) & t[w];
-  return word >> (at & 63) & 1;
+  word >>= at & 63;
+#ifndef __CUDA_ARCH__
+  asm("" : "+r"(word));  // clang would test the bit by an instruction that may take `at` for an address
+#endif
+  return word & 1;
 }
 
 // Returns the parity of the bits at places greater than `at`, which is public.

@@ -122,7 +122,7 @@ class RowsExecutor : public ClearExecutor {
       Word* const table = &out[i * size];
       std::copy_n(In(n, 1).begin(), size, table);
       for (size_t bit = 0; size_t{1} << bit < size; ++bit) {
-        const Word take = -(In(n, 0)[i] >> bit & 1);
+        const Word take = grouping::row::Mask(In(n, 0)[i] >> bit);  // so that no load depends on it
         for (size_t u = 0; u < size; ++u)
           moved[u] = (table[(u - (size_t{1} << bit)) & (size - 1)] & take) | (table[u] & ~take);
         std::copy(moved.begin(), moved.end(), table);
