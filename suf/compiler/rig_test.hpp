@@ -135,6 +135,7 @@ struct Ran {
   int64_t key_bits = 0;     // both bundles, all elements
   int flights = 0;
   Hash digest{};
+  std::array<Bytes, 2> key;  // both bundles
 };
 
 // Runs the function on x_i under masks r_i, or random ones if r is empty. If `shared`, the wire is first opened again
@@ -186,7 +187,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
     EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
   }
-  Ran out{std::vector<Meaning>(x.size()), s.key_bits(0) + s.key_bits(1), s.flights(), t.digest()};
+  Ran out{std::vector<Meaning>(x.size()), s.key_bits(0) + s.key_bits(1), s.flights(), t.digest(), run.key};
   for (size_t i = 0; i < x.size(); ++i) {
     for (int o = 0; o < f.outputs; ++o) out.at[i].numbers.push_back(run.result[1][size_t(o) * x.size() + i]);
     for (size_t j = 0; j < f.formulas.size(); ++j) out.at[i].bits.push_back(run.result[0][j * x.size() + i] != 0);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -207,25 +208,33 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(key.begin(), key.end(), keys.key.begin() + std::ptrdiff_t(keys.key_bytes * 32)));
 }
 
-// The same tree with 64-bit seeds and another hash. `everywhere` puts the payload into a value per level, otherwise
-// into the final word alone.
+// A fault of a toy comparison function.
+enum class Flaw {
+  kNone,
+  kPayloadAtTheEnd,  // the payload is in the final word alone
+  kLostControlBit,   // the sign of the final word is from a control bit before its correction
+};
+
+// The same tree with 64-bit seeds and another hash.
 class Toy {
  public:
-  Toy(int n, uint64_t alpha, uint64_t beta, bool everywhere) : n_(n), everywhere_(everywhere) {
-    uint64_t s[2] = {1234, 987654}, sum = everywhere ? 0 : 0 - beta;
-    bool t[2] = {false, true};
+  Toy(int n, uint64_t alpha, uint64_t beta, Flaw flaw) : n_(n), everywhere_(flaw != Flaw::kPayloadAtTheEnd) {
+    uint64_t s[2] = {1234, 987654}, sum = everywhere_ ? 0 : 0 - beta;
+    bool t[2] = {false, true}, sign = true;
     for (int d = 0; d < n; ++d) {
       const bool a = alpha >> (n - 1 - d) & 1;
       const uint64_t lose0 = H(s[0], 2 + !a), lose1 = H(s[1], 2 + !a), keep0 = H(s[0], 2 + a), keep1 = H(s[1], 2 + a);
       const uint64_t value = lose1 - lose0 - sum + (a ? beta : 0);
-      value_.push_back(everywhere ? (t[1] ? 0 - value : value) : 0);
-      if (everywhere) sum += keep0 - keep1 + value;
+      value_.push_back(everywhere_ ? (t[1] ? 0 - value : value) : 0);
+      if (everywhere_) sum += keep0 - keep1 + value;
       seed_.push_back(H(s[0], !a) ^ H(s[1], !a));
       for (int c = 0; c < 2; ++c) control_[c].push_back(((H(s[0], c) ^ H(s[1], c)) >> 63) ^ (a == (c == 1)));
+      sign = H(s[1], a) >> 63;
       for (int p = 0; p < 2; ++p) Step(d, a, s[p], t[p]);
     }
+    if (flaw != Flaw::kLostControlBit) sign = t[1];
     const uint64_t last = H(s[1], 2) - H(s[0], 2) - sum;
-    value_.push_back(t[1] ? 0 - last : last);
+    value_.push_back(sign ? 0 - last : last);
   }
   uint64_t Sum(uint64_t x) const {
     uint64_t all = 0;
@@ -258,12 +267,72 @@ class Toy {
 TEST(Dcf, APayloadInTheFinalWordAloneIsAPointFunction) {
   constexpr uint64_t kBeta = 0xfedcba9876543210;
   for (uint64_t alpha = 0; alpha < 64; ++alpha) {
-    const Toy right(6, alpha, kBeta, true), wrong(6, alpha, kBeta, false);
+    const Toy right(6, alpha, kBeta, Flaw::kNone), wrong(6, alpha, kBeta, Flaw::kPayloadAtTheEnd);
     for (uint64_t x = 0; x < 64; ++x) {
       ASSERT_EQ(right.Sum(x), x < alpha ? kBeta : 0) << alpha << ' ' << x;
       ASSERT_EQ(wrong.Sum(x), x == alpha ? kBeta : 0) << alpha << ' ' << x;
     }
   }
+}
+
+// FuseFSS (include/suf/crypto/dcf.hpp) takes the sign of the final word from the low bit of a seed. Key generation does
+// not correct that bit by the control correction. So a quarter of the keys give a wrong sum at x = alpha.
+TEST(Dcf, ALostControlBitMakesTheSumAtAlphaWrong) {
+  std::mt19937_64 rng(17);
+  for (int n : {6, 64}) {
+    int wrong = 0;
+    std::vector<uint64_t> alphas(100);
+    for (uint64_t& alpha : alphas) {
+      alpha = rng() & Mask(n);
+      const Toy toy(n, alpha, 1, Flaw::kLostControlBit);
+      wrong += toy.Sum(alpha) != 0;
+      if (alpha) {
+        ASSERT_EQ(toy.Sum(alpha - 1), 1u) << alpha;
+      }
+      ASSERT_EQ(Toy(n, alpha, 1, Flaw::kNone).Sum(alpha), 0u) << alpha;
+    }
+    EXPECT_NEAR(wrong, 25, 18) << n;
+    DcfKeys(n, 1, 64, alphas, rng, ring::Best()).Expect(alphas, 1, ring::Best());
+  }
+}
+
+// SUF's adapter of myl7/fss (include/proto/myl7_fss_backend.hpp) cuts a payload into chunks of 16 bytes. It clears the
+// top bit of each, so that the second word of a chunk loses bit 63.
+TEST(Dcf, AChunkWithoutItsTopBitLosesTheSignOfAWord) {
+  const uint64_t payload[2] = {1, uint64_t{1} << 63};
+  uint8_t chunk[16];
+  std::memcpy(chunk, payload, 16);
+  chunk[15] &= 0x7f;
+  uint64_t published[2];
+  std::memcpy(published, chunk, 16);
+  EXPECT_EQ(published[1], 0u);
+
+  std::mt19937_64 rng(18);
+  DcfKeys keys(64, 2, 64, {100}, rng, ring::Best());
+  keys.beta.assign(payload, payload + 2);
+  DcfGen(keys.ctx, keys.alpha.data(), keys.beta.data(), keys.root[0].data(), keys.root[1].data(), 1, keys.key.data());
+  keys.Expect({99}, 1, ring::Best());
+}
+
+// Keys of SUF's SigmaFast (chunks SDC1, SPL1 and SIL1) have their thresholds in clear. A threshold is r plus a public
+// number, and x + r is opened, so that either party finds x. Each bit of our keys is 1 equally often for the least and
+// the largest alpha.
+TEST(Dcf, AThresholdInTheKeyShowsTheInput) {
+  const uint64_t x = 1234567890123, r = 0xfedcba9876543210, opened = x + r;
+  const uint64_t in_key[2] = {r, r + (uint64_t{1} << 63)};  // of a sign: x < 2^63 as two comparisons of x + r
+  EXPECT_EQ(opened - in_key[0], x);
+
+  std::mt19937_64 rng(19);
+  constexpr int kN = 32, kCount = 4000;
+  std::vector<int> ones[2];
+  for (int most : {0, 1}) {
+    const DcfKeys keys(kN, 1, 1, std::vector<uint64_t>(kCount, most ? Mask(kN) : 0), rng, ring::Best());
+    for (size_t bit = 0; bit < DcfKeyBits(kN, 1, 1); ++bit) {
+      ones[most].push_back(0);
+      for (size_t i = 0; i < kCount; ++i) ones[most].back() += keys.key[i * keys.key_bytes + bit / 8] >> (bit % 8) & 1;
+    }
+  }
+  for (size_t bit = 0; bit < ones[0].size(); ++bit) ASSERT_NEAR(ones[0][bit], ones[1][bit], 300) << "bit " << bit;
 }
 
 // Checks that a single share is uniform at x < alpha and beyond.

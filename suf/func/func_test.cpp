@@ -86,6 +86,24 @@ TEST(Suf, FirstFitLayout) {
   for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;
 }
 
+// A field of an additive share is no share of the field: it lacks the carry of the fields below. The packed
+// layouts of ponyyuhan/programmableDPF cut such fields (suf_unpack_channel_share). Layout packs known values alone. A
+// field of an XOR share is a share.
+TEST(Suf, AFieldOfAnAdditiveShareIsNoShare) {
+  const std::vector<OutputChannel> c{{OutputChannel::kUnsigned, 8, 0, "low"}, {OutputChannel::kUnsigned, 8, 0, "high"}};
+  const uint64_t word = 0x0201;
+  auto fields = [&](uint64_t w) { return Unpack(c, std::vector<uint64_t>{w}); };
+  EXPECT_EQ(fields(word), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ((fields(0xff)[1] + fields(word - 0xff)[1]) % 256, 1);  // not 2
+  int wrong = 0;
+  for (uint64_t share = 0; share < 256; ++share) {
+    wrong += (fields(share)[1] + fields(word - share)[1]) % 256 != 2;
+    EXPECT_EQ(fields(share + (word - share)), fields(word));
+    EXPECT_EQ(fields(share)[1] ^ fields(word ^ share)[1], 2);
+  }
+  EXPECT_EQ(wrong, 254);  // all shares of `low` but 0 and 1
+}
+
 TEST(Suf, TextRoundTrip) {
   EXPECT_EQ(Print(Example()), kExample);
   EXPECT_EQ(Print(Parse(kExample)), kExample);

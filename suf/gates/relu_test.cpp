@@ -1,6 +1,7 @@
 #include "suf/gates/relu.hpp"
 
 #include <set>
+#include <tuple>
 
 #include "suf/gates/rig_test.hpp"
 
@@ -138,6 +139,30 @@ TEST(ReluARS, EightEntriesAreTheLinearForm) {
     }
     EXPECT_EQ(seen.size(), 8u) << s;
   }
+}
+
+// The table of eight corrections of SUF's protocol (include/proto/reluars_online_complete.hpp) lacks the wrap of x + r.
+// Its third bit says that the low bits of the opened value equal those of r. Two inputs with the same three bits then
+// need different corrections, so no table is right. Here d is the wrap.
+TEST(ReluARS, ATableWithoutTheWrapIsWrong) {
+  const int k = 4, s = 1, whole = 1 << k, low = 1 << s;
+  struct Case {
+    int t, equal, w, wrap, missing;  // missing: the value less the shifted difference and the borrow
+  };
+  auto at = [&](int x, int r) {
+    const int h = (x + r + low / 2) % whole, u = (x + low / 2) % whole, t = h % low < r % low;
+    return Case{t, h % low < (r + 1) % low && !t, x < whole / 2, h < r, (u >> s) - ((h >> s) - (r >> s) - t)};
+  };
+  const Case a = at(0, 0), b = at(2, 14);
+  EXPECT_EQ(std::tie(a.w, a.t, a.equal), std::tie(b.w, b.t, b.equal));
+  EXPECT_EQ(a.missing, 0);
+  EXPECT_EQ(b.missing, whole >> s);
+  for (int x = 0; x < whole / 2 - low / 2; ++x)
+    for (int r = 0; r < whole; ++r) EXPECT_EQ(at(x, r).missing, at(x, r).wrap * (whole >> s)) << x << " " << r;
+
+  Rig g;
+  const Ints x(64, 2);  // under 64 masks
+  EXPECT_EQ(g.Run(ReluARS{s, k, Stages::kTwo}.Build(g.t, g.Give(x, k))), Ints(64, 1));
 }
 
 }  // namespace

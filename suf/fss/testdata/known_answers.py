@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Writes aes.txt, prg.txt, dpf.txt, reads.txt and dcf.txt beside this file: known answers from an implementation that shares nothing with ours (hashlib,
-hmac and the cryptography package's AES; trees written out bit by bit from the conventions in
-dpf.hpp, docs/mathematics.md#half-tree and #dcf).
+"""Writes aes.txt, prg.txt, dpf.txt, reads.txt and dcf.txt beside this file. The known answers are from an implementation
+that shares nothing with ours: hashlib, hmac, and AES written out from FIPS 197. Trees are written out bit by bit from
+the conventions in dpf.hpp, docs/mathematics.md#half-tree and #dcf. tools/read_bundle.py imports the primitives.
 aes.txt: FIPS 197 appendix B and C.1, SP 800-38A F.1.1 (ECB-AES128), typed in from the standards and checked here."""
+import functools
 import hashlib
 import hmac
 import pathlib
 import random
-
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 HERE = pathlib.Path(__file__).parent
 AES = [('FIPS 197 appendix B', '2b7e151628aed2a6abf7158809cf4f3c', '3243f6a8885a308d313198a2e0370734', '3925841d02dc09fbdc118597196a0b32'),
@@ -19,9 +18,46 @@ AES = [('FIPS 197 appendix B', '2b7e151628aed2a6abf7158809cf4f3c', '3243f6a8885a
        ('SP 800-38A F.1.1 block 4', '2b7e151628aed2a6abf7158809cf4f3c', 'f69f2445df4f9b17ad2b417be66c3710', '7b0c785e27e8ad3f8223207104725dd4')]
 
 
+def twice(x):
+    """x times 2 in the field of AES."""
+    return x << 1 ^ (0x11b if x & 0x80 else 0)
+
+
+def aes_tables():
+    """The S-box of FIPS 197, and the four tables of its bytes times (2, 1, 1, 3), which do a round's byte work."""
+    p, q, box = 1, 1, [0x63] * 256
+    for _ in range(255):  # p runs through all powers of 3, and q is 1 / p
+        p ^= twice(p)
+        for s in (1, 2, 4):
+            q = q ^ q << s & 255
+        q ^= 0x09 if q & 0x80 else 0
+        box[p] = 0x63 ^ functools.reduce(lambda x, s: x ^ (q << s | q >> 8 - s) & 255, range(5), 0)
+    first = [twice(x) << 24 | x << 16 | x << 8 | twice(x) ^ x for x in box]
+    return box, [[x >> 8 * i | x << 32 - 8 * i & 2**32 - 1 for x in first] for i in range(4)]
+
+
+BOX, TABLES = aes_tables()
+
+
+@functools.lru_cache(maxsize=4096)
+def round_keys(key):
+    w, constant = [int.from_bytes(key[i:i + 4], 'big') for i in range(0, 16, 4)], 1
+    for i in range(4, 44):
+        x = w[-1]
+        if i % 4 == 0:
+            x = int.from_bytes(bytes(BOX[x >> s & 255] for s in (16, 8, 0, 24)), 'big') ^ constant << 24
+            constant = twice(constant)
+        w.append(w[-4] ^ x)
+    return w
+
+
 def aes(key, block):
-    e = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    return e.update(block) + e.finalize()
+    w, (a, b, c, d) = round_keys(key), TABLES
+    s = [int.from_bytes(block[4 * i:4 * i + 4], 'big') ^ w[i] for i in range(4)]
+    for r in range(4, 40, 4):
+        s = [a[s[i] >> 24] ^ b[s[i - 3] >> 16 & 255] ^ c[s[i - 2] >> 8 & 255] ^ d[s[i - 1] & 255] ^ w[r + i] for i in range(4)]
+    last = [bytes((BOX[s[i] >> 24], BOX[s[i - 3] >> 16 & 255], BOX[s[i - 2] >> 8 & 255], BOX[s[i - 1] & 255])) for i in range(4)]
+    return b''.join((int.from_bytes(x, 'big') ^ k).to_bytes(4, 'big') for x, k in zip(last, w[40:]))
 
 
 def le(x, n):
