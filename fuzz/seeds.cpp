@@ -413,6 +413,68 @@ void FunctionPlans() {
   Seed("function_plan", "product", gates::Print(file));
 }
 
+// Compositions with every kind of statement, and with mistakes.
+void Compositions() {
+  Seed("composition", "scores",
+       std::string("# P1 learns two scores a row\n"
+                   "x    = input p1 32:12 [n, 16]\n"
+                   "v    = input p0 16:10 [16]\n"
+                   "y, b = reluars(x, shift=8) outputs y, w  # two outputs\n"
+                   "s    = dot(y, v)\n"
+                   "z    = select(b, v)\n"
+                   "t    = sum(z)\n"
+                   "output s -> p1\n"
+                   "output t -> p1\n"));
+  Seed("composition", "block",
+       std::string("x = input p1 8:0 [n] range -7..99\n"
+                   "a = function(x, \"step\")\n"
+                   "b = function(x, silu)\n"
+                   "output a -> both\n"
+                   "output b -> p0\n"
+                   "function step\n"
+                   "suf step domain 8 ring 8 outputs 1 degree 0\n"
+                   "piece 0 : 1\n"
+                   "piece 100 : -4\n"
+                   "end 256\n"
+                   "channel signed 8 0 y\n"
+                   "end function\n"));
+  Seed("composition", "table",
+       std::string("i = input shared 2:0:u [n, 3]\n"
+                   "t = table(i, {1, -2, 3, 9223372036854775807})\n"
+                   "u = times(t, by=-3)\n"
+                   "output u -> shared\n"));
+  Seed("composition", "bits",
+       std::string("m = input p0 mask 5 [n]\r\n"
+                   "b = input p1 bit\r\n"
+                   "c = bit(m, i=2)\r\n"
+                   "d = XOR(c, b)\r\n"
+                   "e = not(d)\r\n"
+                   "f = number(e)\r\n"
+                   "output f -> p1\r\n"));
+  Seed("composition", "sums",
+       std::string("x = input p0 64:-3 [2, 4]\n"
+                   "y = input p1 12:-3\n"
+                   "s=add(x,y, ring=20)\n"
+                   "d = sub(s, x)\n"
+                   "output d -> p0\n"));
+  Seed("composition", "too_early",
+       std::string("x = input p1 8:0\n"
+                   "y = add(x, z)\n"
+                   "z = add(x, x)\n"
+                   "output y -> p1\n"));
+  Seed("composition", "twice",
+       std::string("x = input p1 8:0\n"
+                   "x = function(x, clamp(-1, 0.5))\n"));
+  Seed("composition", "no_end",
+       std::string("x = input p1 8:0\n"
+                   "function step\n"
+                   "suf step domain 8 ring 8 outputs 1 degree 0\n"
+                   "piece 0 : 1\n"
+                   "piece 100 : -4\n"
+                   "end 256\n"
+                   "channel signed 8 0 y\n"));
+}
+
 // Formulas with every function that we add to the parser's, and with mistakes.
 void Formulas() {
   int i = 0;
@@ -536,6 +598,7 @@ void WriteSeeds(const std::string& dir) {
   Functions();
   Formulas();
   FunctionPlans();
+  Compositions();
   Plans();
   Files();
   DataOwnerTalks();

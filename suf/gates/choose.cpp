@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "suf/func/text.hpp"
-#include "suf/gates/function.hpp"
+#include "suf/gates/function_program.hpp"
 #include "suf/gates/text.hpp"
 
 namespace suf::gates {
@@ -80,6 +80,11 @@ Ints Clamp::Spec(const Ints& x, int k) const {
   Ints out;
   for (int64_t v : x) out.push_back(Number(uint64_t(std::clamp(Number(uint64_t(v), k), low, high)), ring));
   return out;
+}
+
+std::vector<compiler::Lowering> Clamp::Lowerings(int k) const {
+  const FunctionGate g = Of(*this, k);
+  return NumberLowerings(g.f, g.entry, ring);
 }
 
 OwedWord Clamp::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }

@@ -45,6 +45,8 @@ struct Clamp {
   int ring = 1;
   compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::StepSource::kDigits, Stages::kOne};
 
+  // Returns the lowerings that apply at k bits, those with few flights first.
+  std::vector<compiler::Lowering> Lowerings(int k) const;
   Ints Spec(const Ints& x, int k) const;
   OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.

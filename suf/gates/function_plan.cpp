@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "suf/gates/function.hpp"
+#include "suf/gates/function_program.hpp"
 #include "suf/ring/modular.hpp"
 
 namespace suf::gates {
@@ -37,118 +37,6 @@ std::vector<Block> BlocksOf(const std::vector<func::OutputChannel>& channels) {
   return out;
 }
 
-// Returns f without the polynomials and formulas that no channel reads.
-func::Suf Pruned(const func::Suf& f) {
-  func::Suf g = f;
-  g.outputs = 0;
-  g.formulas.clear();
-  for (func::Piece& p : g.pieces) p.poly.clear();
-  std::vector<int> outputs, formulas;
-  for (func::OutputChannel& c : g.channels) {
-    const bool bit = c.kind == func::OutputChannel::kBit;
-    std::vector<int>& list = bit ? formulas : outputs;
-    auto at = std::find(list.begin(), list.end(), c.source);
-    if (at == list.end()) {
-      list.push_back(c.source);
-      at = list.end() - 1;
-      if (bit) g.formulas.push_back(f.formulas[size_t(c.source)]);
-      if (!bit)
-        for (size_t i = 0; i < f.pieces.size(); ++i) g.pieces[i].poly.push_back(f.pieces[i].poly[size_t(c.source)]);
-    }
-    c.source = int(at - list.begin());
-  }
-  g.outputs = int(outputs.size());
-  return g;
-}
-
-// Returns all values of a Split with a single index, which has at most 16 bits.
-func::Suf Table(const func::Split& f) {
-  std::vector<int64_t> values;
-  for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
-  return func::Uniform(f.name, 0, values, {}, f.ring);
-}
-
-// The function of a plan, prepared for several emissions.
-struct Program {
-  explicit Program(const func::Function& f) {
-    func::Verify(f);
-    split = std::get_if<func::Split>(&f);
-    channels = func::ChannelsOf(f);
-    if (channels.empty())
-      Fail(Cause::kInput, func::Name(f), " has no channel, so nobody would learn a thing; add a line such as ",
-           "'channel signed 32 0 y'");
-    if (split &&
-        (split->a == split->n || (split->a == 0 && (split->kind == func::Split::kProduct || split->c == split->n)))) {
-      table = Table(*split);
-      split = nullptr;
-    }
-    if (split) {
-      ring = split->ring;
-      return;
-    }
-    const func::Suf used = table ? *table : Pruned(std::get<func::Suf>(f));
-    channels = used.channels;
-    compiled = compiler::Compile(used);
-    for (const func::OutputChannel& c : channels)
-      if (c.kind != func::OutputChannel::kBit) ring = std::max(ring, c.bits);
-  }
-  const func::Split* split = nullptr;
-  std::optional<func::Suf> table;  // of a Split in which one index has no bits
-  CompiledFunction compiled;
-  std::vector<func::OutputChannel> channels;
-  int ring = 1;  // of all numbers
-};
-
-// ---- a Split, whose two tables are read at two index wires
-
-constexpr Stages kStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
-
-std::string NameOf(const func::Split& f, Stages stages) {
-  return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
-}
-
-// The wires of x >> a and of the index of the low table.
-struct Indices {
-  Wire<kPub> high, low;
-};
-Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
-  const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
-  if (a == 0) {  // a sum whose low table is read at x >> c
-    if (c == 0) return {x, x};
-    compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits({{c, top}}, stages));
-    compiler::Borrow at_c(d, c, stages);
-    return {x, OpenDefined(t, Slice(d, c, n, top, &at_c, nullptr), "low index")};
-  }
-  std::vector<Cut> cuts{{a, std::max(n - a, top + a)}};
-  if (c > a && c < n) cuts.push_back({c, top});
-  compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits(cuts, stages));
-  compiler::Borrow at_a(d, a, stages);
-  Indices out;
-  out.high = OpenDefined(t, Slice(d, a, n, n - a, &at_a, nullptr), "high index");
-  if (top == 0) {
-    out.low = pfss::Map(x, [&](auto v) { return Low(v, a); });
-    return out;
-  }
-  std::optional<compiler::Borrow> at_c;
-  if (c > a) at_c.emplace(d, c, stages);
-  OwedWord slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
-  OwedWord low = place;
-  low.y = Low(place.y + (slope.y << a), top + a);
-  if (slope.owed) {
-    Sec shifted = *slope.owed << a;
-    low.owed = low.owed ? *low.owed + shifted : shifted;
-  }
-  out.low = OpenDefined(t, low, "low index");
-  return out;
-}
-
-OwedWord LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
-  t.scope(f.name + "/index");
-  Indices at = IndicesOf(t, f, x, stages);
-  t.scope(f.name + "/tables");
-  return SplitGate{f, f.ring}.Build(t, at.high, at.low);
-}
-
 // ---- both ends
 
 Wire<kPub> Begin(Trace& t, Origin from, int n, int64_t count) {
@@ -173,13 +61,13 @@ void End(Trace& t, To to, const Sh& y) {
   if (to != To::kP0) t.reveal<1>(y);
 }
 
-void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, To to, int64_t count) {
+void EmitProgram(Trace& t, const FunctionProgram& p, const Choice& choice, Origin from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
   t.scope("");  // so that Lower sets its own scopes
   compiler::FunctionShares y;
   if (p.split)
-    y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
+    y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x, p.split->ring)};
   else
     y = Lower(t, p.compiled, choice, x, p.ring);
   t.scope("result");
@@ -208,7 +96,7 @@ void EmitProgram(Trace& t, const Program& p, const Choice& choice, Origin from, 
 }  // namespace
 
 void Emit(Trace& t, const FunctionPlan& plan, int64_t count) {
-  EmitProgram(t, Program(plan.f), plan.choice, plan.from, plan.to, count);
+  EmitProgram(t, FunctionProgram(plan.f), plan.choice, plan.from, plan.to, count);
 }
 
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
@@ -229,7 +117,7 @@ std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::s
 }
 
 std::string Name(const FunctionPlan& plan) {
-  const Program p(plan.f);
+  const FunctionProgram p(plan.f);
   return p.split ? NameOf(*p.split, plan.choice.numbers.stages) : compiler::Name(p.compiled, plan.choice);
 }
 
@@ -243,11 +131,11 @@ pfss::Ending EndingOf(const FunctionPlan& plan) {
 }
 
 Choice ChoiceOf(const func::Function& f, const std::string& name) {
-  const Program p(f);
+  const FunctionProgram p(f);
   Choice choice;
   std::string why;
   if (p.split) {
-    for (Stages stages : kStages)
+    for (Stages stages : kSplitStages)
       if (NameOf(*p.split, stages) == name) choice.numbers.stages = stages;
     if (NameOf(*p.split, choice.numbers.stages) == name) return choice;
   } else {
@@ -267,11 +155,11 @@ Choice ChoiceOf(const func::Function& f, const std::string& name) {
 
 std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
                              const pfss::Capabilities& can) {
-  const Program p(plan.f);
+  const FunctionProgram p(plan.f);
   auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };
   if (!p.split) return compiler::Price(p.compiled, prices, can, emit);
   std::vector<Candidate> out;
-  for (Stages stages : kStages) {
+  for (Stages stages : kSplitStages) {
     Choice choice;
     choice.numbers.stages = stages;
     out.push_back(

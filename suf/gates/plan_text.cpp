@@ -43,7 +43,7 @@ std::string Text(const Json& j, const char* name) {
   return it->get<std::string>();
 }
 // Returns a field of the plan as a whole number in [lo, hi]. Throws Cause::kRefused if it is missing or outside.
-int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
+int64_t NumberField(const Json& j, const char* name, int64_t lo, int64_t hi) {
   auto it = j.find(name);
   if (it == j.end() || !it->is_number_integer())
     Fail(Cause::kRefused, "the plan's field ", name, " is missing or no whole number; make the plan again");
@@ -97,12 +97,12 @@ FunctionFile ParseFile(const std::string& text) {
       Fail(Cause::kRefused, "the plan's field ", key, " is unknown; make the plan again");
   if (Text(j, "kind") != "function")
     Fail(Cause::kRefused, "the plan's field kind is '", Text(j, "kind"), "', not 'function'; make the plan again");
-  if (const int64_t version = Number(j, "version", INT64_MIN, INT64_MAX); version != kFunctionPlanVersion)
+  if (const int64_t version = NumberField(j, "version", INT64_MIN, INT64_MAX); version != kFunctionPlanVersion)
     Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kFunctionPlanVersion,
          " of a function's; make the plan again");
   FunctionFile file;
   FunctionPlan& plan = file.plan;
-  file.max_values = Number(j, "max_values", 1, kMostValues);
+  file.max_values = NumberField(j, "max_values", 1, kMostValues);
   plan.f = Field("function", [&] { return func::ParseFunction(Text(j, "function")); });
   plan.from = Field("from", [&] { return FromNamed(Text(j, "from"), "it"); });
   plan.to = Field("to", [&] { return ToNamed(Text(j, "to"), "it"); });

@@ -15,6 +15,8 @@ struct Relu {
   int ring = 1;
   compiler::Lowering lowering{compiler::Kind::kOpenSteps, compiler::StepSource::kDigits, Stages::kOne};
 
+  // Returns the lowerings that apply at k bits, those with few flights first.
+  std::vector<compiler::Lowering> Lowerings(int k) const;
   Ints Spec(const Ints& x, int k) const;
   OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element, with the owed word dealt.
@@ -37,10 +39,40 @@ struct ReluARS {
   Ints Spec(const Ints& x, int k) const;
   OwedWord Build(Trace& t, const Wire<kPub>& x) const;
   // Returns the key bits of both bundles for an element. Nothing is owed.
-  int64_t KeyBits(int k) const;
+  int64_t KeyBits(int k) const { return HelpedKeyBits(k, {}); }
+
+  // Bits of x that the gate also gives. The t and d above compare the opened h with the mask r. A party that learns one
+  // of them learns more than a function of x. These bits are the same borrow and the same wrap. 2^(s-1) is in the place
+  // of r, and u in that of h. For signed numbers:
+  //
+  //   floor(x / 2^s) = floor(u / 2^s) - t + d 2^(k-s)
+  struct HelperBits {
+    Ints w;  // 1[u >= 0]: the rounded number is not negative
+    Ints t;  // 1[u mod 2^s < 2^(s-1)]: the shift rounds up
+    Ints d;  // x + 2^(s-1) leaves [-2^(k-1), 2^(k-1)), so y is 0 although x is positive
+  };
+  // The helper bits to emit. Their digits are those of y.
+  struct HelperRequest {
+    bool w = false;  // it is opened anyway
+    bool t = false;  // one cut more, at s - 1, unless s = 1
+    bool d = false;  // one cut more, at k, and the digits read at a second offset
+  };
+  // The result, and the requested bits as strings of one bit.
+  struct HelpedShares {
+    OwedWord y;
+    std::optional<Wire<kPub>> w;
+    std::optional<OwedWord> t, d;
+  };
+  HelperBits HelperSpec(const Ints& x, int k) const;
+  // Emits y and the helper bits. Without a request the trace is that of Build.
+  HelpedShares BuildHelped(Trace& t, const Wire<kPub>& x, const HelperRequest& want) const;
+  // Returns the key bits of both bundles for an element. A dealt w or t has one bit more.
+  int64_t HelpedKeyBits(int k, const HelperRequest& want) const;
+  // Returns whether the digits of all cuts have a plan in this gate's stages.
+  bool Applies(int k, const HelperRequest& want) const;
 
  private:
-  std::vector<compiler::Cut> Cuts(int k) const;
+  std::vector<compiler::Cut> Cuts(int k, const HelperRequest& want) const;
 };
 
 }  // namespace suf::gates

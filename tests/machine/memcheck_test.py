@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import Base, World
 
-# only lost blocks count: the thread that waits for signals lives to the end, and its stack has the only pointer to its data
+# Only lost blocks count. The thread that waits for signals lives to the end, so its data is possibly lost.
 MEMCHECK = ('valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--show-leak-kinds=definite', '--errors-for-leak-kinds=definite',
             '--read-inline-info=no')
 PATIENCE = 300  # seconds for steps that take ten

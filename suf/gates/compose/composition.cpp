@@ -1,0 +1,326 @@
+#include "suf/gates/compose/composition.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "suf/base/plural.hpp"
+
+namespace suf::gates {
+
+namespace {
+
+std::string At(const TextPlace& p) { return p.line ? Str("line ", p.line, ", column ", p.column, ": ") : ""; }
+
+// Runs f and puts the place before its errors.
+template <class F>
+auto Placed(const TextPlace& place, F&& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    throw Error(e.cause(), At(place) + e.what());
+  }
+}
+
+// Returns the index of a gate's output. Throws Cause::kInput, with the names, if there is none.
+size_t PortNamed(const std::string& gate, const std::vector<GatePort>& outputs, const PlacedName& name) {
+  std::string all;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].name == name.name) return i;
+    all += (i ? ", " : "") + outputs[i].name;
+  }
+  Fail(Cause::kInput, At(name.place), Quoted(name.name), " is no output of ", gate, "; it gives ", all);
+}
+
+// Returns the parameters of a statement, with the fallbacks of those that it does not set.
+std::map<std::string, int64_t> ParametersOf(const GateFacts& gate, const GateStatement& s) {
+  std::map<std::string, int64_t> out;
+  for (const GateParameter& p : gate.parameters)
+    if (p.fallback) out[p.name] = *p.fallback;
+  for (const auto& [name, text] : s.set) out[name.name] = ParameterValue(gate, name.name, text);
+  for (const GateParameter& p : gate.parameters)
+    if (!out.count(p.name)) Fail(Cause::kInput, gate.name, " needs the parameter ", p.name, ": ", p.meaning);
+  return out;
+}
+
+}  // namespace
+
+int64_t ParameterValue(const GateFacts& gate, const std::string& name, const std::string& text) {
+  static const GateParameter kRing{"ring", "bits of the result's ring", 1, 64, std::nullopt};
+  const bool numbers = std::any_of(gate.outputs.begin(), gate.outputs.end(),
+                                   [](const GatePort& p) { return p.kind == ValueKind::kNumber; });
+  const GateParameter* p = name == "ring" && numbers ? &kRing : nullptr;
+  std::string known = numbers ? "ring" : "";
+  for (const GateParameter& own : gate.parameters) {
+    if (own.name == name) p = &own;
+    known = own.name + (known.empty() ? "" : ", ") + known;
+  }
+  if (!p)
+    Fail(Cause::kInput, Quoted(name), " is no parameter of ", gate.name, "; ",
+         known.empty() ? "it has none" : "it has " + known);
+  std::string choices;
+  for (size_t i = 0; i < p->choices.size(); ++i) {
+    if (p->choices[i] == text) return int64_t(i);
+    choices += (i ? ", " : "") + p->choices[i];
+  }
+  if (!choices.empty()) Fail(Cause::kInput, name, "=", Quoted(text), " is none of ", choices);
+  int64_t v = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (ec != std::errc() || end != text.data() + text.size() || v < p->low || v > p->high)
+    Fail(Cause::kInput, name, "=", Quoted(text), " is no whole number from ", p->low, " to ", p->high);
+  return v;
+}
+
+Composition::Composition(CompositionText text, const FunctionReader& functions) : text_(std::move(text)) {
+  for (const InputStatement& s : text_.inputs) {
+    ComposedValue v;
+    v.name = s.name.name;
+    v.type = s.type;
+    Declare(s.name, v);
+  }
+  for (GateStatement& s : text_.gates) Infer(s, functions);
+  if (text_.outputs.empty())
+    Fail(Cause::kInput, "the composition has no output, so nobody would learn a thing; add a line such as 'output ",
+         values_.empty() ? "y" : values_.back().name, " -> p1'");
+  SetRings();
+}
+
+CompositionText TextOf(const GateFacts& gate, const SingleGate& use) {
+  CompositionText out;
+  GateStatement s;
+  s.gate.name = gate.name;
+  s.function_name = use.function_name;
+  s.constants = use.constants;
+  for (const auto& [name, value] : use.set) s.set.push_back({{name, {}}, value});
+  for (const GatePort& port : gate.inputs) {
+    InputStatement in;
+    in.name.name = port.name;
+    in.type = port.kind == ValueKind::kBit    ? BitOf(port.shape)
+              : port.kind == ValueKind::kMask ? MaskOf(std::clamp(use.bits, 2, 64), port.shape)
+                                              : WholeNumber(use.bits, use.scale, port.is_signed, port.shape);
+    if (port.kind == ValueKind::kNumber && !gate.certificate.empty()) {
+      in.type.low /= 4;
+      in.type.high /= 4;
+    }
+    s.arguments.push_back(in.name);
+    out.inputs.push_back(std::move(in));
+  }
+  for (const GatePort& port : gate.outputs) {
+    s.outputs.push_back({port.name, {}});
+    const bool taken =
+        std::any_of(gate.inputs.begin(), gate.inputs.end(), [&](auto& i) { return i.name == port.name; });
+    s.names.push_back({taken ? port.name + "_out" : port.name, {}});
+    out.outputs.push_back({s.names.back(), To::kP1});
+  }
+  out.gates.push_back(std::move(s));
+  return out;
+}
+
+int Composition::value(const std::string& name) const {
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (values_[i].name == name) return int(i);
+  return -1;
+}
+
+int Composition::Used(const PlacedName& name) const {
+  const int v = value(name.name);
+  if (v < 0) Fail(Cause::kInput, At(name.place), Quoted(name.name), " is no value yet; a line above must make it");
+  return v;
+}
+
+void Composition::Declare(const PlacedName& name, ComposedValue v) {
+  if (value(name.name) >= 0)
+    Fail(Cause::kInput, At(name.place), Quoted(name.name), " has a value already; take another name");
+  values_.push_back(std::move(v));
+}
+
+void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
+  ComposedGate g;
+  g.gate = Placed(s.gate.place, [&] { return &GateNamed(s.gate.name); });
+  g.place = s.gate.place;
+  const GateFacts& facts = g.gate->facts;
+  if (s.arguments.size() != facts.inputs.size())
+    Fail(Cause::kInput, At(g.place), facts.name, " takes ", Plural(facts.inputs.size(), "input"), ", and ",
+         s.arguments.size(), " are given");
+  for (size_t i = 0; i < s.arguments.size(); ++i) {
+    const int v = Used(s.arguments[i]);
+    const ValueType& type = values_[size_t(v)].type;
+    const bool string = facts.inputs[i].kind == ValueKind::kMask && type.kind == ValueKind::kBit;  // of one bit
+    if (type.kind != facts.inputs[i].kind && !string && !facts.inputs[i].any)
+      Fail(Cause::kInput, At(s.arguments[i].place), s.arguments[i].name, " is a ", gates::Name(type), ", and ",
+           facts.name, " takes a ", NameOf(facts.inputs[i].kind), " as ", facts.inputs[i].name);
+    g.arguments.push_back(v);
+    g.use.in.push_back(type);
+  }
+  if (facts.takes_function && !s.function) {
+    if (!functions || g.use.in.empty()) Fail(Cause::kInput, At(g.place), "no function is given; name one");
+    s.function = Placed(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
+  }
+  g.use.function = s.function;
+  g.use.constants = s.constants;
+  Placed(g.place, [&] {
+    g.use.set = ParametersOf(facts, s);
+    if (facts.elementwise && !g.use.in.empty()) {
+      pfss::Shape all = g.use.in[0].shape;
+      for (const ValueType& t : g.use.in) all = Broadcast(all, t.shape);
+      for (ValueType& t : g.use.in) t.shape = all;
+    }
+    g.use.out = g.gate->Infer(g.use);
+  });
+  const std::vector<GatePort> outputs = g.gate->Outputs(g.use);
+  SUF_CHECK(g.use.out.size() == outputs.size() && !outputs.empty());
+  g.results.assign(outputs.size(), -1);
+  g.use.read.assign(outputs.size(), false);
+  g.use.ring.assign(outputs.size(), 1);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ValueType& t = g.use.out[i];
+    if (t.kind == ValueKind::kNumber && g.use.set.count("ring")) t = Reduced(t, int(g.use["ring"]));
+  }
+  const size_t named = s.outputs.empty() ? 1 : s.outputs.size();
+  if (s.names.size() != named)
+    Fail(Cause::kInput, At(g.place), Plural(s.names.size(), "name"), " on the left and ", Plural(named, "output"),
+         s.outputs.empty() ? "; without the word outputs a statement gives the first output" : " on the right");
+  for (size_t i = 0; i < s.names.size(); ++i) {
+    const size_t port = s.outputs.empty() ? 0 : PortNamed(facts.name, outputs, s.outputs[i]);
+    if (g.results[port] >= 0)
+      Fail(Cause::kInput, At(s.outputs[i].place), "the output ", s.outputs[i].name, " is named twice; name it once");
+    ComposedValue v;
+    v.name = s.names[i].name;
+    v.type = g.use.out[port];
+    v.statement = int(gates_.size());
+    v.port = int(port);
+    Declare(s.names[i], v);
+    g.results[port] = int(values_.size()) - 1;
+    g.use.read[port] = true;
+  }
+  gates_.push_back(std::move(g));
+}
+
+void Composition::SetRings() {
+  std::vector<bool> read(values_.size(), false);
+  std::vector<int> need(values_.size(), 1);
+  for (const OutputStatement& o : text_.outputs) {
+    const int v = Used(o.name);
+    read[size_t(v)] = true;
+    need[size_t(v)] = std::max(need[size_t(v)], values_[size_t(v)].type.bits);
+  }
+  for (size_t at = gates_.size(); at-- > 0;) {
+    ComposedGate& g = gates_[at];
+    bool any = false;
+    for (size_t i = 0; i < g.results.size(); ++i) {
+      const int v = g.results[i];
+      if (v < 0 || g.use.out[i].kind != ValueKind::kNumber) {
+        g.use.ring[i] = g.use.out[i].bits;
+        if (v >= 0) values_[size_t(v)].ring = g.use.ring[i];
+        any |= v >= 0 && read[size_t(v)];
+        continue;
+      }
+      any |= read[size_t(v)];
+      int ring = need[size_t(v)];
+      if (g.use.set.count("ring")) {
+        const int set = int(g.use["ring"]);
+        if (set < ring)
+          Fail(Cause::kInput, At(g.place), "ring=", set, " is too narrow, because a reader of ",
+               values_[size_t(v)].name, " needs a ring of ", ring, " bits; leave ring out");
+        ring = set;
+      }
+      g.use.ring[i] = values_[size_t(v)].ring = ring;
+    }
+    if (!any) Fail(Cause::kInput, At(g.place), "nothing reads a result of this statement; remove it, or add an output");
+    g.needs = Placed(g.place, [&] { return g.gate->Needs(g.use); });
+    for (size_t i = 0; i < g.needs.size(); ++i) {
+      const auto v = size_t(g.arguments[i]);
+      if (values_[v].type.kind == ValueKind::kNumber && g.needs[i].ring > 64)
+        Fail(Cause::kInput, At(g.place), g.gate->facts.name, " needs ", values_[v].name, " in a ring of ",
+             g.needs[i].ring, " bits, over 64; narrow it first");
+      read[v] = true;
+      need[v] = std::max(need[v], g.needs[i].ring);
+      values_[v].form = std::max(values_[v].form, g.needs[i].form);
+    }
+  }
+  for (size_t i = 0; i < text_.inputs.size(); ++i) {
+    const InputStatement& s = text_.inputs[i];
+    ComposedValue& v = values_[i];
+    if (!read[i]) Fail(Cause::kInput, At(s.name.place), "nothing reads the input ", v.name, "; remove it");
+    v.ring = v.type.kind == ValueKind::kNumber ? std::max(need[i], v.type.bits) : v.type.bits;
+    if (s.from == Origin::kShared && v.ring > v.type.bits)
+      Fail(Cause::kInput, At(s.name.place), "shares of ", v.name, " have ", v.type.bits, " bits, and a reader needs ",
+           v.ring, "; declare it wider, or let extend widen it");
+  }
+}
+
+GateChoices DefaultChoices(const Composition& c) {
+  GateChoices out;
+  for (const auto& g : c.gates()) {
+    const std::vector<std::string> options = Placed(g.place, [&] { return g.gate->Options(g.use); });
+    if (options.empty())
+      Fail(Cause::kRefused, At(g.place), "no lowering of ", g.gate->facts.name, " applies to these types");
+    out.push_back(options[0]);
+  }
+  return out;
+}
+
+GateChoices Choose(const Composition& c, const compiler::Prices& prices, int64_t rows, const pfss::Capabilities& can) {
+  constexpr int kMostRounds = 8;
+  GateChoices best = DefaultChoices(c);
+  auto price = [&](const GateChoices& choices) {
+    return compiler::PriceOf(prices, can, [&](Trace& t) { Emit(t, c, choices, rows); });
+  };
+  compiler::TraceBill now = price(best);
+  bool better = true;
+  for (int round = 0; better && round < kMostRounds; ++round) {
+    better = false;
+    for (size_t i = 0; i < best.size(); ++i)
+      for (const std::string& option : c.gates()[i].gate->Options(c.gates()[i].use)) {
+        if (option == best[i]) continue;
+        GateChoices next = best;
+        next[i] = option;
+        compiler::TraceBill bill = price(next);
+        if (!bill.why_not.empty() || (now.why_not.empty() && bill.seconds >= now.seconds)) continue;
+        best = next;
+        now = bill;
+        better = true;
+      }
+  }
+  if (!now.why_not.empty()) Fail(Cause::kRefused, now.why_not);
+  return best;
+}
+
+pfss::Ending EndingOf(const Composition& c) {
+  pfss::Ending e;
+  for (const OutputStatement& o : c.text().outputs) {
+    if (o.to == To::kShared)
+      for (int p : {0, 1}) ++e.kept[size_t(p)];
+    if (o.to == To::kP0 || o.to == To::kBoth) ++e.learned[0];
+    if (o.to == To::kP1 || o.to == To::kBoth) ++e.learned[1];
+  }
+  return e;
+}
+
+int64_t CountOf(const Composition& c, int value, int64_t rows) {
+  return pfss::Size(SetRows(c.values()[size_t(value)].type.shape, rows));
+}
+
+std::vector<Ints> OutputWords(const Composition& c, int party, std::span<const uint64_t> results, int64_t rows) {
+  std::vector<Ints> out;
+  size_t at = 0;
+  for (const OutputStatement& o : c.text().outputs) {
+    out.emplace_back();
+    if ((party == 0 && o.to == To::kP1) || (party == 1 && o.to == To::kP0)) continue;
+    const int v = c.value(o.name.name);
+    const ValueType& type = c.values()[size_t(v)].type;
+    const auto count = size_t(CountOf(c, v, rows));
+    const int planes = type.kind == ValueKind::kNumber ? 1 : type.bits;
+    SUF_CHECK(at + count * size_t(planes) <= results.size());
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t word = 0;
+      for (int b = 0; b < planes; ++b) word |= results[at + size_t(b) * count + i] << b;
+      const bool number = type.is_signed && o.to != To::kShared;
+      out.back().push_back(number ? Number(word, type.bits) : int64_t(word));
+    }
+    at += count * size_t(planes);
+  }
+  SUF_CHECK(at == results.size());
+  return out;
+}
+
+}  // namespace suf::gates
