@@ -4,22 +4,11 @@
 #include <charconv>
 
 #include "suf/base/plural.hpp"
+#include "suf/gates/compose/place.hpp"
 
 namespace suf::gates {
 
 namespace {
-
-std::string At(const TextPlace& p) { return p.line ? Str("line ", p.line, ", column ", p.column, ": ") : ""; }
-
-// Runs f and puts the place before its errors.
-template <class F>
-auto Placed(const TextPlace& place, F&& f) {
-  try {
-    return f();
-  } catch (const Error& e) {
-    throw Error(e.cause(), At(place) + e.what());
-  }
-}
 
 // Returns the index of a gate's output. Throws Cause::kInput, with the names, if there is none.
 size_t PortNamed(const std::string& gate, const std::vector<GatePort>& outputs, const PlacedName& name) {
@@ -28,7 +17,7 @@ size_t PortNamed(const std::string& gate, const std::vector<GatePort>& outputs, 
     if (outputs[i].name == name.name) return i;
     all += (i ? ", " : "") + outputs[i].name;
   }
-  Fail(Cause::kInput, At(name.place), Quoted(name.name), " is no output of ", gate, "; it gives ", all);
+  Fail(Cause::kInput, Where(name.place), Quoted(name.name), " is no output of ", gate, "; it gives ", all);
 }
 
 // Returns the parameters of a statement, with the fallbacks of those that it does not set.
@@ -123,41 +112,41 @@ int Composition::value(const std::string& name) const {
 
 int Composition::Used(const PlacedName& name) const {
   const int v = value(name.name);
-  if (v < 0) Fail(Cause::kInput, At(name.place), Quoted(name.name), " is no value yet; a line above must make it");
+  if (v < 0) Fail(Cause::kInput, Where(name.place), Quoted(name.name), " is no value yet; a line above must make it");
   return v;
 }
 
 void Composition::Declare(const PlacedName& name, ComposedValue v) {
   if (value(name.name) >= 0)
-    Fail(Cause::kInput, At(name.place), Quoted(name.name), " has a value already; take another name");
+    Fail(Cause::kInput, Where(name.place), Quoted(name.name), " has a value already; take another name");
   values_.push_back(std::move(v));
 }
 
 void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
   ComposedGate g;
-  g.gate = Placed(s.gate.place, [&] { return &GateNamed(s.gate.name); });
+  g.gate = AtPlace(s.gate.place, [&] { return &GateNamed(s.gate.name); });
   g.place = s.gate.place;
   const GateFacts& facts = g.gate->facts;
   if (s.arguments.size() != facts.inputs.size())
-    Fail(Cause::kInput, At(g.place), facts.name, " takes ", Plural(facts.inputs.size(), "input"), ", and ",
+    Fail(Cause::kInput, Where(g.place), facts.name, " takes ", Plural(facts.inputs.size(), "input"), ", and ",
          s.arguments.size(), " are given");
   for (size_t i = 0; i < s.arguments.size(); ++i) {
     const int v = Used(s.arguments[i]);
     const ValueType& type = values_[size_t(v)].type;
     const bool string = facts.inputs[i].kind == ValueKind::kMask && type.kind == ValueKind::kBit;  // of one bit
     if (type.kind != facts.inputs[i].kind && !string && !facts.inputs[i].any)
-      Fail(Cause::kInput, At(s.arguments[i].place), s.arguments[i].name, " is a ", gates::Name(type), ", and ",
+      Fail(Cause::kInput, Where(s.arguments[i].place), s.arguments[i].name, " is a ", gates::Name(type), ", and ",
            facts.name, " takes a ", NameOf(facts.inputs[i].kind), " as ", facts.inputs[i].name);
     g.arguments.push_back(v);
     g.use.in.push_back(type);
   }
   if (facts.takes_function && !s.function) {
-    if (!functions || g.use.in.empty()) Fail(Cause::kInput, At(g.place), "no function is given; name one");
-    s.function = Placed(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
+    if (!functions || g.use.in.empty()) Fail(Cause::kInput, Where(g.place), "no function is given; name one");
+    s.function = AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
   }
   g.use.function = s.function;
   g.use.constants = s.constants;
-  Placed(g.place, [&] {
+  AtPlace(g.place, [&] {
     g.use.set = ParametersOf(facts, s);
     if (facts.elementwise && !g.use.in.empty()) {
       pfss::Shape all = g.use.in[0].shape;
@@ -177,17 +166,15 @@ void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
   }
   const size_t named = s.outputs.empty() ? 1 : s.outputs.size();
   if (s.names.size() != named)
-    Fail(Cause::kInput, At(g.place), Plural(s.names.size(), "name"), " on the left and ", Plural(named, "output"),
+    Fail(Cause::kInput, Where(g.place), Plural(s.names.size(), "name"), " on the left and ", Plural(named, "output"),
          s.outputs.empty() ? "; without the word outputs a statement gives the first output" : " on the right");
   for (size_t i = 0; i < s.names.size(); ++i) {
     const size_t port = s.outputs.empty() ? 0 : PortNamed(facts.name, outputs, s.outputs[i]);
     if (g.results[port] >= 0)
-      Fail(Cause::kInput, At(s.outputs[i].place), "the output ", s.outputs[i].name, " is named twice; name it once");
+      Fail(Cause::kInput, Where(s.outputs[i].place), "the output ", s.outputs[i].name, " is named twice; name it once");
     ComposedValue v;
     v.name = s.names[i].name;
     v.type = g.use.out[port];
-    v.statement = int(gates_.size());
-    v.port = int(port);
     Declare(s.names[i], v);
     g.results[port] = int(values_.size()) - 1;
     g.use.read[port] = true;
@@ -219,18 +206,19 @@ void Composition::SetRings() {
       if (g.use.set.count("ring")) {
         const int set = int(g.use["ring"]);
         if (set < ring)
-          Fail(Cause::kInput, At(g.place), "ring=", set, " is too narrow, because a reader of ",
+          Fail(Cause::kInput, Where(g.place), "ring=", set, " is too narrow, because a reader of ",
                values_[size_t(v)].name, " needs a ring of ", ring, " bits; leave ring out");
         ring = set;
       }
       g.use.ring[i] = values_[size_t(v)].ring = ring;
     }
-    if (!any) Fail(Cause::kInput, At(g.place), "nothing reads a result of this statement; remove it, or add an output");
-    g.needs = Placed(g.place, [&] { return g.gate->Needs(g.use); });
+    if (!any)
+      Fail(Cause::kInput, Where(g.place), "nothing reads a result of this statement; remove it, or add an output");
+    g.needs = AtPlace(g.place, [&] { return g.gate->Needs(g.use); });
     for (size_t i = 0; i < g.needs.size(); ++i) {
       const auto v = size_t(g.arguments[i]);
       if (values_[v].type.kind == ValueKind::kNumber && g.needs[i].ring > 64)
-        Fail(Cause::kInput, At(g.place), g.gate->facts.name, " needs ", values_[v].name, " in a ring of ",
+        Fail(Cause::kInput, Where(g.place), g.gate->facts.name, " needs ", values_[v].name, " in a ring of ",
              g.needs[i].ring, " bits, over 64; narrow it first");
       read[v] = true;
       need[v] = std::max(need[v], g.needs[i].ring);
@@ -240,28 +228,38 @@ void Composition::SetRings() {
   for (size_t i = 0; i < text_.inputs.size(); ++i) {
     const InputStatement& s = text_.inputs[i];
     ComposedValue& v = values_[i];
-    if (!read[i]) Fail(Cause::kInput, At(s.name.place), "nothing reads the input ", v.name, "; remove it");
+    if (!read[i]) Fail(Cause::kInput, Where(s.name.place), "nothing reads the input ", v.name, "; remove it");
     v.ring = v.type.kind == ValueKind::kNumber ? std::max(need[i], v.type.bits) : v.type.bits;
     if (s.from == Origin::kShared && v.ring > v.type.bits)
-      Fail(Cause::kInput, At(s.name.place), "shares of ", v.name, " have ", v.type.bits, " bits, and a reader needs ",
-           v.ring, "; declare it wider, or let extend widen it");
+      Fail(Cause::kInput, Where(s.name.place), "shares of ", v.name, " have ", v.type.bits,
+           " bits, and a reader needs ", v.ring, "; declare it wider, or let extend widen it");
   }
 }
 
-GateChoices DefaultChoices(const Composition& c) {
-  GateChoices out;
+// Returns the options of each gate statement. Throws Cause::kRefused if one has none.
+static std::vector<std::vector<std::string>> OptionsOf(const Composition& c) {
+  std::vector<std::vector<std::string>> out;
   for (const auto& g : c.gates()) {
-    const std::vector<std::string> options = Placed(g.place, [&] { return g.gate->Options(g.use); });
-    if (options.empty())
-      Fail(Cause::kRefused, At(g.place), "no lowering of ", g.gate->facts.name, " applies to these types");
-    out.push_back(options[0]);
+    out.push_back(AtPlace(g.place, [&] { return g.gate->Options(g.use); }));
+    if (out.back().empty())
+      Fail(Cause::kRefused, Where(g.place), "no lowering of ", g.gate->facts.name, " applies to these types");
   }
   return out;
 }
 
+// Returns the first option of each statement.
+static GateChoices Firsts(const std::vector<std::vector<std::string>>& options) {
+  GateChoices out;
+  for (const std::vector<std::string>& of_gate : options) out.push_back(of_gate[0]);
+  return out;
+}
+
+GateChoices DefaultChoices(const Composition& c) { return Firsts(OptionsOf(c)); }
+
 GateChoices Choose(const Composition& c, const compiler::Prices& prices, int64_t rows, const pfss::Capabilities& can) {
   constexpr int kMostRounds = 8;
-  GateChoices best = DefaultChoices(c);
+  const std::vector<std::vector<std::string>> options = OptionsOf(c);  // each may compile a function
+  GateChoices best = Firsts(options);
   auto price = [&](const GateChoices& choices) {
     return compiler::PriceOf(prices, can, [&](Trace& t) { Emit(t, c, choices, rows); });
   };
@@ -270,7 +268,7 @@ GateChoices Choose(const Composition& c, const compiler::Prices& prices, int64_t
   for (int round = 0; better && round < kMostRounds; ++round) {
     better = false;
     for (size_t i = 0; i < best.size(); ++i)
-      for (const std::string& option : c.gates()[i].gate->Options(c.gates()[i].use)) {
+      for (const std::string& option : options[i]) {
         if (option == best[i]) continue;
         GateChoices next = best;
         next[i] = option;

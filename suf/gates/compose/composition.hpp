@@ -80,7 +80,6 @@ class Composition {
     ValueType type;
     int ring = 1;  // of a number
     GateNeed::GateForm form = GateNeed::kShares;
-    int statement = -1, port = 0;  // the gate statement; -1 for inputs
   };
   // A gate statement with its uses of values.
   struct ComposedGate {

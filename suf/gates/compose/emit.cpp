@@ -2,12 +2,11 @@
 #include <algorithm>
 
 #include "suf/gates/compose/composition.hpp"
+#include "suf/gates/compose/entries.hpp"
 
 namespace suf::gates {
 
 namespace {
-
-using pfss::Val;
 
 // The values of a composition in a trace.
 class Emission {
@@ -31,8 +30,7 @@ class Emission {
       wire = t_.open(Sh{a, b}, name);
     } else if (!number) {
       // a string has one owner: the other party's share is zero
-      Sh none = compiler::Zeros(t_, shape, v.type.bits);
-      Sh mine = pfss::Map(none, [&](auto z) { return Bits(Lift(z), v.type.bits); });
+      Sh mine = ZeroString(t_, shape, v.type.bits);
       if (s.from == Origin::kP0) {
         mine.a = take(t_.input<pfss::kP0>(name, shape, v.type.bits, 0));
       } else {
@@ -90,9 +88,9 @@ class Emission {
     if (need.form != GateNeed::kShares) Open(v, &x);
     GateOperand out = x;
     if (v.type.kind == ValueKind::kNumber && need.ring < v.ring)
-      out = Each(out, [&](auto a) { return Low(a, need.ring); });
+      out = Mapped(out, [&](auto a) { return Low(a, need.ring); });
     const pfss::Shape& has = out.wire ? out.wire->shape() : out.shares->y.shape();
-    if (has != shape) out = Each(out, [&](auto a) { return Broadcast(a, shape); });
+    if (has != shape) out = Mapped(out, [&](auto a) { return Broadcast(a, shape); });
     return out;
   }
 
@@ -113,19 +111,6 @@ class Emission {
     } else {
       x->wire = compiler::OpenDefined(t_, y, v.name.c_str());
     }
-  }
-
-  template <class F>
-  static GateOperand Each(const GateOperand& x, F f) {
-    GateOperand y;
-    if (x.wire) y.wire = pfss::Map(*x.wire, f);
-    if (x.mask) {
-      pfss::Rnd<0> a = f(x.mask->a);
-      pfss::Rnd<1> b = f(x.mask->b);
-      y.mask = pfss::Dealt{a, b};
-    }
-    if (x.shares) y.shares = compiler::Map(*x.shares, f);
-    return y;
   }
 
   Trace& t_;

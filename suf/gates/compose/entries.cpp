@@ -13,6 +13,16 @@ Stages StagesOf(const std::string& option) {
   return option == "1" ? Stages::kOne : option == "2" ? Stages::kTwo : Stages::kThree;
 }
 
+Sh ZeroString(Trace& t, const pfss::Shape& shape, int k) {
+  return pfss::Map(compiler::Zeros(t, shape, k), [&](auto v) { return Bits(Lift(v), k); });
+}
+
+OwedWord Added(const OwedWord& x, const OwedWord& y) {
+  OwedWord sum{x.y + y.y, x.owed};
+  if (y.owed) sum.owed = sum.owed ? *sum.owed + *y.owed : *y.owed;
+  return sum;
+}
+
 OwedWord GateOperand::AsShares(Trace& t) const {
   if (!wire) return *shares;
   // of strings, the mask is its own negative
@@ -23,8 +33,7 @@ OwedWord GateOperand::AsShares(Trace& t) const {
     const pfss::Own<1> b = string ? pfss::Own<1>(mask->b) : pfss::Own<1>(-mask->b);
     return {Sh{a, b}, std::nullopt};
   }
-  Sh none = compiler::Zeros(t, wire->shape(), ring.bits);
-  if (string) none = pfss::Map(none, [&](auto v) { return Bits(Lift(v), ring.bits); });
+  const Sh none = string ? ZeroString(t, wire->shape(), ring.bits) : compiler::Zeros(t, wire->shape(), ring.bits);
   const pfss::Sec owed = string ? wire->r : -wire->r;
   return {none + wire->hat, owed};
 }
@@ -43,10 +52,7 @@ GateOperand Added(Trace& t, const GateOperand& x, const GateOperand& y) {
     return z;
   }
   const OwedWord left = x.AsShares(t), right = y.AsShares(t);
-  OwedWord sum{left.y + right.y, left.owed};
-  if (right.owed) sum.owed = sum.owed ? *sum.owed + *right.owed : *right.owed;
-  z.shares = sum;
-  return z;
+  return SharesOperand(Added(left, right));
 }
 
 }  // namespace suf::gates

@@ -79,9 +79,7 @@ class Conjunction final : public GateEntry {
     const Sh right = Sh(x.s) * g;
     Sh sum = left + right;
     sum = sum + open;
-    GateOperand z;
-    z.shares = compiler::Map(OwedWord{sum, x.r * y.r}, [](auto v) { return Joined(v); });
-    return {z};
+    return {SharesOperand(compiler::Map(OwedWord{sum, x.r * y.r}, [](auto v) { return Joined(v); }))};
   }
 
  private:
@@ -188,9 +186,7 @@ class NumberOfBits final : public GateEntry {
     const std::vector<compiler::OpenedBit> bits = compiler::SplitBits(*in[0].wire);
     compiler::WeightedProducts sum;
     for (int i = 0; i < std::min(int(bits.size()), u.ring[0]); ++i) sum.push_back({int64_t(uint64_t{1} << i), {i}});
-    GateOperand x;
-    x.shares = compiler::PolynomialA(t, bits, sum, u.ring[0]);
-    return {x};
+    return {SharesOperand(compiler::PolynomialA(t, bits, sum, u.ring[0]))};
   }
 };
 

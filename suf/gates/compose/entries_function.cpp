@@ -79,11 +79,7 @@ OwedWord Picked(Trace& t, const std::vector<OwedWord>& strings, const std::vecto
     if (!any) continue;
     const pfss::Const masks = t.constant(std::move(rows), {int64_t(numbers.size()), 1});
     OwedWord part = compiler::Map(strings[s], [&](auto v) { return Mix(v, masks); });
-    if (out) {
-      part.y = part.y + out->y;
-      if (out->owed) part.owed = part.owed ? *part.owed + *out->owed : *out->owed;
-    }
-    out = part;
+    out = out ? Added(part, *out) : part;
   }
   return *out;
 }

@@ -24,12 +24,6 @@ std::vector<GateNeed> SharedNeeds(const GateUse& u) {
   return {{GateNeed::kSharedWire, u.ring[0]}, {GateNeed::kSharedWire, u.ring[0]}};
 }
 
-GateOperand OfShares(OwedWord word) {
-  GateOperand z;
-  z.shares = std::move(word);
-  return z;
-}
-
 SharedWire<kPub> Reshaped(const SharedWire<kPub>& w, const pfss::Shape& shape) {
   return pfss::Map(w, [&](auto v) { return Reshape(v, shape); });
 }
@@ -58,7 +52,7 @@ class MultiplyEntry final : public GateEntry {
   }
   std::vector<std::optional<GateOperand>> Build(Trace& t, const GateUse& u,
                                                 const std::vector<GateOperand>& in) const override {
-    return {OfShares(Multiply{u.ring[0]}.Build(t, *in[0].wire, *in[1].wire))};
+    return {SharesOperand(Multiply{u.ring[0]}.Build(t, *in[0].wire, *in[1].wire))};
   }
 };
 
@@ -86,7 +80,7 @@ class RowProductEntry final : public GateEntry {
   }
   std::vector<std::optional<GateOperand>> Build(Trace& t, const GateUse& u,
                                                 const std::vector<GateOperand>& in) const override {
-    return {OfShares(RowProduct{u.ring[0]}.Build(t, *in[0].wire, *in[1].wire))};
+    return {SharesOperand(RowProduct{u.ring[0]}.Build(t, *in[0].wire, *in[1].wire))};
   }
 };
 
@@ -125,7 +119,7 @@ class DotEntry final : public GateEntry {
     x = Reshaped(x, one ? pfss::Shape{rows, m} : pfss::Shape{rows, 1, m});
     y = Reshaped(y, one ? pfss::Shape{1, m} : pfss::Shape{rows, 1, m});
     const OwedWord z = MatmulProduct{true}.Build(t, x, y);
-    return {OfShares(compiler::Map(z, [&](auto v) { return Reshape(v, shape); }))};
+    return {SharesOperand(compiler::Map(z, [&](auto v) { return Reshape(v, shape); }))};
   }
 };
 
@@ -162,7 +156,7 @@ class MatmulEntry final : public GateEntry {
     const int64_t rows = pfss::Size(shape);
     shape.push_back(w.shape()[1]);
     const OwedWord z = MatmulProduct{}.Build(t, Reshaped(x, {rows, x.shape().back()}), w);
-    return {OfShares(compiler::Map(z, [&](auto v) { return Reshape(v, shape); }))};
+    return {SharesOperand(compiler::Map(z, [&](auto v) { return Reshape(v, shape); }))};
   }
 };
 

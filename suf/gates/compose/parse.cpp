@@ -6,7 +6,7 @@
 #include "suf/base/plural.hpp"
 #include "suf/base/printable.hpp"
 #include "suf/func/text.hpp"
-#include "suf/gates/compose/composition.hpp"
+#include "suf/gates/compose/place.hpp"
 #include "suf/gates/plan_text.hpp"
 
 namespace suf::gates {
@@ -51,17 +51,7 @@ std::string Alternatives(const std::vector<std::string>& names) {
 
 template <class... T>
 [[noreturn]] void FailAt(TextPlace at, const std::string& found, const T&... allowed) {
-  Fail(Cause::kInput, "line ", at.line, ", column ", at.column, ": found ", found, "; allowed: ", allowed...);
-}
-
-// Runs f and adds the place to its errors.
-template <class F>
-decltype(auto) AtPlace(TextPlace at, F&& f) {
-  try {
-    return f();
-  } catch (const Error& e) {
-    Fail(e.cause(), "line ", at.line, ", column ", at.column, ": ", e.what());
-  }
+  Fail(Cause::kInput, Where(at), "found ", found, "; allowed: ", allowed...);
 }
 
 // The tokens of one line, read in turn: names, whole numbers, quoted texts and signs. A # begins a comment.
