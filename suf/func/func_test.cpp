@@ -56,6 +56,24 @@ TEST(Suf, EvaluatesEveryPoint) {
   }
 }
 
+// Values of every kind side by side: words fill up to 64 bits, and no value crosses one. Bits above a channel are cut.
+TEST(Suf, PackedWordsOfValues) {
+  const std::vector<OutputChannel> channels{{OutputChannel::kSigned, 40, 0, "a"},
+                                            {OutputChannel::kUnsigned, 30, 0, "b"},
+                                            {OutputChannel::kBit, 1, 0, "c"},
+                                            {OutputChannel::kUnsigned, 64, 0, "d"},
+                                            {OutputChannel::kSigned, 23, 0, "e"}};
+  const std::vector<int64_t> values{-3, (1 << 30) - 2, 1, int64_t(~uint64_t{4}), -(1 << 22)};
+  const std::vector<uint64_t> words{((uint64_t{1} << 40) - 3) | uint64_t{1} << 40 | uint64_t{1} << 63, (1 << 30) - 2,
+                                    ~uint64_t{4}};
+  EXPECT_EQ(PackWords(channels, values), words);
+  EXPECT_EQ(Unpack(channels, words), values);
+  std::vector<int64_t> high = values;
+  high[1] += int64_t{1} << 30;
+  EXPECT_EQ(PackWords(channels, high), words);
+  EXPECT_TRUE(PackWords({}, {}).empty());
+}
+
 TEST(Suf, WideDomains) {
   Suf f{"wide",
         64,

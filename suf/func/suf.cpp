@@ -218,16 +218,18 @@ std::vector<ChannelSlot> Layout(std::span<const OutputChannel> channels) {
   return out;
 }
 
-std::vector<uint64_t> Pack(const Suf& f, uint64_t x) {
-  std::vector<ChannelSlot> slots = Layout(f.channels);
-  std::vector<int64_t> values = Channels(f, x);
+std::vector<uint64_t> PackWords(std::span<const OutputChannel> channels, std::span<const int64_t> values) {
+  SUF_CHECK(channels.size() == values.size());
+  const std::vector<ChannelSlot> slots = Layout(channels);
   std::vector<uint64_t> words;
   for (size_t i = 0; i < slots.size(); ++i) {
     words.resize(std::max(words.size(), size_t(slots[i].word) + 1));
-    words[size_t(slots[i].word)] |= (uint64_t(values[i]) & ring::Mask(f.channels[i].bits)) << slots[i].offset;
+    words[size_t(slots[i].word)] |= (uint64_t(values[i]) & ring::Mask(channels[i].bits)) << slots[i].offset;
   }
   return words;
 }
+
+std::vector<uint64_t> Pack(const Suf& f, uint64_t x) { return PackWords(f.channels, Channels(f, x)); }
 
 std::vector<int64_t> Unpack(std::span<const OutputChannel> channels, std::span<const uint64_t> words) {
   std::vector<ChannelSlot> slots = Layout(channels);

@@ -142,10 +142,12 @@ struct ChannelSlot {
 };
 // Returns the slots of the channels: first fit in channel order, and no channel crosses a word.
 std::vector<ChannelSlot> Layout(std::span<const OutputChannel> channels);
+// Returns the values of channels as packed words. Of each value the low bits of its channel count.
+std::vector<uint64_t> PackWords(std::span<const OutputChannel> channels, std::span<const int64_t> values);
 // Returns the channels at x as packed words.
 std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
-// Reverses Pack. Bits are 0 or 1, and kSigned channels are in two's complement. A kUnsigned channel of 64 bits is to be
-// read as uint64_t. `words` must hold the layout.
+// Reverses PackWords. Bits are 0 or 1, and kSigned channels are in two's complement. A kUnsigned channel of 64 bits is
+// to be read as uint64_t. `words` must hold the layout.
 std::vector<int64_t> Unpack(std::span<const OutputChannel> channels, std::span<const uint64_t> words);
 
 // Returns a if all pieces have width 2^a and cover the whole domain, otherwise nothing.

@@ -112,39 +112,45 @@ bool OpensInput(const Trace& t, const Node& message, int p) {
          input.ring == sum.ring && pad.ring == sum.ring && input.shape == sum.shape && pad.shape == sum.shape;
 }
 
-// Returns the nodes that the results of party p depend on, and the shares that its peer keeps.
-std::vector<bool> Needed(const Trace& t, int p) {
+// Returns the nodes that some results depend on.
+std::vector<bool> Needed(const Trace& t, const std::vector<int>& results) {
   std::vector<bool> needed(t.nodes().size());
-  for (const Trace::Result& r : t.results(p)) needed[size_t(r.node)] = true;
-  for (const Trace::Result& r : t.results(1 - p))
-    if (r.kept) needed[size_t(r.node)] = true;
+  for (int r : results) needed[size_t(r)] = true;
   for (size_t i = needed.size(); i-- > 0;)
     if (needed[i])
       for (int a : t.node(int(i)).args) needed[size_t(a)] = true;
   return needed;
 }
 
-}  // namespace
+// Returns the inputs of party p, and the pads of those of its messages that depend on one.
+std::vector<bool> Hiding(const Trace& t, int p) {
+  std::vector<bool> depends(t.nodes().size()), hiding(t.nodes().size());
+  for (size_t i = 0; i < depends.size(); ++i) {
+    const Node& n = t.node(int(i));
+    depends[i] = hiding[i] = n.op == Op::kInput && n.know == Party(p);
+    for (int a : n.args) depends[i] = depends[i] || depends[size_t(a)];
+    if (n.op != Op::kSend || n.attrs[0] != p || !depends[i]) continue;
+    for (int term : t.node(n.args[0]).args)
+      if (t.node(term).op == Op::kRand) hiding[size_t(term)] = true;
+  }
+  return hiding;
+}
 
-std::string Steering(const Trace& t, int p) {
-  if (t.results(p).empty()) return "";
-  const std::vector<bool> needed = Needed(t, p);
-  std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, except the opening of its input
+// Returns a clause about a message of p's peer that the results need and that depends on one of p. One
+// opening of an input of p is excepted. If the results are `kept`, the peer's shares of them count as messages.
+std::string SteeringOf(const Trace& t, int p, const std::vector<bool>& needed, bool kept) {
+  std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, except that opening
   int opening = -1;
-  bool secret = false;  // the peer has an input
   auto named = [&](int i) {
     const std::string& scope = t.name(t.node(i).scope);
     return Str("message ", i, " \"", t.name(t.node(i).label), scope.empty() ? "\"" : "\" in " + scope);
   };
-  std::string found;
   for (int i = 0; i < int(needed.size()); ++i) {
     const Node& n = t.node(i);
     for (int a : n.args) by[size_t(i)] = std::max(by[size_t(i)], by[size_t(a)]);
-    secret |= n.op == Op::kInput && n.know == Party(1 - p);
-    if (n.op != Op::kSend) continue;
+    if (n.op != Op::kSend || !needed[size_t(i)]) continue;
     if (n.attrs[0] != p) {
-      if (needed[size_t(i)] && by[size_t(i)] >= 0 && found.empty())
-        found = Str(named(i), " depends on P", p, "'s ", named(by[size_t(i)]));
+      if (by[size_t(i)] >= 0) return Str(named(i), " depends on P", p, "'s ", named(by[size_t(i)]));
     } else if (opening < 0 && OpensInput(t, n, p)) {
       opening = i;
     } else {
@@ -152,9 +158,30 @@ std::string Steering(const Trace& t, int p) {
     }
   }
   for (const Trace::Result& r : t.results(1 - p))
-    if (r.kept && by[size_t(r.node)] >= 0 && found.empty())
-      found = Str("the share that P", 1 - p, " keeps depends on P", p, "'s ", named(by[size_t(r.node)]));
-  return secret ? found : "";
+    if (kept && r.kept && by[size_t(r.node)] >= 0)
+      return Str("the share that P", 1 - p, " keeps depends on P", p, "'s ", named(by[size_t(r.node)]));
+  return "";
+}
+
+}  // namespace
+
+std::string Steering(const Trace& t, int p) {
+  std::vector<int> learned, kept;
+  for (const Trace::Result& r : t.results(p)) (r.kept ? kept : learned).push_back(r.node);
+  for (const Trace::Result& r : t.results(1 - p))
+    if (r.kept) kept.push_back(r.node);
+  std::vector<std::vector<int>> apart;
+  for (int r : learned) apart.push_back({r});
+  if (learned.empty() && !t.results(p).empty()) apart.push_back(kept);
+  const std::vector<bool> hiding = Hiding(t, 1 - p);
+  for (const std::vector<int>& results : apart) {
+    const std::vector<bool> needed = Needed(t, results);
+    bool reads = false;  // an input of the peer, or its pad
+    for (size_t i = 0; i < needed.size(); ++i) reads |= needed[i] && hiding[i];
+    const std::string found = reads ? SteeringOf(t, p, needed, learned.empty()) : "";
+    if (!found.empty()) return found;
+  }
+  return "";
 }
 
 Ending EndingOf(const Trace& t) {

@@ -253,5 +253,49 @@ TEST_F(Steering, AMessageOfP1ThatOnlyP0AddsUpIsRead) {
   EXPECT_THAT(found, testing::HasSubstr("\"m\""));
 }
 
+// Each result of P0 is read apart. One that needs no input of P1, and nothing that hides one, has no steering.
+TEST_F(Steering, ReadsEachResultApart) {
+  auto scaled = [](Trace& t, const SharedWire<kPub>& x) { return Low(Sh(t.deal(Lift(x.r) * 3, 20)) * x.hat, 12); };
+  auto mine = [](Trace& t, const Own<0>& a) { return t.give<0>(a, 12, "own"); };
+  auto theirs = [](Trace& t, const Own<1>& b) { return t.give<1>(b, 12, "theirs"); };
+  // P0's own value is opened twice, P1's value beside it once
+  auto twice = [&](Trace& t, const Own<0>& a) { return scaled(t, t.open(scaled(t, mine(t, a)), "again")); };
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) {
+              t.reveal<0>(twice(t, a));
+              t.reveal<1>(scaled(t, theirs(t, b)));
+            }),
+            "");
+  // and P0 learns both results
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) {
+              t.reveal<0>(twice(t, a));
+              t.reveal<0>(scaled(t, theirs(t, b)));
+            }),
+            "");
+  // the second result depends on P0's opening of the first
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) {
+                Sh y = twice(t, a);
+                t.reveal<0>(y);
+                t.reveal<0>(y + scaled(t, theirs(t, b)));
+              }),
+              testing::HasSubstr("\"again\""));
+  // a kept share beside a result is not sent
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) {
+              t.keep(scaled(t, t.open(scaled(t, t.open(Sh{a, b}, "x")), "again")));
+              t.reveal<0>(scaled(t, theirs(t, b)));
+            }),
+            "");
+}
+
+// A result that needs no input of P1, but the mask of one. An altered opening would scale the mask in P1's bare share.
+TEST_F(Steering, AMaskOfAnInputCountsAsTheInput) {
+  EXPECT_THAT(Read([](Trace& t, const Own<0>& a, const Own<1>& b) {
+                SharedWire<kPub> x = t.give<0>(a, 12, "own"), w = t.give<1>(b, 12, "theirs");
+                t.reveal<1>(Low(Sh(t.deal(Lift(w.r) * 3, 20)) * w.hat, 12));
+                Wire<kPub> z = t.open(Low(Sh(t.deal(Lift(x.r) * 3, 20)) * x.hat, 12), "z");
+                t.reveal<0>(Low(Sh(t.deal(Lift(w.r) * 5 + Lift(z.r), 20)) * z.hat, 12));
+              }),
+              testing::HasSubstr("\"z\""));
+}
+
 }  // namespace
 }  // namespace suf::pfss

@@ -32,6 +32,13 @@ size_t KeyOf(Op op, const std::vector<int>& args, const std::vector<int64_t>& at
 
 Trace::Trace(const Capabilities& target) : target_(std::make_shared<const Capabilities>(target)) {}
 
+Trace::Trace(const Trace& closed, std::span<const int> bare)
+    : nodes_(closed.nodes_), names_(closed.names_), name_ids_(closed.name_ids_) {
+  SUF_CHECK(closed.closed_);
+  for (int v : bare) results_[0].push_back({Tell(v, kP0, -1), false});
+  close();
+}
+
 fss::DcfScheme Trace::scheme() const {
   return target_ && !target_->schemes.empty() ? target_->schemes[0] : fss::DcfScheme::kSuf;
 }
@@ -245,8 +252,9 @@ Trace::OpenedNodes Trace::Open(const Sh& y, unsigned to, const char* label, cons
   int pad[2], part[2];
   for (int p : {0, 1}) pad[p] = Rand(p, ring, shape);
   for (int p : {0, 1}) part[p] = fn(Op::kAdd, {p == 0 ? y.a.id() : y.b.id(), pad[p]});
-  for (int p : {0, 1})
-    if (to & Party(1 - p)) part[p] = Send(part[p], p, label);
+  std::array<int, 2> sent{-1, -1};
+  for (size_t p : {0, 1})
+    if (to & Party(1 - int(p))) part[p] = sent[p] = Send(part[p], int(p), label);
   OpenedNodes o{};
   o.hat = fn(Op::kAdd, {part[0], part[1]});
   o.r = fn(Op::kAdd, {pad[0], pad[1]});
@@ -254,6 +262,7 @@ Trace::OpenedNodes Trace::Open(const Sh& y, unsigned to, const char* label, cons
   o.s[0] = pad[0];
   o.s[1] = pad[1];
   if (!owed) free_[o.r] = {pad[0], pad[1]};
+  wires_.push_back({o.hat, o.r, sent});
   return o;
 }
 
@@ -265,6 +274,7 @@ Trace::OpenedNodes Trace::Give(const Any& v, int party, int k, const char* label
   o.s[party] = pad;
   o.s[1 - party] = zero;
   free_[pad] = {o.s[0], o.s[1]};
+  wires_.push_back({o.hat, pad, {party == 0 ? o.hat : -1, party == 1 ? o.hat : -1}});
   return o;
 }
 

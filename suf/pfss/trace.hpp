@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "suf/base/digest.hpp"
@@ -38,6 +39,10 @@ class Trace {
   // Makes a trace for one backend, with its first DCF scheme. Emitting an operation that it lacks throws
   // Cause::kRefused.
   explicit Trace(const Capabilities& target);
+  // Makes a closed trace in which the dealer sends P0 its nodes `bare` without a pad, and nothing else. They are P0's
+  // results. Nodes keep their numbers, and PRG words their sections. For mirrors of a run on one machine (suf/run); no
+  // protocol may run it.
+  Trace(const Trace& closed, std::span<const int> bare);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
@@ -148,6 +153,14 @@ class Trace {
     return all.size() == 1 && !all[0].kept ? all[0].node : -1;
   }
 
+  // A wire that was opened or given: x = hat - r. `sent` are the messages of P0 and P1; -1: the party sends none.
+  struct WireNodes {
+    int hat, r;
+    std::array<int, 2> sent;
+  };
+  // Returns all wires in order of emission.
+  const std::vector<WireNodes>& wires() const { return wires_; }
+
   // Emits a pure function and returns its node. Equal calls return the same node, and a function that equals its
   // operand returns the operand. Throws Bug if no role may know the result. ops.hpp has typed wrappers.
   int fn(Op op, std::vector<int> args, std::vector<int64_t> attrs = {});
@@ -187,6 +200,7 @@ class Trace {
 
   std::shared_ptr<const Capabilities> target_;  // null: any backend
   std::vector<Node> nodes_;
+  std::vector<WireNodes> wires_;
   std::unordered_multimap<size_t, int> seen_;
   std::map<int, DealtNodes> dealt_;         // by dealt value
   std::map<int, std::array<int, 2>> free_;  // shares of fresh masks, by mask
