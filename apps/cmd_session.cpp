@@ -11,7 +11,7 @@
 #include "apps/times.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/dealer.hpp"
-#include "suf/roles/function.hpp"
+#include "suf/roles/load_engine.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
 

@@ -57,6 +57,7 @@ void NameValues(CLI::App* c) {
                                                             {"dir", "DIR"},
                                                             {"plan", "FILE"},
                                                             {"function", "F"},
+                                                            {"gate", "G"},
                                                             {"formula", "FORMULA"}};
   static const std::set<std::string> kRead = {"--calibrate", "--file",   "--ids", "--json-file",
                                               "--plan",      "--values", "plan",  "function"};
@@ -159,6 +160,8 @@ int Main(int argc, char** argv) {
   AddModels(&app, &models, &status);
   FunctionCommands functions;
   AddFunctions(&app, &functions, &status);
+  GateCommands gates;
+  AddGates(&app, &gates, &status);
   // after the commands, so that only `suf` has it
   app.set_help_all_flag("--help-all", "help of every command");
   NameValues(&app);

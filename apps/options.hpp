@@ -5,6 +5,7 @@
 
 #include "apps/commands.hpp"
 #include "apps/fn/cmd_fn.hpp"
+#include "apps/gate/cmd_gate.hpp"
 
 namespace CLI {
 class App;
@@ -85,10 +86,25 @@ struct FunctionCommands {
   BackendsArgs backends;
 };
 
+// The arguments of `suf gate`.
+struct GateCommands {
+  GateShowArgs show;
+  GateCostArgs cost;
+  GateCheckArgs check;
+  GateRunArgs run;
+  GateBenchArgs bench;
+  GatePlanArgs plan;
+  GateServeArgs serve;
+  GateAskArgs ask;
+  GateUnpackArgs unpack;
+};
+
 // Returns the command line. A formula of `fn fit` that begins with a minus gets a blank in front: it is no option.
 std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv);
 
 // Adds `suf fn` and `suf backends`, as AddModels does.
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
+// Adds `suf gate`, as AddModels does.
+void AddGates(CLI::App* app, GateCommands* all, int* status);
 
 }  // namespace suf::apps

@@ -1,11 +1,13 @@
 // Times softmax and LayerNorm alone, between two parties as threads of this process, with keys resident. A size is
-// 1 x R x C: R softmaxes of C scores, or R norms of C numbers. A LayerNorm's mean is folded into the weights.
+// 1 x R x C: R rows of C scores, or R norms of C numbers. A model's softmax operator leaves out the division by the row
+// sum, and so does its row here. The row "softmax" is a composition of gates that divides (examples/gates). A
+// LayerNorm's mean is folded into the weights.
 //
 //    operator_bench [BACKEND] [RUNS] [operators|cut]
 //
 // With cut: instead times a 12-bit cut of 393216 and 2^24 words of 32 bits, kernel by kernel as a device runs it.
-// Compares every word of every run with the operator's specification. Prints one JSON line each: medians of the online
-// part in ms, and means by role. Further runs measure each operator, where a device does.
+// Compares every word of every run with the specification. Prints one JSON line each: medians of the online part in ms,
+// and means by role. Further runs measure each operator, where a device does.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -20,6 +22,7 @@
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/func/fit.hpp"
+#include "suf/gates/compose/composition.hpp"
 #include "suf/gates/gate.hpp"
 #include "suf/gpu/cuda.hpp"
 #include "suf/nn/ops/attention.hpp"
@@ -58,8 +61,8 @@ Case SoftmaxOf(int rows, int columns) {
   for (int i = 0; i < 32; ++i) s->maximum.high_table.push_back(int64_t(std::lround(255 * std::exp(-2.0 * i))));
   s->offset.assign(size_t(rows), 0);
   // Each row is the first row of a head in a text. All rows of a head are alike to Spec.
-  Case c{"softmax",          rows, columns, columns, nullptr, s->window(), {{rows, columns, columns}, {}},
-         {rows, 1, columns}, {}};
+  Case c{"softmax without division", rows, columns, columns, nullptr, s->window(), {{rows, columns, columns}, {}},
+         {rows, 1, columns},         {}};
   std::mt19937_64 rng(1);
   for (int r = 0; r < rows; ++r) {
     for (int j = 0; j < columns; ++j) c.x.push_back(int64_t(rng() % (1 << s->window())) - (1 << (s->window() - 1)));
@@ -170,6 +173,32 @@ pfss::Wire<pfss::kPub> Given(pfss::Trace& t, const pfss::Shape& shape, int ring)
   return t.open(y, "again");
 }
 
+// Times a schedule whose result P1 learns, in words of `bits` bits, and prints its line.
+void Report(const std::string& name, int rows, int columns, const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs,
+            const Ints& want, int bits, std::array<pfss::Backend*, 2> backend, int runs) {
+  const Timing timing = Runs(s, inputs, backend, runs, [&](const auto& words) {
+    for (size_t i = 0; i < want.size(); ++i)
+      if (words[1].size() != want.size() || gates::Number(words[1][i], bits) != gates::Number(uint64_t(want[i]), bits))
+        Fail(Cause::kRefused, name, " of ", rows, " x ", columns, " differs from its meaning at number ", i);
+  });
+  std::cout << ordered_json{{"bench", "operator"},
+                            {"operator", name},
+                            {"shape", {1, rows, columns}},
+                            {"backend", backend[0]->name()},
+                            {"runs", runs},
+                            {"online_ms", timing.online_ms},
+                            {"spent_ms", {{"p0", Spent(timing.all[0], runs)}, {"p1", Spent(timing.all[1], runs)}}},
+                            {"measured_ms",
+                             {{"p0", Spent(timing.measured[0], kMeasured)},
+                              {"p1", Spent(timing.measured[1], kMeasured)}}},
+                            {"flights", s.flights()},
+                            {"key_bytes", {s.key_bytes(0), s.key_bytes(1)}},
+                            {"payload", {s.sent(0, true), s.sent(1, true)}},
+                            {"words_compared", want.size() * size_t(runs + kMeasured)}}
+                   .dump()
+            << std::endl;
+}
+
 void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   pfss::Trace t;
   t.scope(c.name);
@@ -193,28 +222,33 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
     const auto first = meant.begin() + long(r) * c.columns * (c.name[0] == 's' ? c.columns : 1);
     want.insert(want.end(), first, first + c.columns);
   }
-  const Timing timing = Runs(s, inputs, backend, runs, [&](const auto& words) {
-    for (size_t i = 0; i < want.size(); ++i)
-      if (words[1].size() != want.size() ||
-          gates::Number(words[1][i], w.k()) != gates::Number(uint64_t(want[i]), w.k()))
-        Fail(Cause::kRefused, c.name, " of ", c.rows, " x ", c.columns, " differs from its meaning at number ", i);
-  });
-  std::cout << ordered_json{{"bench", "operator"},
-                            {"operator", c.name},
-                            {"shape", {1, c.rows, c.columns}},
-                            {"backend", backend[0]->name()},
-                            {"runs", runs},
-                            {"online_ms", timing.online_ms},
-                            {"spent_ms", {{"p0", Spent(timing.all[0], runs)}, {"p1", Spent(timing.all[1], runs)}}},
-                            {"measured_ms",
-                             {{"p0", Spent(timing.measured[0], kMeasured)},
-                              {"p1", Spent(timing.measured[1], kMeasured)}}},
-                            {"flights", s.flights()},
-                            {"key_bytes", {s.key_bytes(0), s.key_bytes(1)}},
-                            {"payload", {s.sent(0, true), s.sent(1, true)}},
-                            {"words_compared", want.size() * size_t(runs + kMeasured)}}
-                   .dump()
-            << std::endl;
+  Report(c.name, c.rows, c.columns, s, inputs, want, w.k(), backend, runs);
+}
+
+// Times the softmax of examples/gates/softmax.gates. The sum of a row's terms is at most `columns`.
+void TimeSoftmax(int rows, int columns, std::array<pfss::Backend*, 2> backend, int runs) {
+  constexpr const char* kExp =
+      "split exp domain 8 ring 18 product 4\n"
+      "high 256 94 35 13 5 2 1 0 0 0 0 0 0 0 0 0\n"
+      "low 256 240 226 212 199 187 176 165 155 146 137 129 121 114 107 100\n"
+      "end\n";
+  const std::string text = Str(
+      "x = input p1 8:4 [n, ", columns, "] range -64..63\n", "m = maximum(x)\n", "f = column(m)\n", "d = sub(f, x)\n",
+      "e = function(d, \"exp\", finer=12)\n", "s = sum(e)\n", "b = clamp(s, low=65536, high=", columns << 16, ")\n",
+      "r = newton(b, of=recip, scale=14)\n", "q = rowproduct(e, r)\n", "y = trunc(q, shift=22)\n", "output y -> p1\n",
+      "function exp\n", kExp, "end function\n");
+  const gates::Composition c(gates::ParseComposition(text));
+  pfss::Trace t;
+  gates::Emit(t, c, gates::Choose(c, compiler::Profiles()[0].prices, rows), rows);
+  const pfss::Schedule s(t);
+  std::mt19937_64 rng(3);
+  Ints x;
+  for (int64_t i = 0; i < gates::CountOf(c, c.value("x"), rows); ++i) x.push_back(int64_t(rng() % 128) - 64);
+  std::array<run::Inputs, 3> inputs;
+  inputs[1].Set("x", x);
+  const auto y = size_t(c.value("y"));
+  const std::vector<Ints> meant = gates::Evaluate(c, {x}, rows);
+  Report("softmax", rows, columns, s, inputs, meant[y], c.values()[y].type.bits, backend, runs);
 }
 
 // Adds up the time of one step. A kernel may compute nodes of two scopes, so the kernels of a measuring backend are
@@ -344,6 +378,7 @@ int Main(int argc, char** argv) {
   else
     for (const auto& [rows, columns] : {std::pair{2, 8}, {4, 16}, {8, 32}, {12, 64}, {16, 128}}) {
       Time(SoftmaxOf(rows, columns), {p0.get(), p1.get()}, runs);
+      TimeSoftmax(rows, columns, {p0.get(), p1.get()}, runs);
       Time(NormOf(rows, columns), {p0.get(), p1.get()}, runs);
     }
   return 0;

@@ -8,6 +8,7 @@
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/compose/plan.hpp"
 #include "suf/gates/plan_text.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/model/tiny_test.hpp"
@@ -411,6 +412,18 @@ void FunctionPlans() {
                gates::To::kShared};
   file.plan.choice = gates::ChoiceOf(file.plan.f, "Product/2");
   Seed("function_plan", "product", gates::Print(file));
+  const std::string text =
+      "x = input p1 12:4 [n, 3]\n"
+      "v = input p0 8:0 [3]\n"
+      "i = input shared 2:0:u [n]\n"
+      "y, b = reluars(x, shift=2) outputs y, w\n"
+      "s = dot(y, v)\n"
+      "t = table(i, {1, -2, 3, 9})\n"
+      "output s -> p0\n"
+      "output b -> shared\n"
+      "output t -> both\n";
+  const auto c = std::make_shared<const gates::Composition>(gates::ParseComposition(text));
+  Seed("function_plan", "composition", gates::Print({c, gates::DefaultChoices(*c), 100}));
 }
 
 // Compositions with every kind of statement, and with mistakes.

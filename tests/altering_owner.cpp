@@ -1,13 +1,15 @@
-// Runs a dishonest P0 of a function for one session. It alters one bit of every word of its own randomness, so each of
-// its shares and openings is wrong. Tests check the reaction of P1.
+// Runs a dishonest P0 of a function or a composition for one session. It alters one bit of every word of its own
+// randomness, so each of its shares and openings is wrong. Tests check the reaction of P1.
 //
 //    altering_owner PLAN CERTS DEALER STORE     DEALER is HOST:PORT; prints the port where it listens, and the end
 #include <cstdio>
 
 #include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
+#include "suf/roles/composition.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/function.hpp"
+#include "suf/roles/load_engine.hpp"
 
 namespace {
 
@@ -47,12 +49,20 @@ class Altering : public pfss::Backend {
   std::unique_ptr<pfss::Backend> own_ = cpu::MakePacked(exec::Default());
 };
 
+// Returns the data of a P0 that brings nothing.
+roles::ServerData DataOf(const roles::Engine& engine) {
+  const auto learned = [](uint32_t, const std::vector<uint64_t>&) {};
+  if (auto* f = dynamic_cast<const roles::FunctionEngine*>(&engine)) return roles::ServerDataOf(f->plan(), {}, learned);
+  const gates::Composition& c = dynamic_cast<const roles::CompositionEngine&>(engine).composition();
+  return roles::ServerDataOf(c, roles::InputWordLists(c.text().inputs.size()), 0, learned);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   if (argc != 5) Fail(Cause::kInput, "give plan, certificates, dealer and store");
   Altering backend;
-  roles::FunctionEngine engine(roles::LoadFunctionPlan(argv[1]), backend);
+  const auto engine = roles::LoadEngine(argv[1], backend);
   const net::Credentials own(argv[2]);
   store::Store store(argv[4]);
   net::Listener listener(own, net::Address::ParseListening("127.0.0.1:0"), {Role::kData}, net::Millis{5000});
@@ -61,9 +71,8 @@ int main(int argc, char** argv) try {
     std::printf("the session %s\n", e ? e->what() : "ended well");
     listener.Stop();
   };
-  roles::Server server(engine, roles::ServerDataOf(engine.plan(), {}, [](uint32_t, const std::vector<uint64_t>&) {}),
-                       store, roles::ToDealer(own, net::Address::Parse(argv[3]), net::Millis{5000}),
-                       std::move(options));
+  roles::Server server(*engine, DataOf(*engine), store,
+                       roles::ToDealer(own, net::Address::Parse(argv[3]), net::Millis{5000}), std::move(options));
   std::fprintf(stderr, "listening on port %d\n", listener.port());
   listener.Run([&](net::Channel& ch) { server.Serve(ch); }, [](const Error&) {});
 } catch (const suf::Error& e) {

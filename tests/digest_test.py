@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
 COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # token counts
           **{plan: (3, 4) for plan in sorted((ROOT / 'fuzz/plans').glob('*.json'))}}  # every family, for near and far links, tiles and variants
-FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
+FUNCTIONS = ('relu', 'gelu', 'relubits', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
 MODULES = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn')  # modules that emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # flags of files for one variant
 

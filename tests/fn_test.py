@@ -296,8 +296,8 @@ def test_show():
     out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
     assert 'suf relu domain 16 ring 16' in out and 'piece' in out and '┤' in out and '128' in out
     for name in ('text', 'normalised', 'primitives', 'views', 'candidates', 'choice', 'emit', 'trace'):
-        assert run('fn', 'show', 'reluars', '--pass', name).stdout, name
-    out = run('fn', 'show', 'reluars', '--pass', 'emit').stdout
+        assert run('fn', 'show', 'relubits', '--pass', name).stdout, name
+    out = run('fn', 'show', 'relubits', '--pass', 'emit').stdout
     assert '/Coeff: ' in out and '/Pred: ' in out and 'result: ' in out, out
     for name in ('candidates', 'choice', 'emit'):  # also of a split
         assert 'Product/1' in run('fn', 'show', 'exp', '--pass', name).stdout, name

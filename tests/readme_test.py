@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that README's samples are the program's output. They are table rows of `make run`, without times and
-processes, and whole lines of `suf fn run`.
+processes, and whole lines of `suf fn run`. Its calls of `suf gate` succeed.
 
   readme_test.py SUF      SUF: build/suf; needs the fetched model (tools/fetch_model.py)
 
@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUF = os.path.abspath(sys.argv[1])
@@ -49,6 +50,16 @@ def function_lines(page):
     return [f'suf {command}: README says {line.strip()}' for line in shown.splitlines() if not any(p.split() == line.split() for p in printed)]
 
 
+def gate_faults(page):
+    """Returns README's calls of `suf gate` that fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / 'examples').symlink_to(ROOT / 'examples')
+        commands = re.findall(r'^ +suf (gate .*)$', page, re.M)
+        assert len(commands) >= 3, commands
+        runs = [(c, subprocess.run([SUF, *c.split()], cwd=folder, capture_output=True, text=True)) for c in commands]
+    return [f'suf {c}: exit {run.returncode}, {run.stderr}' for c, run in runs if run.returncode]
+
+
 def main():
     page = (ROOT / 'README.md').read_text()
     stated = tables(page)
@@ -59,7 +70,7 @@ def main():
                          cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     printed = tables(run.stdout)
-    faults = function_lines(page)
+    faults = function_lines(page) + gate_faults(page)
     for name, rows in stated.items():
         for number, row in rows.items():
             for column, cell in row.items():

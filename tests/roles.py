@@ -189,6 +189,7 @@ class Base:
         self.model, self.certs, self.strangers = self.folder / 'model', self.folder / 'certs', self.folder / 'strangers'
         self.plan, self.other_plan, self.both = (self.folder / f'{name}.json' for name in PLANS)
         self.function = self.folder / 'function.plan'  # max(x, 0) of P1's x, to P1
+        self.gates = self.folder / 'gates.plan'  # the same, and its product with P0's v
         made = self.program.parent / 'tiny'
         digest = hashlib.sha256(self.program.read_bytes() + pathlib.Path(__file__).read_bytes()).hexdigest()
         with open(self.program.parent / 'tiny.lock', 'w') as lock:
@@ -215,6 +216,8 @@ class Base:
             self.suf('compile', '--model', folder / 'model', '--calibrate', folder / 'calibrate.txt', '--max-tokens', limit, *flags,
                      '--out', folder / f'{name}.json')
         self.suf('fn', 'plan', 'relu', '--out', folder / 'function.plan')
+        (folder / 'product.gates').write_text('x = input p1 32:12 [n]\nv = input p0 8:0\ny = relu(x)\nz = multiply(y, v)\noutput y -> p1\noutput z -> p1\n')
+        self.suf('gate', 'plan', folder / 'product.gates', '--out', folder / 'gates.plan')
 
     def text(self, tokens, seed=0):
         """Returns a text of exactly `tokens` tokens, [CLS] and [SEP] included."""
@@ -326,8 +329,12 @@ class World:
             for s in serials:
                 assert fates.get(s) in ('burnt', None) and self.floor(store) > s, f'serial {s} in the {store} store: {fates}'
 
+    def result(self, row):
+        """Returns the result in the row of an inference."""
+        return row['y']
+
     def expected(self, text='the dog'):
-        """Returns the y that the row of an inference must have."""
+        """Returns the result that the row of an inference must have."""
         return self.base.simulate([text])[0]
 
     def works(self, *texts, **flags):
@@ -342,7 +349,7 @@ class World:
         e = self.embed(*texts, **flags)
         assert e.finish() == 0, f'the next inference failed: {e.err}'
         row = e.rows()[0]
-        assert row['y'] == self.expected(*texts), 'the next inference differs from the simulator'
+        assert self.result(row) == self.expected(*texts), 'the next inference differs from the simulator'
         serial = row['serial']
         server = lambda: self.fates('model').get(serial)
         end = time.monotonic() + AMPLE  # the model owner books its end after the data owner has the result
@@ -367,29 +374,33 @@ class FunctionWorld(World):
     """The same with a function, the rectifier of P1's numbers. The parties are `fn serve` and `fn ask`. Names are
     World's, so that a case can run in both."""
     AHEAD, BIG, LONG = {}, (20_000,), 100_000
+    COMMAND, INPUT = 'fn', ''  # the command, and the words before the file of --values
 
     def numbers(self, count):
         r = random.Random(count)
         return [r.randrange(-2**20, 2**20) for _ in range(count)]
 
     def deal(self, process={}, **flags):
-        return super().deal(process, **{'plan': self.base.function, **flags})
+        return super().deal(process, **{'plan': self.plan(), **flags})
+
+    def plan(self):
+        return self.base.function
 
     def serve(self, process={}, dealer=None, **flags):
         dealer = dealer or self.dealer.port()
-        defaults = {'plan': self.base.function, 'certs': self.base.certs, 'dealer': f'127.0.0.1:{dealer}', 'listen': '127.0.0.1:0',
+        defaults = {'plan': self.plan(), 'certs': self.base.certs, 'dealer': f'127.0.0.1:{dealer}', 'listen': '127.0.0.1:0',
                     'store': self.dir / 'model', 'ahead': self.ahead}
-        self.server = self.role(*self.command('fn serve', defaults, flags), **process)
+        self.server = self.role(*self.command(f'{self.COMMAND} serve', defaults, flags), **process)
         return self.server
 
     def embed(self, count=8, process={}, dealer=None, connect=None, **flags):
-        """Runs fn ask with `count` numbers."""
+        """Runs P1 with `count` numbers."""
         dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
         values = self.dir / f'{count}.values'
         values.write_text(''.join(f'{v}\n' for v in self.numbers(count)))
-        defaults = {'plan': self.base.function, 'values': values, 'certs': self.base.certs, 'json': True, 'dealer': f'127.0.0.1:{dealer}',
+        defaults = {'plan': self.plan(), 'values': f'{self.INPUT}{values}', 'certs': self.base.certs, 'json': True, 'dealer': f'127.0.0.1:{dealer}',
                     'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
-        return self.role(*self.command('fn ask', defaults, flags), **process)
+        return self.role(*self.command(f'{self.COMMAND} ask', defaults, flags), **process)
 
     def long(self):
         return self.embed(self.LONG)
@@ -399,6 +410,26 @@ class FunctionWorld(World):
 
     def expected(self, count=8):
         return [[max(v, 0)] for v in self.numbers(count)]
+
+
+class GateWorld(FunctionWorld):
+    """The same with a composition of gates: the rectifier, and its product with a number of P0. The parties are
+    `gate serve` and `gate ask`."""
+    COMMAND, INPUT, V = 'gate', 'x=', -3
+
+    def plan(self):
+        return self.base.gates
+
+    def serve(self, process={}, dealer=None, **flags):
+        v = self.dir / 'v.values'
+        v.write_text(f'{self.V}\n')
+        return super().serve(process, dealer, **{'values': f'v={v}', **flags})
+
+    def result(self, row):
+        return [[y, z] for y, z in zip(row['outputs']['y'], row['outputs']['z'], strict=True)]
+
+    def expected(self, count=8):
+        return [[max(x, 0), self.V * max(x, 0)] for x in self.numbers(count)]
 
 
 def read_safetensors(path):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from roles import Base, FunctionWorld, World
+from roles import Base, FunctionWorld, GateWorld, World
 
 # A case makes the fault in its World and yields the process under test. The code after the yield checks ledgers and
 # stores. `sentence` must match the last line of stderr, which is "suf: ..." for an exit code other than 0, or any line
@@ -23,9 +23,14 @@ def row(what, code, sentence, seconds=10, world=World):
     return lambda case: ROWS.append(Row(what, code, sentence, seconds, case, world)) or case
 
 
-def both_worlds(what, code, sentence, seconds=10):
+def both_worlds(what, code, sentence, seconds=10, worlds=(('', World), (', of a function', FunctionWorld))):
     """Makes a row with serve and embed, and the same row with fn serve and fn ask."""
-    return lambda case: [row(what + of, code, sentence, seconds, world)(case) for of, world in (('', World), (', of a function', FunctionWorld))] and case
+    return lambda case: [row(what + of, code, sentence, seconds, world)(case) for of, world in worlds] and case
+
+
+def each_world(what, code, sentence, seconds=10):
+    """Makes the rows of both_worlds, and one with gate serve and gate ask."""
+    return both_worlds(what, code, sentence, seconds, (('', World), (', of a function', FunctionWorld), (', of gates', GateWorld)))
 
 
 def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):

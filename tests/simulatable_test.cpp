@@ -9,6 +9,7 @@
 #include "suf/backends/all.hpp"
 #include "suf/compiler/unopened.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/compose/composition.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/ops.hpp"
@@ -256,6 +257,59 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       EXPECT_EQ(equiv.differs, p == 0);  // P1's kept result is the same for the same view
     }
   }
+}
+
+// ---- compositions: two gates share the opening and the keys of one value, and others read their results
+
+struct OneComposition {
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::Make("clear");
+
+  OneComposition(const gates::Composition& c, const gates::GateChoices& choices) {
+    gates::Emit(trace, c, choices, 3);
+    schedule.emplace(trace);
+    EXPECT_TRUE(pfss::Lint(*schedule).faults.empty());
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("k", p0);
+    (*in)[1].Set("k", p1);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+TEST(SimulatableCompositions, TwoGatesOnOneValue) {
+  const gates::Composition c(gates::ParseComposition(
+      "k = input shared 8:0:u [n]\ny, b = function(k, \"pieces\") outputs y, b\no = function(k, \"octaves\")\n"
+      "z = select(b, o)\np = multiply(z, o)\noutput y -> shared\noutput z -> shared\noutput p -> shared\n"
+      "function pieces\nsuf pieces domain 8 ring 11 outputs 1 degree 2\npiece 0 : 3 1 0\npiece 64 : 5 2 1\n"
+      "piece 160 : 9 0 7\nend 256\nformula lt 40 msb 3 and\nchannel unsigned 11 0 y\nchannel bit 1 0 b\n"
+      "end function\nfunction octaves\nsuf octaves domain 8 ring 9 outputs 1 degree 0\nrun 0 2 : 1 , 2 , 3 , 4\n"
+      "run 16 4 : 5 , 6 , 7\nend 64\nchannel unsigned 9 0 y\nend function\n"));
+  const auto options = [&](size_t gate) { return c.gates()[gate].gate->Options(c.gates()[gate].use); };
+  const std::vector<std::string> first = options(0), second = options(1);
+  EXPECT_GE(first.size(), 6u);
+  EXPECT_GE(second.size(), 4u);
+  int equal = 0;
+  for (size_t i = 0; i < std::max(first.size(), second.size()); i += 4) {  // a few seconds
+    gates::GateChoices choices = gates::DefaultChoices(c);
+    choices[0] = first[i % first.size()];
+    choices[1] = second[i % second.size()];
+    SCOPED_TRACE(choices[0] + "; " + choices[1]);
+    const OneComposition w(c, choices);
+    for (int p : {0, 1}) {
+      const auto one = w.With({10, 200, 77}, {5, 90, 3});
+      const auto other = p == 1 ? w.With({11, 0, 255}, {5, 90, 3}) : w.With({10, 200, 77}, {250, 1, 0});
+      OrderReport order = Order(*w.schedule, p, one, {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      if (ReceivedBy(*w.schedule, p).trees) continue;  // a comparison's keys are ideal
+      EquivReport equiv = Equiv(*w.schedule, p, one, other, {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
+      ++equal;
+    }
+  }
+  EXPECT_GT(equal, 2) << "some lowerings have no trees";
 }
 
 // A trace of two rows of three numbers, of which each party has a share.

@@ -32,9 +32,9 @@ struct Subject {
   int n, scale;
 };
 constexpr Subject kSubjects[] = {
-    {"relu", 32, 12},     {"gelu", 32, 12},        {"reluars", 32, 12}, {"abs", 32, 12}, {"sigmoid", 32, 12},
-    {"softplus", 32, 12}, {"tanh", 24, 12},        {"silu", 20, 9},     {"exp", 32, 12}, {"rsqrt", 16, 8},
-    {"recip", 16, 8},     {"gelu_spline", 32, 12}, {"gelu", 12, 6},     {"relu", 48, 12}};
+    {"relu", 32, 12},     {"gelu", 32, 12},        {"relubits", 32, 12}, {"abs", 32, 12}, {"sigmoid", 32, 12},
+    {"softplus", 32, 12}, {"tanh", 24, 12},        {"silu", 20, 9},      {"exp", 32, 12}, {"rsqrt", 16, 8},
+    {"recip", 16, 8},     {"gelu_spline", 32, 12}, {"gelu", 12, 6},      {"relu", 48, 12}};
 
 std::string TitleOf(const Subject& s) { return Str(s.name, ", ", s.n, " bits"); }
 
@@ -43,7 +43,7 @@ struct Row {
   size_t subject = 0;
   std::string lowering;
   std::shared_ptr<Trial> trial;
-  FnTimes least;
+  TraceTimes least;
   const Bill& bill() const { return BillOf(*trial); }
 };
 
@@ -52,14 +52,7 @@ double Predicted(const Row& r, Prices p, bool now) {
   p.now = now;
   return compiler::Seconds(r.bill(), p);
 }
-// Returns the measured seconds in the model's sense: parties take turns, and keys come from a file. If `now`, the
-// dealer makes and sends them meanwhile.
-double Measured(const Row& r, const Machine& m, bool now) {
-  const FnTimes& t = r.least;
-  double s = t.keep.cpu + t.party[0].cpu + t.party[1].cpu + r.bill().flights * m.wait();
-  if (now) s += t.deal.cpu + t.carry.cpu;
-  return s;
-}
+double Measured(const Row& r, const Machine& m, bool now) { return MeasuredSeconds(r.least, r.bill(), m, now); }
 
 // Returns the price of a word: the processor time of both parties, less everything that has a price. It is the median
 // of the rows.
@@ -133,7 +126,7 @@ Result Measure(const FnBenchArgs& a) {
   Result out;
   for (const Subject& s : kSubjects)
     if (int(out.subjects.size()) < a.functions.value_or(int(std::size(kSubjects)))) out.subjects.push_back(s);
-  FnBench bench(ring::Best());
+  TraceBench bench(ring::Best());
   KeepPages();
   Bar bar("bench", Bar::Log::kRare);
   std::mt19937_64 rng(1);
@@ -150,7 +143,7 @@ Result Measure(const FnBenchArgs& a) {
         continue;
       }
       plan.choice = c.choice;
-      Row r{i, c.name, bench.Prepare(plan, x), {}};
+      Row r{i, c.name, bench.Prepare(TrialOf(plan, x)), {}};
       bench.Verify(*r.trial);
       r.least = bench.Run(*r.trial);
       out.rows.push_back(std::move(r));
@@ -202,7 +195,7 @@ void PrintJson(const FnBenchArgs& a, const Result& r) {
   out["rows"] = json::array();
   for (const Row& row : r.rows) {
     const Bill& b = row.bill();
-    const FnTimes& t = row.least;
+    const TraceTimes& t = row.least;
     const Subject& s = r.subjects[row.subject];
     ordered_json one{{"function", s.name},
                      {"n", s.n},

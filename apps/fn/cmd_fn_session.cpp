@@ -1,9 +1,9 @@
 // The commands `suf fn plan`, `serve` and `ask`: a function's plan, and its two parties as processes. The dealer is
 // `suf deal`.
-#include <cctype>
 #include <iostream>
 #include <optional>
 
+#include "apps/call.hpp"
 #include "apps/exit.hpp"
 #include "apps/fn/fn_pair.hpp"
 #include "apps/fn/fn_show.hpp"
@@ -11,7 +11,6 @@
 #include "apps/output.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
-#include "apps/signals.hpp"
 #include "apps/times.hpp"
 #include "suf/roles/function.hpp"
 
@@ -53,11 +52,6 @@ void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out, si
     CheckOutput();
 }
 
-// Throws unless the plan and this machine's memory take `count` values.
-void CheckCount(roles::FunctionEngine& engine, size_t count) {
-  Refuse(*engine.Compile(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
-}
-
 // Writes the results of a party to --out, or to stdout.
 void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>& x, const ValueRows& y) {
   if (!out.empty())
@@ -66,28 +60,16 @@ void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>&
     std::cout << FnTable(run.plan, {run.plan.f, std::nullopt}, x, y) << "\n" << std::flush;
 }
 
-// The hint in every refusal that --semi-honest lifts.
-constexpr const char* kTrusting = "or trust P0 to follow the protocol: --semi-honest";
-
 // Logs the function and the ends of the plan, and refuses an unexpected plan, before any message is sent.
 void CheckExpected(const char* command, const roles::FunctionEngine& engine, const ExpectArgs& expect) {
   const gates::FunctionPlan& plan = engine.plan();
-  const std::string hash = Hex(engine.hash());
   log::Info(Str(command, ": the function is ", func::Name(plan.f), ", by ", gates::Name(plan)));
   log::Info(Str(command, ": x comes from ", SourceName(plan.from), "; the result goes to ", ReceiverName(plan.to)));
-  log::Info(Str(command, ": the plan is ", hash));
+  log::Info(Str(command, ": the plan is ", Hex(engine.hash())));
   if (!expect.to.empty() && gates::ToNamed(expect.to, "--expect-to") != plan.to)
     Fail(Cause::kRefused, "the plan gives the result to ", ReceiverName(plan.to), ", and --expect-to is ", expect.to,
          "; ask for the plan that was agreed");
-  if (expect.hash.empty()) return;
-  std::string lower = expect.hash;
-  for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
-  if (lower.size() != hash.size() || lower.find_first_not_of("0123456789abcdef") != lower.npos)
-    Fail(Cause::kInput, "--plan-hash takes the ", hash.size(), " hexadecimal digits that suf fn plan prints; got ",
-         expect.hash.size(), " characters");
-  if (lower != hash)
-    Fail(Cause::kRefused, "the plan has the hash ", hash, ", and --plan-hash names another one",
-         "; ask for the plan that was agreed");
+  CheckPlanHash(engine.hash(), expect.hash, "suf fn plan");
 }
 
 // Returns the run of `count` values with its bill.
@@ -106,7 +88,7 @@ int RunFnPlan(const FnPlanArgs& a) {
   const int64_t many = std::min<int64_t>(a.max_values, 1024);
   const std::vector<compiler::Candidate> all = gates::Price(file.plan, profile.prices, many);
   const compiler::Candidate& picked = gates::Pick(file.plan, all, a.lowering, a.semi_honest);
-  if (!a.semi_honest) Hinted(Cause::kRefused, kTrusting, [&] { gates::RefuseSteering(file.plan, picked, all); });
+  if (!a.semi_honest) Hinted(Cause::kRefused, kTrustingHint, [&] { gates::RefuseSteering(file.plan, picked, all); });
   file.plan.choice = picked.choice;
   WriteText(a.out, gates::Print(file));
   pfss::Trace t;
@@ -131,88 +113,14 @@ int RunFnServe(const FnServeArgs& a) {
   const std::vector<uint64_t> x = engine.plan().from == gates::Origin::kP0 && a.out.empty()
                                       ? std::vector<uint64_t>(values.begin(), values.end())
                                       : std::vector<uint64_t>();
-  // The error of writing P0's results. This session ends as any other; no further one begins.
-  std::exception_ptr unwritten;
-  auto learned = [&](uint32_t count, std::vector<uint64_t> words) {
-    try {
-      Show(RunOf(engine, count), a.out, x, gates::ChannelWords(engine.plan(), words, count));
-    } catch (const Error&) {
-      unwritten = std::current_exception();
-    }
-    Wipe(words.data(), words.size() * sizeof(uint64_t));
-  };
-  Answer(
-      "fn serve", a, process.own, engine.unit(),
-      [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-        return std::make_unique<roles::Server>(engine, roles::ServerDataOf(engine.plan(), std::move(values), learned),
-                                               store, std::move(dial), std::move(options));
-      },
-      [&] { return unwritten != nullptr; });
-  if (unwritten) std::rethrow_exception(unwritten);
+  AnswerCalls(
+      "fn serve", a, process.own, engine,
+      [&](LearnedHook learned) { return roles::ServerDataOf(engine.plan(), std::move(values), std::move(learned)); },
+      [&](uint32_t count, const std::vector<uint64_t>& words) {
+        Show(RunOf(engine, count), a.out, x, gates::ChannelWords(engine.plan(), words, count));
+      });
   return 0;
 }
-
-namespace {
-
-// The result of a call, and the error that ended the session after it, which does not invalidate the result.
-struct CallResult {
-  roles::JobResult job;
-  std::optional<Error> end;
-};
-
-// Runs one job with P0, from greeting to end. Nothing in it depends on the result.
-CallResult Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
-                WipedVector<uint64_t> values) {
-  PartyStore store("fn ask", a.store);
-  const auto recorder = RecorderOf(a);
-  const auto timeout = Timeout(a.timeout);
-  Bar bar("fn ask", Bar::Log::kRare);
-  roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit, .semi_honest = a.semi_honest};
-  options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
-  options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
-  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
-  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
-  ch->set_recorder(recorder.get());
-  roles::Client::Session session(client, *ch);
-  Warn("fn ask", session.notices());
-  const uint32_t brought = session.brought();
-  if (!values.empty() && brought && brought != values.size())
-    Fail(Cause::kInput, "we bring ", values.size(), " values, and P0 brings ", brought, "; give both the same number");
-  if (values.empty() && !brought)
-    Fail(Cause::kPeer, "P0 does not announce its number of values; install the same suf on both sides");
-  if (values.empty()) CheckCount(engine, brought);
-  KeepPages();
-  std::vector<roles::JobRequest> jobs;
-  jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
-  CallResult out;
-  const SignalTaker taker([](int signal, int turn) {
-    if (turn > 1) EndBy(signal, "suf: fn ask ended at once by a signal; the call in flight is lost with its keys\n");
-    log::Info(
-        "fn ask: ending after the call in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
-  });
-  session.Run(std::move(jobs), [&](size_t, roles::JobResult r) { out.job = std::move(r); });
-  try {
-    session.End();
-  } catch (const Error& e) {
-    if (roles::Learns(engine.plan(), 1) && out.job.words.empty()) throw;
-    out.end = e;
-  }
-  return out;
-}
-
-// Returns the row of --json: FnRow, and the costs of the call.
-nlohmann::ordered_json CallRow(const FnRun& run, const Hash& plan, const roles::JobResult& ran,
-                               const std::vector<uint64_t>& x, const ValueRows& y) {
-  auto row = FnRow(run, x, run.plan.to == gates::To::kShared ? ValueRows() : y);
-  row["serial"] = ran.serial;
-  row["plan"] = Hex(plan);
-  row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
-  row["ms"] = {{"fetch", ran.fetch_ms}, {"ahead", ran.ahead_ms}, {"online", ran.times.total * 1e3}};
-  row["within_ms"] = {{"deal", ran.deal_ms}, {"keys", ran.keys_ms}};
-  return row;
-}
-
-}  // namespace
 
 int RunFnAsk(const FnAskArgs& a) {
   const RoleProcess process = StartRole("fn ask", Role::kData, a);
@@ -229,12 +137,15 @@ int RunFnAsk(const FnAskArgs& a) {
   if (!values.empty()) {
     CheckCount(engine, values.size());
     if (!a.semi_honest)
-      Hinted(Cause::kRefused, kTrusting, [&] { roles::RefuseSteering(*engine.Compile(int(values.size()))); });
+      Hinted(Cause::kRefused, kTrustingHint, [&] { roles::RefuseSteering(*engine.Compile(int(values.size()))); });
   }
   std::vector<uint64_t> x;
   if (plan.from == gates::Origin::kP1) x.assign(values.begin(), values.end());
   TimesFile times(a.times);
-  const CallResult called = Call(a, process.own, engine, std::move(values));
+  const auto brought = uint32_t(values.size());
+  const auto request = [&](uint32_t count) { return roles::Values(plan, std::move(values), count); };
+  const CallResult called =
+      RunCall({"fn ask", a, a.connect, a.audit, a.semi_honest, brought, request}, process.own, engine);
   const roles::JobResult& ran = called.job;
   times.Add(ran.serial, ran.times);
   FnRun run = RunOf(engine, ran.count);
@@ -246,13 +157,13 @@ int RunFnAsk(const FnAskArgs& a) {
     run.equal = wrong.count == 0;
   }
   if (a.json) {
-    std::cout << CallRow(run, engine.hash(), ran, x, y).dump() << "\n";
+    auto row = FnRow(run, x, plan.to == gates::To::kShared ? ValueRows() : y);
+    AddCallCosts(&row, engine.hash(), ran);
+    std::cout << row.dump() << "\n";
     if (!a.out.empty()) WriteValues(a.out, plan, y);
   } else {
     Show(run, a.out, x, y);
-    std::cerr << FnSentences(run, ran.count,
-                             Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.fetch_ms, 1),
-                                 " ms until keys arrived, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
+    std::cerr << FnSentences(run, ran.count, CallTimes(ran));
   }
   // after all calls, so that P0 cannot see it; a retry would show P0 that its change of messages mattered
   if (wrong.count)

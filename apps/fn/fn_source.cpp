@@ -85,10 +85,11 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where, const 
   return (minus ? 0 - v : v) & ring::Mask(n);
 }
 
-std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits) {
+void EachNumber(const std::string& path, int n, const NumberTaker& taker,
+                const std::function<void(const std::string& text, const std::string& where)>& f) {
   const std::string text = roles::ReadText(path, "the values ", "give a file with one number a line");
   const std::string file = roles::FileName(path);
-  std::vector<uint64_t> out;
+  bool any = false;
   size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -98,15 +99,22 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optio
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
     line.erase(0, line.find_first_not_of(" \t"));
     if (line.empty()) continue;
-    if (out.empty() && line.starts_with("mod ")) {
+    if (!any && line.starts_with("mod ")) {
       if (line != Str("mod 2^", n))
-        Fail(Cause::kInput, file, " holds numbers ", line, ", and the function takes them mod 2^", n,
-             "; use a function with a domain of that size");
+        Fail(Cause::kInput, file, " holds numbers ", line, ", and ", taker.name, " takes them mod 2^", n, "; ",
+             taker.remedy);
       continue;
     }
-    out.push_back(WordOf(line, n, Str(file, ", line ", number, ","), limits));
+    f(line, Str(file, ", line ", number, ","));
+    any = true;
   }
-  if (out.empty()) Fail(Cause::kInput, file, " holds no number; give one a line");
+  if (!any) Fail(Cause::kInput, file, " holds no number; give one a line");
+}
+
+std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits) {
+  std::vector<uint64_t> out;
+  EachNumber(path, n, {"the function", "use a function with a domain of that size"},
+             [&](const std::string& text, const std::string& where) { out.push_back(WordOf(text, n, where, limits)); });
   return out;
 }
 

@@ -1,5 +1,6 @@
 // The input of the commands of `suf fn`: a function, its ends, numbers.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -52,6 +53,14 @@ std::optional<ArgumentLimits> LimitsOf(const NamedFunction& g);
 // Parses a whole number as a word of Z_{2^n}; a negative one in two's complement. Throws Cause::kInput.
 uint64_t WordOf(const std::string& text, int n, const std::string& where,
                 const std::optional<ArgumentLimits>& limits = {});
+// The name of the taker of a file's numbers, for error messages, and the remedy for another ring.
+struct NumberTaker {
+  std::string name, remedy;
+};
+// Calls f with each number of a file and its place, "FILE, line 3,". One stands on a line, and # begins a comment. A
+// first line `mod 2^K` names the ring; K must be n. Throws Cause::kInput.
+void EachNumber(const std::string& path, int n, const NumberTaker& taker,
+                const std::function<void(const std::string& text, const std::string& where)>& f);
 // Reads a file of one number a line. # begins a comment. A first line `mod 2^K` names the ring; K must be n. Throws
 // Cause::kInput.
 std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<ArgumentLimits>& limits = {});

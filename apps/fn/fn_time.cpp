@@ -11,6 +11,7 @@
 #include <exception>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "apps/child.hpp"
 #include "apps/fn/fn_pair.hpp"
@@ -100,24 +101,22 @@ void Both(const F& f) {
 
 class Trial {
  public:
-  Trial(const gates::FunctionPlan& p, const std::vector<uint64_t>& values) : plan(p), x(values) {
-    gates::Emit(trace, plan, int64_t(x.size()));
+  explicit Trial(TrialInput in)
+      : inputs{std::move(in.inputs[0]), std::move(in.inputs[1]), {}}, verify(std::move(in.verify)) {
+    in.emit(trace);
     schedule.emplace(trace);
     bill = compiler::BillOf(*schedule);
-    SUF_CHECK(plan.from != gates::Origin::kShared);
-    inputs[plan.from == gates::Origin::kP1].Set(gates::InputOf(plan.from), x);
   }
-  gates::FunctionPlan plan;
-  std::vector<uint64_t> x;
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
   compiler::Bill bill;
   run::Inputs inputs[3];
-  std::array<std::vector<uint64_t>, 2> result;
+  std::function<void(const PartyWords&)> verify;
+  PartyWords result;
 };
 
 const compiler::Bill& BillOf(const Trial& t) { return t.bill; }
-FnTimes Least(const FnTimes& a, const FnTimes& b) {
+TraceTimes Least(const TraceTimes& a, const TraceTimes& b) {
   return {Least(a.deal, b.deal),
           Least(a.carry, b.carry),
           Least(a.keep, b.keep),
@@ -125,7 +124,28 @@ FnTimes Least(const FnTimes& a, const FnTimes& b) {
           std::min(a.both, b.both)};
 }
 
-struct FnBench::State {
+double MeasuredSeconds(const TraceTimes& t, const compiler::Bill& bill, const Machine& m, bool now) {
+  double s = t.keep.cpu + t.party[0].cpu + t.party[1].cpu + bill.flights * m.wait();
+  if (now) s += t.deal.cpu + t.carry.cpu;
+  return s;
+}
+
+TrialInput TrialOf(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x) {
+  SUF_CHECK(plan.from != gates::Origin::kShared);
+  TrialInput out;
+  out.emit = [plan, count = int64_t(x.size())](pfss::Trace& t) { gates::Emit(t, plan, count); };
+  out.inputs[plan.from == gates::Origin::kP1].Set(gates::InputOf(plan.from), x);
+  out.verify = [plan, x](const PartyWords& result) {
+    const std::vector<std::vector<uint64_t>> words =
+        gates::ChannelWords(plan, result[plan.to == gates::To::kP0 ? 0 : 1], int64_t(x.size()));
+    if (Wrong wrong = Compare(plan.f, x, words); wrong.count)
+      Fail(Cause::kRefused, wrong.count, " of ", x.size(), " values of ", func::Name(plan.f), " by ", gates::Name(plan),
+           " are wrong; report it");
+  };
+  return out;
+}
+
+struct TraceBench::State {
   explicit State(ring::Isa v) : variant(v) {
     net::MakeCerts(folder / "certs");
     session.emplace(folder / "certs");
@@ -187,15 +207,13 @@ struct FnBench::State {
   Bytes back;
 };
 
-FnBench::FnBench(ring::Isa variant) : s_(std::make_unique<State>(variant)) {}
-FnBench::~FnBench() = default;
+TraceBench::TraceBench(ring::Isa variant) : s_(std::make_unique<State>(variant)) {}
+TraceBench::~TraceBench() = default;
 
-std::shared_ptr<Trial> FnBench::Prepare(const gates::FunctionPlan& plan, const std::vector<uint64_t>& x) {
-  return std::make_shared<Trial>(plan, x);
-}
+std::shared_ptr<Trial> TraceBench::Prepare(TrialInput in) { return std::make_shared<Trial>(std::move(in)); }
 
-FnTimes FnBench::Run(Trial& t) {
-  FnTimes out;
+TraceTimes TraceBench::Run(Trial& t) {
+  TraceTimes out;
   State& s = *s_;
   pfss::BundleSecrets m{{Secret::Random(), Secret::Random()}, RandomHash()};
   auto streams = [&](Role role) {
@@ -249,16 +267,13 @@ FnTimes FnBench::Run(Trial& t) {
   return out;
 }
 
-void FnBench::Verify(Trial& t) {
+void TraceBench::Verify(Trial& t) {
+  SUF_CHECK(t.verify);
   Run(t);
-  const std::vector<std::vector<uint64_t>> words =
-      gates::ChannelWords(t.plan, t.result[t.plan.to == gates::To::kP0 ? 0 : 1], int64_t(t.x.size()));
-  if (Wrong wrong = Compare(t.plan.f, t.x, words); wrong.count)
-    Fail(Cause::kRefused, wrong.count, " of ", t.x.size(), " values of ", func::Name(t.plan.f), " by ",
-         gates::Name(t.plan), " are wrong; report it");
+  std::exchange(t.verify, {})(t.result);
 }
 
-Machine FnBench::Measure() {
+Machine TraceBench::Measure() {
   State& s = *s_;
   constexpr int kTrips = 200, kRuns = 20;
   constexpr size_t kBulk = size_t{16} << 20, kDrawn = size_t{64} << 10;

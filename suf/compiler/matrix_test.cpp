@@ -19,11 +19,11 @@ void Agree(const func::Suf& f, const std::vector<uint64_t>& x) {
   }
 }
 
-// Returns functions of n bits: some of the library, and a random one of each shape. The bits of reluars are its helpers
-// w, t and d.
+// Returns functions of n bits: some of the library, and a random one of each shape. The bits of relubits are its
+// helpers w, t and d.
 std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
   std::vector<func::Suf> out;
-  for (const char* name : {"relu", "reluars", "gelu"}) {
+  for (const char* name : {"relu", "relubits", "gelu"}) {
     if (n < 8) continue;
     out.push_back(std::get<func::Suf>(func::Make(name, n, 2).f));
   }

@@ -73,7 +73,7 @@ LibraryFunction Relu(Call& q) {
 }
 
 // x has twice the scale, and a later shift rounds. Bit w is x >= 0, and bit t shows whether the shift rounds up.
-LibraryFunction Reluars(Call& q) {
+LibraryFunction Relubits(Call& q) {
   LibraryFunction m = Relu(q);
   Suf& f = std::get<Suf>(m.f);
   f.formulas = {{{Term::kMsb}, {Term::kNot}}, {{Term::kLtLow, q.scale, U128{1} << (q.scale - 1)}, {Term::kNot}}};
@@ -336,9 +336,9 @@ struct Row {
 const std::vector<Row>& Rows() {
   static const std::vector<Row> all{
       {{"relu", "max(x, 0)", kAll, kNone}, Relu},
-      {{"reluars", "max(x, 0) at twice the scale, for a rounding shift by scale; bits w (x >= 0), t (rounds up)", kAll,
+      {{"relubits", "max(x, 0) at twice the scale, for a rounding shift by scale; bits w (x >= 0), t (rounds up)", kAll,
         kNone},
-       Reluars},
+       Relubits},
       {{"abs", "the size of x", "every x of the ring but the least", kNone}, Abs},
       {{"sign", "-1, 0 or 1", kAll, kNone}, Sign},
       {{"clamp", "x between two bounds: clamp(-1,1)", kAll, kNone}, Clamp, {-1, 1}},

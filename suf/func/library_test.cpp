@@ -20,7 +20,7 @@ const std::map<std::string, Real, std::less<>>& Truth() {
   auto sigmoid = [](double x) { return (1 + std::tanh(x / 2)) / 2; };
   static const std::map<std::string, Real, std::less<>> all{
       {"relu", [](double x) { return x > 0 ? x : 0; }},
-      {"reluars", [](double x) { return x > 0 ? x : 0; }},
+      {"relubits", [](double x) { return x > 0 ? x : 0; }},
       {"abs", [](double x) { return x > 0 ? x : -x; }},
       {"sign", [](double x) { return x > 0   ? 1
                                      : x < 0 ? -1
@@ -70,7 +70,7 @@ void KeepsItsError(std::string_view name, int n, int scale) {
   const Real& truth = Truth().at(std::string(name));
   std::mt19937_64 rng(uint64_t(n * 100 + scale));
   const Evaluator e = std::holds_alternative<Suf>(m.f) ? Evaluator(std::get<Suf>(m.f)) : Evaluator(Suf{"f", 1});
-  EXPECT_EQ(m.scale, m.shift + (name == "reluars" ? m.scale - m.shift : scale));
+  EXPECT_EQ(m.scale, m.shift + (name == "relubits" ? m.scale - m.shift : scale));
   const std::vector<OutputChannel> channels = ChannelsOf(m.f);
   for (uint64_t u : Points(m, rng)) {
     const double x = std::ldexp(m.in.is_signed ? double(ring::Signed(u, m.in.bits)) : double(u), -m.in.scale);
@@ -123,8 +123,8 @@ TEST(Library, GeluSplineHasItsBits) {
   }
 }
 
-TEST(Library, ReluarsRounds) {
-  const LibraryFunction m = Make("reluars", 16, 5);
+TEST(Library, RelubitsRounds) {
+  const LibraryFunction m = Make("relubits", 16, 5);
   for (uint64_t u = 0; u < 1 << 16; ++u) {
     const std::vector<int64_t> y = Channels(m.f, u);
     const int64_t x = std::max<int64_t>(ring::Signed(u, 16), 0);
@@ -184,7 +184,7 @@ TEST(Library, RefusesWithASentence) {
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
   };
-  refused("cube", 32, 12, "there is no library function cube; there are relu, reluars, abs");
+  refused("cube", 32, 12, "there is no library function cube; there are relu, relubits, abs");
   refused("relu", 7, 1, "the ring of relu has 7 bits; use 8 to 48");
   refused("relu", 49, 1, "the ring of relu has 49 bits; use 8 to 48");
   refused("relu", 16, 11, "the scale of relu is 11 in a ring of 16 bits; use 2 to 10");

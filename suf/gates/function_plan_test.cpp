@@ -204,7 +204,7 @@ TEST(FunctionPlan, EachTwoProfilesDiffer) {
   std::set<std::pair<size_t, size_t>> equal;
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) equal.insert({j, i});
-  for (const char* name : {"relu", "gelu", "reluars", "sigmoid"})
+  for (const char* name : {"relu", "gelu", "relubits", "sigmoid"})
     for (int64_t count : {16, 30, 64, 100, 128, 1024, 3000, 4096, 16384, 262144}) {
       const FunctionPlan plan{func::Make(name, 32, 12).f, {}, Origin::kP1, To::kP1};
       std::vector<compiler::Candidate> candidates = Price(plan, all[0].prices, count);

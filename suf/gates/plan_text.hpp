@@ -20,12 +20,13 @@ struct FunctionFile {
 // Returns {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
 std::string Print(const FunctionFile& file);
 // Parses the text of Print. Throws Cause::kRefused, and names the field, in these cases:
-// * the plan is a model's, or of another version
+// * the plan is a model's or a composition's, or of another version
 // * a field is unknown, missing or out of range
 // * the function does not parse, or its lowering does not apply
 // * the hash does not match
 FunctionFile ParseFile(const std::string& text);
-// Returns whether a text is the plan of a function, not of a model. Throws as ParseFile if it is no plan.
+// Returns whether a text is the plan of a function, not of a model or a composition. ParseFile refuses plans of unknown
+// kinds, so they count as a function's. Throws as ParseFile if it is no plan.
 bool IsFunctionPlan(const std::string& text);
 // Returns the SHA-256 of the text without its hash.
 Hash HashOfFile(const FunctionFile& file);

@@ -106,7 +106,7 @@ struct Client::Session::State {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
     JobResult e{.work = std::move(work), .count = request.count, .variant = job.variant};
-    if (!request.name.empty()) inputs.Set(request.name, std::move(request.data));
+    for (NamedArray& in : request.inputs) inputs.Set(in.name, std::move(in.data));
     const ByteCounts before(ch);
     double wall = 0;
     const auto start = Clock::now();
@@ -125,7 +125,7 @@ struct Client::Session::State {
           e.keys_ms = inference.keys().waited() * 1e3;
         },
         due.Take());
-    if (!request.name.empty()) inputs.Drop(request.name);
+    for (const NamedArray& in : request.inputs) inputs.Drop(in.name);
     const ByteCounts after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);

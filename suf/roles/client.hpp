@@ -6,23 +6,21 @@
 
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
-#include "suf/run/inputs.hpp"
+#include "suf/roles/inputs.hpp"
 #include "suf/run/times.hpp"
 
 namespace suf::roles {
 
-// A request for one job of `count` tokens or values. `data` is P1's own input, under the name by which the trace reads
-// it. The name is empty if P1 brings nothing.
+// A request for one job of `count` tokens, values or rows, with P1's own inputs.
 struct JobRequest {
   uint32_t count = 0;
-  std::string name;
-  run::Inputs::AnyArray data;
+  std::vector<NamedArray> inputs;
 };
 
 // The result of a job at P1. It is made in the same way whatever its words are; only its reader may inspect them.
 struct JobResult {
   std::shared_ptr<const CompiledJob> work;
-  uint32_t count = 0;           // tokens or values
+  uint32_t count = 0;           // tokens, values or rows
   uint32_t variant = 0;         // number of the plan's variant
   uint64_t serial = 0;          // serial of the bundle
   std::vector<uint64_t> words;  // the revealed words, or P1's share; empty if the plan gives P1 nothing
@@ -61,9 +59,9 @@ struct ClientOptions {
   std::function<bool()> stop = {};
 };
 
-// P1 for any plan. The server and the dealer learn the number of tokens or values of each job. Apart from results that
-// the plan gives to P0, nothing else about P1's inputs is revealed. DataOwner is a client with texts; Values
-// (function.hpp) makes the jobs of a function.
+// P1 for any plan. The server and the dealer learn the number of tokens, values or rows of each job. Apart from results
+// that the plan gives to P0, nothing else about P1's inputs is revealed. DataOwner is a client with texts; Values
+// (function.hpp, composition.hpp) makes the jobs of a function or a composition.
 class Client {
  public:
   using Options = ClientOptions;

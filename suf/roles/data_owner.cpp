@@ -47,7 +47,7 @@ size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::functio
   std::vector<JobRequest> jobs;
   for (model::Ids& ids : texts) {
     const auto n = uint32_t(ids.size());
-    jobs.push_back({n, nn::kTokensInput, std::make_shared<const model::Ids>(std::move(ids))});
+    jobs.push_back({n, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(ids))}}});
   }
   return session_.Run(std::move(jobs), [&](size_t i, JobResult ran) {
     const int scale = plan_.scale(int(ran.variant));

@@ -129,7 +129,7 @@ void Engine::Reserve(const store::Job& job, Role role) {
 
 proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
-  p.version = nn::kPlanVersion;  // one version for plans of models and functions: their traces change together
+  p.version = nn::kPlanVersion;  // one version for plans of all kinds: their traces change together
   p.prg = backend_.prg();
   p.max_tokens = spec_.most;
   p.unit = spec_.unit;

@@ -36,23 +36,27 @@ struct CompiledJob {
   CompiledJob() = default;
 };
 
+// Returns whether party p ends with results, or shares of them.
+inline bool Learns(const pfss::Ending& e, int p) { return e.learned[size_t(p)] + e.kept[size_t(p)] > 0; }
+
 // Throws Cause::kRefused if the work has a steering. P1 checks this before anything is sent.
 void RefuseSteering(const CompiledJob& work);
 
 // The part of a plan that an engine needs.
 struct ProtocolSpec {
   Hash hash{};
-  uint32_t most = 0;  // tokens or values of the largest job
+  uint32_t most = 0;  // tokens, values or rows of the largest job
   proto::JobUnit unit;
   pfss::Ending ending;  // which results each party learns or keeps
-  // Writes a variant's trace of n tokens or values, and closes it. Refuses an n that the plan does not cover.
+  // Writes a variant's trace of n tokens, values or rows, and closes it. Refuses an n that the plan does not cover.
   std::function<void(pfss::Trace&, int n, int variant)> emit;
-  std::vector<nn::MaskedWeight> masked;              // empty for a function
-  std::vector<nn::Variant> variants{nn::Variant{}};  // a function has one
+  std::vector<nn::MaskedWeight> masked;              // of a model
+  std::vector<nn::Variant> variants{nn::Variant{}};  // one, except of a model
 };
 
 // A plan on a backend. For each number of tokens or values it has the linted trace and its schedule. ModelEngine is for
-// a model's plan, FunctionEngine (function.hpp) for a function's. Thread-safe.
+// a model's plan, FunctionEngine (function.hpp) for a function's, CompositionEngine (composition.hpp) for a
+// composition's. Thread-safe.
 class Engine {
  public:
   // The backend must outlive the engine.
@@ -60,6 +64,7 @@ class Engine {
   virtual ~Engine() = default;
   const Hash& hash() const { return spec_.hash; }
   const proto::JobUnit& unit() const { return spec_.unit; }
+  const pfss::Ending& ending() const { return spec_.ending; }
   pfss::Backend& backend() { return backend_; }
   // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
   // because two parties must not share a pool of threads then. Call it before anything runs.

@@ -24,13 +24,10 @@ class FunctionEngine : public Engine {
   std::shared_ptr<const gates::FunctionFile> file_;
 };
 
-// Returns the engine of a model's or a function's plan file, for a role that takes both: the dealer.
-std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backend);
-
 // Returns whether party p brings values, or shares of them.
 bool Brings(const gates::FunctionPlan& plan, int p);
 // Returns whether party p ends with results, or shares of them.
-bool Learns(const gates::FunctionPlan& plan, int p);
+inline bool Learns(const gates::FunctionPlan& plan, int p) { return Learns(gates::EndingOf(plan), p); }
 
 // Returns a client's job with these words of Z_{2^n}. If the server alone brings values, it is a job of `count` values.
 JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, uint32_t count);

@@ -16,7 +16,7 @@ struct ServerData {
   uint32_t brings = 0;                // see DataSession::brought
   // Sets P0's own inputs that are the same for every job.
   std::function<void(const nn::QuantisedWeights& weights, run::Inputs&)> inputs = {};
-  // Sets P0's own inputs for a job of n tokens or values.
+  // Sets P0's own inputs for a job of n tokens, values or rows.
   std::function<void(const nn::QuantisedWeights& weights, uint32_t n, run::Inputs&)> inputs_of = {};
   // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it.
   std::function<void(uint32_t n, std::vector<uint64_t> words)> learned = {};
@@ -42,8 +42,8 @@ struct ServerOptions {
 };
 
 // P0 for any plan. Its data never leaves it except under masks. It sees nothing of a client's inputs, and only those
-// results that the plan gives to P0. ModelOwner is a server with weights; ServerDataOf (function.hpp) makes the data
-// of a function.
+// results that the plan gives to P0. ModelOwner is a server with weights; ServerDataOf (function.hpp,
+// composition.hpp) makes the data of a function or a composition.
 class Server {
  public:
   using Options = ServerOptions;

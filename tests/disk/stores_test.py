@@ -10,8 +10,8 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import LEDGER_HEADER, LEDGER_RECORD
-from rows import ended, main, row
+from roles import LEDGER_HEADER, LEDGER_RECORD, GateWorld
+from rows import each_world, ended, main, row
 
 # ---- plans and bundles
 
@@ -161,7 +161,7 @@ def _(w):
     yield w.serve()
 
 
-@row('serial of the dealer damaged', 5, "the dealer's serial in .* is damaged")
+@each_world('serial of the dealer damaged', 5, "the dealer's serial in .* is damaged")
 def _(w):
     w.both()
     w.works()
@@ -170,7 +170,7 @@ def _(w):
     yield w.deal()
 
 
-@row('the dealer lost its serial', 4, 'the dealer sent bundle 1, which this store has had')
+@each_world('the dealer lost its serial', 4, 'the dealer sent bundle 1, which this store has had')
 def _(w):
     w.both()
     w.works()
@@ -193,7 +193,7 @@ for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'bundles 
         path.rmdir() if path.is_dir() else path.unlink()
         kept.rename(path)
         w.works()
-    row(f'store whose {what} cannot be read', 5, sentence)(case)
+    each_world(f'store whose {what} cannot be read', 5, sentence)(case)
 
 
 @row('last record of the ledger torn', 0, 'was not written to its end; it is dropped')
@@ -206,19 +206,19 @@ def _(w):
     assert w.rows()[0]['serial'] == 2
 
 
-@row('two processes on one store', 5, 'is in use by another suf process')
+@each_world('two processes on one store', 5, 'is in use by another suf process')
 def _(w):
     w.both()
     yield w.serve(dealer=1)
 
 
-@row('two dealers on one state', 5, 'is in use by another suf process')
+@each_world('two dealers on one state', 5, 'is in use by another suf process')
 def _(w):
     w.deal().port()
     yield w.deal()
 
 
-@row('record file exists', 5, 'name one that does not exist')
+@each_world('record file exists', 5, 'name one that does not exist')
 def _(w):
     w.both()
     (w.dir / 'record').touch()
@@ -237,7 +237,7 @@ def _(w):
     w.works()
 
 
-@row('disk full in the claim of embed', 5, 'cannot write .*ledger')
+@each_world('disk full in the claim of embed', 5, 'cannot write .*ledger')
 def _(w):
     w.both()
     w.works()
@@ -247,7 +247,7 @@ def _(w):
     w.spent(2)
 
 
-@row('disk full in the claim of serve', 3, 'the model owner ended the session')
+@each_world('disk full in the claim of serve', 3, 'the model owner ended the session')
 def _(w):
     w.both()
     w.works()
@@ -284,6 +284,15 @@ def _(w):
     (w.dir / 'out.safetensors').write_text('old')
     yield w.embed(None, process=small_files(1750), file=w.dir / 't', out=w.dir / 'out.safetensors')
     assert [p.name for p in w.dir.glob('out.safetensors*')] == ['out.safetensors'] and (w.dir / 'out.safetensors').read_text() == 'old'
+
+
+@row('disk full for the outputs of gates', 5, 'cannot write .*out.y', world=GateWorld)
+def _(w):
+    w.both()
+    w.works()
+    yield w.embed(1000, process=small_files(1750), out=w.dir / 'out')
+    assert not list(w.dir.glob('out*')), 'nothing is left of a file that cannot be written'
+    assert w.works()['serial'] == 2, 'nothing is spent'
 
 
 if __name__ == '__main__':

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import HASTY, Tap
+from roles import HASTY, GateWorld, Tap
 from rows import ended, main, row
 
 # ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so 12 kB from the
@@ -35,6 +35,29 @@ def _(w):
     yield within(w, lambda: w.server.kill())
     w.works()
     w.spent(2)
+
+
+@row('SIGKILL of gate serve', 3, 'the model owner ended the connection', world=GateWorld)
+def _(w):
+    w.both()
+    w.works()
+    yield w.embed(*w.BIG, connect=Tap(w.server.port(), ONLINE, lambda: w.server.kill()).port)
+    w.works()
+    w.spent(2)
+
+
+@row('parties of gates with other rows', 2, 'we bring 8 rows, and P0 brings 3; give both the same number', world=GateWorld)
+def _(w):
+    plan, v = w.dir / 'rows.plan', w.dir / 'rows.values'
+    (w.dir / 'rows.gates').write_text('x = input p1 32:12 [n]\nv = input p0 8:0 [n]\nz = multiply(x, v)\noutput z -> p1\n')
+    w.base.suf('gate', 'plan', w.dir / 'rows.gates', '--out', plan)
+    v.write_text('1\n2\n3\n')
+    w.deal(plan=plan).port()
+    w.serve(plan=plan, values=f'v={v}').port()
+    yield w.embed(plan=plan)
+    assert w.floor('data') == w.floor('model') == 0, 'nothing is spent'
+    e = w.embed(3, plan=plan)
+    assert e.finish() == 0 and e.rows()[0]['outputs']['z'] == [x * (i + 1) for i, x in enumerate(w.numbers(3))], e.err
 
 
 @row('SIGSTOP of serve', 3, 'the model owner was silent for 3 s', 12)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs strangers and wrong certificates. Each gets one sentence and the right exit code in time, and the next inference
-works. Each row runs with serve and embed, and with fn serve and fn ask.
+works. Each row runs with serve and embed, and with fn serve and fn ask. Quick ones also run with gate serve and gate ask.
 
   strangers_test.py SUF [PATTERN]     from anywhere; some ten seconds. PATTERN picks rows
 """
@@ -15,22 +15,22 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import Tap
-from rows import both_worlds, main
+from rows import both_worlds, each_world, main
 
 # ---- certificates
 
-@both_worlds('port in use', 5, 'cannot listen on 127.0.0.1')
+@each_world('port in use', 5, 'cannot listen on 127.0.0.1')
 def _(w):
     w.deal().port()
     yield w.serve(listen=f'127.0.0.1:{w.dealer.port()}')
 
 
-OWNERS = {'dealer': ('deal', 'deal', 'the dealer'), 'model': ('serve', '(fn )?serve', 'the model owner'), 'data': ('embed', '(embed|fn ask)', 'the data owner')}
+OWNERS = {'dealer': ('deal', 'deal', 'the dealer'), 'model': ('serve', '((fn|gate) )?serve', 'the model owner'), 'data': ('embed', '(embed|(fn|gate) ask)', 'the data owner')}
 for own, (role, says, owner) in OWNERS.items():
     for other in (o for o in OWNERS if o != own):
         def case(w, role=role, other=other):
             yield getattr(w, role)(certs=w.base.certs / other, **({} if role == 'deal' else {'dealer': 1} if role == 'serve' else {'dealer': 1, 'connect': 1}))
-        both_worlds(f'{role} with the folder {other}', 4,
+        each_world(f'{role} with the folder {other}', 4,
                     f"certs/{other} holds the certificate of another role, {OWNERS[other][2]}'s; {says} needs {owner}'s$")(case)
 
 
@@ -43,31 +43,31 @@ def lone_embed(w, **flags):
     return w.embed(dealer=1, connect=1, **flags)
 
 
-@both_worlds('key readable by others', 2, 'can be read by others; chmod 600')
+@each_world('key readable by others', 2, 'can be read by others; chmod 600')
 def _(w):
     (folder(w) / 'key.pem').chmod(0o640)
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@both_worlds('key missing', 2, 'cannot use .*key.pem')
+@each_world('key missing', 2, 'cannot use .*key.pem')
 def _(w):
     (folder(w) / 'key.pem').unlink()
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@both_worlds('key of another certificate', 2, 'cannot use .*key.pem')
+@each_world('key of another certificate', 2, 'cannot use .*key.pem')
 def _(w):
     shutil.copy(w.base.certs / 'model' / 'key.pem', folder(w) / 'key.pem')
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@both_worlds('certificate of another CA than its own ca.pem', 2, r'cannot use .*own/cert.pem \(it is of another CA than ours, by .*own/ca.pem\)')
+@each_world('certificate of another CA than its own ca.pem', 2, r'cannot use .*own/cert.pem \(it is of another CA than ours, by .*own/ca.pem\)')
 def _(w):
     shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@both_worlds('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
+@each_world('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
 def _(w):
     w.both()
     yield w.embed(certs=w.base.strangers)
@@ -75,7 +75,7 @@ def _(w):
     w.works()
 
 
-@both_worlds('serve does not trust embed', 4, 'refused our certificate')
+@each_world('serve does not trust embed', 4, 'refused our certificate')
 def _(w):
     w.both()
     own = folder(w, source=w.base.strangers) / 'ca.pem'  # embed trusts both CAs, serve one
@@ -85,7 +85,7 @@ def _(w):
     w.works()
 
 
-@both_worlds('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
+@each_world('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
 def _(w):
     w.deal(certs=w.base.strangers).port()
     w.serve().port()
@@ -95,21 +95,21 @@ def _(w):
     w.works()
 
 
-@both_worlds('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
+@each_world('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
 def _(w):
     w.both()
     yield w.embed(connect=w.dealer.port())
     w.works()
 
 
-@both_worlds('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
+@each_world('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
 def _(w):
     w.both()
     yield w.embed(dealer=w.server.port())
     w.works(connect=w.serve().port()) if w.server.process.poll() is not None else w.works()
 
 
-@both_worlds('another key under the same role', 4, 'shows another key than the one this store knows')
+@each_world('another key under the same role', 4, 'shows another key than the one this store knows')
 def _(w):
     w.both()
     w.works()
@@ -121,7 +121,7 @@ def _(w):
 
 # ---- strangers
 
-@both_worlds('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
+@each_world('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
 def _(w):
     door = socket.create_server(('127.0.0.1', 0))
     e = w.embed(dealer=1, connect=door.getsockname()[1])
@@ -137,7 +137,7 @@ def _(w):
     yield w.embed(dealer=1, connect=door.getsockname()[1], timeout=2)
 
 
-@both_worlds('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
+@each_world('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
 def _(w):
     w.both()
     with socket.create_connection(('127.0.0.1', w.server.port())) as stranger:

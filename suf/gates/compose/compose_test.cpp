@@ -127,37 +127,16 @@ std::vector<Ints> TuplesOf(const Composition& c, int64_t most, int64_t* rows, st
   return out;
 }
 
-// Returns uses of a gate, with its parameters at both ends of small values.
-std::vector<SingleGate> UsesOf(const GateFacts& g, int bits) {
-  SingleGate use;
-  use.bits = bits;
-  if (g.name == "clamp") {
-    use.set = {{"low", "-3"}, {"high", "2"}};
-    return {use};
-  }
-  if (g.name == "newton") {
-    SingleGate root = use;
-    use.set = {{"of", "recip"}, {"scale", "16"}};
-    root.set = {{"of", "rsqrt"}, {"scale", "16"}};
-    return {use, root};
-  }
-  for (const GateParameter& p : g.parameters)
-    if (!p.fallback)
-      use.set.push_back({p.name, p.choices.empty() ? Str(std::clamp<int64_t>(2, p.low, p.high)) : p.choices[0]});
-  return {use};
-}
-
 TEST(Compose, EveryGateOfSmallRingsEqualsItsMeaningByEveryLowering) {
   std::mt19937_64 rng(3);
   int gates = 0;
   for (const GateEntry* gate : All()) {
-    if (gate->facts.takes_function || gate->facts.takes_constants) continue;
-    for (int bits : {4, 6, 13, 32})
-      for (const SingleGate& use : UsesOf(gate->facts, bits)) {
+    for (int bits : {4, 6, 8, 13, 32})
+      for (const SingleGate& use : gate->Samples(bits)) {
         SCOPED_TRACE(Str(gate->facts.name, " of ", bits, " bits"));
         std::optional<Composition> made;
         try {
-          made.emplace(TextOf(gate->facts, use), LibraryFunctionFor);
+          made.emplace(TextOf(*gate, use, LibraryFunctionFor), LibraryFunctionFor);
         } catch (const Error& e) {
           ADD_FAILURE() << e.what();
           continue;
@@ -170,7 +149,7 @@ TEST(Compose, EveryGateOfSmallRingsEqualsItsMeaningByEveryLowering) {
         ++gates;
       }
   }
-  EXPECT_GE(gates, 4 * 20);
+  EXPECT_GE(gates, 5 * 30);
 }
 
 // Returns random numbers of the inputs' ranges.
@@ -276,6 +255,57 @@ TEST(Compose, ARefusalNamesTheLineAndTheRemedy) {
   };
   for (const auto& [text, part] : cases)
     EXPECT_NE(Refusal(text).find(part), std::string::npos) << text << Refusal(text);
+}
+
+// A gate of a program's own: the double of x, by adding shares.
+class DoubleEntry final : public GateEntry {
+ public:
+  DoubleEntry()
+      : GateEntry({.name = "double",
+                   .meaning = "x + x",
+                   .inputs = {{"x", ValueKind::kNumber, "any"}},
+                   .outputs = {{"y", ValueKind::kNumber, "one bit more than x"}}}) {}
+  std::vector<ValueType> Infer(const GateUse& u) const override {
+    const ValueType& x = u.in[0];
+    return {NumberIn(2 * x.low, 2 * x.high, x.scale, x.shape, "y")};
+  }
+  std::vector<GateNeed> Needs(const GateUse& u) const override { return {{GateNeed::kShares, u.ring[0]}}; }
+  std::vector<Ints> Spec(const GateUse&, const std::vector<Ints>& in) const override {
+    Ints y;
+    for (int64_t x : in[0]) y.push_back(2 * x);
+    return {y};
+  }
+  std::vector<std::optional<GateOperand>> Build(Trace& t, const GateUse&,
+                                                const std::vector<GateOperand>& in) const override {
+    const OwedWord x = in[0].AsShares(t);
+    GateOperand y;
+    y.shares = compiler::Map(x, [](auto v) { return v + v; });
+    return {y};
+  }
+};
+
+TEST(Compose, AProgramAddsAGateOfItsOwn) {
+  const size_t before = All().size();
+  Register(std::make_unique<DoubleEntry>());
+  Register(std::make_unique<DoubleEntry>());  // replaces the one of its name
+  EXPECT_EQ(All().size(), before + 1);
+  const Composition c(
+      ParseComposition("x = input p1 8:2 [n]\ny = double(x)\nz = relu(y)\noutput z -> p1\noutput y -> p0\n"));
+  std::mt19937_64 rng(5);
+  int64_t rows = 0;
+  const std::vector<Ints> in = TuplesOf(c, 256, &rows, rng);
+  EXPECT_EQ(rows, 256);
+  Check(c, DefaultChoices(c), in, rows, "double");
+}
+
+TEST(Compose, RowsOnDifferentAxesAreRefused) {
+  try {
+    Composition c(
+        ParseComposition("x = input p1 8:0 [n, 1, 8]\nw = input p1 8:0 [n, 1]\ny = add(x, w)\noutput y -> p1\n"));
+    FAIL() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("on different axes"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

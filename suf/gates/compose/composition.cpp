@@ -73,31 +73,45 @@ Composition::Composition(CompositionText text, const FunctionReader& functions) 
   SetRings();
 }
 
-CompositionText TextOf(const GateFacts& gate, const SingleGate& use) {
+CompositionText TextOf(const GateEntry& gate, const SingleGate& use, const FunctionReader& functions) {
+  const GateFacts& facts = gate.facts;
   CompositionText out;
   GateStatement s;
-  s.gate.name = gate.name;
+  GateUse asked;  // read by Outputs alone
+  s.gate.name = facts.name;
   s.function_name = use.function_name;
   s.constants = use.constants;
   for (const auto& [name, value] : use.set) s.set.push_back({{name, {}}, value});
-  for (const GatePort& port : gate.inputs) {
+  for (const GatePort& port : facts.inputs) {
     InputStatement in;
     in.name.name = port.name;
     in.type = port.kind == ValueKind::kBit    ? BitOf(port.shape)
               : port.kind == ValueKind::kMask ? MaskOf(std::clamp(use.bits, 2, 64), port.shape)
                                               : WholeNumber(use.bits, use.scale, port.is_signed, port.shape);
-    if (port.kind == ValueKind::kNumber && !gate.certificate.empty()) {
+    if (port.kind == ValueKind::kNumber && !facts.certificate.empty()) {
       in.type.low /= 4;
       in.type.high /= 4;
     }
     s.arguments.push_back(in.name);
+    asked.in.push_back(in.type);
     out.inputs.push_back(std::move(in));
   }
-  for (const GatePort& port : gate.outputs) {
-    s.outputs.push_back({port.name, {}});
-    const bool taken =
-        std::any_of(gate.inputs.begin(), gate.inputs.end(), [&](auto& i) { return i.name == port.name; });
-    s.names.push_back({taken ? port.name + "_out" : port.name, {}});
+  if (facts.takes_function && functions) {
+    ScaledFunction read = functions(use.function_name, false, asked.in[0]);
+    const bool given = std::any_of(use.set.begin(), use.set.end(), [](auto& p) { return p.first == "finer"; });
+    if (!given && read.finer) s.set.push_back({{"finer", {}}, Str(read.finer)});
+    asked.function = s.function = std::move(read.f);
+    // some functions have a domain of fewer bits
+    out.inputs[0].type = WholeNumber(func::DomainBits(*s.function), use.scale, asked.in[0].is_signed, {kRows});
+    asked.in[0] = out.inputs[0].type;
+  }
+  std::vector<std::string> names = use.outputs;
+  if (names.empty())
+    for (const GatePort& port : asked.function ? gate.Outputs(asked) : facts.outputs) names.push_back(port.name);
+  for (const std::string& name : names) {
+    s.outputs.push_back({name, {}});
+    const bool taken = std::any_of(facts.inputs.begin(), facts.inputs.end(), [&](auto& i) { return i.name == name; });
+    s.names.push_back({taken ? name + "_out" : name, {}});
     out.outputs.push_back({s.names.back(), To::kP1});
   }
   out.gates.push_back(std::move(s));
@@ -105,9 +119,8 @@ CompositionText TextOf(const GateFacts& gate, const SingleGate& use) {
 }
 
 int Composition::value(const std::string& name) const {
-  for (size_t i = 0; i < values_.size(); ++i)
-    if (values_[i].name == name) return int(i);
-  return -1;
+  const auto it = numbers_.find(name);
+  return it == numbers_.end() ? -1 : it->second;
 }
 
 int Composition::Used(const PlacedName& name) const {
@@ -119,6 +132,7 @@ int Composition::Used(const PlacedName& name) const {
 void Composition::Declare(const PlacedName& name, ComposedValue v) {
   if (value(name.name) >= 0)
     Fail(Cause::kInput, Where(name.place), Quoted(name.name), " has a value already; take another name");
+  numbers_.emplace(v.name, int(values_.size()));
   values_.push_back(std::move(v));
 }
 
@@ -142,7 +156,10 @@ void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
   }
   if (facts.takes_function && !s.function) {
     if (!functions || g.use.in.empty()) Fail(Cause::kInput, Where(g.place), "no function is given; name one");
-    s.function = AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
+    ScaledFunction read = AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
+    s.function = std::move(read.f);
+    const bool given = std::any_of(s.set.begin(), s.set.end(), [](auto& p) { return p.first.name == "finer"; });
+    if (!given && read.finer) s.set.push_back({{"finer", s.gate.place}, Str(read.finer)});
   }
   g.use.function = s.function;
   g.use.constants = s.constants;
@@ -187,6 +204,10 @@ void Composition::SetRings() {
   std::vector<int> need(values_.size(), 1);
   for (const OutputStatement& o : text_.outputs) {
     const int v = Used(o.name);
+    for (const OutputStatement& before : text_.outputs)
+      if (&before < &o && before.name.name == o.name.name)
+        Fail(Cause::kInput, Where(o.name.place), o.name.name,
+             " is an output already; name it once, with both for p0 and p1");
     read[size_t(v)] = true;
     need[size_t(v)] = std::max(need[size_t(v)], values_[size_t(v)].type.bits);
   }
@@ -234,91 +255,6 @@ void Composition::SetRings() {
       Fail(Cause::kInput, Where(s.name.place), "shares of ", v.name, " have ", v.type.bits,
            " bits, and a reader needs ", v.ring, "; declare it wider, or let extend widen it");
   }
-}
-
-// Returns the options of each gate statement. Throws Cause::kRefused if one has none.
-static std::vector<std::vector<std::string>> OptionsOf(const Composition& c) {
-  std::vector<std::vector<std::string>> out;
-  for (const auto& g : c.gates()) {
-    out.push_back(AtPlace(g.place, [&] { return g.gate->Options(g.use); }));
-    if (out.back().empty())
-      Fail(Cause::kRefused, Where(g.place), "no lowering of ", g.gate->facts.name, " applies to these types");
-  }
-  return out;
-}
-
-// Returns the first option of each statement.
-static GateChoices Firsts(const std::vector<std::vector<std::string>>& options) {
-  GateChoices out;
-  for (const std::vector<std::string>& of_gate : options) out.push_back(of_gate[0]);
-  return out;
-}
-
-GateChoices DefaultChoices(const Composition& c) { return Firsts(OptionsOf(c)); }
-
-GateChoices Choose(const Composition& c, const compiler::Prices& prices, int64_t rows, const pfss::Capabilities& can) {
-  constexpr int kMostRounds = 8;
-  const std::vector<std::vector<std::string>> options = OptionsOf(c);  // each may compile a function
-  GateChoices best = Firsts(options);
-  auto price = [&](const GateChoices& choices) {
-    return compiler::PriceOf(prices, can, [&](Trace& t) { Emit(t, c, choices, rows); });
-  };
-  compiler::TraceBill now = price(best);
-  bool better = true;
-  for (int round = 0; better && round < kMostRounds; ++round) {
-    better = false;
-    for (size_t i = 0; i < best.size(); ++i)
-      for (const std::string& option : options[i]) {
-        if (option == best[i]) continue;
-        GateChoices next = best;
-        next[i] = option;
-        compiler::TraceBill bill = price(next);
-        if (!bill.why_not.empty() || (now.why_not.empty() && bill.seconds >= now.seconds)) continue;
-        best = next;
-        now = bill;
-        better = true;
-      }
-  }
-  if (!now.why_not.empty()) Fail(Cause::kRefused, now.why_not);
-  return best;
-}
-
-pfss::Ending EndingOf(const Composition& c) {
-  pfss::Ending e;
-  for (const OutputStatement& o : c.text().outputs) {
-    if (o.to == To::kShared)
-      for (int p : {0, 1}) ++e.kept[size_t(p)];
-    if (o.to == To::kP0 || o.to == To::kBoth) ++e.learned[0];
-    if (o.to == To::kP1 || o.to == To::kBoth) ++e.learned[1];
-  }
-  return e;
-}
-
-int64_t CountOf(const Composition& c, int value, int64_t rows) {
-  return pfss::Size(SetRows(c.values()[size_t(value)].type.shape, rows));
-}
-
-std::vector<Ints> OutputWords(const Composition& c, int party, std::span<const uint64_t> results, int64_t rows) {
-  std::vector<Ints> out;
-  size_t at = 0;
-  for (const OutputStatement& o : c.text().outputs) {
-    out.emplace_back();
-    if ((party == 0 && o.to == To::kP1) || (party == 1 && o.to == To::kP0)) continue;
-    const int v = c.value(o.name.name);
-    const ValueType& type = c.values()[size_t(v)].type;
-    const auto count = size_t(CountOf(c, v, rows));
-    const int planes = type.kind == ValueKind::kNumber ? 1 : type.bits;
-    SUF_CHECK(at + count * size_t(planes) <= results.size());
-    for (size_t i = 0; i < count; ++i) {
-      uint64_t word = 0;
-      for (int b = 0; b < planes; ++b) word |= results[at + size_t(b) * count + i] << b;
-      const bool number = type.is_signed && o.to != To::kShared;
-      out.back().push_back(number ? Number(word, type.bits) : int64_t(word));
-    }
-    at += count * size_t(planes);
-  }
-  SUF_CHECK(at == results.size());
-  return out;
 }
 
 }  // namespace suf::gates

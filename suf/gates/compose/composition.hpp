@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "suf/compiler/choose.hpp"
@@ -52,22 +53,22 @@ struct CompositionText {
   std::vector<OutputStatement> outputs;
 };
 
+// A function, and the bits by which the scale of its numbers exceeds that of x. They are the parameter `finer` of a
+// statement that does not set it.
+struct ScaledFunction {
+  ScaledFunction(func::Function function, int more = 0) : f(std::move(function)), finer(more) {}
+  func::Function f;
+  int finer = 0;
+};
 // Makes the function that a text names, for an x of this type. It reads a path, or takes a function of the library.
 // Throws Cause::kInput.
-using FunctionReader = std::function<func::Function(const std::string& name, bool quoted, const ValueType& x)>;
+using FunctionReader = std::function<ScaledFunction(const std::string& name, bool quoted, const ValueType& x)>;
 // Parses a text. Throws Cause::kInput, with line and column, what was found and what is allowed.
 CompositionText ParseComposition(std::string_view text);
 // Returns the value of a gate's parameter, or of `ring`. Throws Cause::kInput, with the parameters or the limits.
 int64_t ParameterValue(const GateFacts& gate, const std::string& name, const std::string& text);
-// A gate alone. Its inputs come from P1 and have every value of this width. If the gate relies on a certificate, they
-// lie within a quarter of it. P1 learns every output.
-struct SingleGate {
-  int bits = 32, scale = 0;
-  std::vector<std::pair<std::string, std::string>> set;
-  std::string function_name;
-  std::vector<int64_t> constants;
-};
-CompositionText TextOf(const GateFacts& gate, const SingleGate& use);
+// Returns the text of a gate alone. All outputs of a function are known only with a reader of functions.
+CompositionText TextOf(const GateEntry& gate, const SingleGate& use, const FunctionReader& functions = {});
 // Prints a text that ParseComposition reads. Functions and constants are written out.
 std::string Print(const CompositionText& text);
 
@@ -106,6 +107,7 @@ class Composition {
   void SetRings();
   CompositionText text_;
   std::vector<ComposedValue> values_;
+  std::unordered_map<std::string, int> numbers_;  // of values, by name
   std::vector<ComposedGate> gates_;
 };
 
@@ -113,10 +115,11 @@ class Composition {
 using GateChoices = std::vector<std::string>;
 // Returns the default choices.
 GateChoices DefaultChoices(const Composition& c);
-// Returns the choices that one change at a time does not make cheaper, for `rows` rows. Throws Cause::kRefused if no
-// choice of some statement applies.
+// Returns the choices that one change at a time does not make cheaper, for `rows` rows. If `safe`, choices without
+// a steering of P0 (pfss::Steering) come before others. Late statements of a
+// long text keep their defaults. Throws Cause::kRefused if no choice of some statement applies.
 GateChoices Choose(const Composition& c, const compiler::Prices& prices, int64_t rows,
-                   const pfss::Capabilities& can = {});
+                   const pfss::Capabilities& can = {}, bool safe = false);
 
 // Emits a composition for `rows` rows and closes the trace. An input's name is the value's. Both parties' shares of a
 // shared input have it.
@@ -126,6 +129,20 @@ pfss::Ending EndingOf(const Composition& c);
 int64_t CountOf(const Composition& c, int value, int64_t rows);
 // Returns every value, in order of values(), by the gates' Spec. `inputs` are in order of the text's inputs.
 std::vector<Ints> Evaluate(const Composition& c, const std::vector<Ints>& inputs, int64_t rows);
+// Returns whether party p brings the input, or a share of it. Returns whether p learns the output, or keeps a share.
+bool Brings(const InputStatement& s, int p);
+bool Learns(const OutputStatement& s, int p);
+// Returns the rows of a call from the counts of elements of its inputs, in order of the text. Some may be unknown.
+// Returns 1 if no input has rows, and 0 if only unknown ones have. Throws Cause::kInput, with the input, if a number is
+// no whole number of rows, or if two inputs differ.
+int64_t RowsOf(const Composition& c, const std::vector<std::optional<size_t>>& counts);
+// Returns the words of an input of the party that brings it, for Emit's trace. Throws Cause::kInput, with the element's
+// number, if one is outside the input's range.
+std::vector<uint64_t> InputWords(const InputStatement& s, const Ints& values);
+// Returns the words of a share of an input. Throws Cause::kInput if one is not below 2^bits.
+std::vector<uint64_t> ShareWords(const InputStatement& s, const Ints& values);
+// Returns the outputs, by number of their statement, from which P0 learns a result of P1's inputs or shares.
+std::vector<size_t> RevealsToP0(const Composition& c);
 // Splits a party's results by output statement. Words are numbers of the output's type, or shares of its ring.
 std::vector<Ints> OutputWords(const Composition& c, int party, std::span<const uint64_t> results, int64_t rows);
 

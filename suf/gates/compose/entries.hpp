@@ -10,7 +10,7 @@ void RegisterShifts();     // entries_shift.cpp: trunc, lrs, ars, gapars, slacka
 void RegisterChoices();    // entries_choose.cpp: relu, reluars, clamp, select, argmaxbit, maximum
 void RegisterFunctions();  // entries_function.cpp: function, cubic, newton, table
 void RegisterProducts();   // entries_product.cpp: multiply, rowproduct, dot, matmul
-void RegisterLinear();     // entries_linear.cpp: add, sub, times, sum
+void RegisterLinear();     // entries_linear.cpp: add, sub, times, sum, column
 void RegisterBits();       // entries_bits.cpp: and, or, xor, not, bit, number
 
 // Returns the width at which a gate of signed words reads a number. An unsigned one has one bit more.

@@ -144,6 +144,9 @@ class ClampEntry final : public GateEntry {
                    .inputs = {{"x", ValueKind::kNumber, "any"}},
                    .outputs = {{"y", ValueKind::kNumber, "holds the results"}}}) {}
 
+  std::vector<SingleGate> Samples(int bits) const override {
+    return {{.bits = bits, .set = {{"low", "-3"}, {"high", "2"}}}};
+  }
   std::vector<ValueType> Infer(const GateUse& u) const override {
     const ValueType& x = u.in[0];
     const Bound low = u["low"], high = u["high"];

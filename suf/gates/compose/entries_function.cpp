@@ -25,6 +25,9 @@ GateParameter FinerParameter() {
   return {"finer", "bits by which the scale of its numbers exceeds that of x", kLeastResultScale, kMostResultScale, 0};
 }
 
+// The least widths at which a check takes functions of the library, and those with fitted pieces.
+constexpr int kLeastLibrary = 8, kLeastFitted = 12;
+
 // Throws Cause::kInput if x has numbers that are no words of the function's domain.
 void CheckDomain(const GateFacts& gate, const func::Function& f, const ValueType& x) {
   func::Verify(f);
@@ -106,6 +109,15 @@ class FunctionEntry final : public GateEntry {
       out.push_back({p.name, number ? ValueKind::kNumber : bit ? ValueKind::kBit : ValueKind::kMask, "its channel"});
     }
     return out;
+  }
+  std::vector<SingleGate> Samples(int bits) const override {
+    if (bits < kLeastLibrary) return {};
+    if (bits < kLeastFitted)
+      return {{.bits = bits, .scale = bits / 4, .function_name = "relu"},
+              {.bits = bits, .scale = bits / 4, .function_name = "sign"}};
+    const int scale = bits / 4;
+    return {{.bits = bits, .scale = scale, .function_name = "gelu"},
+            {.bits = bits, .scale = scale, .function_name = "exp"}};
   }
   std::vector<ValueType> Infer(const GateUse& u) const override {
     const ValueType& x = u.in[0];
@@ -245,6 +257,11 @@ class CubicEntry final : public GateEntry {
                    .outputs = {{"y", ValueKind::kNumber, "its channel"}},
                    .takes_function = true}) {}
 
+  std::vector<SingleGate> Samples(int bits) const override {
+    if (bits < kLeastLibrary) return {};
+    if (bits < kLeastFitted) return {{.bits = bits, .scale = bits / 4, .function_name = "relu"}};
+    return {{.bits = bits, .scale = bits / 4, .function_name = "gelu_spline"}};
+  }
   std::vector<ValueType> Infer(const GateUse& u) const override {
     CheckDomain(facts, *u.function, u.in[0]);
     const Suf* f = std::get_if<Suf>(&*u.function);
@@ -327,6 +344,10 @@ class NewtonEntry final : public GateEntry {
                    .inputs = {{"x", ValueKind::kNumber, "from 0 on, at most 60 bits", {kRows}, false}},
                    .outputs = {{"y", ValueKind::kNumber, "holds 1/x or 1/sqrt(x) of the least x"}}}) {}
 
+  std::vector<SingleGate> Samples(int bits) const override {
+    return {{.bits = bits, .set = {{"of", "recip"}, {"scale", "16"}}},
+            {.bits = bits, .set = {{"of", "rsqrt"}, {"scale", "16"}}}};
+  }
   std::vector<ValueType> Infer(const GateUse& u) const override {
     const ValueType& x = u.in[0];
     if (x.low < 0)
@@ -427,6 +448,12 @@ class TableEntry final : public GateEntry {
                    .outputs = {{"y", ValueKind::kNumber, "holds the constants"}},
                    .takes_constants = true}) {}
 
+  std::vector<SingleGate> Samples(int bits) const override {
+    if (bits > compiler::kTableBits) return {};
+    SingleGate use{.bits = bits};
+    for (int64_t i = 0; i < int64_t{1} << bits; ++i) use.constants.push_back((i * 37 + 11) % 101 - 50);
+    return {use};
+  }
   std::vector<ValueType> Infer(const GateUse& u) const override {
     const ValueType& i = u.in[0];
     if (i.low < 0 || i.high >= kMostPlaces)

@@ -102,6 +102,30 @@ class SumOfAxis final : public GateEntry {
   }
 };
 
+// x with a last axis of length 1, so that each number broadcasts along a row.
+class ColumnOfNumbers final : public GateEntry {
+ public:
+  ColumnOfNumbers()
+      : GateEntry({.name = "column",
+                   .meaning = "x with a last axis of length 1, along which it broadcasts",
+                   .inputs = {{"x", ValueKind::kNumber, "any, with at most 3 axes"}},
+                   .outputs = {{"y", ValueKind::kNumber, "the range of x"}},
+                   .elementwise = false}) {}
+
+  std::vector<ValueType> Infer(const GateUse& u) const override {
+    ValueType y = u.in[0];
+    if (y.shape.size() >= 4) FailUse(facts, "x ", Name(y.shape), " has four axes, which are the most");
+    y.shape.push_back(1);
+    return {y};
+  }
+  std::vector<GateNeed> Needs(const GateUse& u) const override { return {{GateNeed::kShares, u.ring[0]}}; }
+  std::vector<Ints> Spec(const GateUse&, const std::vector<Ints>& in) const override { return {in[0]}; }
+  std::vector<std::optional<GateOperand>> Build(Trace&, const GateUse& u,
+                                                const std::vector<GateOperand>& in) const override {
+    return {Mapped(in[0], [&](auto v) { return Reshape(v, u.out[0].shape); })};
+  }
+};
+
 }  // namespace
 
 void RegisterLinear() {
@@ -109,6 +133,7 @@ void RegisterLinear() {
   RegisterLibraryGate(std::make_unique<SumOfTwo>(true));
   RegisterLibraryGate(std::make_unique<TimesPublic>());
   RegisterLibraryGate(std::make_unique<SumOfAxis>());
+  RegisterLibraryGate(std::make_unique<ColumnOfNumbers>());
 }
 
 }  // namespace suf::gates

@@ -65,6 +65,14 @@ size_t Distance(const std::string& a, const std::string& b) {
 
 void RegisterLibraryGate(std::unique_ptr<const GateEntry> entry) { Add(std::move(entry)); }
 
+std::vector<SingleGate> GateEntry::Samples(int bits) const {
+  SingleGate use{.bits = bits};
+  for (const GateParameter& p : facts.parameters)
+    if (!p.fallback)
+      use.set.push_back({p.name, p.choices.empty() ? Str(std::clamp<int64_t>(2, p.low, p.high)) : p.choices[0]});
+  return {use};
+}
+
 void Register(std::unique_ptr<const GateEntry> entry) {
   RegisterOwn();
   Add(std::move(entry));

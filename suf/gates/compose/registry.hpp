@@ -76,6 +76,16 @@ struct GateFacts {
   bool takes_function = false, takes_constants = false;
 };
 
+// A gate alone. Its inputs come from P1 and have every value of this width. If the gate relies on a certificate, they
+// lie within a quarter of it.
+struct SingleGate {
+  int bits = 32, scale = 0;
+  std::vector<std::pair<std::string, std::string>> set = {};  // parameters as a text has them
+  std::string function_name = {};
+  std::vector<int64_t> constants = {};
+  std::vector<std::string> outputs = {};  // that P1 learns; none: all of the gate
+};
+
 // A gate by name.
 class GateEntry {
  public:
@@ -92,6 +102,9 @@ class GateEntry {
   virtual std::vector<GateNeed> Needs(const GateUse& u) const = 0;
   // Returns the names of the lowerings; the first is the default. A gate with one way has one empty name.
   virtual std::vector<std::string> Options(const GateUse&) const { return {""}; }
+  // Returns uses by which a check tries the gate at this width; none if it takes no such width. The default sets
+  // parameters without a fallback to 2, or to their first choice.
+  virtual std::vector<SingleGate> Samples(int bits) const;
   // Returns the outputs as integers. Shapes of u.in have no kRows. Independent of Build.
   virtual std::vector<Ints> Spec(const GateUse& u, const std::vector<Ints>& in) const = 0;
   // Emits the outputs; those that nothing reads may be missing. Throws Cause::kRefused if the option does not apply.

@@ -84,6 +84,10 @@ pfss::Shape Broadcast(const pfss::Shape& a, const pfss::Shape& b) {
            "both must be equal or one of them 1");
     if (x == 1) x = y;
   }
+  if (std::count(out.begin(), out.end(), kRows) > 1)
+    Fail(Cause::kInput, "shapes ", Name(a), " and ", Name(b),
+         " have their rows n on different axes; give both the n on "
+         "the same one");
   return out;
 }
 

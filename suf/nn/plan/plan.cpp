@@ -322,7 +322,8 @@ Plan Parse(const std::string& text) {
          "; compile it for fewer lengths or variants");
   Json j = ReadOrderedJson(text, {"the plan", "compile the plan again", Cause::kRefused});
   if (j.is_object() && j.contains("kind"))
-    Fail(Cause::kRefused, "this is the plan of a function, not of a model; compile one of the model");
+    Fail(Cause::kRefused, "this is the plan of a ", j["kind"] == "composition" ? "composition" : "function",
+         ", not of a model; compile one of the model");
   Functions functions;
   Get get(j, "", functions);
   int version = 0;

@@ -1,0 +1,131 @@
+#include "apps/gate/gate_show.hpp"
+
+#include <algorithm>
+
+#include "apps/show.hpp"
+#include "suf/base/digest.hpp"
+#include "suf/gates/plan_text.hpp"
+
+namespace suf::apps {
+
+using gates::Composition;
+using gates::Ints;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr size_t kShownGateRows = 20;
+
+const gates::ValueType& TypeOfOutput(const Composition& c, size_t o) {
+  return c.values()[size_t(c.value(c.text().outputs[o].name.name))].type;
+}
+
+ordered_json JsonNumber(const gates::ValueType& type, int64_t v) {
+  if (type.high > INT64_MAX) return uint64_t(v);
+  return v;
+}
+
+}  // namespace
+
+const char* BringerName(gates::Origin from) {
+  return from == gates::Origin::kP0 ? "P0" : from == gates::Origin::kP1 ? "P1" : "shares of both";
+}
+
+const char* LearnerName(gates::To to) {
+  return to == gates::To::kP0     ? "P0"
+         : to == gates::To::kP1   ? "P1"
+         : to == gates::To::kBoth ? "both parties"
+                                  : "nobody: each keeps a share";
+}
+
+std::string GateNumber(const gates::ValueType& type, int64_t v) {
+  return type.high > INT64_MAX ? Str(uint64_t(v)) : Str(v);
+}
+
+std::string LoweringsOf(const gates::GateChoices& choices) {
+  std::string out;
+  for (size_t i = 0; i < choices.size(); ++i) out += (i ? ";" : "") + choices[i];
+  return out;
+}
+
+compiler::Bill BillOf(const Composition& c, const gates::GateChoices& choices, int64_t rows, Hash* trace) {
+  pfss::Trace t;
+  gates::Emit(t, c, choices, rows);
+  if (trace) *trace = t.digest();
+  return compiler::BillOf(pfss::Schedule(t));
+}
+
+std::string GateTable(const Composition& c, const std::vector<Ints>& inputs, const std::vector<Ints>& outputs,
+                      int64_t rows) {
+  struct Column {
+    std::string name;
+    const gates::ValueType& type;
+    const Ints& numbers;
+  };
+  std::vector<Column> columns;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].empty()) columns.push_back({c.values()[i].name, c.values()[i].type, inputs[i]});
+  for (size_t o = 0; o < outputs.size(); ++o)
+    if (!outputs[o].empty()) columns.push_back({c.text().outputs[o].name.name, TypeOfOutput(c, o), outputs[o]});
+  PrintedRows table{{"row"}};
+  std::vector<std::string> drop;
+  bool several = false;  // whether a row has several numbers of some value
+  for (const Column& k : columns) {
+    const bool open = std::find(k.type.shape.begin(), k.type.shape.end(), gates::kRows) != k.type.shape.end();
+    several |= open && k.numbers.size() > size_t(rows);
+    table[0].push_back(k.name);
+    if (table[0].size() > 2) drop.insert(drop.begin(), k.name);
+  }
+  size_t longest = 0;
+  for (const Column& k : columns) longest = std::max(longest, k.numbers.size());
+  if (several) table[0][0] = "number";
+  for (size_t i = 0; i < std::min(longest, kShownGateRows); ++i) {
+    table.push_back({Str(i + 1)});
+    for (const Column& k : columns)
+      table.back().push_back(i < k.numbers.size() ? GateNumber(k.type, k.numbers[i]) : "");
+  }
+  std::string out = Table(table, drop);
+  if (longest > kShownGateRows)
+    out += Str("and ", Plural(longest - kShownGateRows, "line"), " more (--json has all numbers)\n");
+  return out;
+}
+
+ordered_json OutputsJson(const Composition& c, const std::vector<Ints>& outputs) {
+  ordered_json out{{"outputs", json::object()}, {"types", json::object()}, {"to", json::object()}};
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const gates::OutputStatement& s = c.text().outputs[o];
+    const gates::ValueType& type = TypeOfOutput(c, o);
+    out["types"][s.name.name] = gates::Name(type);
+    out["to"][s.name.name] = gates::Name(s.to);
+    if (outputs[o].empty()) continue;
+    ordered_json& numbers = out["outputs"][s.name.name] = json::array();
+    for (int64_t v : outputs[o]) numbers.push_back(JsonNumber(type, v));
+  }
+  return out;
+}
+
+int64_t RowsOrOne(const Composition& c, int64_t rows) {
+  return gates::RowsOf(c, std::vector<std::optional<size_t>>(c.text().inputs.size())) == 1 ? 1 : rows;
+}
+
+ordered_json GateRow(const Composition& c, const gates::GateChoices& choices, const compiler::Bill& bill,
+                     const Hash& trace, int64_t rows, const std::vector<Ints>& outputs) {
+  ordered_json out{{"schema", "suf.gate/1"}, {"rows", rows}, {"statements", json::array()}};
+  for (size_t i = 0; i < choices.size(); ++i)
+    out["statements"].push_back({{"gate", c.gates()[i].gate->facts.name}, {"lowering", choices[i]}});
+  out.update(OutputsJson(c, outputs));
+  out["flights"] = bill.flights;
+  out["sent_bytes"] = bill.sent;
+  out["key_bytes"] = bill.key;
+  out["aes_blocks"] = {bill.blocks[2], bill.blocks[0], bill.blocks[1]};
+  out["trace"] = Hex(trace);
+  return out;
+}
+
+std::string GateSentence(const compiler::Bill& b, int64_t rows, const std::string& time) {
+  return Str(Plural(rows, "row"), ", ", Plural(b.flights, "flight"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ",
+             Bytes10(b.sent[1]), "; keys ", Bytes10(b.key[0]), " and ", Bytes10(b.key[1]), "; ", time, "\n");
+}
+
+}  // namespace suf::apps

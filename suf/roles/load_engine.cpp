@@ -1,0 +1,17 @@
+#include "suf/roles/load_engine.hpp"
+
+#include "suf/roles/composition.hpp"
+#include "suf/roles/function.hpp"
+#include "suf/roles/internal/calls.hpp"
+
+namespace suf::roles {
+
+std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backend) {
+  const std::string text = ReadPlanText(path);
+  if (gates::IsCompositionPlan(text))
+    return std::make_unique<CompositionEngine>(gates::ParseCompositionPlan(text), backend);
+  if (gates::IsFunctionPlan(text)) return std::make_unique<FunctionEngine>(gates::ParseFile(text), backend);
+  return std::make_unique<ModelEngine>(nn::Parse(text), backend);
+}
+
+}  // namespace suf::roles

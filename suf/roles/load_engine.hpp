@@ -1,0 +1,14 @@
+// Makes the engine of a plan file of any kind.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "suf/roles/engine.hpp"
+
+namespace suf::roles {
+
+// Returns the engine of a plan of any kind, for the dealer. Throws Cause::kInput if there is no such file, and the
+// errors of the kind's parser.
+std::unique_ptr<Engine> LoadEngine(const std::string& path, pfss::Backend& backend);
+
+}  // namespace suf::roles
