@@ -202,6 +202,12 @@ std::string Count10(int64_t n) {
   return Fixed(double(n) / 1e9, 2) + " G";
 }
 
+std::string Duration10(double seconds) {
+  if (seconds < 1e-3) return Fixed(seconds * 1e6, 1) + " us";
+  if (seconds < 1) return Fixed(seconds * 1e3, 2) + " ms";
+  return Fixed(seconds, 2) + " s";
+}
+
 std::string Fixed(double v, int digits) {
   char b[64];
   std::snprintf(b, sizeof b, "%.*f", digits, v);

@@ -52,8 +52,9 @@ std::string Table(const PrintedRows& rows, const std::vector<std::string>& drop 
 // Formats text in columns, without a line under their names; folds the last column within itself.
 std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop, size_t columns);
 std::string Listing(const PrintedRows& rows, const std::vector<std::string>& drop = {});
-std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
-std::string Count10(int64_t n);      // "43.0 M"
+std::string Bytes10(int64_t bytes);      // "43.0 MB", powers of ten
+std::string Count10(int64_t n);          // "43.0 M"
+std::string Duration10(double seconds);  // "43.0 us", "43.00 ms", "43.00 s"
 std::string Fixed(double v, int digits);
 // Names the vocabulary with this hash, or says that it is unknown.
 std::string VocabularyOf(const Hash& sha256);

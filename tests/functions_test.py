@@ -102,7 +102,7 @@ BAD = [
     ('P0 with a result that it does not get', 2, 'the plan gives P0 no result; leave out --out', 'fn serve --plan {w}/relu.plan {serve} --out {w}/out'),
     ('shares without a place', 2, "leaves each party a share of the result; name a file for that of P1 with --out",
      'fn ask --plan {w}/shared.plan {ask} --values {w}/two.txt'),
-    ('a value that is no number', 2, "bad.txt, line 2, is no whole number: 'four'", 'fn ask --plan {w}/relu.plan {ask} --values {w}/bad.txt'),
+    ('a value that is no number', 2, 'bad.txt, line 2, is no whole number: "four"', 'fn ask --plan {w}/relu.plan {ask} --values {w}/bad.txt'),
     ('P1 with a value that the function does not take', 2, 'minus.txt, line 2, is -1; exp takes 0 to 65535, which is x from 0 to 15.9998',
      'fn ask --plan {w}/exp.plan {ask} --values {w}/minus.txt'),
     ('P0 with a value that the function does not take', 2, 'zero.txt, line 1, is 0; recip takes 1 to 4294967295', 'fn serve --plan {w}/recip.plan {serve} --values {w}/zero.txt'),

@@ -64,6 +64,7 @@ FILES = {
     'range.gates': changed('relu(x)', 'ars(x, shift=99)'),
     'certificate.gates': 'x = input p1 16:4 [n]\ny = newton(x, of=recip, scale=8)\noutput y -> p1\n',
     'unread.gates': 'z = input p1 8:0 [n]\n' + ONE,
+    'again.gates': ONE + 'output y -> p0\n',
     'mute.gates': changed('output y -> p1\n', ''),
     'long.gates': ONE + 'z = relu(x)\n' * 10000,
     'control.gates': changed('relu', 'relu\x07'),
@@ -74,8 +75,10 @@ FILES = {
     'three.txt': '1\n2\n3\n',
     'far.txt': '1\n40000\n',
     'half.txt': '1\n1.5\n',
-    'eight.txt': 'mod 2^8\n1\n',
+    'eight.txt': 'mod 2^20\n1\n',
     'none.txt': '# nothing\n',
+    'x.p1': '5\n',
+    'line.txt': 'a' * 100000 + '\n',
 }
 
 
@@ -109,6 +112,10 @@ BAD = [
     ('a certificate that cannot be had', 4, 'line 2, column 5: newton: x may be -32768, below 0; give its input a range, or clamp x', 'run {w}/certificate.gates --random 1'),
     ('an input that nothing reads', 2, 'line 1, column 1: nothing reads the input z', 'run {w}/unread.gates --random 1'),
     ('no output', 2, 'the composition has no output', 'run {w}/mute.gates --random 1'),
+    ('a value with two outputs', 2, 'line 4, column 8: y is an output already; name it once, with both', 'run {w}/again.gates --random 1'),
+    ('a file that an output would replace', 2, 'would replace .*x.p1, which --values reads', 'run {w}/one.gates --values x={w}/x.p1 --out {w}/x'),
+    ('a long line', 2, 'no whole number: "[^ ]{100}.."', 'run {w}/one.gates --values x={w}/line.txt'),
+    ('a parameter twice', 2, '--set names shift twice', 'run ars --set shift=3 --set shift=4 --random 1'),
     ('10,000 lines', 2, '4,?096', 'run {w}/long.gates --random 1'),
     ('control characters', 2, 'line 2, column 9', 'run {w}/control.gates --random 1'),
     ('an empty file', 2, 'output', 'run {w}/zero.gates --random 1'),
@@ -128,11 +135,11 @@ BAD = [
     ('values of one input alone', 2, 'no numbers are given for the input v; add --values v=FILE', 'run {w}/scores.gates --values x={w}/x.txt'),
     ('values of another count', 2, 'x has 3 numbers, and its shape .n, 16. takes a multiple of 16', 'run {w}/scores.gates --values x={w}/x.txt --values v={w}/three.txt'),
     ('a value out of range', 2, 'far.txt, line 2, is 40000, outside -32768 to 32767', 'run {w}/one.gates --values x={w}/far.txt'),
-    ('a value that is no whole number', 2, "half.txt, line 2, is no whole number: '1.5'", 'run {w}/one.gates --values x={w}/half.txt'),
-    ('values of another ring', 2, 'eight.txt holds numbers mod 2.8, and x takes them mod 2.16', 'run {w}/one.gates --values x={w}/eight.txt'),
+    ('a value that is no whole number', 2, 'half.txt, line 2, is no whole number: "1.5"', 'run {w}/one.gates --values x={w}/half.txt'),
+    ('values of another ring', 2, 'eight.txt holds numbers mod 2.20, and x takes them mod 2.16', 'run {w}/one.gates --values x={w}/eight.txt'),
     ('a file without values', 2, 'none.txt holds no number', 'run {w}/one.gates --values x={w}/none.txt'),
-    ('an unknown lowering', 2, '"Paritty" is no lowering of relu; there are auto, ', 'run relu --random 1 --lowering Paritty'),
-    ('another number of lowerings', 2, 'names 1 lowering, and there are 4 statements', 'run {w}/scores.gates --random 1 --lowering 2'),
+    ('an unknown lowering', 2, '"Paritty" is no lowering of relu; there are auto; ', 'run relu --random 1 --lowering Paritty'),
+    ('another number of lowerings', 2, 'names 1 lowering, and the composition has 4 statements', 'run {w}/scores.gates --random 1 --lowering 2'),
     ('--processes with a backend', 2, 'leave out --backend', 'run relu --random 1 --processes --backend clear'),
     ('--processes with a mirror', 2, 'leave out --mirror', 'run relu --random 1 --processes --mirror {w}/out'),
     ('--packed without a file', 2, '--out', 'run relu --random 1 --packed'),
@@ -271,7 +278,19 @@ def test_bench():
     """Predicted beside measured, for each lowering, and for a file beside its statements."""
     assert 'predicted' in run('bench', 'relu', '--count', '16').stdout
     got = row('bench', '{w}/scores.gates', '--count', '16')
-    assert len(json.dumps(got)) > 100
+    assert [r['name'] for r in got['rows']][0] == 'whole' and len(got['rows']) == 5, got
+    assert all(r['predicted']['ahead'] > 0 and r['seconds']['ahead'] > 0 for r in got['rows'])
+    assert got['whole_to_sum']['processor'] > 0
+
+
+def test_wide_shares():
+    """ring= keeps shares of more bits, which readers of a later composition need."""
+    (WORK / 'first.gates').write_text('x = input p1 16:8 [n]\ny = relu(x, ring=20)\noutput y -> shared\n')
+    (WORK / 'next.gates').write_text('x = input shared 20:8:u [n]\ny = lrs(x, shift=3)\noutput y -> p1\n')
+    first = row('run', '{w}/first.gates', '--random', '50', '--out', '{w}/wide')
+    assert (WORK / 'wide.p0').read_text().startswith('mod 2^20\n')
+    second = row('run', '{w}/next.gates', '--values', f'x={WORK}/wide.p0,{WORK}/wide.p1')
+    assert second['outputs']['y'] == [(y + 4) >> 3 for y in first['outputs']['y']]
 
 
 def read_mirror(folder):

@@ -16,12 +16,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-std::string Time(double seconds) {
-  if (seconds < 1e-3) return Fixed(seconds * 1e6, 1) + " us";
-  if (seconds < 1) return Fixed(seconds * 1e3, 2) + " ms";
-  return Fixed(seconds, 2) + " s";
-}
-
 // Returns the columns that a narrow terminal drops, least useful first; of the profiles, the last one first.
 std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
   std::vector<std::string> out{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
@@ -117,7 +111,8 @@ PrintedRows CostTable(const CostReport& r) {
                     Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
     if (safe) rows.back().insert(rows.back().begin() + 1, c.steering.empty() ? "yes" : "no");
     for (size_t k = 0; k < r.profiles.size(); ++k)
-      rows.back().push_back(Time(compiler::Seconds(b, r.profiles[k].prices)) + (c.name == r.choice[k] ? " *" : "  "));
+      rows.back().push_back(Duration10(compiler::Seconds(b, r.profiles[k].prices)) +
+                            (c.name == r.choice[k] ? " *" : "  "));
   }
   return rows;
 }

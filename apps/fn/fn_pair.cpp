@@ -49,14 +49,6 @@ int64_t Free() {
   return int64_t{1} << 40;  // unknown: the allocation decides
 }
 
-Secret Key() {
-  Hash h;
-  RandomBytes(h);
-  Secret key(h);
-  Wipe(h.data(), h.size());
-  return key;
-}
-
 }  // namespace
 
 PairInput Shared(std::vector<uint64_t> x, int n) {
@@ -71,13 +63,13 @@ PairInput Shared(std::vector<uint64_t> x, int n) {
   return out;
 }
 
-void Refuse(const Schedule& s, int64_t count) {
+void Refuse(const Schedule& s, int64_t count, const char* unit) {
   const int64_t keys = s.key_bytes(0) + s.key_bytes(1),
                 values = std::max(Peak(s, Role::kDealer), Peak(s, Role(0)) + Peak(s, Role(1))), need = keys + values,
                 have = Free();
   if (need <= have) return;
   const auto fits = int64_t(double(count) * 0.9 * double(have) / double(need));
-  Fail(Cause::kResource, count, " values need about ", Bytes10(need), " of memory and ", Bytes10(have),
+  Fail(Cause::kResource, count, " ", unit, " need about ", Bytes10(need), " of memory and ", Bytes10(have),
        " are free; run at most ", fits, " at a time");
 }
 
@@ -87,38 +79,47 @@ void Refuse(const gates::FunctionPlan& plan, int64_t count) {
   Refuse(Schedule(t), count);
 }
 
+TraceRun RunTrace(const Schedule& s, const std::string& what, std::array<run::Inputs, 3>& inputs, int64_t count,
+                  const char* unit, pfss::Backend& backend) {
+  Refuse(s, count, unit);
+  if (const pfss::LintReport lint = pfss::Lint(s); !lint.faults.empty())
+    Fail(Cause::kRefused, "the trace of ", what, " does not pass the lint (", lint.faults[0],
+         "); report it, and use another lowering");
+  TraceRun out;
+  for (auto& key : out.secrets.key) key.emplace(Secret::Random());
+  out.secrets.rho = RandomHash();
+  const auto begin = std::chrono::steady_clock::now();
+  out.run = run::RunPair({s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, out.secrets});
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.bill = compiler::BillOf(s);
+  out.trace = s.trace().digest();
+  // replace the estimates by the bytes that were sent and dealt
+  for (size_t p : {0, 1}) {
+    out.bill.sent[p] = out.run.online[p] + out.run.offline[p];
+    out.bill.key[p] = int64_t(out.run.key[p].size());
+  }
+  return out;
+}
+
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend) {
   const auto count = int64_t(input.x.size());
   Trace t(backend.capabilities());
   gates::Emit(t, plan, count);
-  Schedule s(t);
-  Refuse(s, count);
-  pfss::LintReport lint = pfss::Lint(s);
-  if (!lint.faults.empty())
-    Fail(Cause::kRefused, "the trace of ", gates::Name(plan), " does not pass the lint (", lint.faults[0],
-         "); report it, and use another lowering");
-  run::Inputs inputs[3];
+  const Schedule s(t);
+  std::array<run::Inputs, 3> inputs;
   const char* const name = gates::InputOf(plan.from);
   if (plan.from == gates::Origin::kShared)
-    for (int p : {0, 1}) inputs[p].Set(name, input.shares[size_t(p)]);
+    for (size_t p : {0, 1}) inputs[p].Set(name, input.shares[p]);
   else
     inputs[plan.from == gates::Origin::kP1].Set(name, input.x);
-  pfss::BundleSecrets secrets{{Key(), Key()}, {}};
-  RandomBytes(secrets.rho);
-  auto begin = std::chrono::steady_clock::now();
-  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, secrets});
+  const TraceRun ran = RunTrace(s, gates::Name(plan), inputs, count, "values", backend);
   PairResult out;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  out.bill = compiler::BillOf(s);
-  out.trace = t.digest();
-  // replace the estimates by the bytes that were sent and dealt
-  for (size_t p : {0, 1}) {
-    out.bill.sent[p] = run.online[p] + run.offline[p];
-    out.bill.key[p] = int64_t(run.key[p].size());
-  }
+  out.seconds = ran.seconds;
+  out.bill = ran.bill;
+  out.trace = ran.trace;
   std::array<std::vector<std::vector<uint64_t>>, 2> y;
   for (size_t p : {0, 1})
-    if (!run.result[p].empty()) y[p] = gates::ChannelWords(plan, run.result[p], count);
+    if (!ran.run.result[p].empty()) y[p] = gates::ChannelWords(plan, ran.run.result[p], count);
   Join(plan, std::move(y), &out);
   return out;
 }

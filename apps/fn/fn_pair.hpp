@@ -7,6 +7,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/pfss/backend.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::apps {
 
@@ -27,6 +28,19 @@ struct PairInput {
 // Splits x into random shares modulo 2^n.
 PairInput Shared(std::vector<uint64_t> x, int n);
 
+// A run of a trace in this process.
+struct TraceRun {
+  run::PairRun run;
+  pfss::BundleSecrets secrets;
+  compiler::Bill bill;  // with the bytes that were sent and dealt
+  Hash trace{};
+  double seconds = 0;  // dealing and online part
+};
+// Runs dealer, P0 and P1 in this process, for `count` values or rows (`unit`). Throws Cause::kResource, with the number
+// that fits, if memory is short. Throws Cause::kRefused, with `what`, if the trace fails the lint.
+TraceRun RunTrace(const pfss::Schedule& s, const std::string& what, std::array<run::Inputs, 3>& inputs, int64_t count,
+                  const char* unit, pfss::Backend& backend);
+
 // Runs dealer, P0 and P1 in this process. Throws Cause::kResource, with the number of values that fits, if memory is
 // short. Throws Cause::kRefused if the trace fails the lint.
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend);
@@ -38,7 +52,7 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
 // Throws Cause::kResource if `count` values do not fit into memory, before any of them is made.
 void Refuse(const gates::FunctionPlan& plan, int64_t count);
 // Does the same for the schedule of `count` values.
-void Refuse(const pfss::Schedule& s, int64_t count);
+void Refuse(const pfss::Schedule& s, int64_t count, const char* unit = "values");
 
 // The number of values that differ from the function's meaning, and the index of the first one.
 struct Wrong {

@@ -72,7 +72,7 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where, const 
   uint64_t v = 0;
   auto [at, code] = std::from_chars(begin + minus, end, v);
   if (at == begin + minus || at != end)
-    Fail(Cause::kInput, where, " is no whole number: '", text, "'; write one such as -7");
+    Fail(Cause::kInput, where, " is no whole number: ", Quoted(text), "; write one such as -7");
   if (limits && code == std::errc{} && v <= uint64_t(INT64_MAX)) {
     const int64_t number = minus ? -int64_t(v) : int64_t(v);
     const bool word = limits->is_signed && !minus && v <= ring::Mask(n);
@@ -100,9 +100,11 @@ void EachNumber(const std::string& path, int n, const NumberTaker& taker,
     line.erase(0, line.find_first_not_of(" \t"));
     if (line.empty()) continue;
     if (!any && line.starts_with("mod ")) {
-      if (line != Str("mod 2^", n))
-        Fail(Cause::kInput, file, " holds numbers ", line, ", and ", taker.name, " takes them mod 2^", n, "; ",
-             taker.remedy);
+      bool fits = line == Str("mod 2^", n);
+      for (int k = 1; taker.narrower && k < n; ++k) fits |= line == Str("mod 2^", k);
+      if (!fits)
+        Fail(Cause::kInput, file, " holds numbers ", line.substr(0, 16), ", and ", taker.name, " takes them mod 2^", n,
+             "; ", taker.remedy);
       continue;
     }
     f(line, Str(file, ", line ", number, ","));

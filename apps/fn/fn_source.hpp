@@ -56,9 +56,10 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where,
 // The name of the taker of a file's numbers, for error messages, and the remedy for another ring.
 struct NumberTaker {
   std::string name, remedy;
+  bool narrower = false;  // takes numbers of fewer bits as well
 };
 // Calls f with each number of a file and its place, "FILE, line 3,". One stands on a line, and # begins a comment. A
-// first line `mod 2^K` names the ring; K must be n. Throws Cause::kInput.
+// first line `mod 2^K` names the ring; K must be n, or less if the taker allows it. Throws Cause::kInput.
 void EachNumber(const std::string& path, int n, const NumberTaker& taker,
                 const std::function<void(const std::string& text, const std::string& where)>& f);
 // Reads a file of one number a line. # begins a comment. A first line `mod 2^K` names the ring; K must be n. Throws

@@ -51,7 +51,7 @@ void ShowGate(const GateEntry& gate) {
   if (samples.empty()) return;
   const Composition c = CompositionOf(gate, samples[0]);
   std::string ways;
-  for (const std::string& o : gate.Options(c.gates()[0].use)) ways += o.empty() ? "" : (ways.empty() ? "" : ", ") + o;
+  for (const std::string& o : gate.Options(c.gates()[0].use)) ways += o.empty() ? "" : (ways.empty() ? "" : "; ") + o;
   if (!ways.empty()) std::cout << "lowerings: " << ways << "\n";
 }
 
@@ -74,18 +74,18 @@ std::string Values(const Composition& c) {
   return Listing(rows, {"range", "ring"});
 }
 
-void ShowComposition(const Composition& c) {
+void ShowComposition(const Composition& c, gates::GateChoices choices) {
   std::cout << Values(c) << "\n";
   for (const gates::OutputStatement& o : c.text().outputs)
     std::cout << "output " << o.name.name << " to " << LearnerName(o.to) << "\n";
   const compiler::Profile& profile = compiler::Profiles()[0];
   const int64_t rows = RowsOrOne(c, 1024);
-  const gates::GateChoices choices = GateChoicesFor(c, "auto", profile, rows);
+  if (choices.empty()) choices = GateChoicesFor(c, "auto", profile, rows);
   const compiler::Bill bill = BillOf(c, choices, rows, nullptr);
   std::cout << "\n"
             << GateSentence(bill, rows,
-                            Str("about ", Fixed(compiler::Seconds(bill, profile.prices) * 1e3, 1),
-                                " ms by the profile ", profile.name));
+                            Str("about ", Duration10(compiler::Seconds(bill, profile.prices)), " by the profile ",
+                                profile.name));
 }
 
 }  // namespace
@@ -103,16 +103,17 @@ int RunGateShow(const GateShowArgs& a) {
     ShowGate(gates::GateNamed(a.g.name));
     return 0;
   }
-  const Composition c = CompositionOf(a.g);
+  gates::GateChoices choices;  // of a plan
+  const Composition c = CompositionOf(a.g, &choices);
   if (a.pass.empty()) {
-    ShowComposition(c);
+    ShowComposition(c, choices);
   } else if (a.pass == "text") {
     std::cout << gates::Print(c.text());
   } else if (a.pass == "values") {
     std::cout << Values(c);
   } else {
     const int64_t rows = RowsOrOne(c, a.rows.value_or(1));
-    const gates::GateChoices choices = GateChoicesFor(c, "auto", compiler::Profiles()[0], rows);
+    if (choices.empty()) choices = GateChoicesFor(c, "auto", compiler::Profiles()[0], rows);
     pfss::Trace t;
     gates::Emit(t, c, choices, rows);
     const pfss::Schedule s(t);

@@ -9,6 +9,7 @@
 #include "apps/fn/fn_time.hpp"
 #include "apps/gate/cmd_gate.hpp"
 #include "apps/gate/gate_run.hpp"
+#include "apps/gate/gate_show.hpp"
 #include "apps/gate/gate_source.hpp"
 #include "apps/gate/gate_words.hpp"
 #include "apps/role.hpp"
@@ -256,9 +257,11 @@ void PrintGateBenchTables(const GateBenchArgs& a, const GateBenchResult& r) {
 
 }  // namespace
 
-int RunGateBench(const GateBenchArgs& a) {
-  UseKernels("bench", a.kernels);
-  auto c = std::make_shared<const Composition>(CompositionOf(a.g));
+int RunGateBench(const GateBenchArgs& args) {
+  UseKernels("bench", args.kernels);
+  auto c = std::make_shared<const Composition>(CompositionOf(args.g));
+  GateBenchArgs a = args;
+  a.count = RowsOrOne(*c, args.count);
   const GateBenchResult r = TimeGates(IsGatesFile(a.g) ? RowsOfFile(c, a.count) : RowsOfGate(c, a.count), a.count);
   if (a.json)
     PrintGateBenchJson(a, r);

@@ -31,12 +31,6 @@ struct GateCosts {
   std::vector<size_t> choice;
 };
 
-std::string GateTime(double seconds) {
-  if (seconds < 1e-3) return Fixed(seconds * 1e6, 1) + " us";
-  if (seconds < 1) return Fixed(seconds * 1e3, 2) + " ms";
-  return Fixed(seconds, 2) + " s";
-}
-
 // Prices every lowering of a single statement. Of several statements it prices the choice of each profile.
 GateCosts GateCostsOf(const GateCostArgs& a, int64_t count, const Composition& c, const pfss::Capabilities& can) {
   GateCosts out{compiler::Profiles(), {}, {}};
@@ -104,17 +98,22 @@ void PrintGateTable(const GateCostArgs& a, int64_t count, const Composition& c, 
   std::vector<std::string> drop{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
   for (const Profile& p : costs.profiles) rows[0].push_back(p.name);
   for (size_t k = costs.profiles.size(); k > 1; --k) drop.push_back(costs.profiles[k - 1].name);
+  const bool safe = !gates::RevealsToP0(c).empty();
+  if (safe) rows[0].insert(rows[0].begin() + 1, "safe");
   for (size_t i : OrderOf(costs)) {
     const compiler::Bill& b = costs.all[i].bill.bill;
     rows.push_back({NameOf(costs, i, alone), Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
                     Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
+    if (safe) rows.back().insert(rows.back().begin() + 1, costs.all[i].bill.steering.empty() ? "yes" : "no");
     for (size_t k = 0; k < costs.profiles.size(); ++k)
-      rows.back().push_back(GateTime(compiler::Seconds(b, costs.profiles[k].prices)) +
+      rows.back().push_back(Duration10(compiler::Seconds(b, costs.profiles[k].prices)) +
                             (costs.choice[k] == i ? " *" : "  "));
   }
   std::cout << a.g.name << ", " << Plural(count, "row") << " in one run; keys are made "
             << (costs.profiles[0].prices.now ? "while the parties wait" : "ahead") << "\n\n"
-            << Table(rows, drop) << "\nflights: messages in one direction, one after another; *: the choice\n";
+            << Table(rows, drop) << "\n"
+            << (safe ? "safe: a P0 that alters its messages learns only its outputs\n" : "")
+            << "flights: messages in one direction, one after another; *: the choice\n";
   PrintedRows refused;
   for (const GateCandidate& k : costs.all)
     if (!k.bill.why_not.empty()) refused.push_back({"  " + LoweringsOf(k.choices), k.bill.why_not});

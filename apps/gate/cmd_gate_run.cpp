@@ -12,6 +12,7 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "suf/ring/modular.hpp"
+#include "suf/roles/composition.hpp"
 
 namespace suf::apps {
 
@@ -63,9 +64,8 @@ void CheckFiles(const GateRunArgs& a, const Composition& c, int64_t rows) {
     Fail(Cause::kInput, "--packed writes the words that a party learned; name a file for them with --out");
   for (int p : {0, 1}) {
     const std::string out = Str(a.out, ".p", p);
-    const bool any = std::any_of(c.text().outputs.begin(), c.text().outputs.end(),
-                                 [&](const gates::OutputStatement& o) { return gates::Learns(o, p); });
-    if (a.out.empty() || !any) continue;
+    if (a.out.empty() || !roles::Learns(c, p)) continue;
+    RefuseReplacing(c, p, out, a.values);
     if (a.packed)
       ProbePacked(c, p, out, rows);
     else
@@ -76,9 +76,7 @@ void CheckFiles(const GateRunArgs& a, const Composition& c, int64_t rows) {
 void WriteFiles(const GateRunArgs& a, const Composition& c, const GateRun& r) {
   for (int p : {0, 1}) {
     const std::string out = Str(a.out, ".p", p);
-    const bool any = std::any_of(c.text().outputs.begin(), c.text().outputs.end(),
-                                 [&](const gates::OutputStatement& o) { return gates::Learns(o, p); });
-    if (a.out.empty() || !any) continue;
+    if (a.out.empty() || !roles::Learns(c, p)) continue;
     if (a.packed)
       WritePacked(c, p, out, r.words[size_t(p)]);
     else
@@ -94,7 +92,8 @@ int RunGateRun(const GateRunArgs& a) {
   if (a.processes && (a.backend.name != "packed" || !a.mirror.empty()))
     Fail(Cause::kInput, "--processes runs the three roles, which compute on packed and show no wire; leave out ",
          a.mirror.empty() ? "--backend" : "--mirror");
-  const Composition c = CompositionOf(a.g);
+  gates::GateChoices choices;  // of a plan
+  const Composition c = CompositionOf(a.g, &choices);
   const backends::BackendEntry entry = BackendOf(a.backend, false);
   const auto backend = entry.make(exec::Default());
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
@@ -103,7 +102,8 @@ int RunGateRun(const GateRunArgs& a) {
   std::vector<std::optional<size_t>> counts;
   for (const Ints& x : inputs) counts.push_back(x.size());
   const int64_t rows = a.random ? RowsOrOne(c, *a.random) : gates::RowsOf(c, counts);
-  const gates::GateChoices choices = GateChoicesFor(c, a.lowering, profile, rows, backend->capabilities());
+  if (a.lowering != "auto" || choices.empty())
+    choices = GateChoicesFor(c, a.lowering, profile, rows, backend->capabilities());
   RefuseRows(c, choices, rows);
   if (a.random) inputs = RandomInputs(c, rows);
   CheckFiles(a, c, rows);

@@ -81,6 +81,7 @@ struct OutputTarget {
   int party;
   const std::string& out;
   bool packed;
+  const std::vector<std::string>& values;  // of --values
 
   // Checks that --out and --packed fit the party's outputs and that they can be written, before any value is sent.
   void Check(int64_t rows) const {
@@ -94,6 +95,7 @@ struct OutputTarget {
         if (s.to == gates::To::kShared)
           Fail(Cause::kInput, "the plan leaves each party a share of ", s.name.name, "; name a file for that of P",
                party, " with --out");
+    if (!out.empty()) RefuseReplacing(c, party, out, values);
     if (packed)
       ProbePacked(c, party, out, rows);
     else if (!out.empty())
@@ -205,10 +207,9 @@ OwnComparison CompareOwn(const Composition& c, const std::vector<Ints>& inputs, 
 int RunGatePlan(const GatePlanArgs& a) {
   Composition made = CompositionOf(a.g);
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
-  const int64_t many = std::min<int64_t>(a.max_values, 1024);
+  const int64_t many = RowsOrOne(made, std::min<int64_t>(a.max_values, 1024));
   gates::CompositionPlan plan;
-  plan.choices = a.lowering == "auto" ? gates::ChooseSafe(made, profile.prices, many, a.semi_honest)
-                                      : GateChoicesFor(made, a.lowering, profile, many);
+  plan.choices = GateChoicesFor(made, a.lowering, profile, many, {}, a.semi_honest);
   if (!a.semi_honest) Hinted(Cause::kRefused, kTrustingHint, [&] { gates::RefuseSteering(made, plan.choices); });
   plan.composition = std::make_shared<const Composition>(std::move(made));
   plan.max_rows = a.max_values;
@@ -220,8 +221,8 @@ int RunGatePlan(const GatePlanArgs& a) {
   std::cout << "plan " << Hex(gates::HashOfPlan(plan)) << "\nup to " << Plural(a.max_values, "row") << " a call\n"
             << "outputs " << EndsOf(c) << "\n"
             << GateSentence(bill, many,
-                            Str("about ", Fixed(compiler::Seconds(bill, profile.prices) * 1e3, 1),
-                                " ms by the profile ", profile.name));
+                            Str("about ", Duration10(compiler::Seconds(bill, profile.prices)), " by the profile ",
+                                profile.name));
   return 0;
 }
 
@@ -232,7 +233,7 @@ int RunGateServe(const GateServeArgs& a) {
   const Composition& c = engine.composition();
   CheckExpectedGates("gate serve", engine, a.expect);
   OwnInputs own = ReadOwnInputs(c, 0, a.values);
-  const OutputTarget target{c, 0, a.out, a.packed};
+  const OutputTarget target{c, 0, a.out, a.packed, a.values};
   target.Check(std::max<int64_t>(own.rows, 1));
   if (own.rows) CheckCount(engine, size_t(own.rows));
   if (!a.out.empty()) own.WipeClear();  // the rest is shown beside the results of P0
@@ -270,7 +271,7 @@ int RunGateAsk(const GateAskArgs& a) {
   CheckExpectedGates("gate ask", engine, a.expect);
   RefuseUnagreed(a, engine);
   OwnInputs own = ReadOwnInputs(c, 1, a.values);
-  const OutputTarget target{c, 1, a.out, a.packed};
+  const OutputTarget target{c, 1, a.out, a.packed, a.values};
   target.Check(std::max<int64_t>(own.rows, 1));
   if (own.rows) CheckCount(engine, size_t(own.rows));
   TimesFile times(a.times);

@@ -30,7 +30,7 @@ std::vector<std::string> WriteInputs(const ThreeProcesses& processes, const Comp
       const auto* own = static_cast<const uint64_t*>(words.Get(in.name.name, values.size()).words);
       values.assign(own, own + values.size());
     }
-    const std::string file = processes / Str(p ? "p1." : "p0.", in.name.name).c_str();
+    const std::string file = processes / Str(p ? "p1.in." : "p0.in.", in.name.name).c_str();
     WriteOutput(file, in.type, values, share);
     options.insert(options.end(), {"--values", in.name.name + "=" + file});
   }
@@ -44,8 +44,7 @@ std::vector<Ints> ReadOutputs(const ThreeProcesses& processes, const Composition
   std::vector<Ints> out(files.size());
   for (size_t o = 0; o < files.size(); ++o) {
     const gates::OutputStatement& s = c.text().outputs[o];
-    const gates::ValueType& type = c.values()[size_t(c.value(s.name.name))].type;
-    if (!files[o].empty()) out[o] = ReadOutput(files[o], type, s.to == gates::To::kShared);
+    if (!files[o].empty()) out[o] = ReadOutput(files[o], gates::OutputType(c, s), s.to == gates::To::kShared);
   }
   return out;
 }

@@ -28,7 +28,7 @@ void CompareGates(const Composition& c, const std::vector<Ints>& inputs, int64_t
 void RefuseRows(const Composition& c, const gates::GateChoices& choices, int64_t rows) {
   pfss::Trace t;
   gates::Emit(t, c, choices, rows);
-  Refuse(pfss::Schedule(t), rows);
+  Refuse(pfss::Schedule(t), rows, "rows");
 }
 
 GateRun RunGates(const Composition& c, const gates::GateChoices& choices, const std::vector<Ints>& inputs, int64_t rows,
@@ -36,28 +36,18 @@ GateRun RunGates(const Composition& c, const gates::GateChoices& choices, const 
   pfss::Trace t(backend.capabilities());
   gates::Emit(t, c, choices, rows);
   const pfss::Schedule s(t);
-  Refuse(s, rows);
-  if (const pfss::LintReport lint = pfss::Lint(s); !lint.faults.empty())
-    Fail(Cause::kRefused, "the trace of the composition does not pass the lint (", lint.faults[0],
-         "); report it, and use another lowering");
   if (!mirror.empty()) ProbeMirror(mirror);
-  std::array<run::Inputs, 2> given = InputsOfParties(c, inputs);
-  run::Inputs none;
-  const pfss::BundleSecrets secrets{{Secret::Random(), Secret::Random()}, RandomHash()};
-  const auto begin = std::chrono::steady_clock::now();
-  const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&given[0], &given[1], &none}, secrets});
+  std::array<run::Inputs, 2> own = InputsOfParties(c, inputs);
+  std::array<run::Inputs, 3> given{std::move(own[0]), std::move(own[1]), run::Inputs()};
+  const TraceRun ran = RunTrace(s, "the composition", given, rows, "rows", backend);
+  if (!mirror.empty()) WriteMirror(mirror, run::OpenedWires(s, backend, ran.secrets, given[2], ran.run.frame));
   GateRun out;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  out.bill = compiler::BillOf(s);
-  out.trace = t.digest();
-  // replace the estimates by the bytes that were sent and dealt
-  for (size_t p : {0, 1}) {
-    out.bill.sent[p] = run.online[p] + run.offline[p];
-    out.bill.key[p] = int64_t(run.key[p].size());
-  }
+  out.seconds = ran.seconds;
+  out.bill = ran.bill;
+  out.trace = ran.trace;
   CompareGates(c, inputs, rows,
-               {gates::OutputWords(c, 0, run.result[0], rows), gates::OutputWords(c, 1, run.result[1], rows)}, &out);
-  if (!mirror.empty()) WriteMirror(mirror, run::OpenedWires(s, backend, secrets, none, run.frame));
+               {gates::OutputWords(c, 0, ran.run.result[0], rows), gates::OutputWords(c, 1, ran.run.result[1], rows)},
+               &out);
   return out;
 }
 

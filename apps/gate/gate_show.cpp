@@ -15,11 +15,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kShownGateRows = 20;
+constexpr size_t kShownGateRows = 20, kShownNumbers = 8;  // rows, and numbers of an output in a row
 
-const gates::ValueType& TypeOfOutput(const Composition& c, size_t o) {
-  return c.values()[size_t(c.value(c.text().outputs[o].name.name))].type;
-}
+gates::ValueType TypeOfOutput(const Composition& c, size_t o) { return gates::OutputType(c, c.text().outputs[o]); }
 
 ordered_json JsonNumber(const gates::ValueType& type, int64_t v) {
   if (type.high > INT64_MAX) return uint64_t(v);
@@ -58,36 +56,30 @@ compiler::Bill BillOf(const Composition& c, const gates::GateChoices& choices, i
 
 std::string GateTable(const Composition& c, const std::vector<Ints>& inputs, const std::vector<Ints>& outputs,
                       int64_t rows) {
-  struct Column {
-    std::string name;
-    const gates::ValueType& type;
-    const Ints& numbers;
-  };
-  std::vector<Column> columns;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].empty()) columns.push_back({c.values()[i].name, c.values()[i].type, inputs[i]});
-  for (size_t o = 0; o < outputs.size(); ++o)
-    if (!outputs[o].empty()) columns.push_back({c.text().outputs[o].name.name, TypeOfOutput(c, o), outputs[o]});
   PrintedRows table{{"row"}};
-  std::vector<std::string> drop;
-  bool several = false;  // whether a row has several numbers of some value
-  for (const Column& k : columns) {
-    const bool open = std::find(k.type.shape.begin(), k.type.shape.end(), gates::kRows) != k.type.shape.end();
-    several |= open && k.numbers.size() > size_t(rows);
-    table[0].push_back(k.name);
-    if (table[0].size() > 2) drop.insert(drop.begin(), k.name);
-  }
-  size_t longest = 0;
-  for (const Column& k : columns) longest = std::max(longest, k.numbers.size());
-  if (several) table[0][0] = "number";
-  for (size_t i = 0; i < std::min(longest, kShownGateRows); ++i) {
-    table.push_back({Str(i + 1)});
-    for (const Column& k : columns)
-      table.back().push_back(i < k.numbers.size() ? GateNumber(k.type, k.numbers[i]) : "");
-  }
+  for (size_t i = 0; i < std::min<size_t>(size_t(rows), kShownGateRows); ++i) table.push_back({Str(i + 1)});
+  std::vector<std::string> drop, left;  // columns from the last on; and values that have no column
+  auto add = [&](const std::string& name, const gates::ValueType& type, const Ints& numbers, size_t most) {
+    if (numbers.empty()) return;
+    const bool has_rows = std::find(type.shape.begin(), type.shape.end(), gates::kRows) != type.shape.end();
+    const size_t each = has_rows || rows == 1 ? numbers.size() / size_t(rows) : 0;
+    if (each != 1 && most == 1) return;  // an input, which its party knows
+    if (each == 0 || each > most) left.push_back(name);
+    for (size_t k = 0; k < std::min(each, most); ++k) {
+      table[0].push_back(each == 1 ? name : Str(name, ".", k + 1));
+      if (table[0].size() > 2) drop.insert(drop.begin(), table[0].back());
+      for (size_t i = 1; i < table.size(); ++i) table[i].push_back(GateNumber(type, numbers[(i - 1) * each + k]));
+    }
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) add(c.values()[i].name, c.values()[i].type, inputs[i], 1);
+  for (size_t o = 0; o < outputs.size(); ++o)
+    add(c.text().outputs[o].name.name, TypeOfOutput(c, o), outputs[o], kShownNumbers);
   std::string out = Table(table, drop);
-  if (longest > kShownGateRows)
-    out += Str("and ", Plural(longest - kShownGateRows, "line"), " more (--json has all numbers)\n");
+  if (size_t(rows) > kShownGateRows)
+    out += Str("and ", Plural(size_t(rows) - kShownGateRows, "row"), " more (--json has all)\n");
+  std::string names;
+  for (const std::string& name : left) names += (names.empty() ? "" : ", ") + name;
+  if (!left.empty()) out += Str("not all numbers are shown of ", names, " (--json has all)\n");
   return out;
 }
 
@@ -95,7 +87,7 @@ ordered_json OutputsJson(const Composition& c, const std::vector<Ints>& outputs)
   ordered_json out{{"outputs", json::object()}, {"types", json::object()}, {"to", json::object()}};
   for (size_t o = 0; o < outputs.size(); ++o) {
     const gates::OutputStatement& s = c.text().outputs[o];
-    const gates::ValueType& type = TypeOfOutput(c, o);
+    const gates::ValueType type = TypeOfOutput(c, o);
     out["types"][s.name.name] = gates::Name(type);
     out["to"][s.name.name] = gates::Name(s.to);
     if (outputs[o].empty()) continue;

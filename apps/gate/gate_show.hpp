@@ -8,8 +8,8 @@
 
 namespace suf::apps {
 
-// Formats the first numbers of inputs and outputs, each in a column of its own. Both are in order of the text; values
-// that this process does not know are empty.
+// Formats the first rows: a column for each number of an output, and for each input of one number a row. Both are
+// in order of the text; values that this process does not know are empty.
 std::string GateTable(const gates::Composition& c, const std::vector<gates::Ints>& inputs,
                       const std::vector<gates::Ints>& outputs, int64_t rows);
 // Formats outputs as JSON, by name: an array of each that is known, and the types and learners of all.

@@ -13,6 +13,7 @@ namespace suf::apps {
 namespace {
 
 constexpr int kBits = 32, kScale = 12;  // of a gate alone, without --n and --scale
+constexpr const char* kOneWay = "-";    // the lowering of a statement without a choice
 
 // Reads a function for numbers of `bits` bits and this scale.
 gates::ScaledFunction ScaledOf(const std::string& name, int bits, int scale) {
@@ -34,15 +35,22 @@ std::vector<std::pair<std::string, std::string>> SetOf(const GateArgs& a) {
   for (const std::string& s : a.set) {
     const size_t at = s.find('=');
     if (at == s.npos || at == 0) Fail(Cause::kInput, "--set takes NAME=VALUE, such as shift=12, and got ", Quoted(s));
-    out.emplace_back(s.substr(0, at), s.substr(at + 1));
+    const std::string name = s.substr(0, at);
+    if (std::any_of(out.begin(), out.end(), [&](auto& before) { return before.first == name; }))
+      Fail(Cause::kInput, "--set names ", name, " twice; give one value for it");
+    out.emplace_back(name, s.substr(at + 1));
   }
   return out;
 }
 
-gates::Composition ReadComposition(const std::string& path) {
+gates::Composition ReadComposition(const std::string& path, gates::GateChoices* planned) {
   const std::string text = roles::ReadText(path, "the composition ", "check the path; suf gate list names the gates");
   try {
-    if (text.starts_with("{")) return *gates::ParseCompositionPlan(text).composition;
+    if (text.starts_with("{")) {
+      gates::CompositionPlan plan = gates::ParseCompositionPlan(text);
+      if (planned) *planned = std::move(plan.choices);
+      return *plan.composition;
+    }
     std::filesystem::path folder = ".";
     if (const auto parent = std::filesystem::path(path).parent_path(); path != roles::kStandardInput && !parent.empty())
       folder = parent;
@@ -58,8 +66,11 @@ gates::Composition ReadComposition(const std::string& path) {
 }  // namespace
 
 bool IsGatesFile(const GateArgs& a) {
-  return a.name == roles::kStandardInput || a.name.find('/') != a.name.npos || a.name.ends_with(".gates") ||
-         a.name.ends_with(".plan");
+  if (a.name == roles::kStandardInput || a.name.find('/') != a.name.npos || a.name.ends_with(".gates") ||
+      a.name.ends_with(".plan"))
+    return true;
+  std::error_code none;
+  return a.name.find('.') != a.name.npos && std::filesystem::is_regular_file(a.name, none);
 }
 
 gates::Composition CompositionOf(const gates::GateEntry& gate, const gates::SingleGate& use) {
@@ -69,12 +80,12 @@ gates::Composition CompositionOf(const gates::GateEntry& gate, const gates::Sing
   return gates::Composition(gates::TextOf(gate, use, reader), reader);
 }
 
-gates::Composition CompositionOf(const GateArgs& a) {
+gates::Composition CompositionOf(const GateArgs& a, gates::GateChoices* planned) {
   if (IsGatesFile(a)) {
     if (!a.set.empty() || !a.function.empty() || !a.constants.empty() || !a.outputs.empty() || a.n || a.scale)
       Fail(Cause::kInput,
            "--set, --function, --constants, --outputs, --n and --scale are for a gate alone; write them into ", a.name);
-    return ReadComposition(a.name);
+    return ReadComposition(a.name, planned);
   }
   const gates::GateEntry& gate = gates::GateNamed(a.name);
   const gates::GateFacts& facts = gate.facts;
@@ -112,15 +123,22 @@ gates::GateChoices GateChoicesFor(const gates::Composition& c, const std::string
     begin = end + 1;
   }
   if (names.size() != c.gates().size())
-    Fail(Cause::kInput, "--lowering names ", Plural(names.size(), "lowering"), ", and there are ",
+    Fail(Cause::kInput, "--lowering names ", Plural(names.size(), "lowering"), ", and the composition has ",
          Plural(c.gates().size(), "statement"), "; give one for each, with semicolons between, or auto");
+  gates::GateChoices best;
   for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == kOneWay) names[i].clear();
     const std::vector<std::string> options = c.gates()[i].gate->Options(c.gates()[i].use);
     if (std::find(options.begin(), options.end(), names[i]) != options.end()) continue;
+    if (names[i] == "auto") {
+      if (best.empty()) best = gates::ChooseSafe(c, profile.prices, rows, semi_honest, can);
+      names[i] = best[i];
+      continue;
+    }
     std::string all;
-    for (const std::string& o : options) all += o.empty() ? "" : ", " + o;
+    for (const std::string& o : options) all += o.empty() ? "" : "; " + o;
     Fail(Cause::kInput, Quoted(names[i]), " is no lowering of ", c.gates()[i].gate->facts.name,
-         all.empty() ? ", which has one way alone; leave it empty" : "; there are auto" + all);
+         all.empty() ? Str(", which has one way alone; write auto or ", kOneWay) : "; there are auto" + all);
   }
   return names;
 }

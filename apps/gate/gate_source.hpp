@@ -9,8 +9,9 @@
 namespace suf::apps {
 
 // Reads a file, or makes the composition of the gate of that name. A file is a path, `-`, or a name that ends in .gates
-// or .plan. It has a composition or the plan of one. Functions that it names lie beside it. Throws Cause::kInput.
-gates::Composition CompositionOf(const GateArgs& a);
+// or .plan. It has a composition or the plan of one. Functions that it names lie beside it. Stores the
+// lowerings of a plan in `planned`. Throws Cause::kInput.
+gates::Composition CompositionOf(const GateArgs& a, gates::GateChoices* planned = nullptr);
 // Makes the composition of a gate alone.
 gates::Composition CompositionOf(const gates::GateEntry& gate, const gates::SingleGate& use);
 // Returns whether the arguments name a file.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "apps/fn/fn_source.hpp"
 #include "suf/base/file.hpp"
@@ -17,6 +18,7 @@ using gates::ValueType;
 
 namespace {
 
+constexpr size_t kLongestNumber = 20;    // digits and sign of a word
 constexpr uint64_t kGateLineBytes = 21;  // most bytes of a line: a word of 64 bits and its end
 
 // Parses a whole number in [low, high]. Throws Cause::kInput.
@@ -26,18 +28,18 @@ int64_t NumberWithin(const std::string& text, const std::string& where, Bound lo
   uint64_t v = 0;
   const auto [at, code] = std::from_chars(begin + minus, end, v);
   if (at == begin + minus || at != end)
-    Fail(Cause::kInput, where, " is no whole number: '", text, "'; write one such as -7");
+    Fail(Cause::kInput, where, " is no whole number: ", Quoted(text), "; write one such as -7");
   const Bound number = minus ? -Bound(v) : Bound(v);
   if (code != std::errc{} || number < low || number > high)
-    Fail(Cause::kInput, where, " is ", text, ", outside ", gates::Decimal(low), " to ", gates::Decimal(high),
-         "; give a number within");
+    Fail(Cause::kInput, where, " is ", text.size() > kLongestNumber ? Quoted(text) : text, ", outside ",
+         gates::Decimal(low), " to ", gates::Decimal(high), "; give a number within");
   return int64_t(uint64_t(number));
 }
 
-Ints ReadWithin(const std::string& path, const std::string& name, int bits, Bound low, Bound high) {
+Ints ReadWithin(const std::string& path, const std::string& name, int bits, Bound low, Bound high, bool narrower) {
   Ints out;
   EachNumber(
-      path, bits, {name, Str("declare it with that width, or bring numbers of ", Plural(bits, "bit"))},
+      path, bits, {name, Str("declare it with that width, or bring numbers of ", Plural(bits, "bit")), narrower},
       [&](const std::string& text, const std::string& where) { out.push_back(NumberWithin(text, where, low, high)); });
   return out;
 }
@@ -64,11 +66,11 @@ std::vector<std::string> FilesOfInputs(const Composition& c, const std::vector<s
 }
 
 Ints ReadInput(const std::string& path, const gates::InputStatement& in) {
-  return ReadWithin(path, in.name.name, in.type.bits, in.type.low, in.type.high);
+  return ReadWithin(path, in.name.name, in.type.bits, in.type.low, in.type.high, true);
 }
 
 Ints ReadShare(const std::string& path, const gates::InputStatement& in) {
-  return ReadWithin(path, in.name.name, in.type.bits, 0, Bound(ring::Mask(in.type.bits)));
+  return ReadWithin(path, in.name.name, in.type.bits, 0, Bound(ring::Mask(in.type.bits)), false);
 }
 
 void WriteOutput(const std::string& path, const ValueType& type, const Ints& words, bool share) {
@@ -81,7 +83,8 @@ void WriteOutput(const std::string& path, const ValueType& type, const Ints& wor
 Ints ReadOutput(const std::string& path, const ValueType& type, bool share) {
   const bool is_signed = type.kind == gates::ValueKind::kNumber && type.is_signed && !share;
   const Bound half = Bound{1} << (type.bits - 1);
-  return ReadWithin(path, "this output", type.bits, is_signed ? -half : Bound{0}, is_signed ? half - 1 : 2 * half - 1);
+  return ReadWithin(path, "this output", type.bits, is_signed ? -half : Bound{0}, is_signed ? half - 1 : 2 * half - 1,
+                    false);
 }
 
 std::vector<std::string> FilesOfOutputs(const Composition& c, int p, const std::string& out) {
@@ -92,6 +95,18 @@ std::vector<std::string> FilesOfOutputs(const Composition& c, int p, const std::
     if (const gates::OutputStatement& s = c.text().outputs[o]; gates::Learns(s, p))
       files[o] = many == 1 ? out : Str(out, ".", s.name.name);
   return files;
+}
+
+void RefuseReplacing(const Composition& c, int p, const std::string& out, const std::vector<std::string>& values) {
+  std::vector<std::string> files = FilesOfOutputs(c, p, out);
+  files.push_back(out);
+  for (const std::string& value : values)
+    for (const std::string& input : AtCommas(value.substr(value.find('=') + 1)))
+      for (const std::string& file : files) {
+        std::error_code none;
+        if (!file.empty() && std::filesystem::equivalent(file, input, none))
+          Fail(Cause::kInput, "--out would replace ", file, ", which --values reads; name another file");
+      }
 }
 
 void ProbeOutputs(const Composition& c, int p, const std::string& out, int64_t rows) {
@@ -107,7 +122,7 @@ void WriteOutputs(const Composition& c, int p, const std::string& out, const std
   for (size_t o = 0; o < files.size(); ++o) {
     if (files[o].empty()) continue;
     const gates::OutputStatement& s = c.text().outputs[o];
-    WriteOutput(files[o], c.values()[size_t(c.value(s.name.name))].type, words[o], s.to == gates::To::kShared);
+    WriteOutput(files[o], gates::OutputType(c, s), words[o], s.to == gates::To::kShared);
   }
 }
 

@@ -27,6 +27,9 @@ gates::Ints ReadOutput(const std::string& path, const gates::ValueType& type, bo
 // Returns the file of each output statement that party p ends with: OUT, or OUT.NAME if there are several. The others
 // have none.
 std::vector<std::string> FilesOfOutputs(const gates::Composition& c, int p, const std::string& out);
+// Throws Cause::kInput if a file of party p's outputs is one of --values, which it would replace.
+void RefuseReplacing(const gates::Composition& c, int p, const std::string& out,
+                     const std::vector<std::string>& values);
 // Throws Cause::kResource unless WriteOutput can write the outputs of `rows` rows. Leaves no file behind.
 void ProbeOutputs(const gates::Composition& c, int p, const std::string& out, int64_t rows);
 // Writes all outputs of a party, `words` in order of the text (gates::OutputWords).

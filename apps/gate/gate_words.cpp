@@ -40,7 +40,7 @@ std::vector<Ints> Joined(const Composition& c, const std::array<std::vector<Ints
       Fail(Cause::kRefused, "the parties learned different values of ", statement.name.name, "; report it");
     out.push_back(words[statement.to == gates::To::kP0 ? 0 : 1][o]);
     if (statement.to != gates::To::kShared) continue;
-    const gates::ValueType& type = c.values()[size_t(c.value(statement.name.name))].type;
+    const gates::ValueType type = gates::OutputType(c, statement);
     const bool number = type.kind == gates::ValueKind::kNumber;
     for (size_t i = 0; i < out[o].size(); ++i) {
       const uint64_t a = uint64_t(words[0][o][i]), b = uint64_t(words[1][o][i]);

@@ -253,10 +253,11 @@ TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::fun
     emit(t);
   } catch (const Error& e) {
     if (e.cause() != Cause::kRefused) throw;
-    return {{}, 0, e.what(), {}};
+    return {{}, 0, e.what(), {}, 0};
   }
   const Bill bill = BillOf(pfss::Schedule(t));
-  return {bill, Seconds(bill, p), {}, pfss::Steering(t, 0)};
+  const pfss::SteeringReport steering = pfss::ReadSteering(t, 0);
+  return {bill, Seconds(bill, p), {}, steering.first, steering.messages};
 }
 
 std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,

@@ -103,13 +103,20 @@ LintReport Lint(const Schedule& s) {
 
 namespace {
 
-// Returns whether a message of party p opens an input of its own: input + pad, word for word.
-bool OpensInput(const Trace& t, const Node& message, int p) {
-  const Node& sum = t.node(message.args[0]);
-  if (sum.op != Op::kAdd) return false;
-  const Node &input = t.node(sum.args[0]), &pad = t.node(sum.args[1]);
-  return input.op == Op::kInput && input.know == Party(p) && pad.op == Op::kRand && pad.attrs[0] == p &&
-         input.ring == sum.ring && pad.ring == sum.ring && input.shape == sum.shape && pad.shape == sum.shape;
+// Returns which nodes are messages of party p that open its half of a shared input, word for word: input + pad. The
+// input then has every word of its ring, whatever p sends.
+std::vector<bool> InputOpenings(const Trace& t, int p) {
+  std::vector<bool> out(t.nodes().size());
+  for (const Trace::WireNodes& w : t.wires()) {
+    if (w.sent[0] < 0 || w.sent[1] < 0) continue;
+    const Node& sum = t.node(t.node(w.sent[size_t(p)]).args[0]);
+    if (sum.op != Op::kAdd) continue;
+    const Node &input = t.node(sum.args[0]), &pad = t.node(sum.args[1]);
+    out[size_t(w.sent[size_t(p)])] = input.op == Op::kInput && input.know == Party(p) && pad.op == Op::kRand &&
+                                     pad.attrs[0] == p && input.ring == sum.ring && pad.ring == sum.ring &&
+                                     input.shape == sum.shape && pad.shape == sum.shape;
+  }
+  return out;
 }
 
 // Returns the nodes that some results depend on.
@@ -122,50 +129,64 @@ std::vector<bool> Needed(const Trace& t, const std::vector<int>& results) {
   return needed;
 }
 
-// Returns the inputs of party p, and the pads of those of its messages that depend on one.
+// Returns the inputs of party p, and the words that hide them. These are pads of its messages that depend on an input.
+// They are also its words that pad sections of the peer's key under which such a word lies.
 std::vector<bool> Hiding(const Trace& t, int p) {
-  std::vector<bool> depends(t.nodes().size()), hiding(t.nodes().size());
-  for (size_t i = 0; i < depends.size(); ++i) {
-    const Node& n = t.node(int(i));
-    depends[i] = hiding[i] = n.op == Op::kInput && n.know == Party(p);
-    for (int a : n.args) depends[i] = depends[i] || depends[size_t(a)];
-    if (n.op != Op::kSend || n.attrs[0] != p || !depends[i]) continue;
-    for (int term : t.node(n.args[0]).args)
-      if (t.node(term).op == Op::kRand) hiding[size_t(term)] = true;
+  const size_t count = t.nodes().size();
+  std::vector<bool> hiding(count);
+  for (bool more = true; more;) {
+    more = false;
+    std::vector<bool> depends(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Node& n = t.node(int(i));
+      if (n.op == Op::kInput && n.know == Party(p)) hiding[i] = true;
+      depends[i] = hiding[i];
+      for (int a : n.args) depends[i] = depends[i] || depends[size_t(a)];
+      const bool message = n.op == Op::kSend && n.attrs[0] == p, key = n.op == Op::kTell && n.attrs[0] == Party(1 - p);
+      if (!(message || key) || !depends[i]) continue;
+      int sum = n.args[0];
+      while (t.node(sum).op == Op::kLow) sum = t.node(sum).args[0];
+      for (int term : t.node(sum).args) {
+        const Node& pad = t.node(term);
+        if (pad.op != Op::kRand || pad.attrs[0] != p || hiding[size_t(term)]) continue;
+        hiding[size_t(term)] = more = true;
+      }
+    }
   }
   return hiding;
 }
 
-// Returns a clause about a message of p's peer that the results need and that depends on one of p. One
-// opening of an input of p is excepted. If the results are `kept`, the peer's shares of them count as messages.
-std::string SteeringOf(const Trace& t, int p, const std::vector<bool>& needed, bool kept) {
+// Reads what the results need: messages of p's peer that depend on a message of p. `openings` are excepted, as long as
+// all results have the same one, `only`. If the results are `kept`, the peer's shares of them count as messages.
+void ReadMessages(const Trace& t, int p, const std::vector<bool>& needed, const std::vector<bool>& openings, bool kept,
+                  int* only, SteeringReport* out) {
   std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, except that opening
-  int opening = -1;
   auto named = [&](int i) {
     const std::string& scope = t.name(t.node(i).scope);
     return Str("message ", i, " \"", t.name(t.node(i).label), scope.empty() ? "\"" : "\" in " + scope);
+  };
+  auto found = [&](const std::string& what, int cause) {
+    if (out->messages++ == 0) out->first = Str(what, " depends on P", p, "'s ", named(cause));
   };
   for (int i = 0; i < int(needed.size()); ++i) {
     const Node& n = t.node(i);
     for (int a : n.args) by[size_t(i)] = std::max(by[size_t(i)], by[size_t(a)]);
     if (n.op != Op::kSend || !needed[size_t(i)]) continue;
     if (n.attrs[0] != p) {
-      if (by[size_t(i)] >= 0) return Str(named(i), " depends on P", p, "'s ", named(by[size_t(i)]));
-    } else if (opening < 0 && OpensInput(t, n, p)) {
-      opening = i;
+      if (by[size_t(i)] >= 0) found(named(i), by[size_t(i)]);
+    } else if (openings[size_t(i)] && (*only < 0 || *only == i)) {
+      *only = i;
     } else {
       by[size_t(i)] = i;
     }
   }
   for (const Trace::Result& r : t.results(1 - p))
-    if (kept && r.kept && by[size_t(r.node)] >= 0)
-      return Str("the share that P", 1 - p, " keeps depends on P", p, "'s ", named(by[size_t(r.node)]));
-  return "";
+    if (kept && r.kept && by[size_t(r.node)] >= 0) found(Str("the share that P", 1 - p, " keeps"), by[size_t(r.node)]);
 }
 
 }  // namespace
 
-std::string Steering(const Trace& t, int p) {
+SteeringReport ReadSteering(const Trace& t, int p) {
   std::vector<int> learned, kept;
   for (const Trace::Result& r : t.results(p)) (r.kept ? kept : learned).push_back(r.node);
   for (const Trace::Result& r : t.results(1 - p))
@@ -173,15 +194,17 @@ std::string Steering(const Trace& t, int p) {
   std::vector<std::vector<int>> apart;
   for (int r : learned) apart.push_back({r});
   if (learned.empty() && !t.results(p).empty()) apart.push_back(kept);
-  const std::vector<bool> hiding = Hiding(t, 1 - p);
+  SteeringReport out;
+  if (apart.empty()) return out;
+  const std::vector<bool> hiding = Hiding(t, 1 - p), openings = InputOpenings(t, p);
+  int only = -1;
   for (const std::vector<int>& results : apart) {
     const std::vector<bool> needed = Needed(t, results);
-    bool reads = false;  // an input of the peer, or its pad
+    bool reads = false;  // an input of the peer, or a word that hides one
     for (size_t i = 0; i < needed.size(); ++i) reads |= needed[i] && hiding[i];
-    const std::string found = reads ? SteeringOf(t, p, needed, learned.empty()) : "";
-    if (!found.empty()) return found;
+    if (reads) ReadMessages(t, p, needed, openings, learned.empty(), &only, &out);
   }
-  return "";
+  return out;
 }
 
 Ending EndingOf(const Trace& t) {

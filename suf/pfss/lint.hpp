@@ -19,11 +19,16 @@ struct LintReport {
 
 LintReport Lint(const Schedule& s);
 
-// Checks whether party p, by altering its messages, can learn more than its results for one input of its choice. Each
-// result that p learns is checked apart. If p learns none, it checks the shares that both keep. Returns a clause that
-// names the first message, or kept share, of the peer that shows more. An empty string proves that none does, if the
+// How party p, by altering its messages, can learn more than its results.
+struct SteeringReport {
+  int messages = 0;   // messages and kept shares of the peer that show more
+  std::string first;  // a clause that names the first; empty if there is none
+};
+// Checks whether party p can learn more than its results for one input of its choice. Each result that p learns is
+// checked apart. If p learns none, it checks the shares that both keep. An empty report proves that p cannot, if the
 // trace passes the lint and is right for every input (docs/mathematics.md#steering).
-std::string Steering(const Trace& t, int p);
+SteeringReport ReadSteering(const Trace& t, int p);
+inline std::string Steering(const Trace& t, int p) { return ReadSteering(t, p).first; }
 
 // The number of results of each party: values that it learns, and kept shares of values that no party learns.
 struct Ending {

@@ -297,5 +297,30 @@ TEST_F(Steering, AMaskOfAnInputCountsAsTheInput) {
               testing::HasSubstr("\"z\""));
 }
 
+// An input that P0 gives alone may have a range that gates rely on. P0 can open a number outside of it.
+TEST_F(Steering, AnInputOfARangeIsNotExcepted) {
+  EXPECT_THAT(Read([](Trace& t, const Own<0>& a, const Own<1>& b) {
+                SharedWire<kPub> x = t.give<0>(a, 12, "own"), w = t.give<1>(b, 12, "theirs");
+                t.reveal<0>(Low(Sh(t.deal(Lift(x.r) + Lift(w.r), 20)) * x.hat, 12));
+              }),
+              testing::HasSubstr("\"own\""));
+}
+
+// One opening is excepted for all results together.
+TEST_F(Steering, TwoResultsHaveTheSameExceptedOpening) {
+  auto scaled = [](Trace& t, const SharedWire<kPub>& x) { return Low(Sh(t.deal(Lift(x.r) * 3, 20)) * x.hat, 12); };
+  Trace t;
+  const Own<0> a = t.input<kP0>("a", {4}, 12, 0), c = t.input<kP0>("c", {4}, 12, 0);
+  const Own<1> b = t.input<kP1>("b", {4}, 12, 0), d = t.input<kP1>("d", {4}, 12, 0);
+  const SharedWire<kPub> x = t.open(Sh{a, b}, "x"), z = t.open(Sh{c, d}, "z");
+  t.reveal<0>(scaled(t, x));
+  t.reveal<0>(Low(Sh(t.deal(Lift(x.r) * 5, 20)) * x.hat, 12));
+  t.reveal<0>(scaled(t, z));
+  t.close();
+  const SteeringReport report = ReadSteering(t, 0);
+  EXPECT_EQ(report.messages, 1);
+  EXPECT_THAT(report.first, testing::HasSubstr("\"z\""));
+}
+
 }  // namespace
 }  // namespace suf::pfss

@@ -28,10 +28,10 @@ GateChoices DefaultChoices(const Composition& c) { return Firsts(OptionsOf(c)); 
 
 namespace {
 
-// The bill of some choices. It is better if it applies, then if it is safe, then if it costs less.
+// Returns whether a bill is better. It applies first; then it has fewer messages that show more; then it costs less.
 bool Better(const compiler::TraceBill& a, const compiler::TraceBill& b, bool safe) {
   if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
-  if (safe && a.steering.empty() != b.steering.empty()) return a.steering.empty();
+  if (safe && a.steered != b.steered) return a.steered < b.steered;
   return a.why_not.empty() && a.seconds < b.seconds;
 }
 

@@ -68,8 +68,11 @@ Composition::Composition(CompositionText text, const FunctionReader& functions) 
   }
   for (GateStatement& s : text_.gates) Infer(s, functions);
   if (text_.outputs.empty())
-    Fail(Cause::kInput, "the composition has no output, so nobody would learn a thing; add a line such as 'output ",
+    Fail(Cause::kInput, "the composition has no output, so no party would learn a value; add a line such as 'output ",
          values_.empty() ? "y" : values_.back().name, " -> p1'");
+  if (text_.outputs.size() > kMostOutputs)
+    Fail(Cause::kInput, "the composition has ", text_.outputs.size(), " outputs, and the limit is ", kMostOutputs,
+         "; stack them along an axis, or make two compositions");
   SetRings();
 }
 
@@ -136,13 +139,10 @@ void Composition::Declare(const PlacedName& name, ComposedValue v) {
   values_.push_back(std::move(v));
 }
 
-void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
-  ComposedGate g;
-  g.gate = AtPlace(s.gate.place, [&] { return &GateNamed(s.gate.name); });
-  g.place = s.gate.place;
-  const GateFacts& facts = g.gate->facts;
+void Composition::TakeArguments(const GateStatement& s, ComposedGate* g) const {
+  const GateFacts& facts = g->gate->facts;
   if (s.arguments.size() != facts.inputs.size())
-    Fail(Cause::kInput, Where(g.place), facts.name, " takes ", Plural(facts.inputs.size(), "input"), ", and ",
+    Fail(Cause::kInput, Where(g->place), facts.name, " takes ", Plural(facts.inputs.size(), "input"), ", and ",
          s.arguments.size(), " are given");
   for (size_t i = 0; i < s.arguments.size(); ++i) {
     const int v = Used(s.arguments[i]);
@@ -151,9 +151,44 @@ void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
     if (type.kind != facts.inputs[i].kind && !string && !facts.inputs[i].any)
       Fail(Cause::kInput, Where(s.arguments[i].place), s.arguments[i].name, " is a ", gates::Name(type), ", and ",
            facts.name, " takes a ", NameOf(facts.inputs[i].kind), " as ", facts.inputs[i].name);
-    g.arguments.push_back(v);
-    g.use.in.push_back(type);
+    g->arguments.push_back(v);
+    g->use.in.push_back(type);
   }
+}
+
+void Composition::NameResults(const GateStatement& s, ComposedGate* g) {
+  const std::vector<GatePort> outputs = g->gate->Outputs(g->use);
+  SUF_CHECK(g->use.out.size() == outputs.size() && !outputs.empty());
+  g->results.assign(outputs.size(), -1);
+  g->use.read.assign(outputs.size(), false);
+  g->use.ring.assign(outputs.size(), 1);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ValueType& t = g->use.out[i];
+    if (t.kind == ValueKind::kNumber && g->use.set.count("ring")) t = Reduced(t, int(g->use["ring"]));
+  }
+  const size_t named = s.outputs.empty() ? 1 : s.outputs.size();
+  if (s.names.size() != named)
+    Fail(Cause::kInput, Where(g->place), Plural(s.names.size(), "name"), " on the left and ", Plural(named, "output"),
+         s.outputs.empty() ? "; without the word outputs a statement gives the first output" : " on the right");
+  for (size_t i = 0; i < s.names.size(); ++i) {
+    const size_t port = s.outputs.empty() ? 0 : PortNamed(g->gate->facts.name, outputs, s.outputs[i]);
+    if (g->results[port] >= 0)
+      Fail(Cause::kInput, Where(s.outputs[i].place), "the output ", s.outputs[i].name, " is named twice; name it once");
+    ComposedValue v;
+    v.name = s.names[i].name;
+    v.type = g->use.out[port];
+    Declare(s.names[i], v);
+    g->results[port] = int(values_.size()) - 1;
+    g->use.read[port] = true;
+  }
+}
+
+void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
+  ComposedGate g;
+  g.gate = AtPlace(s.gate.place, [&] { return &GateNamed(s.gate.name); });
+  g.place = s.gate.place;
+  const GateFacts& facts = g.gate->facts;
+  TakeArguments(s, &g);
   if (facts.takes_function && !s.function) {
     if (!functions || g.use.in.empty()) Fail(Cause::kInput, Where(g.place), "no function is given; name one");
     ScaledFunction read = AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
@@ -172,30 +207,7 @@ void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
     }
     g.use.out = g.gate->Infer(g.use);
   });
-  const std::vector<GatePort> outputs = g.gate->Outputs(g.use);
-  SUF_CHECK(g.use.out.size() == outputs.size() && !outputs.empty());
-  g.results.assign(outputs.size(), -1);
-  g.use.read.assign(outputs.size(), false);
-  g.use.ring.assign(outputs.size(), 1);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    ValueType& t = g.use.out[i];
-    if (t.kind == ValueKind::kNumber && g.use.set.count("ring")) t = Reduced(t, int(g.use["ring"]));
-  }
-  const size_t named = s.outputs.empty() ? 1 : s.outputs.size();
-  if (s.names.size() != named)
-    Fail(Cause::kInput, Where(g.place), Plural(s.names.size(), "name"), " on the left and ", Plural(named, "output"),
-         s.outputs.empty() ? "; without the word outputs a statement gives the first output" : " on the right");
-  for (size_t i = 0; i < s.names.size(); ++i) {
-    const size_t port = s.outputs.empty() ? 0 : PortNamed(facts.name, outputs, s.outputs[i]);
-    if (g.results[port] >= 0)
-      Fail(Cause::kInput, Where(s.outputs[i].place), "the output ", s.outputs[i].name, " is named twice; name it once");
-    ComposedValue v;
-    v.name = s.names[i].name;
-    v.type = g.use.out[port];
-    Declare(s.names[i], v);
-    g.results[port] = int(values_.size()) - 1;
-    g.use.read[port] = true;
-  }
+  NameResults(s, &g);
   gates_.push_back(std::move(g));
 }
 
@@ -253,7 +265,7 @@ void Composition::SetRings() {
     v.ring = v.type.kind == ValueKind::kNumber ? std::max(need[i], v.type.bits) : v.type.bits;
     if (s.from == Origin::kShared && v.ring > v.type.bits)
       Fail(Cause::kInput, Where(s.name.place), "shares of ", v.name, " have ", v.type.bits,
-           " bits, and a reader needs ", v.ring, "; declare it wider, or let extend widen it");
+           " bits, and a reader needs ", v.ring, "; make the shares with ring=", v.ring, " and declare them so wide");
   }
 }
 

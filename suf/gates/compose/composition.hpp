@@ -14,7 +14,8 @@
 namespace suf::gates {
 
 // Limits of a composition's text.
-inline constexpr size_t kMostCompositionText = size_t{1} << 24, kMostStatements = 4096, kMostPorts = 16;
+inline constexpr size_t kMostCompositionText = size_t{1} << 24, kMostStatements = 4096, kMostPorts = 16,
+                        kMostOutputs = 256;
 
 // A place in the text, from 1 on.
 struct TextPlace {
@@ -104,6 +105,8 @@ class Composition {
   void Declare(const PlacedName& name, ComposedValue value);
   int Used(const PlacedName& name) const;
   void Infer(GateStatement& s, const FunctionReader& functions);
+  void TakeArguments(const GateStatement& s, ComposedGate* g) const;
+  void NameResults(const GateStatement& s, ComposedGate* g);
   void SetRings();
   CompositionText text_;
   std::vector<ComposedValue> values_;
@@ -141,6 +144,8 @@ int64_t RowsOf(const Composition& c, const std::vector<std::optional<size_t>>& c
 std::vector<uint64_t> InputWords(const InputStatement& s, const Ints& values);
 // Returns the words of a share of an input. Throws Cause::kInput if one is not below 2^bits.
 std::vector<uint64_t> ShareWords(const InputStatement& s, const Ints& values);
+// Returns the type of an output. Shares of a statement with `ring=` have the bits of that ring.
+ValueType OutputType(const Composition& c, const OutputStatement& s);
 // Returns the outputs, by number of their statement, from which P0 learns a result of P1's inputs or shares.
 std::vector<size_t> RevealsToP0(const Composition& c);
 // Splits a party's results by output statement. Words are numbers of the output's type, or shares of its ring.

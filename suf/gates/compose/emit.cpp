@@ -65,7 +65,7 @@ class Emission {
 
   void Output(const OutputStatement& o) {
     const int v = c_.value(o.name.name);
-    const ValueType& type = c_.values()[size_t(v)].type;
+    const ValueType type = OutputType(c_, o);
     GateOperand x = Read(v, {GateNeed::kShares, type.bits}, SetRows(type.shape, rows_));
     Sh y = compiler::DealOwed(t_, x.AsShares(t_));
     y = type.kind == ValueKind::kNumber ? Low(y, type.bits) : pfss::Map(y, [](auto half) { return Unbits(half); });

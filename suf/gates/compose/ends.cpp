@@ -63,6 +63,16 @@ std::vector<uint64_t> ShareWords(const InputStatement& s, const Ints& values) {
   return out;
 }
 
+ValueType OutputType(const Composition& c, const OutputStatement& s) {
+  const int v = c.value(s.name.name);
+  ValueType type = c.values()[size_t(v)].type;
+  if (s.to != To::kShared || type.kind != ValueKind::kNumber) return type;
+  for (const Composition::ComposedGate& g : c.gates())
+    if (g.use.set.count("ring") && std::find(g.results.begin(), g.results.end(), v) != g.results.end())
+      type.bits = std::max(type.bits, c.values()[size_t(v)].ring);
+  return type;
+}
+
 std::vector<size_t> RevealsToP0(const Composition& c) {
   std::vector<bool> theirs(c.values().size(), false);  // values that depend on an input or a share of P1
   for (size_t i = 0; i < c.text().inputs.size(); ++i) theirs[i] = Brings(c.text().inputs[i], 1);
@@ -100,7 +110,7 @@ std::vector<Ints> OutputWords(const Composition& c, int party, std::span<const u
   size_t at = 0;
   for (const OutputStatement& o : c.text().outputs) {
     out.emplace_back();
-    if ((party == 0 && o.to == To::kP1) || (party == 1 && o.to == To::kP0)) continue;
+    if (!Learns(o, party)) continue;
     const int v = c.value(o.name.name);
     const ValueType& type = c.values()[size_t(v)].type;
     const auto count = size_t(CountOf(c, v, rows));

@@ -358,6 +358,10 @@ class NewtonEntry final : public GateEntry {
     if (top < 1 || top > kMostBits)
       Fail(Cause::kRefused, facts.name, ": the scales add up to ", top, ", and 1 to ", kMostBits,
            " are possible; change the scale of x or of the result");
+    const int octaves = std::bit_width(uint64_t(x.high));
+    if (int64_t{octaves} << u["table"] > kMostEntries)
+      FailUse(facts, "its table has ", int64_t{octaves} << u["table"], " entries for x up to ", Decimal(x.high),
+              ", and the limit is ", kMostEntries, "; clamp x, or take a smaller table");
     const Newton gate = Of(u, Stages::kTwo, 64);
     (void)gate.KeyBits(Width(u));  // checks the other scales
     Bound first = 0;
@@ -392,6 +396,7 @@ class NewtonEntry final : public GateEntry {
 
  private:
   static constexpr int kMostBits = 60;
+  static constexpr int64_t kMostEntries = 1 << 13;  // of the table
   // x lies in [0, 2^(k-2)).
   static int Width(const GateUse& u) { return int(std::bit_width(uint64_t(u.in[0].high))) + 2; }
   // Returns 2^top / x, or its root, rounded down. A double of it, or of its square, does not exceed Newton's bound.
@@ -437,7 +442,7 @@ class TableEntry final : public GateEntry {
  public:
   TableEntry()
       : GateEntry({.name = "table",
-                   .meaning = "The constant with the number i, 0 where there are fewer",
+                   .meaning = "The constant with the number i; 0 if i is a mask above them",
                    .source = "docs/mathematics.md#one-hot",
                    .parameters = {{"scale", "the scale of the constants", kLeastResultScale, kMostResultScale, 0}},
                    .inputs = {{.name = "i",
