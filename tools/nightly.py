@@ -21,7 +21,7 @@ ENDED = re.compile(r'^ *\d+/\d+ Test +#\d+: (\S+) \.*\s*(Passed|\*\*\*.*?|Not Ru
 
 
 def git(*command):
-    return subprocess.check_output(['git', '-C', ROOT, *command], text=True).strip()
+    return subprocess.check_output(['git', '-C', ROOT, *command], text=True).rstrip()
 
 
 def commit():

@@ -8,7 +8,7 @@
 
 namespace suf::apps {
 
-// Formats the first rows: a column for each number of an output, and for each input of one number a row. Both are
+// Formats the first rows: a column for each number of an output, and each input of one number a row. Both are
 // in order of the text; values that this process does not know are empty.
 std::string GateTable(const gates::Composition& c, const std::vector<gates::Ints>& inputs,
                       const std::vector<gates::Ints>& outputs, int64_t rows);

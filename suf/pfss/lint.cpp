@@ -103,8 +103,8 @@ LintReport Lint(const Schedule& s) {
 
 namespace {
 
-// Returns which nodes are messages of party p that open its half of a shared input, word for word: input + pad. The
-// input then has every word of its ring, whatever p sends.
+// Returns which messages of party p open its half of a shared input, word for word: input + pad. Such an input has
+// every word of its ring, whatever p sends.
 std::vector<bool> InputOpenings(const Trace& t, int p) {
   std::vector<bool> out(t.nodes().size());
   for (const Trace::WireNodes& w : t.wires()) {
