@@ -393,7 +393,7 @@ def test_unpackable():
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
     for old, new, party, says in [('q -> p1', 'q -> shared', 'p1', 'shares of q cannot be packed'),
                                   ('q -> p1', 'y -> p1', 'p1', 's has 1 element a row and y 3 elements a row'),
-                                  ('z -> both', 'z -> p1', 'p0', 'p0 learns no output')]:
+                                  ('z -> both', 'z -> p1', 'p0', 'P0 learns no output')]:
         text = folder / 'm.gates'
         text.write_text(MIRRORED.replace(old, new) + ('output q -> p1\n' if 'y ->' in new else ''))
         if party == 'p1':

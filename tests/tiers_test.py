@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
-"""Checks that each test has one tier, that filters name existing cases, and that each module's cases run once.
+"""Checks that each test has one tier, that filters name existing cases, and that each module's cases run once. Checks
+that a nightly run goes on when only its own record differs from the commit.
 
   tiers_test.py BUILD     exit 0, or 1 with a sentence a line
 
 A module's program may have two tests, MODULE and MODULE_sweeps (one shard of eight). They share its cases by filters
 (cmake/tests.cmake).
 """
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+from unittest import mock
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, 'tools'))
+import nightly
 
 BUILD = sys.argv[1]
 TIERS = {'fast', 'full', 'nightly'}
@@ -25,6 +33,16 @@ def cases(program, filter):
         else:
             suite = line.split('#')[0].strip()
     return found
+
+
+def goes_on(status):
+    """-> whether a nightly run takes a checkout with this status."""
+    answer = lambda command, text: status if 'status' in command else 'abc\n'
+    with mock.patch('subprocess.check_output', answer), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            return nightly.commit() == 'abc'
+        except SystemExit:
+            return False
 
 
 def main():
@@ -49,6 +67,8 @@ def main():
             taken += cases(program, filter)
         if sorted(taken) != sorted(cases(program, '*')):
             faults.append(f'{program}: its tests {[name for name, _ in of]} run {len(taken)} cases, and it has {len(cases(program, "*"))}')
+    if not goes_on(' M bench/results/nightly.jsonl\n') or goes_on(' M README.md\n') or goes_on(' M README.md\n M bench/results/nightly.jsonl\n'):
+        faults.append('tools/nightly.py takes a checkout with other changes, or refuses one whose record alone differs')
     if not filters:
         faults.append('no test has a filter; this test looks at none')
     print(*faults, f'{len(listed["tests"])} tests, {len(filters)} programs with filters, {len(faults)} faults', sep='\n')

@@ -108,7 +108,7 @@ std::vector<OutputChannel> ChannelsOfOutputs(const Composition& c, int party) {
                                                          : OutputChannel::kUnsigned,
                    type.bits, int(o), s.name.name});
   }
-  if (out.empty()) Fail(Cause::kRefused, "p", party, " learns no output that could be packed; leave out --packed");
+  if (out.empty()) Fail(Cause::kRefused, "P", party, " learns no output that could be packed; leave out --packed");
   return out;
 }
 

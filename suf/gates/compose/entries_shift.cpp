@@ -78,6 +78,13 @@ class TruncEntry final : public ShiftEntry {
                     .inputs = {{"x", ValueKind::kNumber, "below 2^63"}},
                     .outputs = {{"y", ValueKind::kNumber, "x less the shift"}}}) {}
 
+  // Opened digits in 1 to 3 stages, or a DCF whose borrow is never opened.
+  std::vector<std::string> Options(const GateUse& u) const override {
+    std::vector<std::string> out = ShiftEntry::Options(u);
+    out.emplace_back("dcf");
+    return out;
+  }
+
  protected:
   // A word of ring + shift bits shows every bit of the result. A number is extended from a gap of two bits.
   int Width(const GateUse& u) const override {
@@ -89,7 +96,8 @@ class TruncEntry final : public ShiftEntry {
   }
   Ints Meaning(const GateUse& u, const Ints& x) const override { return Trunc{ShiftOf(u), 64}.Spec(x, 64); }
   OwedWord Emit(Trace& t, const GateUse& u, const Wire<kPub>& x) const override {
-    return Trunc{ShiftOf(u), u.ring[0], StagesOf(u.option)}.Build(t, x);
+    const Stages stages = u.option == "dcf" ? Stages::kNone : StagesOf(u.option);
+    return Trunc{ShiftOf(u), u.ring[0], stages}.Build(t, x);
   }
 };
 

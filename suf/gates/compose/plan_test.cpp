@@ -229,6 +229,14 @@ TEST(CompositionPlan, SafeChoicesHaveNoSteering) {
 }
 
 // Every lowering of reluars has one.
+// No single change removes the steering of a result that two statements share.
+TEST(CompositionPlan, TwoStatementsAreMadeSafeOneAfterTheOther) {
+  const Composition c(ParseComposition(
+      "x = input p1 8:0 [n]\ny = relu(x)\nz = clamp(x, low=-3, high=2)\ns = add(y, z)\noutput s -> p0\n"));
+  EXPECT_NE(SteeringOf(c, DefaultChoices(c)), "");
+  EXPECT_EQ(SteeringOf(c, ChooseSafe(c, compiler::Profiles()[0].prices, 1024, false)), "");
+}
+
 TEST(CompositionPlan, ASteeringOfEveryChoiceIsRefused) {
   const Composition c = Read(kPlanned, "s -> p1", "s -> both");
   EXPECT_EQ(RevealsToP0(c), (std::vector<size_t>{0, 2}));
