@@ -71,7 +71,7 @@ std::string Values(const Composition& c) {
         number ? Str(gates::Decimal(v.type.low), "..", gates::Decimal(v.type.high)) : std::string();
     rows.push_back({v.name, gates::Name(v.type), number ? Str(v.ring) : "", range, by});
   }
-  return Listing(rows, {"range", "ring"});
+  return Listing(rows, {"ring", "range"});
 }
 
 void ShowComposition(const Composition& c, gates::GateChoices choices) {

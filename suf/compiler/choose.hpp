@@ -73,7 +73,7 @@ struct TraceBill {
   double seconds = 0;
   std::string why_not;
   std::string steering;  // how P0 can learn more than its results by altering messages (pfss::Steering)
-  int steered = 0;       // the messages that show more
+  int steered = 0;       // the messages by which it can (pfss::SteeringReport)
 };
 // A way to lower a function, with its bill or the reason why it does not apply.
 struct Candidate : TraceBill {

@@ -165,8 +165,11 @@ void ReadMessages(const Trace& t, int p, const std::vector<bool>& needed, const 
     const std::string& scope = t.name(t.node(i).scope);
     return Str("message ", i, " \"", t.name(t.node(i).label), scope.empty() ? "\"" : "\" in " + scope);
   };
+  int altered = 0;   // messages of p, except that opening
+  bool any = false;  // whether the peer shows more
   auto found = [&](const std::string& what, int cause) {
-    if (out->messages++ == 0) out->first = Str(what, " depends on P", p, "'s ", named(cause));
+    any = true;
+    if (out->first.empty()) out->first = Str(what, " depends on P", p, "'s ", named(cause));
   };
   for (int i = 0; i < int(needed.size()); ++i) {
     const Node& n = t.node(i);
@@ -178,10 +181,12 @@ void ReadMessages(const Trace& t, int p, const std::vector<bool>& needed, const 
       *only = i;
     } else {
       by[size_t(i)] = i;
+      ++altered;
     }
   }
   for (const Trace::Result& r : t.results(1 - p))
     if (kept && r.kept && by[size_t(r.node)] >= 0) found(Str("the share that P", 1 - p, " keeps"), by[size_t(r.node)]);
+  if (any) out->messages += altered;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ LintReport Lint(const Schedule& s);
 
 // How party p, by altering its messages, can learn more than its results.
 struct SteeringReport {
-  int messages = 0;   // messages and kept shares of the peer that show more
+  int messages = 0;   // messages of p that a result with a steering needs, less the excepted one
   std::string first;  // a clause that names the first; empty if there is none
 };
 // Checks whether party p can learn more than its results for one input of its choice. Each result that p learns is

@@ -28,7 +28,7 @@ GateChoices DefaultChoices(const Composition& c) { return Firsts(OptionsOf(c)); 
 
 namespace {
 
-// Returns whether a bill is better. It applies first; then it has fewer messages that show more; then it costs less.
+// Returns whether a bill is better. It applies first; then it has fewer messages that steer; then it costs less.
 bool Better(const compiler::TraceBill& a, const compiler::TraceBill& b, bool safe) {
   if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
   if (safe && a.steered != b.steered) return a.steered < b.steered;
