@@ -27,6 +27,7 @@ std::string RangeOf(const GateParameter& p) {
 
 std::string DefaultOf(const GateParameter& p) {
   if (!p.fallback) return "must be given";
+  if (*p.fallback == INT64_MIN) return "default none";
   return Str("default ", p.choices.empty() ? Str(*p.fallback) : p.choices[size_t(*p.fallback)]);
 }
 

@@ -111,7 +111,7 @@ class Complement final : public GateEntry {
  public:
   Complement()
       : GateEntry({.name = "not",
-                   .meaning = "Every bit of x inverted, without key or message",
+                   .meaning = "every bit of x inverted, without key or message",
                    .inputs = {{"x", ValueKind::kMask, kEither}},
                    .outputs = {{"y", ValueKind::kMask, "the width of x"}}}) {}
 
@@ -142,7 +142,7 @@ class BitOfMask final : public GateEntry {
  public:
   BitOfMask()
       : GateEntry({.name = "bit",
-                   .meaning = "Bit i of a mask, without key or message; bit 0 is the lowest",
+                   .meaning = "bit i of a mask, without key or message; bit 0 is the lowest",
                    .parameters = {{"i", "the bit's place", 0, 63, std::nullopt}},
                    .inputs = {{"m", ValueKind::kMask, "more than i bits"}},
                    .outputs = {{"b", ValueKind::kBit, "1"}}}) {}
@@ -170,7 +170,7 @@ class NumberOfBits final : public GateEntry {
  public:
   NumberOfBits()
       : GateEntry({.name = "number",
-                   .meaning = "A bit or a mask as an unsigned number of scale 0; bit 0 is the lowest",
+                   .meaning = "a bit or a mask as an unsigned number of scale 0; bit 0 is the lowest",
                    .source = kBitsSource,
                    .inputs = {{"b", ValueKind::kMask, kEither}},
                    .outputs = {{"x", ValueKind::kNumber, "unsigned, the width of b"}}}) {}

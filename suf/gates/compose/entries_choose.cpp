@@ -247,7 +247,7 @@ class MaximumEntry final : public GateEntry {
  public:
   MaximumEntry()
       : GateEntry({.name = "maximum",
-                   .meaning = "The maximum over the last axis, and at least floor",
+                   .meaning = "the maximum over the last axis, and at least floor",
                    .source = "docs/mathematics.md#histogram-maximum",
                    .parameters = {{"floor", "the least result, at the scale of x", INT64_MIN, INT64_MAX, INT64_MIN},
                                   {"causal",

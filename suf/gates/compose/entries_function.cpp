@@ -92,7 +92,7 @@ class FunctionEntry final : public GateEntry {
  public:
   FunctionEntry()
       : GateEntry({.name = "function",
-                   .meaning = "The channels of a function of x, and the interval that x lies in",
+                   .meaning = "the channels of a function of x, and the interval that x lies in",
                    .source = kSource,
                    .parameters = {FinerParameter()},
                    .inputs = {{"x", ValueKind::kNumber, "words of the function's domain"}},
@@ -250,7 +250,7 @@ class CubicEntry final : public GateEntry {
  public:
   CubicEntry()
       : GateEntry({.name = "cubic",
-                   .meaning = "A spline of degree 3 by Horner's rule: the first number of a function",
+                   .meaning = "a spline of degree 3 by Horner's rule: the first number of a function",
                    .source = "docs/mathematics.md#lowerings",
                    .parameters = {FinerParameter()},
                    .inputs = {{"x", ValueKind::kNumber, "words of the function's domain"}},
@@ -442,7 +442,7 @@ class TableEntry final : public GateEntry {
  public:
   TableEntry()
       : GateEntry({.name = "table",
-                   .meaning = "The constant with the number i; 0 if i is a mask above them",
+                   .meaning = "the constant with the number i; 0 if i is a mask above them",
                    .source = "docs/mathematics.md#one-hot",
                    .parameters = {{"scale", "the scale of the constants", kLeastResultScale, kMostResultScale, 0}},
                    .inputs = {{.name = "i",

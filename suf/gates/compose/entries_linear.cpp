@@ -75,7 +75,7 @@ class SumOfAxis final : public GateEntry {
  public:
   SumOfAxis()
       : GateEntry({.name = "sum",
-                   .meaning = "The sum over the last axis",
+                   .meaning = "the sum over the last axis",
                    .inputs = {{"x", ValueKind::kNumber, "any", {kRows, 8}}},
                    .outputs = {{"y", ValueKind::kNumber, "holds every sum"}},
                    .elementwise = false}) {}

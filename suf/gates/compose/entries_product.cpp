@@ -89,7 +89,7 @@ class DotEntry final : public GateEntry {
   DotEntry()
       : GateEntry(
             {.name = "dot",
-             .meaning = "The sum of x y over the last axis, without key; scales add up",
+             .meaning = "the sum of x y over the last axis, without key; scales add up",
              .certificate = kSums,
              .source = kProductSource,
              .inputs = {{"x", ValueKind::kNumber, "any", {kRows, 8}}, {"y", ValueKind::kNumber, "any", {kRows, 8}}},
@@ -127,7 +127,7 @@ class MatmulEntry final : public GateEntry {
  public:
   MatmulEntry()
       : GateEntry({.name = "matmul",
-                   .meaning = "The matrix product of x [.., m] and w [m, b], without key; scales add up",
+                   .meaning = "the matrix product of x [.., m] and w [m, b], without key; scales add up",
                    .certificate = kSums,
                    .source = kProductSource,
                    .inputs = {{"x", ValueKind::kNumber, "any", {kRows, 8}}, {"w", ValueKind::kNumber, "any", {8, 3}}},

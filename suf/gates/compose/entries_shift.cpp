@@ -254,7 +254,7 @@ class SliceEntry final : public GateEntry {
  public:
   SliceEntry()
       : GateEntry({.name = "slice",
-                   .meaning = "Bits [begin, end) of x + offset in two's complement, as an unsigned number",
+                   .meaning = "bits [begin, end) of x + offset in two's complement, as an unsigned number",
                    .source = kRescale,
                    .parameters = {{"begin", "the lowest bit", 0, 63, 0},
                                   {"end", "one above the highest bit", 1, 64, std::nullopt},
