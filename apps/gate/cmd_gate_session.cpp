@@ -11,6 +11,7 @@
 #include "apps/gate/gate_show.hpp"
 #include "apps/gate/gate_source.hpp"
 #include "apps/gate/gate_values.hpp"
+#include "apps/gate/gate_words.hpp"
 #include "apps/log.hpp"
 #include "apps/output.hpp"
 #include "apps/role.hpp"
@@ -179,27 +180,19 @@ void CheckExpectedGates(const char* command, const roles::CompositionEngine& eng
   CheckPlanHash(engine.hash(), expect.hash, "suf gate plan");
 }
 
-// The numbers of P1's outputs that differ from the gates' meaning, if P1 brought every input.
-struct OwnComparison {
-  std::optional<bool> equal;
-  int64_t wrong = 0;
-  std::string first;
-};
-OwnComparison CompareOwn(const Composition& c, const std::vector<Ints>& inputs, const std::vector<Ints>& words,
-                         int64_t rows) {
-  OwnComparison out;
+// Compares what P1 learned with the gates' meaning, if P1 brought every input and learned an output.
+std::optional<WrongOutputs> CompareOwn(const Composition& c, const std::vector<Ints>& inputs, std::vector<Ints> words,
+                                       int64_t rows) {
   for (const gates::InputStatement& s : c.text().inputs)
-    if (s.from != gates::Origin::kP1) return out;
-  const std::vector<Ints> meant = gates::Evaluate(c, inputs, rows);
+    if (s.from != gates::Origin::kP1) return std::nullopt;
+  bool any = false;
   for (size_t o = 0; o < words.size(); ++o) {
-    const gates::OutputStatement& s = c.text().outputs[o];
-    if (s.to != gates::To::kP1 && s.to != gates::To::kBoth) continue;
-    const Ints& want = meant[size_t(c.value(s.name.name))];
-    for (size_t i = 0; i < want.size(); ++i)
-      if (want[i] != words[o][i] && out.wrong++ == 0) out.first = Str(s.name.name, ", number ", i + 1);
-    out.equal = out.wrong == 0;
+    const gates::To to = c.text().outputs[o].to;
+    if (to != gates::To::kP1 && to != gates::To::kBoth) words[o].clear();
+    any |= !words[o].empty();
   }
-  return out;
+  if (!any) return std::nullopt;
+  return CompareOutputs(c, words, gates::Evaluate(c, inputs, rows));
 }
 
 }  // namespace
@@ -281,7 +274,7 @@ int RunGateAsk(const GateAskArgs& a) {
   const roles::JobResult& ran = called.job;
   times.Add(ran.serial, ran.times);
   const std::vector<Ints> words = gates::OutputWords(c, 1, ran.words, ran.count);
-  const OwnComparison compared = CompareOwn(c, own.clear, words, ran.count);
+  const std::optional<WrongOutputs> compared = CompareOwn(c, own.clear, words, ran.count);
   const compiler::Bill bill = compiler::BillOf(*ran.work->schedule);
   if (a.json) {
     std::vector<Ints> learned = words;
@@ -289,19 +282,19 @@ int RunGateAsk(const GateAskArgs& a) {
       if (c.text().outputs[o].to == gates::To::kShared) learned[o].clear();
     auto row = GateRow(c, engine.plan().choices, bill, ran.work->trace.digest(), ran.count, learned);
     row["backend"] = "packed";
-    row["equal"] = compared.equal ? nlohmann::ordered_json(*compared.equal) : nlohmann::ordered_json(nullptr);
+    row["equal"] = compared ? nlohmann::ordered_json(compared->count == 0) : nlohmann::ordered_json(nullptr);
     AddCallCosts(&row, engine.hash(), ran);
     std::cout << row.dump() << "\n";
     (void)target.Write(words);
   } else {
     target.Show(own.clear, words, ran.count);
     std::cerr << GateSentence(bill, ran.count, CallTimes(ran))
-              << (compared.equal.value_or(false) ? "equal to the gates' own meaning at every number\n" : "");
+              << (compared && compared->count == 0 ? "equal to the gates' own meaning at every number\n" : "");
   }
   // after all calls, so that P0 cannot see it; a retry would show P0 that its change of messages mattered
-  if (compared.wrong)
-    Fail(Cause::kRefused, Plural(compared.wrong, "number"), compared.wrong == 1 ? " differs" : " differ",
-         " from the gates' own meaning, the first is ", compared.first,
+  if (compared && compared->count)
+    Fail(Cause::kRefused, Plural(compared->count, "number"), compared->count == 1 ? " differs" : " differ",
+         " from the gates' own meaning, the first is ", compared->first,
          "; do not retry before you know why P0's share is wrong");
   if (called.end) throw *called.end;
   return 0;

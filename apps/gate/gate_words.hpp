@@ -22,7 +22,8 @@ struct WrongOutputs {
   int64_t count = 0;
   std::string first;  // the first of them: "s, number 3"
 };
-// Compares outputs in order of the text. `meant` has every value, from gates::Evaluate.
+// Compares outputs in order of the text; those that are empty are not known. `meant` has every value, from
+// gates::Evaluate.
 WrongOutputs CompareOutputs(const gates::Composition& c, const std::vector<gates::Ints>& outputs,
                             const std::vector<gates::Ints>& meant);
 
