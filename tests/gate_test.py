@@ -265,6 +265,22 @@ def test_forms():
     assert run('show', '{w}/scores.gates', '--pass', 'emit').stdout
 
 
+def test_tables():
+    """What people read: costs of a gate, of a file, and of a file that P0 learns from; the matrix of a check."""
+    lines = run('cost', 'relu', '--profile', 'wan').stdout.splitlines()
+    assert lines[0] == 'relu, 1024 rows in one run; keys are made ahead' and lines[2].split()[:2] == ['lowering', 'flights']
+    assert any(line.startswith('StepDcf ') for line in lines) and sum(line.rstrip().endswith('*') for line in lines) == 1
+    text = run('cost', '{w}/scores.gates').stdout
+    assert 'for cpu' in text and re.search(r'^3 +y, b = reluars +2', text, re.M), text
+    (WORK / 'revealed.gates').write_text(changed('-> p1', '-> both'))
+    text = run('cost', '{w}/revealed.gates', '--profile', 'cpu').stdout
+    assert re.search(r'^StepDcf +yes ', text, re.M) and re.search(r'^Parity.Open +no ', text, re.M) and 'safe: a P0' in text, text
+    text = run('cost', 'relu', '--backend', 'myl7', '--profile', 'cpu').stdout if 'myl7' in run('check', 'not').stdout else ''
+    assert not text or 'not available:' in text
+    text = run('check', 'argmaxbit').stdout
+    assert re.search(r'^argmaxbit +digits +4 6 8 13 32 ', text, re.M) and 'holes:' in text and ' 0 cells wrong' in text, text
+
+
 def test_shard():
     """A part of all gates by every lowering on every backend, whole small rings included."""
     got = row('check', '--all', '--shard', '2/6')
