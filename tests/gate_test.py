@@ -266,7 +266,7 @@ def test_forms():
 
 
 def test_tables():
-    """What people read: costs of a gate, of a file, and of a file that P0 learns from; the matrix of a check."""
+    """Costs of a gate, of a file, and of a file that P0 learns from. The matrix of a check."""
     lines = run('cost', 'relu', '--profile', 'wan').stdout.splitlines()
     assert lines[0] == 'relu, 1024 rows in one run; keys are made ahead' and lines[2].split()[:2] == ['lowering', 'flights']
     assert any(line.startswith('StepDcf ') for line in lines) and sum(line.rstrip().endswith('*') for line in lines) == 1
