@@ -27,6 +27,10 @@ Sh Zeros(Trace& t, const pfss::Shape& shape, int k) {
   return {zero, zero};
 }
 
+Sh ZeroString(Trace& t, const pfss::Shape& shape, int k) {
+  return pfss::Map(Zeros(t, shape, k), [&](auto v) { return Bits(Lift(v), k); });
+}
+
 Factor operator*(const Factor& x, const Factor& y) {
   Factor f{x.sign * y.sign, x.shift + y.shift, x.p, x.u, x.held};
   if (y.p) f.p = f.p ? *f.p * *y.p : *y.p;

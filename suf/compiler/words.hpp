@@ -33,6 +33,8 @@ OwedWord Map(const OwedWord& x, F f) {
 }
 // Returns shares of 0 in Z_{2^k}, without key or mask, for sums without shares.
 Sh Zeros(Trace& t, const pfss::Shape& shape, int k);
+// Returns shares of a string of k zeros, without key or mask.
+Sh ZeroString(Trace& t, const pfss::Shape& shape, int k);
 // Returns shares of x; deals the owed word.
 Sh DealOwed(Trace& t, const OwedWord& x);
 // Opens x without key, under a defined mask, of which no party holds shares.

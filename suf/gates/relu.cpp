@@ -81,8 +81,7 @@ static OwedWord RoundsUp(Trace& t, const compiler::OpenedDigits& digits, int shi
   pfss::Sec owed = Lift(digits.r() >> (shift - 1));
   owed = Bits(owed, 1);
   if (shift > 1) return {compiler::BorrowBit(digits, shift - 1) + open, owed};
-  const Sh none = compiler::Zeros(t, open.shape(), 1);
-  return {pfss::Map(none, [](auto v) { return Bits(Lift(v), 1); }) + open, owed};
+  return {compiler::ZeroString(t, open.shape(), 1) + open, owed};
 }
 
 // Returns 1[u < 2^(s-1)] at an offset of half the ring, g = h + 2^(k-1). `digits` has those of g. Over the integers,

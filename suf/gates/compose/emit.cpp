@@ -30,7 +30,7 @@ class Emission {
       wire = t_.open(Sh{a, b}, name);
     } else if (!number) {
       // a string has one owner: the other party's share is zero
-      Sh mine = ZeroString(t_, shape, v.type.bits);
+      Sh mine = compiler::ZeroString(t_, shape, v.type.bits);
       if (s.from == Origin::kP0) {
         mine.a = take(t_.input<pfss::kP0>(name, shape, v.type.bits, 0));
       } else {

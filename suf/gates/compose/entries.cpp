@@ -13,10 +13,6 @@ Stages StagesOf(const std::string& option) {
   return option == "1" ? Stages::kOne : option == "2" ? Stages::kTwo : Stages::kThree;
 }
 
-Sh ZeroString(Trace& t, const pfss::Shape& shape, int k) {
-  return pfss::Map(compiler::Zeros(t, shape, k), [&](auto v) { return Bits(Lift(v), k); });
-}
-
 OwedWord Added(const OwedWord& x, const OwedWord& y) {
   OwedWord sum{x.y + y.y, x.owed};
   if (y.owed) sum.owed = sum.owed ? *sum.owed + *y.owed : *y.owed;
@@ -33,7 +29,8 @@ OwedWord GateOperand::AsShares(Trace& t) const {
     const pfss::Own<1> b = string ? pfss::Own<1>(mask->b) : pfss::Own<1>(-mask->b);
     return {Sh{a, b}, std::nullopt};
   }
-  const Sh none = string ? ZeroString(t, wire->shape(), ring.bits) : compiler::Zeros(t, wire->shape(), ring.bits);
+  const Sh none =
+      string ? compiler::ZeroString(t, wire->shape(), ring.bits) : compiler::Zeros(t, wire->shape(), ring.bits);
   const pfss::Sec owed = string ? wire->r : -wire->r;
   return {none + wire->hat, owed};
 }

@@ -26,8 +26,6 @@ template <class... T>
 std::vector<std::string> StageNames(std::initializer_list<int> stages);
 compiler::Stages StagesOf(const std::string& option);
 
-// Returns shares of a string of k zeros.
-Sh ZeroString(Trace& t, const pfss::Shape& shape, int k);
 // Returns x + y. Of strings, x xor y.
 OwedWord Added(const OwedWord& x, const OwedWord& y);
 // Returns an operand of shares.

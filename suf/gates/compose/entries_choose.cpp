@@ -116,10 +116,7 @@ class ReluArsEntry final : public GateEntry {
     }
     if (made.t) out[2] = SharesOperand(*made.t);
     if (made.d) out[3] = SharesOperand(*made.d);
-    if (u.read[3] && !made.d) {
-      const Sh none = compiler::Zeros(t, in[0].wire->shape(), 1);
-      out[3] = SharesOperand({pfss::Map(none, [](auto v) { return Bits(Lift(v), 1); }), std::nullopt});
-    }
+    if (u.read[3] && !made.d) out[3] = SharesOperand({compiler::ZeroString(t, in[0].wire->shape(), 1), std::nullopt});
     return out;
   }
 
