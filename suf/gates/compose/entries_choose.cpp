@@ -30,13 +30,6 @@ std::vector<std::string> NamesOf(const std::vector<Lowering>& all) {
   return out;
 }
 
-// Returns the least k for which [low, high] are words of two's complement in Z_{2^k}, k >= 2.
-int SignedBitsOf(Bound low, Bound high) {
-  int k = 2;
-  while (low < -(Bound{1} << (k - 1)) || high >= Bound{1} << (k - 1)) ++k;
-  return k;
-}
-
 class ReluEntry final : public GateEntry {
  public:
   ReluEntry()
@@ -167,7 +160,7 @@ class ClampEntry final : public GateEntry {
     return {u["low"], u["high"], ring, lowering};
   }
   // The ring holds x and both bounds.
-  static int Width(const GateUse& u) { return std::max(SignedWidth(u.in[0]), SignedBitsOf(u["low"], u["high"])); }
+  static int Width(const GateUse& u) { return std::max({2, SignedWidth(u.in[0]), SignedBits(u["low"], u["high"])}); }
 };
 
 class SelectEntry final : public GateEntry {
@@ -235,7 +228,7 @@ class ArgmaxBitEntry final : public GateEntry {
   // The ring holds every difference and the results.
   static int Width(const GateUse& u) {
     const ValueType &x = u.in[0], &y = u.in[1];
-    return std::max(SignedBitsOf(x.low - y.high, x.high - y.low), Ring(u));
+    return std::max({2, SignedBits(x.low - y.high, x.high - y.low), Ring(u)});
   }
 };
 

@@ -15,8 +15,8 @@ int UnsignedBits(Bound v) {
   return bits;
 }
 
-// Returns the least width of two's complement.
-int SignedBits(Bound v) { return UnsignedBits(v < 0 ? ~v : v) + ((v < 0 ? ~v : v) != 0); }
+// Returns the least width of two's complement of one number.
+int WidthOf(Bound v) { return UnsignedBits(v < 0 ? ~v : v) + ((v < 0 ? ~v : v) != 0); }
 
 }  // namespace
 
@@ -28,7 +28,7 @@ ValueType WholeNumber(int bits, int scale, bool is_signed, pfss::Shape shape) {
 
 ValueType NumberIn(Bound low, Bound high, int scale, pfss::Shape shape, const std::string& what) {
   const bool is_signed = low < 0;
-  const int bits = is_signed ? std::max(SignedBits(low), SignedBits(high)) : UnsignedBits(high);
+  const int bits = is_signed ? SignedBits(low, high) : UnsignedBits(high);
   if (bits > 64)
     Fail(Cause::kInput, what, " gives numbers from ", Decimal(low), " to ", Decimal(high), ", which need ", bits,
          " bits, over 64; narrow the operands, or keep the low bits with ring=");
@@ -41,7 +41,7 @@ ValueType MaskOf(int bits, pfss::Shape shape) {
   return {ValueKind::kMask, bits, 0, false, 0, (Bound{1} << bits) - 1, std::move(shape)};
 }
 
-int SignedBits(const ValueType& t) { return std::max(SignedBits(t.low), SignedBits(t.high)); }
+int SignedBits(Bound low, Bound high) { return std::max(WidthOf(low), WidthOf(high)); }
 
 ValueType Reduced(const ValueType& t, int k) { return t.bits <= k ? t : WholeNumber(k, t.scale, true, t.shape); }
 
@@ -86,8 +86,7 @@ pfss::Shape Broadcast(const pfss::Shape& a, const pfss::Shape& b) {
   }
   if (std::count(out.begin(), out.end(), kRows) > 1)
     Fail(Cause::kInput, "shapes ", Name(a), " and ", Name(b),
-         " have their rows n on different axes; give both the n on "
-         "the same one");
+         " have their rows n on different axes; give both the n on the same one");
   return out;
 }
 

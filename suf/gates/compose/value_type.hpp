@@ -37,7 +37,8 @@ ValueType BitOf(pfss::Shape shape);
 ValueType MaskOf(int bits, pfss::Shape shape);
 
 // Returns the least k for which [low, high] are words of two's complement in Z_{2^k}.
-int SignedBits(const ValueType& t);
+int SignedBits(Bound low, Bound high);
+inline int SignedBits(const ValueType& t) { return SignedBits(t.low, t.high); }
 // Returns the type of the low k bits. It is the type itself if it fits, otherwise a signed number of k bits.
 ValueType Reduced(const ValueType& t, int k);
 
