@@ -50,7 +50,7 @@ void ShowGate(const GateEntry& gate) {
   if (!f.source.empty()) std::cout << "source:    " << f.source << "\n";
   const std::vector<gates::SingleGate> samples = gate.Samples(32);
   if (samples.empty()) return;
-  const Composition c = CompositionOf(gate, samples[0]);
+  const Composition c(TextOfGate(gate, samples[0]));
   std::string ways;
   for (const std::string& o : gate.Options(c.gates()[0].use)) ways += o.empty() ? "" : (ways.empty() ? "" : "; ") + o;
   if (!ways.empty()) std::cout << "lowerings: " << ways << "\n";

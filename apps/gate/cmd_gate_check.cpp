@@ -95,7 +95,7 @@ void CheckSubject(const GateSubject& g, double done, Bar* bar, std::vector<GateC
 
 // Makes a use of a gate. Parties take turns to bring inputs and to learn outputs.
 Composition InTurns(const gates::GateEntry& gate, const gates::SingleGate& use, size_t* turn) {
-  gates::CompositionText text = CompositionOf(gate, use).text();
+  gates::CompositionText text = TextOfGate(gate, use);
   for (gates::InputStatement& in : text.inputs) in.from = ++*turn % 2 ? gates::Origin::kP1 : gates::Origin::kP0;
   for (gates::OutputStatement& o : text.outputs) o.to = gates::To(++*turn % 4);
   return Composition(std::move(text));

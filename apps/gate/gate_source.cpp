@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::string>> SetOf(const GateArgs& a) {
 gates::Composition ReadComposition(const std::string& path, gates::GateChoices* planned) {
   const std::string text = roles::ReadText(path, "the composition ", "check the path; suf gate list names the gates");
   try {
-    if (text.starts_with("{")) {
+    if (const size_t begin = text.find_first_not_of(" \t\r\n"); begin != text.npos && text[begin] == '{') {
       gates::CompositionPlan plan = gates::ParseCompositionPlan(text);
       if (planned) *planned = std::move(plan.choices);
       return *plan.composition;
@@ -73,11 +73,10 @@ bool IsGatesFile(const GateArgs& a) {
   return a.name.find('.') != a.name.npos && std::filesystem::is_regular_file(a.name, none);
 }
 
-gates::Composition CompositionOf(const gates::GateEntry& gate, const gates::SingleGate& use) {
-  const auto reader = [](const std::string& name, bool, const gates::ValueType& x) {
+gates::CompositionText TextOfGate(const gates::GateEntry& gate, const gates::SingleGate& use) {
+  return gates::TextOf(gate, use, [](const std::string& name, bool, const gates::ValueType& x) {
     return ScaledOf(name, x.bits, x.scale);
-  };
-  return gates::Composition(gates::TextOf(gate, use, reader), reader);
+  });
 }
 
 gates::Composition CompositionOf(const GateArgs& a, gates::GateChoices* planned) {
@@ -102,14 +101,14 @@ gates::Composition CompositionOf(const GateArgs& a, gates::GateChoices* planned)
          facts.takes_constants ? ", whole numbers with commas between" : "; leave it out");
   if (!a.constants.empty())
     for (const std::string& s : AtCommas(a.constants)) use.constants.push_back(int64_t(WordOf(s, 64, "--constants")));
-  if (a.outputs.empty()) {
-    // the first one, as in a statement without the word outputs
-    const gates::Composition whole = CompositionOf(gate, use);
-    use.outputs = {whole.text().gates[0].outputs[0].name};
-  } else if (a.outputs != "all") {
-    use.outputs = AtCommas(a.outputs);
+  if (!a.outputs.empty() && a.outputs != "all") use.outputs = AtCommas(a.outputs);
+  gates::CompositionText text = TextOfGate(gate, use);
+  if (a.outputs.empty()) {  // the first one, as in a statement without the word outputs
+    text.gates[0].names.resize(1);
+    text.gates[0].outputs.resize(1);
+    text.outputs.resize(1);
   }
-  return CompositionOf(gate, use);
+  return gates::Composition(std::move(text));
 }
 
 gates::GateChoices GateChoicesFor(const gates::Composition& c, const std::string& lowering,

@@ -12,8 +12,8 @@ namespace suf::apps {
 // or .plan. It has a composition or the plan of one. Functions that it names lie beside it. Stores the
 // lowerings of a plan in `planned`. Throws Cause::kInput.
 gates::Composition CompositionOf(const GateArgs& a, gates::GateChoices* planned = nullptr);
-// Makes the composition of a gate alone.
-gates::Composition CompositionOf(const gates::GateEntry& gate, const gates::SingleGate& use);
+// Makes the text of a gate alone, with its function.
+gates::CompositionText TextOfGate(const gates::GateEntry& gate, const gates::SingleGate& use);
 // Returns whether the arguments name a file.
 bool IsGatesFile(const GateArgs& a);
 // Returns a lowering for each gate statement. They are given with semicolons between. "auto" is the best by the profile

@@ -31,6 +31,13 @@ std::map<std::string, int64_t> ParametersOf(const GateFacts& gate, const GateSta
   return out;
 }
 
+// Gives a statement its function, and `finer` if the statement does not set it.
+void TakeFunction(ScaledFunction read, GateStatement* s) {
+  const bool given = std::any_of(s->set.begin(), s->set.end(), [](auto& p) { return p.first.name == "finer"; });
+  if (!given && read.finer) s->set.push_back({{"finer", s->gate.place}, Str(read.finer)});
+  s->function = std::move(read.f);
+}
+
 }  // namespace
 
 int64_t ParameterValue(const GateFacts& gate, const std::string& name, const std::string& text) {
@@ -100,10 +107,8 @@ CompositionText TextOf(const GateEntry& gate, const SingleGate& use, const Funct
     out.inputs.push_back(std::move(in));
   }
   if (facts.takes_function && functions) {
-    ScaledFunction read = functions(use.function_name, false, asked.in[0]);
-    const bool given = std::any_of(use.set.begin(), use.set.end(), [](auto& p) { return p.first == "finer"; });
-    if (!given && read.finer) s.set.push_back({{"finer", {}}, Str(read.finer)});
-    asked.function = s.function = std::move(read.f);
+    TakeFunction(functions(use.function_name, false, asked.in[0]), &s);
+    asked.function = s.function;
     // some functions have a domain of fewer bits
     out.inputs[0].type = WholeNumber(func::DomainBits(*s.function), use.scale, asked.in[0].is_signed, {kRows});
     asked.in[0] = out.inputs[0].type;
@@ -191,10 +196,7 @@ void Composition::Infer(GateStatement& s, const FunctionReader& functions) {
   TakeArguments(s, &g);
   if (facts.takes_function && !s.function) {
     if (!functions || g.use.in.empty()) Fail(Cause::kInput, Where(g.place), "no function is given; name one");
-    ScaledFunction read = AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); });
-    s.function = std::move(read.f);
-    const bool given = std::any_of(s.set.begin(), s.set.end(), [](auto& p) { return p.first.name == "finer"; });
-    if (!given && read.finer) s.set.push_back({{"finer", s.gate.place}, Str(read.finer)});
+    TakeFunction(AtPlace(g.place, [&] { return functions(s.function_name, s.quoted, g.use.in[0]); }), &s);
   }
   g.use.function = s.function;
   g.use.constants = s.constants;
