@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "apps/costs.hpp"
 #include "apps/fn/fn_source.hpp"
 #include "apps/fn/fn_time.hpp"
 #include "apps/role.hpp"
@@ -197,15 +198,9 @@ void PrintJson(const FnBenchArgs& a, const Result& r) {
     const Bill& b = row.bill();
     const TraceTimes& t = row.least;
     const Subject& s = r.subjects[row.subject];
-    ordered_json one{{"function", s.name},
-                     {"n", s.n},
-                     {"scale", s.scale},
-                     {"lowering", row.lowering},
-                     {"flights", b.flights},
-                     {"sent_bytes", b.sent},
-                     {"key_bytes", b.key},
-                     {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                     {"words", {b.words[2], b.words[0], b.words[1]}}};
+    ordered_json one{{"function", s.name}, {"n", s.n}, {"scale", s.scale}, {"lowering", row.lowering}};
+    AddBill(&one, b);
+    one["words"] = WordsJson(b);
     one["seconds"] = {{"deal", t.deal.cpu},
                       {"carry", t.carry.cpu},
                       {"keep", t.keep.cpu},

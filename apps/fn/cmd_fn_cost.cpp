@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/costs.hpp"
 #include "apps/fn/fn_source.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
@@ -15,14 +16,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 namespace {
-
-// Returns the columns that a narrow terminal drops, least useful first; of the profiles, the last one first.
-std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
-  std::vector<std::string> out{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
-  for (size_t k = profiles.size(); k > 1; --k) out.push_back(profiles[k - 1].name);
-  out.insert(out.end(), {"P1 sends", "key P1", "flights"});
-  return out;
-}
 
 // Returns the name of the lowering that these prices choose.
 std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all, const compiler::Prices& p) {
@@ -68,13 +61,10 @@ CostReport CostsOf(const FnCostArgs& a) {
 // Returns the row of --json of one lowering.
 ordered_json CostRow(const Candidate& c, const std::vector<Profile>& profiles) {
   const compiler::Bill& b = c.bill;
-  ordered_json row{{"lowering", c.name},
-                   {"flights", b.flights},
-                   {"sent_bytes", b.sent},
-                   {"key_bytes", b.key},
-                   {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                   {"words", {b.words[2], b.words[0], b.words[1]}},
-                   {"safe", c.steering.empty()}};
+  ordered_json row{{"lowering", c.name}};
+  AddBill(&row, b);
+  row["words"] = WordsJson(b);
+  row["safe"] = c.steering.empty();
   for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
   return row;
 }
@@ -99,20 +89,13 @@ void PrintJson(const CostReport& r) {
 
 // Returns a table with a row for each lowering. It has the column "safe" if Safe explains one.
 PrintedRows CostTable(const CostReport& r) {
-  PrintedRows rows{
-      {"lowering", "flights", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
   const bool safe = !Safe(r.plan).empty();
-  if (safe) rows[0].insert(rows[0].begin() + 1, "safe");
-  for (const Profile& p : r.profiles) rows[0].push_back(p.name);
+  PrintedRows rows{CostHeader("lowering", safe, r.profiles)};
   for (const Candidate& c : r.all) {
     if (!c.why_not.empty()) continue;
-    const compiler::Bill& b = c.bill;
-    rows.push_back({c.name, Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
-                    Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
-    if (safe) rows.back().insert(rows.back().begin() + 1, c.steering.empty() ? "yes" : "no");
-    for (size_t k = 0; k < r.profiles.size(); ++k)
-      rows.back().push_back(Duration10(compiler::Seconds(b, r.profiles[k].prices)) +
-                            (c.name == r.choice[k] ? " *" : "  "));
+    std::vector<bool> chosen;
+    for (const std::string& choice : r.choice) chosen.push_back(c.name == choice);
+    rows.push_back(CostCells(c.name, safe, c, r.profiles, chosen));
   }
   return rows;
 }
@@ -121,7 +104,7 @@ void PrintTables(const CostReport& r) {
   std::cout << func::Name(r.plan.f) << ", " << Plural(r.args.count, "value") << " from " << r.args.ends.from << " to "
             << r.args.ends.to << " in one run; keys are made " << (r.now() ? "while the parties wait" : "ahead")
             << "\n\n"
-            << Table(CostTable(r), DropOf(r.profiles)) << "\n"
+            << Table(CostTable(r), CostDrop(r.profiles)) << "\n"
             << Safe(r.plan) << "flights: messages in one direction, one after another; *: the choice"
             << (gates::RevealsToP0(r.plan) ? " among safe ones, if there are any" : "") << "\n";
   for (size_t k = 0; k < r.profiles.size(); ++k) {

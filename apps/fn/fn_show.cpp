@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/costs.hpp"
 #include "apps/fn/curve.hpp"
 #include "apps/show.hpp"
 #include "suf/base/file.hpp"
@@ -46,7 +47,6 @@ const char* ReceiverName(gates::To to) {
 ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y) {
   const gates::FunctionPlan& plan = run.plan;
   const std::vector<func::OutputChannel> channels = func::ChannelsOf(plan.f);
-  const compiler::Bill& b = run.bill;
   ordered_json out{{"schema", "suf.fn/2"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
                    {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
                    {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
@@ -61,10 +61,7 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
     out["y"].push_back(std::move(row));
   }
   out["equal"] = run.equal ? ordered_json(*run.equal) : ordered_json(nullptr);
-  out["flights"] = b.flights;
-  out["sent_bytes"] = b.sent;
-  out["key_bytes"] = b.key;
-  out["aes_blocks"] = {b.blocks[2], b.blocks[0], b.blocks[1]};
+  AddBill(&out, run.bill);
   out["trace"] = Hex(run.trace);
   return out;
 }

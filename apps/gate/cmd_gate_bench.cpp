@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/costs.hpp"
 #include "apps/fn/fn_time.hpp"
 #include "apps/gate/cmd_gate.hpp"
 #include "apps/gate/gate_run.hpp"
@@ -180,14 +181,9 @@ SumOfStatements SumOf(const GateBenchResult& r) {
 ordered_json BenchRowJson(const BenchRow& r, const Machine& m) {
   const Bill& b = r.bill();
   const TraceTimes& t = r.least;
-  ordered_json out{{"name", r.name},
-                   {"lowerings", r.choices},
-                   {"values", r.values},
-                   {"flights", b.flights},
-                   {"sent_bytes", b.sent},
-                   {"key_bytes", b.key},
-                   {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                   {"words", {b.words[2], b.words[0], b.words[1]}}};
+  ordered_json out{{"name", r.name}, {"lowerings", r.choices}, {"values", r.values}};
+  AddBill(&out, b);
+  out["words"] = WordsJson(b);
   out["seconds"] = {{"deal", t.deal.cpu},
                     {"carry", t.carry.cpu},
                     {"keep", t.keep.cpu},

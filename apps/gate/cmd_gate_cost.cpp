@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/costs.hpp"
 #include "apps/gate/gate_show.hpp"
 #include "apps/gate/gate_source.hpp"
 #include "apps/role.hpp"
@@ -65,12 +66,9 @@ void PrintGateJson(const GateCostArgs& a, int64_t count, const GateCosts& costs,
   for (size_t i : OrderOf(costs)) {
     const GateCandidate& k = costs.all[i];
     const compiler::Bill& b = k.bill.bill;
-    ordered_json row{{"lowerings", k.choices},
-                     {"flights", b.flights},
-                     {"sent_bytes", b.sent},
-                     {"key_bytes", b.key},
-                     {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                     {"safe", k.bill.steering.empty()}};
+    ordered_json row{{"lowerings", k.choices}};
+    AddBill(&row, b);
+    row["safe"] = k.bill.steering.empty();
     for (const Profile& p : costs.profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
     out["candidates"].push_back(std::move(row));
   }
@@ -93,25 +91,16 @@ std::string NameOf(const GateCosts& costs, size_t i, bool alone) {
 
 void PrintGateTable(const GateCostArgs& a, int64_t count, const Composition& c, const GateCosts& costs) {
   const bool alone = c.gates().size() == 1;
-  PrintedRows rows{{alone ? "lowering" : "choice", "flights", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer",
-                    "AES P0", "AES P1"}};
-  std::vector<std::string> drop{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
-  for (const Profile& p : costs.profiles) rows[0].push_back(p.name);
-  for (size_t k = costs.profiles.size(); k > 1; --k) drop.push_back(costs.profiles[k - 1].name);
   const bool safe = !gates::RevealsToP0(c).empty();
-  if (safe) rows[0].insert(rows[0].begin() + 1, "safe");
+  PrintedRows rows{CostHeader(alone ? "lowering" : "choice", safe, costs.profiles)};
   for (size_t i : OrderOf(costs)) {
-    const compiler::Bill& b = costs.all[i].bill.bill;
-    rows.push_back({NameOf(costs, i, alone), Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
-                    Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
-    if (safe) rows.back().insert(rows.back().begin() + 1, costs.all[i].bill.steering.empty() ? "yes" : "no");
-    for (size_t k = 0; k < costs.profiles.size(); ++k)
-      rows.back().push_back(Duration10(compiler::Seconds(b, costs.profiles[k].prices)) +
-                            (costs.choice[k] == i ? " *" : "  "));
+    std::vector<bool> chosen;
+    for (size_t choice : costs.choice) chosen.push_back(choice == i);
+    rows.push_back(CostCells(NameOf(costs, i, alone), safe, costs.all[i].bill, costs.profiles, chosen));
   }
   std::cout << a.g.name << ", " << Plural(count, "row") << " in one run; keys are made "
             << (costs.profiles[0].prices.now ? "while the parties wait" : "ahead") << "\n\n"
-            << Table(rows, drop) << "\n"
+            << Table(rows, CostDrop(costs.profiles)) << "\n"
             << (safe ? "safe: a P0 that alters its messages learns only its outputs\n" : "")
             << "flights: messages in one direction, one after another; *: the choice\n";
   PrintedRows refused;

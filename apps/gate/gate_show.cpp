@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/costs.hpp"
 #include "apps/show.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/gates/plan_text.hpp"
@@ -107,10 +108,7 @@ ordered_json GateRow(const Composition& c, const gates::GateChoices& choices, co
   for (size_t i = 0; i < choices.size(); ++i)
     out["statements"].push_back({{"gate", c.gates()[i].gate->facts.name}, {"lowering", choices[i]}});
   out.update(OutputsJson(c, outputs));
-  out["flights"] = bill.flights;
-  out["sent_bytes"] = bill.sent;
-  out["key_bytes"] = bill.key;
-  out["aes_blocks"] = {bill.blocks[2], bill.blocks[0], bill.blocks[1]};
+  AddBill(&out, bill);
   out["trace"] = Hex(trace);
   return out;
 }
