@@ -25,7 +25,7 @@ void CheckPlanHash(const Hash& plan, const std::string& expected, const char* pr
 }
 
 void CheckCount(roles::Engine& engine, size_t count) {
-  Refuse(*engine.Compile(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
+  Refuse(*engine.Compile(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count), engine.unit().name);
 }
 
 void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credentials& own, roles::Engine& engine,

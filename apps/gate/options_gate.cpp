@@ -149,6 +149,13 @@ void AddGateRun(CLI::App* gate, GateRunArgs* a, int* status) {
   c->callback([=] { *status = RunGateRun(*a); });
 }
 
+// Adds the files of a party's own inputs and outputs.
+void AddOwnFiles(CLI::App* c, std::vector<std::string>* values, std::string* out, bool* packed) {
+  AddValues(c, values, kOwnValuesHelp);
+  c->add_option("--out", *out, kOwnOutHelp);
+  c->add_flag("--packed", *packed, kPackedHelp);
+}
+
 // Adds --expect-to and --plan-hash.
 void AddGateExpect(CLI::App* c, GateExpectArgs* expect, const char* otherwise) {
   c->add_option("--expect-to", expect->to,
@@ -185,9 +192,7 @@ void AddGateSessions(CLI::App* gate, GateCommands* all, int* status) {
                                "127.0.0.1:7001 --listen 127.0.0.1:7002 --store p0"));
   AddAnswer(c, serve);
   AddGateExpect(c, &serve->expect, "any");
-  AddValues(c, &serve->values, kOwnValuesHelp);
-  c->add_option("--out", serve->out, kOwnOutHelp);
-  c->add_flag("--packed", serve->packed, kPackedHelp);
+  AddOwnFiles(c, &serve->values, &serve->out, &serve->packed);
   c->callback([=] { *status = RunGateServe(*serve); });
 
   GateAskArgs* ask = &all->ask;
@@ -197,9 +202,7 @@ void AddGateSessions(CLI::App* gate, GateCommands* all, int* status) {
                                "127.0.0.1:7001 --connect 127.0.0.1:7002 --store p1"));
   AddParty(c, ask);
   AddAddress(c, "--connect", &ask->connect, "address of P0");
-  AddValues(c, &ask->values, kOwnValuesHelp);
-  c->add_option("--out", ask->out, kOwnOutHelp);
-  c->add_flag("--packed", ask->packed, kPackedHelp);
+  AddOwnFiles(c, &ask->values, &ask->out, &ask->packed);
   AddGateExpect(c, &ask->expect, "any by which P0 learns nothing of our inputs");
   c->add_flag("--semi-honest", ask->semi_honest, kTrustHelp);
   AddAudit(c, &ask->audit);
