@@ -10,7 +10,7 @@
 
 namespace suf::apps {
 
-// Returns the names of the columns: `first`, then "safe" if it is asked for, the costs, and the profiles.
+// Returns the names of the columns: `first`, "safe" if there is such a column, the costs, and the profiles.
 std::vector<std::string> CostHeader(const std::string& first, bool safe,
                                     const std::vector<compiler::Profile>& profiles);
 // Returns a row of that table. `chosen`: whether each profile chooses it.

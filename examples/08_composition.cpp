@@ -52,7 +52,7 @@ bool Main() {
   std::vector<gates::Ints> numbers(2);
   for (int64_t i = 0; i < kCount * 8; ++i) numbers[0].push_back(i * 97 % 4096 - 2048);
   for (int64_t j = 0; j < 8; ++j) numbers[1].push_back(j * 53 % 200 - 90);
-  run::Inputs given[3];  // of P0, of P1, and of the dealer, who has none
+  run::Inputs given[3];  // of P0, of P1, and of the dealer (none)
   for (size_t i = 0; i < numbers.size(); ++i) {
     const gates::InputStatement& in = c.text().inputs[i];
     given[in.from == gates::Origin::kP0 ? 0 : 1].Set(in.name.name, gates::InputWords(in, numbers[i]));
