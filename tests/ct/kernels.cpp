@@ -61,13 +61,13 @@ void Maker::Trees() {
     {
       Case c{Str("dpf gen ", n)};
       auto alpha = c.Secret<uint64_t>(kKeys);
-      auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys), cw = c.Out<uint8_t>(key_bytes);
+      auto root0 = c.Roots(kKeys), root1 = c.Roots(kKeys), cw = c.Out<uint8_t>(key_bytes);
       Add(c, [=, v = v_] { fss::DpfGen(ctx, alpha->data(), root0->data(), root1->data(), kKeys, cw->data(), v); });
     }
     for (int level : {0, 3, 7, 8}) {
       if (level == n) continue;  // the party itself evaluates these
       Case c{Str("dpf point ", n, ", level ", level)};
-      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      auto root = c.Roots(kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
       Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), level, x->data(), kKeys, bit->data(), v); });
     }
@@ -76,7 +76,7 @@ void Maker::Trees() {
       for (int level : {0, 5, 9}) {
         if (n < 33 && level) continue;
         Case c{Str("dpf window ", n, ", ", m, ", level ", level)};
-        auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+        auto root = c.Roots(kKeys), cw = c.Secret<uint8_t>(key_bytes);
         auto lo = Public<uint64_t>(kKeys);
         for (uint64_t& a : lo) a &= low;
         auto out = c.Out<uint64_t>(kKeys * size_t((m + 63) / 64));
@@ -87,7 +87,7 @@ void Maker::Trees() {
     }
     {
       Case c{Str("dpf parity ", n)};
-      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      auto root = c.Roots(kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = Public<uint64_t>(3 * kKeys);
       auto out = c.Out<uint64_t>(kKeys);
       Add(c, [=, v = v_] { fss::DpfParity(ctx, 1, root->data(), cw->data(), x.data(), kKeys, 3, out->data(), v); });
@@ -95,7 +95,7 @@ void Maker::Trees() {
     if (n > 9) continue;
     {
       Case c{Str("dpf domain ", n)};
-      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      auto root = c.Roots(kKeys), cw = c.Secret<uint8_t>(key_bytes);
       const std::vector<uint64_t> lo(kKeys);
       auto out = c.Out<uint64_t>(kKeys << (n - 6));
       Add(c, [=, v = v_] {
@@ -103,7 +103,7 @@ void Maker::Trees() {
       });
     }
     Case c{Str("dpf dense ", n)};
-    auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+    auto root = c.Roots(kKeys), cw = c.Secret<uint8_t>(key_bytes);
     auto x = Public<uint64_t>(kKeys), table = Public<uint64_t>(size_t{1} << n);
     auto out = c.Out<uint64_t>(kKeys);
     Add(c, [=, v = v_] {
@@ -121,14 +121,14 @@ void Maker::Comparisons() {
       {
         Case c{Str("dcf gen ", n, ", ", words, " words of ", bits)};
         auto alpha = c.Secret<uint64_t>(kKeys * fss::DcfWords(n)), beta = c.Secret<uint64_t>(kKeys * size_t(words));
-        auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys);
+        auto root0 = c.Roots(kKeys), root1 = c.Roots(kKeys);
         auto key = c.Out<uint8_t>(key_bytes);
         Add(c, [=, v = v_] {
           fss::DcfGen(ctx, alpha->data(), beta->data(), root0->data(), root1->data(), kKeys, key->data(), v);
         });
       }
       Case c{Str("dcf eval ", n, ", ", words, " words of ", bits)};
-      auto root = c.Secret<uint8_t>(16 * kKeys), key = c.Secret<uint8_t>(key_bytes);
+      auto root = c.Roots(kKeys), key = c.Secret<uint8_t>(key_bytes);
       auto x = Public<uint64_t>(2 * kKeys * fss::DcfWords(n));
       auto out = c.Out<uint64_t>(2 * kKeys * size_t(words));
       Add(c, [=, v = v_] { fss::DcfEval(ctx, 1, root->data(), key->data(), x.data(), kKeys, 2, out->data(), v); });

@@ -56,9 +56,12 @@ double Welch(const std::vector<Call>& calls, uint64_t limit) {
 
 // Writes the secrets in place, by the same instructions for both classes, so that all are cached before the call.
 void Fill(const Case& c, bool random, std::mt19937_64& rng) {
-  const uint64_t mask = -uint64_t{random}, fixed = c.fixed * 0x0101010101010101u;
+  const uint64_t mask = -uint64_t{random}, byte = c.fixed * 0x0101010101010101u;
+  uint64_t root = 0;
   for (auto& s : c.secrets)
     for (size_t i = 0; i < s.bytes.size(); i += 8) {
+      root += 0x9e3779b97f4a7c15u;
+      const uint64_t fixed = s.roots ? root : byte;
       const uint64_t word = (rng() & mask) | (fixed & ~mask);
       std::memcpy(&s.bytes[i], &word, std::min<size_t>(8, s.bytes.size() - i));
     }
