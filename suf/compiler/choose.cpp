@@ -171,17 +171,18 @@ Bill BillOf(const pfss::Schedule& s) {
     b.key[size_t(p)] = s.key_bytes(p);
     b.key_bits[size_t(p)] = s.key_bits(p);
     for (const pfss::Step& step : s.steps(p)) {
-      Turn turn{step.tick, p, step.receive >= 0 && s.frames()[size_t(step.receive)].tick >= 0};
-      work(step.nodes, &turn.blocks, &turn.words);
-      if (step.send >= 0) turn.sent = s.frames()[size_t(step.send)].bytes;
-      b.sent[size_t(p)] += turn.sent;
-      b.blocks[size_t(p)] += turn.blocks;
-      b.words[size_t(p)] += turn.words;
-      b.turns.push_back(turn);
+      TickWork tick{step.tick, p, step.receive >= 0 && s.frames()[size_t(step.receive)].tick >= 0};
+      work(step.nodes, &tick.blocks, &tick.words);
+      if (step.send >= 0) tick.sent = s.frames()[size_t(step.send)].bytes;
+      b.sent[size_t(p)] += tick.sent;
+      b.blocks[size_t(p)] += tick.blocks;
+      b.words[size_t(p)] += tick.words;
+      b.steps.push_back(tick);
     }
   }
-  std::sort(b.turns.begin(), b.turns.end(),
-            [](const Turn& x, const Turn& y) { return std::pair(x.tick, x.party) < std::pair(y.tick, y.party); });
+  std::sort(b.steps.begin(), b.steps.end(), [](const TickWork& x, const TickWork& y) {
+    return std::pair(x.tick, x.party) < std::pair(y.tick, y.party);
+  });
   const size_t dealer = size_t(Role::kDealer);
   work(s.live(Role::kDealer), &b.blocks[dealer], &b.words[dealer]);
   return b;
@@ -189,36 +190,36 @@ Bill BillOf(const pfss::Schedule& s) {
 
 namespace {
 
-// The times of both parties while a bill's turns are added up.
+// The times of both parties while a bill's steps are added up.
 class Clock {
  public:
   explicit Clock(const Prices& p) : p_(p) {}
 
-  // Adds the turns of one tick.
-  void AddTick(std::span<const Turn> turns) {
+  // Adds the steps of one tick.
+  void AddTick(std::span<const TickWork> steps) {
     const std::array<double, 2> arrived = arrives_;
     std::array<double, 2> over = ready_;
-    for (const Turn& t : turns) {
+    for (const TickWork& t : steps) {
       const size_t p = size_t(t.party);
       const double begin = std::max({ready_[p], t.due ? arrived[p] : front_, p_.together ? cores_ : 0});
       over[p] = ready_[p] =
-          begin + (t.due ? p_.turn : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
+          begin + (t.due ? p_.step : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
       cores_ = over[p];
       if (!t.due) front_ = over[p];
       if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, without a flight
     }
     // the frame that is ready first takes the wire first
-    if (turns.size() == 2 && turns[0].tick >= 0 && over[1] < over[0]) {
-      SendFrame(turns[1], over);
-      SendFrame(turns[0], over);
+    if (steps.size() == 2 && steps[0].tick >= 0 && over[1] < over[0]) {
+      SendFrame(steps[1], over);
+      SendFrame(steps[0], over);
     } else {
-      for (const Turn& t : turns) SendFrame(t, over);
+      for (const TickWork& t : steps) SendFrame(t, over);
     }
   }
   double End() const { return std::max({ready_[0], ready_[1], front_}); }
 
  private:
-  void SendFrame(const Turn& t, const std::array<double, 2>& over) {
+  void SendFrame(const TickWork& t, const std::array<double, 2>& over) {
     if (t.sent == 0 || t.tick < 0) return;
     const size_t p = size_t(t.party);
     double& wire = free_[p_.duplex ? p : 0];
@@ -227,10 +228,10 @@ class Clock {
   }
 
   const Prices& p_;
-  // By party: the end of the last turn and the arrival of the last frame. By direction: the time when it is free.
+  // By party: the end of the last step and the arrival of the last frame. By direction: the time when it is free.
   std::array<double, 2> ready_{}, arrives_{}, free_{};
-  double front_ = 0;  // end of the last turn that waited for no frame
-  double cores_ = 0;  // end of the last turn of either party
+  double front_ = 0;  // end of the last step that waited for no frame
+  double cores_ = 0;  // end of the last step of either party
 };
 
 }  // namespace
@@ -240,9 +241,9 @@ double Seconds(const Bill& b, const Prices& p) {
   double before = double(std::max(b.key[0], b.key[1])) * (p.key + (p.now ? p.wire : p.disk));
   if (p.now) before += (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
   Clock clock(p);
-  for (size_t begin = 0, end = 0; begin < b.turns.size(); begin = end) {
-    while (end < b.turns.size() && b.turns[end].tick == b.turns[begin].tick) ++end;
-    clock.AddTick(std::span(b.turns).subspan(begin, end - begin));
+  for (size_t begin = 0, end = 0; begin < b.steps.size(); begin = end) {
+    while (end < b.steps.size() && b.steps[end].tick == b.steps[begin].tick) ++end;
+    clock.AddTick(std::span(b.steps).subspan(begin, end - begin));
   }
   return before + clock.End();
 }

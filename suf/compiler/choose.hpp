@@ -1,6 +1,6 @@
 // Prices the closed traces of lowerings and chooses the cheapest for a network (docs/mathematics.md#cost-model). The
 // time is that of the schedule's steps and frames, one after another, plus key bytes x (key + disk). If the parties
-// take turns, steps and frames take `flights x flight + bytes x wire + (AES blocks x block + words x word) / cores`.
+// alternate, steps and frames take `flights x flight + bytes x wire + (AES blocks x block + words x word) / cores`.
 // Only the prices come from outside. Among equal costs the first lowering wins.
 #pragma once
 #include <functional>
@@ -17,9 +17,9 @@ struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
   bool now = false;       // the parties wait for keys, which are dealt during the run and use the same wire
   bool duplex = false;    // both directions work at once; otherwise a frame waits for one in the other direction
-  bool together = false;  // both parties are on one machine and use its cores in turn
+  bool together = false;  // both parties are on one machine and use its cores alternately
   double cores = 1;       // cores of each role, which divide the time of words and AES blocks
-  double turn = 0;        // seconds of one core for each turn, whatever it computes
+  double step = 0;        // seconds of one core for each step, whatever it computes
   double disk = 0;        // seconds to read a byte of a bundle from a disk; 0: the bundle is cached in memory
   bool whole = false;     // a text runs in one tile, because each half would take as many kernels
                           // (docs/design/gpu.md#whole-text)
@@ -48,7 +48,7 @@ std::string PricesHelp();
 
 // The work of a party at one tick. If `due`, it first waits for the frame that its peer sent at the tick before. At the
 // end it sends a frame of `sent` bytes.
-struct Turn {
+struct TickWork {
   int tick = 0, party = 0;
   bool due = false;
   int64_t blocks = 0, words = 0, sent = 0;
@@ -59,12 +59,12 @@ struct Bill {
   std::array<int64_t, 2> sent{}, key{};  // bytes, by party
   std::array<int64_t, 2> key_bits{};
   std::array<int64_t, 3> blocks{}, words{};  // by role: P0, P1, dealer
-  std::vector<Turn> turns;                   // by tick and party
+  std::vector<TickWork> steps;               // by tick and party
 };
 Bill BillOf(const pfss::Schedule& s);
-// Returns the seconds from the first turn to the end of the last one. A turn begins after the party's previous turn and
-// after the frame that is due. Turns that wait for no frame run one after another. A frame occupies its direction after
-// its turn, as soon as the direction is free, and arrives a flight later.
+// Returns the seconds from the first step to the end of the last one. A step begins after the party's previous step and
+// after the frame that is due. Steps that wait for no frame run one after another. A frame occupies its direction after
+// its step, as soon as the direction is free, and arrives a flight later.
 double Seconds(const Bill& b, const Prices& p);
 
 // The bill of a trace, or the reason why there is no such trace.

@@ -103,15 +103,15 @@ TEST(Profile, KeysAgreeWithTheFlag) {
   }
 }
 
-// A frame before the inference, then alternate turns of both parties.
-TEST(Seconds, TurnsAddUp) {
+// A frame before the inference, then alternate steps of both parties.
+TEST(Seconds, StepsAddUp) {
   Bill b;
   b.flights = 3;
   b.sent = {100, 50};
   b.key = {7, 1000};
   b.blocks = {10, 20, 40};
   b.words = {1, 2, 4};
-  b.turns = {{-1, 1, false, 5, 1, 10},
+  b.steps = {{-1, 1, false, 5, 1, 10},
              {0, 1, false, 5, 0, 20},
              {1, 0, true, 10, 1, 100},
              {2, 1, true, 10, 1, 20},
@@ -134,7 +134,7 @@ TEST(Seconds, TwoTilesOverlap) {
   Bill b;
   for (int tick = 0; tick < 6; ++tick)
     for (int p : {0, 1})
-      if (tick > 0 || p == 1) b.turns.push_back({tick, p, p == 1 ? tick > 1 : true, 1, 0, tick < 5 ? 4 : 0});
+      if (tick > 0 || p == 1) b.steps.push_back({tick, p, p == 1 ? tick > 1 : true, 1, 0, tick < 5 ? 4 : 0});
   EXPECT_DOUBLE_EQ(Seconds(b, {.block = 100}), 600);  // work of one machine
   EXPECT_DOUBLE_EQ(Seconds(b, {.flight = 10}), 50);
   // P1 sends five frames, the first one alone on the wire; P0 sends four, each beside one of P1

@@ -241,8 +241,8 @@ TEST(Tiles, Cost) {
     EXPECT_NEAR(compiler::Seconds(one, p), sum, 1e-9 * sum) << profile;
   }
   EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights);  // a tick is not a flight
-  EXPECT_EQ(compiler::Seconds(one, {.turn = 1}), one.flights);
-  EXPECT_NEAR(compiler::Seconds(two, {.turn = 1}), one.flights, 5);
+  EXPECT_EQ(compiler::Seconds(one, {.step = 1}), one.flights);
+  EXPECT_NEAR(compiler::Seconds(two, {.step = 1}), one.flights, 5);
   const compiler::Prices wire{.wire = 1, .duplex = true}, shared{.wire = 1}, word{.word = 1};
   const auto ratio = [&](const compiler::Prices& p) { return compiler::Seconds(two, p) / compiler::Seconds(one, p); };
   EXPECT_LT(ratio(wire), 0.85);

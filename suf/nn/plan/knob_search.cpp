@@ -161,7 +161,7 @@ class Descent {
         if (o >= groups_[g].options.size()) continue;
         const size_t own = groups_[g].at;
         groups_[g].Set(o);
-        if (Cost() < best_ + 2 * (prices_.flight + prices_.turn) * double(groups_[g].knobs.size()))
+        if (Cost() < best_ + 2 * (prices_.flight + prices_.step) * double(groups_[g].knobs.size()))
           steps.push_back({g, o});
         groups_[g].Set(own);
       }
@@ -204,14 +204,14 @@ class Descent {
 // The words that take as long as ending a program and beginning another. 50 more flights made an encoder's online part
 // 8 to 14 ms longer on loopback, of which 2 ms were frames.
 constexpr double kStepWords = 250'000;
-// The least seconds of such an end and beginning, for cheap words. On a device a turn is a graph of kernels that wait
+// The least seconds of such an end and beginning, for cheap words. On a device a step is a graph of kernels that wait
 // for each other, between copies.
 constexpr double kLeastStep = 50e-6;
 
 }  // namespace
 
 compiler::Prices WithSteps(compiler::Prices p) {
-  p.turn += std::max(kStepWords * p.word, kLeastStep);
+  p.step += std::max(kStepWords * p.word, kLeastStep);
   return p;
 }
 

@@ -45,7 +45,7 @@ struct SearchStart {
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               SearchStart* from = nullptr, const EmitPlan& emit = {});
 
-// Returns prices in which a turn also ends one program and begins another. The search counts turns by them. A
+// Returns prices in which a step also ends one program and begins another. The search counts steps by them. A
 // comparison of its plans must do the same.
 compiler::Prices WithSteps(compiler::Prices p);
 
