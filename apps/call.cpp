@@ -42,8 +42,8 @@ void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credential
   };
   Answer(
       command, a, own, engine.unit(),
-      [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-        return std::make_unique<roles::Server>(engine, data(learned), store, std::move(dial), std::move(options));
+      [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
+        return std::make_unique<roles::Server>(engine, data(learned), home, std::move(dial), std::move(options));
       },
       [&] { return unwritten != nullptr; });
   if (unwritten) std::rethrow_exception(unwritten);

@@ -105,10 +105,10 @@ int RunServe(const ServeArgs& a) {
   nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
   Answer("serve", a, process.own, engine.unit(),
-         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+         [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
            options.variants = allowed;
            stages.At(0.7, "masking the weights for a data owner's set-up");
-           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial),
+           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dial),
                                                             std::move(options));
            stages.Clear();
            return owner;

@@ -90,9 +90,9 @@ net::Millis Timeout(double seconds) {
   return net::Millis(int64_t(seconds * 1000));
 }
 
-proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store) {
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Home& home) {
   // checked before the role does, to add the hint
-  if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckCanKeepBundles(); });
+  if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { home.CheckCanKeepBundles(); });
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
 
@@ -141,9 +141,9 @@ RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
   return {std::move(own), RoleBackend(command, a.backend)};
 }
 
-PartyStore::PartyStore(const char* command, const std::string& folder) : Store(folder) {
+PartyStore::PartyStore(const char* command, const std::string& folder) : Home(folder) {
   UsesFolder(command, "store", folder);
-  Warn(command, notices());
+  Warn(command, TakeNotices());
 }
 
 std::unique_ptr<net::Recorder> RecorderOf(const PartyArgs& a) {

@@ -25,7 +25,7 @@ void UsesFolder(const char* command, const char* what, const std::filesystem::pa
 net::Millis Timeout(double seconds);
 
 // Converts --ahead, --witness and --key-window. Throws Cause::kResource if the store's disk cannot keep keys.
-proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Store& store);
+proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Home& home);
 
 // Returns a function that connects to the dealer at HOST:PORT over this number of streams. Throws Cause::kInput if that
 // is no address.
@@ -48,9 +48,9 @@ struct RoleProcess {
 RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
 
 // The opened store of a party. Its folder and its notices are logged.
-class PartyStore : public store::Store {
+class PartyStore : public store::Home {
  public:
-  // Throws the errors of store::Store.
+  // Throws the errors of store::Home.
   PartyStore(const char* command, const std::string& folder);
 };
 
@@ -83,7 +83,7 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 
 // Makes the server of P0 from its store and the connection to the dealer.
 using MakeServer =
-    std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
+    std::function<std::unique_ptr<roles::Server>(store::Home&, proto::DialDealer, roles::Server::Options)>;
 // Runs the process of P0: listens and serves until a signal. With --once it ends after one session, whose error it
 // throws. `ends`, if set, is polled after each session; true ends the process as a signal does.
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,

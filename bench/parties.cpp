@@ -21,7 +21,7 @@
 #include "suf/base/cores.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/run/pair.hpp"
-#include "suf/store/store.hpp"
+#include "suf/store/lane.hpp"
 
 namespace suf::bench {
 namespace {
@@ -201,7 +201,7 @@ void Serve(const Options& o, int p, int control, const std::vector<int>& key_soc
     std::copy(rho.begin(), rho.end(), job.rho.begin());
     const auto keys = party.Keys(job.keys);
     keys->Feed([&dealer](store::KeySource& k) {
-      const size_t most = store::Store::IncomingBundle::kAhead;
+      const size_t most = store::Lane::IncomingBundle::kAhead;
       size_t posted = 0;
       for (auto rooms = k.NextBuffers(most); !rooms.empty(); rooms = k.NextBuffers(most)) {
         for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));

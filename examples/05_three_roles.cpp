@@ -76,13 +76,13 @@ int Main() {
   // The model owner keeps its weights and sends them only under masks. Its store holds the ledger and long-lived
   // secrets.
   const net::Credentials model_own = credentials("model");
-  store::Store model_store(dir / "model-store");
+  store::Home model_store(dir / "model-store");
   roles::ModelOwner owner(engine, model.Quantise(plan), model_store, roles::ToDealer(model_own, dealing.address()));
   Serving serving(model_own, {Role::kData}, [&](auto& ch) { owner.Serve(ch); });
 
   // The data owner: texts to token ids, one connection, one session, any number of texts.
   const net::Credentials data_own = credentials("data");
-  store::Store data_store(dir / "data-store");
+  store::Home data_store(dir / "data-store");
   const auto tokenizer = roles::LoadTokenizer(dir / "model/vocab.txt", plan);
   std::vector<model::Ids> ids;
   for (const std::string& text : kTexts) ids.push_back(roles::Tokenize(tokenizer, plan, text));

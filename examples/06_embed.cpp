@@ -17,7 +17,7 @@ int main(int argc, char** argv) try {
   std::vector<model::Ids> texts;
   for (int i = 7; i < argc; ++i) texts.push_back(roles::Tokenize(tokenizer, engine.plan(), argv[i]));
   const net::Credentials own(argv[3]);
-  store::Store store(argv[4]);
+  store::Home store(argv[4]);
   roles::DataOwner me(engine, store, roles::ToDealer(own, net::Address::Parse(argv[5])));
   const auto model_owner = net::Dial(own, net::Address::Parse(argv[6]), Role::kModel);
   roles::DataOwner::Session session(me, *model_owner);

@@ -5,7 +5,6 @@
 SUF_FUZZ(data_owner) {
   using namespace suf::fuzz;
   static ReusedStore kept(1);
-  Store& store = kept.Get();
   Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if (kind == kChoice) p.chosen = payload.size() == 8 ? payload[0] : 0;
     if (kind == kAck) p.serial = p.chosen;
@@ -24,7 +23,7 @@ SUF_FUZZ(data_owner) {
   uint64_t known = 0;
   auto dial = [&](std::stop_token) { return std::make_unique<Honest>(kData, &known); };
   bool fine = Quietly([&] {
-    DataSession session(p0, TestPlan(), store, dial, {.whole = true});
+    DataSession session(p0, TestPlan(), kept.lane(), dial, {.whole = true});
     (void)session.Setup();
     auto job = [&](uint32_t n) { return session.JobOf(n); };
     session.Infer(job(3), run, job(2));

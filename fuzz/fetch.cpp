@@ -4,7 +4,7 @@
 SUF_FUZZ(fetch) {
   using namespace suf::fuzz;
   static ReusedStore kept(1, false);
-  Store& store = kept.Get();
+  Lane& lane = *kept.lane();
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
     constexpr size_t kSeedAt = kJobBytes + 4 + 3 * 32,
@@ -19,13 +19,13 @@ SUF_FUZZ(fetch) {
   });
   FetchResult got;
   bool fine = Quietly([&] {
-    got = Fetch(dealer, TestPlan(), store, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
+    got = Fetch(dealer, TestPlan(), lane, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
   });
   for (uint64_t serial : got.serials) {
-    store.BeginWitness(serial, PairId{1});
-    store.EndWitness(serial, store.ledger().witnessed(PairId{1}));
-    SUF_CHECK(store.Claim(serial, EvenBody(kBody)).keys->Section(0).size() == kBody);
-    store.Finish(serial);
+    lane.BeginWitness(serial, PairId{1});
+    lane.EndWitness(serial, lane.ledger().witnessed(PairId{1}));
+    SUF_CHECK(lane.Claim(serial, EvenBody(kBody)).keys->Section(0).size() == kBody);
+    lane.Finish(serial);
   }
   kept.Settle();
   if (!fine) suf::Fail(suf::Cause::kPeer, "the fetch ended early; start again");

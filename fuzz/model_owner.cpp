@@ -4,7 +4,6 @@
 SUF_FUZZ(model_owner) {
   using namespace suf::fuzz;
   static ReusedStore kept(0);
-  Store& store = kept.Get();
   Peer p1(kModel, kData, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if ((kind == kClaim || kind == kAudit) && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
     if (kind == kProbe) MendProbe(payload);
@@ -17,7 +16,7 @@ SUF_FUZZ(model_owner) {
   });
   uint64_t known = 0;
   ModelHost host{.plan = TestPlan(),
-                 .store = store,
+                 .home = kept.home(),
                  .weights = kWeights,
                  .setup = kSetup,
                  .b_seed = suf::Share(suf::Secret(suf::Hash{5})),

@@ -77,7 +77,7 @@ inline Bytes Chunk(const Hash& key, View data) {
 // The bundles that Fill puts into a store, {serial, tokens}. They are on disk, because a model owner's session forgets
 // those in memory.
 inline const std::map<uint64_t, uint32_t> kBundles{{7, 3}, {9, 2}, {11, 4}, {13, 4}};
-inline void Fill(Store& store, uint32_t party) {
+inline void Fill(Lane& store, uint32_t party) {
   for (auto [serial, n] : kBundles) {
     BundleHeader h = Header(party, serial, n);
     auto in = store.Receive(h, Secret(Hash{18}), EvenBody(kBody), true);
@@ -89,7 +89,7 @@ inline void Fill(Store& store, uint32_t party) {
 }
 
 // Checks that no serial is half-used after a session.
-inline void CheckSettled(const Store& store) {
+inline void CheckSettled(const Lane& store) {
   for (auto [serial, fate] : store.ledger().LastRecords())
     SUF_CHECK(fate != RecordKind::kClaimed && fate != RecordKind::kReported);
 }
@@ -100,28 +100,32 @@ inline void CheckSettled(const Store& store) {
 class ReusedStore {
  public:
   explicit ReusedStore(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
-  Store& Get() { return *store_; }
+  Home& home() { return *home_; }
+  const std::shared_ptr<Lane>& lane() const { return lane_; }
   // Rebuilds the store after an execution if needed. W_hat is kept only by a claim or an audit, and both show in the
   // ledger.
   void Settle() {
-    CheckSettled(*store_);
-    if (store_->ledger().LastRecords().empty() && store_->Bundles().size() == full_) return;
-    store_.reset();
+    CheckSettled(*lane_);
+    if (lane_->ledger().LastRecords().empty() && lane_->Bundles().size() == full_) return;
+    lane_.reset();
+    home_.reset();
     Remove(folder_ / "s");
     Make();
   }
 
  private:
   void Make() {
-    store_.emplace(folder_ / "s");
-    for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(store_->Pin(peer));
-    if (filled_) Fill(*store_, party_);
-    full_ = store_->Bundles().size();
+    home_.emplace(folder_ / "s");
+    lane_ = home_->OpenAny();
+    for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(home_->Pin(peer));
+    if (filled_) Fill(*lane_, party_);
+    full_ = lane_->Bundles().size();
   }
   Folder folder_;
   uint32_t party_;
   bool filled_;
-  std::optional<Store> store_;
+  std::optional<Home> home_;
+  std::shared_ptr<Lane> lane_;
   size_t full_ = 0;
 };
 

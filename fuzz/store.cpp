@@ -1,9 +1,8 @@
 // Fuzzes the files of a store and of the dealer's state. The first byte chooses the file. It also says whether
 // checksums are corrected first, as an attacker with access to the disk can do.
-#include "suf/store/store.hpp"
-
 #include "fuzz/fuzz.hpp"
 #include "suf/store/dealer_state.hpp"
+#include "suf/store/home.hpp"
 
 namespace {
 using namespace suf;
@@ -24,18 +23,20 @@ Bytes Signed(View input) {
 void CheckReopens(const std::string& dir) {
   uint64_t floor = 0;
   {
-    store::Store s(dir);
-    floor = s.ledger().floor();
-    for (const auto& h : s.Bundles()) SUF_CHECK(h.serial > floor);
-    for (auto [serial, fate] : s.ledger().LastRecords())
+    store::Home home(dir);
+    const auto s = home.OpenAny();
+    floor = s->ledger().floor();
+    for (const auto& h : s->Bundles()) SUF_CHECK(h.serial > floor);
+    for (auto [serial, fate] : s->ledger().LastRecords())
       SUF_CHECK(fate == store::RecordKind::kBurnt && serial <= floor);
   }
-  store::Store s(dir);
-  SUF_CHECK(s.ledger().floor() >= floor && !s.ledger().keys_lost());
+  store::Home home(dir);
+  const auto s = home.OpenAny();
+  SUF_CHECK(s->ledger().floor() >= floor && !s->ledger().keys_lost());
 }
 
 void LedgerFile(const std::string& dir, View input, int mode) {
-  { store::Store begun(dir); }
+  { store::Home begun(dir); }
   Bytes file = mode == 0 ? Bytes{} : ReadFrom(dir + "/ledger");
   for (uint64_t i = 0; !input.empty(); ++i) {
     View body = PullBytes(input, mode == 2 ? 40 : input.size());
@@ -64,11 +65,11 @@ void SerialFile(const std::string& dir, View input, bool sign) {
 // Puts the input into a bundle file that the store wrote.
 void BundleFile(const std::string& dir, View file) {
   {
-    store::Store begun(dir);
+    store::Home begun(dir);
     store::BundleHeader h;
     h.serial = 7;
     h.body_bytes = 8;
-    auto in = begun.Receive(h, Secret(Hash{1}), store::EvenBody(8), true);
+    auto in = begun.OpenAny()->Receive(h, Secret(Hash{1}), store::EvenBody(8), true);
     Writer chunk;
     chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8)));
     chunk.Raw(Bytes(8));
@@ -77,20 +78,21 @@ void BundleFile(const std::string& dir, View file) {
     in.Commit();
   }
   WriteTo(dir + "/bundles/00000000000000000007-0-0-0-0.bundle", file);
-  store::Store s(dir);
-  for (const auto& h : s.Bundles()) {
+  store::Home home(dir);
+  const auto s = home.OpenAny();
+  for (const auto& h : s->Bundles()) {
     SUF_CHECK(h.serial == 7);
     fuzz::Quietly([&] {
-      s.BeginWitness(7, {});
-      s.EndWitness(7, 0);
-      (void)s.Claim(7, store::EvenBody(8)).keys->Section(0);
+      s->BeginWitness(7, {});
+      s->EndWitness(7, 0);
+      (void)s->Claim(7, store::EvenBody(8)).keys->Section(0);
     });
-    SUF_CHECK(s.Bundles().empty() && s.ledger().floor() == 7);
+    SUF_CHECK(s->Bundles().empty() && s->ledger().floor() == 7);
   }
 }
 
 void SetupFile(const std::string& dir, View file) {
-  store::Store s(dir);
+  store::Home s(dir);
   WriteTo(dir + "/" + Hex(Hash{1}) + ".w_hat", file);
   auto setup = s.LoadSetup(Hash{2}, Hash{1}, 8);
   SUF_CHECK(!setup || setup->size() == 8);
@@ -105,7 +107,7 @@ SUF_FUZZ(store) {
   if (mode < 5) return SerialFile(dir, input, mode == 4);
   if (mode < 7) return BundleFile(dir, mode == 6 ? Signed(input) : Bytes(input.begin(), input.end()));
   if (mode < 9) return SetupFile(dir, mode == 8 ? Signed(input) : Bytes(input.begin(), input.end()));
-  store::Store s(dir);
+  store::Home s(dir);
   WriteTo(dir + "/model.pin", input);
   WriteTo(dir + "/secret", input);
   (void)s.Pin({Role::kModel, Hash{1}});

@@ -64,7 +64,7 @@ int main(int argc, char** argv) try {
   Altering backend;
   const auto engine = roles::LoadEngine(argv[1], backend);
   const net::Credentials own(argv[2]);
-  store::Store store(argv[4]);
+  store::Home store(argv[4]);
   net::Listener listener(own, net::Address::ParseListening("127.0.0.1:0"), {Role::kData}, net::Millis{5000});
   roles::Server::Options options;
   options.over = [&](const Error* e) {

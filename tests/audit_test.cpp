@@ -47,10 +47,10 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   for (int p : {0, 1}) EXPECT_EQ(w.LastRecords(p), want);
   w.Open();
   for (int p : {0, 1}) {
-    EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
+    EXPECT_EQ(w.lane[p]->Bundles().size(), 1u);
     for (uint64_t serial : {1, 2, 3}) {
-      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial, EvenBody(0)); }));
-      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial, EvenBody(0)); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.lane[p]->Claim(serial, EvenBody(0)); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.lane[p]->Audit(serial, EvenBody(0)); }));
     }
     EXPECT_TRUE(w.LastRecords(p).empty());
   }
@@ -224,7 +224,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
       EXPECT_EQ(w.LastRecords(p), (std::map<uint64_t, RecordKind>{{1, RecordKind::kAudited}, {3, RecordKind::kBurnt}}));
     w.Open();
     for (int p : {0, 1}) {
-      EXPECT_TRUE(w.store[p]->Bundles().empty());
+      EXPECT_TRUE(w.lane[p]->Bundles().empty());
     }
   }
 }

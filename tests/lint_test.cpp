@@ -101,8 +101,8 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
           EXPECT_THAT(sentence, HasSubstr(send ? "message %" : "key section %"));
           for (int p : {0, 1}) {
             EXPECT_NE(w.Says(w.error[p]), "");
-            EXPECT_EQ(w.store[p]->ledger().floor(), 0u);
-            EXPECT_TRUE(w.store[p]->Bundles().empty());
+            EXPECT_EQ(w.lane[p]->ledger().floor(), 0u);
+            EXPECT_TRUE(w.lane[p]->Bundles().empty());
           }
           EXPECT_EQ(w.dealt, 0);
         }

@@ -21,14 +21,14 @@ struct Kept {
     });
     honest = File();
   }
-  Bytes File() { return w.store[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
+  Bytes File() { return w.home[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
   // Puts another W_hat into P1's file, with correct chunk tags: their key is no secret.
   void Plant(const Bytes& other) {
-    ChunkFile file = w.store[1]->NewSetup();
+    ChunkFile file = w.home[1]->NewSetup();
     Sink sink(ChunkKey(w.plan[1].hash, id), EvenBody(other.size()), [&](View chunk) { file.Add(chunk); });
     sink.Write(other);
     sink.Finish();
-    w.store[1]->CommitSetup(std::move(file), id);
+    w.home[1]->CommitSetup(std::move(file), id);
     ASSERT_EQ(File(), other);
   }
   // Runs a session that reports `notices` notices and gives a right result. Afterwards the file is right.

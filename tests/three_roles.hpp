@@ -65,8 +65,10 @@ class ThreeRoles {
   // Starts the stores, or restarts them.
   void Open() {
     for (int p : {0, 1}) {
-      store[p].reset();
-      store[p].emplace(dir / std::to_string(p));
+      lane[p].reset();
+      home[p].reset();
+      home[p].emplace(dir / std::to_string(p));
+      lane[p] = home[p]->OpenAny();
     }
   }
   // Runs P0 on a thread and `p1` here. Their exceptions are in error[party].
@@ -81,8 +83,7 @@ class ThreeRoles {
     });
     Keep(1, [&] {
       proto::DataSession s(
-          *near, plan[1], *store[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); },
-          keys_);
+          *near, plan[1], lane[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); }, keys_);
       ReadSetup(*engine[1], s.Setup(), inputs_[1]);
       p1(s);
       s.End();
@@ -115,13 +116,14 @@ class ThreeRoles {
     }
     return "";
   }
-  std::map<uint64_t, store::RecordKind> LastRecords(int p) const { return store[p]->ledger().LastRecords(); }
+  std::map<uint64_t, store::RecordKind> LastRecords(int p) const { return lane[p]->ledger().LastRecords(); }
 
   Scratch dir;
   std::optional<ModelEngine> engine[kRoles];
   proto::BundlePlan plan[kRoles];
   proto::Generate generate;  // the dealer's function; tests may make it cheat
-  std::optional<store::Store> store[2];
+  std::optional<store::Home> home[2];
+  std::shared_ptr<store::Lane> lane[2];
   std::exception_ptr error[2], dealer_error;
   int dealt = 0;
 
@@ -137,7 +139,7 @@ class ThreeRoles {
   }
   proto::ModelHost Host() {
     return {.plan = plan[0],
-            .store = *store[0],
+            .home = *home[0],
             .weights = id_,
             .setup = SetupHash(*engine[0], TheTiny().weights, *masks_),
             .b_seed = seed_,

@@ -10,11 +10,11 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   World w;
   RunHook first = [&](Inference& inf) {
     EXPECT_TRUE(w.Dealt(2));  // dealt before this run ends, because the next job is announced
-    for (auto& store : w.store) EXPECT_EQ(store->ledger().floor(), 1u);
+    for (auto& lane : w.lane) EXPECT_EQ(lane->ledger().floor(), 1u);
     TestRun(inf);
   };
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     s.Infer(store::JobOf(3), first, store::JobOf(8));
     s.Infer(
         store::JobOf(8),
@@ -41,12 +41,12 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   int audits = 0;
   host.auditor.generate = [&](const DealJob& j, store::Sink& a, store::Sink& b) {
     EXPECT_TRUE(w.Dealt(j.serial + 1));  // dealt before this audit ends, because the next job is announced
-    EXPECT_EQ(w.store[0]->ledger().floor(), j.serial);
+    EXPECT_EQ(w.lane[0]->ledger().floor(), j.serial);
     ++audits;
     TestGenerate(j, a, b);
   };
   w.Session(host, [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     s.Audit(store::JobOf(3), store::JobOf(8));
     s.Infer(store::JobOf(8), TestRun, store::JobOf(3));
     s.Audit(store::JobOf(3), store::JobOf(2));
@@ -57,9 +57,9 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(audits, 3);
   using enum store::RecordKind;
-  for (auto& store : w.store)
-    EXPECT_EQ(store->ledger().LastRecords(), (std::map<uint64_t, store::RecordKind>{
-                                                 {1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
+  for (auto& lane : w.lane)
+    EXPECT_EQ(lane->ledger().LastRecords(), (std::map<uint64_t, store::RecordKind>{
+                                                {1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
 }
 
 TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
@@ -74,7 +74,7 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     };
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+        DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
         s.Audit(store::JobOf(3), store::JobOf(4));
       });
     };
@@ -82,9 +82,9 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
     for (int p : {0, 1}) {
       EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kAudited);
-      EXPECT_TRUE(w.store[p]->Bundles().empty());
+      EXPECT_TRUE(w.lane[p]->Bundles().empty());
       w.Reopen(p);
-      EXPECT_TRUE(w.store[p]->Bundles().empty());
+      EXPECT_TRUE(w.lane[p]->Bundles().empty());
     }
     w.RunSession({4});
     EXPECT_EQ(w.LastRecord(0, 2 + count), store::RecordKind::kDone);
@@ -99,10 +99,10 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     EXPECT_TRUE(running == 6 || w.Dealt(running + 1));
     std::lock_guard lock(w.m);
     EXPECT_LE(w.dealt.size(), running + 1);
-    for (auto& store : w.store) EXPECT_LE(store->Bundles().size(), 1u);
+    for (auto& lane : w.lane) EXPECT_LE(lane->Bundles().size(), 1u);
   };
   w.Session(w.Host([&](Inference& inf) { TestRun(inf); }), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
           store::JobOf(1 + i % 3),
@@ -122,7 +122,7 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 has 2 tokens, 5 to 7 are preprocessed
   for (int p = 0; p < 2; ++p) {
     EXPECT_EQ(w.LastRecord(p, 5), store::RecordKind::kDone);
-    EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
+    EXPECT_EQ(w.lane[p]->Bundles().size(), 2u);
   }
 }
 
@@ -130,7 +130,7 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
 TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
   World w(3);
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     s.Infer(store::JobOf(4), TestRun, store::JobOf(4));
     for (const char* p : {"0", "1"}) {
       const std::string next = w.dir / p + "/bundles/00000000000000000002-0-0-4-0.bundle";
@@ -155,7 +155,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   std::string sentence = "ended the session for a reason of its own";
   EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
       s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
       done = true;
       s.Infer(store::JobOf(2), [](Inference& i) {
@@ -168,7 +168,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   ASSERT_TRUE(w.model_error);
   for (int p = 0; p < 2; ++p) {
     EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kDone);
-    const auto fates = w.store[p]->ledger().LastRecords();  // claimed when its header had arrived, or not claimed
+    const auto fates = w.lane[p]->ledger().LastRecords();  // claimed when its header had arrived, or not claimed
     EXPECT_TRUE(!fates.count(2) || fates.at(2) == store::RecordKind::kBurnt);
   }
   w.RunSession({2});
@@ -196,7 +196,7 @@ TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   };
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
     w.Session(host, [&](net::Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
       s.Infer(store::JobOf(3), TestRun);
     });
   }));
@@ -222,7 +222,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     bool done = false;
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
+        DataSession s(ch, w.plan, w.lane[1], dial, w.keys);
         s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
         done = true;
         s.Infer(store::JobOf(2), TestRun);
@@ -235,7 +235,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the request of the other party"),
               std::string::npos);
-    for (auto& store : w.store) EXPECT_EQ(store->ledger().LastRecords().at(1), store::RecordKind::kDone);
+    for (auto& lane : w.lane) EXPECT_EQ(lane->ledger().LastRecords().at(1), store::RecordKind::kDone);
   }
 }
 
@@ -251,7 +251,7 @@ TEST(Ahead, APartyThatLeavesIsNamedByTheOtherOne) {
   World w(1, net::Millis{20'000}, TestGenerate, held);  // the dealer has its own copy of the plan
   w.plan.reserve = nullptr;
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
     while (!asked) std::this_thread::yield();
     s.GiveUp();
@@ -270,14 +270,14 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
-                             DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+                             DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
                              s.Infer(store::JobOf(3), who == 1 ? fail : RunHook(TestRun), store::JobOf(2));
                            }),
                  Error);
     for (int p = 0; p < 2; ++p) {
       EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kBurnt);
-      EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
-      EXPECT_EQ(w.store[p]->Bundles().size(), 0u);
+      EXPECT_EQ(w.lane[p]->ledger().floor(), 1u);
+      EXPECT_EQ(w.lane[p]->Bundles().size(), 0u);
     }
     w.RunSession({2, 3}, true);
     EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
@@ -288,7 +288,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
 TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
   World w;
   EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.RunSession({3, 9}, true); }));
-  EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
+  EXPECT_EQ(w.lane[0]->ledger().floor() + w.lane[1]->ledger().floor(), 0u);
 }
 
 }  // namespace

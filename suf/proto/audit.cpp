@@ -29,10 +29,10 @@ class BodyComparison {
 };
 
 // Burns every bundle in the store or on its way there; returns a sentence that says so.
-std::string BurnRest(store::Store& store, const NextBundleHooks& next) {
+std::string BurnRest(store::Lane& lane, const NextBundleHooks& next) {
   next.drop();
   try {
-    return Str("the ", store.BurnAll(), " bundles left in this store are burnt");
+    return Str("the ", lane.BurnAll(), " bundles left in this store are burnt");
   } catch (const Error& e) {
     return Str("the bundles left in this store are to be burnt, but ", e.what(), " and start a new store");
   }
@@ -40,12 +40,12 @@ std::string BurnRest(store::Store& store, const NextBundleHooks& next) {
 
 }  // namespace
 
-store::Bundle TakeBundle(net::Channel& ch, store::Store& store, uint64_t serial, store::RecordKind kind,
-                         const Task& task, uint64_t window) {
+store::Bundle TakeBundle(net::Channel& ch, store::Lane& lane, uint64_t serial, store::RecordKind kind, const Task& task,
+                         uint64_t window) {
   try {
     const store::SharedLayout& body = task.body[PartyOf(ch.self().role)];
-    if (kind != store::RecordKind::kAudited) return store.Claim(serial, body, std::max(window, task.window));
-    store::Bundle bundle = store.Audit(serial, body);
+    if (kind != store::RecordKind::kAudited) return lane.Claim(serial, body, std::max(window, task.window));
+    store::Bundle bundle = lane.Audit(serial, body);
     if (!body->chunks().empty()) (void)bundle.keys->Data(body->chunks().size() - 1);  // waits for the last chunk
     return bundle;
   } catch (const Error& e) {
@@ -75,11 +75,11 @@ Difference Redeal(const store::Bundle& own, DealJob job, store::SharedLayout oth
   return d;
 }
 
-void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
+void OpenBundle(net::Channel& p0, store::Lane& lane, uint64_t serial, const Task& task, const Hash& setup,
                 const NextBundleHooks& next) {
-  Bond bond(p0, store.Header(serial), setup);
+  Bond bond(p0, lane.Header(serial), setup);
   store::Bundle bundle =
-      TakeBundle(p0, store, serial, store::RecordKind::kAudited, task);  // durable: K_1 is sent only for a spent serial
+      TakeBundle(p0, lane, serial, store::RecordKind::kAudited, task);  // durable: K_1 is sent only for a spent serial
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
@@ -89,17 +89,17 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ta
   next.announce();
   bool good = p0.RecvExact(net::kVerdict, 1)[0] == 1;
   bond.Recv(net::kOnlineEnd);
-  std::string burnt = good ? "" : BurnRest(store, next);
+  std::string burnt = good ? "" : BurnRest(lane, next);
   bond.Send(net::kBye);
   if (!good)
     Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
          "; take no more from this dealer before its operator has explained it");
 }
 
-void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const NextBundleHooks& next) {
   uint64_t serial = bond.header().serial;
-  store::Bundle own = TakeBundle(p1, store, serial, store::RecordKind::kAudited, task);
+  store::Bundle own = TakeBundle(p1, lane, serial, store::RecordKind::kAudited, task);
   bond.Send(net::kAck);
   Bytes opened = p1.RecvExact(net::kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
@@ -115,7 +115,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
             d.own ? Str(", ours first in ", auditor.section(own.header.job, d.at)) : std::string(), "; ",
-            BurnRest(store, next), "; find out whether the dealer dealt wrongly or the data owner opened another key");
+            BurnRest(lane, next), "; find out whether the dealer dealt wrongly or the data owner opened another key");
   try {
     uint8_t verdict = !d.any();
     p1.Send(net::kVerdict, View(&verdict, 1));

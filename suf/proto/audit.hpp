@@ -38,18 +38,18 @@ struct NextBundleHooks {
 };
 
 // Runs P1's side of an audit after the serial was agreed on. `setup` is as in Bond. Throws Cause::kRefused if P0
-// reports wrong bundles; all bundles of the store are burnt by then.
-void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
+// reports wrong bundles; all bundles of the lane are burnt by then.
+void OpenBundle(net::Channel& p0, store::Lane& lane, uint64_t serial, const Task& task, const Hash& setup,
                 const NextBundleHooks& next = {});
 // Runs P0's side of an audit from P1's first MAC on. Throws Cause::kRefused if a bundle is wrong; all others are burnt
 // by then.
-void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void AuditBundle(net::Channel& p1, store::Lane& lane, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const NextBundleHooks& next = {});
 
-// Takes a bundle out of the store, by Store::Audit if `kind` is kAudited and by Store::Claim otherwise. An audited
+// Takes a bundle out of the lane, by Lane::Audit if `kind` is kAudited and by Lane::Claim otherwise. An audited
 // bundle is complete when this returns. If this throws, the peer has received a refusal, which says if the bundle was
 // altered.
-store::Bundle TakeBundle(net::Channel& ch, store::Store& store, uint64_t serial, store::RecordKind kind,
-                         const Task& task, uint64_t window = store::KeySource::kWhole);
+store::Bundle TakeBundle(net::Channel& ch, store::Lane& lane, uint64_t serial, store::RecordKind kind, const Task& task,
+                         uint64_t window = store::KeySource::kWhole);
 
 }  // namespace suf::proto

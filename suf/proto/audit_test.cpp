@@ -33,9 +33,16 @@ void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 // Both stores with bundles 5, 6 and 7, of which the dealer witnessed 5. The dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
+    for (int p : {0, 1}) Reopen(p);
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
     for (auto& s : store) store::Witnessed(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
+  }
+  void Reopen(int p) {
+    store[p].reset();
+    home[p].reset();
+    home[p].emplace(dir / std::to_string(p));
+    store[p] = home[p]->OpenAny();
   }
   void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
@@ -101,8 +108,8 @@ struct Sides {
     return error;
   }
   Scratch dir;
-  std::optional<store::Store> store[2] = {std::optional<store::Store>(std::in_place, dir / "0"),
-                                          std::optional<store::Store>(std::in_place, dir / "1")};
+  std::optional<store::Home> home[2];
+  std::shared_ptr<store::Lane> store[2];
   std::unique_ptr<net::Channel> p0, p1;
   int passed = 0;
 };
@@ -144,8 +151,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().LastRecords(),
               (Records{{5, steps ? store::RecordKind::kAudited : store::RecordKind::kReported}}));
-    s.store[0].reset();
-    s.store[0].emplace(s.dir / "0");
+    s.Reopen(0);
     EXPECT_EQ(s.store[0]->ledger().LastRecords(), (steps ? Records{} : Records{{5, store::RecordKind::kBurnt}}));
     EXPECT_EQ(s.store[0]->Bundles().size(), 2u);
     EXPECT_EQ(s.store[1]->ledger().LastRecords(), (Records{{5, store::RecordKind::kAudited}}));
@@ -256,8 +262,7 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().LastRecords(),
               (Records{{5, store::RecordKind::kAudited}, {9, store::RecordKind::kBurnt}}));
-    s.store[p].reset();
-    s.store[p].emplace(s.dir / std::to_string(p));
+    s.Reopen(p);
     EXPECT_TRUE(s.store[p]->Bundles().empty());
   }
 }

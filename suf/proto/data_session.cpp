@@ -8,11 +8,11 @@
 
 namespace suf::proto {
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer,
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
                          KeyPolicy keys, uint32_t variants)
-    : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
+    : ch_(p0), plan_(plan), lane_(std::move(lane)), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
-    if (!store_.Pin(ch_.peer()))
+    if (!lane_->home().Pin(ch_.peer()))
       net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
                       " shows another key than the one this store knows; if it was "
                       "replaced on purpose, start with a new store");
@@ -42,19 +42,19 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
 DataSession::~DataSession() {
   next_.reset();
   last_.reset();
-  store_.DropUnclaimed();
+  lane_->DropUnclaimed();
 }
 
 // Returns whether the store has the W_hat that P0 named. A file that differs stays until another replaces it. A peer
 // with P0's key but without a MAC may name a false hash. It must not destroy the right file.
 bool DataSession::LoadSetup() {
-  if (!store_.HasSetup(weights_)) return false;
-  auto kept = store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
+  if (!lane_->home().HasSetup(weights_)) return false;
+  auto kept = lane_->home().LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
   if (kept && Equal(HashOf({*kept}), setup_hash_)) {
     setup_ = std::move(*kept);
     return true;
   }
-  notices_.push_back(Str("the masked weights in ", store_.SetupFile(weights_),
+  notices_.push_back(Str("the masked weights in ", lane_->home().SetupFile(weights_),
                          kept ? " are not those of this session" : " were altered", "; they are fetched again"));
   return false;
 }
@@ -63,7 +63,7 @@ bool DataSession::LoadSetup() {
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
   store::ChunkVerifier verifier(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
-  unverified_.emplace(store_, store_.NewSetup());
+  unverified_.emplace(lane_->home(), lane_->home().NewSetup());
   setup_.reserve(plan_.setup_bytes);
   for (Bytes chunk; verifier.left();) {
     chunk.resize(verifier.bytes());
@@ -84,7 +84,7 @@ void DataSession::FetchSetup() {
 // Stores W_hat; P0's MAC was verified.
 void DataSession::KeepSetup() {
   if (!unverified_) return;
-  store_.CommitSetup(std::move(unverified_->file), weights_);
+  lane_->home().CommitSetup(std::move(unverified_->file), weights_);
   unverified_.reset();
 }
 
@@ -97,7 +97,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
     SUF_CHECK(keys_.whole);
     PendingJob what = BeginJob(job, next);
     (void)BookDelivery(what, &dealer_traffic_);
-    OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
+    OpenBundle(ch_, *lane_, what.serial, what.task, setup_hash_,
                {[&] {
                   KeepSetup();
                   AnnounceNext(next);
@@ -129,7 +129,7 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
 }
 
 void DataSession::CheckChoice(const PendingJob& what) {
-  if (!IsFor(store_.Header(what.serial), what, plan_, weights_, ch_))
+  if (!IsFor(lane_->Header(what.serial), what, plan_, weights_, ch_))
     net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
 }
@@ -146,7 +146,7 @@ PendingJob DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
   PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
   std::vector<BundleOffer> offers;
-  for (const store::BundleHeader& h : store_.Bundles(job))
+  for (const store::BundleHeader& h : lane_->Bundles(job))
     if (IsFor(h, what, plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
   SendAnnouncement(ch_, what, offers);
   what.serial = RecvChoice(ch_);
@@ -157,14 +157,14 @@ PendingJob DataSession::Announce(const store::Job& job) {
                  .weights = weights_,
                  .partner = ch_.peer().key,
                  .window = WindowOf(keys_, what.whole)};
-  what.delivery = std::make_shared<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always, last_);
+  what.delivery = std::make_shared<Delivery>(dealer_, plan_, *lane_, args, what.serial, keys_.witness_always, last_);
   return what;
 }
 
 double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
-  store::Bundle bundle = TakeBundle(ch_, store_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
+  store::Bundle bundle = TakeBundle(ch_, *lane_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
   const KeysCloser closer{bundle.keys};
-  BurnIfThrows(ch_, what, store_, *closer.keys, [&] {
+  BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
     bond.Send(net::kClaim);
     bond.Recv(net::kAck);
@@ -182,8 +182,8 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
-    ReadAhead(store_, next_, 1, keys_);
-    store_.Finish(what.serial);
+    ReadAhead(*lane_, next_, 1, keys_);
+    lane_->Finish(what.serial);
   });
   return BookDelivery(what, &dealer_traffic_);
 }

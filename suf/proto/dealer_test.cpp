@@ -17,7 +17,7 @@ Both FetchBoth(World& w, FetchArgs one, FetchArgs other, std::array<Role, 2> as 
   auto fetch = [&](int p, FetchArgs a) {
     try {
       auto ch = w.Link(as[size_t(p)]);
-      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a).serials;
+      r.serials[p] = Fetch(*ch, w.plan, *w.lane[p], a).serials;
     } catch (...) {
       r.error[p] = std::current_exception();
     }
@@ -74,7 +74,7 @@ TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
       EXPECT_THAT(w.dealer_errors[0].what(), testing::HasSubstr(Str("entry ", job.entry, ", variant ", job.variant,
                                                                     " with ", job.past, " tokens in a cache")));
       EXPECT_TRUE(Fails(Cause::kInput, "the plan has entry 0, variant 0 and no cache",
-                        [&] { Fetch(*w.Link(Role::kData), w.plan, *w.store[1], args); }));
+                        [&] { Fetch(*w.Link(Role::kData), w.plan, *w.lane[1], args); }));
     }
 }
 
@@ -132,7 +132,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
   World w(1, net::Millis{200});
   auto ch = w.Link(Role::kData);
   EXPECT_TRUE(
-      Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
+      Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.lane[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
   EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not request"), std::string::npos);
@@ -194,21 +194,21 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   auto ch = w.Link(Role::kModel);
   bool failed = false;
   try {
-    Fetch(*ch, w.plan, *w.store[0], Args(0));
+    Fetch(*ch, w.plan, *w.lane[0], Args(0));
   } catch (const Error& e) {
     failed = e.cause() == Cause::kPeer;
   }
   dying.join();
   w.Join();
   // the model owner has the whole bundle or an error; the next pair works either way
-  EXPECT_TRUE(failed || w.store[0]->Bundles().size() == 1);
+  EXPECT_TRUE(failed || w.lane[0]->Bundles().size() == 1);
   Both r = FetchBoth(w, Args(0), Args(1));
   EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
 }
 
 TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
   Scratch dir;
-  store::Store store(dir / "s");
+  store::OneLane store(dir / "s");
   BundlePlan plan = TestPlan();
   for (bool in_header : {true, false}) {
     auto [ch, far] = net::InProcessPair(kId[1], kId[2]);
@@ -247,7 +247,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
     EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
                       [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
     t.join();
-    EXPECT_EQ(store.Bundles().size(), 0u);
+    EXPECT_EQ(store->Bundles().size(), 0u);
   }
 }
 

@@ -102,7 +102,7 @@ void RunWatched(const std::string& fates, const Setting& how, Log& log) {
   };
   w.Session(host, [&](net::Channel& wrapped) {
     Watched ch(wrapped, log, 0);
-    DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
+    DataSession s(ch, w.plan, w.lane[1], dial, w.keys);
     for (size_t i = 0; i < fates.size(); ++i) {
       const store::Job job = store::JobOf(4), next = store::JobOf(how.announced && i + 1 < fates.size() ? 4 : 0);
       if (fates[i] == 'u')

@@ -50,14 +50,14 @@ void Body(const store::BundleHeader& h, const store::Sink::Out& out) {
   s.Finish();
 }
 
-void Put(store::Store& s, const store::BundleHeader& h) {
+void Put(store::Lane& s, const store::BundleHeader& h) {
   auto in = s.Receive(h, Secret(Hash{5}), store::EvenBody(kFlipBody), true);
   Body(h, [&](View c) { store::Add(in, c); });
   in.Commit();
 }
 
 // Claims and reads a bundle; burns it if that fails, as a session does.
-Bytes Use(store::Store& s, uint64_t serial) {
+Bytes Use(store::Lane& s, uint64_t serial) {
   try {
     return store::BodyOf(store::Witnessed(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
   } catch (const Error&) {
@@ -88,27 +88,27 @@ TEST(Flip, EveryBitOfABundlesFile) {
   for (size_t bit = 0; bit < 8 * kAll; ++bit) {
     const uint64_t serial = bit + 1;
     {
-      store::Store s(dir / "s");
-      ASSERT_TRUE(s.notices().empty()) << s.notices()[0];
+      store::OneLane s(dir / "s");
+      ASSERT_TRUE(s.notices.empty()) << s.notices[0];
       Put(s, HeaderOf(plan, serial));
     }
     ASSERT_EQ(std::filesystem::file_size(name(serial)), kAll);
     Flip(name(serial), bit);
-    store::Store s(dir / "s");
-    if (s.Bundles().empty()) {
-      ASSERT_EQ(s.notices().size(), 1u) << bit;
+    store::OneLane s(dir / "s");
+    if (s->Bundles().empty()) {
+      ASSERT_EQ(s.notices.size(), 1u) << bit;
       ++at_start;
     } else {
       ASSERT_TRUE(Fails(Cause::kRefused, "it is burnt", [&] { (void)Use(s, serial); }))
           << "byte " << bit / 8 << " of the file";
-      ASSERT_EQ(s.ledger().LastRecords().at(serial), store::RecordKind::kBurnt);
+      ASSERT_EQ(s->ledger().LastRecords().at(serial), store::RecordKind::kBurnt);
       ++at_claim;
     }
     ASSERT_FALSE(std::filesystem::exists(name(serial))) << bit;
   }
   EXPECT_EQ(at_start, 8 * kPreamble);
   EXPECT_EQ(at_claim, 8 * (4 + net::ChunkTags::kBytes + kFlipBody));
-  store::Store s(dir / "s");
+  store::OneLane s(dir / "s");
   const uint64_t last = 8 * kAll + 1;
   Put(s, HeaderOf(plan, last));
   EXPECT_EQ(Use(s, last), Bytes(kFlipBody, 0x5a));
@@ -117,7 +117,7 @@ TEST(Flip, EveryBitOfABundlesFile) {
 TEST(Flip, EveryBitOfADelivery) {
   Scratch dir;
   BundlePlan plan = FlipPlan();
-  store::Store store(dir / "s");
+  store::OneLane store(dir / "s");
   constexpr size_t kNone = ~size_t{0};
   // delivers a bundle with bit number `bit` of header and chunk flipped
   auto deliver = [&](size_t bit) {
@@ -160,10 +160,10 @@ TEST(Flip, EveryBitOfADelivery) {
   };
   for (size_t bit = 0; bit < 8 * (store::kHeaderBytes + net::ChunkTags::kBytes + kFlipBody); ++bit) {
     ASSERT_TRUE(Fails(Cause::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
-    ASSERT_TRUE(store.Bundles().empty()) << bit;
+    ASSERT_TRUE(store->Bundles().empty()) << bit;
   }
   deliver(kNone);
-  EXPECT_EQ(store::BodyOf(store.Claim(5, store::EvenBody(kFlipBody))), Bytes(kFlipBody, 0x5a));
+  EXPECT_EQ(store::BodyOf(store->Claim(5, store::EvenBody(kFlipBody))), Bytes(kFlipBody, 0x5a));
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
         else
           EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants", session)) << which;
         EXPECT_TRUE(w.dealt.empty()) << which;
-        EXPECT_TRUE(w.store[0]->ledger().LastRecords().empty()) << which;
+        EXPECT_TRUE(w.lane[0]->ledger().LastRecords().empty()) << which;
       }
 }
 
@@ -155,13 +155,13 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
       bool ran = false;
       auto session = [&] {
         w.Session(w.Allowing(p0), [&](net::Channel& ch) {
-          DataSession s(ch, w.plan, *w.store[1], w.Dial(), {}, p1);
+          DataSession s(ch, w.plan, w.lane[1], w.Dial(), {}, p1);
           const store::Job job = s.JobOf(4);
           EXPECT_EQ(s.link().has_value(), common == 3);
           EXPECT_TRUE(common >> job.variant & 1);
           EXPECT_EQ(job.variant, common == 2);  // a link in memory is fast
           s.Infer(job, TestRun);
-          EXPECT_EQ(w.store[1]->ledger().LastRecords().size(), 1u);
+          EXPECT_EQ(w.lane[1]->ledger().LastRecords().size(), 1u);
           s.End();
           ran = true;
         });
@@ -178,7 +178,7 @@ TEST(Variants, ASessionTakesWhatBothAllow) {
                         session));
       EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we allow"));
       EXPECT_TRUE(w.dealt.empty());
-      EXPECT_TRUE(w.store[1]->ledger().LastRecords().empty());
+      EXPECT_TRUE(w.lane[1]->ledger().LastRecords().empty());
     }
 }
 
@@ -222,7 +222,7 @@ TEST(Variants, BundlesOfAnotherVariantAreNotTaken) {
   std::vector<uint64_t> serials;
   auto run = [&](uint32_t variants) {
     w.Session(w.Allowing(variants), [&](net::Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
       s.Infer(s.JobOf(4), [&](Inference& inf) {
         EXPECT_EQ(inf.header().job, store::JobOf(4, variants == 2));
         serials.push_back(inf.header().serial);

@@ -13,7 +13,8 @@ class ModelSession {
   ModelSession(net::Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Greet() {
-    host_.store.DropUnclaimed();
+    lane_ = host_.home.OpenAny();
+    lane_->DropUnclaimed();
     SendHello(ch_, host_.plan);
     Writer welcome;
     welcome.Raw(host_.weights);
@@ -49,7 +50,7 @@ class ModelSession {
   ~ModelSession() {
     next_.reset();
     last_.reset();
-    host_.store.DropUnclaimed();
+    if (lane_) lane_->DropUnclaimed();
   }
 
  private:
@@ -108,7 +109,7 @@ class ModelSession {
   // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
   void ChooseBundle(PendingJob& what, const Announcement& announced) {
     if (what.lack) return SendChoice(ch_, kNoMemory);
-    const auto mine = host_.store.Bundles(what.job);
+    const auto mine = lane_->Bundles(what.job);
     for (const BundleOffer& offer : announced.Offers())
       for (const store::BundleHeader& h : mine)
         if (h.serial == offer.serial && h.rho == offer.rho && IsFor(h, what, host_.plan, host_.weights, ch_) &&
@@ -121,7 +122,7 @@ class ModelSession {
                    .partner = ch_.peer().key,
                    .b_seed = host_.b_seed,
                    .window = WindowOf(host_.keys, what.whole)};
-    what.delivery = std::make_shared<Delivery>(host_.dealer, host_.plan, host_.store, args, what.serial,
+    what.delivery = std::make_shared<Delivery>(host_.dealer, host_.plan, *lane_, args, what.serial,
                                                host_.keys.witness_always, last_);
   }
 
@@ -132,7 +133,7 @@ class ModelSession {
     }
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
-    store::BundleHeader header = host_.store.Header(serial);
+    store::BundleHeader header = lane_->Header(serial);
     SUF_CHECK(IsFor(header, what, host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
@@ -143,13 +144,12 @@ class ModelSession {
                       ", which it had announced for use alone; install the same suf on both sides");
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
-      return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,
+      return AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
                          {[&] { next_ = ReceiveJob(true); }, [&] { next_.reset(); }});
     }
-    store::Bundle bundle =
-        TakeBundle(ch_, host_.store, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
+    store::Bundle bundle = TakeBundle(ch_, *lane_, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
     const KeysCloser closer{bundle.keys};
-    BurnIfThrows(ch_, what, host_.store, *closer.keys, [&] {
+    BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
       next_ = ReceiveJob(true);
@@ -157,12 +157,12 @@ class ModelSession {
       Inference inference(ch_, std::move(bundle), bond);
       host_.run(inference);
       inference.keys().AwaitAll();
-      ReadAhead(host_.store, next_, 0, host_.keys);
+      ReadAhead(*lane_, next_, 0, host_.keys);
       SUF_CHECK(inference.offline_ended_);
       ch_.set_phase(net::Phase::kControl);
       bond.Send(net::kOnlineEnd);
       bond.Recv(net::kBye);
-      host_.store.Finish(serial);
+      lane_->Finish(serial);
     });
     (void)BookDelivery(what, host_.dealer_traffic);
     if (host_.finished) host_.finished();
@@ -171,6 +171,7 @@ class ModelSession {
   net::Channel& ch_;
   const ModelHost& host_;
   Common common_;
+  std::shared_ptr<store::Lane> lane_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last
   std::optional<PendingJob> next_;
 };

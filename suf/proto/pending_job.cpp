@@ -60,9 +60,9 @@ double BookDelivery(const PendingJob& what, net::Traffic* traffic) {
   return what.delivery->dealt_ms();
 }
 
-void ReadAhead(store::Store& store, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys) {
+void ReadAhead(store::Lane& lane, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys) {
   if (next && next->serial && next->serial != kNoMemory)
-    store.ReadAhead(next->serial, next->task.body[party], keys.window);
+    lane.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
 
 std::exception_ptr FailureReason(net::Channel& ch, const PendingJob& what, const store::KeySource& keys) {

@@ -23,8 +23,8 @@ uint64_t AwaitDelivery(net::Channel& ch, PendingJob& what);
 // any more, so this waits no longer than the dealer's goodbye may take.
 double BookDelivery(const PendingJob& what, net::Traffic* traffic);
 
-// Reads the next job's bundle ahead if it is in the store, while memory of the previous run is released.
-void ReadAhead(store::Store& store, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys);
+// Reads the next job's bundle ahead if it is in the lane, while memory of the previous run is released.
+void ReadAhead(store::Lane& lane, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys);
 
 // A guard that closes the keys at the end of a run, because unread ones are not wanted any more.
 struct KeysCloser {
@@ -39,12 +39,12 @@ std::exception_ptr FailureReason(net::Channel& ch, const PendingJob& what, const
 // Runs f and burns the claimed serial if it throws. The peer may end the session for an error that our keys have not
 // met yet; see FailureReason.
 template <class F>
-void BurnIfThrows(net::Channel& ch, const PendingJob& what, store::Store& store, const store::KeySource& keys, F&& f) {
+void BurnIfThrows(net::Channel& ch, const PendingJob& what, store::Lane& lane, const store::KeySource& keys, F&& f) {
   try {
     f();
   } catch (...) {
     const std::exception_ptr reason = FailureReason(ch, what, keys);
-    store.Burn(what.serial);
+    lane.Burn(what.serial);
     std::rethrow_exception(reason);
   }
 }

@@ -83,8 +83,8 @@ class DataSession {
   // that one. A fetched W_hat stays out of the store until P0's first MAC, which covers the hash, is verified.
   // `variants` are those that P1 allows, as bits. The session ends if P0 allows none of them. If both allow several,
   // the link is measured.
-  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, KeyPolicy keys = {},
-              uint32_t variants = ~0u);
+  DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
+              KeyPolicy keys = {}, uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // Returns a job of `tokens` tokens in the fastest variant of this session. Every job must be one of these.
@@ -119,9 +119,9 @@ class DataSession {
  private:
   // A received W_hat, before P0's first MAC is verified.
   struct UnverifiedWeights {
-    store::Store& store;
+    store::Home& home;
     store::ChunkFile file;
-    ~UnverifiedWeights() { store.DropSetup(); }
+    ~UnverifiedWeights() { home.DropSetup(); }
   };
   bool LoadSetup();
   void FetchSetup();
@@ -133,7 +133,7 @@ class DataSession {
   double RunOne(PendingJob what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;
   const BundlePlan& plan_;
-  store::Store& store_;
+  const std::shared_ptr<store::Lane> lane_;
   DialDealer dealer_;
   KeyPolicy keys_;
   Hash weights_{}, setup_hash_{};
@@ -151,7 +151,7 @@ class DataSession {
 // P0's data and callbacks for its sessions.
 struct ModelHost {
   const BundlePlan& plan;
-  store::Store& store;
+  store::Home& home;
   Hash weights{};                           // weights id
   Hash setup{};                             // SHA-256 of W_hat
   SharedSecret b_seed;                      // long-lived seed of B

@@ -14,7 +14,7 @@ namespace {
 TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   World w;
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     EXPECT_EQ(s.weights(), Hash{77});
     EXPECT_EQ(s.Setup(), kWHat);
     for (uint32_t n : {3u, 8u, 3u}) s.Infer(store::JobOf(n), TestRun);
@@ -32,7 +32,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   for (int p = 0; p < 2; ++p)
     for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.LastRecord(p, s), store::RecordKind::kDone);
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     EXPECT_EQ(ch.traffic(net::Phase::kSetup).bytes_received, 0u);
     s.End();
   });
@@ -45,7 +45,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.Session(w.Host(), [&](net::Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     for (int i = 0; i < 2; ++i)
       s.Infer(store::JobOf(4), [](Inference& inf) {
         EXPECT_EQ(inf.fetch_ms(), 0);
@@ -56,7 +56,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   EXPECT_EQ(w.dealt.size(), 3u);
   w.RunSession({4, 2});
   EXPECT_EQ(w.dealt.back(), 7u);  // 4 to 6 for the first text; the second one has another length and burns 5 and 6
-  EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
+  EXPECT_EQ(w.lane[0]->Bundles().size(), 0u);
 }
 
 TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
@@ -85,8 +85,8 @@ TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   (void)w.state->RecordUse(pair, 1, 2);           // as before P1's store was rolled back
   EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.RunSession({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
-  EXPECT_TRUE(w.store[1]->Bundles().empty());
-  for (const store::Store* s : {&*w.store[0], &*w.store[1]})
+  EXPECT_TRUE(w.lane[1]->Bundles().empty());
+  for (const auto& s : w.lane)
     for (auto [serial, fate] : s->ledger().LastRecords())
       EXPECT_TRUE(serial == 1 || fate == store::RecordKind::kBurnt || fate == store::RecordKind::kReported) << serial;
   w.RunSession({4});
@@ -111,11 +111,11 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
   host.dealer = none;
   EXPECT_THROW(w.Session(host,
                          [&](net::Channel& ch) {
-                           DataSession s(ch, w.plan, *w.store[1], none, w.keys);
+                           DataSession s(ch, w.plan, w.lane[1], none, w.keys);
                            s.Infer(store::JobOf(4), [](Inference&) { FAIL(); });
                          }),
                Error);
-  for (int p : {0, 1}) EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
+  for (int p : {0, 1}) EXPECT_EQ(w.lane[p]->Bundles().size(), 2u);
   w.RunSession({4, 4}, true);
   EXPECT_EQ(w.LastRecord(0, 3), store::RecordKind::kDone);
 }
@@ -127,7 +127,7 @@ TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.RunSession({4});
   EXPECT_EQ(w.LastRecord(0, 4), store::RecordKind::kDone);
-  EXPECT_EQ(w.store[0]->Bundles().size(), 2u);  // 2 and 3 were burnt with the claim of 4; 5 and 6 wait
+  EXPECT_EQ(w.lane[0]->Bundles().size(), 2u);  // 2 and 3 were burnt with the claim of 4; 5 and 6 wait
 }
 
 TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
@@ -149,12 +149,12 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
     c.change(other);
     EXPECT_TRUE(Fails(Cause::kRefused, c.p1_says, [&] {
       w.Session(w.Host(), [&](net::Channel& ch) {
-        DataSession s(ch, other, *w.store[1], w.Dial());
+        DataSession s(ch, other, w.lane[1], w.Dial());
         s.Infer(store::JobOf(3), TestRun);
       });
     }));
     EXPECT_TRUE(w.ModelFails(Cause::kRefused, c.p0_says));
-    EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
+    EXPECT_EQ(w.lane[0]->ledger().floor() + w.lane[1]->ledger().floor(), 0u);
     EXPECT_TRUE(w.dealt.empty());
   }
 }
@@ -195,11 +195,11 @@ TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
                       [&] { (void)ch->Recv(net::kClaim, 64); }));
   });
   EXPECT_TRUE(Fails(Cause::kRefused, "chose bundle 2, which is not for this inference", [&] {
-    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
+    DataSession s(*pair.second, w.plan, w.lane[1], w.Dial());
     s.Infer(store::JobOf(3), TestRun);
   }));
   stand_in.join();
-  EXPECT_EQ(w.store[1]->Bundles().size(), 2u);
+  EXPECT_EQ(w.lane[1]->Bundles().size(), 2u);
 }
 
 TEST(Session, TooManyTokensAreTheUsersMistake) {
@@ -208,9 +208,8 @@ TEST(Session, TooManyTokensAreTheUsersMistake) {
   BundlePlan longer = w.plan;
   longer.max_tokens = 20;
   EXPECT_TRUE(Fails(Cause::kInput, "refused the number of tokens", [&] {
-    w.Session(w.Host(), [&](net::Channel& ch) {
-      DataSession(ch, longer, *w.store[1], w.Dial()).Infer(store::JobOf(9), TestRun);
-    });
+    w.Session(w.Host(),
+              [&](net::Channel& ch) { DataSession(ch, longer, w.lane[1], w.Dial()).Infer(store::JobOf(9), TestRun); });
   }));
 }
 
@@ -227,7 +226,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
                                    lacks == Role::kData ? small : TestPlan()};
     const ModelHost all = w.Host();
     const ModelHost host{.plan = parties[0],
-                         .store = all.store,
+                         .home = all.home,
                          .weights = all.weights,
                          .setup = all.setup,
                          .b_seed = all.b_seed,
@@ -237,7 +236,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
                          .auditor = all.auditor};
     const auto ask = [&](std::vector<uint32_t> lengths) {
       w.Session(host, [&](net::Channel& ch) {
-        DataSession s(ch, parties[1], *w.store[1], w.Dial(), w.keys);
+        DataSession s(ch, parties[1], w.lane[1], w.Dial(), w.keys);
         for (size_t i = 0; i < lengths.size(); ++i)
           s.Infer(store::JobOf(lengths[i]), TestRun, store::JobOf(i + 1 < lengths.size() ? lengths[i + 1] : 0));
         s.End();
@@ -249,7 +248,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     EXPECT_TRUE(w.ModelFails(Cause::kResource, lacks == Role::kModel ? "memory for 3 and not for 4" : far));
     w.Join();
     EXPECT_TRUE(w.dealt.empty()) << Name(lacks);
-    EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
+    EXPECT_EQ(w.lane[0]->ledger().floor() + w.lane[1]->ledger().floor(), 0u);
     ask({3, 2});
     EXPECT_EQ(w.dealt.size(), 2u);
     for (int p : {0, 1}) EXPECT_EQ(w.LastRecord(p, w.dealt[1]), store::RecordKind::kDone);
@@ -269,7 +268,7 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
     RunHook fail = [](Inference&) { Fail(Cause::kResource, "no memory"); };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
-                             DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+                             DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
                              s.Infer(store::JobOf(4), who == 1 ? fail : RunHook(TestRun));
                            }),
                  Error);
@@ -280,7 +279,7 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
     }
     for (int p = 0; p < 2; ++p) {
       EXPECT_EQ(w.LastRecord(p, 1), store::RecordKind::kBurnt);
-      EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
+      EXPECT_EQ(w.lane[p]->Bundles().size(), 2u);
     }
     w.RunSession({4});
     EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
@@ -310,23 +309,22 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
   World w;
   EXPECT_THROW(w.Session(w.Host(),
                          [&](net::Channel& ch) {
-                           DataSession s(
-                               ch, w.plan, *w.store[1], [&](std::stop_token) -> std::unique_ptr<net::Channel> {
-                                 auto link = w.Link(Role::kData);
-                                 FetchArgs args{.job = store::JobOf(3), .weights = Hash{77}, .partner = kId[0].key};
-                                 Fetch(*link, w.plan, *w.store[1], args);
-                                 Fail(Cause::kResource, "P1 dies before its claim");
-                               });
+                           DataSession s(ch, w.plan, w.lane[1], [&](std::stop_token) -> std::unique_ptr<net::Channel> {
+                             auto link = w.Link(Role::kData);
+                             FetchArgs args{.job = store::JobOf(3), .weights = Hash{77}, .partner = kId[0].key};
+                             Fetch(*link, w.plan, *w.lane[1], args);
+                             Fail(Cause::kResource, "P1 dies before its claim");
+                           });
                            s.Infer(store::JobOf(3), TestRun);
                          }),
                Error);
-  for (auto& store : w.store) {
-    EXPECT_EQ(store->Bundles().size(), 0u);
-    EXPECT_EQ(store->ledger().floor(), 0u);
+  for (auto& lane : w.lane) {
+    EXPECT_EQ(lane->Bundles().size(), 0u);
+    EXPECT_EQ(lane->ledger().floor(), 0u);
   }
   w.RunSession({3});
   EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
-  EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
+  EXPECT_EQ(w.lane[0]->Bundles().size(), 0u);
 }
 
 TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
@@ -345,7 +343,7 @@ TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
           std::promise<void>& p;
           ~Over() { p.set_value(); }
         } at_end{over};
-        DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(store::JobOf(3), TestRun);
+        DataSession(ch, w.plan, w.lane[1], w.Dial()).Infer(store::JobOf(3), TestRun);
       });
     }));
     EXPECT_EQ(w.LastRecord(1, 1), store::RecordKind::kBurnt);
@@ -363,7 +361,7 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
   };
   EXPECT_TRUE(Fails(Cause::kResource, "cannot write the result", [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
       s.Infer(store::JobOf(3), fails_after);
       s.Infer(store::JobOf(3), TestRun);
       s.End();
@@ -377,15 +375,15 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   // P1 sends correct frames but holds another pair secret, like that of an equal serial from elsewhere
   World w(2);
   w.RunSession({4});
-  auto h = w.store[1]->Header(2);
-  store::Bundle b = store::Witnessed(*w.store[1], 2).Claim(2, store::EvenBody(kBody1));
+  auto h = w.lane[1]->Header(2);
+  store::Bundle b = store::Witnessed(*w.lane[1], 2).Claim(2, store::EvenBody(kBody1));
   h.pair = Share(Secret::Random());
   h.serial = 3;
   auto put = [&](int p, store::BundleHeader x) {
     x.party = uint32_t(p);
     x.body_bytes = p ? kBody1 : kBody0;
     const auto body = store::EvenBody(x.body_bytes);
-    auto in = w.store[p]->Receive(x, Secret(b.key.view()), body, true);
+    auto in = w.lane[p]->Receive(x, Secret(b.key.view()), body, true);
     store::Sink s(store::ChunkKey(x), body, [&](View c) { store::Add(in, c); });
     s.Write(Bytes(x.body_bytes));
     s.Finish();
@@ -404,12 +402,12 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
 TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
   World w;
   w.RunSession({3});
-  w.store[1]->Bundles();
+  w.lane[1]->Bundles();
   auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[1]);
-  EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, w.lane[1], w.Dial()); }));
   auto link = net::InProcessPair({Role::kDealer, Hash{66}}, kId[1]);
   EXPECT_TRUE(Fails(Cause::kRefused, "another key",
-                    [&] { Fetch(*link.second, w.plan, *w.store[1], {.job = store::JobOf(3)}); }));
+                    [&] { Fetch(*link.second, w.plan, *w.lane[1], {.job = store::JobOf(3)}); }));
   EXPECT_TRUE(Fails(Cause::kRefused, "does not know our key", [&] { link.first->Recv(net::kHello, 100); }));
 }
 
@@ -458,7 +456,7 @@ TEST(Session, WholeOverTls) {
       [&] { serve.Run([&](net::Channel& ch) { one.Pass(ch, [&] { ServeSession(ch, host); }); }, log); });
   for (int i = 0; i < 2; ++i) {
     auto ch = net::Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);
-    DataSession s(*ch, w.plan, *w.store[1], dial(Role::kData), w.keys);
+    DataSession s(*ch, w.plan, w.lane[1], dial(Role::kData), w.keys);
     for (uint32_t n : {4u, 3u, 4u}) s.Infer(store::JobOf(n), TestRun);
     s.End();
   }

@@ -8,8 +8,8 @@ namespace suf::proto {
 namespace {
 
 // Returns W_hat from P1's store; nothing if it was altered.
-std::optional<Bytes> FileOf(World& w) { return w.store[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
-bool Has(World& w) { return w.store[1]->HasSetup(Hash{77}); }
+std::optional<Bytes> FileOf(World& w) { return w.home[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
+bool Has(World& w) { return w.home[1]->HasSetup(Hash{77}); }
 bool Part(World& w) { return std::filesystem::exists(w.dir / "1/w_hat.part"); }
 
 enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
@@ -52,7 +52,7 @@ testing::AssertionResult Robbed(World& w, Ends ends) {
     ch.reset();
   });
   auto session = [&] {
-    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial(), {.whole = true});
+    DataSession s(*pair.second, w.plan, w.lane[1], w.Dial(), {.whole = true});
     EXPECT_TRUE(Part(w));
     if (ends == Ends::kInTheAudit)
       s.Audit(store::JobOf(4));
@@ -72,12 +72,12 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
       SCOPED_TRACE(Str("had ", had, ", ends ", int(ends)));
       World w(3);
       w.RunSession({4});  // bundles 2 and 3 stay
-      if (!had) std::filesystem::remove(w.store[1]->SetupFile(Hash{77}));
+      if (!had) std::filesystem::remove(w.home[1]->SetupFile(Hash{77}));
       EXPECT_TRUE(Robbed(w, ends));
       EXPECT_FALSE(Part(w));
       EXPECT_EQ(Has(w), had);
       w.Session(w.Host(), [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
+        DataSession s(ch, w.plan, w.lane[1], w.Dial(), {.whole = true});
         EXPECT_EQ(s.notices().size(), 0u);
         EXPECT_EQ(s.Setup(), kWHat);
         s.Infer(store::JobOf(4), TestRun);
@@ -102,7 +102,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
     };
     auto session = [&](auto use) {
       w.Session(host, [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
+        DataSession s(ch, w.plan, w.lane[1], w.Dial(), {.whole = true});
         EXPECT_TRUE(Part(w) && !Has(w));
         use(s);
         s.End();
@@ -121,23 +121,23 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
     World w;
     w.RunSession({4});
     if (tagged) {
-      store::ChunkFile other = w.store[1]->NewSetup();
+      store::ChunkFile other = w.home[1]->NewSetup();
       store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), store::EvenBody(kWHat.size()),
                        [&](View c) { other.Add(c); });
       sink.Write(Bytes(kWHat.size(), 0x66));
       sink.Finish();
-      w.store[1]->CommitSetup(std::move(other), Hash{77});
+      w.home[1]->CommitSetup(std::move(other), Hash{77});
     } else {
-      std::fstream f(w.store[1]->SetupFile(Hash{77}), std::ios::in | std::ios::out | std::ios::binary);
+      std::fstream f(w.home[1]->SetupFile(Hash{77}), std::ios::in | std::ios::out | std::ios::binary);
       f.seekp(-1, std::ios::end).put('x');
     }
     for (size_t notices : {1, 0})
       w.Session(w.Host(), [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
+        DataSession s(ch, w.plan, w.lane[1], w.Dial(), {.whole = true});
         ASSERT_EQ(s.notices().size(), notices);
         if (notices) {
           EXPECT_EQ(s.notices()[0],
-                    Str("the masked weights in ", w.store[1]->SetupFile(Hash{77}),
+                    Str("the masked weights in ", w.home[1]->SetupFile(Hash{77}),
                         tagged ? " are not those of this session" : " were altered", "; they are fetched again"));
         }
         EXPECT_EQ(ch.traffic(net::Phase::kSetup).frames_received, notices ? 2u : 0u);
@@ -154,7 +154,7 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   ModelHost host = w.Host();
   host.setup[31] ^= 1;
   EXPECT_TRUE(Fails(Cause::kRefused, "sent other masked weights than its welcome names; they are dropped", [&] {
-    w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial(), {.whole = true}); });
+    w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, w.lane[1], w.Dial(), {.whole = true}); });
   }));
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner received other masked weights than our welcome names"));
   EXPECT_FALSE(Has(w) || Part(w));

@@ -268,10 +268,10 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
 }
 
 // Begins a party's link to the dealer.
-void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
+void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
-  if (!store.Pin(dealer.peer()))
+  if (!home.Pin(dealer.peer()))
     net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
@@ -281,12 +281,12 @@ void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Store& sto
 
 }  // namespace
 
-FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
                   const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
-    GreetDealer(dealer, plan, store);
+    GreetDealer(dealer, plan, lane.home());
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
     dealer.Send(net::kRequest, request);
@@ -301,7 +301,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
       const bool first = i == 0;  // used at once
       const uint64_t window =
           args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
-      auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), task.body[h.party], !first, window);
+      auto in = lane.Receive(h, store::DeriveKey(h, int(h.party), seed), task.body[h.party], !first, window);
       std::stop_callback stopped(stop, [&] { in.Close(); });
       if (first && here) here(h.serial);
       try {
@@ -327,29 +327,29 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& st
   });
 }
 
-void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner) {
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const Hash& partner) {
   net::Guarded(dealer, [&] {
-    GreetDealer(dealer, plan, store);
-    const store::Job job = store.Header(serial).job;
-    store.BeginWitness(serial, PairOf(dealer.self(), partner));
+    GreetDealer(dealer, plan, lane.home());
+    const store::Job job = lane.Header(serial).job;
+    lane.BeginWitness(serial, PairOf(dealer.self(), partner));
     Writer w;
     w.Put(serial);
     store::Put(w, job);
     w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
-    store.EndWitness(serial, Reader(answer, "a witness").Get<uint64_t>());
+    lane.EndWitness(serial, Reader(answer, "a witness").Get<uint64_t>());
   });
 }
 
-Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
                    uint64_t from_store, bool always, std::shared_ptr<Delivery> before)
-    : thread_([this, &dial, &plan, &store, args, from_store, always, before](std::stop_token stop) {
+    : thread_([this, &dial, &plan, &lane, args, from_store, always, before](std::stop_token stop) {
         bool said = false;
         auto ready = [&](uint64_t serial) {
           if (from_store || always) {
             auto dealer = dial(stop);
-            Witness(*dealer, plan, store, serial, args.partner);
+            Witness(*dealer, plan, lane, serial, args.partner);
             traffic_ += dealer->traffic(net::Phase::kOffline);
           }
           said = true;
@@ -369,7 +369,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
             };
             auto dealer = dial(stop);
             const FetchResult got =
-                Fetch(*dealer, plan, store, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
+                Fetch(*dealer, plan, lane, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
             traffic_ += dealer->traffic(net::Phase::kOffline);
             dealt_ms_ = double(got.dealt_us) / 1e3;
             dealer.reset();

@@ -12,7 +12,7 @@
 
 #include "suf/proto/bundle_plan.hpp"
 #include "suf/store/dealer_state.hpp"
-#include "suf/store/store.hpp"
+#include "suf/store/home.hpp"
 
 namespace suf::proto {
 
@@ -99,16 +99,16 @@ struct FetchResult {
   std::vector<uint64_t> serials;  // in order
   uint64_t dealt_us = 0;          // microseconds of the dealer's own work on them, without sending
 };
-// Draws a session seed, sends the request, and receives bundles into the store. The first is in memory, others on disk.
+// Draws a session seed, sends the request, and receives bundles into the lane. The first is in memory, others on disk.
 // Bundles that were complete before a failure stay. `here`, if set, receives the serial of the first bundle when its
 // header has arrived. That bundle may then be claimed while its keys still arrive.
-FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
                   const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
-// party's bundles as used. Throws what Store::EndWitness throws. One flight each way after the hello: 64 bytes there,
+// party's bundles as used. Throws what Lane::EndWitness throws. One flight each way after the hello: 64 bytes there,
 // 16 back.
-void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const Hash& partner);
 
 // Connects to the dealer; the connection is closed when a stop is requested.
 using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>;
@@ -120,7 +120,7 @@ using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>
 class Delivery {
  public:
   // `before` is a delivery that must be over first, because the dealer has one seat for each party; null: none.
-  Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args, uint64_t serial,
+  Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args, uint64_t serial,
            bool always, std::shared_ptr<Delivery> before);
   ~Delivery();
   // Waits up to `wait`. Returns whether a bundle may be claimed or the delivery failed.

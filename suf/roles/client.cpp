@@ -66,13 +66,13 @@ class BundleQueue {
 
 }  // namespace
 
-Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options)
+Client::Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options)
     : engine_(engine),
-      store_(store),
+      home_(home),
       dealer_(std::move(dealer)),
       options_(std::move(options)),
       plan_(engine.ForProto(Role::kData)) {
-  if (options_.keys.ahead > 1) store.CheckCanKeepBundles();
+  if (options_.keys.ahead > 1) home.CheckCanKeepBundles();
   options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)
     Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
@@ -82,7 +82,8 @@ struct Client::Session::State {
   State(Client& c, net::Channel& server)
       : client(c),
         ch(server),
-        session(ch, client.plan_, client.store_, client.dealer_, client.options_.keys, client.options_.variants) {
+        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, client.options_.keys,
+                client.options_.variants) {
     ReadSetup(client.engine_, session.Setup(), inputs);
     setup = ByteCounts(ch).setup;
   }

@@ -65,10 +65,10 @@ struct ClientOptions {
 class Client {
  public:
   using Options = ClientOptions;
-  // `store` has P1's bundles, ledger and masked weights. `dealer` connects to the dealer (ToDealer). The engine and the
-  // store must outlive the client. Throws Cause::kResource if the store's disk cannot keep preprocessed keys, and
+  // `home` has P1's bundles, ledgers and masked weights. `dealer` connects to the dealer (ToDealer). The engine and the
+  // home must outlive the client. Throws Cause::kResource if the store's disk cannot keep preprocessed keys, and
   // Cause::kInput for audits with one_by_one.
-  Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
+  Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options = {});
   Engine& engine() { return engine_; }
 
   // A session with one server, over one connection. After an error it has ended.
@@ -100,7 +100,7 @@ class Client {
  private:
   friend class Session;
   Engine& engine_;
-  store::Store& store_;
+  store::Home& home_;
   proto::DialDealer dealer_;
   Options options_;
   const proto::BundlePlan plan_;

@@ -108,7 +108,7 @@ struct CompositionWorld {
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   std::optional<CompositionEngine> engine[3];
-  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
+  store::Home store[2] = {store::Home(dir / "p0"), store::Home(dir / "p1")};
   std::optional<Dealer> dealer;
   Links links{dealer};
   std::optional<Server> server;
@@ -209,7 +209,7 @@ TEST(Composition, PartiesWithOtherRowsAreRefusedBeforeAnythingIsSpent) {
                     [&] { w.Run(std::move(CallOf(w.composition(), 2, 7).words[1]), 2); }));
   ASSERT_TRUE(w.links.served);
   EXPECT_THAT(w.links.served->what(), testing::HasSubstr("announced 2 rows, we bring 3; give both parties as many"));
-  EXPECT_EQ(w.store[1].ledger().floor(), 0u);
+  EXPECT_EQ(OnlyLane(w.store[1])->ledger().floor(), 0u);
 }
 
 // Every lowering of reluars lets a P0 that alters its messages learn more.
@@ -219,7 +219,7 @@ TEST(Composition, AClientRefusesASteeringBeforeAnythingIsSpent) {
     w.Serve(std::move(CallOf(w.composition(), 3, 7).words[0]), 3);
     EXPECT_TRUE(Fails(Cause::kRefused, "a P0 that alters its messages learns more of our values than the result",
                       [&] { w.Run(std::move(CallOf(w.composition(), 3, 7).words[1]), 3); }));
-    EXPECT_EQ(w.store[1].ledger().floor(), 0u);
+    EXPECT_EQ(OnlyLane(w.store[1])->ledger().floor(), 0u);
     EXPECT_TRUE(w.learned.empty());
   }
 }
@@ -250,7 +250,7 @@ TEST(Composition, ASerialServesOneCall) {
   w.breaks = true;
   EXPECT_TRUE(Fails(Cause::kPeer, "the model owner", [&] { w.Run(call.words[1], 3); }));
   EXPECT_TRUE(w.learned.empty());
-  for (const store::Store& s : w.store) EXPECT_EQ(s.ledger().floor(), 1u);
+  for (store::Home& home : w.store) EXPECT_EQ(OnlyLane(home)->ledger().floor(), 1u);
   w.breaks = false;
   const std::vector<Ints> p1 = w.Run(call.words[1], 3);
   EXPECT_EQ(w.serial, 2u);

@@ -25,8 +25,8 @@ std::vector<float> Embedding::Values() const {
   return e;
 }
 
-DataOwner::DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options)
-    : client_(engine, store, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
+DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options)
+    : client_(engine, home, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
 
 namespace {
 

@@ -26,7 +26,7 @@ struct Embedding : JobResult {
 class DataOwner {
  public:
   using Options = ClientOptions;
-  DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
+  DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options = {});
 
   // A session with one model owner, over one connection. After an error it has ended.
   class Session {

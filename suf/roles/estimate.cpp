@@ -6,7 +6,7 @@
 #include "suf/nn/plan/knob_search.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/run/party.hpp"
-#include "suf/store/store.hpp"
+#include "suf/store/lane.hpp"
 
 namespace suf::roles {
 

@@ -79,7 +79,7 @@ struct FunctionWorld {
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   std::optional<FunctionEngine> engine[3];
-  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
+  store::Home store[2] = {store::Home(dir / "p0"), store::Home(dir / "p1")};
   std::optional<Dealer> dealer;
   Links links{dealer};
   std::optional<Server> server;
@@ -172,7 +172,7 @@ TEST(Function, AClientRefusesASteeringBeforeAnythingIsSpent) {
             Fails(Cause::kRefused, "a P0 that alters its messages learns more of our values than the result", [&] {
               w.Run({{3, 4}});
             }));
-        EXPECT_EQ(w.store[1].ledger().floor(), 0u);
+        EXPECT_EQ(OnlyLane(w.store[1])->ledger().floor(), 0u);
         EXPECT_TRUE(w.learned.empty());
       }
 }
@@ -246,7 +246,7 @@ TEST(Function, PartiesWithAnotherNumberOfValuesAreRefused) {
                     }));
   ASSERT_TRUE(w.links.served);
   EXPECT_THAT(w.links.served->what(), testing::HasSubstr("announced 2 values, we bring 3; give both parties as many"));
-  EXPECT_EQ(w.store[1].ledger().floor(), 0u) << "nothing is spent";
+  EXPECT_EQ(OnlyLane(w.store[1])->ledger().floor(), 0u) << "nothing is spent";
   EXPECT_TRUE(Fails(Cause::kInput, "the call has 65 values; the plan covers 1 to 64; bring fewer",
                     [&] { w.Run({Words(65)}); }));
 }

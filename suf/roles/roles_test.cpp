@@ -88,7 +88,7 @@ class World {
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   ModelEngine engine[3];
-  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
+  store::Home store[2] = {store::Home(dir / "p0"), store::Home(dir / "p1")};
   std::optional<Dealer> dealer;
   Links links{dealer};
   std::optional<ModelOwner> owner;
@@ -294,8 +294,8 @@ TEST(Roles, StopEndsASessionBeforeTheNextBundleIsUsed) {
     if (!one_by_one) {
       EXPECT_THAT(w.links.served->what(), HasSubstr("the data owner ended the session for a reason of its own"));
     }
-    EXPECT_THAT(w.store[0].Bundles(), testing::IsEmpty());
-    EXPECT_THAT(w.store[1].Bundles(), testing::IsEmpty());
+    EXPECT_THAT(OnlyLane(w.store[0])->Bundles(), testing::IsEmpty());
+    EXPECT_THAT(OnlyLane(w.store[1])->Bundles(), testing::IsEmpty());
     done = 0;
     w.Session([&](DataOwner::Session& s) {
       EXPECT_EQ(s.Run(Texts({"a cat"}), [&](size_t, Embedding) { ++done; }), 1u) << "the stores work on";

@@ -8,17 +8,17 @@
 namespace suf::roles {
 
 struct Server::State {
-  State(Engine& e, ServerData d, store::Store& store, proto::DialDealer dealer, Options o)
+  State(Engine& e, ServerData d, store::Home& home, proto::DialDealer dealer, Options o)
       : engine(e),
         data(std::move(d)),
         options(std::move(o)),
-        key(store.LongLivedSecret("weights.key")),
-        seed(Share(store.LongLivedSecret("b.seed"))),
+        key(home.LongLivedSecret("weights.key")),
+        seed(Share(home.LongLivedSecret("b.seed"))),
         id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
         host{plan,
-             store,
+             home,
              id,
              SetupHash(engine, data.weights, masks),
              seed,
@@ -34,7 +34,7 @@ struct Server::State {
              std::move(dealer),
              [this](proto::Inference& inference) { Run(inference); },
              AuditOf(engine)} {
-    if (options.keys.ahead > 1) store.CheckCanKeepBundles();
+    if (options.keys.ahead > 1) home.CheckCanKeepBundles();
     if (data.inputs) data.inputs(data.weights, inputs);
     host.keys = options.keys;
     host.variants = options.variants;
@@ -68,8 +68,8 @@ struct Server::State {
   proto::Turnstile turnstile;
 };
 
-Server::Server(Engine& engine, ServerData data, store::Store& store, proto::DialDealer dealer, Options options)
-    : s_(new State(engine, std::move(data), store, std::move(dealer), std::move(options))) {}
+Server::Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options)
+    : s_(new State(engine, std::move(data), home, std::move(dealer), std::move(options))) {}
 Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {

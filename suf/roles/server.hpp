@@ -47,9 +47,9 @@ struct ServerOptions {
 class Server {
  public:
   using Options = ServerOptions;
-  // `store` has P0's long-lived secrets, bundles and ledger. `dealer` connects to the dealer (ToDealer). The engine and
-  // the store must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
-  Server(Engine& engine, ServerData data, store::Store& store, proto::DialDealer dealer, Options options = {});
+  // `home` has P0's long-lived secrets, bundles and ledgers. `dealer` connects to the dealer (ToDealer). The engine and
+  // the home must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
+  Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options = {});
   ~Server();
   // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. One
   // session runs at a time; another client waits a moment and is refused (busy). An error ends only this session.

@@ -123,7 +123,7 @@ void EachFault(uint64_t* serial, F f) {
 
 // A bundle that arrives over a link, and is claimed when its header is here.
 struct Delivered {
-  Delivered(Store& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
+  Delivered(Lane& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
     std::tie(near, far) = net::InProcessPair({Role::kData, {}}, {Role::kDealer, {}});
     feeder = std::thread([this] {
       try {
@@ -144,7 +144,7 @@ struct Delivered {
     far.reset();
     feeder.join();
   }
-  Store::IncomingBundle in;
+  Lane::IncomingBundle in;
   std::unique_ptr<net::Channel> near, far;
   std::thread feeder;
   std::shared_ptr<KeySource> keys;
@@ -161,7 +161,7 @@ void ExpectGone(KeySource& keys, size_t bad, Cause cause, const std::string& wor
 
 TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   uint64_t serial = 1;
   EachFault(&serial, [&](Fault fault, const Sent& sent, const Faulty& faulty) {
     Delivered d(s, sent);
@@ -174,7 +174,7 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
     if (fault == kMissing) d.far.reset();
     if (faulty.bad == kChunks) {
       d.keys->AwaitAll();
-      s.Finish(serial);
+      s->Finish(serial);
       return;
     }
     const bool missing = fault == kMissing,
@@ -183,8 +183,8 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
                missing  ? "the dealer ended the connection"
                : length ? "bytes where"
                         : Str("bundle ", serial, " was altered; it is burnt"));
-    s.Burn(serial);
-    EXPECT_EQ(s.ledger().LastRecords().at(serial), RecordKind::kBurnt);
+    s->Burn(serial);
+    EXPECT_EQ(s->ledger().LastRecords().at(serial), RecordKind::kBurnt);
   });
   const Sent last(++serial);
   Delivered d(s, last);
@@ -198,23 +198,23 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
 // The delivery breaks before a claim. The bundle is not offered, and its serial is not used up.
 TEST(KeySource, ADeliveryThatBrokeBeforeTheClaimIsToldThere) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   const Sent sent(2), next(3);
   {
-    auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
+    auto in = s->Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
     EXPECT_EQ(Serials(s), std::vector<uint64_t>{2});
     in.Abort(std::make_exception_ptr(Error(Cause::kPeer, "the dealer was silent")));
   }
-  EXPECT_TRUE(s.Bundles().empty());
-  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { (void)s.Claim(2, OddBody()); }));
-  { (void)s.Receive(next.header, Secret(Hash{5}), OddBody(), false, 1); }
-  EXPECT_TRUE(Fails(Cause::kPeer, "bundle 3 did not come whole", [&] { (void)s.Claim(3, OddBody()); }));
-  EXPECT_TRUE(s.ledger().LastRecords().empty());
+  EXPECT_TRUE(s->Bundles().empty());
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { (void)s->Claim(2, OddBody()); }));
+  { (void)s->Receive(next.header, Secret(Hash{5}), OddBody(), false, 1); }
+  EXPECT_TRUE(Fails(Cause::kPeer, "bundle 3 did not come whole", [&] { (void)s->Claim(3, OddBody()); }));
+  EXPECT_TRUE(s->ledger().LastRecords().empty());
 }
 
 TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   double waited = 0;
   for (size_t late = 0; late < kChunks; ++late) {
     const Sent sent(2 + late);
@@ -234,7 +234,7 @@ TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
 }
 
 // Puts a bundle on disk that the dealer witnessed; returns a second name of its file.
-std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
+std::string OnDisk(Lane& s, const std::string& dir, const Sent& sent) {
   const uint64_t serial = sent.header.serial;
   auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), true);
   for (const Bytes& c : sent.chunks) Add(in, c);
@@ -257,50 +257,50 @@ void Overwrite(const std::string& file, const std::vector<Bytes>& chunks) {
 
 TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   uint64_t serial = 1;
   EachFault(&serial, [&](Fault fault, const Sent& sent, const Faulty& faulty) {
     const std::string file = OnDisk(s, dir.path, sent);
     Overwrite(file, faulty.chunks);
     if (fs::file_size(file) < BundleFileBytes(*OddBody())) {
       EXPECT_TRUE(fault == kMissing);
-      EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s.Claim(serial, OddBody(), 1); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s->Claim(serial, OddBody(), 1); }));
     } else {
-      const Bundle b = s.Claim(serial, OddBody(), 1);
+      const Bundle b = s->Claim(serial, OddBody(), 1);
       // the chunk before the bad one is read together with it once requested, and fails together with it
       for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
       if (faulty.bad == kChunks) {
         ReadChunk(*b.keys, sent, kChunks - 1);
         b.keys->AwaitAll();  // data behind the last chunk is not read
-        s.Finish(serial);
+        s->Finish(serial);
         return;
       }
       const bool length = faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
       ExpectGone(*b.keys, faulty.bad, Cause::kRefused, length ? "is cut short or too long" : "was altered");
-      s.Burn(serial);
+      s->Burn(serial);
     }
-    EXPECT_EQ(s.ledger().LastRecords().at(serial), RecordKind::kBurnt);
+    EXPECT_EQ(s->ledger().LastRecords().at(serial), RecordKind::kBurnt);
   });
   const Sent last(++serial);
   OnDisk(s, dir.path, last);
-  EXPECT_TRUE(Equal(BodyOf(s.Claim(serial, OddBody(), 1)), last.body));
+  EXPECT_TRUE(Equal(BodyOf(s->Claim(serial, OddBody(), 1)), last.body));
 }
 
 TEST(KeySource, AFileThatIsCutShortAfterTheClaimEndsTheReadingThere) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   uint64_t serial = 1;
   for (size_t at = 1; at < kChunks; ++at)
     for (uint64_t more : {0, 2, 4, 9}) {  // in the chunk's length; in its tag
       const Sent sent(++serial);
       const std::string file = OnDisk(s, dir.path, sent);
-      const Bundle b = s.Claim(serial, OddBody(), 1);  // reads one chunk
+      const Bundle b = s->Claim(serial, OddBody(), 1);  // reads one chunk
       uint64_t keep = kPreamble + more;
       for (size_t c = 0; c < at; ++c) keep += sizeof(uint32_t) + sent.chunks[c].size();
       fs::resize_file(file, keep);
       for (size_t c = 0; c + 1 < at; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
       ExpectGone(*b.keys, at, Cause::kRefused, "is cut short or too long; it is burnt");
-      s.Burn(serial);
+      s->Burn(serial);
     }
 }
 
@@ -447,11 +447,11 @@ TEST(KeySource, CloseEndsAFeederThatWaitsForTheWindow) {
   const Sent sent(2);
   for (bool claimed : {false, true}) {
     Scratch dir;
-    Store s(dir / "s");
-    auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
+    OneLane s(dir / "s");
+    auto in = s->Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
     Add(in, sent.chunks[0]);
     std::shared_ptr<KeySource> keys;
-    if (claimed) keys = s.Claim(2, OddBody()).keys;
+    if (claimed) keys = s->Claim(2, OddBody()).keys;
     std::atomic<bool> over{false};
     std::thread feeder([&] {
       EXPECT_TRUE(in.NextBuffer().empty());
@@ -466,9 +466,9 @@ TEST(KeySource, CloseEndsAFeederThatWaitsForTheWindow) {
   }
   const Sent file(3);
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   OnDisk(s, dir.path, file);
-  { (void)s.Claim(3, OddBody(), 1); }  // it is never read: its thread ends with it
+  { (void)s->Claim(3, OddBody(), 1); }  // it is never read: its thread ends with it
   KeySource keys(OddBody(), 1);
   keys.FeedFrom(sent.body);
 }

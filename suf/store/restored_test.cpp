@@ -8,16 +8,16 @@ namespace {
 TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
   Scratch dir;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     Put(s, 1, true);
     Put(s, 2, true);
     fs::copy_file(FileOf(dir / "s", 1), dir / "kept");
     Claim(Witnessed(s, 1), 1);
-    s.Finish(1);
+    s->Finish(1);
   }
   fs::copy_file(dir / "kept", FileOf(dir / "s", 1));
   fs::copy_file(dir / "kept", FileOf(dir / "s", 8));  // under another name
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_TRUE(Says(s, "spent"));
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 8)));
@@ -60,91 +60,91 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   const PairId pair{7};
   (void)dealer.Reserve(9);
   dealer.AddPair(pair);
-  auto claim = [&](Store& s, uint64_t serial) {
+  auto claim = [&](Lane& s, uint64_t serial) {
     s.BeginWitness(serial, pair);
     s.EndWitness(serial, dealer.RecordUse(pair, 1, serial));
     return Claim(s, serial);
   };
   std::optional<SavedFiles> before, told, inside;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     for (uint64_t i = 1; i <= 4; ++i) Put(s, i, true);
     claim(s, 1);
-    s.Finish(1);
+    s->Finish(1);
     before.emplace(dir / "s", dir / "before");
-    s.BeginWitness(2, pair);
+    s->BeginWitness(2, pair);
     told.emplace(dir / "s", dir / "told");
-    s.EndWitness(2, dealer.RecordUse(pair, 1, 2));
+    s->EndWitness(2, dealer.RecordUse(pair, 1, 2));
     (void)Claim(s, 2);
     inside.emplace(dir / "s", dir / "inside");
-    s.Finish(2);
+    s->Finish(2);
   }
   inside->PutBack();
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     EXPECT_TRUE(Says(s, "bundle 2 was claimed by a session that did not end"));
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
   }
   told->PutBack();
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     EXPECT_TRUE(Says(s, "the dealer was notified of bundle 2 by a session that did not use it"));
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
   }
   before->PutBack();
   {
-    Store s(dir / "s");
-    EXPECT_TRUE(s.notices().empty());
+    OneLane s(dir / "s");
+    EXPECT_TRUE(s.notices.empty());
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4}));
     EXPECT_TRUE(Fails(Cause::kRefused,
                       "bundles up to 2 were used, and this store would have used 2: it was rolled back; "
                       "its 3 bundles are burnt",
                       [&] { claim(s, 2); }));
-    EXPECT_TRUE(s.Bundles().empty());
+    EXPECT_TRUE(s->Bundles().empty());
   }
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
-  EXPECT_EQ(s.ledger().floor(), 4u);
+  EXPECT_EQ(s->ledger().floor(), 4u);
 }
 
 TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   Scratch dir;
   const PairId pair{7}, other{8};
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
-    s.BeginWitness(2, pair);
-    s.EndWitness(2, 0);
+    s->BeginWitness(2, pair);
+    s->EndWitness(2, 0);
     (void)Claim(s, 2);
-    s.Finish(2);
-    s.BeginWitness(3, other);
-    s.EndWitness(3, 0);  // it knows nothing of another pair
+    s->Finish(2);
+    s->BeginWitness(3, other);
+    s->EndWitness(3, 0);  // it knows nothing of another pair
     (void)Claim(s, 3);
-    s.Finish(3);
+    s->Finish(3);
   }
-  Store s(dir / "s");  // started again, without the history
-  EXPECT_EQ(s.ledger().witnessed(pair), 2u);
-  EXPECT_EQ(s.ledger().witnessed(other), 3u);
-  s.BeginWitness(4, pair);
+  OneLane s(dir / "s");  // started again, without the history
+  EXPECT_EQ(s->ledger().witnessed(pair), 2u);
+  EXPECT_EQ(s->ledger().witnessed(other), 3u);
+  s->BeginWitness(4, pair);
   EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store announced 2: its state was restored",
-                    [&] { s.EndWitness(4, 1); }));
-  s.DropUnclaimed();
-  EXPECT_EQ(s.ledger().LastRecords().at(4), RecordKind::kBurnt);
+                    [&] { s->EndWitness(4, 1); }));
+  s->DropUnclaimed();
+  EXPECT_EQ(s->ledger().LastRecords().at(4), RecordKind::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
-  s.BeginWitness(5, pair);
-  s.EndWitness(5, 2);
+  s->BeginWitness(5, pair);
+  s->EndWitness(5, 2);
   (void)Claim(s, 5);
 }
 
 TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   Put(s, 1, true);
   Put(s, 2, false);
   EXPECT_THROW(Claim(s, 1), Bug);
-  s.BeginWitness(1, {});
+  s->BeginWitness(1, {});
   EXPECT_THROW(Claim(s, 1), Bug);
-  s.EndWitness(1, 0);
+  s->EndWitness(1, 0);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // a bundle that the dealer was notified of is not offered
   Claim(s, 1);
   Claim(s, 2);
@@ -152,48 +152,48 @@ TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
 
 TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
   Scratch dir;
-  Store s(dir / "s");
-  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kMaxSerialJump + 1})
+  OneLane s(dir / "s");
+  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Lane::kMaxSerialJump + 1})
     EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
   Put(s, 7, false);
-  Put(s, Store::kMaxSerialJump + 7, true);
-  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kMaxSerialJump + 8, false); }));
-  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kMaxSerialJump + 7}));
+  Put(s, Lane::kMaxSerialJump + 7, true);
+  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Lane::kMaxSerialJump + 8, false); }));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Lane::kMaxSerialJump + 7}));
 }
 
 TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
   Scratch dir;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
     Claim(Witnessed(s, 1), 1);
-    s.Finish(1);
+    s->Finish(1);
   }
   fs::copy(dir / "s", dir / "copy", fs::copy_options::recursive);
   {
-    Store copy(dir / "copy");
+    OneLane copy(dir / "copy");
     EXPECT_TRUE(Says(copy, "was copied"));
-    EXPECT_EQ(copy.Bundles().size(), 0u);
+    EXPECT_EQ(copy->Bundles().size(), 0u);
     EXPECT_TRUE(fs::is_empty(dir / "copy/bundles"));
-    EXPECT_EQ(copy.ledger().floor(), 1u);
+    EXPECT_EQ(copy->ledger().floor(), 1u);
     Put(copy, 7, true);
   }
-  Store again(dir / "copy");
-  EXPECT_TRUE(again.notices().empty());
+  OneLane again(dir / "copy");
+  EXPECT_TRUE(again.notices.empty());
   EXPECT_EQ(Serials(again), (std::vector<uint64_t>{7}));
-  Store original(dir / "s");
+  OneLane original(dir / "s");
   EXPECT_EQ(Serials(original), (std::vector<uint64_t>{2, 3}));
 }
 
 TEST(Store, WithoutALedgerNoBundleIsTrusted) {
   Scratch dir;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     Put(s, 1, true);
   }
   fs::remove(dir / "s/ledger");
-  Store s(dir / "s");
-  EXPECT_EQ(s.Bundles().size(), 0u);
+  OneLane s(dir / "s");
+  EXPECT_EQ(s->Bundles().size(), 0u);
 }
 
 }  // namespace

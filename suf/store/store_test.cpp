@@ -1,5 +1,4 @@
-#include "suf/store/store.hpp"
-
+#include "suf/store/home.hpp"
 #include "suf/store/internal/testing.hpp"
 
 namespace suf::store {
@@ -9,26 +8,26 @@ TEST(Store, BundlesSurviveARestartAndServeOnce) {
   Scratch dir;
   Bytes body;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     body = Put(s, 3, true);
     Bytes second = Put(s, 5, false);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 5}));
   }
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3}));  // 5 was in memory only
   Bundle b = Claim(Witnessed(s, 3), 3);
   EXPECT_EQ(BodyOf(b), body);
   EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
   EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Claim(Witnessed(s, 3), 3); }));
-  s.Finish(3);
-  EXPECT_EQ(s.ledger().LastRecords().at(3), RecordKind::kDone);
-  EXPECT_EQ(s.Bundles().size(), 0u);
+  s->Finish(3);
+  EXPECT_EQ(s->ledger().LastRecords().at(3), RecordKind::kDone);
+  EXPECT_EQ(s->Bundles().size(), 0u);
 }
 
 TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   for (uint64_t i = 1; i <= 4; ++i) Put(s, i, i % 2);
   Claim(Witnessed(s, 3), 3);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
@@ -44,14 +43,14 @@ TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
 TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
   Scratch dir;
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     Put(s, 1, true);
     Put(s, 2, true);
     Claim(Witnessed(s, 1), 1);
   }
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_TRUE(Says(s, "bundle 1 was claimed"));
-  EXPECT_EQ(s.ledger().LastRecords().at(1), RecordKind::kBurnt);
+  EXPECT_EQ(s->ledger().LastRecords().at(1), RecordKind::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
   EXPECT_FALSE(Says(s, "discarded"));
 }
@@ -60,13 +59,13 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
   for (long at : {0L, 10L, 300L, 500L, 600'000L, -1L}) {
     Scratch dir;
     {
-      Store s(dir / "s");
+      OneLane s(dir / "s");
       Put(s, 1, true);
       Put(s, 2, true);
     }
     Flip(FileOf(dir / "s", 1), at);
-    Store s(dir / "s");
-    bool seen = s.Bundles().size() == 1;  // in the header: noticed at the start
+    OneLane s(dir / "s");
+    bool seen = s->Bundles().size() == 1;  // in the header: noticed at the start
     if (!seen) {
       EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << at;
     }
@@ -79,13 +78,13 @@ TEST(Store, ATruncatedBundleIsRefused) {
   for (size_t keep : {size_t{2}, size_t{100}, size_t{700'000}, kBody}) {
     Scratch dir;
     {
-      Store s(dir / "s");
+      OneLane s(dir / "s");
       Put(s, 1, true);
       Put(s, 2, true);
     }
     fs::resize_file(FileOf(dir / "s", 1), keep);
-    Store s(dir / "s");
-    if (s.Bundles().size() == 2) {
+    OneLane s(dir / "s");
+    if (s->Bundles().size() == 2) {
       EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << keep;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
@@ -96,19 +95,19 @@ TEST(Store, ATruncatedBundleIsRefused) {
 TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
   for (uint64_t window : {KeySource::kWhole, uint64_t{1}}) {
     Scratch dir;
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     const Bytes one = Put(s, 1, true), two = Put(s, 2, true);
-    for (uint64_t serial : {1, 1, 7}) s.ReadAhead(serial, EvenBody(kBody), window);
+    for (uint64_t serial : {1, 1, 7}) s->ReadAhead(serial, EvenBody(kBody), window);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2}));
-    EXPECT_EQ(s.ledger().floor(), 0u);
+    EXPECT_EQ(s->ledger().floor(), 0u);
     Flip(FileOf(dir / "s", 1), 10);  // its header, which was read
     const Bundle b = Witnessed(s, 1).Claim(1, EvenBody(kBody), window);
     EXPECT_EQ(BodyOf(b), one);
     EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
     EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
     // read again, because it was read for another window or forgotten
-    s.ReadAhead(2, EvenBody(kBody), window);
-    if (window == KeySource::kWhole) s.DropUnclaimed();
+    s->ReadAhead(2, EvenBody(kBody), window);
+    if (window == KeySource::kWhole) s->DropUnclaimed();
     EXPECT_EQ(BodyOf(Witnessed(s, 2).Claim(2, EvenBody(kBody))), two);
   }
 }
@@ -116,15 +115,15 @@ TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
 TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
   for (long at : {10L, 300L, 600'000L, -1L}) {
     Scratch dir;
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     Put(s, 1, true);
     Put(s, 2, true);
     Flip(FileOf(dir / "s", 1), at);
-    s.ReadAhead(1, EvenBody(kBody), KeySource::kWhole);
+    s->ReadAhead(1, EvenBody(kBody), KeySource::kWhole);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2})) << at;
     EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Witnessed(s, 1), 1); })) << at;
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
-    EXPECT_GE(s.ledger().floor(), 1u) << at;
+    EXPECT_GE(s->ledger().floor(), 1u) << at;
   }
 }
 
@@ -133,36 +132,36 @@ TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
 TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   Scratch dir;
   auto write = [&](View preamble) {
-    { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+    { Put(*std::make_unique<OneLane>(dir / "s"), 3, true); }
     ChunkFile(dir / "forged", preamble);
     std::ifstream forged(dir / "forged", std::ios::binary);
     std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << forged.rdbuf();
   };
   write(Bytes(8));
-  EXPECT_TRUE(Says(Store(dir / "s"), "was altered"));
+  EXPECT_TRUE(Says(OneLane(dir / "s"), "was altered"));
   BundleHeader h = HeaderOf(3);
   h.body_bytes = ~uint64_t{0};
   Bytes vast = Encode(h);
   vast.resize(vast.size() + 32);
   write(vast);
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_TRUE(Fails(Cause::kRefused, "was altered", [&] { Claim(Witnessed(s, 3), 3); }));
-  EXPECT_EQ(s.ledger().LastRecords().at(3), RecordKind::kBurnt);
+  EXPECT_EQ(s->ledger().LastRecords().at(3), RecordKind::kBurnt);
 }
 
 TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   Scratch dir;
-  { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+  { Put(*std::make_unique<OneLane>(dir / "s"), 3, true); }
   BundleHeader h = HeaderOf(3);
   h.version = kWireVersion - 1;
   ChunkFile(dir / "old", Encode(h));
   std::ifstream old(dir / "old", std::ios::binary);
   std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();
   fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name in that version
-  Store s(dir / "s");
-  EXPECT_EQ(s.notices(),
+  OneLane s(dir / "s");
+  EXPECT_EQ(s.notices,
             std::vector<std::string>{"a bundle of version 5 was found; this suf reads version 6; deal it again"});
-  EXPECT_TRUE(s.Bundles().empty());
+  EXPECT_TRUE(s->Bundles().empty());
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
 }
 
@@ -175,12 +174,12 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
                ".bundle");
   };
   {
-    Store s(dir / "s");
+    OneLane s(dir / "s");
     uint64_t serial = 0;
     for (const Job& j : jobs) {
       BundleHeader h = HeaderOf(++serial);
       h.job = j;
-      auto in = s.Receive(h, Secret::Random(), EvenBody(kBody), true);
+      auto in = s->Receive(h, Secret::Random(), EvenBody(kBody), true);
       Sink sink(ChunkKey(h), EvenBody(kBody), [&](View chunk) { Add(in, chunk); });
       sink.Write(Bytes(kBody));
       sink.Finish();
@@ -188,15 +187,15 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
       EXPECT_TRUE(fs::exists(name(j, serial)));
     }
     for (uint64_t i = 0; i < 5; ++i) {
-      const auto found = s.Bundles(jobs[i]);
+      const auto found = s->Bundles(jobs[i]);
       ASSERT_EQ(found.size(), 1u);
       EXPECT_EQ(found[0].serial, i + 1);
     }
-    EXPECT_TRUE(s.Bundles(JobOf(6)).empty());
+    EXPECT_TRUE(s->Bundles(JobOf(6)).empty());
   }
   fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // as if it were for another job
-  Store s(dir / "s");
-  EXPECT_TRUE(s.Bundles(jobs[0]).empty());
+  OneLane s(dir / "s");
+  EXPECT_TRUE(s->Bundles(jobs[0]).empty());
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
 }
 
@@ -208,16 +207,16 @@ TEST(Store, ChunksComeIntoBuffersThatWereGivenAhead) {
   for (bool to_disk : {false, true})
     for (uint64_t window : {KeySource::kWhole, 3 * uint64_t{kChunkBytes}}) {
       Scratch dir;
-      Store s(dir / "s");
+      OneLane s(dir / "s");
       BundleHeader h = HeaderOf(1);
       h.body_bytes = body.size();
       std::vector<Bytes> chunks;
       Sink sink(ChunkKey(h), layout, [&](View chunk) { chunks.emplace_back(chunk.begin(), chunk.end()); });
       sink.Write(body);
       sink.Finish();
-      auto in = s.Receive(h, Secret(Hash{5}), layout, to_disk, window);
+      auto in = s->Receive(h, Secret(Hash{5}), layout, to_disk, window);
       std::optional<Bundle> claimed;
-      if (!to_disk) claimed = s.Claim(1, layout);
+      if (!to_disk) claimed = s->Claim(1, layout);
       std::thread reader([&] {  // reading frees capacity in the window
         if (claimed) {
           EXPECT_EQ(BodyOf(*claimed), body);
@@ -226,7 +225,7 @@ TEST(Store, ChunksComeIntoBuffersThatWereGivenAhead) {
       size_t filled = 0, most = 0;
       for (auto buffers = in.NextBuffers(); !buffers.empty(); buffers = in.NextBuffers()) {
         most = std::max(most, buffers.size());
-        EXPECT_LE(buffers.size(), Store::IncomingBundle::kAhead);
+        EXPECT_LE(buffers.size(), Lane::IncomingBundle::kAhead);
         for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(buffers[i].size(), chunks[filled + i].size());
         // the last one first, because nothing is verified before it is the first
         for (size_t i = buffers.size(); i-- > 0;)
@@ -247,76 +246,76 @@ TEST(Store, ChunksComeIntoBuffersThatWereGivenAhead) {
 TEST(Store, ABrokenDeliveryLeavesNothing) {
   Scratch dir;
   {
-    Store s(dir / "s");
-    auto in = s.Receive(HeaderOf(1), Secret(Hash{5}), EvenBody(kBody), true);
+    OneLane s(dir / "s");
+    auto in = s->Receive(HeaderOf(1), Secret(Hash{5}), EvenBody(kBody), true);
     EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 was altered", [&] { Add(in, Bytes(in.NextBuffer().size())); }));
-    EXPECT_EQ(s.Bundles().size(), 0u);
+    EXPECT_EQ(s->Bundles().size(), 0u);
   }
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
 }
 
 TEST(Store, IsLockedByOneProcess) {
   Scratch dir;
-  Store s(dir / "s");
-  EXPECT_TRUE(Fails(Cause::kResource, "in use by another", [&] { Store t(dir / "s"); }));
+  OneLane s(dir / "s");
+  EXPECT_TRUE(Fails(Cause::kResource, "in use by another", [&] { OneLane t(dir / "s"); }));
 }
 
 TEST(Store, AnAuditedSerialIsSpent) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   Put(s, 1, true);
   Put(s, 2, true);
   Bundle b = Audit(Witnessed(s, 1), 1);
   EXPECT_NE(b.hash(), Hash{});
-  EXPECT_EQ(s.ledger().LastRecords().at(1), RecordKind::kAudited);
+  EXPECT_EQ(s->ledger().LastRecords().at(1), RecordKind::kAudited);
   EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Claim(Witnessed(s, 1), 1); }));
   Claim(Witnessed(s, 2), 2);
 }
 
 TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
   Scratch dir;
-  Store s(dir / "s");
+  OneLane s(dir / "s");
   Hash plan{1}, weights{2};
   Bytes data(kBody);
   RandomBytes(data);
-  EXPECT_FALSE(s.HasSetup(weights));
-  ChunkFile f = s.NewSetup();
+  EXPECT_FALSE(s.home.HasSetup(weights));
+  ChunkFile f = s.home.NewSetup();
   Sink sink(ChunkKey(plan, weights), EvenBody(kBody), [&](View c) { f.Add(c); });
   sink.Write(data);
   sink.Finish();
-  EXPECT_FALSE(s.HasSetup(weights));
-  s.CommitSetup(std::move(f), weights);
-  EXPECT_TRUE(s.HasSetup(weights));
-  EXPECT_FALSE(s.HasSetup(Hash{3}));
-  EXPECT_EQ(s.LoadSetup(plan, weights, kBody), data);
-  Flip(s.SetupFile(weights), 5000);
-  EXPECT_EQ(s.LoadSetup(plan, weights, kBody), std::nullopt);
+  EXPECT_FALSE(s.home.HasSetup(weights));
+  s.home.CommitSetup(std::move(f), weights);
+  EXPECT_TRUE(s.home.HasSetup(weights));
+  EXPECT_FALSE(s.home.HasSetup(Hash{3}));
+  EXPECT_EQ(s.home.LoadSetup(plan, weights, kBody), data);
+  Flip(s.home.SetupFile(weights), 5000);
+  EXPECT_EQ(s.home.LoadSetup(plan, weights, kBody), std::nullopt);
 }
 
 TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
   Scratch dir;
   const std::string part = dir / "s/w_hat.part";
   for (bool starts : {false, true}) {
-    std::optional<Store> s(std::in_place, dir / "s");
-    (void)s->NewSetup();
+    std::optional<OneLane> s(std::in_place, dir / "s");
+    (void)s->home.NewSetup();
     EXPECT_TRUE(std::filesystem::exists(part));
     if (starts) {
       s.reset();
       s.emplace(dir / "s");
     } else
-      s->DropSetup();
+      s->home.DropSetup();
     EXPECT_FALSE(std::filesystem::exists(part));
   }
 }
 
 TEST(Store, PinsTheFirstKeyOfARole) {
   Scratch dir;
-  Store s(dir / "s");
-  EXPECT_TRUE(s.Pin({Role::kDealer, Hash{1}}));
-  EXPECT_TRUE(s.Pin({Role::kDealer, Hash{1}}));
-  EXPECT_FALSE(s.Pin({Role::kDealer, Hash{2}}));
-  EXPECT_TRUE(s.Pin({Role::kModel, Hash{2}}));
+  OneLane s(dir / "s");
+  EXPECT_TRUE(s.home.Pin({Role::kDealer, Hash{1}}));
+  EXPECT_TRUE(s.home.Pin({Role::kDealer, Hash{1}}));
+  EXPECT_FALSE(s.home.Pin({Role::kDealer, Hash{2}}));
+  EXPECT_TRUE(s.home.Pin({Role::kModel, Hash{2}}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "fuzz/fuzz.hpp"
 #include "suf/store/dealer_state.hpp"
-#include "suf/store/store.hpp"
+#include "suf/store/home.hpp"
 #include "suf/store/witnessed_test.hpp"
 #include "tests/faults/disk.hpp"
 
@@ -129,7 +129,7 @@ Bytes ChunkOf(const Hash& key, View data) {
   return w.Take();
 }
 
-void Receive(Store& s, uint64_t serial) {
+void Receive(Lane& s, uint64_t serial) {
   BundleHeader h;
   h.job = JobOf(4);
   h.serial = serial;
@@ -142,13 +142,13 @@ void Receive(Store& s, uint64_t serial) {
 
 constexpr PairId kPair{1};
 
-void Witness(Store& s, uint64_t serial) {
+void Witness(Lane& s, uint64_t serial) {
   told->asked[serial] = true;
   s.BeginWitness(serial, kPair);
   s.EndWitness(serial, s.ledger().witnessed(kPair));
 }
 
-void Claim(Store& s, uint64_t serial, bool finish = true) {
+void Claim(Lane& s, uint64_t serial, bool finish = true) {
   Witness(s, serial);
   EXPECT_EQ(suf::store::BodyOf(s.Claim(serial, EvenBody(kBody))), BodyOf(serial));
   told->claimed[serial] = true;
@@ -167,28 +167,28 @@ void Life(const std::string& dir) {
       (void)dealer.RecordUse(kPair, 1, serial);
       told->raised = serial;
     }
-    Store s(dir + "/store");
-    Secret seed = s.LongLivedSecret("b.seed");
+    OneLane s(dir + "/store");
+    Secret seed = s.home.LongLivedSecret("b.seed");
     std::copy(seed.view().begin(), seed.view().end(), told->seed.begin());
     told->seeded = true;
-    told->pinned = s.Pin({Role::kDealer, Hash{9}});
-    ChunkFile f = s.NewSetup();
+    told->pinned = s.home.Pin({Role::kDealer, Hash{9}});
+    ChunkFile f = s.home.NewSetup();
     f.Add(ChunkOf(ChunkKey(Hash{1}, Hash{2}), BodyOf(0)));
-    s.CommitSetup(std::move(f), Hash{2});
+    s.home.CommitSetup(std::move(f), Hash{2});
     told->set_up = true;
     for (uint64_t serial : {1, 2, 3}) Receive(s, serial);
     Claim(s, 1);
     Claim(s, 3);  // burns 2
     for (uint64_t serial : {4, 5, 6}) Receive(s, serial);
     Witness(s, 4);
-    (void)s.Audit(4, EvenBody(kBody));
+    (void)s->Audit(4, EvenBody(kBody));
     told->audited[4] = true;
     Claim(s, 5, false);
   }
-  Store s(dir + "/store");
+  OneLane s(dir + "/store");
   Receive(s, 7);
   Claim(s, 6, false);
-  s.Burn(6);
+  s->Burn(6);
 }
 
 // Runs f, which dies at call `at`; false if it made fewer calls.
@@ -214,18 +214,18 @@ bool InChild(const std::string& dir, int at, Death how, const std::function<void
   return killed;
 }
 
-bool Says(const Store& s, const std::string& words) {
-  for (const auto& n : s.notices())
+bool Says(const OneLane& s, const std::string& words) {
+  for (const auto& n : s.notices)
     if (n.find(words) != std::string::npos) return true;
   return false;
 }
 
 // Compares ledger and bundles with the operations of the life. `first`: this is the first start after the death, so its
 // notices are checked.
-void CheckSerials(Store& s, bool first) {
+void CheckSerials(OneLane& s, bool first) {
   std::map<uint64_t, bool> there;
-  for (const BundleHeader& h : s.Bundles()) there[h.serial] = true;
-  const std::map<uint64_t, RecordKind> fates = s.ledger().LastRecords();
+  for (const BundleHeader& h : s->Bundles()) there[h.serial] = true;
+  const std::map<uint64_t, RecordKind> fates = s->ledger().LastRecords();
   uint64_t asked = 0;
   for (uint64_t k = 1; k < kSerials; ++k)
     if (told->asked[k]) asked = k;
@@ -233,44 +233,44 @@ void CheckSerials(Store& s, bool first) {
     const auto fate = fates.find(k);
     const bool spent = told->claimed[k] || told->audited[k], burnt_now = Says(s, Str("bundle ", k, " was claimed"));
     EXPECT_TRUE(fate == fates.end() || fate->second == RecordKind::kBurnt) << k;
-    EXPECT_FALSE(spent && (there[k] || s.ledger().floor() < k)) << k;
+    EXPECT_FALSE(spent && (there[k] || s->ledger().floor() < k)) << k;
     EXPECT_FALSE((told->finished[k] || told->audited[k]) && burnt_now) << k;
-    EXPECT_FALSE(there[k] && s.ledger().floor() >= k) << k;
+    EXPECT_FALSE(there[k] && s->ledger().floor() >= k) << k;
     // Never requested, and not below a requested one: still there.
     EXPECT_TRUE(!told->received[k] || k <= asked || there[k]) << k;
     if (first && fate != fates.end()) {
       EXPECT_TRUE(burnt_now || Says(s, Str("was notified of bundle ", k))) << k;
     }
   }
-  EXPECT_LE(s.ledger().witnessed(kPair), asked);
+  EXPECT_LE(s->ledger().witnessed(kPair), asked);
 }
 
 // Checks the state that a start finds after the death.
 void Sound(const std::string& dir, bool first) {
   {
-    Store s(dir + "/store");
+    OneLane s(dir + "/store");
     for (const char* words : {"copied", "damaged", "missing", "may have been used"})
-      EXPECT_FALSE(Says(s, words)) << testing::PrintToString(s.notices());
+      EXPECT_FALSE(Says(s, words)) << testing::PrintToString(s.notices);
     CheckSerials(s, first);
   }
-  Store s(dir + "/store");  // nothing is left to repair
-  EXPECT_TRUE(s.notices().empty()) << testing::PrintToString(s.notices());
+  OneLane s(dir + "/store");  // nothing is left to repair
+  EXPECT_TRUE(s.notices.empty()) << testing::PrintToString(s.notices);
   CheckSerials(s, false);
   size_t files = 0;
   for (const auto& e : std::filesystem::directory_iterator(dir + "/store/bundles")) files += e.is_regular_file();
-  EXPECT_EQ(files, s.Bundles().size());
-  for (const BundleHeader& h : s.Bundles()) {
-    s.BeginWitness(h.serial, kPair);
-    s.EndWitness(h.serial, s.ledger().witnessed(kPair));
-    EXPECT_EQ(suf::store::BodyOf(s.Claim(h.serial, EvenBody(kBody))), BodyOf(h.serial));
+  EXPECT_EQ(files, s->Bundles().size());
+  for (const BundleHeader& h : s->Bundles()) {
+    s->BeginWitness(h.serial, kPair);
+    s->EndWitness(h.serial, s->ledger().witnessed(kPair));
+    EXPECT_EQ(suf::store::BodyOf(s->Claim(h.serial, EvenBody(kBody))), BodyOf(h.serial));
   }
-  for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s.ledger().floor());
-  EXPECT_TRUE(!told->seeded || Equal(s.LongLivedSecret("b.seed").view(), told->seed));
-  EXPECT_EQ(s.LongLivedSecret("b.seed").view().size(), 32u);
-  EXPECT_TRUE(!told->pinned || !s.Pin({Role::kDealer, Hash{8}}));
-  EXPECT_TRUE(!told->set_up || s.HasSetup(Hash{2}));
-  if (s.HasSetup(Hash{2})) {
-    EXPECT_EQ(s.LoadSetup(Hash{1}, Hash{2}, kBody), BodyOf(0));
+  for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s->ledger().floor());
+  EXPECT_TRUE(!told->seeded || Equal(s.home.LongLivedSecret("b.seed").view(), told->seed));
+  EXPECT_EQ(s.home.LongLivedSecret("b.seed").view().size(), 32u);
+  EXPECT_TRUE(!told->pinned || !s.home.Pin({Role::kDealer, Hash{8}}));
+  EXPECT_TRUE(!told->set_up || s.home.HasSetup(Hash{2}));
+  if (s.home.HasSetup(Hash{2})) {
+    EXPECT_EQ(s.home.LoadSetup(Hash{1}, Hash{2}, kBody), BodyOf(0));
   }
   DealerState dealer(dir + "/dealer");
   EXPECT_GT(dealer.Reserve(1), told->reserved);
@@ -314,7 +314,7 @@ TEST_F(Crash, AgainWhileTheStartRepairsLeavesThemSoundToo) {
       for (int at = 1;; ++at, ++deaths) {
         fuzz::Folder folder;
         done = !Begin(folder, first, Death::kBefore);
-        bool died = InChild(folder / "w", at, how, [&] { Store s(folder / "w/store"); });
+        bool died = InChild(folder / "w", at, how, [&] { OneLane s(folder / "w/store"); });
         SCOPED_TRACE(Str("death at call ", first, ", then ", int(how), " at call ", at, " of the start"));
         Sound(folder / "w", false);
         if (HasFailure()) return;

@@ -89,22 +89,22 @@ void RunDealer(const Scene& s) {
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
 
-void ReportNotices(const Scene& s, Role self, const Store& store) {
-  for (const auto& n : store.notices()) s.pipe.Say({Event::kNotice, self}, n);
+void ReportNotices(const Scene& s, Role self, Home& home) {
+  for (const auto& n : home.TakeNotices()) s.pipe.Say({Event::kNotice, self}, n);
 }
 
 void RunModel(const Scene& s) {
   roles::ModelEngine& engine = *s.setting.engine;
-  Store store(StoreOf(s, Role::kModel));
-  ReportNotices(s, Role::kModel, store);
-  Secret key = store.LongLivedSecret("weights.key");
-  SharedSecret seed = Share(store.LongLivedSecret("b.seed"));
+  Home home(StoreOf(s, Role::kModel));
+  ReportNotices(s, Role::kModel, home);
+  Secret key = home.LongLivedSecret("weights.key");
+  SharedSecret seed = Share(home.LongLivedSecret("b.seed"));
   Hash id = roles::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
   roles::Masks masks(engine, seed->view(), id);
   Inputs inputs;
   roles::ModelInputs(engine.plan(), s.setting.weights, inputs);
   ModelHost host{s.setting.plan,
-                 store,
+                 home,
                  id,
                  roles::SetupHash(engine, s.setting.weights, masks),
                  seed,
@@ -123,10 +123,10 @@ void RunData(const Scene& s) {
   Event done{Event::kDone, Role::kData};
   std::string text;
   try {
-    Store store(StoreOf(s, Role::kData));
-    ReportNotices(s, Role::kData, store);
+    Home home(StoreOf(s, Role::kData));
+    ReportNotices(s, Role::kData, home);
     auto ch = DialTo(s, Role::kData, Role::kModel);
-    DataSession session(*ch, s.setting.plan, store,
+    DataSession session(*ch, s.setting.plan, home.OpenAny(),
                         [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
     Inputs inputs;
     roles::ReadSetup(engine, session.Setup(), inputs);

@@ -56,11 +56,13 @@ inline void TestRun(Inference& inf) {
   }
 }
 
-// A dealer service and the stores of both parties. Each link to the dealer is an in-process pair with a thread.
+// A dealer service, and a store with one lane for each party. Each link to the dealer is an in-process pair with a
+// thread.
 struct World {
   Scratch dir;
   std::optional<store::DealerState> state;
-  std::optional<store::Store> store[2];
+  std::optional<store::Home> home[2];
+  std::shared_ptr<store::Lane> lane[2];
   std::optional<BundleDealer> dealer;
   std::vector<std::thread> links;
   std::mutex m;
@@ -77,7 +79,7 @@ struct World {
       : plan(std::move(of)) {
     keys.ahead = ahead;
     state.emplace(dir / "dealer");
-    for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
+    for (int p = 0; p < 2; ++p) Reopen(p);
     dealer.emplace(plan, *state,
                    BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
                                          [this](const store::Job&, uint64_t serial) {
@@ -96,8 +98,10 @@ struct World {
     links.clear();
   }
   void Reopen(int p) {
-    store[p].reset();
-    store[p].emplace(dir / std::to_string(p));
+    lane[p].reset();
+    home[p].reset();
+    home[p].emplace(dir / std::to_string(p));
+    lane[p] = home[p]->OpenAny();
   }
   std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) {
     auto pair = net::InProcessPair(kId[int(r)], kId[2], timeout, std::move(stop));
@@ -116,7 +120,7 @@ struct World {
   }
   ModelHost Host(RunHook run = TestRun) {
     return {.plan = plan,
-            .store = *store[0],
+            .home = *home[0],
             .weights = Hash{77},
             .setup = HashOf({kWHat}),
             .b_seed = Share(Secret(Hash{5})),
@@ -161,7 +165,7 @@ struct World {
   // Runs a session of these lengths. With `ahead` each job is announced before the previous one runs.
   void RunSession(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](net::Channel& ch) {
-      DataSession s(ch, plan, *store[1], Dial(), keys);
+      DataSession s(ch, plan, lane[1], Dial(), keys);
       for (size_t i = 0; i < lengths.size(); ++i)
         s.Infer(store::JobOf(lengths[i]), TestRun, store::JobOf(ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0));
       s.End();
@@ -172,7 +176,7 @@ struct World {
       if (model_error) std::rethrow_exception(model_error);
     });
   }
-  store::RecordKind LastRecord(int p, uint64_t serial) const { return store[p]->ledger().LastRecords().at(serial); }
+  store::RecordKind LastRecord(int p, uint64_t serial) const { return lane[p]->ledger().LastRecords().at(serial); }
 };
 
 }  // namespace suf::proto

@@ -1,8 +1,8 @@
 // The blocked product of all kernels. A block of R rows times kVectors vectors of columns stays in registers during a
 // slice of K. A row's unit is broadcast, a panel's vectors are loaded. A kernel K has:
-//     Element T; Unit (broadcast); Lane (an element of an accumulator); Vec; Sum (one or more vectors, accumulated);
-//     Zero, Load, Store, Broadcast, Step(c, a, b); Pack (kDepth elements to a unit, plane p);
-//     kVectors, kMaxRows (rows of C per block), kDepth, kPlanes, kPacksA, kMasks, kName.
+//     Element T; Unit (broadcast); LaneWord (an element of an accumulator); Vec; Sum (one or more vectors,
+//     accumulated); Zero, Load, Store, Broadcast, Step(c, a, b); Pack (kDepth elements to a unit, plane p); kVectors,
+//     kMaxRows (rows of C per block), kDepth, kPlanes, kPacksA, kMasks, kName.
 //
 // Included inside a variant's namespace: no include guard, no includes.
 namespace {
@@ -16,14 +16,14 @@ template <class K>
 struct Gemm {
   using T = typename K::Element;
   using Unit = typename K::Unit;
-  using Lane = typename K::Lane;
+  using LaneWord = typename K::LaneWord;
   using Vec = typename K::Vec;
   using Sum = typename K::Sum;
-  static constexpr int kLanes = sizeof(Vec) / sizeof(Lane), kColumns = kLanes * K::kVectors;
+  static constexpr int kLanes = sizeof(Vec) / sizeof(LaneWord), kColumns = kLanes * K::kVectors;
 
   // Computes tile[R kPlanes][kColumns] = packed rows of A times a slice of a panel.
   template <int R>
-  static void Block(const uint8_t* a, size_t stride, const uint8_t* b, size_t units, Lane* tile) {
+  static void Block(const uint8_t* a, size_t stride, const uint8_t* b, size_t units, LaneWord* tile) {
     constexpr int P = R * K::kPlanes, V = K::kVectors;
     Sum s[P][V];
 #pragma GCC unroll 16
@@ -47,7 +47,7 @@ struct Gemm {
       for (int v = 0; v < V; ++v) K::Store(tile + r * kColumns + v * kLanes, s[r][v]);
   }
 
-  using BlockFn = void (*)(const uint8_t*, size_t, const uint8_t*, size_t, Lane*);
+  using BlockFn = void (*)(const uint8_t*, size_t, const uint8_t*, size_t, LaneWord*);
   template <int... R>
   static BlockFn BlockOf(size_t rows, std::integer_sequence<int, R...>) {
     static constexpr BlockFn kBlocks[] = {Block<R + 1>...};
@@ -55,10 +55,10 @@ struct Gemm {
   }
 
   // Computes C[rows, n] (+)= the tile, with planes joined as sum_p plane_p 2^(16 p), modulo the mask.
-  static void Finish(const Lane* tile, size_t rows, size_t n, bool add, uint64_t mask, T* c, size_t ldc) {
+  static void Finish(const LaneWord* tile, size_t rows, size_t n, bool add, uint64_t mask, T* c, size_t ldc) {
     for (size_t r = 0; r < rows; ++r, c += ldc, tile += K::kPlanes * kColumns) {
       for (size_t j = 0; j < n; ++j) {
-        Lane x = tile[j];
+        LaneWord x = tile[j];
         if constexpr (K::kPlanes == 2) x += tile[kColumns + j] << 16;
         T y = T(x);
         if (add) y = T(y + c[j]);
@@ -69,7 +69,7 @@ struct Gemm {
   }
 
   static void Run(const GemmTask& t) {
-    alignas(64) Lane tile[K::kMaxRows * K::kPlanes * kColumns];
+    alignas(64) LaneWord tile[K::kMaxRows * K::kPlanes * kColumns];
     const size_t rows = t.m1 - t.m0, blocks = (rows + K::kMaxRows - 1) / K::kMaxRows;
     for (size_t u = 0; u < t.units; u += kSlice) {
       const size_t units = t.units - u < kSlice ? t.units - u : kSlice;
@@ -136,10 +136,10 @@ struct Gemm {
         size_t k = 0;
         for (; k + kStep <= depth; k += kStep) s = K::Step(s, at(a + k, kStep), at(b + k, kStep));
         if (k < depth) s = K::Step(s, at(a + k, depth - k), at(b + k, depth - k));
-        alignas(64) Lane lanes[kLanes];
-        Lane sum = 0;
+        alignas(64) LaneWord lanes[kLanes];
+        LaneWord sum = 0;
         K::Store(lanes, s);
-        for (Lane x : lanes) sum += x;
+        for (LaneWord x : lanes) sum += x;
         T* const c = static_cast<T*>(to) + m * ldc + n;
         *c = T(T(add ? *c + T(sum) : T(sum)) & T(mask));
       }
@@ -159,7 +159,7 @@ template <class E>
 struct Plain {
   using Element = E;
   using Unit = E;
-  using Lane = E;
+  using LaneWord = E;
   static constexpr int kDepth = 1, kPlanes = 1;
   static constexpr bool kPacksA = false, kMasks = true;
   static Unit Pack(E x, E, int) { return x; }
@@ -169,7 +169,7 @@ struct Plain {
 struct Pairs16 {
   using Element = uint16_t;
   using Unit = uint32_t;
-  using Lane = uint32_t;
+  using LaneWord = uint32_t;
   static constexpr int kDepth = 2, kPlanes = 1;
   static constexpr bool kPacksA = false, kMasks = true;
   static constexpr const char* kName = "u16";
@@ -180,7 +180,7 @@ struct Pairs16 {
 struct PairsSmall {
   using Element = uint32_t;
   using Unit = uint32_t;
-  using Lane = uint32_t;
+  using LaneWord = uint32_t;
   static constexpr int kDepth = 2, kPlanes = 2;
   static constexpr bool kPacksA = true, kMasks = true;
   static constexpr const char* kName = "u32 x i16";

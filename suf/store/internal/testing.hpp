@@ -20,7 +20,7 @@ inline BundleHeader HeaderOf(uint64_t serial) {
   return h;
 }
 
-inline Bytes Put(Store& s, uint64_t serial, bool to_disk) {
+inline Bytes Put(Lane& s, uint64_t serial, bool to_disk) {
   BundleHeader h = HeaderOf(serial);
   auto in = s.Receive(h, Secret(Hash{5}), EvenBody(kBody), to_disk);
   Bytes body(kBody);
@@ -32,11 +32,11 @@ inline Bytes Put(Store& s, uint64_t serial, bool to_disk) {
   return body;
 }
 
-inline Bundle Claim(Store& s, uint64_t serial) { return s.Claim(serial, EvenBody(kBody)); }
-inline Bundle Audit(Store& s, uint64_t serial) { return s.Audit(serial, EvenBody(kBody)); }
+inline Bundle Claim(Lane& s, uint64_t serial) { return s.Claim(serial, EvenBody(kBody)); }
+inline Bundle Audit(Lane& s, uint64_t serial) { return s.Audit(serial, EvenBody(kBody)); }
 
 // Claims and reads a bundle; burns it if that fails, as a session does.
-inline Bytes Use(Store& s, uint64_t serial) {
+inline Bytes Use(Lane& s, uint64_t serial) {
   try {
     return BodyOf(Claim(s, serial));
   } catch (const Error&) {
@@ -45,7 +45,7 @@ inline Bytes Use(Store& s, uint64_t serial) {
   }
 }
 
-inline std::vector<uint64_t> Serials(const Store& s) {
+inline std::vector<uint64_t> Serials(const Lane& s) {
   std::vector<uint64_t> v;
   for (const auto& h : s.Bundles()) v.push_back(h.serial);
   return v;
@@ -56,8 +56,8 @@ inline std::string FileOf(const std::string& dir, uint64_t serial) {
   return dir + "/bundles/" + std::string(20 - d.size(), '0') + d + "-0-0-4-0.bundle";
 }
 
-inline bool Says(const Store& s, const std::string& words) {
-  for (const auto& n : s.notices())
+inline bool Says(const OneLane& s, const std::string& words) {
+  for (const auto& n : s.notices)
     if (n.find(words) != std::string::npos) return true;
   return false;
 }

@@ -1,8 +1,6 @@
-#include "suf/store/store.hpp"
+#include "suf/store/lane.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,56 +8,10 @@
 
 #include "suf/base/private_files.hpp"
 #include "suf/exec/pool.hpp"
+#include "suf/store/home.hpp"
 
 namespace suf::store {
 namespace {
-
-constexpr size_t kMaxPreamble = 4096;
-
-std::vector<std::string> FilesIn(const std::string& dir) {
-  std::vector<std::string> names;
-  struct Close {
-    void operator()(DIR* p) const { closedir(p); }
-  };
-  std::unique_ptr<DIR, Close> d(opendir(dir.c_str()));
-  if (!d) Fail(Cause::kResource, "cannot read the directory ", dir, " (", SystemError(), "); see to its permissions");
-  while (dirent* e = readdir(d.get()))
-    if (e->d_name[0] != '.') names.push_back(e->d_name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// Reads a preamble. Throws Cause::kRefused if it was altered. Its hash has no key, so `least` is checked as well.
-Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
-  Bytes length = ReadSome(fd, sizeof(uint32_t), path);
-  size_t n = Reader(length, path).Get<uint32_t>();
-  if (n > kMaxPreamble || n < least) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
-  Bytes all = ReadSome(fd, n + 32, path);
-  Reader r(all, path);
-  View preamble = r.Raw(n);
-  if (!Equal(HashOf({preamble}), r.Raw(32))) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
-  all.resize(n);
-  return all;
-}
-
-// Returns the place of a file's first chunk, after a preamble of `bytes` bytes.
-constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes + 32; }
-// Returns the place of the chunk after this one.
-uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
-
-// Reads the chunk at `at` into its buffer.
-void ReadChunk(int fd, uint64_t at, std::span<uint8_t> buffer, const std::string& path) {
-  std::array<uint8_t, sizeof(uint32_t)> length;
-  if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != buffer.size() ||
-      ReadAt(fd, at + length.size(), buffer, path) != buffer.size())
-    Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
-}
-
-void CheckLength(int fd, uint64_t least, const std::string& path) {
-  struct stat s;
-  if (fstat(fd, &s) || uint64_t(s.st_size) < least)
-    Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
-}
 
 // The place of the first chunk in a bundle's file, behind length, header, K_p and SHA-256.
 constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
@@ -87,53 +39,32 @@ void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key)
 
 }  // namespace
 
-ChunkFile::ChunkFile(const std::string& temp, View preamble)
-    : temp_(temp), fd_(OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC)) {
-  Writer w;
-  w.Put(uint32_t(preamble.size()));
-  w.Raw(preamble);
-  w.Raw(HashOf({preamble}));
-  Bytes b = w.Take();
-  WriteAll(fd_.get(), b, temp_);
-}
-
-void ChunkFile::Add(View chunk) {
-  uint32_t n = uint32_t(chunk.size());
-  WriteAll(fd_.get(), View(reinterpret_cast<uint8_t*>(&n), sizeof n), temp_);
-  WriteAll(fd_.get(), chunk, temp_);
-}
-
-void ChunkFile::Commit(const std::string& path) {
-  Rename(temp_, path);
-  SyncDir(path.substr(0, path.rfind('/')));
-}
-
 uint64_t BundleFileBytes(const BodyLayout& body) {
   return kBundlePreamble + body.chunks().size() * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body.bytes();
 }
 
-Store::Store(const std::string& dir)
-    : dir_(dir), bundles_(dir + "/bundles"), lock_(LockPrivateFolder(dir)), ledger_(dir) {
+Lane::Lane(Home& home, const std::string& dir, std::vector<std::string>* notices)
+    : home_(home), dir_(dir), bundles_(dir + "/bundles"), ledger_(dir) {
   MakePrivateFolderIn(dir_, "bundles");
-  Recover();
-  DropSetup();
+  Recover(notices);
 }
 
 // Keeps the bundles that the ledger knows; wipes the others and reports them.
-void Store::Recover() {
-  StoreScan found;
-  for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
+void Lane::Recover(std::vector<std::string>* notices) {
+  LaneScan found;
+  const size_t before = notices->size();
+  for (const std::string& name : NamesIn(bundles_)) RecoverFile(name, &found, notices);
   SyncDir(bundles_);
   if (found.strange)
-    notices_.push_back(Str("bundles of the store ", dir_, " that were copied or restored: ", found.strange,
+    notices->push_back(Str("bundles of the store ", dir_, " that were copied or restored: ", found.strange,
                            "; they may have been used before and are wiped"));
   if (size_t known = found.known + found.strange; !ledger_.keys_lost() && ledger_.files().size() > known)
-    notices_.push_back(Str("bundles that are missing in the store ", dir_, ": ", ledger_.files().size() - known));
+    notices->push_back(Str("bundles that are missing in the store ", dir_, ": ", ledger_.files().size() - known));
   ledger_.Settle(found.files);
-  notices_.insert(notices_.begin(), ledger_.notices().begin(), ledger_.notices().end());
+  notices->insert(notices->begin() + long(before), ledger_.notices().begin(), ledger_.notices().end());
 }
 
-void Store::RecoverFile(const std::string& name, StoreScan* found) {
+void Lane::RecoverFile(const std::string& name, LaneScan* found, std::vector<std::string>* notices) {
   std::string path = bundles_ + "/" + name;
   const auto id = Identify(OpenFile(path, O_RDONLY).get());
   const auto& bound = ledger_.files();
@@ -155,17 +86,17 @@ void Store::RecoverFile(const std::string& name, StoreScan* found) {
     if (h.serial > ledger_.floor())
       ++found->strange;
     else
-      notices_.push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
+      notices->push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
   } catch (const Error& e) {
     if (e.cause() == Cause::kResource) throw;
-    notices_.push_back(e.what());
+    notices->push_back(e.what());
   }
   Discard(path);
 }
 
 // Overwrites key and pair secret, then removes the file; the caller syncs the directory. A claimed bundle's open file
 // still has the chunks behind them.
-void Store::Discard(const std::string& path) {
+void Lane::Discard(const std::string& path) {
   {
     Fd fd = OpenFile(path, O_WRONLY);
     WriteAll(fd.get(), Bytes(kBundlePreamble), path);
@@ -175,16 +106,16 @@ void Store::Discard(const std::string& path) {
     Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
 }
 
-std::string Store::PathOf(const BundleHeader& h) const {
+std::string Lane::PathOf(const BundleHeader& h) const {
   const std::string digits = std::to_string(h.serial);
   const Job& j = h.job;
   return Str(bundles_, "/", std::string(20 - digits.size(), '0'), digits, "-", j.entry, "-", j.variant, "-", j.tokens,
              "-", j.past, ".bundle");
 }
 
-Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
-                                      uint64_t window)
-    : store_(s), header_(h), verifier_(ChunkKey(h), body) {
+Lane::IncomingBundle::IncomingBundle(Lane& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+                                     uint64_t window)
+    : lane_(s), header_(h), verifier_(ChunkKey(h), body) {
   SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);
   std::erase_if(s.slots_, [](const auto& slot) { return slot.second.DeliveryError(); });
@@ -206,17 +137,17 @@ Store::IncomingBundle::IncomingBundle(Store& s, const BundleHeader& h, Secret ke
 }
 
 // An incomplete bundle cannot be claimed any more. An earlier claim gets the error when it reads, a later one at once.
-Store::IncomingBundle::~IncomingBundle() {
+Lane::IncomingBundle::~IncomingBundle() {
   if (!keys_ || committed_) return;
   Abort(std::make_exception_ptr(
       Error(Cause::kPeer, Str("bundle ", header_.serial, " did not come whole; it is burnt, start again"))));
 }
 
-void Store::IncomingBundle::Abort(std::exception_ptr error) noexcept {
+void Lane::IncomingBundle::Abort(std::exception_ptr error) noexcept {
   if (keys_) keys_->Fail(std::move(error));
 }
 
-std::vector<std::span<uint8_t>> Store::IncomingBundle::NextBuffers(size_t most) {
+std::vector<std::span<uint8_t>> Lane::IncomingBundle::NextBuffers(size_t most) {
   most = std::min({most, kAhead, verifier_.chunks()});
   std::vector<std::span<uint8_t>> buffers;
   if (keys_ && most) buffers = keys_->NextBuffers(most);
@@ -229,7 +160,7 @@ std::vector<std::span<uint8_t>> Store::IncomingBundle::NextBuffers(size_t most) 
   return buffers;
 }
 
-void Store::IncomingBundle::MarkFilled() {
+void Lane::IncomingBundle::MarkFilled() {
   (void)verifier_.Verify(buffer_, Str("bundle ", header_.serial));
   if (keys_)
     keys_->MarkFilled();
@@ -237,28 +168,21 @@ void Store::IncomingBundle::MarkFilled() {
     file_->Add(buffer_);
 }
 
-void Store::IncomingBundle::Commit() {
+void Lane::IncomingBundle::Commit() {
   if (verifier_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
   committed_ = true;
   if (keys_) return;
-  std::lock_guard l(store_.m_);
+  std::lock_guard l(lane_.m_);
   // synced, then bound, then renamed: a start in between can identify the bundle
   file_->Sync();
-  SyncDir(store_.bundles_);
-  store_.CheckCanKeepBundles();
-  store_.ledger_.Bind(header_.serial, *Identify(file_->fd()));
-  file_->Commit(store_.PathOf(header_));
-  store_.slots_[header_.serial] = {header_, {}, true};
+  SyncDir(lane_.bundles_);
+  lane_.home_.CheckCanKeepBundles();
+  lane_.ledger_.Bind(header_.serial, *Identify(file_->fd()));
+  file_->Commit(lane_.PathOf(header_));
+  lane_.slots_[header_.serial] = {header_, {}, true};
 }
 
-void Store::CheckCanKeepBundles() const {
-  if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
-    Fail(Cause::kResource, "the file system of ", bundles_,
-         " keeps no times of birth of files, by which a restored store ",
-         "is noticed, so no keys may lie there; keep no keys ahead, or name a store on ext4, xfs, btrfs or tmpfs");
-}
-
-std::vector<BundleHeader> Store::Bundles() const {
+std::vector<BundleHeader> Lane::Bundles() const {
   std::lock_guard l(m_);
   std::vector<BundleHeader> all;
   for (const auto& [serial, slot] : slots_)
@@ -266,13 +190,13 @@ std::vector<BundleHeader> Store::Bundles() const {
   return all;
 }
 
-std::vector<BundleHeader> Store::Bundles(const Job& job) const {
+std::vector<BundleHeader> Lane::Bundles(const Job& job) const {
   std::vector<BundleHeader> all = Bundles();
   std::erase_if(all, [&](const BundleHeader& h) { return h.job != job; });
   return all;
 }
 
-const Store::StoreSlot& Store::Find(uint64_t serial) const {
+const Lane::LaneSlot& Lane::Find(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
     Fail(Cause::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
@@ -280,12 +204,12 @@ const Store::StoreSlot& Store::Find(uint64_t serial) const {
   return it->second;
 }
 
-BundleHeader Store::Header(uint64_t serial) const {
+BundleHeader Lane::Header(uint64_t serial) const {
   std::lock_guard l(m_);
   return Find(serial).header;
 }
 
-void Store::DropUnclaimed() noexcept {
+void Lane::DropUnclaimed() noexcept {
   std::lock_guard l(m_);
   for (auto it = slots_.begin(); it != slots_.end();) {
     if (it->second.on_disk && !it->second.reported_to) {
@@ -302,17 +226,17 @@ void Store::DropUnclaimed() noexcept {
   }
 }
 
-void Store::BeginWitness(uint64_t serial, const PairId& pair) {
+void Lane::BeginWitness(uint64_t serial, const PairId& pair) {
   std::lock_guard l(m_);
-  StoreSlot& slot = Find(serial);
+  LaneSlot& slot = Find(serial);
   SUF_CHECK(serial > ledger_.floor());
   slot.reported_to = pair;
   ledger_.Append(serial, RecordKind::kReported);
 }
 
-void Store::EndWitness(uint64_t serial, uint64_t known) {
+void Lane::EndWitness(uint64_t serial, uint64_t known) {
   std::lock_guard l(m_);
-  StoreSlot& slot = Find(serial);
+  LaneSlot& slot = Find(serial);
   SUF_CHECK(slot.reported_to && !slot.witnessed);
   const uint64_t before = ledger_.witnessed(*slot.reported_to);
   if (known >= serial) {
@@ -328,7 +252,7 @@ void Store::EndWitness(uint64_t serial, uint64_t known) {
   slot.witnessed = true;
 }
 
-Bundle Store::Load(const BundleHeader& known, SharedLayout body, uint64_t window) {
+Bundle Lane::Load(const BundleHeader& known, SharedLayout body, uint64_t window) {
   std::string path = PathOf(known);
   auto fd = std::make_shared<Fd>(OpenFile(path, O_RDONLY));
   Bytes preamble = ReadPreamble(fd->get(), path, 32);
@@ -344,7 +268,7 @@ Bundle Store::Load(const BundleHeader& known, SharedLayout body, uint64_t window
   return b;
 }
 
-void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
+void Lane::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
   std::lock_guard l(m_);
   const auto it = slots_.find(serial);
   if (it == slots_.end() || !it->second.on_disk || it->second.memory.keys) return;
@@ -354,7 +278,7 @@ void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
   }
 }
 
-Bundle Store::Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t window) {
+Bundle Lane::Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t window) {
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
   SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
@@ -363,7 +287,7 @@ Bundle Store::Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t
     std::rethrow_exception(error);
   }
   // from here the serial is spent, whatever fails
-  StoreSlot slot = std::move(slots_[serial]);
+  LaneSlot slot = std::move(slots_[serial]);
   std::exception_ptr failed;
   Bundle b;
   try {
@@ -384,7 +308,7 @@ Bundle Store::Take(uint64_t serial, RecordKind kind, SharedLayout body, uint64_t
 }
 
 // Removes the keys of all bundles up to this serial. Claims are monotone, so these can never be claimed.
-void Store::BurnUpTo(uint64_t serial) {
+void Lane::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
     auto it = slots_.begin();
@@ -397,12 +321,12 @@ void Store::BurnUpTo(uint64_t serial) {
   if (disk) SyncDir(bundles_);
 }
 
-size_t Store::BurnAll() {
+size_t Lane::BurnAll() {
   std::lock_guard l(m_);
   return BurnAllLocked();
 }
 
-size_t Store::BurnAllLocked() {
+size_t Lane::BurnAllLocked() {
   if (slots_.empty()) return 0;
   size_t count = slots_.size();
   uint64_t last = slots_.rbegin()->first;
@@ -417,65 +341,17 @@ size_t Store::BurnAllLocked() {
   return count;
 }
 
-void Store::Finish(uint64_t serial) {
+void Lane::Finish(uint64_t serial) {
   std::lock_guard l(m_);
   ledger_.Append(serial, RecordKind::kDone);
 }
 
-void Store::Burn(uint64_t serial) noexcept {
+void Lane::Burn(uint64_t serial) noexcept {
   std::lock_guard l(m_);
   try {
     ledger_.Append(serial, RecordKind::kBurnt);
   } catch (...) {
   }
-}
-
-bool Store::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
-ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
-void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
-void Store::CommitSetup(ChunkFile file, const Hash& weights) {
-  file.Sync();
-  file.Commit(SetupFile(weights));
-}
-
-std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
-  std::string path = SetupFile(weights);
-  try {
-    Fd fd = OpenFile(path, O_RDONLY);
-    const size_t preamble = ReadPreamble(fd.get(), path).size();
-    CheckLength(fd.get(), bytes, path);
-    ChunkVerifier verifier(ChunkKey(plan, weights), EvenBody(bytes));
-    Bytes all, chunk;
-    all.reserve(bytes);
-    for (uint64_t at = AfterPreamble(preamble); verifier.left(); at = AfterChunk(at, chunk)) {
-      chunk.resize(verifier.bytes());
-      ReadChunk(fd.get(), at, chunk, path);
-      Append(&all, verifier.Verify(chunk, path));
-    }
-    return all;
-  } catch (const Error& e) {
-    if (e.cause() == Cause::kResource) throw;
-    return std::nullopt;
-  }
-}
-
-Secret Store::LongLivedSecret(const std::string& name) {
-  std::string path = dir_ + "/" + name;
-  if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
-  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);
-  if (b.size() != 32)
-    Fail(Cause::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
-  Secret s{View(b)};
-  return s;
-}
-
-bool Store::Pin(const net::Identity& peer) {
-  std::string name = Str(Name(peer.role), ".pin"), path = dir_ + "/" + name;
-  if (access(path.c_str(), F_OK)) {
-    WriteFile(dir_, name, AsView(Hex(peer.key)));
-    return true;
-  }
-  return Equal(ReadSome(OpenFile(path, O_RDONLY).get(), 2 * peer.key.size(), path), AsView(Hex(peer.key)));
 }
 
 }  // namespace suf::store
