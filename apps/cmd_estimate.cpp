@@ -87,6 +87,8 @@ ordered_json Json(const EstimateReport& r) {
   if (r.profile) out["predicted"] = {{"profile", r.profile->name}, {"online_ms", r.online_ms()}};
   out["frames"] = e.frames;
   out["key_bytes"] = e.key_bytes;
+  for (const pfss::KeysTo to : {pfss::KeysTo::kBalanced, pfss::KeysTo::kP0})
+    out["keys_to"][nn::NameOf(to)] = e.keys_to[size_t(to)];
   out["key_window_bytes"] = e.window;
   out["memory_bytes"] = MemoryJson(e);
   for (auto& [name, d] : r.device)
@@ -119,6 +121,17 @@ PrintedRows OperatorRows(const pfss::Cost& cost) {
   return rows;
 }
 
+// Returns the line about the bundles for both values of --keys-to.
+std::string KeysText(const std::array<std::array<int64_t, 2>, 2>& keys_to) {
+  std::string out = "keys of the model owner and the data owner: ";
+  for (const pfss::KeysTo to : {pfss::KeysTo::kBalanced, pfss::KeysTo::kP0}) {
+    const auto& bytes = keys_to[size_t(to)];
+    out += Str(to == pfss::KeysTo::kBalanced ? "" : ", ", "with --keys-to ", nn::NameOf(to), " ", Bytes10(bytes[0]),
+               " and ", Bytes10(bytes[1]));
+  }
+  return out + "\n";
+}
+
 // Returns the lines of --device.
 std::string DeviceText(const DeviceCosts& device) {
   std::string out;
@@ -149,7 +162,8 @@ void Print(const EstimateReport& r) {
             << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ")
             << Plural(e.flights, "flight") << " (messages in one direction), once per model and data owner "
             << Bytes10(e.setup) << " of masked weights\n"
-            << "keys are read as they arrive; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
+            << KeysText(e.keys_to) << "keys are read as they arrive; a party holds at least " << Bytes10(e.window)
+            << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
             << Bytes10(e.memory[size_t(Role::kData)].total())

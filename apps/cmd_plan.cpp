@@ -72,7 +72,8 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   for (auto& [name, text] : wanted) {
     compiler::Profile p = compiler::ParseProfile(text);
     compiler::SetKeys(&p, a.keys);
-    out.push_back({name, p.prices.now && !p.says_keys ? text + ",keys=now" : text});
+    const pfss::KeysTo keys_to = a.keys_to.empty() ? compiler::KeysToFor(p.prices) : nn::KeysToNamed(a.keys_to);
+    out.push_back({name, p.prices.now && !p.says_keys ? text + ",keys=now" : text, keys_to});
   }
   nn::CheckVariants(out);
   return out;
@@ -252,8 +253,8 @@ int RunPlanShow(const PlanShowArgs& a) {
             << roles::ResultScale(plan) << "\n"
             << VocabularyOf(plan.tokenizer) << "\n\n";
   if (engine.variants().size() > 1) {
-    std::vector<std::vector<std::string>> rows{{"variant", "made for"}};
-    for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile});
+    std::vector<std::vector<std::string>> rows{{"variant", "made for", "keys to"}};
+    for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile, nn::NameOf(v.keys_to)});
     std::cout << Listing(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
   }
   // a narrow terminal keeps the columns of the shortest and the longest texts

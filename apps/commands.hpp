@@ -30,7 +30,8 @@ int RunTokenize(const TokenizeArgs& a);
 struct CompileArgs {
   std::string model, calibrate, out, ids = {};
   std::vector<std::string> settings = {};  // NAME=VALUE
-  std::string profile = {}, keys = {};     // profile: separated by , or ;  keys: ahead or now
+  // profile: separated by , or ;  keys: ahead or now  keys_to: balanced or p0
+  std::string profile = {}, keys = {}, keys_to = {};
   std::vector<std::string> variants = {};  // NAME=PROFILE
   int max_tokens = 256;
 };

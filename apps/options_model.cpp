@@ -93,6 +93,11 @@ void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
       ->allow_extra_args(false)
       ->option_text("NAME=PRICES");
   c->add_option("--keys", a->keys, kKeysHelp)->check(CLI::IsMember({"ahead", "now"}));
+  c->add_option(
+       "--keys-to", a->keys_to,
+       "the bundle with the corrections: balanced (the lighter one), or p0. With p0 a data owner downloads a fifth of "
+       "its keys. The default is p0 if thin= is below half of rate=, else balanced")
+      ->check(CLI::IsMember({"balanced", "p0"}));
   c->parse_complete_callback([=] {
     if (a->calibrate.empty() && a->ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
     if (!a->calibrate.empty() && !a->ids.empty()) throw CLI::ValidationError("give only one of --calibrate and --ids");

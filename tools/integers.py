@@ -83,7 +83,7 @@ class Evaluator:
     """The numbers of a plan, by name, and the steps that families share. A family adds its weights and its steps."""
 
     def __init__(self, model, plan, shifts, variant):
-        assert plan['version'] == 4, 'the plan has version %s, this program reads version 4' % plan['version']
+        assert plan['version'] == 5, 'the plan has version %s, this program reads version 5' % plan['version']
         plan = dict(plan, classes=[c for c in plan['classes'] if c['variant'] == variant])
         self.m, self.plan, self.shifts, self.q, self.read = model, plan, shifts, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]

@@ -49,6 +49,8 @@ constexpr Term kPrices[] = {
     {"machines", Unit::kNumber, 1, 2, "machines of the parties: 1 where they share its cores",
      [](Prices& p, double v) { p.together = v == 1; }},
     {"cores", Unit::kNumber, 1, 4096, "cores of each role", [](Prices& p, double v) { p.cores = v; }},
+    {"thin", Unit::kRate, 1e3, 1e15, "bits a second between dealer and data owner",
+     [](Prices& p, double v) { p.thin = 8 / v; }},
     {"disk", Unit::kRate, 1e3, 1e15, "bytes a second of reading bundles", [](Prices& p, double v) { p.disk = 1 / v; }},
 };
 
@@ -109,7 +111,7 @@ std::string PricesHelp() {
   for (const Profile& p : Profiles()) names += p.name + ", ";
   return names +
          "or prices with commas between. Times: rtt=, flight= (20ms); wire=, key=, word= (seconds). Rates a second: "
-         "rate= (bits: 1G), aes= (blocks), disk= (bytes). Also duplex=, machines=, cores=, keys=ahead|now";
+         "rate=, thin= (bits: 1G), aes= (blocks), disk= (bytes). Also duplex=, machines=, cores=, keys=ahead|now";
 }
 
 Profile ParseProfile(const std::string& text) {
@@ -155,6 +157,8 @@ void SetKeys(Profile* profile, const std::string& keys) {
          " is requested; leave one of both out");
   profile->prices.now = now;
 }
+
+pfss::KeysTo KeysToFor(const Prices& p) { return p.thin > 2 * p.wire ? pfss::KeysTo::kP0 : pfss::KeysTo::kBalanced; }
 
 Bill BillOf(const pfss::Schedule& s) {
   const Trace& t = s.trace();
@@ -238,7 +242,9 @@ class Clock {
 
 double Seconds(const Bill& b, const Prices& p) {
   const size_t dealer = size_t(Role::kDealer);
-  double before = double(std::max(b.key[0], b.key[1])) * (p.key + (p.now ? p.wire : p.disk));
+  const std::array<double, 2> link{p.wire, p.thin > 0 ? p.thin : p.wire};
+  double before = 0;  // until the keys of both parties are there
+  for (size_t i : {0, 1}) before = std::max(before, double(b.key[i]) * (p.key + (p.now ? link[i] : p.disk)));
   if (p.now) before += (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
   Clock clock(p);
   for (size_t begin = 0, end = 0; begin < b.steps.size(); begin = end) {

@@ -20,6 +20,7 @@ struct Prices {
   bool together = false;  // both parties are on one machine and use its cores alternately
   double cores = 1;       // cores of each role, which divide the time of words and AES blocks
   double step = 0;        // seconds of one core for each step, whatever it computes
+  double thin = 0;        // seconds of a byte between dealer and data owner; 0: as `wire`
   double disk = 0;        // seconds to read a byte of a bundle from a disk; 0: the bundle is cached in memory
   bool whole = false;     // a text runs in one tile, because each half would take as many kernels
                           // (docs/design/gpu.md#whole-text)
@@ -37,12 +38,16 @@ const std::vector<Profile>& Profiles();
 // name comes first. Each may be given once. Throws Cause::kInput, with the fault, the limit and the choices.
 // * rtt (two flights), flight, wire, key, word: seconds, as a number or with ns, us, ms or s
 // * rate: bits a second, so a byte takes 8 / rate seconds of wire; a number, or with k, M or G
+// * thin: bits a second between dealer and data owner; likewise
 // * disk (bytes a second) and aes (blocks a second): likewise
 // * duplex: 0 or 1; machines: 1 or 2; cores: a number; keys: ahead or now
 Profile ParseProfile(const std::string& text);
 // Sets when keys are dealt: "ahead" or "now"; empty: as the profile says. Throws Cause::kInput if the profile says
 // otherwise.
 void SetKeys(Profile* profile, const std::string& keys);
+// Returns the bundle that should receive corrections: that of P0 if each byte takes P1 twice as long to download.
+// P1's bundle is then a fifth, and P0's less than twice as long.
+pfss::KeysTo KeysToFor(const Prices& p);
 // Returns the syntax of ParseProfile in a few words.
 std::string PricesHelp();
 

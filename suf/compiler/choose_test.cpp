@@ -45,6 +45,7 @@ TEST(Profile, BothSpellingsAreOne) {
   EXPECT_DOUBLE_EQ(p.block, 0.5e-9);
   EXPECT_DOUBLE_EQ(p.word, 1e-9);
   EXPECT_DOUBLE_EQ(p.key, 3e-9);
+  EXPECT_DOUBLE_EQ(Of("thin=20M").thin, 400e-9);
   // prices override a profile whose name comes first
   EXPECT_DOUBLE_EQ(Of("wan,cores=4").flight, 30e-3);
   EXPECT_EQ(Of("wan,cores=4").cores, 4);
@@ -101,6 +102,24 @@ TEST(Profile, KeysAgreeWithTheFlag) {
     SetKeys(&says, flag);
     EXPECT_TRUE(says.prices.now);
   }
+}
+
+// Corrections go to P0 if P1 downloads at less than half the rate of the others.
+TEST(Profile, KeysToFollowsTheThinLink) {
+  for (const Profile& p : Profiles()) EXPECT_EQ(KeysToFor(p.prices), pfss::KeysTo::kBalanced) << p.name;
+  EXPECT_EQ(KeysToFor(Of("wan,thin=20M")), pfss::KeysTo::kP0);
+  EXPECT_EQ(KeysToFor(Of("wan,thin=500M")), pfss::KeysTo::kBalanced);
+  EXPECT_EQ(KeysToFor(Of("rate=100M,thin=100M")), pfss::KeysTo::kBalanced);
+}
+
+// Each party's keys take its own link to the dealer.
+TEST(Seconds, EachPartyHasItsDealerLink) {
+  Bill b;
+  b.key = {1000, 100};
+  EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 2, .now = true}), 2000);
+  EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 2, .now = true, .thin = 30}), 3000);
+  b.key = {550, 550};
+  EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 2, .now = true, .thin = 30}), 16500);
 }
 
 // A frame before the inference, then alternate steps of both parties.

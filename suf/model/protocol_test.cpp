@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "suf/compiler/choose.hpp"
 #include "suf/model/rig_test.hpp"
 
 namespace suf::model {
@@ -77,6 +78,32 @@ TEST(Protocol, AnyRoleOnAnyBackend) {
   const std::vector<int64_t> y = nn::PlanSimulator(c.plan, c.q).Run(ids).y;
   for (size_t i = 0; i < y.size(); ++i)
     EXPECT_EQ(ring::Signed(want->result[1][i], c.plan.For(5).ops.back()->ring), y[i]);
+}
+
+// Corrections to P0: the same words, flights and frames. P1's bundle has fewer bytes, and both together have as many.
+TEST(Protocol, KeysToP0) {
+  for (const char* preset : {"tiny", "tiny-llama"}) {
+    Compiled c = CompileFor(RandomModel(preset, 3), 16);
+    const auto schedule = [&](pfss::KeysTo to) {
+      c.plan.variants[0].keys_to = to;
+      pfss::Trace t;
+      nn::Build(t, c.plan, 7);
+      const pfss::Schedule s(t);
+      EXPECT_EQ(compiler::BillOf(s).key_bits, (std::array{s.key_bits(0), s.key_bits(1)}));
+      return std::tuple(s.flights(), std::array{s.sent(0, true), s.sent(1, true), s.sent(1, false)},
+                        std::array{s.key_bits(0), s.key_bits(1)});
+    };
+    const auto [flights, sent, key] = schedule(pfss::KeysTo::kBalanced);
+    const auto [flights_p0, sent_p0, key_p0] = schedule(pfss::KeysTo::kP0);
+    EXPECT_EQ(flights, flights_p0);
+    EXPECT_EQ(sent, sent_p0);
+    EXPECT_EQ(key[0] + key[1], key_p0[0] + key_p0[1]);
+    EXPECT_NEAR(double(key[0]) / double(key[1]), 1, 0.02);
+    EXPECT_LT(2 * key_p0[1], key[1]);
+    ExpectSameWords(c.plan, c.q, Texts(6, 3, 3, 12), [&](int) {
+      return preset == std::string("tiny") ? EncoderFlights(2, true) : DecoderFlights(2, true);
+    });
+  }
 }
 
 TEST(Protocol, Decoders) {

@@ -5,6 +5,7 @@
 
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/dag.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/little_test.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -306,6 +307,35 @@ TEST(Schedule, BundlesAreBalanced) {
   for (int i = 0; i < 300; ++i) sum = sum + Low(Sh(w.t.deal(Lift(w.x.r) * (i + 7), 12 + i % 50)), 12);
   Schedule s = w.Close(sum);
   EXPECT_NEAR(double(s.key_bits(0)) / double(s.key_bits(1)), 1, 0.02);
+}
+
+// The same trace for both values: P0's bundle receives all corrections, and only the keys differ.
+TEST(Schedule, CorrectionsGoToP0) {
+  std::array<std::array<int64_t, 2>, 2> key{}, sent{};
+  std::array<int, 2> flights{};
+  for (const KeysTo to : {KeysTo::kBalanced, KeysTo::kP0}) {
+    Trace t;
+    t.SetKeysTo(to);
+    SharedWire<kPub> x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");
+    Sh sum = Low(Sh(t.deal(Lift(x.r) * 3, 20)), 12);
+    for (int i = 0; i < 300; ++i) sum = sum + Low(Sh(t.deal(Lift(x.r) * (i + 7), 12 + i % 50)), 12);
+    EXPECT_THROW(t.SetKeysTo(to), Bug);  // too late
+    t.reveal<1>(sum);
+    t.close();
+    const Schedule s(t);
+    EXPECT_TRUE(Lint(s).faults.empty());
+    const Cost cost = CostOf(s);
+    for (size_t p : {0, 1}) {
+      key[size_t(to)][p] = s.key_bits(int(p));
+      sent[size_t(to)][p] = s.sent(int(p), true);
+      EXPECT_EQ(cost.total.key[p], s.key_bits(int(p)));
+    }
+    flights[size_t(to)] = s.flights();
+  }
+  EXPECT_EQ(key[0][0] + key[0][1], key[1][0] + key[1][1]);
+  EXPECT_EQ(key[1][1], 0);  // there are no DPF words
+  EXPECT_EQ(flights[0], flights[1]);
+  EXPECT_EQ(sent[0], sent[1]);
 }
 
 // Emits and closes a small trace: P1 learns the low bits of a product.

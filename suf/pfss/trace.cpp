@@ -39,6 +39,11 @@ Trace::Trace(const Trace& closed, std::span<const int> bare)
   close();
 }
 
+void Trace::SetKeysTo(KeysTo keys_to) {
+  SUF_CHECK(dealt_.empty());
+  keys_to_ = keys_to;
+}
+
 fss::DcfScheme Trace::scheme() const {
   return target_ && !target_->schemes.empty() ? target_->schemes[0] : fss::DcfScheme::kSuf;
 }
@@ -226,7 +231,7 @@ Dealt Trace::deal(Sec v, int k) {
   int64_t n = Size(secret.shape);
   auto it = dealt_.find(v.id());
   if (it == dealt_.end()) {
-    int p = load_[1] < load_[0];  // the correction goes to the lighter bundle
+    const int p = keys_to_ == KeysTo::kBalanced && load_[1] < load_[0];
     Shape shape = secret.shape;
     int rand = Rand(1 - p, ring, shape);
     int diff = AddNode({Op::kSub, kDealer, 0, 0, ring, shape, {v.id(), rand}, {}, nullptr});

@@ -32,6 +32,9 @@ struct Node {
 
 struct Capabilities;  // backend.hpp
 
+// The bundle that receives the correction of a dealt value: the lighter one, or always that of P0.
+enum class KeysTo : uint8_t { kBalanced, kP0 };
+
 class Trace {
  public:
   // Makes a trace for any backend, with the DCFs of suf.
@@ -45,6 +48,9 @@ class Trace {
   Trace(const Trace& closed, std::span<const int> bare);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
+
+  // Sets which bundle receives corrections, before anything is dealt. The default is kBalanced.
+  void SetKeysTo(KeysTo keys_to);
 
   // ---- inputs
   // Emits public data of the plan in Add(64), in row-major order. One value fills the whole shape.
@@ -212,6 +218,7 @@ class Trace {
   std::array<std::vector<Result>, 2> results_;
   std::array<int, 2> sections_{0, 0};
   std::array<int64_t, 2> load_{0, 0};
+  KeysTo keys_to_ = KeysTo::kBalanced;
   int programs_ = 0;
   uint16_t scope_ = 0;
   bool closed_ = false;

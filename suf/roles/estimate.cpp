@@ -32,6 +32,20 @@ std::array<MemoryNeeds, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s
   return out;
 }
 
+// Returns the bytes of both bundles' bodies if the variant's corrections went there.
+std::array<int64_t, 2> KeyBytes(ModelEngine& engine, int n, int variant, pfss::KeysTo to) {
+  if (to == engine.variants()[size_t(variant)].keys_to) {
+    const auto work = engine.Compile(n, variant);
+    return {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
+  }
+  nn::Plan other = engine.plan();
+  other.variants[size_t(variant)].keys_to = to;
+  pfss::Trace t;
+  nn::Build(t, other, n, variant);
+  const pfss::Schedule s(t);
+  return {s.key_bytes(0), s.key_bytes(1)};
+}
+
 }  // namespace
 
 Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(engine.hash()) {
@@ -45,6 +59,8 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
     key_bytes[p] = s.key_bytes(p);
     sent[p] = s.sent(p, true);
   }
+  for (const pfss::KeysTo to : {pfss::KeysTo::kBalanced, pfss::KeysTo::kP0})
+    keys_to[size_t(to)] = KeyBytes(engine, n, variant, to);
   for (int p : {0, 1}) disk[p] = int64_t(store::BundleFileBytes(*work->task.body[p]));
   window = int64_t(work->task.window);
   offline = s.sent(1, false);

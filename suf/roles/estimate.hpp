@@ -32,11 +32,13 @@ struct Estimate {
   double Online(const compiler::Prices& prices) const;
 
   int tokens;
-  int tiles;                          // tiles in which the text runs: 1, or 2 in antiphase
-  Hash plan, trace;                   // digests
-  int flights;                        // one-way flights, from P1's first online frame to P0's last
-  int frames[2];                      // online frames of P0 and P1
-  int64_t key_bytes[2];               // bytes of a bundle's body, of P0 and P1
+  int tiles;             // tiles in which the text runs: 1, or 2 in antiphase
+  Hash plan, trace;      // digests
+  int flights;           // one-way flights, from P1's first online frame to P0's last
+  int frames[2];         // online frames of P0 and P1
+  int64_t key_bytes[2];  // bytes of a bundle's body, of P0 and P1
+  // The same for each value of nn::Variant::keys_to: balanced, p0.
+  std::array<std::array<int64_t, 2>, 2> keys_to;
   int64_t disk[2];                    // bytes of a bundle's file, of P0 and P1
   int64_t window;                     // bytes of keys that a party holds ahead of its run at least (run::WindowOf)
   int64_t sent[2];                    // bytes of online payload that P0 and P1 send

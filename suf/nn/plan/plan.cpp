@@ -261,6 +261,14 @@ void VisitChoices(Visitor& v, Class& c) {
       });
 }
 
+pfss::KeysTo ReadKeysTo(const std::string& field, const std::string& name) {
+  try {
+    return KeysToNamed(name);
+  } catch (const Error& e) {
+    Fail(Cause::kRefused, "the plan's field ", field, ": ", e.what());
+  }
+}
+
 void VisitPlan(Visitor& v, Plan& p) {
   VisitGraph(v, p.graph);
   if (v.fills()) {
@@ -275,6 +283,9 @@ void VisitPlan(Visitor& v, Plan& p) {
       [&](Visitor& w, size_t i) {
         w.Text("name", &p.variants[i].name, kNameCharacters);
         w.Text("profile", &p.variants[i].profile, 200);
+        std::string keys_to = NameOf(p.variants[i].keys_to);
+        w.Text("keys_to", &keys_to, kNameCharacters);
+        if (w.fills()) p.variants[i].keys_to = ReadKeysTo(Str("variants[", i, "].keys_to"), keys_to);
       });
   size_t class_nodes = 0;
   v.List(
@@ -348,6 +359,14 @@ Plan Parse(const std::string& text) {
   if (hash != HashOfContent(j) || hash != PlanHash(plan))
     Fail(Cause::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
   return plan;
+}
+
+const char* NameOf(pfss::KeysTo keys_to) { return keys_to == pfss::KeysTo::kP0 ? "p0" : "balanced"; }
+
+pfss::KeysTo KeysToNamed(const std::string& name) {
+  for (const pfss::KeysTo k : {pfss::KeysTo::kBalanced, pfss::KeysTo::kP0})
+    if (name == NameOf(k)) return k;
+  Fail(Cause::kInput, Quoted(name), " says no bundle that receives corrections; take balanced or p0");
 }
 
 void CheckName(const std::string& variant) {

@@ -7,10 +7,11 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/nn/graph/graph.hpp"
+#include "suf/pfss/trace.hpp"
 
 namespace suf::nn {
 
-inline constexpr int kPlanVersion = 4;
+inline constexpr int kPlanVersion = 5;
 inline constexpr int kMostVariants = 8;
 
 // A choice of the search for a class of operators, the next best option, and how much slower that is.
@@ -20,11 +21,17 @@ struct Chosen {
 };
 
 // One way to compute the graph, made for a network. `name` has at most 24 lower-case letters, digits and dashes. The
-// prices of `profile` chose between lowerings (compiler::ParseProfile). If it is empty, nothing was searched.
+// prices of `profile` chose between lowerings (compiler::ParseProfile). If it is empty, nothing was searched. `keys_to`
+// is the bundle that receives corrections. It changes no word, frame or flight.
 struct Variant {
   std::string name = "plain", profile = {};
+  pfss::KeysTo keys_to = pfss::KeysTo::kBalanced;
   bool operator==(const Variant&) const = default;
 };
+// Returns the name of a choice, `balanced` or `p0`, as plans and commands have it.
+const char* NameOf(pfss::KeysTo keys_to);
+// Returns the choice with this name. Throws Cause::kInput if there is none.
+pfss::KeysTo KeysToNamed(const std::string& name);
 // Throws Cause::kInput if `variant` is not a valid name.
 void CheckName(const std::string& variant);
 

@@ -71,12 +71,12 @@ TEST(Plan, GoldenText) {
   for (auto [name, value] : options) o.policy.Set(name, value);
   EXPECT_EQ(
       Serialize(Compile(g, w, std::vector<std::vector<int32_t>>{{0}, {1}, {2}}, o)),
-      R"({"version":4,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
+      R"({"version":5,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
       R"({"op":"norm","in":[0],"scope":"head","label":"normalised","dim":2,"eps":0.5,"unit":false,"by_length":false,"key":"layer"},)"
       R"({"op":"map","in":[1],"scope":"head","label":"z_head","terms":[{"kind":"full","input":0,"weight":"w[2,1]"}],"bias":"w.bias[1]",)"
       R"("by_length":false,"key":"head","rotary":0,"base":0.0},{"op":"result","in":[2],"scope":"head","label":"logits","key":"logits"}],)"
       R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
-      R"("variants":[{"name":"plain","profile":""}],)"
+      R"("variants":[{"name":"plain","profile":"","keys_to":"balanced"}],)"
       R"("classes":[{"variant":0,"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":4,"kz":10,"cut":2,"square_of":"x","under":0,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,"rows":"RowLut",)"
       R"("certificates":[{"width":"square","bits":6,"hard":true},{"width":"product","bits":7,"hard":true},)"
@@ -87,7 +87,7 @@ TEST(Plan, GoldenText) {
       R"(28 , 27 , 26 , 25 , 24 , 23 , 22 , 22 , 21 , 20 , 20 , 20 , 19 , 19 , 18 , 18 , 18 , 17 , 17 , 17 , 16 , 16 , 16 , 16 , 15 , )"
       R"(15 , 15 , 15 , 15 , 14 , 14 , 14 , 14 , 14 , 14 , 13 , 13 , 13 , 13 , 13 , 13 , 13 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , )"
       R"(12 , 12 , 11 , 11\nend 64\nchannel unsigned 64 0 y\n"],)"
-      R"("hash":"3b69d1b52bdf65dd2ebb3f0af5731b1cc4067957941026ea552a0ec69f912f7f"})"
+      R"("hash":"c1daa390ef9d52680cd6b5aea8f02e2c0d020a0e4f5a1681bc20a93ecbfc30d0"})"
       "\n");
 }
 
@@ -154,12 +154,20 @@ TEST(Plan, TooManyOfAThingAreRefused) {
 // Returns a plan with two variants, as JSON.
 Json Two() {
   Json j = Json::parse(Serialize(AfterPlan()));
-  j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}});
+  j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}, {"keys_to", "p0"}});
   for (Json c : std::vector<Json>(j["classes"].begin(), j["classes"].end())) {
     c["variant"] = 1;
     j["classes"].push_back(c);
   }
   return j;
+}
+
+TEST(Plan, KeysToIsAnAttributeOfAVariant) {
+  Plan plan = AfterPlan();
+  const Hash before = PlanHash(plan);
+  plan.variants[0].keys_to = pfss::KeysTo::kP0;
+  EXPECT_EQ(Parse(Serialize(plan)).variants, plan.variants);
+  EXPECT_NE(PlanHash(plan), before);
 }
 
 TEST(Plan, BrokenVariantsAreRefused) {
@@ -171,10 +179,13 @@ TEST(Plan, BrokenVariantsAreRefused) {
       {[](Json& j) { j["variants"][1]["name"] = "A"; }, "variants[1].name: 'A' is no name of a variant"},
       {[](Json& j) { j["variants"][1]["name"] = std::string(25, 'a'); }, "variants[1].name is longer than 24"},
       {[](Json& j) { j["variants"][1].erase("profile"); }, "the plan lacks the field variants[1].profile"},
+      {[](Json& j) { j["variants"][1].erase("keys_to"); }, "the plan lacks the field variants[1].keys_to"},
+      {[](Json& j) { j["variants"][1]["keys_to"] = "p1"; },
+       "the plan's field variants[1].keys_to: \"p1\" says no bundle that receives corrections; take balanced or p0"},
       {[](Json& j) { j["variants"] = std::vector<Json>(9, j["variants"][0]); },
        "variants has 9 entries, the limit is 8"},
       {[](Json& j) {
-         j["variants"].push_back({{"name", "c"}, {"profile", ""}});
+         j["variants"].push_back({{"name", "c"}, {"profile", ""}, {"keys_to", "balanced"}});
        },
        "classes: a variant has none"},
       {[](Json& j) { j["classes"][1]["variant"] = 1; },
@@ -229,7 +240,7 @@ void ExpectBroken(const std::vector<BrokenText>& table) {
 TEST(BrokenPlan, Head) {
   ExpectBroken({
       {[](Json& j) { j["version"] = 1; },
-       "the plan has version 1, this program reads version 4; compile the plan again"},
+       "the plan has version 1, this program reads version 5; compile the plan again"},
       {[](Json& j) { j["version"] = "2"; }, "the plan's field version is not a whole number"},
       {[](Json& j) { j.erase("version"); }, "the plan lacks the field version"},
       {[](Json& j) { j["colour"] = 1; }, "the plan's field colour is unknown"},

@@ -204,6 +204,7 @@ Unbuilt::Unbuilt(const std::string& where, const std::string& why)
     : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
 
 void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
+  t.SetKeysTo(plan.variants.at(size_t(variant)).keys_to);
   Builder b(t, plan, n, variant);
   Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
   t.close();
