@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <mutex>
 
 #include "apps/fn/fn_pair.hpp"
 #include "apps/log.hpp"
@@ -31,8 +32,10 @@ void CheckCount(roles::Engine& engine, size_t count) {
 void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credentials& own, roles::Engine& engine,
                  const std::function<roles::ServerData(LearnedHook)>& data,
                  const std::function<void(uint32_t n, const std::vector<uint64_t>& words)>& show) {
+  std::mutex m;  // guards the output and `unwritten`, because sessions end in their own threads
   std::exception_ptr unwritten;
   auto learned = [&](uint32_t n, std::vector<uint64_t> words) {
+    const std::lock_guard l(m);
     try {
       show(n, words);
     } catch (const Error&) {
@@ -45,7 +48,10 @@ void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credential
       [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
         return std::make_unique<roles::Server>(engine, data(learned), home, std::move(dial), std::move(options));
       },
-      [&] { return unwritten != nullptr; });
+      [&] {
+        const std::lock_guard l(m);
+        return unwritten != nullptr;
+      });
   if (unwritten) std::rethrow_exception(unwritten);
 }
 

@@ -27,7 +27,8 @@ void CheckCount(roles::Engine& engine, size_t count);
 // Receives the words that P0 learned or keeps by a call of n values or rows.
 using LearnedHook = std::function<void(uint32_t n, std::vector<uint64_t> words)>;
 // Runs the process of P0: Answer, with the data that `data` makes with a hook. `show` writes the results of each call.
-// If it throws, the session ends as any other, and no further one begins. Its error is thrown at the end.
+// It is called by one thread at a time. If it throws, the session ends as any other, and no further one begins. Its
+// error is thrown at the end.
 void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credentials& own, roles::Engine& engine,
                  const std::function<roles::ServerData(LearnedHook)>& data,
                  const std::function<void(uint32_t n, const std::vector<uint64_t>& words)>& show);

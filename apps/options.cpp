@@ -94,7 +94,10 @@ void AddParty(CLI::App* c, PartyArgs* a) {
   c->add_option("--certs", a->certs, kCertsHelp)->required();
   AddAddress(c, "--dealer", &a->dealer, "address of the dealer");
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
-  c->add_option("--record", a->record, "write the frames between both parties to this new file");
+  c->add_option(
+      "--record", a->record,
+      "write the frames between both parties to this new file; P0 writes those of its second session to FILE.2, "
+      "and so on");
   c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
   c->add_option("--times", a->times, kTimesHelp);
   AddStreams(c, &a->streams);

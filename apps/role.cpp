@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -150,6 +151,15 @@ std::unique_ptr<net::Recorder> RecorderOf(const PartyArgs& a) {
   return a.record.empty() ? nullptr : std::make_unique<net::Recorder>(a.record);
 }
 
+SessionRecords::SessionRecords(const PartyArgs& a) : file_(a.record), first_(RecorderOf(a)) {}
+
+std::unique_ptr<net::Recorder> SessionRecords::Next() {
+  const std::lock_guard l(m_);
+  if (file_.empty()) return nullptr;
+  if (++sessions_ == 1) return std::move(first_);
+  return std::make_unique<net::Recorder>(Str(file_, ".", sessions_));
+}
+
 void KeepPages() {
   malloc_trim(0);
   mallopt(M_MMAP_MAX, 0);  // bodies of bundles exceed every threshold that glibc accepts
@@ -208,34 +218,58 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 
 namespace {
 
-// The state of P0's one session, in words for the log.
-class SessionState {
+// The states of P0's sessions, in words for the log. Thread-safe.
+class SessionStates {
  public:
-  explicit SessionState(const proto::JobUnit& unit) : unit_(unit) {}
-  void Runs(uint32_t n) {
+  explicit SessionStates(const proto::JobUnit& unit) : unit_(unit) {}
+  void Runs(uint64_t session, uint32_t n) {
     const std::lock_guard l(m_);
-    n_ = n;
+    all_[session].n = n;
   }
-  void Ran() {
+  void Ran(uint64_t session) {
     const std::lock_guard l(m_);
-    n_ = 0;
-    ++done_;
+    all_[session].n = 0;
+    ++all_[session].done;
   }
-  void Over() {
+  void Over(uint64_t session) {
     const std::lock_guard l(m_);
-    n_ = 0;
-    done_ = 0;
+    all_.erase(session);
   }
   std::string Text() {
     const std::lock_guard l(m_);
-    return Str(Plural(n_ ? 1 : 0, unit_.job), n_ ? Str(" of ", n_, " ", unit_.name) : "", " in flight, ", done_,
-               " done");
+    std::vector<std::string> lengths;
+    uint64_t done = 0;
+    for (const auto& [session, s] : all_) {
+      if (s.n) lengths.push_back(Str(s.n));
+      done += s.done;
+    }
+    return Str(Plural(lengths.size(), unit_.job), lengths.empty() ? "" : Str(" of ", Listed(lengths), " ", unit_.name),
+               " in flight, ", done, " done");
   }
 
  private:
+  struct State {
+    uint32_t n = 0;  // tokens, values or rows of the job in flight; 0 if there is none
+    uint64_t done = 0;
+  };
   const proto::JobUnit unit_;
   std::mutex m_;
-  uint32_t n_ = 0, done_ = 0;
+  std::map<uint64_t, State> all_;  // by session
+};
+
+// Records the frames of a session while it lives.
+class ScopedRecord {
+ public:
+  ScopedRecord(net::Channel& ch, SessionRecords& records) : ch_(ch), recorder_(records.Next()) {
+    ch_.set_recorder(recorder_.get());
+  }
+  ~ScopedRecord() { ch_.set_recorder(nullptr); }
+  ScopedRecord(const ScopedRecord&) = delete;
+  ScopedRecord& operator=(const ScopedRecord&) = delete;
+
+ private:
+  net::Channel& ch_;
+  const std::unique_ptr<net::Recorder> recorder_;
 };
 
 }  // namespace
@@ -244,25 +278,26 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
             const MakeServer& make, const std::function<bool()>& ends) {
   PartyStore store(command, a.store);
   TimesFile times(a.times);
-  const auto recorder = RecorderOf(a);
+  SessionRecords records(a);
   const auto timeout = Timeout(a.timeout);
   auto dial = CallDealer(own, a.dealer, timeout, a.streams);
-  std::optional<Error> failed;
+  std::mutex m;                 // guards `failed`
+  std::optional<Error> failed;  // the error of the first session, with --once
   std::optional<net::Listener> listener;
   roles::Server::Options options;
   options.keys = KeysOf(a.keys, store);
   options.audit_memory = uint64_t(a.audit_memory) << 20;
-  SessionState now(unit);
+  SessionStates now(unit);
   Bar sending(command);
-  options.setup = [&](uint64_t sent, uint64_t all) {
+  options.setup = [&](const roles::PeerName&, uint64_t sent, uint64_t all) {
     if (!all) return;
     sending.At(double(sent) / double(all),
                Str("sending the masked weights, ", Bytes10(int64_t(all)), ", once for a data owner's store"));
     if (sent == all) sending.Clear();
   };
-  options.runs = [&](uint32_t n, uint64_t) { now.Runs(n); };
-  options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
-    now.Ran();
+  options.runs = [&](const roles::PeerName& peer, uint32_t n, uint64_t) { now.Runs(peer.session, n); };
+  options.ran = [&](const roles::PeerName& peer, uint32_t n, uint64_t serial, const run::Times& t) {
+    now.Ran(peer.session);
     times.Add(serial, t);
     // the same words for every result
     log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
@@ -271,10 +306,10 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     log::Info(
         Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
   };
-  options.over = [&](const Error* e) {
-    now.Over();
+  options.over = [&](const roles::PeerName& peer, const Error* e) {
+    now.Over(peer.session);
     sending.Clear();
-    if (a.once && e) failed = *e;
+    if (const std::lock_guard l(m); a.once && e && !failed) failed = *e;
     if (a.once || (ends && ends())) listener->Stop();
   };
   auto server = make(store, dial, std::move(options));
@@ -282,11 +317,12 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   RunUntilSignal(
       *listener, command,
       [&](net::Channel& ch) {
-        ch.set_recorder(recorder.get());
+        const ScopedRecord record(ch, records);
         server->Serve(ch);
       },
       [&](const std::vector<std::string>& peers) {
-        return Str("the session with ", Listed(peers), " ends: ", now.Text());
+        return Str(peers.size() == 1 ? "the session with " : "the sessions with ", Listed(peers),
+                   peers.size() == 1 ? " ends: " : " end: ", now.Text());
       });
   if (failed) throw *failed;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,25 @@ class PartyStore : public store::Home {
   PartyStore(const char* command, const std::string& folder);
 };
 
-// Makes the recorder of --record; null if there is none. Throws Cause::kResource if the file exists or cannot be made.
+// Makes the recorder of --record for one session; null if there is none. Throws Cause::kResource if the file exists or
+// cannot be made.
 std::unique_ptr<net::Recorder> RecorderOf(const PartyArgs& a);
+
+// The files of --record at P0, one a session: FILE, then FILE.2, FILE.3 and so on.
+class SessionRecords {
+ public:
+  // Makes FILE at once, so that a name that cannot be used is reported at the start. Throws Cause::kResource.
+  explicit SessionRecords(const PartyArgs& a);
+  // Returns the recorder of the next session; null without --record. Throws Cause::kResource if its file exists or
+  // cannot be made. Thread-safe.
+  std::unique_ptr<net::Recorder> Next();
+
+ private:
+  const std::string file_;
+  std::mutex m_;
+  std::unique_ptr<net::Recorder> first_;  // until the first session takes it
+  int sessions_ = 0;
+};
 
 // Returns the memory that loading left over to the system. From then on keeps all pages, because frames, chunks and
 // bundles of megabytes come and go.

@@ -59,6 +59,7 @@ Bar::Bar(std::string title, Log log)
 Bar::~Bar() { Clear(); }
 
 void Bar::Clear() {
+  const std::lock_guard lock(m_);
   if (!std::exchange(begun_, false)) return;
   if (terminal_) return screen::Show({});
   ticker_.reset();
@@ -68,6 +69,7 @@ void Bar::Clear() {
 }
 
 void Bar::At(double done, const std::string& what, const std::string& of) {
+  const std::lock_guard lock(m_);
   const auto now = Clock::now();
   const bool first = !std::exchange(begun_, true);
   if (first) since_ = now;
@@ -81,7 +83,7 @@ void Bar::At(double done, const std::string& what, const std::string& of) {
   if (!first && now - last_ < kOften) return;
   last_ = now;
   if (!ticker_) ticker_ = std::make_unique<Ticker>();
-  const std::lock_guard l(ticker_->m);
+  const std::lock_guard line(ticker_->m);
   ticker_->line =
       Str(title_, ": ", of, of.empty() ? "" : ", ", what, ", ", int(std::clamp(done, 0.0, 1.0) * 100), " %");
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace suf::apps {
 
 // Progress of a long phase: a line at the bottom of the terminal. Without a terminal it is lines of the log.
+// Thread-safe: threads that share a bar show their latest report.
 class Bar {
  public:
   // The lines of the log if stderr is no terminal. `kSteps` logs each step, the state every ten seconds, and the total
@@ -37,6 +39,7 @@ class Bar {
   const std::string title_;
   const Log log_;
   const bool terminal_;
+  std::mutex m_;  // guards the members below
   bool begun_ = false;
   std::chrono::steady_clock::time_point since_{}, last_{};
   std::string what_;

@@ -27,6 +27,7 @@ SUF_FUZZ(model_owner) {
                        (void)i.channel().RecvExact(kFirstRun, 8);
                        i.EndOffline();
                        i.channel().Send(kFirstRun + 1, suf::Bytes(8));
+                       return std::function<void()>();
                      },
                  .auditor = {.generate =
                                  [](const DealJob&, Sink& a, Sink& b) {

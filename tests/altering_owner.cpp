@@ -67,7 +67,7 @@ int main(int argc, char** argv) try {
   store::Home store(argv[4]);
   net::Listener listener(own, net::Address::ParseListening("127.0.0.1:0"), {Role::kData}, net::Millis{5000});
   roles::Server::Options options;
-  options.over = [&](const Error* e) {
+  options.over = [&](const roles::PeerName&, const Error* e) {
     std::printf("the session %s\n", e ? e->what() : "ended well");
     listener.Stop();
   };

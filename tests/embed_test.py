@@ -71,17 +71,19 @@ def check_row(row, i, n, estimate):
 
 
 def recorded_frames(base):
-    """One text twice, and another of the same length, give frames of equal shape. No word of one is in another."""
+    """One text twice, and another of the same length, give frames of equal shape. No word of one is in another.
+    P0 writes a file for each session."""
     with World(base, 'recorded') as w:
         w.deal().port()
         texts = [base.text(9, 1), base.text(9, 1), base.text(9, 2)]
-        data, model = [], []
+        s = w.serve(record=w.dir / 'p0')
+        s.port()
         for k, text in enumerate(texts):
-            s = w.serve(record=w.dir / f'p0.{k}', once=True)
-            s.port()
             embed_rows(w, text, record=w.dir / f'p1.{k}')
-            assert s.finish() == 0, s.err
-            data.append(read_record(w.dir / f'p1.{k}')), model.append(read_record(w.dir / f'p0.{k}'))
+        s.end()
+        assert s.process.returncode == 0, s.err
+        data = [read_record(w.dir / f'p1.{k}') for k in range(3)]
+        model = [read_record(w.dir / name) for name in ('p0', 'p0.2', 'p0.3')]
         for k in range(3):
             mirrored = {(1 - sent, *rest) for sent, _, *rest in model[k]}
             assert {(sent, *rest) for sent, _, *rest in data[k]} == mirrored, 'the two parties recorded different frames'

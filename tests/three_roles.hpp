@@ -152,6 +152,7 @@ class ThreeRoles {
                 [this](proto::Inference& i) {
                   LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().job.tokens), inputs_[0]);
                   (void)RunInference(*engine[0], i, inputs_[0]);
+                  return std::function<void()>();
                 },
             .auditor = AuditOf(*engine[0]),
             .keys = keys_};

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "suf/base/secret.hpp"
 #include "suf/pfss/schedule.hpp"
@@ -227,6 +228,11 @@ class Kernels {
                        uint64_t* out) const;
 };
 
+// The memory of one run that is to come or in progress. Its holder keeps it until the run ends.
+struct Reservation {
+  virtual ~Reservation() = default;
+};
+
 // A factory of runs. It may keep plans, memory and prepared inputs from run to run, and must outlive its executors.
 // Thread-safe.
 class Backend {
@@ -248,10 +254,12 @@ class Backend {
   };
   // Returns the bytes of a word of a named input with two dimensions; negative if the words are signed.
   using InputBytes = std::function<int(const std::string& name)>;
-  // Reserves the memory of a run for Start; called before anything is spent on the run. Returns nothing on
-  // success, otherwise the bytes that the run needs and those that are free.
-  virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/, const InputBytes& /*bytes_of*/) {
-    return {};
+  // Reserves the memory of one run for Start; called before anything is spent on the run. Returns the reservation,
+  // never null, or else the bytes that the run needs and those that are free. Runs that follow each other may share a
+  // reservation. Runs side by side need one each. The backend must outlive it.
+  virtual std::variant<std::shared_ptr<Reservation>, Lack> Reserve(const Schedule& /*s*/, Role /*role*/,
+                                                                   const InputBytes& /*bytes_of*/) {
+    return std::make_shared<Reservation>();
   }
   // Returns the peak bytes of the values that an executor keeps in memory, without inputs; 0 if unknown.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }

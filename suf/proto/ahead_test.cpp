@@ -239,14 +239,63 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
   }
 }
 
+// A role's reservations: those that live, and all that were made.
+struct Reservations {
+  std::atomic<int> live{0}, all{0};
+  auto Hook() {
+    return [this](const store::Job&) {
+      ++live;
+      ++all;
+      return std::shared_ptr<void>(nullptr, [this](void*) { --live; });
+    };
+  }
+};
+
+// Memory is reserved until the run ends. Two equal jobs that follow each other share a reservation.
+TEST(Ahead, MemoryIsReservedUntilTheRunEnds) {
+  Reservations reserved[3];
+  std::vector<int> live[3];
+  const auto note = [&](Role r) { live[int(r)].push_back(reserved[int(r)].live); };
+  BundlePlan plans[3];
+  for (int r = 0; r < 3; ++r) {
+    plans[r] = TestPlan();
+    plans[r].reserve = reserved[r].Hook();
+  }
+  const Generate generate = [&](DealJob job, store::Sink& p0, store::Sink& p1) {
+    note(Role::kDealer);
+    TestGenerate(job, p0, p1);
+  };
+  World w(1, net::Millis{20'000}, generate, plans[int(Role::kDealer)]);
+  w.plan = plans[int(Role::kModel)];
+  const RunHook run = [&](Inference& inf) {
+    note(inf.channel().self().role);
+    TestRun(inf);
+  };
+  w.Session(w.Host(run), [&](net::Channel& ch) {
+    DataSession s(ch, plans[int(Role::kData)], w.lane[1], w.Dial(), w.keys);
+    s.Infer(store::JobOf(4), run, store::JobOf(4));
+    s.Infer(store::JobOf(4), run, store::JobOf(3));
+    s.Infer(store::JobOf(3), run);
+    s.End();
+  });
+  EXPECT_FALSE(w.model_error);
+  for (Role r : {Role::kModel, Role::kData}) {
+    EXPECT_EQ(live[int(r)], (std::vector<int>{1, 2, 1})) << Name(r);
+    EXPECT_EQ(reserved[int(r)].all, 2) << Name(r);
+  }
+  EXPECT_EQ(live[int(Role::kDealer)], (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(reserved[int(Role::kDealer)].all, 3);
+  for (const Reservations& r : reserved) EXPECT_EQ(r.live, 0);
+}
+
 // The dealer notices that P1 left and reports it to P0, which reports P1's reason instead.
 TEST(Ahead, APartyThatLeavesIsNamedByTheOtherOne) {
   std::atomic<bool> asked{false}, left{false};
   BundlePlan held = TestPlan();
-  held.reserve = [&](const store::Job& job) {
-    if (job.tokens != 2) return;
-    asked = true;
-    while (!left) std::this_thread::sleep_for(net::Millis{1});
+  held.reserve = [&](const store::Job& job) -> std::shared_ptr<void> {
+    if (job.tokens == 2) asked = true;
+    while (job.tokens == 2 && !left) std::this_thread::sleep_for(net::Millis{1});
+    return nullptr;
   };
   World w(1, net::Millis{20'000}, TestGenerate, held);  // the dealer has its own copy of the plan
   w.plan.reserve = nullptr;

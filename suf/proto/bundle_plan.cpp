@@ -50,9 +50,9 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
          plan.max_tokens, "; ", plan.unit.remedy);
 }
 
-void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job) {
+std::shared_ptr<void> Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job) {
   try {
-    if (plan.reserve) plan.reserve(job);
+    return plan.reserve ? plan.reserve(job) : nullptr;
   } catch (const Error& e) {
     if (e.cause() == Cause::kResource) ch.Refuse(net::Refusal::kMemory);
     throw;

@@ -2,6 +2,7 @@
 // file and emits no trace; the application fills in a BundlePlan.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,9 @@ struct BundlePlan {
   // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several
   // variants. Called like `task`.
   std::function<uint64_t(const store::Job&, const Network&)> price = {};
-  // Checks that this role has memory for a job. Throws Cause::kResource, saying what would fit.
-  std::function<void(const store::Job&)> reserve = {};
+  // Reserves this role's memory for a job until the result is destroyed. Throws Cause::kResource, saying what would
+  // fit. Called from several threads.
+  std::function<std::shared_ptr<void>(const store::Job&)> reserve = {};
 };
 
 // Sends the protocol version, plan version, PRG and plan hash.
@@ -59,8 +61,9 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
 // Throws Cause::kInput if the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
-// Ends the session if this role has no memory for a job, before a serial is spent.
-void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
+// Reserves this role's memory for a job; null if the plan needs none. Ends the session if there is too little, before a
+// serial is spent.
+std::shared_ptr<void> Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
 // Ends the session if the plan does not cover a job of the peer. `did` is a verb: "announced" or "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 

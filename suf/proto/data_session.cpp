@@ -45,10 +45,12 @@ DataSession::~DataSession() {
   lane_->DropUnclaimed();
 }
 
-// Returns whether the store has the W_hat that P0 named. A file that differs stays until another replaces it. A peer
-// with P0's key but without a MAC may name a false hash. It must not destroy the right file.
+// Returns whether the store has the W_hat that P0 named. One that is in memory is not read again. A file that differs
+// stays until another replaces it. A peer with P0's key but without a MAC may name a false hash. It must not destroy
+// the right file.
 bool DataSession::LoadSetup() {
   if (!lane_->home().HasSetup(weights_)) return false;
+  if (keys_.has_setup && keys_.has_setup(weights_, setup_hash_)) return true;
   auto kept = lane_->home().LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
   if (kept && Equal(HashOf({*kept}), setup_hash_)) {
     setup_ = std::move(*kept);
@@ -111,10 +113,12 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
-  if (next.tokens) Reserve(ch_, plan_, next);
-  Reserve(ch_, plan_, job);
-  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  // the second of two equal jobs begins when the first has ended, so both share a reservation
+  const bool equal = next == job;
+  if (next.tokens && !equal) next_memory_ = Reserve(ch_, plan_, next);
+  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job, Reserve(ch_, plan_, job));
   SUF_CHECK(what.job == job);
+  if (equal) next_memory_ = what.memory;
   if (what.serial == kNoMemory) {
     (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
     net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
@@ -136,15 +140,15 @@ void DataSession::CheckChoice(const PendingJob& what) {
 
 void DataSession::AnnounceNext(const store::Job& next) {
   if (next.tokens)
-    next_ = Announce(next);
+    next_ = Announce(next, std::move(next_memory_));
   else
     AnnounceNone(ch_);
 }
 
 // Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
-PendingJob DataSession::Announce(const store::Job& job) {
+PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> memory) {
   ch_.set_phase(net::Phase::kControl);
-  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr};
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, std::move(memory)};
   std::vector<BundleOffer> offers;
   for (const store::BundleHeader& h : lane_->Bundles(job))
     if (IsFor(h, what, plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});

@@ -54,9 +54,9 @@ class ModelSession {
   }
 
  private:
-  // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `next`: another job runs
-  // meanwhile, and must not be burnt if there is no memory for this one.
-  std::optional<PendingJob> ReceiveJob(bool next = false) {
+  // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `current`, if set,
+  // is a job that runs meanwhile. It must not be burnt if there is no memory for this one.
+  std::optional<PendingJob> ReceiveJob(const PendingJob* current = nullptr) {
     ch_.set_phase(net::Phase::kControl);
     const auto announced = RecvAnnouncement(ch_);
     if (!announced) return std::nullopt;
@@ -70,11 +70,11 @@ class ModelSession {
       net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
                       job.variant, " of the plan where both agreed on ", ours.variant,
                       "; install the same suf on both sides");
-    if (!next)
-      Reserve(ch_, host_.plan, job);
+    if (current)
+      ReserveNext(what, *current);
     else
-      NoteLackOfMemory(what);
-    if (what.whole) CheckAuditMemory(what, next);
+      what.memory = Reserve(ch_, host_.plan, job);
+    if (what.whole) CheckAuditMemory(what, current != nullptr);
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
@@ -96,10 +96,14 @@ class ModelSession {
     what.refusal = net::Refusal::kAuditMemory;
   }
 
-  // Sets `what.lack` if there is no memory for the job.
-  void NoteLackOfMemory(PendingJob& what) const {
+  // Reserves memory for the job after `current`, or sets `what.lack`. An equal job begins when `current` has ended, so
+  // both share a reservation.
+  void ReserveNext(PendingJob& what, const PendingJob& current) const {
     try {
-      if (host_.plan.reserve) host_.plan.reserve(what.job);
+      if (what.job == current.job)
+        what.memory = current.memory;
+      else if (host_.plan.reserve)
+        what.memory = host_.plan.reserve(what.job);
     } catch (const Error& e) {
       if (e.cause() != Cause::kResource) throw;
       what.lack = std::current_exception();
@@ -145,17 +149,18 @@ class ModelSession {
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
       return AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
-                         {[&] { next_ = ReceiveJob(true); }, [&] { next_.reset(); }});
+                         {[&] { next_ = ReceiveJob(&what); }, [&] { next_.reset(); }});
     }
     store::Bundle bundle = TakeBundle(ch_, *lane_, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
     const KeysCloser closer{bundle.keys};
+    std::function<void()> finished;
     BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
-      next_ = ReceiveJob(true);
+      next_ = ReceiveJob(&what);
       ch_.set_phase(net::Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
-      host_.run(inference);
+      finished = host_.run(inference);
       inference.keys().AwaitAll();
       ReadAhead(*lane_, next_, 0, host_.keys);
       SUF_CHECK(inference.offline_ended_);
@@ -165,7 +170,7 @@ class ModelSession {
       lane_->Finish(serial);
     });
     (void)BookDelivery(what, host_.dealer_traffic);
-    if (host_.finished) host_.finished();
+    if (finished) finished();
   }
 
   net::Channel& ch_;

@@ -41,6 +41,9 @@ class Inference {
   bool offline_ended_ = false, online_ended_ = false;
 };
 using RunHook = std::function<void(Inference&)>;
+// P0's run of an inference. A returned function is called when the serial is done and P1 receives nothing more about
+// it. P0's use of its result must not be visible to P1.
+using ModelRun = std::function<std::function<void()>(Inference&)>;
 
 // Options for a party's keys.
 struct KeyPolicy {
@@ -54,6 +57,9 @@ struct KeyPolicy {
   bool whole = false;
   // Reports received bytes of the masked weights, if P1's store has none and the session fetches them.
   std::function<void(uint64_t came, uint64_t all)> setup = {};
+  // Set at P1 to keep W_hat in memory for several sessions. Returns whether the W_hat of this weights id and hash is
+  // there. If it is, the session does not read it from the store, and DataSession::Setup must not be called.
+  std::function<bool(const Hash& weights, const Hash& setup)> has_setup = {};
 };
 
 // Whole bundles that a party with audits holds at the same time: the one in use and the next one.
@@ -72,6 +78,7 @@ struct PendingJob {
   uint64_t serial = 0;                           // 0: on its way
   bool whole = false;                            // arrives whole before it is claimed
   std::shared_ptr<Delivery> delivery;            // of the bundle, or of the dealer's witness for a stored one
+  std::shared_ptr<void> memory;                  // reserved until the run ends
   std::exception_ptr lack = nullptr;             // at P0: no memory for it, found during the previous job
   net::Refusal refusal = net::Refusal::kMemory;  // sent to P1 in that case
 };
@@ -87,6 +94,8 @@ class DataSession {
               KeyPolicy keys = {}, uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
+  // The SHA-256 of W_hat.
+  const Hash& setup_hash() const { return setup_hash_; }
   // Returns a job of `tokens` tokens in the fastest variant of this session. Every job must be one of these.
   store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
   // The link that both parties agreed on; none if only one variant is common.
@@ -126,7 +135,7 @@ class DataSession {
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  PendingJob Announce(const store::Job& job);
+  PendingJob Announce(const store::Job& job, std::shared_ptr<void> memory);
   void AnnounceNext(const store::Job& next);
   PendingJob BeginJob(const store::Job& job, const store::Job& next);
   void CheckChoice(const PendingJob& what);
@@ -146,9 +155,10 @@ class DataSession {
   std::exception_ptr pending_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last; the next one begins after it
   std::optional<PendingJob> next_;
+  std::shared_ptr<void> next_memory_;  // of the next job, until it is announced
 };
 
-// P0's data and callbacks for its sessions.
+// P0's data and callbacks for its sessions. Several sessions may share one, and then call it from several threads.
 struct ModelHost {
   const BundlePlan& plan;
   store::Home& home;
@@ -157,13 +167,10 @@ struct ModelHost {
   SharedSecret b_seed;                      // long-lived seed of B
   std::function<void(store::Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
-  RunHook run;
+  ModelRun run;
   Auditor auditor;
   // See DataSession::brought; jobs of another number are refused.
   uint32_t brings = 0;
-  // Called after a run, when its serial is done and P1 receives nothing more about it. P0's use of its result must not
-  // be visible to P1.
-  std::function<void()> finished = {};
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   KeyPolicy keys = {};
   uint32_t variants = ~0u;  // those that P0 allows, as bits

@@ -218,8 +218,9 @@ TEST(Session, TooManyTokensAreTheUsersMistake) {
 TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
   for (Role lacks : {Role::kModel, Role::kData, Role::kDealer}) {
     BundlePlan small = TestPlan();
-    small.reserve = [](const store::Job& job) {
+    small.reserve = [](const store::Job& job) -> std::shared_ptr<void> {
       if (job.tokens > 3) Fail(Cause::kResource, "memory for 3 and not for ", job.tokens);
+      return nullptr;
     };
     World w(1, net::Millis{20'000}, TestGenerate, lacks == Role::kDealer ? small : TestPlan());
     const BundlePlan parties[2] = {lacks == Role::kModel ? small : TestPlan(),
@@ -348,6 +349,30 @@ TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
     }));
     EXPECT_EQ(w.LastRecord(1, 1), store::RecordKind::kBurnt);
   }
+}
+
+// The function that P0's run returns is called once, before the next run begins. It is not called for a run that
+// breaks.
+TEST(Session, EachRunOfP0EndsItsOwnJob) {
+  World w;
+  std::vector<std::string> events;
+  ModelHost host = w.Host();
+  host.run = [&](Inference& inf) {
+    const uint64_t serial = inf.header().serial;
+    events.push_back(Str("run ", serial));
+    TestRun(inf);
+    return [&events, serial] { events.push_back(Str("end ", serial)); };
+  };
+  const RunHook breaks = [](Inference&) { Fail(Cause::kResource, "no memory"); };
+  EXPECT_TRUE(Fails(Cause::kResource, "no memory", [&] {
+    w.Session(host, [&](net::Channel& ch) {
+      DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
+      s.Infer(store::JobOf(4), TestRun, store::JobOf(3));
+      s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
+      s.Infer(store::JobOf(2), breaks);
+    });
+  }));
+  EXPECT_EQ(events, (std::vector<std::string>{"run 1", "end 1", "run 2", "end 2", "run 3"}));
 }
 
 TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {

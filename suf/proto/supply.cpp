@@ -193,8 +193,9 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
+  std::shared_ptr<void> memory;  // for one pair after another
   try {
-    if (plan_.reserve) plan_.reserve(a.job);
+    if (plan_.reserve) memory = plan_.reserve(a.job);
   } catch (const Error& e) {
     model.channel->Refuse(net::Refusal::kMemory);
     data.channel->Refuse(net::Refusal::kMemory);

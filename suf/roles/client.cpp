@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "suf/roles/internal/parts.hpp"
+#include "suf/roles/internal/shared_inputs.hpp"
 
 namespace suf::roles {
 
@@ -66,12 +67,19 @@ class BundleQueue {
 
 }  // namespace
 
+// P1's masked weights by weights id and hash. A peer with P0's key names both before its first MAC. The session's MACs
+// cover the hash, and the bytes in memory have it.
+struct Client::SetupCache : SharedInputs<std::pair<Hash, Hash>> {
+  SetupCache() : SharedInputs(1) {}
+};
+
 Client::Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options)
     : engine_(engine),
       home_(home),
       dealer_(std::move(dealer)),
       options_(std::move(options)),
-      plan_(engine.ForProto(Role::kData)) {
+      plan_(engine.ForProto(Role::kData)),
+      setups_(std::make_shared<SetupCache>()) {
   if (options_.keys.ahead > 1) home.CheckCanKeepBundles();
   options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)
@@ -82,10 +90,22 @@ struct Client::Session::State {
   State(Client& c, net::Channel& server)
       : client(c),
         ch(server),
-        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, client.options_.keys,
-                client.options_.variants) {
-    ReadSetup(client.engine_, session.Setup(), inputs);
+        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants) {
     setup = ByteCounts(ch).setup;
+    if (base) return;
+    const Bytes w_hat = session.Setup();
+    base = client.setups_->Get({session.weights(), session.setup_hash()},
+                               [&](run::Inputs& made) { ReadSetup(client.engine_, w_hat, made); });
+  }
+
+  // Returns the policy of the client. The session reads no W_hat that another one left in memory.
+  proto::KeyPolicy Keys() {
+    proto::KeyPolicy keys = client.options_.keys;
+    keys.has_setup = [this](const Hash& weights, const Hash& hash) {
+      base = client.setups_->Find({weights, hash});
+      return base != nullptr;
+    };
+    return keys;
   }
 
   bool Stop() const { return client.options_.stop && client.options_.stop(); }
@@ -107,6 +127,7 @@ struct Client::Session::State {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
     JobResult e{.work = std::move(work), .count = request.count, .variant = job.variant};
+    run::Inputs inputs = *base;  // of this job; arrays of the request are wiped at its end
     for (NamedArray& in : request.inputs) inputs.Set(in.name, std::move(in.data));
     const ByteCounts before(ch);
     double wall = 0;
@@ -126,7 +147,6 @@ struct Client::Session::State {
           e.keys_ms = inference.keys().waited() * 1e3;
         },
         due.Take());
-    for (const NamedArray& in : request.inputs) inputs.Drop(in.name);
     const ByteCounts after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
@@ -136,8 +156,8 @@ struct Client::Session::State {
 
   Client& client;
   net::Channel& ch;
+  std::shared_ptr<const run::Inputs> base;  // masked weights
   proto::DataSession session;
-  run::Inputs inputs;
   uint64_t setup = 0;  // bytes, reported with the first job
   Clock::time_point begun = Clock::now();
 };

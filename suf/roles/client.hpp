@@ -99,11 +99,13 @@ class Client {
 
  private:
   friend class Session;
+  struct SetupCache;
   Engine& engine_;
   store::Home& home_;
   proto::DialDealer dealer_;
   Options options_;
   const proto::BundlePlan plan_;
+  std::shared_ptr<SetupCache> setups_;  // masked weights, which all sessions share
 };
 
 }  // namespace suf::roles

@@ -12,7 +12,7 @@ namespace suf::roles {
 // The options of a dealer.
 struct DealerOptions {
   proto::BundleDealer::Options service = {};
-  // Receives the times of a bundle pair, in the thread of the link that dealt it.
+  // Receives the times of a bundle pair, in the thread of the link that dealt it. Several threads may call it at once.
   std::function<void(uint64_t serial, const run::Times&)> timed = {};
 };
 

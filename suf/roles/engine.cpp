@@ -102,10 +102,11 @@ int Engine::InputBytes(const std::string& name) const {
   return it == spec_.masked.end() ? 8 : it->word();
 }
 
-void Engine::Reserve(const store::Job& job, Role role) {
-  const auto lack = backend_.Reserve(*Compile(int(job.tokens), int(job.variant))->schedule, role,
-                                     [this](const std::string& name) { return InputBytes(name); });
-  if (!lack) return;
+std::shared_ptr<pfss::Reservation> Engine::Reserve(const store::Job& job, Role role) {
+  auto got = backend_.Reserve(*Compile(int(job.tokens), int(job.variant))->schedule, role,
+                              [this](const std::string& name) { return InputBytes(name); });
+  if (auto* reserved = std::get_if<0>(&got)) return std::move(*reserved);
+  const auto* lack = std::get_if<pfss::Backend::Lack>(&got);
   const auto values = [&](int n) { return backend_.ValueBytes(*Compile(n, int(job.variant))->schedule, role); };
   const int64_t beside = lack->needed - values(int(job.tokens));
   int most = 0;  // most that fit
@@ -138,7 +139,7 @@ proto::BundlePlan Engine::ForProto(Role role) {
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
   p.price = [this](const store::Job& job, const proto::Network& link) { return Price(job, link); };
-  p.reserve = [this, role](const store::Job& job) { Reserve(job, role); };
+  p.reserve = [this, role](const store::Job& job) { return Reserve(job, role); };
   p.task = [this](const store::Job& job) { return Compile(int(job.tokens), int(job.variant))->task; };
   return p;
 }

@@ -85,9 +85,9 @@ class Engine {
   uint64_t Price(const store::Job& job, const proto::Network& link);
   // Returns the bytes of a word of an input matrix, as a party keeps it; negative if words are signed.
   int InputBytes(const std::string& name) const;
-  // Checks that the backend has memory for a job in a role, weights included. Throws Cause::kResource with the needed
-  // bytes, the free bytes, and how many tokens or values would fit.
-  void Reserve(const store::Job& job, Role role);
+  // Reserves the backend's memory for a job in a role, weights included, until the result is destroyed. Throws
+  // Cause::kResource with the needed bytes, the free bytes, and how many tokens or values would fit.
+  std::shared_ptr<pfss::Reservation> Reserve(const store::Job& job, Role role);
   // Returns the plan as the sessions of a role need it. The engine must outlive it.
   proto::BundlePlan ForProto(Role role);
   const std::vector<nn::MaskedWeight>& masked() const { return spec_.masked; }

@@ -10,27 +10,24 @@
 
 namespace suf::roles {
 
-namespace {
-
-// Returns the memory of the three roles, by Role.
-std::array<MemoryNeeds, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
-  std::array<MemoryNeeds, 3> out;
-  MemoryNeeds& dealer = out[size_t(Role::kDealer)];
-  int64_t masked = 0, own = 0;
-  for (const nn::MaskedWeight& m : engine.masked()) {
-    masked += m.size() * m.word();
-    own += 2 * m.size() * int64_t(sizeof(int16_t));
-  }
-  out[0].weights = own;
-  out[1].weights = dealer.weights = masked;
-  for (int p : {0, 1}) {
-    out[size_t(p)].keys = std::min(s.key_bytes(p), std::max(window, int64_t(store::kKeyWindow)));
-    out[size_t(p)].frames = int64_t(run::RoomsOf(s, p));
-    dealer.keys += std::min(s.key_bytes(p), int64_t(store::kKeyWindow));
-  }
-  for (Role r : {Role::kModel, Role::kData, Role::kDealer}) out[size_t(r)].values = engine.backend().ValueBytes(s, r);
+MemoryNeeds NeedsOf(Engine& engine, const store::Job& job, Role role, uint64_t window) {
+  const auto work = engine.Compile(int(job.tokens), int(job.variant));
+  const pfss::Schedule& s = *work->schedule;
+  MemoryNeeds out;
+  for (const nn::MaskedWeight& m : engine.masked())
+    out.weights += m.size() * (role == Role::kModel ? 2 * int64_t(sizeof(int16_t)) : m.word());
+  // A party's keys arrive ahead of its run, at least as many as the plan needs. The dealer's wait for the slower party.
+  for (int p : {0, 1})
+    if (role == Role::kDealer)
+      out.keys += int64_t(std::min<uint64_t>(uint64_t(s.key_bytes(p)), window));
+    else if (p == PartyOf(role))
+      out.keys = int64_t(std::min<uint64_t>(uint64_t(s.key_bytes(p)), std::max(work->task.window, window)));
+  if (role != Role::kDealer) out.frames = int64_t(run::RoomsOf(s, PartyOf(role)));
+  out.values = engine.backend().ValueBytes(s, role);
   return out;
 }
+
+namespace {
 
 // Returns the bytes of both bundles' bodies if the variant's corrections went there.
 std::array<int64_t, 2> KeyBytes(ModelEngine& engine, int n, int variant, pfss::KeysTo to) {
@@ -66,7 +63,8 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
   offline = s.sent(1, false);
   setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
-  memory = MemoryOf(engine, s, window);
+  for (Role r : {Role::kModel, Role::kData, Role::kDealer})
+    memory[size_t(r)] = NeedsOf(engine, store::JobOf(uint32_t(n), uint32_t(variant)), r, store::kKeyWindow);
   const CertificateCounts certified = CertifiedOf(engine.plan().Only(variant));
   hard = certified.hard;
   calibrated = certified.calibrated;

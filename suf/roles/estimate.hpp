@@ -19,6 +19,11 @@ struct MemoryNeeds {
   int64_t total() const { return weights + keys + frames + values; }
 };
 
+// Returns the memory that a role needs for one job. `window` is the KeyPolicy's, or store::KeySource::kWhole for whole
+// bundles. `weights` serve all jobs of a process, the rest is needed by each job that runs. Throws the errors of
+// Engine::Compile.
+MemoryNeeds NeedsOf(Engine& engine, const store::Job& job, Role role, uint64_t window);
+
 // The cost of an inference at one length and variant.
 struct Estimate {
   // Throws the errors of Engine::Compile.

@@ -99,17 +99,15 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
 }
 
 void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1) {
-  std::lock_guard l(m_);
-  if (Hash of = HashOf({job.weights, job.b_seed->view()}); b_of_ != of) {
-    Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
-    b_of_ = of;
-  }
+  const auto mask = masks_.Get(HashOf({job.weights, job.b_seed->view()}),
+                               [&](run::Inputs& b) { Masks(engine_, job.b_seed->view(), job.weights).Fill(b); });
+  run::Inputs inputs = *mask;
   auto work = engine_.Compile(int(job.job.tokens), int(job.job.variant));
   pfss::BundleSecrets secrets{{}, job.rho};
   for (int p : {0, 1}) secrets.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(secrets));
   run::Times times;
-  run::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, to_p0, to_p1, &times, engine_.timed());
+  run::Deal(*work->schedule, engine_.backend(), *randomness, inputs, to_p0, to_p1, &times, engine_.timed());
   if (dealt) dealt(job.serial, times);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "suf/base/scratch_test.hpp"
@@ -72,8 +73,14 @@ class World {
     options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0 && t.deal.begin < t.deal.end; };
     dealer.emplace(engine[0], dir / "dealer", std::move(options));
     auto over = std::move(model.over);
-    model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
-    model.ran = [this](uint32_t n, uint64_t, const run::Times&) { ran.push_back(n); };
+    model.over = [this, over](const PeerName& peer, const Error* e) {
+      ++(e ? failed : ended);
+      peers.push_back(peer);
+    };
+    model.ran = [this](const PeerName& peer, uint32_t n, uint64_t, const run::Times&) {
+      ran.push_back(n);
+      EXPECT_EQ(peer.session, peers.size() + 1);
+    };
     owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
@@ -94,6 +101,7 @@ class World {
   std::optional<ModelOwner> owner;
   std::optional<DataOwner> client;
   std::vector<uint32_t> ran;
+  std::vector<PeerName> peers;  // of the sessions that are over
   std::atomic<int> dealt{0}, ended{0}, failed{0};
 };
 
@@ -252,6 +260,45 @@ TEST(Roles, SessionThatBreaksIsHeardOfAndTheNextOneWorks) {
   });
   EXPECT_EQ(done, 1);
   EXPECT_EQ(w.ended, 1);
+  ASSERT_EQ(w.peers.size(), 2u);
+  for (const uint64_t i : {1, 2}) {
+    EXPECT_EQ(w.peers[i - 1].key, kId[1].key);
+    EXPECT_EQ(w.peers[i - 1].session, i);
+  }
+}
+
+// A client reads the masked weights once. Its next session uses those in memory, whatever happened to the file. Another
+// client reads the file.
+TEST(Roles, SessionsOfAClientShareTheMaskedWeights) {
+  World w;
+  Simulator simulator(Made().plan, *Made().model);
+  const auto texts = Texts({"a cat"});
+  const auto want = simulator.Run({texts[0].begin(), texts[0].end()}).y;
+  const auto run = [&](DataOwner& client, size_t notices, bool fetches) {
+    w.links.Talk(*w.owner, [&](net::Channel& ch) {
+      DataOwner::Session s(client, ch);
+      EXPECT_EQ(s.notices().size(), notices);
+      s.Run(texts, [&](size_t, Embedding e) {
+        EXPECT_EQ(e.Integers(), want);
+        EXPECT_EQ(e.bytes.setup > 0, fetches);
+      });
+      s.End();
+    });
+  };
+  run(*w.client, 0, true);
+  std::vector<std::filesystem::path> files;
+  for (const auto& e : std::filesystem::directory_iterator(w.dir / "p1"))
+    if (e.path().extension() == ".w_hat") files.push_back(e.path());
+  ASSERT_EQ(files.size(), 1u);
+  std::string bytes = ReadFile(files[0], "W_hat ", "look again");
+  bytes.back() = char(bytes.back() ^ 1);
+  std::ofstream(files[0], std::ios::binary) << bytes;
+  run(*w.client, 0, false);
+  DataOwner other(w.engine[2], w.store[1], w.links.Dial(Role::kData));
+  run(other, 1, true);
+  run(*w.client, 0, false);
+  std::filesystem::remove(files[0]);
+  run(*w.client, 0, true);
 }
 
 TEST(Roles, TextsThatThePlanDoesNotCoverAreRefusedBeforeAnythingIsSpent) {
@@ -363,6 +410,13 @@ TEST(Estimate, TellsWhatEachRoleHasInMemory) {
     EXPECT_EQ(b.keys, std::min(longer.key_bytes[p], std::max(longer.window, int64_t(store::kKeyWindow))));
   }
   EXPECT_EQ(longer.memory[size_t(Role::kDealer)].keys, longer.key_bytes[0] + longer.key_bytes[1]);
+  // a smaller window holds at least the keys that the plan needs; a larger one holds at most all keys
+  const store::Job job = store::JobOf(kLongest);
+  EXPECT_EQ(NeedsOf(engine, job, Role::kModel, 1).keys, longer.window);
+  EXPECT_EQ(NeedsOf(engine, job, Role::kDealer, 1).keys, 2);
+  for (const int p : {0, 1})
+    EXPECT_EQ(NeedsOf(engine, job, Role(p), store::KeySource::kWhole).keys, longer.key_bytes[p]);
+  EXPECT_EQ(NeedsOf(engine, job, Role::kData, 1).values, longer.memory[size_t(Role::kData)].values);
 }
 
 TEST(Engine, LoadPlanReadsWhatWasWritten) {

@@ -1,11 +1,20 @@
 #include "suf/roles/server.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "suf/net/refusal.hpp"
 #include "suf/roles/internal/parts.hpp"
+#include "suf/roles/internal/shared_inputs.hpp"
 
 namespace suf::roles {
+
+namespace {
+
+// Lengths whose inputs P0 keeps. Those of a long text take some hundred KB.
+constexpr size_t kLengths = 16;
+
+}  // namespace
 
 struct Server::State {
   State(Engine& e, ServerData d, store::Home& home, proto::DialDealer dealer, Options o)
@@ -17,41 +26,54 @@ struct Server::State {
         id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
-        host{plan,
-             home,
-             id,
-             SetupHash(engine, data.weights, masks),
-             seed,
-             [this](store::Sink& out) {
-               uint64_t sent = 0;
-               WriteSetup(engine, data.weights, masks, [&](View v) {
-                 if (options.setup) options.setup(sent, plan.setup_bytes);
-                 out.Write(v);
-                 sent += v.size();
-               });
-               if (options.setup) options.setup(sent, plan.setup_bytes);
-             },
-             std::move(dealer),
-             [this](proto::Inference& inference) { Run(inference); },
-             AuditOf(engine)} {
+        common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealer),
+               {},   AuditOf(engine)} {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
     if (data.inputs) data.inputs(data.weights, inputs);
-    host.keys = options.keys;
-    host.variants = options.variants;
-    host.brings = data.brings;
-    host.audit_memory = options.audit_memory;
+    common.keys = options.keys;
+    common.variants = options.variants;
+    common.brings = data.brings;
+    common.audit_memory = options.audit_memory;
     if (options.audited)
-      host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
-    if (data.learned) host.finished = [this] { data.learned(ran.first, std::move(ran.second)); };
+      common.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
   }
 
-  void Run(proto::Inference& inference) {
+  // Returns the host of one session.
+  proto::ModelHost HostFor(const PeerName& peer) {
+    proto::ModelHost host = common;
+    host.w_hat = [this, peer](store::Sink& out) { SendSetup(peer, out); };
+    host.run = [this, peer](proto::Inference& inference) { return Run(peer, inference); };
+    return host;
+  }
+
+  void SendSetup(const PeerName& peer, store::Sink& out) const {
+    uint64_t sent = 0;
+    WriteSetup(engine, data.weights, masks, [&](View v) {
+      if (options.setup) options.setup(peer, sent, plan.setup_bytes);
+      out.Write(v);
+      sent += v.size();
+    });
+    if (options.setup) options.setup(peer, sent, plan.setup_bytes);
+  }
+
+  // Returns P0's inputs for a job of n tokens, values or rows.
+  run::Inputs InputsOf(uint32_t n) {
+    if (!data.inputs_of) return inputs;
+    return *by_length.Get(n, [&](run::Inputs& all) {
+      all = inputs;
+      data.inputs_of(data.weights, n, all);
+    });
+  }
+
+  std::function<void()> Run(const PeerName& peer, proto::Inference& inference) {
     const uint32_t n = inference.header().job.tokens;
-    if (options.runs) options.runs(n, inference.header().serial);
-    if (data.inputs_of) data.inputs_of(data.weights, n, inputs);
-    Outcome out = RunInference(engine, inference, inputs);
-    if (options.ran) options.ran(n, inference.header().serial, out.times);
-    ran = {n, std::move(out.words)};
+    const uint64_t serial = inference.header().serial;
+    if (options.runs) options.runs(peer, n, serial);
+    run::Inputs own = InputsOf(n);
+    Outcome out = RunInference(engine, inference, own);
+    if (options.ran) options.ran(peer, n, serial, out.times);
+    if (!data.learned) return {};
+    return [this, n, words = std::move(out.words)]() mutable { data.learned(n, std::move(words)); };
   }
 
   Engine& engine;
@@ -62,9 +84,10 @@ struct Server::State {
   const Hash id;
   const Masks masks;
   const proto::BundlePlan plan;
-  run::Inputs inputs;                              // of one session at a time
-  std::pair<uint32_t, std::vector<uint64_t>> ran;  // the last job's count, and the words that P0 learned
-  proto::ModelHost host;
+  run::Inputs inputs;  // that are the same for every job
+  SharedInputs<uint32_t> by_length{kLengths};
+  proto::ModelHost common;  // of all sessions, without the members of HostFor
+  std::atomic<uint64_t> sessions{0};
   proto::Turnstile turnstile;
 };
 
@@ -75,13 +98,15 @@ Server::~Server() = default;
 void Server::Serve(net::Channel& p1) {
   net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
   s_->turnstile.Pass(p1, [&] {  // one session at a time, its failure included
+    const PeerName peer{p1.peer().key, ++s_->sessions};
+    const proto::ModelHost host = s_->HostFor(peer);
     try {
-      proto::ServeGreeted(p1, s_->host);
+      proto::ServeGreeted(p1, host);
     } catch (const Error& e) {
-      if (s_->options.over) s_->options.over(&e);
+      if (s_->options.over) s_->options.over(peer, &e);
       throw;
     }
-    if (s_->options.over) s_->options.over(nullptr);
+    if (s_->options.over) s_->options.over(peer, nullptr);
   });
 }
 

@@ -10,19 +10,27 @@
 
 namespace suf::roles {
 
+// The peer of a session, as hooks receive it.
+struct PeerName {
+  Hash key{};            // SHA-256 of its public key (net::Identity)
+  uint64_t session = 0;  // number of the session in its server, from 1
+};
+
 // P0's own data, and the callback for its results.
 struct ServerData {
   nn::QuantisedWeights weights = {};  // the weights of Engine::masked
   uint32_t brings = 0;                // see DataSession::brought
   // Sets P0's own inputs that are the same for every job.
   std::function<void(const nn::QuantisedWeights& weights, run::Inputs&)> inputs = {};
-  // Sets P0's own inputs for a job of n tokens, values or rows.
+  // Sets P0's own inputs for a job of n tokens, values or rows. They are kept for later jobs of n.
   std::function<void(const nn::QuantisedWeights& weights, uint32_t n, run::Inputs&)> inputs_of = {};
-  // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it.
+  // Receives the words that P0 learned or keeps, after the job, when the client receives nothing more of it. Called in
+  // the thread of the session, so possibly by several threads at once.
   std::function<void(uint32_t n, std::vector<uint64_t> words)> learned = {};
 };
 
-// The options of a server. Callbacks run in the thread of the session. Their actions must not depend on how a job went.
+// The options of a server. Callbacks run in the thread of their session, so several threads may call them at once.
+// Their actions must not depend on how a job went.
 struct ServerOptions {
   proto::KeyPolicy keys = {};
   // Variants of the plan that the server allows, as bits (Engine::Allowed).
@@ -30,15 +38,15 @@ struct ServerOptions {
   // The most bytes of whole bundles for a client's audits.
   uint64_t audit_memory = proto::kAuditMemory;
   // Called when a job begins. Its serial is claimed.
-  std::function<void(uint32_t n, uint64_t serial)> runs = {};
+  std::function<void(const PeerName&, uint32_t n, uint64_t serial)> runs = {};
   // Called when a job has run.
-  std::function<void(uint32_t n, uint64_t serial, const run::Times&)> ran = {};
+  std::function<void(const PeerName&, uint32_t n, uint64_t serial, const run::Times&)> ran = {};
   // Reports how many bytes of the masked weights were sent to a client that had none.
-  std::function<void(uint64_t sent, uint64_t all)> setup = {};
+  std::function<void(const PeerName&, uint64_t sent, uint64_t all)> setup = {};
   // Called after each audit in which both bundles are right.
   std::function<void(uint32_t n, uint64_t serial)> audited = {};
   // Called when an admitted session has ended, with the error that Serve throws next, or with null.
-  std::function<void(const Error*)> over = {};
+  std::function<void(const PeerName&, const Error*)> over = {};
 };
 
 // P0 for any plan. Its data never leaves it except under masks. It sees nothing of a client's inputs, and only those

@@ -7,6 +7,9 @@
 
 namespace suf::store {
 
+// The id of a lane: 128 random bits that P1 draws.
+using LaneId = std::array<uint8_t, 16>;
+
 // `entry` is a graph of the plan. `variant` is a variant of the plan, with its own trace of that graph. `tokens` is how
 // many tokens come in, `past` how many a cache already holds. A plan has one graph and no cache, so `entry` and `past`
 // are 0.

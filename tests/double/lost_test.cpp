@@ -34,7 +34,7 @@ class LostDevice : public testing::Test {
                                            role == 2 ? &cuda : clear_.get()};
     for (int run : {0, 1}) {
       SCOPED_TRACE(run);
-      EXPECT_FALSE(cuda.Reserve(*s_, Role(role), {}));
+      EXPECT_EQ(cuda.Reserve(*s_, Role(role), {}).index(), 0u) << "it is reserved";
       EXPECT_EQ(RunOn(f_, *s_, *by[0], *by[1], *by[2]).result, want_.result);
     }
   }

@@ -145,6 +145,15 @@ TEST(DevicePlan, KernelsAreCounted) {
   EXPECT_EQ(operations, (std::array<size_t, 3>{97, 97, 78}));
 }
 
+// Returns the memory that P0's run of a trace lacks; none if it was reserved. The reservation ends here, or with *held.
+std::optional<pfss::Backend::Lack> LackOf(pfss::Backend& backend, const pfss::Schedule& s,
+                                          std::shared_ptr<pfss::Reservation>* held = nullptr) {
+  auto got = backend.Reserve(s, Role::kModel, [](const std::string& name) { return name.starts_with("W.") ? -2 : 8; });
+  if (const auto* lack = std::get_if<pfss::Backend::Lack>(&got)) return *lack;
+  if (held) *held = std::get<0>(std::move(got));
+  return std::nullopt;
+}
+
 // A lack of memory is known before a run starts, and memory kept for other traces is freed first.
 TEST(Backend, MemoryIsReservedBeforeARun) {
   const Built of_longer("tests/data/tiny_plan.json", 40), of_shorter("tests/data/tiny_plan.json", 5);
@@ -156,7 +165,7 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
   ASSERT_LT(DeviceCostOf(shorter, Role::kModel, bytes_of).bytes(), most.bytes());
   const size_t all = exec::cuda::free_bytes;
   exec::cuda::free_bytes = size_t(most.bytes()) + (size_t{64} << 20) - 1;
-  const auto lack = backend->Reserve(longer, Role::kModel, bytes_of);
+  const auto lack = LackOf(*backend, longer);
   ASSERT_TRUE(lack);
   EXPECT_EQ(lack->needed, lack->free + 1);
   exec::cuda::free_bytes = size_t(most.values);
@@ -165,11 +174,42 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
       Str("a run needs ", most.values + (64 << 20), " bytes of the device's memory, and ", most.values, " are free"),
       [&] { (void)backend->Start(longer, Role::kModel); }));
   exec::cuda::free_bytes = size_t(most.bytes()) + (size_t{64} << 20) - 1;
-  EXPECT_FALSE(backend->Reserve(shorter, Role::kModel, bytes_of));
+  EXPECT_FALSE(LackOf(*backend, shorter));
   EXPECT_NE(backend->Start(shorter, Role::kModel), nullptr);
   exec::cuda::free_bytes = all;
-  EXPECT_FALSE(backend->Reserve(longer, Role::kModel, bytes_of));
+  EXPECT_FALSE(LackOf(*backend, longer));
   EXPECT_NE(backend->Start(longer, Role::kModel), nullptr);
+}
+
+// An idle instance is promised to one run. Runs that are to come keep theirs when memory is freed for other traces.
+TEST(Backend, EachReservationHasAnInstance) {
+  const Built of_longer("tests/data/tiny_plan.json", 40), of_shorter("tests/data/tiny_plan.json", 5);
+  const pfss::Schedule &longer = *of_longer.s, &shorter = *of_shorter.s;
+  const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
+  std::shared_ptr<pfss::Reservation> first, second, third;
+  ASSERT_FALSE(LackOf(*backend, shorter, &first));
+  ASSERT_FALSE(LackOf(*backend, shorter, &second));
+  const size_t all = exec::cuda::free_bytes;
+  exec::cuda::free_bytes = 0;
+  EXPECT_TRUE(LackOf(*backend, shorter)) << "both instances are promised";
+  EXPECT_TRUE(LackOf(*backend, longer)) << "and stay for their runs";
+  auto run = backend->Start(shorter, Role::kModel);
+  EXPECT_TRUE(LackOf(*backend, shorter)) << "one runs, the other is promised";
+  second.reset();
+  EXPECT_FALSE(LackOf(*backend, shorter, &third)) << "the other is free";
+  auto beside = backend->Start(shorter, Role::kModel);
+  EXPECT_TRUE(LackOf(*backend, shorter)) << "both run";
+  EXPECT_THROW((void)backend->Start(shorter, Role::kModel), Error);
+  run.reset();
+  EXPECT_TRUE(LackOf(*backend, shorter)) << "the first is still promised, to the next run of its holder";
+  first.reset();
+  EXPECT_FALSE(LackOf(*backend, shorter));
+  beside.reset();
+  third.reset();
+  EXPECT_TRUE(LackOf(*backend, longer)) << "which frees the idle ones";
+  EXPECT_TRUE(LackOf(*backend, shorter));
+  exec::cuda::free_bytes = all;
+  EXPECT_FALSE(LackOf(*backend, longer));
 }
 
 // The estimate equals the run: the dealer's kernels, measured one by one or not. Its memory is its plan's.

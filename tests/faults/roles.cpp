@@ -113,6 +113,7 @@ void RunModel(const Scene& s) {
                  [&](Inference& inference) {
                    roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().job.tokens), inputs);
                    (void)roles::RunInference(engine, inference, inputs);
+                   return std::function<void()>();
                  }};
   Turnstile turnstile;
   Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { turnstile.Pass(ch, [&] { ServeSession(ch, host); }); });

@@ -44,12 +44,15 @@ class Cuda : public Backend {
     exec::cuda::Use(gpu_.index);
     const Key key{s.trace().digest(), int(role)};
     std::unique_ptr<Instance> instance;
+    std::shared_ptr<RunningTrace> run;
     {
       std::lock_guard l(m_);
-      auto& idle = kept_[key].idle;
-      if (!idle.empty()) {
-        instance = std::move(idle.back());
-        idle.pop_back();
+      KeptTrace& kept = kept_[key];
+      run = std::make_shared<RunningTrace>(*this, key);
+      ++kept.running;
+      if (!kept.idle.empty()) {
+        instance = std::move(kept.idle.back());
+        kept.idle.pop_back();
       }
     }
     if (!instance) {
@@ -60,27 +63,30 @@ class Cuda : public Backend {
              " are free; bring fewer tokens or values at once, or free memory of the device");
     }
     return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
-                                          [this, key](std::unique_ptr<Instance> i) {
+                                          [this, run](std::unique_ptr<Instance> i) {
                                             const std::string lacks = i->kernels.Lacks();
-                                            Keep(key, std::move(i));
+                                            TakeBack(*run, std::move(i));
                                             if (!lacks.empty()) LogLine(lacks);
                                           });
   }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
-  std::optional<Lack> Reserve(const Schedule& s, Role role, const InputBytes& bytes_of) override {
+  std::variant<std::shared_ptr<Reservation>, Lack> Reserve(const Schedule& s, Role role,
+                                                           const InputBytes& bytes_of) override {
     RefuseLacking(can_, s.trace());
     exec::cuda::Use(gpu_.index);
     (void)exec::cuda::Free();  // reports a device that an earlier run lost, before this run spends anything
     const Key key{s.trace().digest(), int(role)};
     {
       std::lock_guard l(m_);
-      if (!kept_[key].idle.empty()) return {};
+      if (KeptTrace& kept = kept_[key]; kept.idle.size() > kept.Promised()) return Promise(key, kept);
     }
     Lack lack;
     auto instance = NewInstance(s, role, bytes_of, &lack);
     if (!instance) return lack;
-    Keep(key, std::move(instance));
-    return {};
+    std::lock_guard l(m_);
+    KeptTrace& kept = kept_[key];
+    kept.idle.push_back(std::move(instance));
+    return Promise(key, kept);
   }
   pfss::Peak Peak() const override {
     const exec::cuda::Most most = exec::cuda::MostHeld();
@@ -107,7 +113,7 @@ class Cuda : public Backend {
     *lack = {Needed(s, role, *plan, bytes_of), int64_t(exec::cuda::Free())};
     if (lack->needed > lack->free) {  // the memory of other traces goes first
       std::lock_guard l(m_);
-      for (auto& [key, kept] : kept_) kept.idle.clear();
+      for (auto& [key, kept] : kept_) kept.idle.resize(std::min(kept.idle.size(), kept.Promised()));
       lack->free = int64_t(exec::cuda::Free());
     }
     if (lack->needed > lack->free) return nullptr;
@@ -116,24 +122,62 @@ class Cuda : public Backend {
                                       worth);
   }
   using Key = std::pair<Hash, int>;  // digest of a trace, role
-  struct Kept {
+  struct KeptTrace {
     std::shared_ptr<const DevicePlan> plan;
     std::vector<std::unique_ptr<Instance>> idle;
+    size_t running = 0;   // executors
+    size_t reserved = 0;  // reservations
+
+    // Returns how many idle instances belong to reservations whose run has yet to begin.
+    size_t Promised() const { return reserved - std::min(reserved, running); }
+    bool unused() const { return !running && !reserved; }
   };
+  // Counts as a reservation of a trace while it lives.
+  struct ReservedTrace : Reservation {
+    ReservedTrace(Cuda& b, Key k) : backend(b), key(std::move(k)) {}
+    ~ReservedTrace() override {
+      std::lock_guard l(backend.m_);
+      --backend.kept_.at(key).reserved;
+    }
+    Cuda& backend;
+    const Key key;
+  };
+  // Counts as a run of a trace until its instance is back, or until it is destroyed without one.
+  struct RunningTrace {
+    RunningTrace(Cuda& b, Key k) : backend(b), key(std::move(k)) {}
+    ~RunningTrace() {
+      if (ended) return;
+      std::lock_guard l(backend.m_);
+      --backend.kept_.at(key).running;
+    }
+    Cuda& backend;
+    const Key key;
+    bool ended = false;
+  };
+  // Returns a new reservation. The caller holds the lock.
+  std::shared_ptr<Reservation> Promise(const Key& key, KeptTrace& kept) {
+    auto out = std::make_shared<ReservedTrace>(*this, key);
+    ++kept.reserved;
+    return out;
+  }
   static constexpr size_t kMostTraces = 16;
 
   std::shared_ptr<const DevicePlan> PlanFor(const Schedule& s, Role role) {
     std::lock_guard l(m_);
     const Key key{s.trace().digest(), int(role)};
-    if (kept_.size() > kMostTraces && !kept_.count(key)) kept_.clear();
+    if (kept_.size() > kMostTraces && !kept_.count(key))
+      std::erase_if(kept_, [](auto& k) { return k.second.unused(); });
     auto& plan = kept_[key].plan;
     if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
     return plan;
   }
-  // Keeps an instance for later runs.
-  void Keep(const Key& key, std::unique_ptr<Instance> i) {
+  // Keeps the instance of a run that has ended for later ones.
+  void TakeBack(RunningTrace& run, std::unique_ptr<Instance> i) {
     std::lock_guard l(m_);
-    if (const auto it = kept_.find(key); it != kept_.end()) it->second.idle.push_back(std::move(i));
+    KeptTrace& kept = kept_.at(run.key);
+    --kept.running;
+    run.ended = true;
+    kept.idle.push_back(std::move(i));
   }
 
   const Capabilities can_;
@@ -142,7 +186,7 @@ class Cuda : public Backend {
   KernelCache kernels_;
   DeviceWeightCache weights_;
   std::mutex m_;
-  std::map<Key, Kept> kept_;
+  std::map<Key, KeptTrace> kept_;
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
   exec::cuda::Use(0);
   std::optional<exec::cuda::DeviceMemory> others(exec::cuda::Free() - (size_t{48} << 20));
   for (Role role : {Role::kModel, Role::kData, Role::kDealer}) {
-    EXPECT_TRUE(cuda->Reserve(s, role, [](const std::string&) { return 8; }));
-    const auto lack = cuda->Reserve(s, role, {});
+    EXPECT_EQ(cuda->Reserve(s, role, [](const std::string&) { return 8; }).index(), 1u) << "memory is short";
+    const auto got = cuda->Reserve(s, role, {});
+    const auto* lack = std::get_if<Backend::Lack>(&got);
     ASSERT_TRUE(lack);
     EXPECT_GT(lack->needed, lack->free);
     EXPECT_LE(lack->free, int64_t{48} << 20);
@@ -32,7 +33,8 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
                       [&] { (void)cuda->Start(s, role); }));
   }
   others.reset();
-  for (Role role : {Role::kModel, Role::kData, Role::kDealer}) EXPECT_FALSE(cuda->Reserve(s, role, {}));
+  for (Role role : {Role::kModel, Role::kData, Role::kDealer})
+    EXPECT_EQ(cuda->Reserve(s, role, {}).index(), 0u) << "it is reserved";
   EXPECT_EQ(RunOn(f, s, *cuda, *cuda, *cuda).result, RunOn(f, s, *clear, *clear, *clear).result);
 }
 

@@ -126,7 +126,11 @@ struct World {
             .b_seed = Share(Secret(Hash{5})),
             .w_hat = [](store::Sink& s) { s.Write(kWHat); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
-            .run = std::move(run),
+            .run =
+                [run = std::move(run)](Inference& inf) {
+                  run(inf);
+                  return std::function<void()>();
+                },
             .auditor = {TestGenerate, [](const store::Job&, uint64_t) { return "a section"; }, {}},
             .keys = keys};
   }

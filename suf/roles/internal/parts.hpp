@@ -6,6 +6,7 @@
 #include "suf/proto/audit.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/roles/internal/shared_inputs.hpp"
 #include "suf/run/inputs.hpp"
 #include "suf/run/times.hpp"
 
@@ -43,18 +44,19 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // Returns the SHA-256 of the bytes that WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks);
 
-// The dealer's generator of bundle pairs. It keeps B of the last weights id and seed.
+// The dealer's generator of bundle pairs. It keeps B of the last two pairs of weights id and seed, and those in use.
+// Thread-safe: threads deal side by side.
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
   void operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1);
-  std::function<void(uint64_t serial, const run::Times&)> dealt = {};  // receives the times of a bundle pair
+  // Receives the times of a bundle pair, in the thread that dealt it.
+  std::function<void(uint64_t serial, const run::Times&)> dealt = {};
 
  private:
+  static constexpr size_t kMasks = 2;  // B kept for later deals
   Engine& engine_;
-  std::mutex m_;
-  Hash b_of_{};  // hash of that weights id and seed
-  run::Inputs inputs_;
+  SharedInputs<Hash> masks_{kMasks};  // B by the hash of weights id and seed
 };
 
 // Returns the callbacks with which the model owner audits bundles.

@@ -1,0 +1,153 @@
+#include "suf/proto/turns.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "suf/base/error.hpp"
+#include "suf/proto/internal/turn_line.hpp"
+
+namespace suf::proto {
+
+namespace {
+
+constexpr size_t kTimedTurns = 16;       // the last ones, whose median is the estimate
+constexpr uint64_t kUnknownWait = 1024;  // milliseconds, before any inference has ended
+constexpr uint64_t kLargest = uint64_t{1} << 31;
+
+uint32_t RoundedUp(uint64_t n) { return uint32_t(std::bit_ceil(std::clamp<uint64_t>(n, 1, kLargest))); }
+
+}  // namespace
+
+struct Turns::State {
+  using TimePoint = std::chrono::steady_clock::time_point;
+  State(Limits l, Now n, net::Millis p) : limits(l), now(std::move(n)), poll(p), line(l) {}
+
+  void CheckFits(uint64_t bytes) const {
+    if (bytes > limits.memory)
+      Fail(Cause::kResource, "the inference needs ", bytes, " bytes of memory, and ", limits.memory,
+           " bytes are allowed for all inferences together; allow more, or bring a smaller job");
+  }
+
+  // Notes the start of a turn, unless an earlier turn of its lane still runs.
+  void Begin(TurnLine::Ticket t) {
+    const TurnKey& key = line.KeyOf(t);
+    if (line.First(key) == t) begun[key] = {t, now()};
+    if (const auto w = waiting.find(t); w != waiting.end()) w->second->notify_one();
+  }
+
+  void Leave(TurnLine::Ticket t) {
+    const TurnKey key = line.KeyOf(t);
+    const auto at = begun.find(key);
+    const bool ran = at != begun.end() && at->second.first == t;
+    if (ran) {
+      times.push_back(uint64_t(std::chrono::duration_cast<net::Millis>(now() - at->second.second).count()));
+      if (times.size() > kTimedTurns) times.pop_front();
+      begun.erase(at);
+    }
+    const std::vector<TurnLine::Ticket> granted = line.Leave(t);
+    if (const TurnLine::Ticket next = line.First(key); ran && next) begun[key] = {next, now()};
+    for (const TurnLine::Ticket g : granted) Begin(g);
+  }
+
+  Wait WaitOf(TurnLine::Ticket t) const {
+    const uint64_t place = line.Place(t);
+    if (times.empty()) return {RoundedUp(place), kUnknownWait};
+    std::vector<uint64_t> sorted(times.begin(), times.end());
+    const auto middle = sorted.begin() + ssize_t(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    const auto n = uint64_t(limits.at_once);
+    return {RoundedUp(place), RoundedUp((std::min(*middle, kLargest) * std::min(place, kLargest) + n - 1) / n)};
+  }
+
+  const Limits limits;
+  const Now now;
+  const net::Millis poll;
+  std::mutex m;  // guards the members below
+  bool closed = false;
+  TurnLine line;
+  std::map<TurnLine::Ticket, std::condition_variable*> waiting;     // threads in Take
+  std::map<TurnKey, std::pair<TurnLine::Ticket, TimePoint>> begun;  // the turn that runs, and since when
+  std::deque<uint64_t> times;                                       // milliseconds of the last turns
+};
+
+Turns::Turns(Limits limits, Now now, net::Millis poll) {
+  if (limits.at_once < 1) Fail(Cause::kInput, limits.at_once, " inferences may run at the same time; allow at least 1");
+  s_ = std::make_unique<State>(limits, std::move(now), poll);
+}
+Turns::~Turns() = default;
+
+Turns::Permit::~Permit() {
+  if (turns_) turns_->End(ticket_);
+}
+
+void Turns::End(uint64_t ticket) noexcept {
+  std::lock_guard l(s_->m);
+  s_->Leave(ticket);
+}
+
+std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, uint64_t bytes) {
+  s_->CheckFits(bytes);
+  std::lock_guard l(s_->m);
+  if (s_->closed) return std::nullopt;
+  const TurnLine::Ticket t = s_->line.Try(key, bytes);
+  if (!t) return std::nullopt;
+  s_->Begin(t);
+  return Permit(this, t);
+}
+
+std::optional<Turns::Permit> Turns::Take(const TurnKey& key, uint64_t bytes, const std::function<void(Wait)>& wait,
+                                         const std::function<bool()>& gone) {
+  State& s = *s_;
+  s.CheckFits(bytes);
+  std::condition_variable changed;
+  std::unique_lock l(s.m);
+  if (s.closed) return std::nullopt;
+  const TurnLine::Ticket t = s.line.Join(key, bytes);
+  // Ends the turn, granted or not, unless it was handed over.
+  struct Leaver {
+    State& s;
+    std::unique_lock<std::mutex>& l;
+    TurnLine::Ticket t;
+    ~Leaver() {
+      if (!t) return;
+      if (!l.owns_lock()) l.lock();
+      s.waiting.erase(t);
+      s.Leave(t);
+    }
+  } leaver{s, l, t};
+  if (s.line.Granted(t)) s.Begin(t);
+  s.waiting[t] = &changed;
+  for (auto due = s.now(); !s.line.Granted(t);) {
+    if (s.closed) return std::nullopt;
+    const auto at = s.now();
+    if (at >= due) {
+      const Wait told = s.WaitOf(t);
+      due = at + kWaitReport;
+      l.unlock();
+      wait(told);
+    } else {
+      l.unlock();
+      if (gone()) return std::nullopt;
+    }
+    l.lock();
+    if (s.closed || s.line.Granted(t)) continue;
+    const auto left = std::chrono::duration_cast<net::Millis>(due - s.now());
+    changed.wait_for(l, std::clamp(left, net::Millis{0}, s.poll));
+  }
+  s.waiting.erase(t);
+  leaver.t = 0;
+  return Permit(this, t);
+}
+
+void Turns::Close() {
+  std::lock_guard l(s_->m);
+  s_->closed = true;
+  for (const auto& [ticket, changed] : s_->waiting) changed->notify_one();
+}
+
+}  // namespace suf::proto
