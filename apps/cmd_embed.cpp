@@ -134,6 +134,7 @@ int RunEmbed(const EmbedArgs& a) {
   const RoleProcess process = StartRole("embed", Role::kData, a);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
   engine.MoveParts();
+  engine.KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine.MeasureScopes();
   auto lines = Texts(a, engine.plan());  // before any peer is contacted
   CheckOutput();

@@ -46,6 +46,7 @@ int RunCerts(const CertsArgs& a) {
 int RunDeal(const DealArgs& a) {
   const RoleProcess process = StartRole("deal", Role::kDealer, a);
   const auto engine = roles::LoadEngine(a.plan, *process.backend);
+  engine->KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine->MeasureScopes();
   const char* const unit = engine->unit().name;
   const int variant = engine->VariantNamed(a.variant);
@@ -99,6 +100,7 @@ int RunServe(const ServeArgs& a) {
   const RoleProcess process = StartRole("serve", Role::kModel, a);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
   engine.MoveParts();
+  engine.KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");

@@ -82,7 +82,8 @@ struct RoleArgs {
   std::string plan, certs, times, kernels;
   BackendArgs backend;
   std::vector<std::string> pins;
-  int streams = 1;  // TLS connections of a session
+  int streams = 1;   // TLS connections of a session
+  int traces = 512;  // MB of traces that stay for later texts
   double timeout = 60;
 };
 

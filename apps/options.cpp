@@ -5,6 +5,7 @@
 #include "suf/base/error.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
+#include "suf/roles/engine.hpp"
 #include "suf/store/bundle.hpp"
 
 namespace suf::apps {
@@ -25,6 +26,16 @@ void AddStreams(CLI::App* c, int* streams) {
                     "sends (default: 1)"))
       ->check(CLI::Range(1, net::kMostStreams))
       ->option_text("N");
+}
+
+void AddTraces(CLI::App* c, int* megabytes) {
+  c->add_option(
+       "--traces", *megabytes,
+       Str("megabytes of traces kept for later texts, 1 to 1048576; a length of MiniLM takes 10 to 18 (default: ",
+           roles::kTraceBytes >> 20, ")"))
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_val(int(roles::kTraceBytes >> 20))
+      ->option_text("MB");
 }
 
 namespace {

@@ -20,6 +20,8 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins);
 void AddWindow(CLI::App* c, int* megabytes, const char* what);
 // Adds --streams, the number of connections of a session.
 void AddStreams(CLI::App* c, int* streams);
+// Adds --traces, the megabytes of traces that a role of a model keeps.
+void AddTraces(CLI::App* c, int* megabytes);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.

@@ -202,6 +202,7 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
   c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
   c->add_option("--times", a->times, kTimesHelp);
   AddWindow(c, &a->window, "are made before the slower party takes them");
+  AddTraces(c, &a->traces);
   AddStreams(c, &a->streams);
   AddKernels(c, &a->kernels);
   AddBackend(c, &a->backend);
@@ -218,6 +219,7 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
   AddShifts(c, &a->shifts);
   c->add_option("--variants", a->variants, "variants of the plan that data owners may take (default: all)");
   AddAnswer(c, a);
+  AddTraces(c, &a->traces);
   c->callback([=] { *status = RunServe(*a); });
 }
 
@@ -225,6 +227,7 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
 void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   auto* c = app->add_subcommand("embed", "run the data owner (P1), which embeds texts with a model that it never sees");
   AddParty(c, a);
+  AddTraces(c, &a->traces);
   c->add_option("--vocab", a->vocab,
                 "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
   AddAddress(c, "--connect", &a->connect, "address of the model owner");

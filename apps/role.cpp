@@ -117,7 +117,7 @@ namespace {
 // Makes the backend of a role and logs it; with `auto` also why it is not cuda.
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
   const backends::BackendEntry entry = BackendOf(a, true);
-  auto backend = entry.make(exec::Default());
+  auto backend = entry.make(exec::DefaultPools());
   gpu::SetLogSink([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
   if (a.name == "auto" && entry.name != "cuda" && (a.device || gpu::CudaPresent()))

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "suf/cpu/packed.hpp"
-#include "suf/exec/pool.hpp"
+#include "suf/exec/pools.hpp"
 #include "suf/model/random.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/compiler.hpp"
@@ -65,7 +65,7 @@ int Main() {
 
   // A backend computes; like a thread pool it may be shared by all roles of a process. An Engine is a plan on a
   // backend.
-  const auto backend = cpu::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::DefaultPools());
   roles::ModelEngine engine(plan, *backend);
 
   // The dealer sees no weight and no text. Its state says which serials are used: never restore it from a copy.

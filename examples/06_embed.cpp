@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "suf/cpu/packed.hpp"
-#include "suf/exec/pool.hpp"
+#include "suf/exec/pools.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/model.hpp"
@@ -11,7 +11,7 @@
 int main(int argc, char** argv) try {
   using namespace suf;
   if (argc < 8) Fail(Cause::kInput, "give plan, vocabulary, certificates, store, dealer, model owner and texts");
-  const auto backend = cpu::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::DefaultPools());
   roles::ModelEngine engine(roles::LoadPlan(argv[1]), *backend);
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "suf/cpu/packed.hpp"
-#include "suf/exec/pool.hpp"
+#include "suf/exec/pools.hpp"
 #include "suf/roles/composition.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/function.hpp"
@@ -46,7 +46,7 @@ class Altering : public pfss::Backend {
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override { return own_->Start(s, role); }
 
  private:
-  std::unique_ptr<pfss::Backend> own_ = cpu::MakePacked(exec::Default());
+  std::unique_ptr<pfss::Backend> own_ = cpu::MakePacked(exec::DefaultPools());
 };
 
 // Returns the data of a P0 that brings nothing.

@@ -546,6 +546,8 @@ for role in ('deal', 'serve', 'embed'):
     alone(f'backend: of functions alone, {role}', 2, 'the backend myl7 runs plans of functions alone; use one of auto, packed, clear, rows',
           command + ['--backend', 'myl7'])
 alone('streams: too many', 2, '--streams: Value 17 not in range 1 to 16', 'demo --model {model} --file /dev/null --streams 17'.split())
+for command in (DEAL, SERVE, EMBED + ['the']):
+    alone(f'traces: none, {command[0]}', 2, '--traces: Value 0 not in range 1 to', command + ['--traces', '0'])
 alone('key window: none', 2, '--key-window: Value 0 not in range 1 to', DEAL + ['--key-window', '0'])
 alone('backend: unknown, demo', 2, 'there is no backend cpu9', 'demo --model {model} --file /dev/null --backend cpu9'.split())
 

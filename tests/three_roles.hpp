@@ -36,7 +36,7 @@ inline const std::vector<int32_t> kText{1, 2, 3};
 
 // The backend that the program runs.
 inline pfss::Backend& TheBackend() {
-  static const auto backend = cpu::MakePacked(exec::Default());
+  static const auto backend = cpu::MakePacked(exec::DefaultPools());
   return *backend;
 }
 

@@ -22,31 +22,33 @@ std::string Listed(const std::vector<BackendEntry>& all) {
 BackendEntry Cuda(int device) {
   std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
-  return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); },
+  return {"cuda", gpu::CudaCapabilities(), [device](const exec::Pools&) { return gpu::MakeCuda(device); },
           !gpu::CudaBuilt().empty(), std::move(why_not)};
 }
 
 // Returns the backends that compute on the processor and query no driver.
 std::vector<BackendEntry> Hosts() {
-  const auto packed = cpu::MakePacked(exec::Default());
+  const auto packed = cpu::MakePacked(exec::DefaultPools());
   std::vector<BackendEntry> out{
-      {"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
+      {"packed", packed->capabilities(), [](const exec::Pools& pools) { return cpu::MakePacked(pools); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
   for (ring::Isa v : {ring::Isa::kPortable, ring::Isa::kAvx2, ring::Isa::kAvx512}) {
     const std::string kernels = ring::Name(v);
     BackendEntry e{"packed/" + kernels, packed->capabilities(),
-                   [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
+                   [kernels](const exec::Pools& pools) { return cpu::MakePacked(pools, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
     if (!ring::Supports(v))
       e.why_not = Str("the backend ", e.name, " needs a processor with the instructions of ", kernels, "; use packed");
     e.variant = true;
     out.push_back(std::move(e));
   }
-  out.push_back({"clear", reference::MakeClear()->capabilities(), [](exec::Pool&) { return reference::MakeClear(); }});
-  out.push_back({"rows", reference::MakeRows()->capabilities(), [](exec::Pool&) { return reference::MakeRows(); }});
+  out.push_back(
+      {"clear", reference::MakeClear()->capabilities(), [](const exec::Pools&) { return reference::MakeClear(); }});
+  out.push_back(
+      {"rows", reference::MakeRows()->capabilities(), [](const exec::Pools&) { return reference::MakeRows(); }});
   std::string why_not = reference::Myl7WhyNot();
   if (!why_not.empty()) why_not = "the backend myl7 " + why_not;
-  out.push_back({"myl7", reference::Myl7Capabilities(), [](exec::Pool&) { return reference::MakeMyl7(); },
+  out.push_back({"myl7", reference::Myl7Capabilities(), [](const exec::Pools&) { return reference::MakeMyl7(); },
                  reference::Myl7Built(), std::move(why_not), false});
   return out;
 }
@@ -81,6 +83,8 @@ BackendEntry Find(const std::string& name, bool models, int device) {
   return *it;
 }
 
-std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool) { return Find(name).make(pool); }
+std::unique_ptr<pfss::Backend> Make(const std::string& name, const exec::Pools& pools) {
+  return Find(name).make(pools);
+}
 
 }  // namespace suf::backends

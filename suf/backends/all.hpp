@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "suf/exec/pool.hpp"
+#include "suf/exec/pools.hpp"
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends {
@@ -11,7 +11,7 @@ namespace suf::backends {
 struct BackendEntry {
   std::string name;
   pfss::Capabilities can;
-  std::function<std::unique_ptr<pfss::Backend>(exec::Pool&)> make;
+  std::function<std::unique_ptr<pfss::Backend>(const exec::Pools&)> make;
   bool built = true;
   std::string why_not = {};  // why it does not run here, and which one does: a sentence; empty if it runs
   bool models = true;        // runs models, not only plans of functions
@@ -27,7 +27,7 @@ std::vector<BackendEntry> Usable(bool models = true);
 // unknown name, or with `models` for a backend that runs only plans of functions. Throws Cause::kResource for one that
 // does not run here.
 BackendEntry Find(const std::string& name, bool models = false, int device = 0);
-// Makes the backend that Find finds.
-std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool = exec::Default());
+// Makes the backend that Find finds. Backends on the processor lease a pool for each run.
+std::unique_ptr<pfss::Backend> Make(const std::string& name, const exec::Pools& pools = exec::DefaultPools());
 
 }  // namespace suf::backends

@@ -1,6 +1,9 @@
 // Runs every operation of the trace, at many ring widths, on clear and on every variant of packed. Keys, frames and
 // results must be the same.
 
+#include <deque>
+#include <thread>
+
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -350,6 +353,34 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
     f.inputs[1].Set("w", run::Inputs::AnyArray(std::shared_ptr<const WipedVector<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
+}
+
+// Four runs at a time share one backend, two of them with other weights. Each leases a pool, reads its own weights and
+// keeps its plan.
+TEST(Backends, RunsSideBySideKeepTheirWeights) {
+  const auto packed = cpu::MakePacked(exec::Pools(2)), clear = reference::MakeClear();
+  std::deque<Fixture> all(4);
+  std::vector<std::jthread> threads;
+  for (size_t k = 0; k < all.size(); ++k) {
+    Fixture& f = all[k];
+    const auto x = f.Wire1("x", {3, 4}, 40);
+    const auto w = f.t.input<kP1>("w", {4, 5});
+    f.t.reveal<1>(Sh{Broadcast(f.t.constant(0), {3, 5}), Matmul(Own<1>(x.hat), w)});
+    f.t.close();
+    if (k < 2)
+      f.inputs[1].Set("w", f.Random(20, 60 + int(k)));
+    else
+      f.inputs[1] = all[k - 2].inputs[1];  // shares arrays and versions
+  }
+  for (Fixture& f : all)
+    threads.emplace_back([&] {
+      const Schedule s(f.t);
+      const auto want = RunOn(f, s, *clear, *clear, *clear).result[1];
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], want);
+        packed->KeepPlans(i % 2 ? 0 : kPlanBytes);  // plans of other runs are in use
+      }
+    });
 }
 
 }  // namespace

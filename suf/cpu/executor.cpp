@@ -7,13 +7,14 @@ namespace suf::cpu {
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan,
-                               exec::Pool& pool, ring::Isa variant, WeightCache& weights, Arena& arena)
-    : role_(role),
+                               exec::Pools::Lease lease, ring::Isa variant, WeightCache& weights, Arena& arena)
+    : lease_(std::move(lease)),
+      role_(role),
       plan_(std::move(plan)),
-      tensors_(s, LoopsFor(variant), pool, arena),
+      tensors_(s, LoopsFor(variant), lease_.pool(), arena),
       frames_(s, role),
-      groups_(tensors_, frames_, *plan_, pool, variant),
-      bulk_(tensors_, groups_, pool, variant, weights) {}
+      groups_(tensors_, frames_, *plan_, lease_.pool(), variant),
+      bulk_(tensors_, groups_, lease_.pool(), variant, weights) {}
 
 double PackedExecutor::Execute(const grouping::Instruction& ins, const Randomness& randomness, Io& io) {
   if (ins.group) return groups_.Run(ins, io);

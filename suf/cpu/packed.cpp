@@ -1,5 +1,6 @@
 #include "suf/cpu/packed.hpp"
 
+#include "suf/base/lru_cache.hpp"
 #include "suf/cpu/executor.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/grouping/element.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 class PackedBackend : public pfss::Backend {
  public:
-  PackedBackend(exec::Pool& pool, ring::Isa variant) : pool_(pool), variant_(variant) {
+  PackedBackend(const exec::Pools& pools, ring::Isa variant) : pools_(pools), variant_(variant) {
     can_.name = std::string("packed/") + ring::Name(variant);
     can_.what = "the CPU engine";
   }
@@ -25,8 +26,9 @@ class PackedBackend : public pfss::Backend {
   }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
-    return std::make_unique<PackedExecutor>(s, role, PlanFor(s, role), pool_, variant_, weights_, arena_);
+    return std::make_unique<PackedExecutor>(s, role, PlanFor(s, role), pools_.Take(), variant_, weights_, arena_);
   }
+  void KeepPlans(uint64_t bytes) override { plans_.SetLimit(bytes); }
   int64_t ValueBytes(const pfss::Schedule& s, Role role) override {
     const pfss::Trace& t = s.trace();
     return grouping::Peak(PlanFor(s, role)->plan, [&](int i) {
@@ -38,27 +40,26 @@ class PackedBackend : public pfss::Backend {
 
  private:
   std::shared_ptr<const ExecutionPlan> PlanFor(const pfss::Schedule& s, Role role) {
-    std::lock_guard l(m_);
-    auto& kept = plans_[{s.trace().digest(), int(role)}];
-    if (!kept) kept = std::make_shared<const ExecutionPlan>(PlanOf(s, role));
-    auto plan = kept;
-    if (plans_.size() > 16) plans_.clear();
-    return plan;
+    return plans_.Get({s.trace().digest(), int(role)}, [&] {
+      auto plan = std::make_shared<const ExecutionPlan>(PlanOf(s, role));
+      uint64_t bytes = grouping::MemoryOf(plan->plan) + HeapBytes(plan->registers);
+      for (const Registers& r : plan->registers) bytes += HeapBytes(r.members);
+      return std::pair(std::move(plan), bytes);
+    });
   }
 
-  exec::Pool& pool_;
+  const exec::Pools pools_;
   ring::Isa variant_;
   pfss::Capabilities can_;
   WeightCache weights_;
-  std::mutex m_;
-  std::map<std::pair<Hash, int>, std::shared_ptr<const ExecutionPlan>> plans_;  // by trace and role
+  LruCache<std::pair<Hash, int>, ExecutionPlan> plans_{kPlanBytes};  // by trace and role
   Arena arena_;
 };
 
 }  // namespace
 
-std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Isa variant) {
-  return std::make_unique<PackedBackend>(pool, variant);
+std::unique_ptr<pfss::Backend> MakePacked(const exec::Pools& pools, ring::Isa variant) {
+  return std::make_unique<PackedBackend>(pools, variant);
 }
 
 }  // namespace suf::cpu

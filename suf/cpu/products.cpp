@@ -1,22 +1,40 @@
 #include "suf/cpu/products.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace suf::cpu {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
+// Returns the slot of a version, which it adds if there is none.
 template <class T>
-std::shared_ptr<const ring::PackedOperand<T>> Products::PackedWeight(int input, size_t k, int bits,
-                                                                     PackedWeights<T>& cache) {
+static std::shared_ptr<PackedSlot<T>> SlotOf(WeightCache& weights, PackedWeights<T>& cache,
+                                             std::pair<std::string, int> key, uint64_t version) {
+  std::vector<std::shared_ptr<PackedSlot<T>>> unused;  // wiped without the lock
+  const std::lock_guard l(weights.m);
+  auto& versions = cache[std::move(key)];
+  const auto at = std::find_if(versions.begin(), versions.end(), [&](auto& s) { return s->version == version; });
+  if (at != versions.end()) return *at;
+  const auto used = std::partition(versions.begin(), versions.end(), [](auto& s) { return s.use_count() > 1; });
+  unused.assign(std::move_iterator(used), std::move_iterator(versions.end()));
+  versions.erase(used, versions.end());
+  return versions.emplace_back(std::make_shared<PackedSlot<T>>(version));
+}
+
+template <class T>
+const ring::PackedOperand<T>& Products::PackedWeight(int input, size_t k, int bits, PackedWeights<T>& cache) {
   const Node& n = tensors_.node(input);
   const size_t cols = tensors_.count(input) / k;
-  std::lock_guard l(weights_.m);
-  auto& [version, slot] = cache[{tensors_.schedule().trace().name(n.label), bits}];
-  if (const uint64_t now = tensors_.of(input).version; !slot || version != now) {
+  auto slot = SlotOf(weights_, cache, {tensors_.schedule().trace().name(n.label), bits}, tensors_.of(input).version);
+  used_.push_back(slot);
+  const std::lock_guard l(slot->m);
+  if (!slot->packed) {
     auto b = tensors_.Words<T>(input, false);
-    version = now;
-    slot = std::make_shared<const ring::PackedOperand<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+    slot->packed.emplace(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
   }
-  return slot;
+  return *slot->packed;
 }
 
 template <class T>
@@ -31,7 +49,7 @@ void Products::MatmulAs(int i, PackedWeights<T>& cache) {
   std::shared_ptr<uint8_t> p = tensors_.Scratch(tensors_.count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (right.op == Op::kInput && one && plain) {
-    ring::Multiply<T>(a.get(), k, m * batch, *PackedWeight(n.args[1], k, bits, cache), c, cols, false, pool_);
+    ring::Multiply<T>(a.get(), k, m * batch, PackedWeight(n.args[1], k, bits, cache), c, cols, false, pool_);
   } else {
     auto b = tensors_.Words<T>(n.args[1], false);
     auto product = [&](size_t s) {

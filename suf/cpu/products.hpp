@@ -2,17 +2,28 @@
 #pragma once
 #include <map>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "suf/cpu/tensors.hpp"
 #include "suf/ring/gemm.hpp"
 
 namespace suf::cpu {
 
-// Right operands by input name and ring, each with the version of its input.
+// A right operand of one version of an input. The first run that needs it packs it under its own lock, so other
+// operands stay available meanwhile.
 template <class T>
-using PackedWeights =
-    std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::PackedOperand<T>>>>;
-// Right operands that are packed once. Every run uses them until their input has another version.
+struct PackedSlot {
+  explicit PackedSlot(uint64_t v) : version(v) {}
+  const uint64_t version;
+  std::mutex m;
+  std::optional<const ring::PackedOperand<T>> packed;
+};
+// Right operands by input name and ring.
+template <class T>
+using PackedWeights = std::map<std::pair<std::string, int>, std::vector<std::shared_ptr<PackedSlot<T>>>>;
+// Right operands that are packed once. A version stays until a run brings another one of its input and no run uses it.
+// So runs side by side with different weights do not pack them again and again.
 struct WeightCache {
   std::mutex m;
   PackedWeights<uint16_t> p16;
@@ -31,15 +42,16 @@ class Products {
  private:
   template <class T>
   void MatmulAs(int i, PackedWeights<T>& cache);
-  // Returns an input as a right operand of k rows, packed now or in an earlier run.
+  // Returns an input as a right operand of k rows, packed now or in another run. It stays until the end of this run.
   template <class T>
-  std::shared_ptr<const ring::PackedOperand<T>> PackedWeight(int input, size_t k, int bits, PackedWeights<T>& cache);
+  const ring::PackedOperand<T>& PackedWeight(int input, size_t k, int bits, PackedWeights<T>& cache);
 
   Tensors& tensors_;
   exec::Pool& pool_;
   ring::Isa variant_;
   const StripLoops& loops_;
   WeightCache& weights_;
+  std::vector<std::shared_ptr<const void>> used_;  // operands of this run
 };
 
 }  // namespace suf::cpu

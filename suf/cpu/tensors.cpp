@@ -47,9 +47,18 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
 }
 
 void Arena::WipeIdle() {
-  std::lock_guard l(m_);
-  for (auto& [bytes, block] : idle_)
-    if (std::exchange(block.used, false)) Wipe(block.p, bytes);
+  std::unique_lock l(m_);
+  for (;;) {
+    const auto at = std::find_if(idle_.begin(), idle_.end(), [](auto& b) { return b.second.used; });
+    if (at == idle_.end()) return;
+    // taken out meanwhile, so that other runs do not wait for the lock
+    auto block = idle_.extract(at);
+    l.unlock();
+    Wipe(block.mapped().p, block.key());
+    block.mapped().used = false;
+    l.lock();
+    idle_.insert(std::move(block));
+  }
 }
 
 Tensors::Tensors(const Schedule& s, const StripLoops& loops, exec::Pool& pool, Arena& arena)

@@ -89,6 +89,9 @@ bool Receives(const pfss::Node& n, Role role);
 // computed.
 int64_t Peak(const GroupPlan& p, const std::function<int64_t(int node)>& bytes);
 
+// Returns the bytes of a plan in memory, without those of the allocator's maps.
+uint64_t MemoryOf(const GroupPlan& p);
+
 // Prints the plan as text, one line per instruction and below it one line per member.
 //
 //  #3 group of 12 rows, after #0 #2, read %5, dead %9

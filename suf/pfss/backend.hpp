@@ -232,6 +232,8 @@ class Kernels {
 struct Reservation {
   virtual ~Reservation() = default;
 };
+// The most bytes of plans that a backend keeps unless KeepPlans sets others.
+inline constexpr uint64_t kPlanBytes = uint64_t{128} << 20;
 
 // A factory of runs. It may keep plans, memory and prepared inputs from run to run, and must outlive its executors.
 // Thread-safe.
@@ -263,6 +265,9 @@ class Backend {
   }
   // Returns the peak bytes of the values that an executor keeps in memory, without inputs; 0 if unknown.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
+  // Sets the most bytes of plans that are kept for later runs. They follow from traces, without data. A plan that a run
+  // uses stays in any case. The default is kPlanBytes.
+  virtual void KeepPlans(uint64_t /*bytes*/) {}
   // Returns the peak memory of all runs so far.
   virtual pfss::Peak Peak() const { return {}; }
 };

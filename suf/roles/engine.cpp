@@ -13,11 +13,57 @@ nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadText(path, "the plan ", "compile one, or check the path"));
 }
 
-Engine::Engine(ProtocolSpec spec, pfss::Backend& backend) : spec_(std::move(spec)), backend_(backend) {}
+namespace {
+
+constexpr uint64_t kBillBytes = uint64_t{16} << 20;  // 7 KB each
+
+// Returns the bytes of nodes that a schedule lists by role, party and step.
+uint64_t ScheduleBytes(const pfss::Schedule& s) {
+  uint64_t all = sizeof s + s.trace().nodes().size() * (sizeof(std::array<int, 2>) + sizeof(int));
+  all += HeapBytes(s.frames()) + HeapBytes(s.dealing());
+  for (const Role role : {Role::kModel, Role::kData, Role::kDealer}) all += HeapBytes(s.live(role));
+  for (const pfss::Frame& f : s.frames()) all += HeapBytes(f.parts);
+  for (const int p : {0, 1}) {
+    all += HeapBytes(s.key(p)) + HeapBytes(s.steps(p));
+    for (const pfss::Step& step : s.steps(p)) all += HeapBytes(step.nodes);
+  }
+  return all;
+}
+
+}  // namespace
+
+uint64_t MemoryOf(const CompiledJob& work) {
+  constexpr uint64_t kIndexed = 48;  // bytes of a node in the trace's own index of equal nodes
+  const pfss::Trace& t = work.trace;
+  uint64_t all = sizeof work + HeapBytes(t.nodes()) + HeapBytes(t.wires()) + ScheduleBytes(*work.schedule);
+  for (const pfss::Node& n : t.nodes()) {
+    all += kIndexed + HeapBytes(n.shape) + HeapBytes(n.args) + HeapBytes(n.attrs);
+    if (n.data) all += HeapBytes(*n.data);
+  }
+  for (const auto& body : work.task.body) all += HeapBytes(body->sections()) + HeapBytes(body->chunks());
+  return all;
+}
+
+Engine::Engine(ProtocolSpec spec, pfss::Backend& backend)
+    : spec_(std::move(spec)), backend_(backend), traces_(kTraceBytes), bills_(kBillBytes) {
+  KeepTraces(kTraceBytes);
+}
+
+void Engine::KeepTraces(uint64_t bytes) {
+  constexpr uint64_t kPlans = 5;  // a backend's plan takes about a quarter of its trace
+  backend_.KeepPlans(bytes / kPlans);
+  traces_.SetLimit(bytes - bytes / kPlans);
+}
 
 std::shared_ptr<const CompiledJob> Engine::Compile(int n, int variant) {
-  std::lock_guard l(m_);
-  if (auto it = jobs_.find({variant, n}); it != jobs_.end()) return it->second;
+  return traces_.Get(store::JobOf(uint32_t(n), uint32_t(variant)), [&] {
+    auto work = MakeJob(n, variant);
+    const uint64_t bytes = MemoryOf(*work);
+    return TraceCache::SizedValue(std::move(work), bytes);
+  });
+}
+
+std::shared_ptr<const CompiledJob> Engine::MakeJob(int n, int variant) const {
   std::shared_ptr<CompiledJob> work(new CompiledJob);
   spec_.emit(work->trace, n, variant);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
@@ -33,8 +79,6 @@ std::shared_ptr<const CompiledJob> Engine::Compile(int n, int variant) {
   work->task.window = run::WindowOf(*work->schedule);
   for (int p : {0, 1})
     work->task.body[p] = std::make_shared<const store::BodyLayout>(run::LayoutOf(*work->schedule, p));
-  if (jobs_.size() >= 8) jobs_.erase(jobs_.begin());
-  jobs_[{variant, n}] = work;
   return work;
 }
 
@@ -55,22 +99,17 @@ std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
 }
 
 uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
-  const std::pair<int, int> key(job.variant, job.tokens);
-  std::unique_lock l(m_);
-  auto at = bills_.find(key);
-  if (at == bills_.end()) {
-    l.unlock();
-    const auto work = Compile(key.second, key.first);
-    const compiler::Bill bill = compiler::BillOf(*work->schedule);
-    l.lock();
-    at = bills_.try_emplace(key, bill).first;
-  }
+  const auto bill = bills_.Get(store::JobOf(job.tokens, job.variant), [&] {
+    auto made =
+        std::make_shared<const compiler::Bill>(compiler::BillOf(*Compile(int(job.tokens), int(job.variant))->schedule));
+    return std::pair(made, sizeof *made + HeapBytes(made->steps));
+  });
   compiler::Prices p = compiler::Profiles()[0].prices;
   p.flight = double(link.trip_us) / 2e6;
   p.wire = 8 / double(link.rate);
   p.duplex = true;
   p.together = false;
-  return uint64_t(std::llround(1e6 * compiler::Seconds(at->second, nn::WithSteps(p))));
+  return uint64_t(std::llround(1e6 * compiler::Seconds(*bill, nn::WithSteps(p))));
 }
 
 int Engine::VariantNamed(const std::string& name) const {

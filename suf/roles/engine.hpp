@@ -2,12 +2,11 @@
 // none.
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "suf/base/lru_cache.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/nn/plan/plan.hpp"
 #include "suf/nn/read/build.hpp"
@@ -35,6 +34,13 @@ struct CompiledJob {
   friend class Engine;
   CompiledJob() = default;
 };
+
+// The traces of an engine. They take 8 to 15 MB each for MiniLM, and 25 to 60 ms to make.
+using TraceCache = LruCache<store::Job, CompiledJob>;
+// The most bytes of traces and their plans that an engine keeps unless KeepTraces sets others.
+inline constexpr uint64_t kTraceBytes = uint64_t{512} << 20;
+// Returns the bytes of a trace and its schedule in memory, to about a tenth.
+uint64_t MemoryOf(const CompiledJob& work);
 
 // Returns whether party p ends with results, or shares of them.
 inline bool Learns(const pfss::Ending& e, int p) { return e.learned[size_t(p)] + e.kept[size_t(p)] > 0; }
@@ -66,8 +72,8 @@ class Engine {
   const proto::JobUnit& unit() const { return spec_.unit; }
   const pfss::Ending& ending() const { return spec_.ending; }
   pfss::Backend& backend() { return backend_; }
-  // Lets long frames move while they are read and written (run::PartyJob::parts). Only for a process of one party,
-  // because two parties must not share a pool of threads then. Call it before anything runs.
+  // Lets long frames move while they are read and written (run::PartyJob::parts). Call it before anything runs. Two
+  // parties of one process must then have pools of their own (exec::DefaultPools).
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
   // Lets executors measure the time of each scope (pfss::Io::NeedsScopeTimes). Call it before anything runs.
@@ -75,9 +81,12 @@ class Engine {
   bool timed() const { return timed_; }
   // Returns the trace of n tokens or values, which is linted once (pfss::Lint). Exactly the plan's results go to
   // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
-  // Traces are kept for later calls. Throws Cause::kInput if the plan does not cover n, and Cause::kRefused if there is
-  // a fault.
+  // Traces are kept for later calls (KeepTraces). Threads that need another trace go on meanwhile. Throws Cause::kInput
+  // if the plan does not cover n, and Cause::kRefused if there is a fault.
   std::shared_ptr<const CompiledJob> Compile(int n, int variant = 0);
+  // Sets the most bytes of traces that are kept, with the backend's plans for them. The traces that were not used for
+  // the longest time are dropped first. A trace in use stays in any case. The default is kTraceBytes.
+  void KeepTraces(uint64_t bytes);
   // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
   // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
@@ -100,12 +109,14 @@ class Engine {
   uint32_t Allowed(const std::string& names) const;
 
  private:
+  // Makes and checks the trace of n tokens or values.
+  std::shared_ptr<const CompiledJob> MakeJob(int n, int variant) const;
+
   const ProtocolSpec spec_;
   pfss::Backend& backend_;
   bool parts_ = false, timed_ = false;
-  std::mutex m_;
-  std::map<std::pair<int, int>, std::shared_ptr<const CompiledJob>> jobs_;  // by variant and n
-  std::map<std::pair<int, int>, compiler::Bill> bills_;
+  TraceCache traces_;
+  LruCache<store::Job, compiler::Bill> bills_;
 };
 
 // A function that writes a variant's trace of n tokens and closes it.

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <latch>
+#include <thread>
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/cpu/packed.hpp"
@@ -382,6 +385,60 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.Compile(5), engine.Compile(5)) << "a trace is kept";
   EXPECT_THAT(engine.Section(store::JobOf(5), 0, 0), HasSubstr("key section 1 of "));
+}
+
+// An engine whose emissions are counted. That of 4 tokens waits for `over` while it is set.
+struct CountedEngine {
+  std::atomic<int> emitted{0};
+  std::latch inside{1}, over{1};
+  std::atomic<bool> waits{false};
+  std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default());
+  ModelEngine engine{Made().plan, *packed, [this](pfss::Trace& t, const nn::Plan& plan, int n, int variant) {
+                       ++emitted;
+                       if (n == 4 && waits) {
+                         inside.count_down();
+                         over.wait();
+                       }
+                       nn::Build(t, plan, n, variant);
+                     }};
+};
+
+TEST(Engine, KeepsTheTracesThatWereUsedLast) {
+  CountedEngine c;
+  const uint64_t one = MemoryOf(*c.engine.Compile(kLongest));  // all lengths differ by a few bytes
+  EXPECT_GT(one, c.engine.Compile(kLongest)->trace.nodes().size() * sizeof(pfss::Node));
+  c.engine.KeepTraces(3 * one);  // a fifth is for plans, so two fit
+  c.emitted = 0;
+  for (const int n : {14, 15, 14, 15}) (void)c.engine.Compile(n);
+  EXPECT_EQ(c.emitted, 2);
+  (void)c.engine.Compile(14);
+  (void)c.engine.Compile(13);  // drops 15
+  EXPECT_EQ(c.emitted, 3);
+  const auto used = c.engine.Compile(14);
+  EXPECT_EQ(c.emitted, 3);
+  (void)c.engine.Compile(15);
+  EXPECT_EQ(c.emitted, 4);
+  // A trace in use stays with any limit.
+  c.engine.KeepTraces(1);
+  EXPECT_EQ(c.engine.Compile(14), used);
+  EXPECT_EQ(c.emitted, 4);
+  EXPECT_EQ(c.engine.Price(store::JobOf(15), {1000, 1000000000}), c.engine.Price(store::JobOf(15), {1000, 1000000000}));
+  EXPECT_EQ(c.emitted, 5) << "a price needs its trace once";
+}
+
+TEST(Engine, ALengthThatIsCompiledDelaysNoOther) {
+  CountedEngine c;
+  c.waits = true;
+  std::shared_ptr<const CompiledJob> slow[2];
+  std::jthread first([&] { slow[0] = c.engine.Compile(4); });
+  c.inside.wait();
+  EXPECT_EQ(c.engine.Compile(5), c.engine.Compile(5));
+  std::jthread second([&] { slow[1] = c.engine.Compile(4); });
+  c.over.count_down();
+  first.join();
+  second.join();
+  EXPECT_EQ(slow[0], slow[1]);
+  EXPECT_EQ(c.emitted, 2);
 }
 
 TEST(Estimate, TellsWhatEachRoleHasInMemory) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "suf/base/cores.hpp"
 #include "suf/exec/pool.hpp"
 
 namespace suf::run {
@@ -32,10 +33,12 @@ class DealerIo : public pfss::Io {
   std::span<uint8_t> Out(int node) override {
     const auto begin = Meter::SteadyClock::now();
     const auto [own, other] = section_[size_t(node)];
+    inference_.Wait(begin);
     // both buffers are requested before either is filled, so that waiting for one delays no chunk that was begun
     for (int p : {0, 1})
       if (const int i = section_[size_t(node)][size_t(p)]; i >= 0)
         room_[size_t(node)][size_t(p)] = to_[p]->Buffer(size_t(i));
+    inference_.Resume();
     meter.Within({.wire = Meter::Since(begin)});
     return room_[size_t(node)][own >= 0 ? 0 : 1];
   }
@@ -60,6 +63,7 @@ class DealerIo : public pfss::Io {
   Meter meter;
 
  private:
+  RunningInference inference_;
   const pfss::Trace& t_;
   Inputs& inputs_;
   store::Sink* const to_[2];

@@ -16,8 +16,9 @@ store::BodyLayout LayoutOf(const pfss::Schedule& schedule, int p);
 // takes no more keys.
 uint64_t WindowOf(const pfss::Schedule& schedule);
 
-// Fills every section of both bodies; the sinks have their layouts (LayoutOf). If `times` is set, its `wire` is the
-// time that the sinks took. With `timed`, the executor measures each scope (pfss::Io::NeedsScopeTimes).
+// Fills every section of both bodies; the sinks have their layouts (LayoutOf). It is counted as a RunningInference. If
+// `times` is set, its `wire` is the time that the sinks took. With `timed`, the executor measures each scope
+// (pfss::Io::NeedsScopeTimes).
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr, bool timed = false);
 // Deals both bodies into memory, for a process with all roles.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "suf/base/cores.hpp"
 #include "suf/run/deal.hpp"
 
 namespace suf::run {
@@ -123,7 +124,9 @@ class PartyIo : public pfss::Io {
   View In(int node) override {
     if (const int i = section_[size_t(node)]; i >= 0) {
       const double before = job_.keys.waited();
+      inference_.Wait(Clock::now());
       const View v = job_.keys.Section(size_t(i));
+      inference_.Resume();
       if (const double waited = job_.keys.waited() - before; waited > 0) Book(0, waited);
       return v;
     }
@@ -197,7 +200,9 @@ class PartyIo : public pfss::Io {
     if (receive_ < 0 || came_ >= bytes) return;
     const auto begin = Clock::now();
     const double before = job_.link.waited();
+    inference_.Wait(begin);
     job_.link.Receive(receive_, bytes);
+    inference_.Resume();
     came_.store(bytes, std::memory_order_release);
     const double waited = job_.link.waited() - before;
     Book(Meter::Since(begin) - waited, waited);
@@ -209,6 +214,7 @@ class PartyIo : public pfss::Io {
     Book(Meter::Since(begin), 0);
   }
 
+  RunningInference inference_;
   const PartyJob& job_;
   const pfss::Schedule& s_;
   const pfss::Trace& t_;

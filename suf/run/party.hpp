@@ -63,8 +63,8 @@ struct PartyJob {
   // Called when the last frame has arrived or left, before anything is read of a received one.
   std::function<void()> through = {};
   Times* times = nullptr;
-  // Whether long frames move while they are read and written. Must be false if both parties share a pool of threads.
-  // One would wait in the pool for the other one, which needs it.
+  // Whether long frames move while they are read and written. Must be false if both parties lease one pool of threads
+  // (exec::Pools). One would wait in the pool for the other one, which needs it.
   bool parts = false;
   // Whether the executor measures each scope (pfss::Io::NeedsScopeTimes).
   bool timed = false;
@@ -76,8 +76,8 @@ struct PartyJob {
 // inference.
 uint64_t RoomsOf(const pfss::Schedule& schedule, int party);
 
-// Runs a party's steps. Returns the words that it learns or keeps, reduced to their rings, result after result. A party
-// without a result gets none.
+// Runs a party's steps, counted as a RunningInference. Returns the words that it learns or keeps, reduced to their
+// rings, result after result. A party without a result gets none.
 std::vector<uint64_t> RunParty(const PartyJob& job);
 
 }  // namespace suf::run

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <mutex>
 #include <set>
 
+#include "suf/base/lru_cache.hpp"
 #include "suf/gpu/cuda/executor.hpp"
 #include "suf/gpu/cuda/groups/printer.hpp"
 #include "suf/gpu/kernel_folder.hpp"
@@ -47,7 +49,7 @@ class Cuda : public Backend {
     std::shared_ptr<RunningTrace> run;
     {
       std::lock_guard l(m_);
-      KeptTrace& kept = kept_[key];
+      KeptTrace& kept = KeptFor(key);
       run = std::make_shared<RunningTrace>(*this, key);
       ++kept.running;
       if (!kept.idle.empty()) {
@@ -69,6 +71,7 @@ class Cuda : public Backend {
                                             if (!lacks.empty()) LogLine(lacks);
                                           });
   }
+  void KeepPlans(uint64_t bytes) override { plans_.SetLimit(bytes); }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
   std::variant<std::shared_ptr<Reservation>, Lack> Reserve(const Schedule& s, Role role,
                                                            const InputBytes& bytes_of) override {
@@ -78,13 +81,13 @@ class Cuda : public Backend {
     const Key key{s.trace().digest(), int(role)};
     {
       std::lock_guard l(m_);
-      if (KeptTrace& kept = kept_[key]; kept.idle.size() > kept.Promised()) return Promise(key, kept);
+      if (KeptTrace& kept = KeptFor(key); kept.idle.size() > kept.Promised()) return Promise(key, kept);
     }
     Lack lack;
     auto instance = NewInstance(s, role, bytes_of, &lack);
     if (!instance) return lack;
     std::lock_guard l(m_);
-    KeptTrace& kept = kept_[key];
+    KeptTrace& kept = KeptFor(key);
     kept.idle.push_back(std::move(instance));
     return Promise(key, kept);
   }
@@ -123,10 +126,10 @@ class Cuda : public Backend {
   }
   using Key = std::pair<Hash, int>;  // digest of a trace, role
   struct KeptTrace {
-    std::shared_ptr<const DevicePlan> plan;
     std::vector<std::unique_ptr<Instance>> idle;
     size_t running = 0;   // executors
     size_t reserved = 0;  // reservations
+    uint64_t used = 0;    // number of the last use
 
     // Returns how many idle instances belong to reservations whose run has yet to begin.
     size_t Promised() const { return reserved - std::min(reserved, running); }
@@ -161,15 +164,27 @@ class Cuda : public Backend {
     return out;
   }
   static constexpr size_t kMostTraces = 16;
+  // Returns what is kept for a trace, and marks it as used. If there are too many, drops those that were unused for the
+  // longest time and are not in use. The caller holds the lock.
+  KeptTrace& KeptFor(const Key& key) {
+    KeptTrace& kept = kept_[key];
+    kept.used = ++uses_;
+    while (kept_.size() > kMostTraces) {
+      auto oldest = kept_.end();
+      for (auto k = kept_.begin(); k != kept_.end(); ++k)
+        if (k->first != key && k->second.unused() && (oldest == kept_.end() || k->second.used < oldest->second.used))
+          oldest = k;
+      if (oldest == kept_.end()) break;
+      kept_.erase(oldest);
+    }
+    return kept;
+  }
 
   std::shared_ptr<const DevicePlan> PlanFor(const Schedule& s, Role role) {
-    std::lock_guard l(m_);
-    const Key key{s.trace().digest(), int(role)};
-    if (kept_.size() > kMostTraces && !kept_.count(key))
-      std::erase_if(kept_, [](auto& k) { return k.second.unused(); });
-    auto& plan = kept_[key].plan;
-    if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
-    return plan;
+    return plans_.Get({s.trace().digest(), int(role)}, [&] {
+      auto plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
+      return std::pair(plan, MemoryOf(*plan));
+    });
   }
   // Keeps the instance of a run that has ended for later ones.
   void TakeBack(RunningTrace& run, std::unique_ptr<Instance> i) {
@@ -185,8 +200,10 @@ class Cuda : public Backend {
   const Groups groups_;
   KernelCache kernels_;
   DeviceWeightCache weights_;
+  LruCache<Key, DevicePlan> plans_{kPlanBytes};
   std::mutex m_;
   std::map<Key, KeptTrace> kept_;
+  uint64_t uses_ = 0;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "suf/base/lru_cache.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/grouping/element.hpp"
 #include "suf/grouping/rows_core.hpp"
@@ -375,6 +376,23 @@ bool DevicePlan::Idle(const Trace& t, size_t k) const {
   if (ins.group) return ins.members.size() == 1 && direct.count(ins.members[0].node);
   const Op op = t.node(ins.node).op;
   return ins.same >= 0 || op == Op::kInput || op == Op::kConst;
+}
+
+uint64_t MemoryOf(const DevicePlan& plan) {
+  constexpr uint64_t kEntry = 80;  // bytes of an entry of a map
+  uint64_t all = sizeof plan + grouping::MemoryOf(plan.plan) + HeapBytes(plan.batches) + HeapBytes(plan.chapters) +
+                 HeapBytes(plan.programs) + HeapBytes(plan.frames) + HeapBytes(plan.leases);
+  size_t entries = plan.keys.size() + plan.values.size() + plan.root.size() + plan.direct.size();
+  for (const LaunchBatch& b : plan.batches) {
+    entries += b.told.size() + b.spare.size();
+    all += HeapBytes(b.made) + HeapBytes(b.read);
+  }
+  for (const Chapter& c : plan.chapters) entries += c.drawn.size();
+  for (const RegisterFrame& f : plan.frames) {
+    all += HeapBytes(f.members) + HeapBytes(f.operands);
+    for (const std::vector<int>& o : f.operands) all += HeapBytes(o);
+  }
+  return all + entries * kEntry;
 }
 
 bool Reduces(const Schedule& s, const Instruction& ins, const Member& m, size_t j) {

@@ -90,6 +90,9 @@ struct DevicePlan {
   }
 };
 
+// Returns the bytes of a plan in the host's memory, to about a tenth.
+uint64_t MemoryOf(const DevicePlan& plan);
+
 // A function that returns the bytes that an instruction needs in addition to its operands and its result.
 using Spare = std::function<size_t(const pfss::Schedule&, const grouping::Instruction&, const RegisterFrame&)>;
 
