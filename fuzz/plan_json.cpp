@@ -47,20 +47,24 @@ int TakePlan(const std::string& text, bool every) {
     for (const nn::Class& c : plan.classes)
       if (c.variant == v && c.max_n > lengths.back() && c.max_n <= kLongest) lengths.push_back(c.max_n);
     if (!every) lengths = {lengths[uint8_t(text[text.size() / 2]) % lengths.size()]};
-    for (int n : lengths) {
-      pfss::Trace trace;
-      try {
-        nn::Build(trace, plan, n, v);
-      } catch (const nn::Unbuilt& e) {  // refused only by the last check
-        throw Bug(e.what());
+    const bool batch = uint8_t(text[text.size() / 3]) % 2;
+    for (int n : lengths)
+      for (int texts : {1, 2}) {
+        if (!every && batch != (texts == 2)) continue;
+        pfss::Trace trace;
+        try {
+          nn::Build(trace, plan, n, v, texts);
+        } catch (const nn::Unbuilt& e) {  // refused only by the last check
+          throw Bug(e.what());
+        }
+        const pfss::Schedule schedule(trace);
+        const pfss::LintReport lint = pfss::Lint(schedule);
+        SUF_CHECK(lint.faults.empty() && pfss::EndingOf(trace) == (pfss::Ending{.learned = {0, 1}}));
+        SUF_CHECK(lint.results == 1);
+        for (int p : {0, 1}) (void)run::LayoutOf(schedule, p);
+        (void)run::WindowOf(schedule);
+        ++traces;
       }
-      const pfss::Schedule schedule(trace);
-      const pfss::LintReport lint = pfss::Lint(schedule);
-      SUF_CHECK(lint.faults.empty() && pfss::EndingOf(trace) == (pfss::Ending{.learned = {0, 1}}) && lint.results == 1);
-      for (int p : {0, 1}) (void)run::LayoutOf(schedule, p);
-      (void)run::WindowOf(schedule);
-      ++traces;
-    }
   }
   return traces;
 }

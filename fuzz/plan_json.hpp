@@ -9,8 +9,8 @@ const std::vector<std::pair<std::string, Json>>& SeedPlans();
 // The plan that a program of changes makes of a seed plan.
 Json Mutant(View program);
 // Reads the text, then emits, schedules, lints and lays out traces of every variant, as roles::Engine::Compile does.
-// The lengths are the shortest and the longest of each class; without `every` only one of them. Returns the number of
-// traces. Throws Error if the plan is refused as it is read.
+// The lengths are the shortest and the longest of each class, for one text and for a batch of two. Without `every` it
+// takes one length and one of both. Returns the number of traces. Throws Error if the plan is refused as it is read.
 int TakePlan(const std::string& text, bool every);
 
 }  // namespace suf::fuzz

@@ -256,7 +256,7 @@ void PlanMutation::Classes(Json& plan) {
       break;
     case 2:
       if (Json* c = Item(classes))
-        for (const char* name : {"max_n", "tiles", "variant"})
+        for (const char* name : {"max_n", "tiles", "batch_tiles", "variant"})
           if (Below(2)) (*c)[name] = int64_t(Below(70));
       break;
     default:

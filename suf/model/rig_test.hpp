@@ -86,21 +86,28 @@ inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pf
   return run;
 }
 
-// Runs the protocol under a B and masks of `serial`.
-inline Outcome RunProtocol(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, pfss::Backend& backend,
-                           uint8_t serial) {
-  const int n = int(ids.size());
+// Runs the protocol on a batch of texts of one length, under a B and masks of `serial`.
+inline Outcome RunBatch(const nn::Plan& plan, const nn::QuantisedWeights& q, std::span<const Text> texts,
+                        pfss::Backend& backend, uint8_t serial) {
+  const int n = int(texts[0].size());
   pfss::Trace t;
-  nn::Build(t, plan, n);
+  nn::Build(t, plan, n, 0, int(texts.size()));
   const pfss::Schedule s(t);
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
-  SetInputs(plan, q, ids, rng, in);
+  SetInputs(plan, q, texts[0], rng, in);
+  in[1].Set(nn::kTokensInput, nn::BatchIds(texts, nn::kMostTexts));
   const run::PairRun run = RunCounted(s, in, backend, serial);
   EXPECT_EQ(run.offline[0], 0);
   Outcome out{{}, s.flights()};
   for (uint64_t v : run.result[1]) out.y.push_back(ring::Signed(v, plan.For(n).ops.back()->ring));
   return out;
+}
+
+// Runs the protocol on one text.
+inline Outcome RunProtocol(const nn::Plan& plan, const nn::QuantisedWeights& q, const Text& ids, pfss::Backend& backend,
+                           uint8_t serial) {
+  return RunBatch(plan, q, {&ids, 1}, backend, serial);
 }
 
 // Compares protocol and specification, with every backend in turn. Returns the specification's report of every text.

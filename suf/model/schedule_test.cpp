@@ -162,6 +162,27 @@ TEST(Schedule, MiniLmAt32Tokens) {
   EXPECT_LT(std::abs(s.key_bits(0) - s.key_bits(1)), s.key_bits(0) / 100);
 }
 
+// A batch of 8 texts has the flights of one text, 8 times its key and bytes, and hardly more nodes.
+TEST(Schedule, MiniLmInABatch) {
+  const nn::Plan plan = MiniLm();
+  pfss::Trace one, eight;
+  nn::Build(one, plan, 32);
+  nn::Build(eight, plan, 32, 0, 8);
+  const pfss::Schedule alone(one), s(eight);
+  EXPECT_EQ(s.flights(), 206);
+  EXPECT_EQ(s.frames().size(), alone.frames().size());
+  grouping::CheckAll(s);
+  const pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty());
+  EXPECT_EQ(lint.results, 1);
+  const pfss::Cost::Row of = pfss::CostOf(alone).total, all = pfss::CostOf(s).total;
+  for (size_t p : {0, 1}) EXPECT_EQ(all.online[p], 8 * of.online[p]);
+  EXPECT_EQ(all.key[0] + all.key[1], 8 * (of.key[0] + of.key[1]));
+  EXPECT_EQ(all.offline, 8 * of.offline);
+  std::printf("nodes: %zu for one text, %zu for 8\n", one.nodes().size(), eight.nodes().size());
+  EXPECT_LT(double(eight.nodes().size()), 1.03 * double(one.nodes().size()));
+}
+
 // With sums of squares of z, of 119 and 67 bits, a layer has four flights fewer. Its norms' keys grow to 1.18 and 1.06
 // times.
 TEST(Schedule, MiniLmWithSumsOfZ) {

@@ -121,6 +121,8 @@ class Engine {
 
 // A function that writes a variant's trace of n tokens and closes it.
 using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
+// Emits the trace of one text.
+inline void EmitText(pfss::Trace& t, const nn::Plan& plan, int n, int variant) { nn::Build(t, plan, n, variant); }
 
 // Reads and checks a model's plan file. Throws Cause::kInput if there is none, and the errors of nn::Parse.
 nn::Plan LoadPlan(const std::string& path);
@@ -129,7 +131,7 @@ nn::Plan LoadPlan(const std::string& path);
 class ModelEngine : public Engine {
  public:
   // Tests may pass an emission with a fault.
-  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = nn::Build)
+  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitText)
       : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
   const nn::Plan& plan() const { return *plan_; }
 

@@ -95,9 +95,11 @@ const Shape& ShapeOf(const AnyWire& w) {
 }
 
 bool Emission::Packed(bool causal) const {
-  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n);
-  SUF_CHECK(!causal || rows == n || (rows == 1 && from == n - 1));
-  return causal && rows == n;
+  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n * texts);
+  SUF_CHECK(texts == 1 || (from % n == 0 && rows % n == 0));
+  const int each = RowsEach();
+  SUF_CHECK(!causal || each == n || (each == 1 && from == n - 1));
+  return causal && each == n;
 }
 
 std::string Emission::NameOf(const WeightSlot& s) const {

@@ -170,6 +170,8 @@ struct Private {
 
 // The trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, except those of
 // which an operator reads all n (TakenRows). Causal attention takes all rows or the last one, a decoder's new token.
+// A batch has `texts` texts of n tokens. Its rows are those of whole texts, one text behind the other, and inputs have
+// the same ones. Scores and values by heads then lie by texts and heads: (texts heads, n, ..).
 struct Emission {
   pfss::Trace& t;
   int n = 0;
@@ -180,6 +182,13 @@ struct Emission {
   int from = 0, rows = n;
   // Ticks by which a text's own data come later, for the second of two tiles.
   int wait = 0;
+  int texts = 1;  // of the batch
+  // Returns the number of texts to which the rows belong.
+  int TextsHere() const { return texts == 1 ? 1 : rows / n; }
+  // Returns the rows of each of these texts.
+  int RowsEach() const { return texts == 1 ? rows : n; }
+  // Returns the place of the first row in its text.
+  int FirstPlace() const { return texts == 1 ? from : 0; }
   // Whether causal scores are the pairs j <= i. The last row alone sees every column, so its scores are not packed.
   bool Packed(bool causal) const;
   // Names, by slot, of weights that differ from the first class's (SlotName).
@@ -243,6 +252,8 @@ class Operator {
   virtual TakenRows InputRows(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
   // Whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual bool Tiles() const { return true; }
+  // Whether Build takes the rows of several texts (Emission::texts). Otherwise a plan with it runs no batches.
+  virtual bool TakesTexts() const { return false; }
   // Returns the order of the result's numbers.
   virtual RowLayout ResultLayout() const { return RowLayout::kRows; }
   // Returns the order that the numbers of input i must have.
@@ -328,6 +339,18 @@ AnyWire On(const AnyWire& w, F f) {
           return Map(x, f);
       },
       w);
+}
+// Returns rows (texts n, heads of) by heads: (texts heads, n, of). One text takes two views, a batch three.
+template <unsigned A>
+pfss::Val<A> ByHeads(pfss::Val<A> rows, int64_t texts, int64_t heads) {
+  const int64_t n = rows.shape()[0] / texts, of = rows.shape()[1] / heads;
+  if (texts == 1) {
+    auto u = Reshape(rows, {n, heads, of});
+    return Permute(u, {1, 0, 2});
+  }
+  auto u = Reshape(rows, {texts, n, heads, of});
+  auto v = Permute(u, {0, 2, 1, 3});
+  return Reshape(v, {texts * heads, n, of});
 }
 int RingBits(const AnyWire& w);
 const Shape& ShapeOf(const AnyWire& w);

@@ -29,6 +29,7 @@ struct Activation : OperatorBase<Activation> {
   int Need(int, const Edges&) const override { return window(); }
   bool Wraps() const override { return true; }
   bool Summed(const Edges&) const override { return shift == 0; }
+  bool TakesTexts() const override { return true; }
   int Built(const Edges&) const override { return summands ? summand_ring : ring; }
   void Fields(Visitor& v) override;
   void Verify(const std::string& where) const override;

@@ -26,6 +26,7 @@ struct Scores : OperatorBase<Scores> {
     return inputs == 1 ? TakenRows::kBoth : input == 1 ? TakenRows::kAll : TakenRows::kOwn;
   }
   bool Tiles() const override { return !causal; }
+  bool TakesTexts() const override { return true; }
   RowLayout ResultLayout() const override { return causal ? RowLayout::kPacked : RowLayout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
@@ -74,6 +75,7 @@ struct WeightedSum : OperatorBase<WeightedSum> {
   RowLayout InputLayout(int input) const override { return input == 0 ? RowLayout::kPairs : RowLayout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   int64_t Heads(const Edges&) const override { return heads; }
+  bool TakesTexts() const override { return true; }
   void Verify(const std::string& where) const override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;

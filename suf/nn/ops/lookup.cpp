@@ -19,6 +19,19 @@ void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
     if (ids[i] < 0 || ids[i] >= vocabulary) RefuseId(i, std::to_string(ids[i]), vocabulary);
 }
 
+std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most) {
+  if (texts.empty() || texts.size() > size_t(most))
+    Fail(Cause::kInput, "a batch of ", texts.size(), " texts is outside 1 to ", most, "; run several batches");
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].size() != texts[0].size())
+      Fail(Cause::kInput, "text ", i + 1, " of the batch has ", texts[i].size(), " tokens and text 1 has ",
+           texts[0].size(), "; batch texts of one length");
+    ids.insert(ids.end(), texts[i].begin(), texts[i].end());
+  }
+  return ids;
+}
+
 namespace {
 
 void CheckPositions(const Expr& positions, int n) {
@@ -121,8 +134,8 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<WeightSlot> slots = Slots();
-  pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {e.n}, 64, 0);
-  if (e.rows < e.n) tokens = Between(tokens, 0, e.from, e.from + e.rows);
+  pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {int64_t{e.n} * e.texts}, 64, 0);
+  if (e.rows < e.n * e.texts) tokens = Between(tokens, 0, e.from, e.from + e.rows);
   tokens = Wait(tokens, e.wait);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
   SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)
@@ -131,7 +144,11 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
   if (positions) {
     pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
-    if (e.rows < e.n) place = Between(place, 0, e.from, e.from + e.rows);
+    if (e.RowsEach() < e.n) place = Between(place, 0, e.from, e.from + e.rows);
+    if (const int64_t texts = e.TextsHere(); texts > 1) {
+      place = Broadcast(place, {texts, e.n, table.cols()});
+      place = Reshape(place, {e.rows, table.cols()});
+    }
     z.Bias(place, 0);
   }
   return e.Open(z.Done());

@@ -10,6 +10,9 @@ inline constexpr const char* kTokensInput = "tokens";  // hashed
 // Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes the same
 // time for all ids that are.
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
+// Returns the ids of a batch, one text behind the other, as kTokensInput has them. Throws Cause::kInput if there is no
+// text, if there are more than `most`, or if their lengths differ.
+std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most);
 // Throws the error of CheckIds for an id as it was written, with any number of digits. `place` counts from 0.
 [[noreturn]] void RefuseId(size_t place, std::string_view id, int64_t vocabulary);
 
@@ -25,6 +28,7 @@ struct Lookup : OperatorBase<Lookup> {
   void Choose(const Facts& c, const Edges& in) override;
   int64_t Dim(const Edges&) const override { return table.cols(); }
   std::pair<size_t, size_t> Inputs() const override { return {0, 0}; }
+  bool TakesTexts() const override { return true; }
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   void Check(const Edges&, int max_n, const std::string& where) const override;
   std::vector<WeightSlot> Slots() const override;

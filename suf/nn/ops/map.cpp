@@ -309,13 +309,15 @@ IntArray LinearMap::Spec(const IntCall& c, std::span<const IntArray* const> x) c
 
 namespace {
 
-// Returns (heads, n, of) as rows (n, heads of), and other shapes as they are.
-SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
+// Returns (texts heads, n, of) as rows (texts n, heads of), and other shapes as they are.
+SharedWire<kP0> Joined(const SharedWire<kP0>& x, int64_t texts) {
   const Shape s = x.shape();
   if (s.size() != 3) return x;
+  const int64_t heads = s[0] / texts;
   return pfss::Map(x, [&](auto v) {
-    auto rows = Permute(v, {1, 0, 2});
-    return Reshape(rows, {s[1], s[0] * s[2]});
+    auto by_text = texts > 1 ? Reshape(v, {texts, heads, s[1], s[2]}) : v;
+    auto rows = Permute(by_text, texts > 1 ? Shape{0, 2, 1, 3} : Shape{1, 0, 2});
+    return Reshape(rows, {texts * s[1], heads * s[2]});
   });
 }
 
@@ -332,7 +334,7 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
     const MapTerm& t =
         *std::find_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return s.name == kKinds[u.kind]; });
     Private w = e.Masked(s, s.weight.shape());
-    SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]));
+    SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]), e.TextsHere());
     if (t.kind == kFull) {
       if (v.k() > ring) v = pfss::Map(v, [&](auto u) { return Low(u, ring); });
       z.Add(v, w, [](auto a, auto b) { return Matmul(a, b); });
@@ -347,25 +349,27 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
     }
   }
   if (rotary) {
-    const int64_t n = e.rows, half = d / rotary / 2;
+    const int64_t n = e.RowsEach(), half = d / rotary / 2;
     auto rows = [&](const Ints& all) {
-      const auto first = all.begin() + e.from * half;
+      const auto first = all.begin() + e.FirstPlace() * half;
       return e.t.constant(std::vector<uint64_t>(first, first + n * half), {n, 1, half});
     };
     pfss::Const cos = rows(cosines);
     pfss::Const sin = rows(sines);
+    const int64_t texts = e.TextsHere();
+    const Shape by_place = texts > 1 ? Shape{texts, n, rotary, half} : Shape{n, rotary, half};
     z.Turn([&](auto v) {
-      auto pairs = Reshape(v, {n, rotary, 2, half});
+      auto pairs = Reshape(v, {e.rows, rotary, 2, half});
       auto first = Between(pairs, 2, 0, 1), second = Between(pairs, 2, 1, 2);
-      first = Reshape(first, {n, rotary, half});
-      second = Reshape(second, {n, rotary, half});
+      first = Reshape(first, by_place);
+      second = Reshape(second, by_place);
       auto p = first * cos, q = second * sin;
       auto left = p - q;
       auto r = second * cos, s = first * sin;
       auto right = r + s;
-      auto both = Stack(std::vector{left, right});  // (2, n, heads, half)
-      auto turned = Permute(both, {1, 2, 0, 3});
-      return Reshape(turned, {n, d});
+      auto both = Stack(std::vector{left, right});  // (2, n, heads, half), or (2, texts, n, heads, half)
+      auto turned = Permute(both, texts > 1 ? Shape{1, 2, 3, 0, 4} : Shape{1, 2, 0, 3});
+      return Reshape(turned, {e.rows, d});
     });
   }
   return e.Open(z.Done());

@@ -39,6 +39,7 @@ struct LinearMap : OperatorBase<LinearMap> {
   std::pair<size_t, size_t> Inputs() const override { return {1, 8}; }
   void Fields(Visitor& v) override;
   bool TakesHeads() const override { return true; }
+  bool TakesTexts() const override { return true; }
   void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   std::vector<WeightSlot> Slots() const override;

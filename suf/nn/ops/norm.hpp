@@ -42,6 +42,7 @@ struct Norm : OperatorBase<Norm> {
   void Choose(const Facts& c, const Edges& in) override;
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return kz; }
+  bool TakesTexts() const override { return true; }
   // Reads z no wider than the product needs, or than a sum beyond 64 bits takes.
   void Settle(const Edges& in) override { kz = std::min({in[0].ring, product + cut - 1, under > 0 ? 63 : 64}); }
   void Fields(Visitor& v) override;

@@ -33,6 +33,7 @@ struct Rescale : OperatorBase<Rescale> {
   int Built(const Edges& in) const override;
   int64_t Heads(const Edges& in) const override { return in.at(0).heads; }
   bool TakesHeads() const override { return true; }
+  bool TakesTexts() const override { return true; }
   bool Summed(const Edges& in) const override { return Transparent() && in.at(0).summands; }
   bool ReadsRows(bool own) const override { return own; }
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }

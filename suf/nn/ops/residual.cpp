@@ -164,12 +164,15 @@ IntArray PoolRows::Spec(const IntCall&, std::span<const IntArray* const> x) cons
 }
 
 AnyWire PoolRows::Build(const Emission& e, std::span<const AnyWire> x) const {
-  SUF_CHECK(kind == kSum || (kind == kFirst ? e.from == 0 : e.from + e.rows == e.n));
+  const int64_t texts = e.TextsHere(), each = e.RowsEach();
+  SUF_CHECK(kind == kSum || (kind == kFirst ? e.FirstPlace() == 0 : e.FirstPlace() + each == e.n));
   return On(x[0], [&](auto v) {
-    const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.rows - 1;
-    auto rows = kind == kSum ? Sum(v, 0) : Between(v, 0, at, at + 1);
+    const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : each - 1;
+    const int axis = texts > 1 ? 1 : 0;
+    if (texts > 1) v = Reshape(v, {texts, each, d});
+    auto rows = kind == kSum ? Sum(v, axis) : Between(v, axis, at, at + 1);
     auto row = rows.bits() > ring ? Low(rows, ring) : rows;
-    return Reshape(row, {1, d});
+    return Reshape(row, {texts, d});
   });
 }
 

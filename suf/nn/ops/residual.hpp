@@ -20,6 +20,7 @@ struct WireProduct : OperatorBase<WireProduct> {
   }
   std::vector<Knob> Knobs() override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  bool TakesTexts() const override { return true; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
@@ -40,6 +41,7 @@ struct Add : OperatorBase<Add> {
   int Need(int input, const Edges&) const override { return ring - up[input]; }
   bool Transparent() const override { return true; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  bool TakesTexts() const override { return true; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
@@ -59,6 +61,7 @@ struct PoolRows : OperatorBase<PoolRows> {
     return kind == kSum ? TakenRows::kAll : kind == kFirst ? TakenRows::kFirst : TakenRows::kLast;
   }
   bool Transparent() const override { return true; }
+  bool TakesTexts() const override { return true; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
@@ -80,6 +83,7 @@ struct RevealResult : OperatorBase<RevealResult> {
     v.Stages("stages", &stages);
   }
   std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
+  bool TakesTexts() const override { return true; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

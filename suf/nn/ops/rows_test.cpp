@@ -219,5 +219,29 @@ TEST(Rows, Refusals) {
   EXPECT_EQ((Emission{t, kTokens}.rows), kTokens);
 }
 
+// The rows of a batch are those of whole texts.
+TEST(Rows, OfABatch) {
+  pfss::Trace t;
+  auto at = [&](int from, int rows) {
+    Emission e{t, kTokens, false, OperandForm::kOpen, "7", "y", from, rows};
+    e.texts = 3;
+    return e;
+  };
+  for (auto [from, rows] : {std::pair{0, 6}, {0, 18}, {6, 12}, {12, 6}}) {
+    EXPECT_TRUE(at(from, rows).Packed(true)) << from;
+    EXPECT_FALSE(at(from, rows).Packed(false)) << from;
+    EXPECT_EQ(at(from, rows).TextsHere(), rows / kTokens);
+    EXPECT_EQ(at(from, rows).RowsEach(), kTokens);
+    EXPECT_EQ(at(from, rows).FirstPlace(), 0);
+  }
+  for (auto [from, rows] : {std::pair{0, 5}, {3, 6}, {0, 24}, {12, 12}, {17, 1}}) {
+    EXPECT_THROW((void)at(from, rows).Packed(true), Bug) << from;
+  }
+  const Emission one{t, kTokens, false, OperandForm::kOpen, "7", "y", 2, 3};
+  EXPECT_EQ(one.TextsHere(), 1);
+  EXPECT_EQ(one.RowsEach(), 3);
+  EXPECT_EQ(one.FirstPlace(), 2);
+}
+
 }  // namespace
 }  // namespace suf::nn

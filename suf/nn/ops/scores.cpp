@@ -105,16 +105,17 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
 
 AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   const int64_t n = e.n, q_cols = heads * head_dim, k_cols = serving * head_dim;
+  const int64_t texts = e.TextsHere(), rows = e.RowsEach();
   const bool packed = e.Packed(causal);
-  // (rows, of head_dim) -> (serving, of / serving rows, head_dim): heads that read one k are rows of one product
+  // (texts rows, of head_dim) -> (texts serving, of / serving rows, head_dim): heads that read one k are rows of one
+  // product
   auto split = [&](auto v, int64_t of) {
-    const int64_t rows = v.shape()[0];
-    auto u = Reshape(v, {rows, of, head_dim});
-    auto w = Permute(u, {1, 0, 2});
-    return Reshape(w, {serving, of / serving * rows, head_dim});
+    const int64_t each = v.shape()[0] / texts;
+    auto w = ByHeads(v, texts, of);
+    return Reshape(w, {texts * serving, of / serving * each, head_dim});
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
-  SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == n);
+  SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == texts * n);
   for (int i : {0, 1})  // takes the own part of an input that holds both
     if (in[i].shape()[1] == q_cols + k_cols)
       in[i] = Map(in[i], [&](auto v) { return Between(v, 1, i ? q_cols : 0, i ? q_cols + k_cols : q_cols); });
@@ -122,15 +123,22 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   SharedWire<kPub> k = Map(in[1], [&](auto v) { return split(v, serving); });
   compiler::OwedWord z = gates::MatmulProduct{true}.Build(e.t, q, k);
   auto shape = [&](auto v) {
-    auto u = Reshape(v, {heads, e.rows, n});
+    auto u = Reshape(v, {texts * heads, rows, n});
     if (!packed) return u;
     return Pack(u);
   };
   if (packed || serving != heads) z = compiler::Map(z, shape);
   if (relative) {
     pfss::Own<0> bias = e.Plain(Slots()[0], {heads, n, n});
-    if (e.rows < n) bias = Between(bias, 1, e.from, e.from + e.rows);
+    if (rows < n) bias = Between(bias, 1, e.from, e.from + e.rows);
     if (packed) bias = Pack(bias);
+    if (texts > 1) {
+      Shape each = bias.shape(), all = each;
+      all.insert(all.begin(), texts);
+      each[0] *= texts;
+      bias = Broadcast(bias, all);
+      bias = Reshape(bias, each);
+    }
     z.y.a = z.y.a + bias;
   }
   if (z.y.bits() > ring) {

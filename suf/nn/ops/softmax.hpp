@@ -99,6 +99,7 @@ struct Softmax : OperatorBase<Softmax> {
   bool ReadsRows(bool) const override { return false; }
   bool Summed(const Edges&) const override { return by == kShift; }
   bool Tiles() const override { return !causal; }
+  bool TakesTexts() const override { return true; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   RowLayout ResultLayout() const override { return RowLayout::kPairs; }  // packed pairs are unpacked
   RowLayout InputLayout(int input) const override {

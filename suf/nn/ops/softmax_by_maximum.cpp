@@ -129,14 +129,15 @@ AnyWire SoftmaxByMaximum::Build(const Softmax& s, const Emission& e, const Wire<
   const int top = s.shift + low;
   std::vector<compiler::Cut> cuts{{s.shift, low}, {top, level}};
   std::vector<uint64_t> places;
-  for (int64_t v : s.offset) places.push_back(uint64_t(v) + (uint64_t{1} << (s.shift - 1)));
+  for (int text = 0; text < e.TextsHere(); ++text)
+    for (int64_t v : s.offset) places.push_back(uint64_t(v) + (uint64_t{1} << (s.shift - 1)));
   pfss::Const window_at = t.constant(places, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
   compiler::Borrow below(d, s.shift, stages), above(d, top, stages);
   Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, s.shift, top, low, &below, nullptr), "low digit");
   Wire<kPub> levels = OpenDefined(t, compiler::Slice(d, top, s.window(), level, &above, nullptr), "level");
   gates::Maximum maximum{floor, count_bits, packed};
-  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, rows)
+  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (texts heads, rows)
   m = Map(m, [&](auto v) {
     auto column = Column(v);
     if (!packed) return column;

@@ -37,21 +37,30 @@ auto Raised(int bits, int window) {
   };
 }
 
-// Returns the shifts of all rows (heads, rows): the predictions, and the public parts of the rows' own scores.
+// Repeats the numbers of all heads for each text.
+std::vector<uint64_t> ForTexts(const Ints& heads, int texts) {
+  std::vector<uint64_t> all;
+  for (int text = 0; text < texts; ++text) all.insert(all.end(), heads.begin(), heads.end());
+  return all;
+}
+
+// Returns the shifts of all rows (texts heads, rows): the predictions, and the public parts of the rows' own scores.
 Wire<kPub> RowShifts(const Softmax& s, const Emission& e, const Wire<kPub>& score, const Wire<kPub>& predicted) {
+  const int64_t n_heads = score.shape()[0], rows = e.RowsEach();
+  const int texts = e.TextsHere();
   Wire<kPub> out = Map(predicted, [&](auto v) {
-    auto u = Permute(v, {1, 0});
+    auto u = texts == 1 ? Permute(v, {1, 0}) : ByHeads(v, texts, n_heads / texts);
+    if (texts > 1) u = Reshape(u, {n_heads, rows});
     return Raised(s.shifted.shift_up, s.window())(u);
   });
   const bool unpacks = e.Packed(s.causal) && !s.own.empty();
   const Wire<kPub> all = unpacks ? Map(score, [&](auto v) { return Unpack(v, e.n); }) : score;
-  const int64_t n_heads = score.shape()[0];
   for (int which = 0; which < 2; ++which) {
     const Ints k = Coefficients(s.own, which);
     if (k.empty()) continue;
     std::vector<uint64_t> places;
-    for (int64_t i = 0; i < n_heads * e.rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % e.rows)));
-    const Const at = e.t.constant(places, {n_heads, e.rows}), times = e.t.constant({k.begin(), k.end()}, {n_heads, 1});
+    for (int64_t i = 0; i < n_heads * rows; ++i) places.push_back(uint64_t(Taken(which, e.FirstPlace() + i % rows)));
+    const Const at = e.t.constant(places, {n_heads, rows}), times = e.t.constant(ForTexts(k, texts), {n_heads, 1});
     Wire<kPub> with = Map(all, [&](auto v) {
       auto scores = Take(v, at);
       scores = Raised(s.shifted.score_up - s.own_bits(), s.window())(scores);
@@ -204,7 +213,7 @@ AnyWire SoftmaxByShift::Build(const Softmax& s, const Emission& e, const Wire<kP
     if (!packed) return column;
     return Pack(Broadcast(column, {n_heads, n, n}));
   });
-  const Const place = t.constant({s.offset.begin(), s.offset.end()}, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
+  const Const place = t.constant(ForTexts(s.offset, e.TextsHere()), packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   const Wire<kPub> z = Map(score, Raised(score_up, s.window()));
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;

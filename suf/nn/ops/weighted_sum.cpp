@@ -161,13 +161,10 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
 
 AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x) const {
   pfss::Trace& t = emission.t;
-  const int64_t n = emission.n;
+  const int64_t n = emission.n, texts = emission.TextsHere(), rows_each = emission.RowsEach();
   if (const auto* weights = std::get_if<Summands>(&x[0])) return BuildPayload(emission, *weights, AsProduct(x[1]));
   SharedWire<kPub> e = AsProduct(x[0]), v = AsProduct(x[1]);
-  v = Map(v, [&](auto w) {
-    auto u = Reshape(w, {n, serving, head_dim});
-    return Permute(u, {1, 0, 2});
-  });
+  v = Map(v, [&](auto w) { return ByHeads(w, texts, serving); });
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
@@ -175,10 +172,11 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
-  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * emission.rows, n}); });
+  if (serving != heads)
+    e = Map(e, [&](auto w) { return Reshape(w, {texts * serving, heads / serving * rows_each, n}); });
   compiler::OwedWord mixed = gates::MatmulProduct{false}.Build(t, e, v);
   if (serving != heads)
-    mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, emission.rows, head_dim}); });
+    mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {texts * heads, rows_each, head_dim}); });
   Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, rows, head_dim)
   compiler::WordSum y(t, ring);
   compiler::Factors value = compiler::Centred(ev);
@@ -189,18 +187,18 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
 // o = F(S) (eV_hat - r). One DCF at S's mask, whose payload is (1, r), gives shares of F(S) and F(S) r.
 AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
   pfss::Trace& t = emission.t;
-  const int64_t n = emission.n, own = emission.rows;
+  const int64_t n = emission.n, own = emission.RowsEach(), texts = emission.TextsHere();
+  const int64_t all_heads = texts * heads;
   compiler::Factors e = weights.sum;  // (heads, rows, n, 1)
   for (compiler::Factor& f : e) {
     if (f.p) f.p = Column(*f.p);
     f.u = Column(*f.u);
   }
   SharedWire<kPub> v = Map(x, [&](auto w) {
-    auto u = Reshape(w, {n, serving, head_dim});
-    auto by_head = Permute(u, {1, 0, 2});
-    auto one = Reshape(by_head, {serving, 1, n, head_dim});
-    auto all = Broadcast(one, {serving, heads / serving, n, head_dim});
-    auto served = Reshape(all, {heads, 1, n, head_dim});
+    auto by_head = ByHeads(w, texts, serving);
+    auto one = Reshape(by_head, {texts * serving, 1, n, head_dim});
+    auto all = Broadcast(one, {texts * serving, heads / serving, n, head_dim});
+    auto served = Reshape(all, {all_heads, 1, n, head_dim});
     return Low(served, product);
   });
   auto total = [](compiler::WordSum& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
@@ -210,7 +208,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
   Wire<kPub> ev = compiler::OpenDefined(t, total(mixed), "eV");     // (heads, rows, head_dim)
   const compiler::Factors value = compiler::Opened(ev, ring);
-  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {heads, own, 1})};
+  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {all_heads, own, 1})};
   for (const compiler::Factor& f : value)
     for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
   pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
@@ -221,7 +219,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
                               [&](auto w) {
                                 auto words = Between(w, 0, at, at + head_dim);
                                 auto last = Permute(words, {1, 2, 0, 3});
-                                return Reshape(last, {heads, own, head_dim});
+                                return Reshape(last, {all_heads, own, head_dim});
                               })
                         : At(shares, 0);
     if (f.u) at += head_dim;

@@ -243,6 +243,7 @@ Class Compiler::MakeClass(const Options& policy, int least, int n, StageProgress
            "whole; set tiles=1");
     c.tiles = 2;
   }
+  if (policy.tiles == 2) c.batch_tiles = 2;
   c.certificates = std::move(certificates_);
   return c;
 }

@@ -73,8 +73,8 @@ void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, co
 
 // Whether a text of the class may run in two tiles. No operator may be causal, and the class must be long enough.
 bool MayTile(const Graph& g, const Class& c);
-// Chooses one tile or two for a class that is made and searched. Does nothing unless the policy leaves it to cost and
-// two are possible.
+// Chooses one tile or two for a class that is made and searched, for one text and for a batch. A batch is priced with
+// two texts. Does nothing unless the policy leaves it to cost and two are possible.
 void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy);
 
 }  // namespace suf::nn

@@ -222,6 +222,7 @@ void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
   v.Int("variant", c.variant, 0, kMostVariants - 1);
   v.Int("max_n", c.max_n, 1, kTokens);
   if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
+  if (c.batch_tiles != 1 || v.Has("batch_tiles")) v.Int("batch_tiles", c.batch_tiles, 1, 2);
   v.List(
       "nodes", g.size(), g.size(),
       [&](size_t n) {
@@ -315,7 +316,12 @@ Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 }  // namespace
 
 Class::Class(const Class& c)
-    : variant(c.variant), max_n(c.max_n), tiles(c.tiles), certificates(c.certificates), choices(c.choices) {
+    : variant(c.variant),
+      max_n(c.max_n),
+      tiles(c.tiles),
+      batch_tiles(c.batch_tiles),
+      certificates(c.certificates),
+      choices(c.choices) {
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 
@@ -382,7 +388,19 @@ const Class& Plan::First(int variant) const {
   throw Bug(Str("the plan has no class of variant ", variant));
 }
 
-int TilesOf(const Class& c, int n) { return n < 2 ? 1 : c.tiles; }
+int TilesOf(const Class& c, int n, int texts) { return texts > 1 ? c.batch_tiles : n < 2 ? 1 : c.tiles; }
+
+const GraphNode* TakesOneText(const Graph& g, const Class& c) {
+  for (auto& n : g.nodes())
+    if (const Operator& op = *c.ops[size_t(n->index)]; !op.unused && !op.TakesTexts()) return n.get();
+  return nullptr;
+}
+
+int MostTexts(const Plan& plan) {
+  for (const Class& c : plan.classes)
+    if (TakesOneText(plan.graph, c)) return 1;
+  return kMostTexts;
+}
 
 int Plan::VariantNamed(const std::string& name) const {
   std::string names;

@@ -43,7 +43,8 @@ struct Class {
   Class& operator=(Class&&) = default;
   int variant = 0;  // index into Plan::variants
   int max_n = 0;
-  int tiles = 1;  // 2: a text runs in two tiles of rows, in antiphase (build.cpp)
+  int tiles = 1;        // 2: a text runs in two tiles of rows, in antiphase (build.cpp)
+  int batch_tiles = 1;  // 2: a batch of texts runs in two tiles, its halves, in antiphase
   // The graph's operators with their parameters, by node.
   Ops ops;
   // The reasons why each wire stays inside its ring, by node.
@@ -77,8 +78,14 @@ struct Plan {
 
 // The shortest class that may have two tiles.
 inline constexpr int kTiledTokens = 32;
-// Returns the number of tiles for a text of n tokens of the class.
-int TilesOf(const Class& c, int n);
+// Returns the number of tiles in which a batch of `texts` texts of n tokens of the class runs.
+int TilesOf(const Class& c, int n, int texts = 1);
+// Returns the first node that takes one text alone (Operator::TakesTexts), or null.
+const GraphNode* TakesOneText(const Graph& g, const Class& c);
+// The most texts of a batch.
+inline constexpr int kMostTexts = 64;
+// Returns the most texts of a batch of this plan. It is 1 if an operator of a program takes one text alone.
+int MostTexts(const Plan& plan);
 
 // Returns a node's inputs, from the operators of one class after Derive, without reaches. An edge's ring is that of the
 // wire that Build makes.

@@ -164,20 +164,32 @@ bool MayTile(const Graph& g, const Class& c) {
          });
 }
 
-void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy) {
+namespace {
+
+// Sets *tiles to the cheaper number for a batch of `texts` texts, and records the choice.
+void ChooseNumber(Plan* plan, size_t which, const compiler::Prices& prices, int texts, int Class::*tiles,
+                  const char* what) {
   Class& c = plan->classes[which];
-  if (policy.tiles != Options::kTilesByCost || !MayTile(plan->graph, c)) return;
   double seconds[3] = {};
-  for (int tiles : {1, 2}) {
-    c.tiles = tiles;
+  for (int number : {1, 2}) {
+    c.*tiles = number;
     const compiler::TraceBill priced =
-        compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
-    seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
+        compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant, texts); });
+    seconds[number] = priced.why_not.empty() ? priced.seconds : INFINITY;
   }
-  c.tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
-  const int other = 3 - c.tiles;
-  const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: the gain is below kWorthTiles
-  c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other), int64_t(std::lround(slower * 1e6))});
+  c.*tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
+  const int other = 3 - c.*tiles;
+  const double slower = std::max(0.0, seconds[other] - seconds[c.*tiles]);  // 0: the gain is below kWorthTiles
+  c.choices.insert(c.choices.begin(), {what, Str(c.*tiles), Str(other), int64_t(std::lround(slower * 1e6))});
+}
+
+}  // namespace
+
+void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy) {
+  if (policy.tiles != Options::kTilesByCost) return;
+  const Class& c = plan->classes[which];
+  if (!TakesOneText(plan->graph, c)) ChooseNumber(plan, which, prices, 2, &Class::batch_tiles, "tiles of a batch");
+  if (MayTile(plan->graph, c)) ChooseNumber(plan, which, prices, 1, &Class::tiles, "tiles");
 }
 
 }  // namespace suf::nn

@@ -6,6 +6,7 @@
 //    tile b      .     k,q   ..               with P0 at t+1, when P1 works on a
 //            (scores of b leave at t+1, those of a at t+2)
 //
+// A tile of a batch is a half of its texts, all rows of them. No operator joins texts, so no tile waits behind its ids.
 // A tile keeps its parity throughout. So each party works on one tile while the other party works on the other one.
 // (docs/mathematics.md#antiphase)
 #include "suf/nn/read/build.hpp"
@@ -20,12 +21,12 @@ namespace suf::nn {
 
 namespace {
 
-using Tiles = std::vector<AnyWire>;  // the wires of a text's tiles, or the one wire of a single row
+using Tiles = std::vector<AnyWire>;  // the wires of both tiles, or the one wire of a single row or tile
 
 template <class T>
-T JoinedAs(const AnyWire& a, const AnyWire& b) {
+T JoinedAs(const AnyWire& a, const AnyWire& b, bool texts) {
   const T &x = std::get<T>(a), &y = std::get<T>(b);
-  auto join = [](auto u, auto v) { return Concat(std::vector{u, v}, int(u.shape().size()) - 2); };
+  auto join = [&](auto u, auto v) { return Concat(std::vector{u, v}, texts ? 0 : int(u.shape().size()) - 2); };
   auto hat = join(x.hat, y.hat);
   auto r = join(x.r, y.r);
   if constexpr (requires { x.s; }) {
@@ -36,12 +37,13 @@ T JoinedAs(const AnyWire& a, const AnyWire& b) {
     return {hat, r};
   }
 }
-// Joins the rows of both tiles.
-AnyWire Joined(const Tiles& x) {
+// Joins the rows of both tiles of a text, or with `texts` both tiles' texts.
+AnyWire Joined(const Tiles& x, bool texts) {
   if (x.size() == 1) return x[0];
-  if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1]);
-  if (std::get_if<SharedWire<kP0>>(&x[0])) return JoinedAs<SharedWire<kP0>>(x[0], x[1]);
-  return JoinedAs<Wire<kPub>>(x[0], x[1]);
+  if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1], texts);
+  if (std::get_if<SharedWire<kP0>>(&x[0])) return JoinedAs<SharedWire<kP0>>(x[0], x[1], texts);
+  if (std::get_if<Summands>(&x[0])) throw Bug("the result reads an unopened value, which has one tile");
+  return JoinedAs<Wire<kPub>>(x[0], x[1], texts);
 }
 
 // Delays a wire at the parties by `ticks`. The masks wait for nothing.
@@ -70,9 +72,13 @@ bool Lies(const AnyWire& w, OperandForm form, int ring, const Shape& shape) {
 
 class Builder {
  public:
-  Builder(pfss::Trace& t, const Plan& plan, int n, int variant) : t_(t), plan_(plan), c_(plan.For(n, variant)), n_(n) {
-    const int first = TilesOf(c_, n) == 2 ? (n + 1) / 2 : n;
-    for (int from = 0; from < n; from += first) parts_.push_back({from, std::min(first, n - from)});
+  Builder(pfss::Trace& t, const Plan& plan, int n, int variant, int texts)
+      : t_(t), plan_(plan), c_(plan.For(n, variant)), n_(n), texts_(texts) {
+    if (texts > 1) WantBatch();
+    const int unit = texts > 1 ? n : 1, count = texts > 1 ? texts : n;  // tiles are made of whole units
+    const int first = TilesOf(c_, n, texts) == 2 ? (count + 1) / 2 : count;
+    for (int from = 0; from < count; from += first)
+      parts_.push_back({from * unit, std::min(first, count - from) * unit});
     if (parts_.size() > 1) FindNeeded();
   }
 
@@ -80,7 +86,7 @@ class Builder {
     const Operator& op = OpOf(node);
     if (op.unused) return {};
     t_.scope(node.scope);
-    if (parts_.size() == 1 || op.one_row || Last(node)) return {Build(node, in, {0, n_}, -1)};
+    if (parts_.size() == 1 || (op.one_row && texts_ == 1) || Last(node)) return {Build(node, in, {0, n_ * texts_}, -1)};
     const bool meets = Meets(node);
     Tiles out(parts_.size());
     for (int i : {0, 1})
@@ -96,14 +102,22 @@ class Builder {
 
   const Operator& OpOf(const nn::GraphNode& n) const { return *c_.ops[size_t(n.index)]; }
   bool Last(const nn::GraphNode& n) const { return &n == plan_.graph.nodes().back().get(); }
-  // Returns the rows of an input that are read. The result is one wire.
+  // Refuses a batch with an operator that takes one text alone.
+  void WantBatch() const {
+    if (const nn::GraphNode* n = TakesOneText(plan_.graph, c_))
+      Fail(Cause::kRefused, "a batch has ", texts_, " texts, and the operator ", n->op->Name(), " at nodes[", n->index,
+           "] (", Graph::Where(*n), ") takes 1; run each text alone");
+  }
+  // Returns the rows of an input that are read. The result is one wire. A tile of texts has all rows that it reads.
   TakenRows InputRows(const nn::GraphNode& n, size_t k) const {
+    if (texts_ > 1) return Last(n) ? TakenRows::kAll : TakenRows::kOwn;
     const TakenRows rows = OpOf(n).InputRows(int(k), n.in.size());
     return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
   }
   // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
   bool Meets(const nn::GraphNode& n) const {
-    return OpOf(n).ResultLayout() == RowLayout::kPairs && OpOf(*n.in[0]).ResultLayout() == RowLayout::kRows;
+    return texts_ == 1 && OpOf(n).ResultLayout() == RowLayout::kPairs &&
+           OpOf(*n.in[0]).ResultLayout() == RowLayout::kRows;
   }
 
   // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
@@ -124,7 +138,7 @@ class Builder {
     }
   }
 
-  // Builds a tile's rows, or (tile -1) all rows of a text or its one row.
+  // Builds a tile's rows, or (tile -1) all rows or a text's one row.
   AnyWire Build(const nn::GraphNode& node, std::span<const Tiles* const> in, Rows rows, int tile) {
     const Operator& op = OpOf(node);
     std::vector<AnyWire> x, behind;
@@ -151,6 +165,7 @@ class Builder {
     if (tile >= 0 && tile == ahead_ && Meets(node)) x[0] = Later(x[0], 2);
     Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, rows.from, rows.count};
     if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
+    e.texts = texts_;
     if (&c_ != &plan_.classes[0])
       for (const WeightSlot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return Built(node, e, x);
@@ -169,29 +184,30 @@ class Builder {
     } catch (const Bug& bug) {
       throw Unbuilt(where, bug.what());
     } catch (const Error& error) {
-      Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", error.what());
+      Fail(Cause::kRefused, "the plan cannot be built ", texts_ > 1 ? Str("for ", texts_, " texts ") : "", "at ", where,
+           ": ", error.what());
     }
   }
   // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
-    const int64_t rows = op.one_row ? 1 : e.rows;
+    const int64_t texts = e.TextsHere(), rows = op.one_row ? 1 : e.RowsEach();
     if (op.ResultLayout() == RowLayout::kPairs || (op.ResultLayout() == RowLayout::kPacked && !e.Packed(true)))
-      return {op.dim, rows, n_};
-    if (op.ResultLayout() == RowLayout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
-    if (op.heads) return {op.heads, rows, op.dim / op.heads};
-    return {rows, op.dim};
+      return {texts * op.dim, rows, n_};
+    if (op.ResultLayout() == RowLayout::kPacked) return {texts * op.dim, int64_t{n_} * (n_ + 1) / 2};
+    if (op.heads) return {texts * op.heads, rows, op.dim / op.heads};
+    return {texts * rows, op.dim};
   }
   // Joins both tiles of a node to one wire, once.
   AnyWire Whole(const nn::GraphNode& node, const Tiles& x) {
     auto [at, fresh] = whole_.try_emplace(node.index);
-    if (fresh) at->second = Joined(x);
+    if (fresh) at->second = Joined(x, texts_ > 1);
     return at->second;
   }
 
   pfss::Trace& t_;
   const Plan& plan_;
   const Class& c_;
-  const int n_;
+  const int n_, texts_;
   std::vector<Rows> parts_;
   std::vector<std::array<bool, 2>> needed_;  // by node and tile
   std::map<int, AnyWire> whole_;             // by node
@@ -203,9 +219,11 @@ class Builder {
 Unbuilt::Unbuilt(const std::string& where, const std::string& why)
     : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
 
-void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant, int texts) {
+  if (texts < 1 || texts > kMostTexts)
+    Fail(Cause::kInput, "a batch of ", texts, " texts is outside 1 to ", kMostTexts, "; run several batches");
   t.SetKeysTo(plan.variants.at(size_t(variant)).keys_to);
-  Builder b(t, plan, n, variant);
+  Builder b(t, plan, n, variant, texts);
   Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
   t.close();
 }

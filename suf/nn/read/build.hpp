@@ -12,11 +12,13 @@ class Unbuilt : public Error {
   Unbuilt(const std::string& where, const std::string& why);
 };
 
-// Emits and closes a variant's trace for a text of exactly n tokens. P1 learns the result and P0 learns nothing. Inputs
-// are 64-bit words, row-major. P1 has kTokensInput (n). A masked weight "<node>.<slot>" has three inputs: "W.." of P0,
-// "Wh.." = W - B of P1 and "B.." of the dealer. Every other weight has only "W.." of P0 (weights.hpp). Throws
-// Cause::kRefused, naming the node, if a cut needs more digits than its stages have. Throws it also if the trace would
-// be too large.
-void Build(pfss::Trace& t, const Plan& plan, int n, int variant = 0);
+// Emits and closes a variant's trace for a batch of `texts` texts of exactly n tokens each. P1 learns the result, and
+// P0 learns nothing. One text's result becomes (texts, d), or (texts n, d), one text behind the other. Inputs are
+// 64-bit words, row-major. P1 has kTokensInput (texts n). All others are those of one text. A masked weight
+// "<node>.<slot>" has three inputs: "W.." of P0, "Wh.." = W - B of P1 and "B.." of the dealer. Every other weight has
+// only "W.." of P0 (weights.hpp). Throws Cause::kRefused, naming the node, if a cut needs more digits than its stages
+// have. Throws it also if the trace would be too large. Throws Cause::kInput if `texts` is outside 1 to kMostTexts.
+// Throws Cause::kRefused for several texts if an operator takes one text alone.
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant = 0, int texts = 1);
 
 }  // namespace suf::nn

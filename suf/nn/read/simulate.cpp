@@ -1,8 +1,10 @@
 #include "suf/nn/read/simulate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <variant>
 
+#include "suf/nn/ops/lookup.hpp"
 #include "suf/ring/gemm.hpp"
 #include "suf/ring/modular.hpp"
 
@@ -133,6 +135,28 @@ Simulation PlanSimulator::Run(std::span<const int32_t> ids, const IntVisitor& ea
             return y;
           }).at;
   return out;
+}
+
+Simulation PlanSimulator::RunBatch(std::span<const std::vector<int32_t>> texts, int variant) const {
+  (void)BatchIds(texts, kMostTexts);
+  Simulation all;
+  std::map<std::string, size_t> place;  // in all.seen, by wire
+  for (const std::vector<int32_t>& ids : texts) {
+    const Simulation one = Run(ids, {}, variant);
+    all.y.insert(all.y.end(), one.y.begin(), one.y.end());
+    all.outside.insert(all.outside.end(), one.outside.begin(), one.outside.end());
+    for (const Spread& s : one.seen) {
+      const auto [at, fresh] = place.try_emplace(s.wire, all.seen.size());
+      if (fresh) {
+        all.seen.push_back(s);
+        continue;
+      }
+      Spread& was = all.seen[at->second];
+      was.low = std::min(was.low, s.low);
+      was.high = std::max(was.high, s.high);
+    }
+  }
+  return all;
 }
 
 }  // namespace suf::nn

@@ -45,6 +45,9 @@ class PlanSimulator {
   // Runs a variant. Throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. `each`
   // receives every node's value.
   Simulation Run(std::span<const int32_t> ids, const IntVisitor& each = {}, int variant = 0) const;
+  // Runs each text of a batch. Returns the values of all, one text behind the other, and the wires that left their
+  // certificates. A wire's range is that of all texts. Throws as Run and BatchIds do.
+  Simulation RunBatch(std::span<const std::vector<int32_t>> texts, int variant = 0) const;
 
  private:
   struct State;
