@@ -1,6 +1,5 @@
 // The commands `suf certs`, `suf deal` and `suf serve`.
 #include <atomic>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -9,6 +8,7 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/times.hpp"
+#include "suf/base/plural.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/dealer.hpp"
 #include "suf/roles/load_engine.hpp"
@@ -20,25 +20,21 @@ namespace suf::apps {
 namespace fs = std::filesystem;
 
 int RunCerts(const CertsArgs& a) {
-  if (!a.show) net::MakeCerts(a.dir);
-  std::vector<fs::path> folders;
-  std::error_code error;  // of the last check that failed, unless the file is just missing
-  const auto look = [&](const fs::path& folder) {
-    std::error_code now;
-    if (fs::exists(folder / "cert.pem", now)) folders.push_back(folder);
-    if (now && now != std::errc::not_a_directory) error = now;
-  };
-  look(a.dir);
-  for (auto r : {Role::kDealer, Role::kModel, Role::kData}) look(fs::path(a.dir) / Name(r));
-  if (folders.empty() && error)
-    Fail(Cause::kInput, "cannot read the certificates in ", a.dir, " (", std::strerror(error.value()),
-         "); let this user read the folder");
+  if (!a.show) net::MakeCerts(a.dir, a.owners);
+  const std::vector<std::string> folders = net::CertFolders(a.dir);
   if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
   using Validity = net::Credentials::Validity;
-  for (auto& f : folders)
-    std::cout << net::Fingerprint(net::Credentials(f.string(), Validity::kIgnored).identity()) << "\n";
+  for (const std::string& f : folders) {
+    std::cout << net::Fingerprint(net::Credentials(f, Validity::kIgnored).identity());
+    // the role names the other folders
+    if (const std::string name = fs::path(f).filename().string();
+        f != a.dir && name.starts_with(net::OwnerFolder("")) && name != net::OwnerFolder(""))
+      std::cout << "  " << name;
+    std::cout << "\n";
+  }
   if (!a.show)
-    std::cerr << "certificates for dealer, model and data in " << a.dir
+    std::cerr << "certificates for dealer, model and "
+              << (a.owners.empty() ? "data" : Plural(a.owners.size(), "data owner")) << " in " << a.dir
               << "; give each role its own folder and nothing else\n";
   return 0;
 }
@@ -73,6 +69,7 @@ int RunDeal(const DealArgs& a) {
                     " (--ahead), and both received the least of these"));
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
+  AllowSessions("deal", net::kSessions, a.streams);
   UsesFolder("deal", "state", state);
   net::Listener listener(process.own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout,
                          a.streams);

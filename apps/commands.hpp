@@ -67,6 +67,7 @@ int RunSimulate(const SimulateArgs& a);
 
 struct CertsArgs {
   std::string dir;
+  std::vector<std::string> owners = {};  // names of data owners
   bool show = false;
 };
 int RunCerts(const CertsArgs& a);

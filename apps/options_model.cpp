@@ -4,6 +4,7 @@
 #include "apps/options.hpp"
 #include "suf/base/error.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/roles/compiler.hpp"
 
 namespace suf::apps {
@@ -180,8 +181,14 @@ void AddSimulate(CLI::App* app, SimulateArgs* a, int* status) {
 void AddCerts(CLI::App* app, CertsArgs* a, int* status) {
   auto* c = app->add_subcommand("certs", "make certificates for the three roles; the CA's key is never written");
   c->add_option("dir", a->dir, "directory to make, with dealer/, model/ and data/")->required();
-  c->add_flag("--show", a->show,
-              "make nothing; print the fingerprints of the certificates in DIR, as --pin takes them");
+  auto* show = c->add_flag("--show", a->show,
+                           "make nothing; print the fingerprints of the certificates in DIR, as --pin takes them");
+  c->add_option("--data", a->owners,
+                Str("make data-NAME/ for this data owner in place of data/; may be repeated, up to ", net::kMostOwners,
+                    " times, and none can be added later"))
+      ->allow_extra_args(false)
+      ->excludes(show)
+      ->option_text("NAME");
   c->callback([=] { *status = RunCerts(*a); });
 }
 

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -18,8 +19,11 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/times.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/gpu/cuda.hpp"
 #include "suf/gpu/kernel_folder.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/descriptors.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/files.hpp"
@@ -43,13 +47,54 @@ namespace {
 
 constexpr std::time_t kSoon = 30 * 24 * 3600;  // seconds
 
-// Returns `certs` itself, or its sub-folder of the role if that has a certificate, or may have an unreadable one.
+// Returns the folders with certificates in `dir`; none if it cannot be read.
+std::vector<std::string> ReadableFolders(const std::string& dir) {
+  try {
+    return net::CertFolders(dir);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// Whether a folder, if there is one, holds nothing of a certificate. False if that cannot be seen.
+bool HoldsNoCertificate(const std::string& folder) {
+  for (const char* file : {"ca.pem", "cert.pem", "key.pem"}) {
+    std::error_code error;
+    if (fs::exists(fs::path(folder) / file, error) || error) return false;
+  }
+  std::error_code ignored;
+  return !fs::exists(folder, ignored) || fs::is_directory(folder, ignored);
+}
+
+// Returns `certs` itself, or its sub-folder of the role if that has a certificate, or may have an unreadable one. Of
+// data owners with names, there may be one. Throws Cause::kInput with the names of folders if none of these fits.
 std::string FolderOf(const std::string& certs, Role role) {
   const fs::path sub = fs::path(certs) / Name(role);
   std::error_code there, here;
   if (fs::exists(sub / "cert.pem", there)) return sub.string();
   (void)fs::exists(fs::path(certs) / "cert.pem", here);
-  return there == std::errc::permission_denied && !here ? sub.string() : certs;
+  if (there == std::errc::permission_denied && !here) return sub.string();
+  if (!HoldsNoCertificate(certs)) return certs;
+  constexpr size_t kShown = 8;
+  for (const std::string& place : {certs, (fs::path(certs) / "..").lexically_normal().string()}) {
+    const std::vector<std::string> all = ReadableFolders(place);
+    std::vector<std::string> fitting;
+    for (const std::string& f : all)
+      if (fs::path(f).filename().string().starts_with(Name(role))) fitting.push_back(f);
+    if (fitting.size() == 1 && place == certs) return fitting[0];
+    std::vector<std::string> shown = fitting.empty() ? all : fitting;
+    if (shown.empty()) continue;
+    const size_t more = shown.size() - std::min(shown.size(), kShown);
+    shown.resize(shown.size() - more);
+    if (more) shown.push_back(Str(more, " more"));
+    if (fitting.empty())
+      Fail(Cause::kInput, certs, " holds no certificate of ", Title(role), ", and there are only ", Listed(shown),
+           "; bring the folder of this role");
+    Fail(Cause::kInput, certs, " holds ",
+         place == certs ? "certificates of several data owners" : Str("no certificate of ", Title(role)),
+         "; name the right one of these folders: ", Listed(shown));
+  }
+  return certs;
 }
 
 // Forbids core dumps and debuggers; also swap if locked memory cannot make an allocation fail.
@@ -142,6 +187,10 @@ RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
   return {std::move(own), RoleBackend(command, a.backend)};
 }
 
+void AllowSessions(const char* command, int sessions, int streams) {
+  if (const std::string lack = net::AllowDescriptors(sessions, streams); !lack.empty()) Warn(command, {lack});
+}
+
 PartyStore::PartyStore(const char* command, const std::string& folder) : Home(folder) {
   UsesFolder(command, "store", folder);
   Warn(command, TakeNotices());
@@ -162,6 +211,8 @@ std::unique_ptr<net::Recorder> SessionRecords::Next() {
 
 void KeepPages() {
   malloc_trim(0);
+  // A thread's heap keeps the pages of its largest run. With a heap for each session, idle ones would hold 13 MB each.
+  mallopt(M_ARENA_MAX, std::max(1, Cores() / 4));
   mallopt(M_MMAP_MAX, 0);  // bodies of bundles exceed every threshold that glibc accepts
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
@@ -313,6 +364,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     if (a.once || (ends && ends())) listener->Stop();
   };
   auto server = make(store, dial, std::move(options));
+  AllowSessions(command, net::kSessions, a.streams);
   listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams);
   RunUntilSignal(
       *listener, command,

@@ -48,6 +48,9 @@ struct RoleProcess {
 // Cause::kInput if a pin is no key of another role. Also throws the errors of UseKernels and BackendOf.
 RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
 
+// Lets this process open enough files for so many sessions, as far as the system allows it. Logs a lack.
+void AllowSessions(const char* command, int sessions, int streams);
+
 // The opened store of a party. Its folder and its notices are logged.
 class PartyStore : public store::Home {
  public:

@@ -135,6 +135,7 @@ class Peer : public Channel {
   Peer(Identity self, Identity peer, View input, Mend mend)
       : Channel(self, peer, kExporter, Millis{1000}), input_(input), mend_(std::move(mend)) {}
   bool PeerGone(size_t) override { return gone; }
+  void HangUp() noexcept override { gone = true; }
   // The last payload of this kind that was sent to the peer; empty if there is none.
   const Bytes& sent(uint16_t kind) { return sent_[kind]; }
   std::atomic<bool> gone = false;
@@ -170,6 +171,7 @@ class Honest : public Channel {
  public:
   Honest(Identity self, uint64_t* known) : Channel(self, kDealer, kExporter, Millis{1000}), known_(known) {}
   bool PeerGone(size_t) override { return false; }
+  void HangUp() noexcept override {}
 
  protected:
   void Put(View header, View payload) override {

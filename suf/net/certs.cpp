@@ -7,7 +7,12 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "suf/base/digest.hpp"
 #include "suf/base/file.hpp"
@@ -16,6 +21,8 @@
 
 namespace suf::net {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr long kDays = 825;
 
@@ -68,13 +75,70 @@ Bytes PemOf(X509* c) {
   return Pem([&](BIO* b) { return PEM_write_bio_X509(b, c); });
 }
 
+// Throws if the names are not those of distinct data owners.
+void CheckOwners(const std::vector<std::string>& owners) {
+  if (owners.size() > kMostOwners)
+    Fail(Cause::kInput, owners.size(), " data owners are named, and at most ", kMostOwners,
+         " can have certificates of one CA; name fewer");
+  std::set<std::string> seen;
+  for (const std::string& name : owners) {
+    const auto fail = [&](const std::string& why) {
+      Fail(Cause::kInput, "the name ", Quoted(name), " of a data owner ", why,
+           "; use letters, digits, -, _ and dots, and a letter or digit first");
+    };
+    const auto letter = [](unsigned char c) { return c < 0x80 && std::isalnum(c); };
+    if (name.empty()) fail("is empty");
+    if (name.size() > kLongestOwner) fail(Str("has ", name.size(), " bytes, and ", kLongestOwner, " are allowed"));
+    if (!letter(name[0]) || !std::all_of(name.begin(), name.end(), [&](unsigned char c) {
+          return letter(c) || c == '-' || c == '_' || c == '.';
+        }))
+      fail("cannot be that of a folder");
+    if (!seen.insert(name).second) fail("appears twice");
+  }
+}
+
 }  // namespace
 
-void MakeCerts(const std::string& dir) {
+std::string OwnerFolder(const std::string& name) {
+  return name.empty() ? Name(Role::kData) : Str(Name(Role::kData), "-", name);
+}
+
+std::vector<std::string> CertFolders(const std::string& dir) {
+  std::error_code failed;  // of the last check that failed, unless the file is just missing
+  std::vector<std::string> found, places{dir};
+  const auto inside = [&](const std::string& name) { return (fs::path(dir) / name).string(); };
+  for (Role r : {Role::kDealer, Role::kModel, Role::kData}) places.push_back(inside(Name(r)));
+  std::error_code error;
+  std::vector<std::string> owners;
+  for (fs::directory_iterator entry(dir, error), end; !error && entry != end; entry.increment(error))
+    if (const std::string name = entry->path().filename().string(); name.starts_with(OwnerFolder({}) + "-"))
+      owners.push_back(inside(name));
+  std::sort(owners.begin(), owners.end());
+  places.insert(places.end(), owners.begin(), owners.end());
+  for (const std::string& place : places) {
+    if (fs::exists(fs::path(place) / "cert.pem", error)) found.push_back(place);
+    if (error && error != std::errc::not_a_directory) failed = error;
+  }
+  if (found.empty() && failed)
+    Fail(Cause::kInput, "cannot read the certificates in ", dir, " (", std::strerror(failed.value()),
+         "); let this user read the folder");
+  return found;
+}
+
+void MakeCerts(const std::string& dir, const std::vector<std::string>& owners) {
+  CheckOwners(owners);
+  struct Leaf {
+    Role role;
+    std::string name;  // of its folder and its subject
+  };
+  std::vector<Leaf> leaves;
+  for (Role r : {Role::kDealer, Role::kModel}) leaves.push_back({r, Name(r)});
+  if (owners.empty()) leaves.push_back({Role::kData, OwnerFolder({})});
+  for (const std::string& name : owners) leaves.push_back({Role::kData, OwnerFolder(name)});
   MakePrivateFolder(dir);
-  for (int r = 0; r < kRoles; ++r) {
+  for (const Leaf& leaf : leaves) {
     struct stat s;
-    std::string there = dir + "/" + Name(Role(r));
+    std::string there = dir + "/" + leaf.name;
     if (!stat(there.c_str(), &s))
       Fail(Cause::kInput, "the folder ", there, " exists already; name a new folder for new certificates");
   }
@@ -84,15 +148,14 @@ void MakeCerts(const std::string& dir) {
   Extend(ca.get(), ca.get(), NID_key_usage, "critical,keyCertSign,cRLSign");
   Extend(ca.get(), ca.get(), NID_subject_key_identifier, "hash");
   SUF_CHECK(X509_sign(ca.get(), ca_key.get(), EVP_sha256()));
-  for (int r = 0; r < kRoles; ++r) {
-    const char* name = Name(Role(r));
+  for (const auto& [role, name] : leaves) {
     Key key = NewKey();
-    Cert leaf = Blank(key.get(), name, ca.get());
+    Cert leaf = Blank(key.get(), name.c_str(), ca.get());
     Extend(leaf.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
     Extend(leaf.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
     Extend(leaf.get(), ca.get(), NID_ext_key_usage, "serverAuth,clientAuth");
     Extend(leaf.get(), ca.get(), NID_authority_key_identifier, "keyid");
-    Extend(leaf.get(), ca.get(), NID_subject_alt_name, Str("URI:suf:", name).c_str());
+    Extend(leaf.get(), ca.get(), NID_subject_alt_name, Str("URI:suf:", Name(role)).c_str());
     SUF_CHECK(X509_sign(leaf.get(), ca_key.get(), EVP_sha256()));
     std::string sub = dir + "/" + name;
     MakePrivateFolderIn(dir, name);

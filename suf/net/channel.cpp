@@ -117,6 +117,11 @@ Channel::Channel(Identity self, Identity peer, const Hash& exporter, Millis time
     : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
 Channel::~Channel() = default;
 
+void Channel::Advance(PeerState state) noexcept {
+  if (state != PeerState::kAccepted) return;
+  for (Direction* d : {&sent_, &received_}) d->tagger.reset();  // ends when all frames are tagged
+}
+
 void Channel::Direction::AwaitTags() {
   if (tagger) tagger->Wait();
 }
@@ -311,6 +316,8 @@ void Channel::FailSilent(const char* doing) {
 
 void Channel::FailGone() {
   over_ = true;
+  if (hung_up_)
+    Fail(Cause::kPeer, "our side ended the session with ", peer_title(), " early; see our message about it");
   Fail(Cause::kPeer, peer_title(),
        " ended the connection in the middle of the session; read its message and start again");
 }
@@ -337,6 +344,11 @@ class QueueChannel final : public Channel {
       : Channel(self, peer, exporter, timeout), s_(std::move(s)), end_(end) {}
   ~QueueChannel() override { Linger(); }
 
+  void HangUp() noexcept override {
+    NoteHangUp();
+    s_->Close(true, true);
+  }
+
   bool PeerGone(size_t due) override {
     std::lock_guard lock(s_->m);
     auto& q = s_->queue[end_];
@@ -352,7 +364,7 @@ class QueueChannel final : public Channel {
     f.sequence = r.Get<uint16_t>();
     f.payload.assign(payload.begin(), payload.end());
     std::unique_lock lock(s_->m);
-    if (!s_->open[1 - end_]) {
+    if (hung_up() || !s_->open[1 - end_]) {
       for (const ReceivedFrame& waiting : s_->queue[end_]) ThrowIfRefusal(waiting);
       lock.unlock();
       FailGone();
@@ -369,12 +381,12 @@ class QueueChannel final : public Channel {
     if (!Blocked([&] {
           PollUntil(PollDeadline(), arrived, arrived);
           lock.lock();
-          return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; });
+          return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_] || hung_up(); });
         })) {
       lock.unlock();
       FailSilent("hear from it");
     }
-    if (q.empty()) FailGone();
+    if (q.empty() || hung_up()) FailGone();
     ReceivedFrame f = std::move(q.front());
     q.pop_front();
     s_->waiting[end_].fetch_sub(1);

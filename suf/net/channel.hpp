@@ -2,6 +2,7 @@
 // place. Transports only add bytes: an in-process pair (here) and TLS (tls.hpp). This file knows neither TLS nor the
 // protocol.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -60,7 +61,7 @@ inline constexpr int kPhases = 4;
 
 // The state of a peer. A stranger may make us hold 64 KiB. An accepted peer sent the right hello, and may make us
 // hold 1 MiB beyond the bytes that it sent. For an engaged peer we deal or compute. A Listener that stops waits for the
-// end of that.
+// end of that. A session that stays after its work is accepted again: it idles, and a Listener that stops drops it.
 enum class PeerState { kStranger, kAccepted, kEngaged, kOver };
 
 struct Identity {
@@ -148,9 +149,14 @@ class Channel {
   bool PeerGone() {
     return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
   }
-  // Advances the peer's state, which never goes back. Called by RecvHello, by Send for a frame that engages us, and by
-  // Refuse.
-  virtual void Advance(PeerState) noexcept {}
+  // Sets the peer's state. Called by RecvHello, by Send for a frame that engages us, and by Refuse. A session that
+  // begins to idle calls it with kAccepted again, between two frames. This frees buffers, threads and unused stack,
+  // which the next long frame takes again.
+  virtual void Advance(PeerState state) noexcept;
+  // Hangs up, from any thread: the peer finds the end of the session behind our last whole frame. A call of the
+  // channel's own thread that waits throws Cause::kPeer at once, as does every later one. The caller reports the
+  // reason.
+  virtual void HangUp() noexcept = 0;
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
@@ -233,6 +239,9 @@ class Channel {
   [[noreturn]] void FailWrongLength(uint16_t kind, size_t bytes, size_t due);
   [[noreturn]] void FailSilent(const char* doing);
   [[noreturn]] void FailGone();
+  // Notes that HangUp was called, for FailGone. Thread-safe.
+  void NoteHangUp() noexcept { hung_up_ = true; }
+  bool hung_up() const { return hung_up_; }
   // Whether the session is over, so that only a refusal may still be sent.
   bool over() const { return over_; }
   static Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence);
@@ -261,6 +270,7 @@ class Channel {
   };
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
+  std::atomic<bool> hung_up_{false};
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;
   Recorder* recorder_ = nullptr;

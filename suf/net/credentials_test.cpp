@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <set>
 
 #include "suf/net/internal/testing.hpp"
 
@@ -22,6 +23,43 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
   for (auto& e : std::filesystem::recursive_directory_iterator(dir / "a")) files += e.is_regular_file();
   EXPECT_EQ(files, 9u);
   EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
+}
+
+TEST(Certs, AreMadeForSeveralDataOwnersOfOneCa) {
+  Scratch dir;
+  const std::string longest(kLongestOwner, 'x');
+  MakeCerts(dir / "c", {"bob", "alice.1", longest});
+  const std::string c = dir / "c";
+  EXPECT_EQ(CertFolders(c), (std::vector<std::string>{c + "/dealer", c + "/model", c + "/data-alice.1", c + "/data-bob",
+                                                      c + "/data-" + longest}));
+  EXPECT_EQ(CertFolders(c + "/data-bob"), std::vector<std::string>{c + "/data-bob"});
+  EXPECT_TRUE(CertFolders(dir / "none").empty());
+  std::set<Hash> keys;
+  for (const std::string& folder : CertFolders(c)) {
+    const Credentials own(folder);
+    EXPECT_EQ(own.identity().role, folder.ends_with("dealer")  ? Role::kDealer
+                                   : folder.ends_with("model") ? Role::kModel
+                                                               : Role::kData);
+    keys.insert(own.identity().key);
+  }
+  EXPECT_EQ(keys.size(), 5u);
+  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(c, {"carol"}); }));
+}
+
+TEST(Certs, ANameOfADataOwnerIsChecked) {
+  Scratch dir;
+  const auto fails = [&](const std::vector<std::string>& owners, const char* why) {
+    return Fails(Cause::kInput, why, [&] { MakeCerts(dir / "c", owners); });
+  };
+  EXPECT_TRUE(fails({""}, "the name \"\" of a data owner is empty; use letters, digits, -, _ and dots"));
+  for (const char* name : {"..", ".", ".hidden", "a/b", "/", "../x", "-x", "a b", "a\n", "\xc3\xa4", "a\\b", "a*"})
+    EXPECT_TRUE(fails({"fine", name}, "cannot be that of a folder")) << name;
+  EXPECT_TRUE(fails({std::string(49, 'x')}, "has 49 bytes, and 48 are allowed"));
+  EXPECT_TRUE(fails({"a", "b", "a"}, "the name \"a\" of a data owner appears twice"));
+  std::vector<std::string> many;
+  for (size_t i = 0; i <= kMostOwners; ++i) many.push_back(Str("owner", i));
+  EXPECT_TRUE(fails(many, "257 data owners are named, and at most 256 can have certificates of one CA; name fewer"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "c"));
 }
 
 TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {

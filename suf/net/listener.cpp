@@ -4,7 +4,9 @@
 
 #include <condition_variable>
 #include <list>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -21,9 +23,8 @@ namespace {
 using asio::ip::tcp;
 using Ec = std::error_code;
 
-constexpr size_t kSessions = 96;              // clients whose certificate was accepted
 constexpr size_t kStrangers = 64;             // clients in their handshake; a new one replaces an old one
-constexpr size_t kWorkers = 192;              // threads, including those that are about to end
+constexpr size_t kEnding = 32;                // threads that are about to end, besides those of sessions
 constexpr Millis kJoining{10'000};            // time for the further streams of a session
 constexpr Millis kGrace{100};                 // time in which no stranger is dropped
 constexpr Millis kBusy{1000};                 // the longest wait of a new client for a thread
@@ -43,6 +44,7 @@ struct Worker {
   std::string at, who;  // its address, and "the client at ADDRESS"
   std::string title;    // the title of its role, once it showed a certificate
   std::shared_ptr<TlsLink> link;
+  std::optional<Identity> counted;  // the peer of its session
   bool stranger = true, stopped = false, ended = false;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
@@ -50,12 +52,13 @@ struct Worker {
 }  // namespace
 
 struct Listener::State {
-  State(const Credentials& c, std::vector<Role> p, Millis t, int s)
-      : own(c), peers(std::move(p)), timeout(t), streams(s) {}
+  State(const Credentials& c, std::vector<Role> p, Millis t, int streams_each, int most)
+      : own(c), peers(std::move(p)), timeout(t), streams(streams_each), most_sessions(size_t(most)) {}
   Credentials own;
   std::vector<Role> peers;
   Millis timeout;
   int streams;
+  const size_t most_sessions, most_workers = most_sessions + kStrangers + kEnding;
   Lobby lobby;
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
@@ -65,6 +68,7 @@ struct Listener::State {
   std::condition_variable changed;  // notified when a worker ends or is no longer a stranger
   std::list<Worker> workers;
   size_t sessions = 0;
+  std::map<Hash, int> of_owner;  // the sessions of each data owner's key
 
   // Serves a client from handshake to end, in its thread.
   void Serve(Worker& w, const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
@@ -73,15 +77,47 @@ struct Listener::State {
   void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
   // Drops the oldest stranger, a silent one if there is any, so that a new client can connect.
   void DropOldest();
+  // Removes the workers that ended. The lock is held, and no ended thread takes it again.
+  void JoinEnded() {
+    workers.remove_if([](Worker& w) {
+      if (w.ended) w.thread.join();
+      return w.ended;
+    });
+  }
   // Notes that this client is no longer a stranger.
   void Accept(Worker& w) {
     std::lock_guard l(m);
     w.stranger = false;
     changed.notify_all();
   }
-  // Drops all sessions except those that we deal or compute for, and waits for these.
+  // Counts a session of this peer. Refuses it, in words for both ends, if there are too many.
+  void Count(Channel& ch, Worker& w);
+  // Drops all sessions except those that we deal or compute for, and waits until these end or idle.
   void DropIdleAndJoin();
 };
+
+void Listener::State::Count(Channel& ch, Worker& w) {
+  size_t running = 0;
+  int own_count = 0;
+  {
+    std::lock_guard l(m);
+    w.title = ch.peer_title();
+    running = sessions;
+    const auto of = of_owner.find(ch.peer().key);
+    own_count = of == of_owner.end() ? 0 : of->second;
+    if (running < most_sessions && own_count < kSessionsOfOne) {
+      ++sessions;
+      if (ch.peer().role == Role::kData) ++of_owner[ch.peer().key];
+      w.counted = ch.peer();
+      return;
+    }
+  }
+  if (running >= most_sessions)
+    EndSession(ch, Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while ", running,
+               " sessions are running, the most here; it must try again later");
+  EndSession(ch, Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while ", own_count,
+             " sessions of its certificate are running, the most of one; it must end some of them");
+}
 
 void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& session,
                             const std::function<void(const Error&)>& failed) {
@@ -93,7 +129,6 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     std::lock_guard l(log);
     failed(e);
   };
-  bool counted = false;
   try {
     std::shared_ptr<TlsLink> link;
     {
@@ -114,15 +149,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       lobby.AddStream(static_cast<TlsChannel&>(*ch));
     } else {
       Accept(w);
-      {
-        std::lock_guard l(m);
-        w.title = ch->peer_title();
-        counted = sessions < kSessions;
-        sessions += counted;
-      }
-      if (!counted)
-        EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
-                   " sessions are running; it must try again later");
+      Count(*ch, w);
       if (const int n = first->streams(); n > 1)
         static_cast<TlsChannel&>(*ch).AddStreams(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
       session(*ch);
@@ -136,7 +163,10 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
   w.link = nullptr;
   w.stranger = false;
   w.ended = true;
-  sessions -= counted;
+  if (w.counted) {
+    --sessions;
+    if (const auto of = of_owner.find(w.counted->key); of != of_owner.end() && !--of->second) of_owner.erase(of);
+  }
   changed.notify_all();
 }
 
@@ -163,11 +193,8 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   {
     std::unique_lock l(m);
     const auto has_free_worker = [&] {
-      workers.remove_if([](Worker& w) {
-        if (w.ended) w.thread.join();
-        return w.ended;
-      });
-      return workers.size() < kWorkers;
+      JoinEnded();
+      return workers.size() < most_workers;
     };
     if (!changed.wait_for(l, kBusy, has_free_worker)) return;
     for (const Worker& w : workers) strangers += w.stranger;
@@ -192,23 +219,25 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
 }
 
 void Listener::State::DropIdleAndJoin() {
-  {
-    std::lock_guard l(m);
+  std::unique_lock l(m);
+  // A session that refused its peer later on may end by itself; one that begins to idle would not.
+  for (bool first = true;; first = false) {
     for (Worker& w : workers)
-      if (w.link && !w.link->engaged) {
+      if (w.link && (first ? !w.link->engaged : w.link->idle.load())) {
         w.link->Drop();
         w.link.reset();
         w.stopped = true;
       }
+    JoinEnded();
+    if (workers.empty()) return;
+    changed.wait_for(l, kPeerPoll);  // no session notifies us when it idles
   }
-  for (Worker& w : workers) w.thread.join();
-  std::lock_guard l(m);  // Running may read them
-  workers.clear();
 }
 
-Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout, int streams)
-    : s_(std::make_unique<State>(own, std::move(peers), timeout, streams)) {
-  SUF_CHECK(streams >= 1 && streams <= kMostStreams);
+Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout, int streams,
+                   int sessions)
+    : s_(std::make_unique<State>(own, std::move(peers), timeout, streams, sessions)) {
+  SUF_CHECK(streams >= 1 && streams <= kMostStreams && sessions >= 1);
   Ec ec;
   tcp::resolver resolver(s_->io);
   const auto found = resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive, ec);
@@ -218,7 +247,7 @@ Listener::Listener(const Credentials& own, const Address& where, std::vector<Rol
     s_->acceptor.open(entry.endpoint().protocol(), ec);
     if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
     if (!ec) s_->acceptor.bind(entry.endpoint(), ec);
-    if (!ec) s_->acceptor.listen(kWorkers, ec);
+    if (!ec) s_->acceptor.listen(int(s_->most_workers), ec);
     if (!ec) break;
   }
   if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", Why(ec), "); choose another address");

@@ -44,8 +44,12 @@ class Pipe {
   virtual std::string OwnCertificate() const { return {}; }
   // Uses large buffers from now on, for fewer system calls.
   virtual void EnlargeBuffers() {}
+  // Frees unused buffers, and uses small ones from now on. Not while bytes are queued.
+  virtual void ShrinkBuffers() noexcept {}
   // Whether a Listener that stops lets this session finish.
   std::atomic<bool> engaged{false};
+  // Whether a Listener that stops drops this session when it finds it so: its peer is accepted, and nothing runs.
+  std::atomic<bool> idle{false};
 };
 
 }  // namespace suf::net

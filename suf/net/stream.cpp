@@ -42,7 +42,6 @@ Stream::Header Stream::HeaderOf(View frame) const {
 
 void Stream::StartOrWake() {
   if (thread_.joinable()) return Wake();
-  pipe_->EnlargeBuffers();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -80,6 +79,12 @@ void Stream::Expect(View header, std::span<uint8_t> buffer) {
     in_.push_back({HeaderOf(header), {}, buffer});
   }
   StartOrWake();
+}
+
+void Stream::ShrinkBuffers() noexcept {
+  if (!thread_.joinable()) return;
+  shrink_ = true;
+  Wake();
 }
 
 uint64_t Stream::SentCountWithout(View memory) {
@@ -177,6 +182,7 @@ void Stream::Loop() {
     std::error_code error;
     busy_ = true;
     l.unlock();
+    if (o || i) pipe_->EnlargeBuffers();
     const bool wrote = o && Write(*o, &error), arrived = i && !error && Read(*i, &error);
     const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
     l = SpinThenLock(m_);
@@ -201,6 +207,7 @@ void Stream::Loop() {
     if (moved || due || over_ || error_) continue;
     const bool more = reading_ < in_.size();
     l.unlock();
+    if (!more && !stuck && shrink_.exchange(false)) pipe_->ShrinkBuffers();
     const auto requested = [&] { return requests_ != requests; };
     if (!PollUntil(
             PollDeadline(), [&] { return requested() || pipe_->Wait(more, stuck, Deadline{}); }, requested)) {

@@ -76,6 +76,8 @@ class Stream {
   void PopReceived();
   // Ends the stream. On return none of the passed memory is read or written any more.
   void Close() noexcept;
+  // Frees the buffers of the connection until it has work again.
+  void ShrinkBuffers() noexcept;
   // Returns a number that changes whenever bytes moved or the stream ended.
   uint64_t progress() const { return progress_; }
   // Waits while progress() is `seen`, at most for `time`.
@@ -123,6 +125,7 @@ class Stream {
   std::atomic<uint64_t> sent_count_{0};
   std::atomic<uint64_t> progress_{0}, requests_{0};  // requests_: number of requests to the thread
   std::atomic<bool> asleep_{false};                  // the thread sleeps; only then is wake_ written
+  std::atomic<bool> shrink_{false};                  // a request to the thread
   bool over_ = false, busy_ = false;
   std::error_code error_;
   std::thread thread_;  // started by the first frame

@@ -1,6 +1,7 @@
 // Channels over TCP and TLS 1.3. Each end shows a certificate of one CA, and the other end checks the role in it. No
 // resumption, no tickets. Asio and OpenSSL stay in the .cpp files.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -29,19 +30,26 @@ struct Address {
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
                               std::stop_token stop = {}, int streams = 1);
 
+// The sessions of a Listener by default, and the most of them that one data owner's certificate may hold.
+inline constexpr int kSessions = 96, kSessionsOfOne = 72;
+// Returns the number of sessions for a server that runs `at_once` inferences side by side. Each has room for the
+// sessions that wait for their turn.
+constexpr int SessionsFor(int at_once) { return std::max(kSessions, 64 + 32 * at_once); }
+
 // A server of connections. Each runs in its own thread, handshake included, so that a silent stranger delays no other
-// client. Limits are 96 sessions and, apart from these, 64 handshakes of 10 s. If the handshakes, descriptors or
-// threads run out, a new client replaces the oldest client in a handshake.
+// client. Limits are the number of sessions and, apart from these, 64 handshakes of 10 s. If the handshakes,
+// descriptors or threads run out, a new client replaces the oldest client in a handshake. A data owner has at most
+// kSessionsOfOne sessions, so that others find a place.
 class Listener {
  public:
   // Port 0 takes a free one. `streams` is the most per session. Throws Cause::kResource if the address is not
-  // available.
+  // available. AllowDescriptors(sessions, streams) checks that the process may open enough files.
   Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout,
-           int streams = 1);
+           int streams = 1, int sessions = kSessions);
   ~Listener();
   uint16_t port() const;
   // Serves until Stop. Then drops all sessions except those that we deal or compute for (PeerState::kEngaged), and
-  // waits for these. Calls `failed` with each error that ended a session, one call at a time.
+  // waits until these end or idle. Calls `failed` with each error that ended a session, one call at a time.
   void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
   // Makes Run return. Thread-safe.
   void Stop();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "suf/base/stack.hpp"
 #include "suf/net/internal/asio.hpp"
 #include "suf/net/tls_link.hpp"
 
@@ -43,11 +44,23 @@ void TlsChannel::Unpost() {
 }
 
 void TlsChannel::Advance(PeerState state) noexcept {
+  Channel::Advance(state);
   pipe_->engaged = state == PeerState::kEngaged;
-  if (state == PeerState::kAccepted) {
-    block_ = kBlock;
-    pipe_->EnlargeBuffers();
-  }
+  pipe_->idle = state == PeerState::kAccepted;
+  if (state == PeerState::kEngaged && block_ == kBlock) pipe_->EnlargeBuffers();
+  if (state != PeerState::kAccepted) return;
+  if (std::exchange(block_, kBlock) == kStrangerBlock) return pipe_->EnlargeBuffers();
+  pipe_->ShrinkBuffers();  // it idles
+  for (const auto& s : streams_) s->ShrinkBuffers();
+  ReleaseUnusedStack();
+}
+
+void TlsChannel::HangUp() noexcept {
+  NoteHangUp();
+  pipe_->Drop();
+  const std::lock_guard l(sides_m_);
+  for (const auto& side : sides_)
+    if (const auto pipe = side.lock()) pipe->Drop();
 }
 
 void TlsChannel::AddStreams(std::vector<Side> sides) {
@@ -56,8 +69,10 @@ void TlsChannel::AddStreams(std::vector<Side> sides) {
   all.Add(AsView("suf streams")).Add(exporter());
   const size_t own = sides.size() + 1 < kFirstAside, count = sides.size() + own;
   share_ = {0, own ? count : 0};
+  const std::lock_guard l(sides_m_);
   for (Side& s : sides) {
     all.Add(s.exporter);
+    sides_.push_back(s.pipe);
     streams_.push_back(std::make_unique<Stream>(std::move(s.pipe), Share{streams_.size() + own, count}));
   }
   Bind(all.Done());
@@ -76,6 +91,7 @@ bool TlsChannel::UsesStreams(uint16_t kind, size_t bytes) const {
 }
 
 void TlsChannel::OnPost(const PostedFrame& p) {
+  if (p.buffer.size() > kRecord && block_ == kBlock) pipe_->EnlargeBuffers();
   if (!UsesStreams(p.kind, p.buffer.size())) return;
   for (const auto& s : streams_) s->Expect(EncodeHeader(p.buffer.size(), p.kind, p.sequence), p.buffer);
 }
@@ -377,6 +393,7 @@ void TlsChannel::Parse(const ReadLimit& limit) {
       header_bytes_ = before_ = filled_ = 0;
       have_header_ = true;
       spread_ = UsesStreams(frame_.kind, length_);
+      if (length_ > kRecord && block_ == kBlock) pipe_->EnlargeBuffers();
       (void)MatchPosted();
     }
   }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "suf/net/channel.hpp"
 #include "suf/net/pipe.hpp"
@@ -29,6 +30,7 @@ class TlsChannel final : public Channel {
 
   bool PeerGone(size_t due) override;
   void Advance(PeerState state) noexcept override;
+  void HangUp() noexcept override;
   void Unpost() override;
   // A further connection and its own exporter.
   struct Side {
@@ -83,6 +85,8 @@ class TlsChannel final : public Channel {
 
   std::shared_ptr<Pipe> pipe_;
   std::vector<std::unique_ptr<Stream>> streams_;  // besides pipe_
+  std::mutex sides_m_;                            // guards the member below
+  std::vector<std::weak_ptr<Pipe>> sides_;        // the pipes of the streams, for HangUp
   Share share_;                                   // the share of pipe_
   std::array<uint8_t, kRecord + kFrameHeader> staging_;
   View staged_;  // in staging_: arrived and not parsed yet

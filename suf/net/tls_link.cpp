@@ -183,8 +183,22 @@ bool TlsLink::Handshake(bool server, Deadline deadline, std::error_code* error) 
   }
 }
 
+void TlsLink::ShrinkBuffers() noexcept {
+  enlarge_ = false;
+  if (std::exchange(large_, false)) {
+    SSL_set_default_read_buffer_len(ssl_.get(), 0);
+    SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+  }
+  SSL_free_buffers(ssl_.get());  // a read buffer that holds bytes is freed when they have been read
+  if (out_.empty()) out_ = {};
+}
+
 size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
   size_t n = 0;
+  if (dropped_) {  // the peer may still be sending
+    *error = asio::error::eof;
+    return 0;
+  }
   do {
     ERR_clear_error();
     errno = 0;
@@ -196,6 +210,7 @@ size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
     *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
   if (enlarge_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was just released
     enlarge_ = false;
+    large_ = true;
     SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
     SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   }

@@ -63,7 +63,8 @@ class TlsLink final : public Pipe {
   bool Wait(bool read, bool write, Deadline deadline, int also = -1) override;
   void Drain(Deadline deadline) noexcept override;
   void Drop() noexcept override;
-  void EnlargeBuffers() override { enlarge_ = true; }
+  void EnlargeBuffers() override { enlarge_ = !large_; }
+  void ShrinkBuffers() noexcept override;
   bool dropped() const { return dropped_; }
   // Calls Drop when a stop is requested.
   void DropOn(std::stop_token stop) {
@@ -85,6 +86,7 @@ class TlsLink final : public Pipe {
   int strays_ = 0;
   bool dry_ = false;      // the socket had no more bytes
   bool enlarge_ = false;  // enlarge the buffer as soon as OpenSSL's is empty
+  bool large_ = false;    // the buffer is large
   int allowed_ = 1;
   std::function<void(const std::string&)> on_seat_;
   std::atomic<bool> greeted_{false};

@@ -58,6 +58,7 @@ class Watched final : public net::Channel {
     owned_ = std::move(ch);
   }
   bool PeerGone(size_t due) override { return wrapped_.ch.PeerGone(due); }
+  void HangUp() noexcept override { wrapped_.ch.HangUp(); }
 
  protected:
   void Put(View header, View payload) override {

@@ -39,7 +39,11 @@ class Faulty final : public Channel {
   Faulty(Channel& below, Plan plan)
       : Channel(below.self(), below.peer(), below.exporter(), below.timeout()), below_(below), plan_(std::move(plan)) {}
   bool PeerGone(size_t due) override { return below_.PeerGone(due); }
-  void Advance(PeerState s) noexcept override { below_.Advance(s); }
+  void Advance(PeerState s) noexcept override {
+    Channel::Advance(s);
+    below_.Advance(s);
+  }
+  void HangUp() noexcept override { below_.HangUp(); }
 
  private:
   // Seconds of patience: ample before the fault happens, however slow the machine is, and short afterwards.

@@ -441,6 +441,53 @@ PLACES = ['--plan', '{plan}', '--certs', '{certs}', '--listen', '127.0.0.1:0', '
 for text, sentence in (('model=12', 'must be 64 lower-case hex digits'), ('owner=' + '0' * 64, 'a pin is dealer=, model= or data='),
                        ('dealer=' + '0' * 64, 'names our own role'), ('0' * 64, 'a pin is dealer=, model= or data=')):
     alone(f'--pin {text[:12]} at deal', 2, sentence, ['deal', *PLACES, '--pin', text])
+
+
+def owners(w, *names):
+    """Makes certificates of data owners with these names in `named`; returns the folder and the lines of suf certs."""
+    words = [word for name in names for word in ('--data', name)]
+    return w.dir / 'named', w.base.suf('certs', w.dir / 'named', *words).splitlines()
+
+
+@row('two data owners of one CA', 2, r"named holds certificates of several data owners; name the right one of these folders: \S*named/data-alice and \S*named/data-bob$")
+def _(w):
+    certs, lines = owners(w, 'bob', 'alice')
+    assert [line.partition('=')[0] for line in lines] == ['dealer', 'model', 'data', 'data'], lines
+    assert [line.split()[1:] for line in lines] == [[], [], ['data-alice'], ['data-bob']], lines
+    assert w.base.suf('certs', certs, '--show').splitlines() == lines
+    w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
+    for name in ('alice', 'bob'):
+        e = w.embed(certs=certs / f'data-{name}', store=w.dir / name, timeout=SLOW)
+        assert e.finish() == 0, e.err
+    yield w.embed(certs=certs, timeout=SLOW)
+
+
+@row('the one data owner with a name', 0, 'certificates: .*named/data-alice')
+def _(w):
+    certs, _ = owners(w, 'alice')
+    w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
+    yield w.embed(certs=certs, timeout=SLOW)
+
+
+@row('a folder without certificates beside those of data owners', 2, r'named/data holds no certificate of the data owner; name the right one of these folders: \S*named/data-alice and \S*named/data-bob')
+def _(w):
+    certs, _ = owners(w, 'alice', 'bob')
+    yield w.embed(certs=certs / 'data', dealer=1, connect=1)
+
+
+@row('a folder with certificates of other roles', 2, r'few holds no certificate of the data owner, and there are only \S*few/dealer and \S*few/model; bring the folder of this role')
+def _(w):
+    shutil.copytree(w.base.certs, w.dir / 'few')
+    shutil.rmtree(w.dir / 'few' / 'data')
+    yield w.embed(certs=w.dir / 'few', dealer=1, connect=1)
+
+
+for name, sentence in (('..', 'cannot be that of a folder; use letters, digits'), ('a/b', 'cannot be that of a folder'), ('x' * 49, 'has 49 bytes, and 48 are allowed'),
+                       ('', '--data')):
+    alone(f'the name "{name[:4]}" of a data owner', 2, sentence, ['certs', '{w}/c', '--data', name])
+alone('a name of a data owner twice', 2, 'appears twice', ['certs', '{w}/c', '--data', 'a', '--data', 'a'])
+alone('257 data owners', 2, '257 data owners are named, and at most 256', ['certs', '{w}/c', *(word for i in range(257) for word in ('--data', f'o{i}'))])
+alone('names of data owners to show', 2, '--show', ['certs', '{certs}', '--show', '--data', 'a'])
 alone('fingerprints of an empty folder', 2, 'there are no certificates in', ['certs', '{w}', '--show'])
 
 
