@@ -143,7 +143,7 @@ def function_works(_, w, home):
         assert e.finish() == 0, e.err
         assert e.rows()[0]['y'] == [[seed * y] for y, in w.expected(TOKENS)]
         assert (home['data'] / f'results.{seed}').stat().st_mode & 0o777 == 0o600
-    one, other = shapes_of(home['model'] / 'frames')
+    one, other = served_shapes(home, 2)
     assert one == other and len(one) > 5, (one, other)
     all_private(home)
 
@@ -160,9 +160,14 @@ def shapes_of(path):
     return shapes
 
 
+def served_shapes(home, sessions):
+    """Returns shapes_of the model owner's records, one file for each session."""
+    return sum((shapes_of(home['model'] / name) for name in ['frames', *(f'frames.{i}' for i in range(2, sessions + 1))]), [])
+
+
 def frames_alike(home):
     """Two texts of one length have the same frames of the same lengths, for both parties, by each variant."""
-    seen = {'model': shapes_of(home['model'] / 'frames'), 'data': sum((shapes_of(home['data'] / f'frames.{v}') for v in VARIANTS), [])}
+    seen = {'model': served_shapes(home, len(VARIANTS)), 'data': sum((shapes_of(home['data'] / f'frames.{v}') for v in VARIANTS), [])}
     for role, shapes in seen.items():
         assert len(shapes) == 2 * len(VARIANTS) and all(len(s) > 40 for s in shapes)
         for one, other in zip(shapes[::2], shapes[1::2]):
