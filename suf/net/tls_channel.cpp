@@ -76,6 +76,7 @@ void TlsChannel::AddStreams(std::vector<Side> sides) {
     streams_.push_back(std::make_unique<Stream>(std::move(s.pipe), Share{streams_.size() + own, count}));
   }
   Bind(all.Done());
+  spread_ = have_header_ && UsesStreams(frame_.kind, length_);  // its header came before the last stream
 }
 
 std::shared_ptr<Pipe> TlsChannel::TakePipe() {

@@ -189,7 +189,7 @@ void TlsLink::ShrinkBuffers() noexcept {
     SSL_set_default_read_buffer_len(ssl_.get(), 0);
     SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   }
-  SSL_free_buffers(ssl_.get());  // a read buffer that holds bytes is freed when they have been read
+  if (!SSL_has_pending(ssl_.get())) SSL_free_buffers(ssl_.get());  // otherwise it is freed when its bytes were read
   if (out_.empty()) out_ = {};
 }
 
