@@ -1,7 +1,9 @@
 // How many sessions a listener takes, which of them it drops when it stops, and sessions that are hung up.
 #include <sys/resource.h>
 
+#include <condition_variable>
 #include <future>
+#include <mutex>
 
 #include "suf/net/descriptors.hpp"
 #include "suf/net/internal/asio.hpp"
@@ -15,12 +17,22 @@ namespace {
 struct SessionServer {
   explicit SessionServer(std::function<void(Channel&)> session, int sessions = kSessions,
                          const Credentials& own = Certs::Of(Role::kDealer))
-      : listener(own, {"127.0.0.1", 0}, {Role::kModel, Role::kData}, kAmple, 1, sessions),
-        thread([this, session] { listener.Run(session, [this](const Error& e) { said.push_back(e.what()); }); }) {}
+      : listener(own, {"127.0.0.1", 0}, {Role::kModel, Role::kData}, kAmple, 1, sessions), thread([this, session] {
+          listener.Run(session, [this](const Error& e) {
+            const std::lock_guard l(m);
+            said.push_back(e.what());
+            changed.notify_all();
+          });
+        }) {}
   ~SessionServer() { Join(); }
   void Join() {
     listener.Stop();
     if (thread.joinable()) thread.join();
+  }
+  // Waits for the first error. A listener that stops reports none of a client that it has just refused.
+  void AwaitError() {
+    std::unique_lock l(m);
+    EXPECT_TRUE(changed.wait_for(l, kAmple, [&] { return !said.empty(); }));
   }
   // Returns a session that the server counted. Throws the error of a refusal.
   std::unique_ptr<Channel> Call(const Credentials& as) {
@@ -29,7 +41,9 @@ struct SessionServer {
     return ch;
   }
   Listener listener;
-  std::vector<std::string> said;  // read after Join
+  std::mutex m;  // guards the member below, until Join
+  std::vector<std::string> said;
+  std::condition_variable changed;
   std::thread thread;
 };
 
@@ -53,6 +67,7 @@ TEST(Listener, RefusesTheSessionBeyondItsNumber) {
     }
   EXPECT_TRUE(third);
   EXPECT_FALSE(second->PeerGone(0));
+  server.AwaitError();
   server.Join();
   ASSERT_FALSE(server.said.empty());
   EXPECT_EQ(server.said[0], "the data owner came while 2 sessions are running, the most here; it must try again later");
@@ -69,6 +84,7 @@ TEST(Listener, ADataOwnerHasAtMost72Sessions) {
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] { server.Call(alice); }));
   EXPECT_NO_THROW(all.push_back(server.Call(bob)));
   for (int i = 0; i <= kSessionsOfOne; ++i) EXPECT_NO_THROW(all.push_back(server.Call(model))) << i;
+  server.AwaitError();
   server.Join();
   ASSERT_EQ(server.said.size(), 1u);
   EXPECT_EQ(server.said[0],
