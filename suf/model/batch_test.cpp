@@ -113,13 +113,7 @@ TEST(Batch, ShortTexts) {
 TEST(Batch, EveryPool) {
   const Compiled c = CompileFor(RandomModel("tiny", 5), 8);
   for (nn::PoolRows::Kind kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
-    nn::Plan plan = c.plan;
-    for (nn::Class& one : plan.classes)
-      for (nn::OperatorPtr& op : one.ops)
-        if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
-    for (auto& n : plan.graph.nodes())
-      if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
-    ExpectBatches(plan, c.q, 5);
+    ExpectBatches(WithPool(c.plan, kind), c.q, 5);
   }
 }
 
@@ -169,14 +163,19 @@ TEST(Batch, SmallGraphs) {
   }
 }
 
-// A result for each token: text by text, (texts n, d).
-TEST(Batch, AResultOfEveryToken) {
+// A small graph with a result for each token.
+nn::Graph OfEveryToken() {
   nn::Graph g;
   nn::GraphNode* x = nn::NormOf(g, nn::Embedding(g, true), "n0", true);
   g.Scope("head");
   g.Add(nn::RevealResult{}, {nn::FullMap(g, x, "head", nn::kWidth, nn::kWords, true, "head", "z_head")}, "logits");
   g.Number();
-  const nn::Small m(g);
+  return g;
+}
+
+// A result for each token: text by text, (texts n, d).
+TEST(Batch, AResultOfEveryToken) {
+  const nn::Small m(OfEveryToken());
   ExpectBatches(m.plan, m.q, 5);
   exec::Pool pool(1);
   const auto backend = backends::Make("packed", pool);
@@ -280,12 +279,7 @@ TEST(Batch, TwoTilesAreHalvesOfTheTexts) {
 TEST(Batch, TilesOfShortTexts) {
   const Compiled c = CompileFor(RandomModel("tiny-gpt2", 3), 8);
   ExpectBatches(BatchTiles(c.plan), c.q, 1);
-  nn::Graph g;
-  nn::GraphNode* x = nn::NormOf(g, nn::Embedding(g, true), "n0", true);
-  g.Scope("head");
-  g.Add(nn::RevealResult{}, {nn::FullMap(g, x, "head", nn::kWidth, nn::kWords, true, "head", "z_head")}, "logits");
-  g.Number();
-  const nn::Small m(g);
+  const nn::Small m(OfEveryToken());
   ExpectBatches(BatchTiles(m.plan), m.q, 5);
 }
 

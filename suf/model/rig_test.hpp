@@ -110,6 +110,16 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::QuantisedWeights& q, 
   return RunBatch(plan, q, {&ids, 1}, backend, serial);
 }
 
+// Returns the plan with another kind of pool.
+inline nn::Plan WithPool(nn::Plan plan, nn::PoolRows::Kind kind) {
+  for (nn::Class& one : plan.classes)
+    for (nn::OperatorPtr& op : one.ops)
+      if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
+  for (auto& n : plan.graph.nodes())
+    if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
+  return plan;
+}
+
 // Compares protocol and specification, with every backend in turn. Returns the specification's report of every text.
 inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::QuantisedWeights& q,
                                                    const std::vector<Text>& texts,

@@ -75,12 +75,7 @@ TEST(Tiles, ShortTextsOfALongClass) {
 TEST(Tiles, ARowOfOneTile) {
   const Compiled c = CompileFor(RandomModel("tiny", 5), kLongest);
   for (nn::PoolRows::Kind kind : {nn::PoolRows::kFirst, nn::PoolRows::kLast}) {
-    nn::Plan plan = c.plan;
-    for (nn::Class& one : plan.classes)
-      for (nn::OperatorPtr& op : one.ops)
-        if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
-    for (auto& n : plan.graph.nodes())
-      if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
+    const nn::Plan plan = WithPool(c.plan, kind);
     const auto keys = [&](int tiles) {
       pfss::Trace t;
       nn::Build(t, InTiles(plan, tiles), kLongest);

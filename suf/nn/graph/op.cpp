@@ -94,6 +94,12 @@ const Shape& ShapeOf(const AnyWire& w) {
   return *Look(w, [](const auto& x) { return &x.shape(); });
 }
 
+std::vector<uint64_t> ForTexts(const Ints& one, int64_t texts) {
+  std::vector<uint64_t> all;
+  for (int64_t text = 0; text < texts; ++text) all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
 bool Emission::Packed(bool causal) const {
   SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n * texts);
   SUF_CHECK(texts == 1 || (from % n == 0 && rows % n == 0));

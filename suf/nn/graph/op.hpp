@@ -352,6 +352,17 @@ pfss::Val<A> ByHeads(pfss::Val<A> rows, int64_t texts, int64_t heads) {
   auto v = Permute(u, {0, 2, 1, 3});
   return Reshape(v, {texts * heads, n, of});
 }
+// Repeats public numbers or rows of one text for each text, along the first axis: (texts n, ..).
+std::vector<uint64_t> ForTexts(const Ints& one, int64_t texts);
+template <class V>
+V ForTexts(V one, int64_t texts) {
+  if (texts == 1) return one;
+  Shape by_text = one.shape(), all = by_text;
+  by_text.insert(by_text.begin(), texts);
+  all[0] *= texts;
+  one = Broadcast(one, by_text);
+  return Reshape(one, all);
+}
 int RingBits(const AnyWire& w);
 const Shape& ShapeOf(const AnyWire& w);
 

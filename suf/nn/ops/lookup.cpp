@@ -19,9 +19,13 @@ void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
     if (ids[i] < 0 || ids[i] >= vocabulary) RefuseId(i, std::to_string(ids[i]), vocabulary);
 }
 
+void CheckBatch(int64_t texts, int most) {
+  if (texts < 1 || texts > most)
+    Fail(Cause::kInput, "a batch of ", texts, " texts is outside 1 to ", most, "; run several batches");
+}
+
 std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most) {
-  if (texts.empty() || texts.size() > size_t(most))
-    Fail(Cause::kInput, "a batch of ", texts.size(), " texts is outside 1 to ", most, "; run several batches");
+  CheckBatch(int64_t(texts.size()), most);
   std::vector<int32_t> ids;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].size() != texts[0].size())
@@ -145,11 +149,7 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   if (positions) {
     pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
     if (e.RowsEach() < e.n) place = Between(place, 0, e.from, e.from + e.rows);
-    if (const int64_t texts = e.TextsHere(); texts > 1) {
-      place = Broadcast(place, {texts, e.n, table.cols()});
-      place = Reshape(place, {e.rows, table.cols()});
-    }
-    z.Bias(place, 0);
+    z.Bias(ForTexts(place, e.TextsHere()), 0);
   }
   return e.Open(z.Done());
 }

@@ -10,6 +10,8 @@ inline constexpr const char* kTokensInput = "tokens";  // hashed
 // Throws Cause::kInput for the first id that is not in [0, vocabulary), with its place and the limit. Takes the same
 // time for all ids that are.
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
+// Throws Cause::kInput if the number of a batch's texts is outside 1 to `most`.
+void CheckBatch(int64_t texts, int most);
 // Returns the ids of a batch, one text behind the other, as kTokensInput has them. Throws Cause::kInput if there is no
 // text, if there are more than `most`, or if their lengths differ.
 std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most);

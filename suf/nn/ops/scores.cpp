@@ -132,14 +132,7 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
     pfss::Own<0> bias = e.Plain(Slots()[0], {heads, n, n});
     if (rows < n) bias = Between(bias, 1, e.from, e.from + e.rows);
     if (packed) bias = Pack(bias);
-    if (texts > 1) {
-      Shape each = bias.shape(), all = each;
-      all.insert(all.begin(), texts);
-      each[0] *= texts;
-      bias = Broadcast(bias, all);
-      bias = Reshape(bias, each);
-    }
-    z.y.a = z.y.a + bias;
+    z.y.a = z.y.a + ForTexts(bias, texts);
   }
   if (z.y.bits() > ring) {
     z.y = Low(z.y, ring);

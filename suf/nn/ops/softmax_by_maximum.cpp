@@ -128,9 +128,8 @@ AnyWire SoftmaxByMaximum::Build(const Softmax& s, const Emission& e, const Wire<
   const bool packed = e.Packed(s.causal);
   const int top = s.shift + low;
   std::vector<compiler::Cut> cuts{{s.shift, low}, {top, level}};
-  std::vector<uint64_t> places;
-  for (int text = 0; text < e.TextsHere(); ++text)
-    for (int64_t v : s.offset) places.push_back(uint64_t(v) + (uint64_t{1} << (s.shift - 1)));
+  std::vector<uint64_t> places = ForTexts(s.offset, e.TextsHere());
+  for (uint64_t& place : places) place += uint64_t{1} << (s.shift - 1);
   pfss::Const window_at = t.constant(places, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
   compiler::Borrow below(d, s.shift, stages), above(d, top, stages);

@@ -37,13 +37,6 @@ auto Raised(int bits, int window) {
   };
 }
 
-// Repeats the numbers of all heads for each text.
-std::vector<uint64_t> ForTexts(const Ints& heads, int texts) {
-  std::vector<uint64_t> all;
-  for (int text = 0; text < texts; ++text) all.insert(all.end(), heads.begin(), heads.end());
-  return all;
-}
-
 // Returns the shifts of all rows (texts heads, rows): the predictions, and the public parts of the rows' own scores.
 Wire<kPub> RowShifts(const Softmax& s, const Emission& e, const Wire<kPub>& score, const Wire<kPub>& predicted) {
   const int64_t n_heads = score.shape()[0], rows = e.RowsEach();

@@ -14,6 +14,7 @@
 #include <array>
 #include <map>
 
+#include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/read/weights.hpp"
 #include "suf/pfss/ops.hpp"
 
@@ -220,8 +221,7 @@ Unbuilt::Unbuilt(const std::string& where, const std::string& why)
     : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
 
 void Build(pfss::Trace& t, const Plan& plan, int n, int variant, int texts) {
-  if (texts < 1 || texts > kMostTexts)
-    Fail(Cause::kInput, "a batch of ", texts, " texts is outside 1 to ", kMostTexts, "; run several batches");
+  CheckBatch(texts, kMostTexts);
   t.SetKeysTo(plan.variants.at(size_t(variant)).keys_to);
   Builder b(t, plan, n, variant, texts);
   Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
