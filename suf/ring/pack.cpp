@@ -45,6 +45,7 @@ SUF_INSTANTIATE(uint64_t)
 
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   SUF_CHECK(k > 64);
+  if (n == 0) return;  // memcpy takes no null pointer
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
   const size_t words = size_t(k + 63) / 64;
   uint64_t waiting = 0;  // bits that are not yet written
@@ -66,6 +67,7 @@ void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
 
 void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   SUF_CHECK(k > 64);
+  if (n == 0) return;
   if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
   const size_t words = size_t(k + 63) / 64;
   size_t left = (n * size_t(k) + 7) / 8;
