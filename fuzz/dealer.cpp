@@ -15,6 +15,7 @@ suf::Bytes Request(const Identity& partner) {
   suf::Writer w;
   Put(w, JobOf(3));
   w.Put(uint32_t{2});
+  w.Raw(kLane);
   w.Raw(TestPlan().task(JobOf(3)).trace);
   w.Raw(kWeights);
   w.Raw(partner.key);

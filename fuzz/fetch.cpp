@@ -7,8 +7,8 @@ SUF_FUZZ(fetch) {
   Lane& lane = *kept.lane();
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
-    constexpr size_t kSeedAt = kJobBytes + 4 + 3 * 32,
-                     kSeedHashAt = 28 + kJobBytes + 5 * 32;  // both seeds in the request; in the header, of party 1
+    constexpr size_t kSeedAt = kJobBytes + 4 + sizeof(LaneId) + 3 * 32,
+                     kSeedHashAt = 28 + kJobBytes + sizeof(LaneId) + 5 * 32;  // both in the request; of party 1
     if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() == kSeedAt + 64) {
       suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 64)});
       std::copy(h.begin(), h.end(), payload.begin() + kSeedHashAt);

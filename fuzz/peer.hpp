@@ -15,6 +15,7 @@ using namespace store;
 using namespace proto;
 
 inline const Identity kDealer{Role::kDealer, {11}}, kModel{Role::kModel, {12}}, kData{Role::kData, {13}};
+inline constexpr LaneId kLane{19};
 inline const Hash kExporter{14}, kWeights{15}, kRho{16};
 inline constexpr uint64_t kBody = 64, kSetupBytes = 40;
 inline const Hash kSetup = HashOf({Bytes(kSetupBytes)});  // of a W_hat of zeros
@@ -51,6 +52,7 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   h.job = JobOf(n);
   h.party = party;
   h.serial = serial;
+  h.lane = kLane;
   h.body_bytes = kBody;
   h.plan = {1};
   h.trace = {1, uint8_t(n)};
@@ -103,10 +105,13 @@ class ReusedStore {
   Home& home() { return *home_; }
   const std::shared_ptr<Lane>& lane() const { return lane_; }
   // Rebuilds the store after an execution if needed. W_hat is kept only by a claim or an audit, and both show in the
-  // ledger.
+  // ledger. A data owner may have named another lane, which stays empty.
   void Settle() {
-    CheckSettled(*lane_);
-    if (lane_->ledger().LastRecords().empty() && lane_->Bundles().size() == full_) return;
+    const Hash owner = party_ ? suf::Hash{} : kData.key;
+    const auto all = home_->Lanes(owner);
+    for (const LaneId& id : all) CheckSettled(*home_->Find(owner, id));
+    const auto kept = home_->Find(owner, kLane);
+    if (all.size() == 1 && kept->ledger().LastRecords().empty() && kept->Bundles().size() == full_) return;
     lane_.reset();
     home_.reset();
     Remove(folder_ / "s");
@@ -116,10 +121,12 @@ class ReusedStore {
  private:
   void Make() {
     home_.emplace(folder_ / "s");
-    lane_ = home_->OpenAny();
+    lane_ = home_->Open(party_ ? suf::Hash{} : kData.key, kLane);
     for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(home_->Pin(peer));
     if (filled_) Fill(*lane_, party_);
     full_ = lane_->Bundles().size();
+    if (party_) return;
+    lane_.reset();  // P0's session opens it
   }
   Folder folder_;
   uint32_t party_;
@@ -223,12 +230,21 @@ inline Bytes Welcome(uint32_t variants = 1) {
   w.Raw(kSetup);
   w.Put(uint32_t{0});
   w.Put(variants);
+  w.Put(uint64_t{1'000'000});
+  w.Put(uint8_t{0});
   return w.Take();
 }
-inline Bytes SetupAsk(uint32_t variants = 1) {
+// P1's answer. `link` is the reported one, or zeros: it is measured.
+inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& lane = kLane, uint32_t lanes = 2) {
   Writer w;
   w.Put(uint8_t{0});
   w.Put(variants);
+  w.Raw(lane);
+  w.Put(lanes);
+  w.Put(uint64_t{0});
+  w.Put(uint8_t{1});
+  w.Put(link.trip_us);
+  w.Put(link.rate);
   return w.Take();
 }
 // A side's measured figures of the link.

@@ -225,7 +225,7 @@ void Files() {
   preamble.resize(preamble.size() + 32);
   Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
   Bytes signed_bundle = Join({Number(uint16_t(preamble.size())), preamble, Number(uint32_t(chunk.size())), chunk});
-  Seed("store", "ledger_raw", Join({{0}, Bytes(128)}));
+  Seed("store", "ledger_raw", Join({{0}, Bytes(144)}));
   Seed("store", "ledger_tail", Join({{1}, Bytes(40)}));
   auto record = [](uint64_t serial, uint32_t fate) {
     return Join({Number(serial), Number(fate), Number(uint32_t{0}), Bytes(24, 1)});
@@ -275,7 +275,7 @@ Bytes Choice(uint64_t serial) { return AFrame(kChoice, Number(serial)); }
 // it. 0 tokens: no job follows.
 Bytes Announce(uint32_t n, uint64_t serial, bool whole = false) {
   Writer w;
-  Put(w, JobOf(n));
+  Put(w, JobOf(n, 0, n ? 1 : 0));
   w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
   w.Put(uint8_t(whole));
   if (n) {
@@ -318,6 +318,10 @@ void ModelOwnerTalks() {
          Join({hello, ask, Announce(4, 11, true), audit(Announce(4, 13, true)), audit(end), end}));
   }
   Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
+  Seed("model_owner", "other_lane", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, LaneId{20})), Announce(3, 7)}));
+  Seed("model_owner", "no_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 0))}));
+  Seed("model_owner", "reported_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {90, 1'000'000})), Announce(3, 7)}));
+  Seed("model_owner", "impossible_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {0, 1}))}));
 }
 
 // Both parties know both variants, so the link is measured. Variant 0 is for a near link, and its bundles are in the
@@ -350,6 +354,7 @@ void DealerTalks() {
     Writer w;
     Put(w, JobOf(3));
     w.Put(uint32_t{2});
+    w.Raw(kLane);
     w.Raw(TestPlan().task(JobOf(3)).trace);
     w.Raw(kWeights);
     w.Raw(partner.key);
@@ -365,7 +370,8 @@ void DealerTalks() {
     }
   }
   Seed("dealer", "hello", Join({{1}, hello}));
-  const Bytes use = Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())});
+  const Bytes use = Join({Number(uint64_t{1}), JobBytes(3), Bytes(kLane.begin(), kLane.end()),
+                          Bytes(kModel.key.begin(), kModel.key.end())});
   Seed("dealer", "witness", Join({{1}, hello, AFrame(kWitness, use)}));
 }
 

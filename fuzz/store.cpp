@@ -8,6 +8,9 @@ namespace {
 using namespace suf;
 using fuzz::Folder, fuzz::Pull, fuzz::PullBytes, fuzz::ReadFrom, fuzz::WriteTo;
 
+constexpr store::LaneId kLane{19};
+std::string LaneOf(const std::string& dir) { return dir + "/lanes/" + Hex(kLane); }
+
 // {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
 Bytes Signed(View input) {
   View preamble = PullBytes(input, Pull<uint16_t>(input));
@@ -24,27 +27,27 @@ void CheckReopens(const std::string& dir) {
   uint64_t floor = 0;
   {
     store::Home home(dir);
-    const auto s = home.OpenAny();
+    const auto s = home.Open({}, kLane);
     floor = s->ledger().floor();
     for (const auto& h : s->Bundles()) SUF_CHECK(h.serial > floor);
     for (auto [serial, fate] : s->ledger().LastRecords())
       SUF_CHECK(fate == store::RecordKind::kBurnt && serial <= floor);
   }
   store::Home home(dir);
-  const auto s = home.OpenAny();
+  const auto s = home.Open({}, kLane);
   SUF_CHECK(s->ledger().floor() >= floor && !s->ledger().keys_lost());
 }
 
 void LedgerFile(const std::string& dir, View input, int mode) {
-  { store::Home begun(dir); }
-  Bytes file = mode == 0 ? Bytes{} : ReadFrom(dir + "/ledger");
+  { (void)store::Home(dir).Open({}, kLane); }
+  Bytes file = mode == 0 ? Bytes{} : ReadFrom(LaneOf(dir) + "/ledger");
   for (uint64_t i = 0; !input.empty(); ++i) {
     View body = PullBytes(input, mode == 2 ? 40 : input.size());
     file.insert(file.end(), body.begin(), body.end());
     Hash check = HashOf({View(reinterpret_cast<uint8_t*>(&i), 8), body});
     if (mode == 2) file.insert(file.end(), check.begin(), check.begin() + 24);
   }
-  WriteTo(dir + "/ledger", file);
+  WriteTo(LaneOf(dir) + "/ledger", file);
   CheckReopens(dir);
 }
 
@@ -66,10 +69,12 @@ void SerialFile(const std::string& dir, View input, bool sign) {
 void BundleFile(const std::string& dir, View file) {
   {
     store::Home begun(dir);
+    const auto lane = begun.Open({}, kLane);
     store::BundleHeader h;
     h.serial = 7;
+    h.lane = kLane;
     h.body_bytes = 8;
-    auto in = begun.OpenAny()->Receive(h, Secret(Hash{1}), store::EvenBody(8), true);
+    auto in = lane->Receive(h, Secret(Hash{1}), store::EvenBody(8), true);
     Writer chunk;
     chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8)));
     chunk.Raw(Bytes(8));
@@ -77,9 +82,9 @@ void BundleFile(const std::string& dir, View file) {
     in.MarkFilled();
     in.Commit();
   }
-  WriteTo(dir + "/bundles/00000000000000000007-0-0-0-0.bundle", file);
+  WriteTo(LaneOf(dir) + "/bundles/00000000000000000007-0-0-0-0-1.bundle", file);
   store::Home home(dir);
-  const auto s = home.OpenAny();
+  const auto s = home.Open({}, kLane);
   for (const auto& h : s->Bundles()) {
     SUF_CHECK(h.serial == 7);
     fuzz::Quietly([&] {

@@ -21,7 +21,7 @@ LIMIT = 16  # longest text of the tiny plan, in tokens
 AMPLE = 60  # seconds that a loaded machine may take for milliseconds of work
 PATIENT, HASTY = 20, 3  # --timeout in seconds: of most roles, and of a role whose time-out is the subject
 FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
-LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes in suf/store/ledger.cpp, and the fate that records the spent serials
+LEDGER_HEADER, LEDGER_RECORD, FLOOR = 144, 64, 7  # bytes in suf/store/ledger.cpp, and the fate that records the spent serials
 
 
 class Role:
@@ -306,11 +306,20 @@ class World:
         self.deal(**flags).port()
         self.serve().port()
 
+    def lanes(self, store):
+        """Returns the folders of a store's lanes."""
+        return sorted([*(self.dir / store).glob('lanes/*'), *(self.dir / store).glob('owners/*/*')])
+
+    def lane(self, store):
+        """Returns the folder of a store's only lane."""
+        lane, = self.lanes(store)
+        return lane
+
     def records(self, store):
-        """Returns [(serial, number of its fate)] of a store's ledger as it is."""
-        path = self.dir / store / 'ledger'
-        data = path.read_bytes()[LEDGER_HEADER:] if path.is_file() else b''
-        return [struct.unpack_from('<QI', data, at) for at in range(0, len(data) - LEDGER_RECORD + 1, LEDGER_RECORD)]
+        """Returns [(serial, number of its fate)] of the ledgers of a store's lanes as they are. No two share a serial."""
+        files = [lane / 'ledger' for lane in self.lanes(store)]
+        each = [path.read_bytes()[LEDGER_HEADER:] if path.is_file() else b'' for path in files]
+        return [struct.unpack_from('<QI', data, at) for data in each for at in range(0, len(data) - LEDGER_RECORD + 1, LEDGER_RECORD)]
 
     def fates(self, store):
         """Returns {serial: fate} of a store, including those that its ledger has forgotten since this case began."""
@@ -367,7 +376,7 @@ class World:
             r.kill()
 
     def bundles(self, store):
-        return sorted((self.dir / store / 'bundles').iterdir())
+        return sorted((path for lane in self.lanes(store) for path in (lane / 'bundles').iterdir()), key=lambda path: path.name)
 
 
 class FunctionWorld(World):

@@ -24,7 +24,7 @@ struct Kept {
   Bytes File() { return w.home[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
   // Puts another W_hat into P1's file, with correct chunk tags: their key is no secret.
   void Plant(const Bytes& other) {
-    ChunkFile file = w.home[1]->NewSetup();
+    ChunkFile file = w.home[1]->NewSetup(store::kLane);
     Sink sink(ChunkKey(w.plan[1].hash, id), EvenBody(other.size()), [&](View chunk) { file.Add(chunk); });
     sink.Write(other);
     sink.Finish();

@@ -68,7 +68,9 @@ class ThreeRoles {
       lane[p].reset();
       home[p].reset();
       home[p].emplace(dir / std::to_string(p));
-      lane[p] = home[p]->OpenAny();
+      // P0's sessions open its lane; the tests only inspect it
+      const std::shared_ptr<store::Lane> open = home[p]->Open(p ? Hash{} : kId[1].key, store::kLane);
+      lane[p] = p ? open : std::const_pointer_cast<store::Lane>(home[0]->Find(kId[1].key, store::kLane));
     }
   }
   // Runs P0 on a thread and `p1` here. Their exceptions are in error[party].

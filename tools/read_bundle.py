@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a bundle of a store, checks it, and evaluates its DPF and DCF keys. The format: docs/key-format.md.
 
-    read_bundle.py STORE/bundles/NAME.bundle                       header, chunks, tags
+    read_bundle.py STORE/lanes/LANE/bundles/NAME.bundle            header, chunks, tags
     suf fn show recip --n 16 --scale 8 --pass trace > trace.txt
     read_bundle.py NAME.bundle --trace trace.txt                   also the sections, and which of them hold keys
     read_bundle.py NAME.bundle --trace trace.txt --key 69 --element 5 --x 300
@@ -26,11 +26,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'suf/fss
 sys.dont_write_bytecode = True
 import known_answers as ka  # noqa: E402
 
-VERSION, CHUNK, DPF_TILE, DCF_TILE = 6, 1 << 20, 32, 16
-NAMES = ('version prg party entry variant tokens past serial body_bytes plan trace weights rho seed_0 seed_1 public_0 public_1 pair K_p').split()
-FIELDS = '<7I2Q' + 10 * '32s'  # the preamble: the header's fields and K_p
+VERSION, CHUNK, DPF_TILE, DCF_TILE = 7, 1 << 20, 32, 16
+NAMES = ('version prg party entry variant tokens past texts serial body_bytes lane plan trace weights rho seed_0 seed_1 public_0 public_1 pair K_p').split()
+FIELDS = '<8I2Q16s' + 10 * '32s'  # the preamble: the header's fields and K_p
 PREAMBLE = struct.calcsize(FIELDS)
-PLACES = [4 * i for i in range(1, 8)] + [32, 40] + [48 + 32 * i for i in range(10)]  # of the fields in the file
+PLACES = [4 * i for i in range(1, 9)] + [36, 44, 52] + [68 + 32 * i for i in range(10)]  # of the fields in the file
 
 
 class Fault(Exception):
@@ -210,7 +210,7 @@ def evaluate(a, bundle, trace):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('bundle', help='a .bundle file in the folder bundles of a store')
+    p.add_argument('bundle', help='a .bundle file in the folder bundles of a lane of a store')
     p.add_argument('--trace', metavar='FILE', help='the printed trace of the bundle\'s plan and job')
     p.add_argument('--key', type=int, metavar='SECTION', help='evaluate a key of this section; needs --trace and --x')
     p.add_argument('--element', type=int, default=0, metavar='I', help='number of the key in its section (default: 0)')

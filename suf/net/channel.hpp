@@ -51,6 +51,8 @@ enum Kind : uint16_t {
   kProbe,
   kLink,
   kJoin,
+  kWait,
+  kStay,
   kFirstRun = 0x100
 };
 

@@ -57,6 +57,14 @@ constexpr Row kTable[] = {
     {Refusal::kAuditMemory, Cause::kResource,
      "allows less memory for audits than our bundles take; use fewer tokens or values, leave out the audits, or let it "
      "allow more"},
+    {Refusal::kLaneBusy, Cause::kPeer,
+     "runs another session in the same lane of our store; let that one end, or use another lane"},
+    {Refusal::kLanes, Cause::kResource,
+     "holds keys in as many lanes of ours as it allows; use the lanes that exist, and use up their keys"},
+    {Refusal::kIdle, Cause::kPeer, "ended our session because nothing was requested for long; start it again"},
+    {Refusal::kStopping, Cause::kPeer, "is stopping and takes nothing new; start again when it runs again"},
+    {Refusal::kTexts, Cause::kInput,
+     "refused the number of texts in one batch, which the plan does not cover; use fewer"},
 };
 
 }  // namespace

@@ -36,6 +36,11 @@ enum class Refusal : uint16_t {
   kStream = 23,
   kMemory = 24,
   kAuditMemory = 25,
+  kLaneBusy = 26,
+  kLanes = 27,
+  kIdle = 28,
+  kStopping = 29,
+  kTexts = 30,
 };
 
 // The error of the refused side, with the code that the peer sent.

@@ -41,6 +41,11 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {23, Refusal::kStream, kRefused, "knows no session for a stream of ours"},
       {24, Refusal::kMemory, kResource, "has too little memory for our number of tokens or values"},
       {25, Refusal::kAuditMemory, kResource, "allows less memory for audits than our bundles take"},
+      {26, Refusal::kLaneBusy, kPeer, "runs another session in the same lane of our store"},
+      {27, Refusal::kLanes, kResource, "holds keys in as many lanes of ours as it allows"},
+      {28, Refusal::kIdle, kPeer, "ended our session because nothing was requested for long"},
+      {29, Refusal::kStopping, kPeer, "is stopping and takes nothing new"},
+      {30, Refusal::kTexts, kInput, "refused the number of texts in one batch"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

@@ -132,8 +132,8 @@ TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
     s.Infer(store::JobOf(4), TestRun, store::JobOf(4));
-    for (const char* p : {"0", "1"}) {
-      const std::string next = w.dir / p + "/bundles/00000000000000000002-0-0-4-0.bundle";
+    for (int p : {0, 1}) {
+      const std::string next = w.Folder(p) + "/bundles/00000000000000000002-0-0-4-0-1.bundle";
       std::fstream(next, std::ios::in | std::ios::out | std::ios::binary).write("altered", 7);
     }
     s.Infer(store::JobOf(4), TestRun);

@@ -32,7 +32,7 @@ void AnnounceNone(net::Channel& ch);
 // Receives an announcement; returns nothing if it has 0 tokens.
 std::optional<Announcement> RecvAnnouncement(net::Channel& ch);
 
-// Sends P0's choice: a serial, 0 for a fresh bundle, or kNoMemory.
+// Sends P0's choice: a serial, 0 for a fresh bundle, kNoMemory or kLater.
 void SendChoice(net::Channel& ch, uint64_t serial);
 uint64_t RecvChoice(net::Channel& ch);
 

@@ -28,11 +28,11 @@ class BodyComparison {
   uint64_t at_ = 0;
 };
 
-// Burns every bundle in the store or on its way there; returns a sentence that says so.
+// Burns every bundle in the lanes of this pair or on its way there; returns a sentence that says so.
 std::string BurnRest(store::Lane& lane, const NextBundleHooks& next) {
   next.drop();
   try {
-    return Str("the ", lane.BurnAll(), " bundles left in this store are burnt");
+    return Str("the ", lane.home().BurnPair(lane.owner()), " bundles left in this store are burnt");
   } catch (const Error& e) {
     return Str("the bundles left in this store are to be burnt, but ", e.what(), " and start a new store");
   }

@@ -38,7 +38,7 @@ struct NextBundleHooks {
 };
 
 // Runs P1's side of an audit after the serial was agreed on. `setup` is as in Bond. Throws Cause::kRefused if P0
-// reports wrong bundles; all bundles of the lane are burnt by then.
+// reports wrong bundles; all bundles of the pair's lanes are burnt by then.
 void OpenBundle(net::Channel& p0, store::Lane& lane, uint64_t serial, const Task& task, const Hash& setup,
                 const NextBundleHooks& next = {});
 // Runs P0's side of an audit from P1's first MAC on. Throws Cause::kRefused if a bundle is wrong; all others are burnt

@@ -42,12 +42,13 @@ struct Sides {
     store[p].reset();
     home[p].reset();
     home[p].emplace(dir / std::to_string(p));
-    store[p] = home[p]->OpenAny();
+    store[p] = home[p]->Open(p ? Hash{} : kId[1].key, store::kLane);
   }
   void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
     h.job = store::JobOf(3);
     h.serial = serial;
+    h.lane = store::kLane;
     h.rho = {uint8_t(serial)};
     h.pair = Share(Secret::Random());
     h.body_bytes = kAuditBody;
@@ -75,6 +76,7 @@ struct Sides {
     store::BundleHeader h;
     h.job = store::JobOf(3);
     h.serial = serial;
+    h.lane = store::kLane;
     h.party = uint32_t(p);
     h.body_bytes = kAuditBody;
     auto in = store[p]->Receive(h, Secret(), store::EvenBody(kAuditBody), false);
@@ -222,9 +224,11 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
 }
 
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
+  const char* const kFive = "/bundles/00000000000000000005-0-0-3-0-1.bundle";
   for (int p : {0, 1}) {
     Sides s;
-    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005-0-0-3-0.bundle"),
+    std::filesystem::resize_file(s.dir / (p ? Str("1/lanes/", Hex(store::kLane), kFive)
+                                            : Str("0/owners/", Hex(kId[1].key), "/", Hex(store::kLane), kFive)),
                                  4 + store::kHeaderBytes + 64 + 12);
     std::exception_ptr error[2];
     error[0] = s.Model([&] {

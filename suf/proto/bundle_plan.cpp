@@ -45,6 +45,9 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
   if (!plan.Knows(job))
     Fail(Cause::kInput, "the job is of entry ", job.entry, ", variant ", job.variant, " with ", job.past,
          " tokens in a cache; the plan has ", Has(plan), "; compile a plan that has them");
+  if (!plan.CoversTexts(job))
+    Fail(Cause::kInput, "the batch has ", job.texts, " texts; this plan takes 1 to ", plan.most_texts,
+         " at once; use a smaller batch");
   if (!plan.Covers(job))
     Fail(Cause::kInput, plan.unit.what, " ", job.tokens, " ", plan.unit.name, "; the plan covers 1 to ",
          plan.max_tokens, "; ", plan.unit.remedy);
@@ -64,6 +67,9 @@ void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& j
     net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,
                     ", variant ", job.variant, " with ", job.past, " tokens in a cache; the plan has ", Has(plan),
                     "; install the same suf on all three sides");
+  if (!plan.CoversTexts(job))
+    net::EndSession(ch, net::Refusal::kTexts, Cause::kInput, ch.peer_title(), " ", did, " a batch of ", job.texts,
+                    " texts; this plan takes 1 to ", plan.most_texts, " at once; it was refused");
   if (!plan.Covers(job))
     net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens, " ",
                     plan.unit.name, "; the plan covers 1 to ", plan.max_tokens, "; it was refused");

@@ -34,6 +34,7 @@ struct BundlePlan {
   uint32_t version = 1;  // version of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
   uint32_t max_tokens = 0;
+  uint32_t most_texts = 1;  // of a job
   JobUnit unit = {};
   uint64_t setup_bytes = 0;                    // size of W_hat, for all variants
   std::vector<std::string> variants{"plain"};  // names by number; at most 32
@@ -41,8 +42,11 @@ struct BundlePlan {
   // Returns whether the plan has this graph, variant and cache. Covers checks the tokens, because a user can correct
   // those.
   bool Knows(const store::Job& j) const { return !j.entry && j.variant < variants.size() && !j.past; }
-  // Returns whether the plan has this job, its number of tokens included.
-  bool Covers(const store::Job& j) const { return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens; }
+  // Returns whether the plan has this job, its numbers of tokens and texts included.
+  bool Covers(const store::Job& j) const {
+    return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens && CoversTexts(j);
+  }
+  bool CoversTexts(const store::Job& j) const { return j.texts >= 1 && j.texts <= most_texts; }
   // Returns the Task of a job that the plan covers. Called from several threads.
   std::function<Task(const store::Job&)> task;
   // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several

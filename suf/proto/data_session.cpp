@@ -3,13 +3,14 @@
 
 #include "suf/net/refusal.hpp"
 #include "suf/proto/announcement.hpp"
+#include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/bond.hpp"
 #include "suf/proto/pending_job.hpp"
 
 namespace suf::proto {
 
 DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
-                         KeyPolicy keys, uint32_t variants)
+                         KeyPolicy keys, uint32_t variants, const PairInfo& info)
     : ch_(p0), plan_(plan), lane_(std::move(lane)), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!lane_->home().Pin(ch_.peer()))
@@ -18,23 +19,19 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
                       "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
-    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + 2 * sizeof(uint32_t));
-    Reader r(welcome, "a welcome");
-    weights_ = r.GetHash();
-    setup_hash_ = r.GetHash();
-    brought_ = r.Get<uint32_t>();
-    common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
+    const WelcomeFrame welcome = RecvWelcome(ch_);
+    weights_ = welcome.weights;
+    setup_hash_ = welcome.setup;
+    brought_ = welcome.brings;
+    common_ = {CommonOf(ch_, plan_, variants, welcome.variants), {}, welcome.report, info};
     if (brought_ > plan_.max_tokens)  // P0 checks its own values before it listens
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
-    const uint8_t have = LoadSetup();
-    Writer ask;
-    ask.Put(have);
-    ask.Put(variants);
-    ch_.Send(net::kSetupAsk, ask.bytes());
+    const bool have = LoadSetup();
+    SendLaneRequest(ch_, {have, variants, lane_->id(), info});
     if (!have) FetchSetup();
-    if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
+    if (!std::has_single_bit(common_.variants)) common_.link = info.link ? info.link : MeasureLink(ch_);
   });
 }
 
@@ -65,7 +62,7 @@ bool DataSession::LoadSetup() {
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
   store::ChunkVerifier verifier(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
-  unverified_.emplace(lane_->home(), lane_->home().NewSetup());
+  unverified_.emplace(lane_->home(), lane_->id(), lane_->home().NewSetup(lane_->id()));
   setup_.reserve(plan_.setup_bytes);
   for (Bytes chunk; verifier.left();) {
     chunk.resize(verifier.bytes());
@@ -133,7 +130,7 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
 }
 
 void DataSession::CheckChoice(const PendingJob& what) {
-  if (!IsFor(lane_->Header(what.serial), what, plan_, weights_, ch_))
+  if (!IsFor(lane_->Header(what.serial), what, lane_->id(), plan_, weights_, ch_))
     net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
 }
@@ -151,7 +148,7 @@ PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> me
   PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, std::move(memory)};
   std::vector<BundleOffer> offers;
   for (const store::BundleHeader& h : lane_->Bundles(job))
-    if (IsFor(h, what, plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
+    if (IsFor(h, what, lane_->id(), plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
   SendAnnouncement(ch_, what, offers);
   what.serial = RecvChoice(ch_);
   if (what.serial == kNoMemory) return what;

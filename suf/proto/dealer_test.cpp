@@ -39,6 +39,7 @@ void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   Writer q;
   store::Put(q, a.job);
   q.Put(a.count);
+  q.Raw(store::kLane);
   q.Raw(Hash{1, 4});
   q.Raw(a.weights);
   q.Raw(a.partner);
@@ -61,6 +62,7 @@ TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
         Writer told;
         told.Put(uint64_t{1});
         store::Put(told, job);
+        told.Raw(store::kLane);
         told.Raw(kId[0].key);
         ch->Send(net::kWitness, told.bytes());
       } else {
@@ -215,19 +217,20 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
     std::thread t([&, d = far.get()] {
       RecvHello(*d, plan);
       SendHello(*d, plan);
-      Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
+      Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 5 * 32);
       store::BundleHeader h;
       h.prg = plan.prg;
       h.job = store::JobOf(4);
       h.party = 1;
       h.serial = 5;
+      h.lane = store::kLane;
       h.body_bytes = kBody1;
       h.plan = plan.hash;
       h.trace = plan.task(h.job).trace;
       h.weights = Hash{77};
       h.public_key[0] = kId[0].key;
       h.public_key[1] = kId[1].key;
-      h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 96, 64)});
+      h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 16 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});
       d->Send(net::kGrant, one.bytes());
@@ -244,7 +247,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       } catch (const Error&) {
       }
     });
-    EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
+    EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size, lane or party" : "bundle 5 was altered",
                       [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
     t.join();
     EXPECT_EQ(store->Bundles().size(), 0u);

@@ -30,6 +30,7 @@ store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   h.job = store::JobOf(4);
   h.party = 1;
   h.serial = serial;
+  h.lane = store::kLane;
   h.body_bytes = kFlipBody;
   h.plan = plan.hash;
   h.trace = plan.task(h.job).trace;
@@ -82,7 +83,8 @@ TEST(Flip, EveryBitOfABundlesFile) {
                    kAll = kPreamble + 4 + net::ChunkTags::kBytes + kFlipBody;
   auto name = [&](uint64_t serial) {
     std::string digits = std::to_string(serial);
-    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + "-0-0-4-0.bundle");
+    return store::LaneFolder(dir / "s") + "/bundles/" + std::string(20 - digits.size(), '0') + digits +
+           "-0-0-4-0-1.bundle";
   };
   size_t at_start = 0, at_claim = 0;
   for (size_t bit = 0; bit < 8 * kAll; ++bit) {
@@ -126,9 +128,9 @@ TEST(Flip, EveryBitOfADelivery) {
       try {
         RecvHello(*ch, plan);
         SendHello(*ch, plan);
-        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
+        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 16 + 5 * 32);
         store::BundleHeader h = HeaderOf(plan);
-        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 96, 64)});
+        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 16 + 96, 64)});
         size_t left = bit;
         auto send = [&](uint16_t kind, View payload) {
           Bytes b(payload.begin(), payload.end());

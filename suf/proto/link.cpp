@@ -73,11 +73,15 @@ Network MeasureLink(net::Channel& ch) {
   Network link;
   link.trip_us = r.Get<uint64_t>();
   link.rate = r.Get<uint64_t>();
+  CheckNetwork(ch, link);
+  return {std::max(own.trip_us, link.trip_us), std::min(own.rate, link.rate)};
+}
+
+void CheckNetwork(net::Channel& ch, const Network& link) {
   if (link.trip_us < 1 || link.trip_us > kLongestTrip || link.rate < kLowestRate || link.rate > kHighestRate)
-    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " measured a round trip of ",
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " reports a round trip of ",
                     link.trip_us, " us and ", link.rate, " bits a second; the limits are 1 to ", kLongestTrip,
                     " us and ", kLowestRate, " to ", kHighestRate, " bits a second; install the same suf on all sides");
-  return {std::max(own.trip_us, link.trip_us), std::min(own.rate, link.rate)};
 }
 
 uint32_t AllVariants(const BundlePlan& plan) { return uint32_t((uint64_t{1} << plan.variants.size()) - 1); }

@@ -18,11 +18,26 @@ inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighe
 // their figures and take the longer round trip and the lower rate. Ends the session (Cause::kPeer) if the peer's
 // figures are beyond the limits.
 Network MeasureLink(net::Channel& ch);
+// Ends the session (Cause::kPeer) if the peer's figures are beyond the limits.
+void CheckNetwork(net::Channel& ch, const Network& link);
 
-// The variants that both parties of a session allow, as bits. The link is set if there are several.
+// The report of a party about its place, sent in the greeting. A false report steers the choice of variants among the
+// allowed ones, and nothing else.
+struct PairInfo {
+  uint32_t lanes = 1;        // of P1 to this P0; P0 reports none
+  uint64_t dealer_rate = 0;  // bits per second of its last delivery; 0: none yet
+  bool loopback = false;     // its end of the connection has a loopback address
+
+  // The link as another lane of this pair measured it, reported by P1. It is then not measured again.
+  std::optional<Network> link = {};
+};
+
+// The facts that both parties of a session know: the variants that both allow, as bits, and both reports. The link is
+// set if there are several variants.
 struct Common {
   uint32_t variants = 1;
   std::optional<Network> link = {};
+  PairInfo model = {}, data = {};  // reports of P0 and P1
 };
 // Returns all variants of the plan, as bits.
 uint32_t AllVariants(const BundlePlan& plan);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/world.hpp"
 
 namespace suf::proto {
@@ -115,8 +116,8 @@ TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
           w.Session(w.Allowing(allowed), [&](net::Channel& ch) {
             SendHello(ch, w.plan);
             RecvHello(ch, w.plan);
-            ch.RecvExact(net::kWelcome, 72);
-            ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
+            (void)RecvWelcome(ch);
+            SendLaneRequest(ch, {true, 3, store::kLane, {}});
             if (allowed == 3) Lie(ch, lie);
             Writer announce;
             const store::Job job = store::JobOf(4, announced);
@@ -187,8 +188,8 @@ TEST(Variants, ADataOwnerThatAllowsNoneIsRefused) {
   w.Session(w.Allowing(1), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 72);
-    ch.Send(net::kSetupAsk, Bytes{1, 2, 0, 0, 0});
+    (void)RecvWelcome(ch);
+    SendLaneRequest(ch, {true, 2, store::kLane, {}});
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we allow",
                       [&] { ch.RecvExact(net::kChunk, 8); }));
   });
@@ -202,8 +203,8 @@ TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
   w.Session(w.Allowing(1), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 72);
-    ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
+    (void)RecvWelcome(ch);
+    SendLaneRequest(ch, {true, 3, store::kLane, {}});
     Writer announce;
     store::Put(announce, store::JobOf(4, 1));
     announce.Raw(w.plan.task(store::JobOf(4, 1)).trace);

@@ -3,6 +3,7 @@
 
 #include "suf/net/refusal.hpp"
 #include "suf/proto/announcement.hpp"
+#include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/bond.hpp"
 #include "suf/proto/pending_job.hpp"
 
@@ -13,21 +14,28 @@ class ModelSession {
   ModelSession(net::Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Greet() {
-    lane_ = host_.home.OpenAny();
-    lane_->DropUnclaimed();
     SendHello(ch_, host_.plan);
-    Writer welcome;
-    welcome.Raw(host_.weights);
-    welcome.Raw(host_.setup);
-    welcome.Put(host_.brings);
-    welcome.Put(host_.variants & AllVariants(host_.plan));
-    ch_.Send(net::kWelcome, welcome.bytes());
-    const Bytes ask = ch_.RecvExact(net::kSetupAsk, 1 + sizeof(uint32_t));
-    Reader r(ask, "a data owner's ask");
-    const bool has = r.Get<uint8_t>() != 0;
-    common_.variants = CommonOf(ch_, host_.plan, host_.variants, r.Get<uint32_t>());
-    if (!has) SendSetup();
-    if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
+    SendWelcome(ch_,
+                {host_.weights, host_.setup, host_.brings, host_.variants & AllVariants(host_.plan), host_.report});
+    const LaneRequest ask = RecvLaneRequest(ch_);
+    common_ = {CommonOf(ch_, host_.plan, host_.variants, ask.variants), {}, host_.report, ask.report};
+    OpenLane(ask.lane);
+    if (!ask.have) SendSetup();
+    if (!std::has_single_bit(common_.variants)) common_.link = ask.report.link ? ask.report.link : MeasureLink(ch_);
+  }
+
+  // Opens the lane that P1 named. Ends the session if another one has it open, or if P1 has too many lanes.
+  void OpenLane(const store::LaneId& id) {
+    try {
+      lane_ = host_.home.Open(ch_.peer().key, id);
+    } catch (const store::LaneInUse&) {
+      ch_.Refuse(net::Refusal::kLaneBusy);
+      throw;
+    } catch (const store::TooManyLanes&) {
+      ch_.Refuse(net::Refusal::kLanes);
+      throw;
+    }
+    lane_->DropUnclaimed();
   }
 
   void SendSetup() {
@@ -116,8 +124,8 @@ class ModelSession {
     const auto mine = lane_->Bundles(what.job);
     for (const BundleOffer& offer : announced.Offers())
       for (const store::BundleHeader& h : mine)
-        if (h.serial == offer.serial && h.rho == offer.rho && IsFor(h, what, host_.plan, host_.weights, ch_) &&
-            (!what.serial || h.serial < what.serial))
+        if (h.serial == offer.serial && h.rho == offer.rho &&
+            IsFor(h, what, lane_->id(), host_.plan, host_.weights, ch_) && (!what.serial || h.serial < what.serial))
           what.serial = h.serial;
     SendChoice(ch_, what.serial);
     FetchArgs args{.job = what.job,
@@ -138,7 +146,7 @@ class ModelSession {
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
-    SUF_CHECK(IsFor(header, what, host_.plan, host_.weights, ch_));
+    SUF_CHECK(IsFor(header, what, lane_->id(), host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
     // P1 has claimed this very bundle or marked it for the audit

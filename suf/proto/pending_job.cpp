@@ -30,10 +30,10 @@ bool IsPartnerGone(const std::exception_ptr& error) {
 
 }  // namespace
 
-bool IsFor(const store::BundleHeader& h, const PendingJob& what, const BundlePlan& plan, const Hash& weights,
-           const net::Channel& ch) {
+bool IsFor(const store::BundleHeader& h, const PendingJob& what, const store::LaneId& lane, const BundlePlan& plan,
+           const Hash& weights, const net::Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
-  return h.job == what.job && h.party == party && h.prg == plan.prg && h.trace == what.task.trace &&
+  return h.job == what.job && h.lane == lane && h.party == party && h.prg == plan.prg && h.trace == what.task.trace &&
          h.plan == plan.hash && h.weights == weights && h.body_bytes == what.task.body[party]->bytes() &&
          h.public_key[party] == ch.self().key && h.public_key[1 - party] == ch.peer().key;
 }

@@ -9,8 +9,8 @@
 namespace suf::proto {
 
 // Whether a bundle is for this job of a session over `ch`.
-bool IsFor(const store::BundleHeader& h, const PendingJob& what, const BundlePlan& plan, const Hash& weights,
-           const net::Channel& ch);
+bool IsFor(const store::BundleHeader& h, const PendingJob& what, const store::LaneId& lane, const BundlePlan& plan,
+           const Hash& weights, const net::Channel& ch);
 
 // Returns how many bundles a party requests.
 inline uint32_t CountOf(const KeyPolicy& keys) { return std::max(keys.ahead, 1u); }

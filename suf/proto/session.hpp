@@ -70,6 +70,8 @@ inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 // P0's choice for a job that it has no memory for, while another job runs. The running job ends well. The other one
 // ends with P0's refusal, and nothing is fetched or spent on it.
 inline constexpr uint64_t kNoMemory = ~uint64_t{0};
+// P0's choice for a job while another job runs, if it is another lane's turn. P1 announces the job again after its run.
+inline constexpr uint64_t kLater = kNoMemory - 1;
 
 // An inference or audit that was announced. Its bundle is in both stores or on its way to both.
 struct PendingJob {
@@ -86,12 +88,12 @@ struct PendingJob {
 // P1's side of a session. If a member function throws, the session has ended.
 class DataSession {
  public:
-  // Exchanges hellos and receives the weights id and the SHA-256 of W_hat. Fetches W_hat if the store does not have
-  // that one. A fetched W_hat stays out of the store until P0's first MAC, which covers the hash, is verified.
-  // `variants` are those that P1 allows, as bits. The session ends if P0 allows none of them. If both allow several,
-  // the link is measured.
+  // Exchanges hellos, and receives the weights id and the SHA-256 of W_hat. Names the lane, which this session alone
+  // has open. Fetches W_hat if the store does not have that one. A fetched W_hat stays out of the store until P0's
+  // first MAC, which covers the hash, is verified. `variants` are those that P1 allows, as bits. The session ends if P0
+  // allows none of them. If both allow several, the link is measured, or taken from `info`.
   DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
-              KeyPolicy keys = {}, uint32_t variants = ~0u);
+              KeyPolicy keys = {}, uint32_t variants = ~0u, const PairInfo& info = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // The SHA-256 of W_hat.
@@ -100,6 +102,8 @@ class DataSession {
   store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
   // The link that both parties agreed on; none if only one variant is common.
   const std::optional<Network>& link() const { return common_.link; }
+  // The facts that both parties know.
+  const Common& common() const { return common_; }
   // The number of tokens (Unit) of every job, if P0 brings data of its own; 0 if P1 decides.
   uint32_t brought() const { return brought_; }
   // Returns W_hat, plan.setup_bytes bytes; can be called once.
@@ -129,8 +133,9 @@ class DataSession {
   // A received W_hat, before P0's first MAC is verified.
   struct UnverifiedWeights {
     store::Home& home;
+    store::LaneId by;
     store::ChunkFile file;
-    ~UnverifiedWeights() { home.DropSetup(); }
+    ~UnverifiedWeights() { home.DropSetup(by); }
   };
   bool LoadSetup();
   void FetchSetup();
@@ -177,6 +182,7 @@ struct ModelHost {
   // The limit for bytes of whole bundles. P1 decides whether bundles arrive whole, so P0 refuses audits above this
   // limit.
   uint64_t audit_memory = kAuditMemory;
+  PairInfo report = {};  // about P0's place
 };
 
 // Serves one session until P1 ends it.

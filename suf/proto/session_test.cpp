@@ -6,6 +6,7 @@
 
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
+#include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/world.hpp"
 
 namespace suf::proto {
@@ -63,7 +64,7 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
   for (int altered : {0, 1}) {
     World w(3);
     w.RunSession({4});
-    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002-0-0-4-0.bundle");
+    std::string path = w.Folder(altered) + "/bundles/00000000000000000002-0-0-4-0-1.bundle";
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(-1, std::ios::end).put('x');
     f.close();
@@ -80,9 +81,9 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
   w.RunSession({4});
-  const store::PairId pair = PairOf(kId[0], kId[1].key);
-  EXPECT_EQ(w.state->RecordUse(pair, 1, 0), 0u);  // the first bundle was in memory only
-  (void)w.state->RecordUse(pair, 1, 2);           // as before P1's store was rolled back
+  const store::PairId pair = PairOf(kId[0], kId[1].key), lane = LaneOf(kId[0], kId[1].key, store::kLane);
+  EXPECT_EQ(w.state->RecordUse(pair, lane, 1, 0), 0u);  // the first bundle was in memory only
+  (void)w.state->RecordUse(pair, lane, 1, 2);           // as before P1's store was rolled back
   EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.RunSession({4}); }));
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
   EXPECT_TRUE(w.lane[1]->Bundles().empty());
@@ -94,12 +95,12 @@ TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
 }
 
 TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
-  const store::PairId pair = PairOf(kId[0], kId[1].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key), lane = LaneOf(kId[1], kId[0].key, store::kLane);
   for (bool always : {false, true}) {
     World w;
     w.keys.witness_always = always;
     w.RunSession({4, 3});
-    for (int p : {0, 1}) EXPECT_EQ(w.state->RecordUse(pair, p, 0), always ? 2u : 0u);
+    for (int p : {0, 1}) EXPECT_EQ(w.state->RecordUse(pair, lane, p, 0), always ? 2u : 0u);
   }
 }
 
@@ -123,7 +124,7 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
 TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
   World w(3);
   w.RunSession({4});
-  std::filesystem::remove_all(w.dir / "1/bundles");
+  std::filesystem::remove_all(w.Folder(1) + "/bundles");
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.RunSession({4});
   EXPECT_EQ(w.LastRecord(0, 4), store::RecordKind::kDone);
@@ -169,7 +170,7 @@ TEST(Session, AnotherVersionOfTheProtocolIsRefused) {
     hello.Raw(w.plan.hash);
     ch.Send(net::kHello, hello.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
-                      [&] { ch.RecvExact(net::kWelcome, 72); }));
+                      [&] { ch.RecvExact(net::kWelcome, 81); }));
   });
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, Str("protocol version ", store::kWireVersion + 1)));
 }
@@ -181,13 +182,9 @@ TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
     RecvHello(*ch, w.plan);
     SendHello(*ch, w.plan);
-    Writer welcome, choice;
-    welcome.Raw(Hash{77});
-    welcome.Raw(HashOf({kWHat}));
-    welcome.Put(uint32_t{0});
-    welcome.Put(uint32_t{1});
-    ch->Send(net::kWelcome, welcome.bytes());
-    EXPECT_EQ(ch->RecvExact(net::kSetupAsk, 5)[0], 1);
+    Writer choice;
+    SendWelcome(*ch, {Hash{77}, HashOf({kWHat}), 0, 1, {}});
+    EXPECT_TRUE(RecvLaneRequest(*ch).have);
     (void)ch->Recv(net::kAnnounce, 4096);
     choice.Put(uint64_t{2});
     ch->Send(net::kChoice, choice.bytes());
@@ -292,8 +289,8 @@ TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 72);
-    ch.Send(net::kSetupAsk, Bytes{1, 1, 0, 0, 0});
+    ch.RecvExact(net::kWelcome, 81);
+    SendLaneRequest(ch, {true, 1, store::kLane, {}});
     Writer announce;
     store::Put(announce, store::Job{.entry = 1, .tokens = 3});
     announce.Raw(w.plan.task(store::JobOf(3)).trace);

@@ -1,6 +1,7 @@
 // Masked weights (W_hat): P1 keeps only those that P0's MAC covers, whatever an attacker sent before.
 #include <fstream>
 
+#include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/bond.hpp"
 #include "suf/proto/internal/world.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 // Returns W_hat from P1's store; nothing if it was altered.
 std::optional<Bytes> FileOf(World& w) { return w.home[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
 bool Has(World& w) { return w.home[1]->HasSetup(Hash{77}); }
-bool Part(World& w) { return std::filesystem::exists(w.dir / "1/w_hat.part"); }
+bool Part(World& w) { return std::filesystem::exists(w.dir / Str("1/w_hat-", Hex(store::kLane), ".part")); }
 
 enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 
@@ -20,13 +21,8 @@ void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t se
   const Bytes spoiled(plan.setup_bytes, 0x66);
   RecvHello(ch, plan);
   SendHello(ch, plan);
-  Writer welcome;
-  welcome.Raw(Hash{77});
-  welcome.Raw(HashOf({spoiled}));
-  welcome.Put(uint32_t{0});
-  welcome.Put(uint32_t{1});
-  ch.Send(net::kWelcome, welcome.bytes());
-  EXPECT_EQ(ch.RecvExact(net::kSetupAsk, 5)[0], 0);
+  SendWelcome(ch, {Hash{77}, HashOf({spoiled}), 0, 1, {}});
+  EXPECT_FALSE(RecvLaneRequest(ch).have);
   store::Sink sink(store::ChunkKey(plan.hash, Hash{77}), store::EvenBody(plan.setup_bytes),
                    [&](View chunk) { ch.Send(net::kChunk, chunk); });
   sink.Write(spoiled);
@@ -121,7 +117,7 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
     World w;
     w.RunSession({4});
     if (tagged) {
-      store::ChunkFile other = w.home[1]->NewSetup();
+      store::ChunkFile other = w.home[1]->NewSetup(store::kLane);
       store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), store::EvenBody(kWHat.size()),
                        [&](View c) { other.Add(c); });
       sink.Write(Bytes(kWHat.size(), 0x66));

@@ -7,12 +7,27 @@ namespace {
 
 constexpr net::Millis kSeatWait{500};  // for the previous session to free its seat
 
-constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
+constexpr size_t kRequestBytes = store::kJobBytes + 4 + sizeof(store::LaneId) + 5 * 32,
+                 kWitnessBytes = 8 + store::kJobBytes + sizeof(store::LaneId) + 32;
 
-Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
+store::LaneId GetLane(Reader& r) {
+  store::LaneId id;
+  const View bytes = r.Raw(id.size());
+  std::copy(bytes.begin(), bytes.end(), id.begin());
+  return id;
+}
+
+store::PairId Shortened(const Hash& h) {
+  store::PairId id;
+  std::copy_n(h.begin(), id.size(), id.begin());
+  return id;
+}
+
+Bytes EncodeRequest(const FetchArgs& a, const store::LaneId& lane, const Hash& trace, const Secret& seed) {
   Writer w;
   store::Put(w, a.job);
   w.Put(a.count);
+  w.Raw(lane);
   w.Raw(trace);
   w.Raw(a.weights);
   w.Raw(a.partner);
@@ -29,10 +44,12 @@ Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.vi
 
 store::PairId PairOf(const net::Identity& one, const Hash& partner) {
   const bool model = one.role == Role::kModel;
-  const Hash h = HashOf({AsView("suf pair"), model ? one.key : partner, model ? partner : one.key});
-  store::PairId id;
-  std::copy_n(h.begin(), id.size(), id.begin());
-  return id;
+  return Shortened(HashOf({AsView("suf pair"), model ? one.key : partner, model ? partner : one.key}));
+}
+
+store::PairId LaneOf(const net::Identity& one, const Hash& partner, const store::LaneId& id) {
+  const bool model = one.role == Role::kModel;
+  return Shortened(HashOf({AsView("suf lane"), model ? one.key : partner, model ? partner : one.key, id}));
 }
 
 void BundleDealer::Handle(net::Channel& ch) {
@@ -56,10 +73,14 @@ void BundleDealer::AnswerWitness(net::Channel& ch, int party, View request) {
   Reader r(request, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
   CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
+  const store::LaneId lane = GetLane(r);
   const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
-    before = state_.RecordUse(PairOf(ch.peer(), partner), party, serial);
+    before = state_.RecordUse(PairOf(ch.peer(), partner), LaneOf(ch.peer(), partner, lane), party, serial);
+  } catch (const store::TooManyLanes&) {
+    ch.Refuse(net::Refusal::kLanes);
+    throw;
   } catch (const Error& e) {
     if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
@@ -103,6 +124,7 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   Request q;
   q.job = store::GetJob(r);
   q.count = r.Get<uint32_t>();
+  q.lane = GetLane(r);
   q.trace = r.GetHash();
   q.weights = r.GetHash();
   q.partner = r.GetHash();
@@ -187,9 +209,9 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
     data.channel->Refuse(code);
     Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
-  if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
+  if (a.job != b.job || a.lane != b.lane || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
+    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, lanes, weights or partners");
   Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
@@ -218,6 +240,7 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
   h.prg = plan_.prg;
   h.job = seat[0]->request.job;
   h.serial = serial;
+  h.lane = seat[0]->request.lane;
   h.plan = plan_.hash;
   h.trace = task.trace;
   h.weights = seat[0]->request.weights;
@@ -252,18 +275,18 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
 namespace {
 
 // Receives the header of a bundle. Ends the session unless it is exactly the requested one.
-store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args, const Task& task,
-                               const Secret& seed) {
+store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args,
+                               const store::LaneId& lane, const Task& task, const Secret& seed) {
   Bytes b = dealer.Recv(net::kHeader, 1024);
   store::BundleHeader h = store::DecodeHeader(b);
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
-  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.body_bytes == task.body[party]->bytes() &&
-              h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
-              h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
-              h.public_key[1 - party] == args.partner;
+  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.lane == lane &&
+              h.body_bytes == task.body[party]->bytes() && h.plan == plan.hash && h.trace == task.trace &&
+              h.weights == args.weights && h.seed_hash[party] == SeedHash(seed, *args.b_seed) &&
+              h.public_key[party] == dealer.self().key && h.public_key[1 - party] == args.partner;
   if (!ours)
     net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
-                    "the dealer sent a bundle of another plan, trace, size or party than requested; "
+                    "the dealer sent a bundle of another plan, trace, size, lane or party than requested; "
                     "it is burnt; install the same suf on all sides");
   return h;
 }
@@ -289,7 +312,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
     Task task = plan.task(args.job);
     GreetDealer(dealer, plan, lane.home());
     Secret seed = Secret::Random();
-    Bytes request = EncodeRequest(args, task.trace, seed);
+    Bytes request = EncodeRequest(args, lane.id(), task.trace, seed);
     dealer.Send(net::kRequest, request);
     Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
@@ -298,7 +321,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
                       " bundles where 1 to ", args.count, " were requested; install the same suf on all sides");
     FetchResult got;
     for (uint32_t i = 0; i < count; ++i) {
-      store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
+      store::BundleHeader h = RecvHeader(dealer, plan, args, lane.id(), task, seed);
       const bool first = i == 0;  // used at once
       const uint64_t window =
           args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
@@ -332,10 +355,11 @@ void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, ui
   net::Guarded(dealer, [&] {
     GreetDealer(dealer, plan, lane.home());
     const store::Job job = lane.Header(serial).job;
-    lane.BeginWitness(serial, PairOf(dealer.self(), partner));
+    lane.BeginWitness(serial, LaneOf(dealer.self(), partner, lane.id()));
     Writer w;
     w.Put(serial);
     store::Put(w, job);
+    w.Raw(lane.id());
     w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));

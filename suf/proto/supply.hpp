@@ -24,8 +24,10 @@ struct DealJob {
   Secret key[2];        // K_0, K_1
   SharedSecret b_seed;  // seed of B, registered by the model owner
 };
-// Returns the id of a pair of parties: `one`, and the partner with this key. Dealer states and ledgers use it.
+// Returns the id of a pair of parties: `one`, and the partner with this key. A dealer's state uses it.
 store::PairId PairOf(const net::Identity& one, const Hash& partner);
+// Returns the id of a lane between these parties. The dealer's records and the ledgers' records of its answers use it.
+store::PairId LaneOf(const net::Identity& one, const Hash& partner, const store::LaneId& id);
 
 // A generator of bundle pairs. It takes ownership of the keys. It fills each party's sink exactly as Task::body says,
 // with sections in schedule order.
@@ -52,6 +54,7 @@ class BundleDealer {
   struct Request {
     store::Job job;
     uint32_t count = 0;
+    store::LaneId lane{};
     Hash trace{}, weights{}, partner{};
     Secret seed;
     SharedSecret b_seed;
@@ -106,7 +109,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
                   const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
-// party's bundles as used. Throws what Lane::EndWitness throws. One flight each way after the hello: 64 bytes there,
+// party's bundles as used. Throws what Lane::EndWitness throws. One flight each way after the hello: 84 bytes there,
 // 16 back.
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const Hash& partner);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "suf/net/channel.hpp"
-#include "suf/store/job.hpp"
+#include "suf/store/lane_id.hpp"
 
 namespace suf::proto {
 

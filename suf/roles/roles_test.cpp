@@ -344,7 +344,7 @@ TEST(Roles, StopEndsASessionBeforeTheNextBundleIsUsed) {
     if (!one_by_one) {
       EXPECT_THAT(w.links.served->what(), HasSubstr("the data owner ended the session for a reason of its own"));
     }
-    EXPECT_THAT(OnlyLane(w.store[0])->Bundles(), testing::IsEmpty());
+    EXPECT_THAT(OnlyLane(w.store[0], kId[1].key)->Bundles(), testing::IsEmpty());
     EXPECT_THAT(OnlyLane(w.store[1])->Bundles(), testing::IsEmpty());
     done = 0;
     w.Session([&](DataOwner::Session& s) {

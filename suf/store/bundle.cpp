@@ -12,6 +12,7 @@ Bytes Encode(const BundleHeader& h) {
   Put(w, h.job);
   w.Put(h.serial);
   w.Put(h.body_bytes);
+  w.Raw(h.lane);
   for (const Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
@@ -32,6 +33,8 @@ BundleHeader DecodeHeader(View in) {
   h.job = GetJob(r);
   h.serial = r.Get<uint64_t>();
   h.body_bytes = r.Get<uint64_t>();
+  const View lane = r.Raw(h.lane.size());
+  std::copy(lane.begin(), lane.end(), h.lane.begin());
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();
@@ -49,6 +52,7 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
   Put(info, h.job);
   info.Put(h.serial);
+  info.Raw(h.lane);
   return Hkdf(h.rho, seed.view(), info.bytes());
 }
 

@@ -17,16 +17,18 @@
 #include "suf/store/buffer_pool.hpp"
 #include "suf/store/job.hpp"
 #include "suf/store/key_source.hpp"
+#include "suf/store/lane_id.hpp"
 
 namespace suf::store {
 
-inline constexpr uint32_t kWireVersion = 6;
+inline constexpr uint32_t kWireVersion = 7;
 
 // The header of a bundle. Both headers of a pair are equal except for `party` and `body_bytes`.
 struct BundleHeader {
   uint32_t version = kWireVersion, prg = 0, party = 0;
   Job job;
   uint64_t serial = 0, body_bytes = 0;
+  LaneId lane{};
   Hash plan{}, trace{}, weights{}, rho{};
   Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
   Hash public_key[2]{};  // fingerprints of P0 and P1
@@ -34,14 +36,14 @@ struct BundleHeader {
   SharedSecret pair = Share(Secret());
 };
 // Bytes of an encoded header.
-inline constexpr size_t kHeaderBytes = 332;
+inline constexpr size_t kHeaderBytes = 352;
 // Encodes a header, kHeaderBytes bytes.
 Bytes Encode(const BundleHeader& h);
 // Decodes a header. Throws Cause::kRefused if it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
 // Derives K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
-// job | serial).
+// job | serial | lane).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
 // A bundle: its header, K_p, and the body as it arrives.

@@ -8,7 +8,8 @@ namespace {
 BundleHeader Sample() {
   BundleHeader h;
   h.prg = 3;
-  h.job = {1, 2, 12, 3};
+  h.job = {1, 2, 12, 3, 4};
+  h.lane.fill(9);
   h.party = 1;
   h.serial = 77;
   h.body_bytes = 5'000'000;
@@ -24,6 +25,9 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
   BundleHeader h = Sample();
   Bytes e = Encode(h);
   EXPECT_EQ(Encode(DecodeHeader(e)), e);
+  EXPECT_EQ(e.size(), kHeaderBytes);
+  for (size_t i = 0; i < h.lane.size(); ++i) EXPECT_EQ(e[48 + i], 9);
+  EXPECT_EQ(e[28], 4);  // texts
   for (size_t n = 0; n < e.size(); ++n) EXPECT_THROW(DecodeHeader(View(e).first(n)), Error) << n;
   Bytes longer = e;
   longer.push_back(0);
@@ -38,7 +42,8 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
 TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
-  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
+  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial |
+  // lane
   Writer info;
   info.Put(kWireVersion);
   info.Put(uint32_t{1});
@@ -49,6 +54,7 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   info.Raw(h.weights);
   Put(info, h.job);
   info.Put(uint64_t{77});
+  info.Raw(h.lane);
   Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {
     Secret k = DeriveKey(x, p, seed);
@@ -62,14 +68,15 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
     (other.*f)[31] ^= 1;
     EXPECT_NE(key(other), key(h));
   }
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     BundleHeader other = h;
     (i == 0 ? other.seed_hash[0][5] : other.seed_hash[1][5]) ^= uint8_t(i < 2);
     other.serial += i == 2;
     other.version += i == 3;
+    other.lane[15] ^= i == 4;
     EXPECT_NE(key(other), key(h)) << i;
   }
-  for (uint32_t Job::*f : {&Job::entry, &Job::variant, &Job::tokens, &Job::past}) {
+  for (uint32_t Job::*f : {&Job::entry, &Job::variant, &Job::tokens, &Job::past, &Job::texts}) {
     BundleHeader other = h;
     other.job.*f += 1;
     EXPECT_NE(key(other), key(h));

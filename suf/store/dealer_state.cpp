@@ -48,30 +48,42 @@ uint64_t DealerState::Reserve(uint64_t count) {
   return first;
 }
 
-std::array<uint64_t, 2> DealerState::Used(const PairId& pair) const {
-  auto used = ReadChecked(PathOf(pair), 2, "the dealer's record of a pair");
-  return {used[0], used[1]};
-}
-
-void DealerState::SetUsed(const PairId& pair, const std::array<uint64_t, 2>& used) {
-  WriteFile(dir_ + "/pairs", Hex(pair), Checked({used[0], used[1]}));
-}
-
 void DealerState::AddPair(const PairId& pair) {
   std::lock_guard l(m_);
-  if (access(PathOf(pair).c_str(), F_OK)) SetUsed(pair, {0, 0});
+  if (access((dir_ + "/pairs/" + Hex(pair)).c_str(), F_OK)) WriteFile(dir_ + "/pairs", Hex(pair), {});
 }
 
-uint64_t DealerState::RecordUse(const PairId& pair, int party, uint64_t serial) {
+// Makes the folder for the file of another lane.
+void DealerState::AddLane(const PairId& pair) {
+  const bool counted = lanes_.count(pair);
+  size_t& count = lanes_[pair];
+  if (!counted) {
+    MakePrivateFolderIn(dir_, "lanes");
+    MakePrivateFolderIn(dir_ + "/lanes", Hex(pair));
+    SyncDir(dir_);
+    SyncDir(dir_ + "/lanes");
+    count = NamesIn(FolderOf(pair)).size();
+  }
+  if (count >= kMostLanesOfPair)
+    throw TooManyLanes(Cause::kRefused, Str("two parties have ", count, " lanes in ", dir_, ", and ", kMostLanesOfPair,
+                                            " are allowed; let them use lanes that exist"));
+  ++count;
+}
+
+uint64_t DealerState::RecordUse(const PairId& pair, const PairId& lane, int party, uint64_t serial) {
   std::lock_guard l(m_);
-  if (serial >= next_ || access(PathOf(pair).c_str(), F_OK))
+  if (serial >= next_ || access((dir_ + "/pairs/" + Hex(pair)).c_str(), F_OK))
     Fail(Cause::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",
          next_, "): the state in ", dir_, " was restored or lost; give it back, or start new stores");
-  auto used = Used(pair);
+  const std::string path = FolderOf(pair) + "/" + Hex(lane);
+  const bool known = !access(path.c_str(), F_OK);
+  std::vector<uint64_t> used{0, 0};
+  if (known) used = ReadChecked(path, 2, "the dealer's record of a lane");
   const uint64_t before = used[size_t(party)];
   if (serial > before) {
+    if (!known) AddLane(pair);
     used[size_t(party)] = serial;
-    SetUsed(pair, used);
+    WriteFile(FolderOf(pair), Hex(lane), Checked({used[0], used[1]}));
   }
   return before;
 }

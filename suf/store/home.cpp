@@ -3,13 +3,236 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 #include "suf/base/private_files.hpp"
 
 namespace suf::store {
 
+namespace {
+
+constexpr Hash kOwn{};  // the owner of P1's lanes
+
+bool Exists(const std::string& path) { return !access(path.c_str(), F_OK); }
+
+// Reads a name of 2 N digits; nothing if it is none.
+template <size_t N>
+std::optional<std::array<uint8_t, N>> IdOf(const std::string& name) {
+  try {
+    const Bytes bytes = FromHex(name, N, "a name");
+    std::array<uint8_t, N> id;
+    std::copy(bytes.begin(), bytes.end(), id.begin());
+    if (Hex(id) == name) return id;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+void RemoveFolder(const std::string& path) {
+  if (rmdir(path.c_str()))
+    Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+}
+
+}  // namespace
+
+// Closes a lane at the end of a session.
+struct Home::OpenLane {
+  Home& home;
+  const std::shared_ptr<Lane> lane;
+  ~OpenLane() { home.Close(*lane); }
+};
+
 Home::Home(const std::string& dir) : dir_(dir), lock_(LockPrivateFolder(dir)) {
-  lane_ = std::shared_ptr<Lane>(new Lane(*this, dir_, &notices_));
-  DropSetup();
+  WipeOldStore();
+  if (Exists(FolderOf(kOwn))) {
+    MakePrivateFolderIn(dir_, "lanes");
+    RecoverLanes(kOwn);
+  }
+  if (const std::string owners = dir_ + "/owners"; Exists(owners)) {
+    MakePrivateFolderIn(dir_, "owners");
+    for (const std::string& name : NamesIn(owners)) {
+      const auto owner = IdOf<sizeof(Hash)>(name);
+      if (!owner) {
+        notices_.push_back(Str(owners, "/", name, " is named like no data owner; it is left alone"));
+        continue;
+      }
+      MakePrivateFolderIn(owners, name);
+      RecoverLanes(*owner);
+    }
+  }
+  for (const std::string& name : NamesIn(dir_))
+    if (name.starts_with("w_hat") && name.ends_with(".part")) unlink((dir_ + "/" + name).c_str());
+}
+
+// Up to wire version 6 there was one ledger, with its bundles beside it. Those bundles are refused by their version.
+// The serials that the ledger names may be dealt again, because each bundle pair has another rho.
+void Home::WipeOldStore() {
+  const std::string bundles = dir_ + "/bundles", ledger = dir_ + "/ledger";
+  if (Exists(bundles)) {
+    MakePrivateFolderIn(dir_, "bundles");
+    size_t count = 0;
+    for (const std::string& name : NamesIn(bundles)) {
+      DiscardBundle(bundles + "/" + name);
+      count += name.ends_with(".bundle");
+    }
+    SyncDir(bundles);
+    if (count)
+      notices_.push_back(Str("bundles of the store ", dir_, " that an older version of suf wrote: ", count,
+                             "; they are wiped, and fresh ones are dealt"));
+    RemoveFolder(bundles);
+  }
+  bool removed = false;
+  for (const std::string& path : {ledger, ledger + ".part"}) removed |= Exists(path) && !unlink(path.c_str());
+  if (removed) SyncDir(dir_);
+}
+
+std::string Home::FolderOf(const Hash& owner) const {
+  return owner == kOwn ? dir_ + "/lanes" : Str(dir_, "/owners/", Hex(owner));
+}
+
+// Recovers the lanes of an owner. A folder without a ledger is that of a new lane: the process died after it had made
+// the folder.
+void Home::RecoverLanes(const Hash& owner) {
+  const std::string folder = FolderOf(owner);
+  for (const std::string& name : NamesIn(folder)) {
+    const auto id = IdOf<sizeof(LaneId)>(name);
+    if (!id) {
+      notices_.push_back(Str(folder, "/", name, " is named like no lane; it is left alone"));
+      continue;
+    }
+    MakePrivateFolderIn(folder, name);
+    auto lane = std::shared_ptr<Lane>(new Lane(*this, owner, *id, folder + "/" + name, &notices_));
+    lane->CloseFile();
+    lanes_[{owner, *id}] = {std::move(lane)};
+  }
+}
+
+std::pair<Home::LaneMap::iterator, Home::LaneMap::iterator> Home::LanesOf(const Hash& owner) {
+  LaneId last;
+  last.fill(0xff);
+  return {lanes_.lower_bound({owner, {}}), lanes_.upper_bound({owner, last})};
+}
+
+// Forgets the idle lane without bundles that was used longest ago; returns whether there was one. That is safe: a
+// serial that is dealt again has another rho.
+bool Home::Forget(LaneMap::iterator from, LaneMap::iterator to) {
+  LaneMap::iterator oldest = to;
+  int64_t last = 0;
+  for (auto it = from; it != to; ++it) {
+    if (it->second.open || !it->second.lane->IsEmpty()) continue;
+    if (const int64_t use = it->second.lane->LastUse(); oldest == to || use < last) {
+      oldest = it;
+      last = use;
+    }
+  }
+  if (oldest == to) return false;
+  const Hash owner = oldest->first.first;
+  const std::shared_ptr<Lane> lane = oldest->second.lane;
+  lane->Remove();
+  lanes_.erase(oldest);
+  SyncDir(FolderOf(owner));
+  const auto [first, end] = LanesOf(owner);
+  if (owner != kOwn && first == end) RemoveFolder(FolderOf(owner));
+  return true;
+}
+
+// Makes a lane.
+Home::LaneMap::iterator Home::Add(const Hash& owner, const LaneId& id) {
+  const auto make_place = [&](size_t lanes, size_t most, const auto& all, const char* whose) {
+    if (lanes < most) return;
+    const auto [from, to] = all();
+    if (!Forget(from, to))
+      throw TooManyLanes(Cause::kResource, Str(whose, " ", lanes, " lanes, each of them open or with bundles, and ",
+                                               most, " are allowed; use lanes that exist, and use up their bundles"));
+  };
+  const auto [from, to] = LanesOf(owner);
+  make_place(
+      size_t(std::distance(from, to)), kMostLanes, [&] { return LanesOf(owner); },
+      owner == kOwn ? "this store has" : "this data owner has");
+  make_place(
+      lanes_.size(), kMostLanesInAll, [&] { return std::pair(lanes_.begin(), lanes_.end()); },
+      "the data owners of this store have");
+  const std::string folder = FolderOf(owner), name = Hex(id);
+  MakePrivateFolderIn(dir_, owner == kOwn ? "lanes" : "owners");
+  SyncDir(dir_);
+  if (owner != kOwn) {
+    MakePrivateFolderIn(dir_ + "/owners", Hex(owner));
+    SyncDir(dir_ + "/owners");
+  }
+  MakePrivateFolderIn(folder, name);
+  SyncDir(folder);
+  auto lane = std::shared_ptr<Lane>(new Lane(*this, owner, id, folder + "/" + name, &notices_));
+  return lanes_.insert_or_assign({owner, id}, HomeEntry{std::move(lane)}).first;
+}
+
+std::shared_ptr<Lane> Home::Open(HomeEntry& entry) {
+  const auto open = std::make_shared<OpenLane>(*this, entry.lane);
+  entry.open = true;
+  return {open, entry.lane.get()};
+}
+
+void Home::Close(const Lane& lane) noexcept {
+  std::lock_guard l(m_);
+  const auto it = lanes_.find({lane.owner(), lane.id()});
+  it->second.open = false;
+  it->second.lane->CloseFile();
+}
+
+std::shared_ptr<Lane> Home::Open(const Hash& owner, const LaneId& id) {
+  std::lock_guard l(m_);
+  auto it = lanes_.find({owner, id});
+  if (it == lanes_.end()) it = Add(owner, id);
+  if (it->second.open)
+    throw LaneInUse(Cause::kPeer, Str("the lane ", Hex(View(id).first(4)),
+                                      ".. is in use by another session; let it end, or use another lane"));
+  return Open(it->second);
+}
+
+std::shared_ptr<Lane> Home::OpenAny() {
+  std::lock_guard l(m_);
+  const auto [from, to] = LanesOf(kOwn);
+  auto best = to;
+  for (auto it = from; it != to; ++it)
+    if (!it->second.open && (best == to || (best->second.lane->IsEmpty() && !it->second.lane->IsEmpty()))) best = it;
+  if (best == to) best = Add(kOwn, NewLaneId());
+  return Open(best->second);
+}
+
+std::vector<LaneId> Home::Lanes(const Hash& owner) const {
+  std::lock_guard l(m_);
+  std::vector<LaneId> ids;
+  for (auto it = lanes_.lower_bound({owner, {}}); it != lanes_.end() && it->first.first == owner; ++it)
+    ids.push_back(it->first.second);
+  return ids;
+}
+
+std::shared_ptr<const Lane> Home::Find(const Hash& owner, const LaneId& id) const {
+  std::lock_guard l(m_);
+  const auto it = lanes_.find({owner, id});
+  return it == lanes_.end() ? nullptr : it->second.lane;
+}
+
+// Takes one lane at a time. It holds no lock of its own then, because a session of a lane may call it.
+size_t Home::BurnPair(const Hash& owner) {
+  std::vector<std::shared_ptr<Lane>> all;
+  {
+    std::lock_guard l(m_);
+    const auto [from, to] = LanesOf(owner);
+    for (auto it = from; it != to; ++it) all.push_back(it->second.lane);
+  }
+  size_t count = 0;
+  std::exception_ptr failed;
+  for (const auto& lane : all) try {
+      count += lane->BurnAll();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  std::lock_guard l(m_);
+  for (const auto& lane : all)
+    if (const auto it = lanes_.find({owner, lane->id()}); it != lanes_.end() && !it->second.open) lane->CloseFile();
+  if (failed) std::rethrow_exception(failed);
+  return count;
 }
 
 std::vector<std::string> Home::TakeNotices() {
@@ -24,8 +247,8 @@ void Home::CheckCanKeepBundles() const {
 }
 
 bool Home::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
-ChunkFile Home::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
-void Home::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
+ChunkFile Home::NewSetup(const LaneId& by) { return {SetupPart(by), AsView("SUFWHAT1")}; }
+void Home::DropSetup(const LaneId& by) noexcept { unlink(SetupPart(by).c_str()); }
 void Home::CommitSetup(ChunkFile file, const Hash& weights) {
   file.Sync();
   file.Commit(SetupFile(weights));

@@ -1,6 +1,7 @@
 #include "suf/store/lane.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,10 +44,47 @@ uint64_t BundleFileBytes(const BodyLayout& body) {
   return kBundlePreamble + body.chunks().size() * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body.bytes();
 }
 
-Lane::Lane(Home& home, const std::string& dir, std::vector<std::string>* notices)
-    : home_(home), dir_(dir), bundles_(dir + "/bundles"), ledger_(dir) {
+void DiscardBundle(const std::string& path) {
+  {
+    Fd fd = OpenFile(path, O_WRONLY);
+    WriteAll(fd.get(), Bytes(kBundlePreamble), path);
+    Sync(fd.get(), path);
+  }
+  if (unlink(path.c_str()))
+    Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+}
+
+Lane::Lane(Home& home, const Hash& owner, const LaneId& id, const std::string& dir, std::vector<std::string>* notices)
+    : home_(home), owner_(owner), id_(id), dir_(dir), bundles_(dir + "/bundles"), ledger_(dir, id) {
   MakePrivateFolderIn(dir_, "bundles");
   Recover(notices);
+}
+
+bool Lane::IsEmpty() const {
+  std::lock_guard l(m_);
+  return slots_.empty();
+}
+
+int64_t Lane::LastUse() const {
+  struct stat s {};
+  const std::string path = dir_ + "/ledger";
+  return stat(path.c_str(), &s) ? 0 : int64_t(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec;
+}
+
+void Lane::CloseFile() noexcept {
+  std::lock_guard l(m_);
+  ledger_.Close();
+}
+
+// The ledger goes first. A folder without one and without bundles is that of a new lane.
+void Lane::Remove() {
+  std::lock_guard l(m_);
+  SUF_CHECK(slots_.empty());
+  for (const char* name : {"/ledger", "/ledger.part"}) unlink((dir_ + name).c_str());
+  for (const std::string& name : NamesIn(bundles_)) DiscardBundle(bundles_ + "/" + name);  // of broken deliveries
+  for (const std::string& folder : {bundles_, dir_})
+    if (rmdir(folder.c_str()))
+      Fail(Cause::kResource, "cannot remove ", folder, " (", SystemError(), "); see to its permissions");
 }
 
 // Keeps the bundles that the ledger knows; wipes the others and reports them.
@@ -71,19 +109,19 @@ void Lane::RecoverFile(const std::string& name, LaneScan* found, std::vector<std
   const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
   const bool ours = it != bound.end() && !ledger_.keys_lost();
   const bool named = name.ends_with(".bundle");
-  if (!named && !ours) return Discard(path);  // the rest of a broken delivery
+  if (!named && !ours) return DiscardBundle(path);  // the rest of a broken delivery
   found->known += ours;
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
-    const bool whole = ours && h.serial == it->first;
+    const bool whole = ours && h.serial == it->first && h.lane == id_;
     if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // stopped between Bind and Rename
     if (whole && path == PathOf(h)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
       return;
     }
-    if (h.serial > ledger_.floor())
+    if (h.serial > ledger_.floor() || h.lane != id_)
       ++found->strange;
     else
       notices->push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
@@ -91,33 +129,22 @@ void Lane::RecoverFile(const std::string& name, LaneScan* found, std::vector<std
     if (e.cause() == Cause::kResource) throw;
     notices->push_back(e.what());
   }
-  Discard(path);
-}
-
-// Overwrites key and pair secret, then removes the file; the caller syncs the directory. A claimed bundle's open file
-// still has the chunks behind them.
-void Lane::Discard(const std::string& path) {
-  {
-    Fd fd = OpenFile(path, O_WRONLY);
-    WriteAll(fd.get(), Bytes(kBundlePreamble), path);
-    Sync(fd.get(), path);
-  }
-  if (unlink(path.c_str()))
-    Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+  DiscardBundle(path);
 }
 
 std::string Lane::PathOf(const BundleHeader& h) const {
   const std::string digits = std::to_string(h.serial);
   const Job& j = h.job;
   return Str(bundles_, "/", std::string(20 - digits.size(), '0'), digits, "-", j.entry, "-", j.variant, "-", j.tokens,
-             "-", j.past, ".bundle");
+             "-", j.past, "-", j.texts, ".bundle");
 }
 
 Lane::IncomingBundle::IncomingBundle(Lane& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
                                      uint64_t window)
     : lane_(s), header_(h), verifier_(ChunkKey(h), body) {
-  SUF_CHECK(h.body_bytes == body->bytes());
+  SUF_CHECK(h.body_bytes == body->bytes() && h.lane == s.id_);
   std::lock_guard l(s.m_);
+  burns_ = s.burns_;
   std::erase_if(s.slots_, [](const auto& slot) { return slot.second.DeliveryError(); });
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
@@ -173,6 +200,10 @@ void Lane::IncomingBundle::Commit() {
   committed_ = true;
   if (keys_) return;
   std::lock_guard l(lane_.m_);
+  if (burns_ != lane_.burns_) {
+    DiscardBundle(lane_.bundles_ + "/incoming.part");
+    Fail(Cause::kRefused, "bundle ", header_.serial, " arrived while all bundles of its lane were burnt; it is burnt");
+  }
   // synced, then bound, then renamed: a start in between can identify the bundle
   file_->Sync();
   SyncDir(lane_.bundles_);
@@ -219,18 +250,18 @@ void Lane::DropUnclaimed() noexcept {
     }
     try {
       if (it->second.reported_to) ledger_.Append(it->first, RecordKind::kBurnt);
-      if (it->second.on_disk) Discard(PathOf(it->second.header));
+      if (it->second.on_disk) DiscardBundle(PathOf(it->second.header));
     } catch (...) {  // at the next start
     }
     it = slots_.erase(it);
   }
 }
 
-void Lane::BeginWitness(uint64_t serial, const PairId& pair) {
+void Lane::BeginWitness(uint64_t serial, const PairId& lane) {
   std::lock_guard l(m_);
   LaneSlot& slot = Find(serial);
   SUF_CHECK(serial > ledger_.floor());
-  slot.reported_to = pair;
+  slot.reported_to = lane;
   ledger_.Append(serial, RecordKind::kReported);
 }
 
@@ -260,7 +291,8 @@ Bundle Lane::Load(const BundleHeader& known, SharedLayout body, uint64_t window)
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
-  if (b.header.serial != known.serial || b.header.job != known.job || b.header.body_bytes != body->bytes())
+  if (b.header.serial != known.serial || b.header.lane != id_ || b.header.job != known.job ||
+      b.header.body_bytes != body->bytes())
     Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   CheckLength(fd->get(), BundleFileBytes(*body), path);
   b.keys = std::make_shared<KeySource>(body, window);
@@ -313,7 +345,7 @@ void Lane::BurnUpTo(uint64_t serial) {
   while (!slots_.empty() && slots_.begin()->first <= serial) {
     auto it = slots_.begin();
     if (it->second.on_disk) {
-      Discard(PathOf(it->second.header));
+      DiscardBundle(PathOf(it->second.header));
       disk = true;
     }
     slots_.erase(it);
@@ -327,6 +359,7 @@ size_t Lane::BurnAll() {
 }
 
 size_t Lane::BurnAllLocked() {
+  ++burns_;
   if (slots_.empty()) return 0;
   size_t count = slots_.size();
   uint64_t last = slots_.rbegin()->first;

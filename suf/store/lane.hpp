@@ -1,5 +1,5 @@
-// One sequence of serials between two parties: its bundles and their ledger, in one folder of a Home. A claim is
-// durable before it is used, and every bundle serves once. A bundle from disk serves only after the dealer has
+// A lane: one sequence of serials between two parties. Its bundles and their ledger are in one folder of a Home. A
+// claim is durable before it is used, and every bundle serves once. A bundle from disk serves only after the dealer has
 // witnessed that its serial is new. Bundles may arrive in one thread while another one claims and finishes.
 // docs/security.md#once, docs/design/bundles.md#witness.
 #pragma once
@@ -19,6 +19,9 @@ namespace suf::store {
 
 // Returns the bytes of a bundle's file.
 uint64_t BundleFileBytes(const BodyLayout& body);
+// Overwrites key and pair secret of a bundle's file, then removes it; the caller syncs the directory. A claimed
+// bundle's open file still has the chunks behind them. Throws Cause::kResource.
+void DiscardBundle(const std::string& path);
 
 class Home;
 
@@ -26,6 +29,9 @@ class Lane {
  public:
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
+  const LaneId& id() const { return id_; }
+  // Returns the key of P1 at P0, and zeros at P1, whose own lane it is.
+  const Hash& owner() const { return owner_; }
   // Returns the store directory of this lane.
   Home& home() { return home_; }
   const Ledger& ledger() const { return ledger_; }
@@ -68,12 +74,13 @@ class Lane {
     std::unique_ptr<ChunkFile> file_;               // null: in memory
     std::array<exec::HostBuffer, kAhead> to_disk_;  // chunks on their way there: number i in i mod kAhead
     std::span<uint8_t> buffer_;                     // buffer of the next chunk
+    uint64_t burns_ = 0;                            // Lane::burns_ when it began
     bool committed_ = false;
   };
   // How far a serial may be above all earlier ones, so that no dealer uses the serials up.
   static constexpr uint64_t kMaxSerialJump = uint64_t{1} << 40;
-  // Begins to receive a bundle. `body` is the plan's layout for the header's job, `window` as in KeySource. Throws
-  // Cause::kRefused if the serial is spent, already there or too far above the others.
+  // Begins to receive a bundle of this lane. `body` is the plan's layout for the header's job, `window` as in
+  // KeySource. Throws Cause::kRefused if the serial is spent, already there or too far above the others.
   IncomingBundle Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
                          uint64_t window = KeySource::kWhole) {
     return {*this, h, std::move(key), std::move(body), to_disk, window};
@@ -88,8 +95,9 @@ class Lane {
   // Cleans up after a session that broke before its claim. Drops bundles that are in memory only, and burns those of
   // which the dealer was notified. Best effort: both are gone from this process, and burnt at the next start.
   void DropUnclaimed() noexcept;
-  // Durably marks the serial before this pair's dealer is notified of it. The bundle is used now, or never.
-  void BeginWitness(uint64_t serial, const PairId& pair);
+  // Durably marks the serial before the dealer is notified of it, under the id of this lane (LaneOf in supply.hpp). The
+  // bundle is used now, or never.
+  void BeginWitness(uint64_t serial, const PairId& lane);
   // Takes the dealer's answer after BeginWitness: the serial up to which it knew this party's bundles as used. If the
   // answer is not below the serial, this lane was rolled back: throws Cause::kRefused and burns all its bundles. If it
   // is below an earlier answer, the dealer's state was rolled back: throws Cause::kRefused, and this bundle is burnt.
@@ -108,8 +116,9 @@ class Lane {
   // Reads and verifies a bundle on disk before it is claimed. Its chunks lie in memory, a window ahead of its run,
   // until DropUnclaimed. Nothing is spent. Errors surface when the bundle is claimed.
   void ReadAhead(uint64_t serial, SharedLayout body, uint64_t window);
-  // Burns all bundles that are here; returns how many they were. Durable when it returns. If the disk fails
-  // (Cause::kResource), they are gone from this process all the same.
+  // Burns all bundles that are here; returns how many they were. A delivery to disk that began before cannot be
+  // committed any more. Durable when it returns. If the disk fails (Cause::kResource), they are gone from this process
+  // all the same.
   size_t BurnAll();
   void Finish(uint64_t serial);
   // Burns a serial, best effort. A claimed serial is burnt at the next start anyway.
@@ -119,7 +128,15 @@ class Lane {
   friend class Home;
   // Makes the folder's files if needed, and recovers it. Adds messages for the user to `notices`. Throws
   // Cause::kResource.
-  Lane(Home& home, const std::string& dir, std::vector<std::string>* notices);
+  Lane(Home& home, const Hash& owner, const LaneId& id, const std::string& dir, std::vector<std::string>* notices);
+  // Whether no bundle is on disk or in memory.
+  bool IsEmpty() const;
+  // Returns when the ledger was last written, in nanoseconds.
+  int64_t LastUse() const;
+  // Closes the ledger's file until it is needed again.
+  void CloseFile() noexcept;
+  // Removes the folder of a lane that is empty.
+  void Remove();
   struct LaneSlot {
     BundleHeader header;
     Bundle memory;  // empty if on disk and not read ahead
@@ -140,16 +157,18 @@ class Lane {
     size_t known = 0, strange = 0;
   };
   void RecoverFile(const std::string& name, LaneScan* found, std::vector<std::string>* notices);
-  void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnAllLocked();
   // Returns the path of a bundle's file: its name is the serial, then the job.
   std::string PathOf(const BundleHeader& h) const;
 
   Home& home_;
+  const Hash owner_;
+  const LaneId id_;
   const std::string dir_, bundles_;
-  mutable std::mutex m_;  // guards ledger_ and slots_
+  mutable std::mutex m_;  // guards what follows
   Ledger ledger_;
+  uint64_t burns_ = 0;  // how often all bundles were burnt
   std::map<uint64_t, LaneSlot> slots_;
 };
 

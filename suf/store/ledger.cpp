@@ -9,8 +9,9 @@
 namespace suf::store {
 namespace {
 
-// The place is machine id, device, and the identities of the store's directory and of the ledger. Its SHA-256 follows.
-constexpr size_t kPlace = 96, kHeader = kPlace + 32;
+// The place is lane, machine id, device, and the identities of the lane's directory and of the ledger. Its SHA-256
+// follows.
+constexpr size_t kPlace = 112, kHeader = kPlace + 32;
 // A record: u64 serial, u32 kind, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
 constexpr size_t kBody = 40, kRecord = 64;
 
@@ -40,14 +41,15 @@ FileId FileOf(View detail) {
   return id;
 }
 
-Bytes PlaceOf(const std::string& dir, int ledger) {
+Bytes PlaceOf(const std::string& dir, const LaneId& id, int ledger) {
   struct stat d;
   SUF_CHECK(!stat(dir.c_str(), &d));
   Bytes machine;
   if (!access("/etc/machine-id", R_OK))
     machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY, Links::kFollow).get(), 64, "/etc/machine-id");
   Writer w;
-  w.Raw(AsView("SUFLEDG2"));
+  w.Raw(AsView("SUFLEDG3"));
+  w.Raw(id);
   w.Raw(HashOf({AsView("suf ledger"), machine}));
   w.Put(uint64_t(d.st_dev));
   // without birth times there are no keys on disk, so there is nothing to tie
@@ -72,7 +74,7 @@ Bytes Ledger::Encode(uint64_t index, const Record& r) {
   return w.Take();
 }
 
-Ledger::Ledger(const std::string& dir) : dir_(dir), path_(dir + "/ledger") {
+Ledger::Ledger(const std::string& dir, const LaneId& id) : dir_(dir), path_(dir + "/ledger"), id_(id) {
   if (access(path_.c_str(), F_OK)) {
     keys_lost_ = true;  // without a ledger, bundles may have been used
     return;
@@ -99,7 +101,7 @@ void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
 std::vector<Ledger::Record> Ledger::LiveRecords() const {
   std::vector<Record> live;
   if (floor_) live.push_back({floor_, RecordKind::kFloor});
-  for (const auto& [pair, serial] : witnessed_) live.push_back({serial, RecordKind::kWitnessed, pair});
+  for (const auto& [lane, serial] : witnessed_) live.push_back({serial, RecordKind::kWitnessed, lane});
   for (const auto& [serial, record] : open_) live.push_back(record);
   for (const auto& [serial, file] : files_) live.push_back({serial, RecordKind::kStored, DetailOf(file)});
   return live;
@@ -109,7 +111,7 @@ void Ledger::Rewrite() {
   // a new file beside the old one is renamed: the header names its inode, which a rename keeps
   std::string temp = path_ + ".part";
   Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
-  Bytes all = PlaceOf(dir_, fresh.get());
+  Bytes all = PlaceOf(dir_, id_, fresh.get());
   const Hash check = HashOf({all});
   suf::Append(&all, check);
   uint64_t records = 0;
@@ -147,7 +149,7 @@ void Ledger::Load(View file) {
     notices_.push_back(Str("the ledger ", path_, " is damaged at its start; the bundles of this store are discarded"));
     return;
   }
-  if (!Equal(file.first(kPlace), PlaceOf(dir_, fd_.get()))) {
+  if (!Equal(file.first(kPlace), PlaceOf(dir_, id_, fd_.get()))) {
     keys_lost_ = true;
     notices_.push_back(Str("the store ", dir_,
                            " was copied or restored from elsewhere; its bundles are discarded, as they may be used"));
@@ -189,7 +191,23 @@ void Ledger::Apply(const Record& r) {
     std::erase_if(open_, [&](const auto& o) { return o.first < r.serial && o.second.kind == RecordKind::kReported; });
 }
 
+// Opens the file if it is closed. If it was replaced or lost meanwhile, writes it anew, because this object is right.
+void Ledger::Reopen() {
+  if (fd_) return;
+  if (!access(path_.c_str(), F_OK)) {
+    Fd fd = OpenFile(path_, O_RDWR);
+    struct stat s;
+    if (!fstat(fd.get(), &s) && uint64_t(s.st_size) == kHeader + records_ * kRecord &&
+        Equal(ReadSome(fd.get(), kPlace, path_), PlaceOf(dir_, id_, fd.get()))) {
+      fd_ = std::move(fd);
+      return;
+    }
+  }
+  Rewrite();
+}
+
 void Ledger::Write(const Record& r) {
+  Reopen();
   if (records_ >= kMostRecords && LiveRecords().size() < kMostRecords / 2) Rewrite();
   off_t at = off_t(kHeader + records_ * kRecord);
   if (lseek(fd_.get(), at, SEEK_SET) != at)
@@ -199,8 +217,8 @@ void Ledger::Write(const Record& r) {
   ++records_;
 }
 
-void Ledger::Append(uint64_t serial, RecordKind kind, const PairId& pair) {
-  Record r{serial, kind, pair};
+void Ledger::Append(uint64_t serial, RecordKind kind, const PairId& lane) {
+  Record r{serial, kind, lane};
   Apply(r);  // before the write: a failed sync leaves a burnt serial
   Write(r);
 }
@@ -211,8 +229,8 @@ void Ledger::Bind(uint64_t serial, const FileId& file) {
   Apply(r);
 }
 
-uint64_t Ledger::witnessed(const PairId& pair) const {
-  auto it = witnessed_.find(pair);
+uint64_t Ledger::witnessed(const PairId& lane) const {
+  auto it = witnessed_.find(lane);
   return it == witnessed_.end() ? 0 : it->second;
 }
 

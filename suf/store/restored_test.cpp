@@ -57,12 +57,12 @@ class SavedFiles {
 TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   Scratch dir;
   DealerState dealer(dir / "dealer");
-  const PairId pair{7};
+  const PairId pair{7}, lane{9};
   (void)dealer.Reserve(9);
   dealer.AddPair(pair);
   auto claim = [&](Lane& s, uint64_t serial) {
-    s.BeginWitness(serial, pair);
-    s.EndWitness(serial, dealer.RecordUse(pair, 1, serial));
+    s.BeginWitness(serial, lane);
+    s.EndWitness(serial, dealer.RecordUse(pair, lane, 1, serial));
     return Claim(s, serial);
   };
   std::optional<SavedFiles> before, told, inside;
@@ -72,9 +72,9 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
     claim(s, 1);
     s->Finish(1);
     before.emplace(dir / "s", dir / "before");
-    s->BeginWitness(2, pair);
+    s->BeginWitness(2, lane);
     told.emplace(dir / "s", dir / "told");
-    s->EndWitness(2, dealer.RecordUse(pair, 1, 2));
+    s->EndWitness(2, dealer.RecordUse(pair, lane, 1, 2));
     (void)Claim(s, 2);
     inside.emplace(dir / "s", dir / "inside");
     s->Finish(2);
@@ -103,8 +103,51 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
     EXPECT_TRUE(s->Bundles().empty());
   }
   OneLane s(dir / "s");
-  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+  EXPECT_TRUE(fs::is_empty(LaneFolder(dir / "s") + "/bundles"));
   EXPECT_EQ(s->ledger().floor(), 4u);
+}
+
+// Lane 1 goes back with its files, as on a restored disk. Lane 2 goes on before and after.
+TEST(Store, ARolledBackLaneIsRefusedWhileAnotherGoesOn) {
+  constexpr LaneId kSecond{2};
+  Scratch dir;
+  DealerState dealer(dir / "dealer");
+  const PairId pair{7};
+  (void)dealer.Reserve(20);
+  dealer.AddPair(pair);
+  const auto claim = [&](Lane& s, uint64_t serial) {
+    PairId name{};
+    std::copy(s.id().begin(), s.id().end(), name.begin());
+    s.BeginWitness(serial, name);
+    s.EndWitness(serial, dealer.RecordUse(pair, name, 1, serial));
+    (void)Claim(s, serial);
+    s.Finish(serial);
+  };
+  std::optional<SavedFiles> before;
+  {
+    Home home(dir / "s");
+    const auto one = home.Open({}, kLane), two = home.Open({}, kSecond);
+    for (uint64_t i = 1; i <= 4; ++i) Put(*one, i, true);
+    for (uint64_t i = 2; i <= 6; ++i) Put(*two, i, true);
+    claim(*one, 1);
+    before.emplace(LaneFolder(dir / "s"), dir / "before");
+    claim(*one, 3);
+    claim(*two, 2);
+  }
+  before->PutBack();
+  Home home(dir / "s");
+  EXPECT_TRUE(home.TakeNotices().empty());
+  const auto one = home.Open({}, kLane), two = home.Open({}, kSecond);
+  EXPECT_EQ(Serials(*one), (std::vector<uint64_t>{2, 3, 4}));
+  claim(*two, 3);
+  EXPECT_TRUE(
+      Fails(Cause::kRefused,
+            "bundles up to 3 were used, and this store would have used 2: it was rolled back; its 3 bundles are "
+            "burnt",
+            [&] { claim(*one, 2); }));
+  EXPECT_TRUE(one->Bundles().empty());
+  claim(*two, 4);
+  EXPECT_EQ(Serials(*two), (std::vector<uint64_t>{5, 6}));
 }
 
 TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
@@ -174,7 +217,7 @@ TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
     OneLane copy(dir / "copy");
     EXPECT_TRUE(Says(copy, "was copied"));
     EXPECT_EQ(copy->Bundles().size(), 0u);
-    EXPECT_TRUE(fs::is_empty(dir / "copy/bundles"));
+    EXPECT_TRUE(fs::is_empty(LaneFolder(dir / "copy") + "/bundles"));
     EXPECT_EQ(copy->ledger().floor(), 1u);
     Put(copy, 7, true);
   }
@@ -191,7 +234,7 @@ TEST(Store, WithoutALedgerNoBundleIsTrusted) {
     OneLane s(dir / "s");
     Put(s, 1, true);
   }
-  fs::remove(dir / "s/ledger");
+  fs::remove(LaneFolder(dir / "s") + "/ledger");
   OneLane s(dir / "s");
   EXPECT_EQ(s->Bundles().size(), 0u);
 }

@@ -56,7 +56,7 @@ TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
 }
 
 TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
-  for (long at : {0L, 10L, 300L, 500L, 600'000L, -1L}) {
+  for (long at : {0L, 10L, 60L, 300L, 500L, 600'000L, -1L}) {
     Scratch dir;
     {
       OneLane s(dir / "s");
@@ -157,21 +157,22 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   ChunkFile(dir / "old", Encode(h));
   std::ifstream old(dir / "old", std::ios::binary);
   std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();
-  fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name in that version
+  fs::rename(FileOf(dir / "s", 3),
+             LaneFolder(dir / "s") + "/bundles/00000000000000000003-0-0-4-0.bundle");  // its name in that version
   OneLane s(dir / "s");
   EXPECT_EQ(s.notices,
-            std::vector<std::string>{"a bundle of version 5 was found; this suf reads version 6; deal it again"});
+            std::vector<std::string>{"a bundle of version 6 was found; this suf reads version 7; deal it again"});
   EXPECT_TRUE(s->Bundles().empty());
-  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+  EXPECT_TRUE(fs::is_empty(LaneFolder(dir / "s") + "/bundles"));
 }
 
-// A store keys its bundles by job, both in its answers and in the names of the files.
+// A lane keys its bundles by job, both in its answers and in the names of the files.
 TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
   Scratch dir;
-  const Job jobs[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 1, 4, 0}, {0, 0, 5, 0}, {0, 0, 4, 1}};
+  const Job jobs[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 1, 4, 0}, {0, 0, 5, 0}, {0, 0, 4, 1}, {0, 0, 4, 0, 2}};
   auto name = [&](const Job& j, uint64_t serial) {
-    return Str(dir / "s/bundles/0000000000000000000", serial, "-", j.entry, "-", j.variant, "-", j.tokens, "-", j.past,
-               ".bundle");
+    return Str(LaneFolder(dir / "s"), "/bundles/0000000000000000000", serial, "-", j.entry, "-", j.variant, "-",
+               j.tokens, "-", j.past, "-", j.texts, ".bundle");
   };
   {
     OneLane s(dir / "s");
@@ -186,7 +187,7 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
       in.Commit();
       EXPECT_TRUE(fs::exists(name(j, serial)));
     }
-    for (uint64_t i = 0; i < 5; ++i) {
+    for (uint64_t i = 0; i < 6; ++i) {
       const auto found = s->Bundles(jobs[i]);
       ASSERT_EQ(found.size(), 1u);
       EXPECT_EQ(found[0].serial, i + 1);
@@ -196,7 +197,7 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
   fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // as if it were for another job
   OneLane s(dir / "s");
   EXPECT_TRUE(s->Bundles(jobs[0]).empty());
-  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5, 6}));
 }
 
 // Buffers for several chunks are given before the first one arrives. Each chunk keeps its place.
@@ -252,7 +253,7 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
     EXPECT_EQ(s->Bundles().size(), 0u);
   }
   OneLane s(dir / "s");
-  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+  EXPECT_TRUE(fs::is_empty(LaneFolder(dir / "s") + "/bundles"));
 }
 
 TEST(Store, IsLockedByOneProcess) {
@@ -280,7 +281,7 @@ TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
   Bytes data(kBody);
   RandomBytes(data);
   EXPECT_FALSE(s.home.HasSetup(weights));
-  ChunkFile f = s.home.NewSetup();
+  ChunkFile f = s.home.NewSetup(kLane);
   Sink sink(ChunkKey(plan, weights), EvenBody(kBody), [&](View c) { f.Add(c); });
   sink.Write(data);
   sink.Finish();
@@ -295,16 +296,16 @@ TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
 
 TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
   Scratch dir;
-  const std::string part = dir / "s/w_hat.part";
+  const std::string part = dir / Str("s/w_hat-", Hex(kLane), ".part");
   for (bool starts : {false, true}) {
     std::optional<OneLane> s(std::in_place, dir / "s");
-    (void)s->home.NewSetup();
+    (void)s->home.NewSetup(kLane);
     EXPECT_TRUE(std::filesystem::exists(part));
     if (starts) {
       s.reset();
       s.emplace(dir / "s");
     } else
-      s->home.DropSetup();
+      s->home.DropSetup(kLane);
     EXPECT_FALSE(std::filesystem::exists(part));
   }
 }

@@ -8,7 +8,12 @@
 
 namespace suf::store {
 
-// A store and its lane.
+// The lane of tests that need only one.
+inline constexpr LaneId kLane{0x1a, 0x2e};
+// Returns the folder of a lane in P1's store.
+inline std::string LaneFolder(const std::string& dir, const LaneId& id = kLane) { return dir + "/lanes/" + Hex(id); }
+
+// A store of P1 and its lane, opened.
 struct OneLane {
   explicit OneLane(const std::string& dir) : home(dir) {}
   operator Lane&() const { return *lane; }
@@ -16,11 +21,15 @@ struct OneLane {
   Lane* operator->() const { return lane.get(); }
   Home home;
   const std::vector<std::string> notices = home.TakeNotices();
-  const std::shared_ptr<Lane> lane = home.OpenAny();
+  const std::shared_ptr<Lane> lane = home.Open({}, kLane);
 };
 
-// Returns the only lane of a store, open or not, to be inspected.
-inline std::shared_ptr<const Lane> OnlyLane(Home& home) { return home.OpenAny(); }
+// Returns the only lane of an owner, open or not, to be inspected. The home must outlive it.
+inline std::shared_ptr<const Lane> OnlyLane(const Home& home, const Hash& owner = {}) {
+  const std::vector<LaneId> ids = home.Lanes(owner);
+  EXPECT_EQ(ids.size(), 1u);
+  return home.Find(owner, ids.at(0));
+}
 
 // Has the dealer witness this bundle, so that it may be claimed from disk. The dealer knew of none.
 inline Lane& Witnessed(Lane& s, uint64_t serial) {

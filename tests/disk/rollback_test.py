@@ -79,10 +79,11 @@ def removed(kept, store):
 
 def cut(kept, store):
     """Removes the three records of serial 2 from the ledger and restores the bundle's file."""
-    os.truncate(store / 'ledger', (store / 'ledger').stat().st_size - 3 * LEDGER_RECORD)
-    for bundle in (kept / 'bundles').iterdir():
-        if not (store / 'bundles' / bundle.name).exists():
-            shutil.copy2(bundle, store / 'bundles')
+    ledger, = store.rglob('ledger')
+    os.truncate(ledger, ledger.stat().st_size - 3 * LEDGER_RECORD)
+    for bundle in kept.rglob('*.bundle'):
+        if not (ledger.parent / 'bundles' / bundle.name).exists():
+            shutil.copy2(bundle, ledger.parent / 'bundles')
 
 
 for name, restore in {'cp -a over it': by_cp, 'tar x over it': by_tar, 'emptied and copied back': emptied, 'removed and copied back': removed,
@@ -155,12 +156,12 @@ def _(w):
     w.dealer.kill()
     kept = w.dir / 'now'
     sh('cp', '-a', w.dir / 'state', kept)
-    sh('cp', '-a', f'{w.dir}/kept/.', w.dir / 'state')
+    emptied(w.dir / 'kept', w.dir / 'state')  # the file of the lane was not there yet
     w.deal(tokens=4, count=4).port()
     w.serve().port()
     yield w.embed()
     w.dealer.kill(), w.server.end()
-    sh('cp', '-a', f'{kept}/.', w.dir / 'state')
+    emptied(kept, w.dir / 'state')
     w.deal(tokens=4, count=4).port()
     assert w.works()['serial'] == 4
 
@@ -216,12 +217,12 @@ def _(w):
     w.serve(witness='always').port()
     for serial in (1, 2):
         w.works(witness='always')
-        pair, = (w.dir / 'state' / 'pairs').iterdir()
-        assert pair.read_bytes()[:16] == serial.to_bytes(8, 'little') * 2
+        lane, = (w.dir / 'state' / 'lanes').glob('*/*')
+        assert lane.read_bytes()[:16] == serial.to_bytes(8, 'little') * 2
     w.server.end()
     w.serve().port()
     w.works()
-    assert pair.read_bytes()[:16] == (2).to_bytes(8, 'little') * 2, 'the dealer hears of bundles in memory without --witness always'
+    assert lane.read_bytes()[:16] == (2).to_bytes(8, 'little') * 2, 'the dealer hears of bundles in memory without --witness always'
     yield w.embed(witness='always')
 
 

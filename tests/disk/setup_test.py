@@ -170,7 +170,9 @@ for had in (False, True):
         stand_in = StandIn(w, w.dir / 'record')
         yield w.embed(connect=stand_in.port)
         stand_in.thread.join(10)
-        assert stand_in.asked == (SETUP_ASK, bytes([0, 1, 0, 0, 0])), 'the data owner does not ask for what was named'
+        kind, asked = stand_in.asked
+        assert kind == SETUP_ASK and asked[:5] == bytes([0, 1, 0, 0, 0]), 'the data owner does not ask for what was named'
+        assert asked[5:21].hex() == w.lane('data').name and asked[21:] == bytes([1]) + bytes(28), 'the data owner does not name its only lane'
         assert set_up(w) == ([file] if had else []) and not list((w.dir / 'data').glob('*.part'))
         assert (w.works()['bytes']['setup'] > 0) == (not had)
         assert file.read_bytes() == honest

@@ -135,12 +135,46 @@ def _(w):
     assert w.rows()[0]['serial'] == 4 and [int(b.stem.split('-')[0]) for b in w.bundles('copy')] == [5, 6]
 
 
+@row('lane copied beside itself', 0, 'was copied or restored from elsewhere; its bundles are discarded')
+def _(w):
+    ahead(w)
+    lane = w.lane('data')
+    shutil.copytree(lane, lane.with_name(f'{int(lane.name, 16) ^ 1:032x}'))
+    w.serve().port()
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 2 and [int(b.stem.split('-')[0]) for b in w.bundles('data')] == [3]
+
+
+@row('folder of a lane without files', 0, '')
+def _(w):
+    ahead(w)
+    for store in ('data', 'model'):  # a process died after it had made the folder
+        lane = w.lane(store)
+        lane.with_name(f'{int(lane.name, 16) ^ 1:032x}').mkdir()
+    w.serve().port()
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 2
+
+
+@row('stores of an older version', 0, 'that an older version of suf wrote: 1; they are wiped')
+def _(w):
+    for store in ('model', 'data'):
+        (w.dir / store / 'bundles').mkdir(parents=True)
+        (w.dir / store / 'bundles' / f'{1:020}-0-0-4-0.bundle').write_bytes(bytes(2000))
+        (w.dir / store / 'ledger').write_bytes(b'SUFLEDG2' + bytes(184))
+    w.both()
+    assert w.server.said('that an older version of suf wrote: 1; they are wiped')
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 1
+    assert not any((w.dir / store / name).exists() for store in ('model', 'data') for name in ('bundles', 'ledger'))
+
+
 @row('ledger damaged', 0, 'is damaged at byte .* the bundles of this store are discarded')
 def _(w):
     ahead(w)
     w.serve().port()
     w.works()
-    in_file(w.dir / 'data' / 'ledger', 140)
+    in_file(w.lane('data') / 'ledger', 160)
     yield w.embed()
     assert w.rows()[0]['serial'] == 4
 
@@ -186,10 +220,10 @@ for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'bundles 
     def case(w, what=what):
         w.both()
         w.works()
-        kept = (w.dir / 'data' / what).rename(w.dir / 'kept')
-        (w.dir / 'data' / what).touch() if kept.is_dir() else (w.dir / 'data' / what).mkdir()
+        path = w.lane('data') / what
+        kept = path.rename(w.dir / 'kept')
+        path.touch() if kept.is_dir() else path.mkdir()
         yield w.embed()
-        path = w.dir / 'data' / what
         path.rmdir() if path.is_dir() else path.unlink()
         kept.rename(path)
         w.works()
@@ -199,7 +233,7 @@ for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'bundles 
 @row('last record of the ledger torn', 0, 'was not written to its end; it is dropped')
 def _(w):
     ahead(w)
-    with open(w.dir / 'data' / 'ledger', 'ab') as f:
+    with open(w.lane('data') / 'ledger', 'ab') as f:
         f.write(bytes(20))
     w.serve().port()
     yield w.embed()

@@ -29,7 +29,7 @@ struct Told {
   int calls;
   bool received[kSerials], asked[kSerials], claimed[kSerials], finished[kSerials], audited[kSerials];
   uint64_t reserved, raised;
-  bool seeded, pinned, set_up;
+  bool seeded, pinned, set_up, other;
   Hash seed;
 };
 Told* told;
@@ -129,23 +129,29 @@ Bytes ChunkOf(const Hash& key, View data) {
   return w.Take();
 }
 
-void Receive(Lane& s, uint64_t serial) {
+void Put(Lane& s, uint64_t serial) {
   BundleHeader h;
   h.job = JobOf(4);
   h.serial = serial;
+  h.lane = s.id();
   h.body_bytes = kBody;
   auto in = s.Receive(h, Secret(Hash{5}), EvenBody(kBody), true);
   suf::store::Add(in, ChunkOf(ChunkKey(h), BodyOf(serial)));
   in.Commit();
+}
+
+void Receive(Lane& s, uint64_t serial) {
+  Put(s, serial);
   told->received[serial] = true;
 }
 
-constexpr PairId kPair{1};
+constexpr PairId kPair{1}, kItsLane{2};
+constexpr LaneId kOther{3};
 
 void Witness(Lane& s, uint64_t serial) {
   told->asked[serial] = true;
-  s.BeginWitness(serial, kPair);
-  s.EndWitness(serial, s.ledger().witnessed(kPair));
+  s.BeginWitness(serial, kItsLane);
+  s.EndWitness(serial, s.ledger().witnessed(kItsLane));
 }
 
 void Claim(Lane& s, uint64_t serial, bool finish = true) {
@@ -164,7 +170,7 @@ void Life(const std::string& dir) {
     for (uint64_t count : {1, 3}) told->reserved = dealer.Reserve(count) + count - 1;
     dealer.AddPair(kPair);
     for (uint64_t serial : {1, 3}) {
-      (void)dealer.RecordUse(kPair, 1, serial);
+      (void)dealer.RecordUse(kPair, kItsLane, 1, serial);
       told->raised = serial;
     }
     OneLane s(dir + "/store");
@@ -172,7 +178,7 @@ void Life(const std::string& dir) {
     std::copy(seed.view().begin(), seed.view().end(), told->seed.begin());
     told->seeded = true;
     told->pinned = s.home.Pin({Role::kDealer, Hash{9}});
-    ChunkFile f = s.home.NewSetup();
+    ChunkFile f = s.home.NewSetup(kLane);
     f.Add(ChunkOf(ChunkKey(Hash{1}, Hash{2}), BodyOf(0)));
     s.home.CommitSetup(std::move(f), Hash{2});
     told->set_up = true;
@@ -180,6 +186,8 @@ void Life(const std::string& dir) {
     Claim(s, 1);
     Claim(s, 3);  // burns 2
     for (uint64_t serial : {4, 5, 6}) Receive(s, serial);
+    Put(*s.home.Open({}, kOther), 3);
+    told->other = true;
     Witness(s, 4);
     (void)s->Audit(4, EvenBody(kBody));
     told->audited[4] = true;
@@ -242,7 +250,7 @@ void CheckSerials(OneLane& s, bool first) {
       EXPECT_TRUE(burnt_now || Says(s, Str("was notified of bundle ", k))) << k;
     }
   }
-  EXPECT_LE(s->ledger().witnessed(kPair), asked);
+  EXPECT_LE(s->ledger().witnessed(kItsLane), asked);
 }
 
 // Checks the state that a start finds after the death.
@@ -257,16 +265,20 @@ void Sound(const std::string& dir, bool first) {
   EXPECT_TRUE(s.notices.empty()) << testing::PrintToString(s.notices);
   CheckSerials(s, false);
   size_t files = 0;
-  for (const auto& e : std::filesystem::directory_iterator(dir + "/store/bundles")) files += e.is_regular_file();
+  for (const auto& e : std::filesystem::directory_iterator(LaneFolder(dir + "/store") + "/bundles"))
+    files += e.is_regular_file();
   EXPECT_EQ(files, s->Bundles().size());
   for (const BundleHeader& h : s->Bundles()) {
-    s->BeginWitness(h.serial, kPair);
-    s->EndWitness(h.serial, s->ledger().witnessed(kPair));
+    s->BeginWitness(h.serial, kItsLane);
+    s->EndWitness(h.serial, s->ledger().witnessed(kItsLane));
     EXPECT_EQ(suf::store::BodyOf(s->Claim(h.serial, EvenBody(kBody))), BodyOf(h.serial));
   }
   for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s->ledger().floor());
   EXPECT_TRUE(!told->seeded || Equal(s.home.LongLivedSecret("b.seed").view(), told->seed));
   EXPECT_EQ(s.home.LongLivedSecret("b.seed").view().size(), 32u);
+  if (told->other) {
+    EXPECT_EQ(s.home.Find({}, kOther)->Bundles().size(), 1u);
+  }
   EXPECT_TRUE(!told->pinned || !s.home.Pin({Role::kDealer, Hash{8}}));
   EXPECT_TRUE(!told->set_up || s.home.HasSetup(Hash{2}));
   if (s.home.HasSetup(Hash{2})) {
@@ -275,7 +287,7 @@ void Sound(const std::string& dir, bool first) {
   DealerState dealer(dir + "/dealer");
   EXPECT_GT(dealer.Reserve(1), told->reserved);
   dealer.AddPair(kPair);
-  EXPECT_GE(dealer.RecordUse(kPair, 1, 1), told->raised);
+  EXPECT_GE(dealer.RecordUse(kPair, kItsLane, 1, 1), told->raised);
 }
 
 struct Crash : testing::Test {

@@ -90,6 +90,10 @@ std::string KindName(uint16_t kind) {
       return "probe";
     case kLink:
       return "link";
+    case kWait:
+      return "wait";
+    case kStay:
+      return "stay";
     case kFirstRun:
       break;
   }
@@ -118,7 +122,8 @@ bool Harmless(const Fault& f, uint16_t kind) {
   if (f.what == What::kTwice || f.what == What::kForeign || f.what == What::kLong ||
       (f.what == What::kFlip && f.bit >= 32 && last))
     return last;
-  return f.what == What::kFlip && kind == kRequest && f.bit >= 32 && f.bit < 64;  // at most this many bundles
+  return f.what == What::kFlip && kind == kRequest && f.bit >= 8 * kJobBytes &&
+         f.bit < 8 * kJobBytes + 32;  // at most this many bundles
 }
 
 // The error in an outcome; empty if there is none.

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "apps/exit.hpp"
@@ -221,10 +222,24 @@ std::vector<Sent> ReadFrames(const std::string& path) {
 }
 
 std::vector<Record> ReadLedger(const std::string& store) {
-  Bytes b = ReadAll(store + "/ledger");
-  constexpr size_t kHeader = 128;
-  std::vector<Record> all(b.size() < kHeader ? 0 : (b.size() - kHeader) / sizeof(Record));
-  if (!all.empty()) std::memcpy(all.data(), b.data() + kHeader, all.size() * sizeof(Record));
+  constexpr size_t kHeader = 144;
+  const auto inside = [](const std::string& folder) {
+    std::vector<std::string> all;
+    std::error_code none;  // there is no such folder yet
+    for (const auto& e : std::filesystem::directory_iterator(folder, none)) all.push_back(e.path());
+    return all;
+  };
+  std::vector<std::string> lanes = inside(store + "/lanes");
+  for (const std::string& owner : inside(store + "/owners"))
+    for (const std::string& lane : inside(owner)) lanes.push_back(lane);
+  std::vector<Record> all;
+  for (const std::string& lane : lanes) {
+    const Bytes b = ReadAll(lane + "/ledger");
+    const size_t count = b.size() < kHeader ? 0 : (b.size() - kHeader) / sizeof(Record), before = all.size();
+    if (!count) continue;
+    all.resize(before + count);
+    std::memcpy(all.data() + before, b.data() + kHeader, count * sizeof(Record));
+  }
   return all;
 }
 

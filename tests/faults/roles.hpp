@@ -62,6 +62,7 @@ struct Record {
   uint32_t kind = 0, zero = 0;
   uint8_t detail[24], check[24];
 };
+// Reads the ledgers of a store. A fault in the greeting may have made a second lane, whose ledger has no records.
 std::vector<Record> ReadLedger(const std::string& store);
 
 }  // namespace suf::faults

@@ -289,13 +289,14 @@ def folders_of_others(w, home):
     os.chown(link, user, user, follow_symlinks=False)
     embed(3, 'nobody answers as the model owner', store=link / 'store')  # our own link into our own folder
     embed(3, 'nobody answers as the model owner', store=stage(shared / 'store', 'data', 0o700))
-    for name in ('ledger', 'bundles'):  # in our own folder nothing is written through a link
+    for name in ('lanes', 'ledger', 'bundles'):  # in our own folder nothing is written through a link
         store = shutil.copytree(home['data'] / 'store', home['data'] / f'store-{name}')
-        (store / name).rename(store / 'elsewhere')
-        os.symlink('elsewhere', store / name)
+        folder = store if name == 'lanes' else next((store / 'lanes').iterdir())
+        (folder / name).rename(folder / 'elsewhere')
+        os.symlink('elsewhere', folder / name)
         for path in tree(store):
             os.chown(path, user, user, follow_symlinks=False)
-        embed(4, f'{store / name} is a symbolic link', store=store)
+        embed(4, f'{folder / name} is a symbolic link', store=store)
 
     embed(3, 'nobody answers as the model owner', certs=mounted(w, home['data'] / 'certs'))
     certs = shutil.copytree(home['data'] / 'certs', w.dir / 'certs')

@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import FunctionWorld, Tap, World
 from rows import each
 
-HEADER, TAG, AHEAD = 332, 16, 4  # bytes, bytes, bundles
+HEADER, TAG, AHEAD = 352, 16, 4  # bytes, bytes, bundles
 SLOW = 60  # seconds, because no time-out is the subject here
 TOKENS, OTHER = 8, 12  # of texts with preprocessed bundles, and of others
 
@@ -38,7 +38,7 @@ class Bundle:
         raw = path.read_bytes()
         assert struct.unpack_from('<I', raw)[0] == HEADER + 32
         header, self.key = raw[4:4 + HEADER], raw[4 + HEADER:36 + HEADER]
-        self.serial, = struct.unpack_from('<Q', header, 28)
+        self.serial, = struct.unpack_from('<Q', header, 32)
         self.seed_hash = header[HEADER - 160:HEADER - 128], header[HEADER - 128:HEADER - 96]
         self.pair, self.body, at = header[-32:], b'', 4 + HEADER + 64
         while at < len(raw):

@@ -100,7 +100,7 @@ def say(client, greeting, phase):
     client.tls.sendall(frame(HELLO, 0, greeting))
     if phase == 'request':  # at the dealer
         client.frame()
-        client.tls.sendall(frame(REQUEST, 1, struct.pack('<5I', 0, 0, 3, 0, 1) + os.urandom(5 * 32)))
+        client.tls.sendall(frame(REQUEST, 1, struct.pack('<6I', 0, 0, 3, 0, 1, 1) + os.urandom(16 + 5 * 32)))
         return 2
     client.frame()
     return 1

@@ -101,7 +101,13 @@ struct World {
     lane[p].reset();
     home[p].reset();
     home[p].emplace(dir / std::to_string(p));
-    lane[p] = home[p]->OpenAny();
+    // P0's sessions open its lane; the tests only inspect it
+    const std::shared_ptr<store::Lane> open = home[p]->Open(p ? Hash{} : kId[1].key, store::kLane);
+    lane[p] = p ? open : std::const_pointer_cast<store::Lane>(home[0]->Find(kId[1].key, store::kLane));
+  }
+  // Returns the folder of a party's lane.
+  std::string Folder(int p) const {
+    return p ? store::LaneFolder(dir / "1") : Str(dir / "0/owners/", Hex(kId[1].key), "/", Hex(store::kLane));
   }
   std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) {
     auto pair = net::InProcessPair(kId[int(r)], kId[2], timeout, std::move(stop));

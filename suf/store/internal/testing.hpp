@@ -10,10 +10,11 @@ namespace suf::store {
 namespace fs = std::filesystem;
 inline constexpr size_t kBody = kChunkBytes + 1000;
 
-inline BundleHeader HeaderOf(uint64_t serial) {
+inline BundleHeader HeaderOf(uint64_t serial, const LaneId& lane = kLane) {
   BundleHeader h;
   h.job = JobOf(4);
   h.serial = serial;
+  h.lane = lane;
   h.body_bytes = kBody;
   h.rho = RandomHash();
   h.pair = Share(Secret::Random());
@@ -21,7 +22,7 @@ inline BundleHeader HeaderOf(uint64_t serial) {
 }
 
 inline Bytes Put(Lane& s, uint64_t serial, bool to_disk) {
-  BundleHeader h = HeaderOf(serial);
+  BundleHeader h = HeaderOf(serial, s.id());
   auto in = s.Receive(h, Secret(Hash{5}), EvenBody(kBody), to_disk);
   Bytes body(kBody);
   RandomBytes(body);
@@ -51,9 +52,9 @@ inline std::vector<uint64_t> Serials(const Lane& s) {
   return v;
 }
 
-inline std::string FileOf(const std::string& dir, uint64_t serial) {
+inline std::string FileOf(const std::string& dir, uint64_t serial, const LaneId& lane = kLane) {
   std::string d = std::to_string(serial);
-  return dir + "/bundles/" + std::string(20 - d.size(), '0') + d + "-0-0-4-0.bundle";
+  return LaneFolder(dir, lane) + "/bundles/" + std::string(20 - d.size(), '0') + d + "-0-0-4-0-1.bundle";
 }
 
 inline bool Says(const OneLane& s, const std::string& words) {
