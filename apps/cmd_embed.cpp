@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <map>
+#include <optional>
 
 #include "apps/log.hpp"
 #include "apps/results.hpp"
@@ -10,9 +12,11 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/texts.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/base/file.hpp"
 #include "suf/model/vocabulary.hpp"
-#include "suf/roles/data_owner.hpp"
+#include "suf/roles/estimate.hpp"
+#include "suf/roles/lanes.hpp"
 #include "suf/roles/model.hpp"
 
 namespace suf::apps {
@@ -53,79 +57,178 @@ size_t UsableIn(const std::vector<TextLine>& lines) {
   return size_t(std::count_if(lines.begin(), lines.end(), [](const TextLine& l) { return l.error.empty(); }));
 }
 
-// Embeds the usable lines over one session, and adds all lines to `results`, in order. Returns the number of embedded
-// lines. It is lower if the session ended early, for a signal or because stdout has no reader.
-size_t Embed(roles::DataOwner::Session& session, std::vector<TextLine>& lines, ResultWriter& results, Bar& bar,
-             const Stop& stop) {
-  std::vector<TextLine*> usable;
-  std::vector<model::Ids> texts;
-  for (TextLine& l : lines)
-    if (l.error.empty()) {
-      usable.push_back(&l);
-      texts.push_back(std::move(l.ids));
-    }
-  auto next = lines.begin();
-  auto pass = [&](const TextLine* until) {  // the unusable lines before it
-    for (; next != lines.end() && &*next != until; ++next) results.Add({.line = &*next});
-  };
-  const auto begun = Clock::now();
-  const size_t done = session.Run(std::move(texts), [&](size_t text, roles::Embedding e) {
-    pass(usable[text]);
-    results.Add({.line = usable[text], .embedding = std::move(e)});
-    ++next;
-  });
-  bar.Clear();
-  if (done < usable.size()) {
-    if (!stop.signal)
-      log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable.size(), "text"), " are done"));
-    return done;
+// The usable lines as texts. Adds their results to a ResultWriter in the order of the lines, with the others between.
+class OrderedResults {
+ public:
+  OrderedResults(std::vector<TextLine>& lines, ResultWriter& results)
+      : lines_(lines), results_(results), next_(lines.begin()) {
+    for (TextLine& l : lines)
+      if (l.error.empty()) usable_.push_back(&l);
   }
-  session.End();
-  pass(nullptr);
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  log::Info(Str("embed: ", Plural(done, "sentence"), " in ", Fixed(seconds, 2), " s, ",
-                Fixed(double(done) / seconds, 2), " a second"));
-  return done;
+  // Returns the texts, once.
+  std::vector<model::Ids> Texts() {
+    std::vector<model::Ids> texts;
+    for (TextLine* l : usable_) texts.push_back(std::move(l->ids));
+    return texts;
+  }
+  size_t texts() const { return usable_.size(); }
+  // Takes the result of a text. It is added when all texts before it are.
+  void Done(size_t text, roles::Embedding e) {
+    early_.emplace(text, std::move(e));
+    ++done_;
+    for (auto it = early_.begin(); it != early_.end() && it->first == added_; it = early_.erase(it)) {
+      TextLine* const line = usable_[added_++];
+      Pass(line);
+      results_.Add({.line = line, .embedding = std::move(it->second)});
+      ++next_;
+    }
+  }
+  // Returns how many texts are done.
+  size_t done() const { return done_; }
+  // Adds the unusable lines at the end.
+  void Finish() { Pass(nullptr); }
+
+ private:
+  // Adds the unusable lines before this one.
+  void Pass(const TextLine* until) {
+    for (; next_ != lines_.end() && &*next_ != until; ++next_) results_.Add({.line = &*next_});
+  }
+  std::vector<TextLine>& lines_;
+  ResultWriter& results_;
+  std::vector<TextLine*> usable_;
+  std::vector<TextLine>::iterator next_;
+  std::map<size_t, roles::Embedding> early_;
+  size_t added_ = 0, done_ = 0;
+};
+
+// Runs the texts over several sessions. Returns how many are done.
+size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDealer dealer,
+                   roles::Lanes::Options options, OrderedResults& results, Bar& bar) {
+  const auto done = [&](size_t text, roles::Embedding e) {
+    results.Done(text, std::move(e));
+    bar.At(double(results.done()) / double(results.texts()),
+           Str(results.done(), " of ", Plural(results.texts(), "text"), " done"));
+  };
+  options.client.progress = {};
+  if (options.client.audits)
+    return roles::RunInLanes(engine, store, std::move(dealer), std::move(options), results.Texts(), done);
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;
+  options.client.stop = [&failed, stop = options.client.stop] { return failed || stop(); };
+  roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
+  std::vector<model::Ids> texts = results.Texts();
+  for (size_t i = 0; i < texts.size(); ++i) try {
+      lanes.Submit(std::move(texts[i]), 0, [&, i](roles::LaneResult result) {
+        if (auto* e = std::get_if<roles::Embedding>(&result)) return done(i, std::move(*e));
+        try {
+          std::rethrow_exception(std::get<std::exception_ptr>(result));
+        } catch (const roles::LanesClosed&) {  // after a signal, or after an error
+        } catch (...) {
+          if (!failed.exchange(true)) error = std::current_exception();
+        }
+      });
+    } catch (const roles::LanesClosed&) {
+      break;
+    }
+  lanes.Wait();
+  lanes.Close();
+  if (error) std::rethrow_exception(error);
+  return results.done();
 }
 
-// The number of lines that a session has embedded, and the signal that stopped it; 0 if none came.
+// The number of lines that were embedded, and the signal that stopped that; 0 if none came.
 struct SessionOutcome {
   size_t done;
   int signal;
 };
-// Embeds the usable lines in a session with the model owner, with keys from the dealer.
-SessionOutcome RunSession(const EmbedArgs& a, const net::Credentials& own, roles::ModelEngine& engine,
-                          std::vector<TextLine>& lines, ResultWriter& results) {
-  const size_t usable = UsableIn(lines);  // counted before results set errors of lines
+// Embeds the usable lines in sessions with the model owner. Adds all lines to `writer` in order. Fewer lines are done
+// if the sessions ended early, for a signal or because stdout has no reader.
+SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, roles::ModelEngine& engine,
+                           std::vector<TextLine>& lines, ResultWriter& writer) {
+  OrderedResults results(lines, writer);
+  const size_t usable = results.texts();
   PartyStore store("embed", a.store);
   const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
   Bar receiving("embed"), bar("embed", Bar::Log::kRare);
   Stop stop;
-  roles::DataOwner::Options options{.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
-  options.variants = engine.Allowed(a.variant);
-  options.keys.setup = [&](uint64_t came, uint64_t all) {
+  roles::Lanes::Options options{.parallel = a.parallel};
+  options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
+  options.client.variants = engine.Allowed(a.variant);
+  options.client.keys.setup = [&](uint64_t came, uint64_t all) {
     receiving.At(double(came) / double(all),
                  Str("receiving the masked weights, ", Bytes10(int64_t(all)), ", once for this store"));
     if (came == all) receiving.Clear();
   };
-  options.progress = [&](size_t text, double done, const std::string& what) {
+  options.client.progress = [&](size_t text, double done, const std::string& what) {
     bar.At(done, what, Str("text ", text + 1, " of ", usable));
   };
-  options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  options.stop = [&] { return stop.signal != 0 || results.Stop(); };
-  roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
-  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
-  ch->set_recorder(recorder.get());
-  roles::DataOwner::Session session(owner, *ch);
-  Warn("embed", session.notices());
-  if (const auto& link = session.link())
-    log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
-                  Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
-  KeepPages();
-  const SignalTaker taker([&](int signal, int turn) { stop.Take(signal, turn); });
-  const size_t done = Embed(session, lines, results, bar, stop);
+  options.client.waits = [&](uint32_t place, uint32_t ms) {
+    bar.At(0, Str("others run first: place ", place, ", about ", Fixed(ms / 1e3, 0), " s"));
+  };
+  options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
+  options.client.stop = [&] { return stop.signal != 0 || writer.Stop(); };
+  options.dial = [&](std::stop_token ends) {
+    return net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, std::move(ends), a.streams);
+  };
+  options.opened = [&, first = true](const roles::DataOwner::Session& session) mutable {
+    Warn("embed", session.notices());
+    if (const auto& link = session.link(); link && first)
+      log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
+                    Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
+    first = false;
+  };
+  auto dealer = CallDealer(own, a.dealer, timeout, a.streams);
+  std::optional<SignalTaker> taker;
+  const auto take_signals = [&] {
+    KeepPages();
+    taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
+  };
+  auto begun = Clock::now();
+  if (a.parallel > 1) {
+    take_signals();
+    (void)RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
+  } else {
+    const auto ch = options.dial({});
+    ch->set_recorder(recorder.get());
+    roles::DataOwner owner(engine, store, std::move(dealer), options.client);
+    roles::DataOwner::Session session(owner, *ch);
+    options.opened(session);
+    take_signals();
+    begun = Clock::now();
+    (void)session.Run(results.Texts(), [&](size_t text, roles::Embedding e) { results.Done(text, std::move(e)); });
+    if (results.done() == usable) session.End();
+  }
+  bar.Clear();
+  const size_t done = results.done();
+  if (done < usable) {
+    if (!stop.signal)
+      log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable, "text"), " are done"));
+    return {done, stop.signal};
+  }
+  results.Finish();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  log::Info(Str("embed: ", Plural(done, "sentence"), " in ", Fixed(seconds, 2), " s, ",
+                Fixed(double(done) / seconds, 2), " a second"));
   return {done, stop.signal};
+}
+
+// Refuses more sessions than the machine has memory for, and a record of several.
+void CheckParallel(const EmbedArgs& a, roles::ModelEngine& engine, const std::vector<TextLine>& lines) {
+  if (a.parallel == 1) return;
+  if (!a.record.empty())
+    Fail(Cause::kInput, "--record writes the frames of one session, and --parallel asks for ", a.parallel,
+         "; leave out one of both");
+  size_t longest = 0;
+  for (const TextLine& l : lines)
+    if (l.error.empty()) longest = std::max(longest, l.ids.size());
+  const uint64_t window = a.audit ? store::KeySource::kWhole : uint64_t(a.keys.window) << 20;
+  const roles::MemoryNeeds needs = roles::NeedsOf(engine, store::JobOf(uint32_t(longest)), Role::kData, window);
+  const int64_t each = 2 * needs.keys + needs.frames + needs.values, machine = int64_t(MachineMemory());
+  if (each * a.parallel + needs.weights > machine)
+    Fail(Cause::kInput, "--parallel ", a.parallel, " takes ", Bytes10(each * a.parallel + needs.weights),
+         " of memory for texts of ", longest, " tokens, and this machine has ", Bytes10(machine), "; ask for at most ",
+         std::max<int64_t>(1, (machine - needs.weights) / each));
 }
 
 }  // namespace
@@ -145,11 +248,12 @@ int RunEmbed(const EmbedArgs& a) {
     results.End();
     return Finish(lines);
   }
+  CheckParallel(a, engine, lines);
   // a row of floats and the number of its line
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
   if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);
   // the model owner sees when the connection ends, so it ends before all is written
-  const auto [done, signal] = RunSession(a, process.own, engine, lines, results);
+  const auto [done, signal] = RunSessions(a, process.own, engine, lines, results);
   results.End();
   if (signal && done < usable)
     throw Interrupt(signal, Str("embed was stopped by a signal; ", done, " of ", usable,

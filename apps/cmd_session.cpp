@@ -56,6 +56,8 @@ int RunDeal(const DealArgs& a) {
   options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant));
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.window = uint64_t(a.window) << 20;
+  options.service.turns = LimitsOf(a.turns);
+  const int sessions = net::SessionsFor(options.service.turns.at_once);
   options.service.partner_wait = timeout / 3;  // a party waits three times as long, so it receives the refusal
   const bool several = engine->variants().size() > 1;
   options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
@@ -69,12 +71,12 @@ int RunDeal(const DealArgs& a) {
                     " (--ahead), and both received the least of these"));
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
-  AllowSessions("deal", net::kSessions, a.streams);
+  AllowSessions("deal", sessions, a.streams);
   UsesFolder("deal", "state", state);
   net::Listener listener(process.own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout,
-                         a.streams);
+                         a.streams, sessions);
   RunUntilSignal(
-      listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); },
+      listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); }, [&] { dealer.Stop(); },
       [](const std::vector<std::string>& peers) {
         return Str(Plural(peers.size(), "delivery", "deliveries"), " in flight, to ", Listed(peers),
                    peers.size() == 1 ? ", ends" : ", end");

@@ -88,7 +88,14 @@ struct RoleArgs {
   double timeout = 60;
 };
 
+// How much a role that serves others does side by side.
+struct TurnArgs {
+  int at_once = 0;     // inferences or deals; 0: as many as cores
+  int64_t memory = 0;  // MB of all of them; 0: three quarters of the machine's
+};
+
 struct DealArgs : RoleArgs {
+  TurnArgs turns;
   std::string listen, state, variant;
   int tokens = 0, count = 0, window = 0;  // window: MB of keys that wait for the slower party
 };
@@ -111,6 +118,8 @@ struct AnswerArgs : PartyArgs {
   std::string listen;
   bool once = false;
   int audit_memory = 1024;  // MB of whole bundles that audits may take
+  TurnArgs turns;
+  double idle = 600;  // seconds for which a session without a job stays
 };
 
 struct ServeArgs : AnswerArgs {
@@ -124,6 +133,7 @@ struct EmbedArgs : PartyArgs {
   bool json = false, truncate = false;
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs
   int audit = 0;            // extra bundles that P0 audits
+  int parallel = 1;         // sessions with the model owner
 };
 int RunEmbed(const EmbedArgs& a);
 

@@ -38,6 +38,20 @@ void AddTraces(CLI::App* c, int* megabytes) {
       ->option_text("MB");
 }
 
+void AddTurns(CLI::App* c, TurnArgs* turns, const char* what) {
+  c->add_option("--at-once", turns->at_once,
+                Str(what, " that run side by side, 1 to ", kMostAtOnce,
+                    "; others wait for their turn (default: the number of cores)"))
+      ->check(CLI::Range(1, kMostAtOnce))
+      ->option_text("N");
+  c->add_option("--memory", turns->memory,
+                Str("megabytes for the keys, frames and values of ", what,
+                    " that run side by side; suf estimate prints the need of one (default: three quarters of the "
+                    "machine's)"))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->option_text("MB");
+}
+
 namespace {
 
 // Adds the options of both parties' keys.
@@ -126,6 +140,11 @@ CLI::Option* AddAudit(CLI::App* c, int* count) {
 
 void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddParty(c, a);
+  AddTurns(c, &a->turns, "jobs");
+  c->add_option("--idle", a->idle, "seconds for which a session without a job stays, 1 to 86400")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->default_val(600)
+      ->option_text("S");
   AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
   c->add_flag("--once", a->once, "end after one session");
   c->add_option("--audit-memory", a->audit_memory,

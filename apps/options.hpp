@@ -22,6 +22,8 @@ void AddWindow(CLI::App* c, int* megabytes, const char* what);
 void AddStreams(CLI::App* c, int* streams);
 // Adds --traces, the megabytes of traces that a role of a model keeps.
 void AddTraces(CLI::App* c, int* megabytes);
+// Adds --at-once and --memory, the limits of `what` that run side by side.
+void AddTurns(CLI::App* c, TurnArgs* turns, const char* what);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.
@@ -33,6 +35,8 @@ void AddKernels(CLI::App* c, std::string* kernels);
 void AddBackend(CLI::App* c, BackendArgs* backend, const char* help = nullptr);
 // Adds --variant of a plan; the default is its first one.
 void AddVariant(CLI::App* c, std::string* variant);
+// The most jobs that --at-once allows.
+inline constexpr int kMostAtOnce = 256;
 inline constexpr const char* kAutoHelp =
     "a variant of the plan, or auto: both sides measure the link and take the cheapest variant that both allow";
 inline constexpr const char* kJsonHelp = "print JSON, one object a line";

@@ -6,6 +6,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/compiler.hpp"
+#include "suf/roles/lanes.hpp"
 
 namespace suf::apps {
 
@@ -208,6 +209,7 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
       ->option_text("N");
   c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
   c->add_option("--times", a->times, kTimesHelp);
+  AddTurns(c, &a->turns, "deals");
   AddWindow(c, &a->window, "are made before the slower party takes them");
   AddTraces(c, &a->traces);
   AddStreams(c, &a->streams);
@@ -245,6 +247,11 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   c->add_option("--out", a->out, "also write the embeddings to this safetensors file");
   // its pauses would show the dealer the audited bundle before it deals the next one
   AddAudit(c, &a->audit)->excludes(one_by_one);
+  c->add_option("--parallel", a->parallel,
+                Str("sessions with the model owner, 1 to ", roles::Lanes::kMost,
+                    "; while one text waits for the network, others go on (default: 1)"))
+      ->check(CLI::Range(1, roles::Lanes::kMost))
+      ->option_text("N");
   AddSource(c, &a->source, true);
   c->callback([=] { *status = RunEmbed(*a); });
 }

@@ -187,6 +187,14 @@ RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
   return {std::move(own), RoleBackend(command, a.backend)};
 }
 
+proto::Turns::Limits LimitsOf(const TurnArgs& a) {
+  const uint64_t machine = MachineMemory();
+  const uint64_t memory = a.memory ? uint64_t(a.memory) << 20 : machine - machine / 4;
+  if (memory > machine)
+    Fail(Cause::kInput, "--memory allows ", a.memory, " MB, and this machine has ", machine >> 20, "; allow less");
+  return {.at_once = a.at_once ? a.at_once : Cores(), .memory = memory};
+}
+
 void AllowSessions(const char* command, int sessions, int streams) {
   if (const std::string lack = net::AllowDescriptors(sessions, streams); !lack.empty()) Warn(command, {lack});
 }
@@ -224,7 +232,7 @@ std::string Listed(const std::vector<std::string>& all) {
 }
 
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const RunningPeers& running) {
+                    const std::function<void()>& stopping, const RunningPeers& running) {
   KeepPages();
   std::atomic<int> dropped{0};  // the signal that dropped sessions
   {
@@ -235,6 +243,7 @@ void RunUntilSignal(net::Listener& listener, const char* role, const std::functi
                       peers.empty()
                           ? "; nothing runs"
                           : "; a second Ctrl-C or SIGTERM ends at once, and running work is lost with its keys"));
+        stopping();
         return listener.Stop();
       }
       if (turn > 2) EndBy(signal);
@@ -338,6 +347,9 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   roles::Server::Options options;
   options.keys = KeysOf(a.keys, store);
   options.audit_memory = uint64_t(a.audit_memory) << 20;
+  options.turns = LimitsOf(a.turns);
+  options.idle = net::Millis(int64_t(a.idle * 1000));
+  const int sessions = net::SessionsFor(options.turns.at_once);
   SessionStates now(unit);
   Bar sending(command);
   options.setup = [&](const roles::PeerName&, uint64_t sent, uint64_t all) {
@@ -364,14 +376,15 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     if (a.once || (ends && ends())) listener->Stop();
   };
   auto server = make(store, dial, std::move(options));
-  AllowSessions(command, net::kSessions, a.streams);
-  listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams);
+  AllowSessions(command, sessions, a.streams);
+  listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams, sessions);
   RunUntilSignal(
       *listener, command,
       [&](net::Channel& ch) {
         const ScopedRecord record(ch, records);
         server->Serve(ch);
       },
+      [&] { server->Stop(); },
       [&](const std::vector<std::string>& peers) {
         return Str(peers.size() == 1 ? "the session with " : "the sessions with ", Listed(peers),
                    peers.size() == 1 ? " ends: " : " end: ", now.Text());

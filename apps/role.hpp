@@ -48,6 +48,9 @@ struct RoleProcess {
 // Cause::kInput if a pin is no key of another role. Also throws the errors of UseKernels and BackendOf.
 RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
 
+// Converts --at-once and --memory. Throws Cause::kInput for more memory than the machine has.
+proto::Turns::Limits LimitsOf(const TurnArgs& a);
+
 // Lets this process open enough files for so many sessions, as far as the system allows it. Logs a lack.
 void AllowSessions(const char* command, int sessions, int streams);
 
@@ -86,11 +89,11 @@ void KeepPages();
 using RunningPeers = std::function<std::string(const std::vector<std::string>& peers)>;
 // The time that dropped sessions have to end.
 inline constexpr net::Millis kAtOnce{2000};
-// Runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets running sessions end, and logs `running`.
-// The second drops them, so that their serials are burnt, and throws Interrupt. After kAtOnce the process ends in any
-// case; the next start burns the claimed serials.
+// Runs the listener until Stop or a signal. The first SIGINT or SIGTERM calls `stopping`, lets running sessions end,
+// and logs `running`. The second drops them, so that their serials are burnt, and throws Interrupt. After kAtOnce the
+// process ends in any case; the next start burns the claimed serials.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const RunningPeers& running);
+                    const std::function<void()>& stopping, const RunningPeers& running);
 // Joins names to "a, b and c".
 std::string Listed(const std::vector<std::string>& all);
 

@@ -45,6 +45,14 @@ class Told : public Peer {
   }
 
  protected:
+  // Names the right lane in its request. In another one it would be a party without a partner (bit 2).
+  ReceivedFrame Take(size_t limit) override {
+    ReceivedFrame f = Peer::Take(limit);
+    constexpr size_t kLaneAt = kJobBytes + 4;
+    if (f.kind == kRequest && f.payload.size() >= kLaneAt + sizeof(LaneId))
+      std::copy(kLane.begin(), kLane.end(), f.payload.begin() + kLaneAt);
+    return f;
+  }
   void Put(suf::View header, suf::View payload) override {
     Peer::Put(header, payload);
     if (suf::Reader(header.subspan(4), "a header").Get<uint16_t>() != kHello) answered_();

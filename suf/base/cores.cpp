@@ -1,6 +1,9 @@
 #include "suf/base/cores.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <vector>
 
 namespace suf {
@@ -24,6 +27,15 @@ int Cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+uint64_t MachineMemory() {
+  uint64_t bytes = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream in(limit);
+    if (uint64_t most = 0; in >> most && most) bytes = std::min(bytes, most);  // "max" is no number
+  }
+  return bytes;
 }
 
 int RunningCores() {

@@ -1,4 +1,4 @@
-// Cores of this process and of its inferences, and how long a waiting thread polls before it sleeps.
+// Cores and memory of this process and of its inferences, and how long a waiting thread polls before it sleeps.
 #pragma once
 #include <sched.h>
 
@@ -10,6 +10,9 @@ namespace suf {
 
 // Returns the number of processors that this process may use, at least 1.
 int Cores();
+
+// Returns the bytes of the machine's memory, or the limit of this process's container (cgroup) if that is lower.
+uint64_t MachineMemory();
 
 // Returns the cores of one running inference of this process: Cores() divided by their number, at least 1. It is
 // Cores() while none runs. One relaxed read.

@@ -179,7 +179,7 @@ Bytes Channel::EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
 void Channel::Send(uint16_t kind, View payload) {
   SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse && !sending_);
   if (over_) FailGone();
-  if (kind == kGrant || kind == kChoice) Advance(PeerState::kEngaged);
+  if (kind == kGrant || kind == kChoice || kind == kWait) Advance(PeerState::kEngaged);
   Bytes header = EncodeHeader(payload.size(), kind, next_sent_++);
   Put(header, payload);
   RecordFrame(true, kind, header, payload);

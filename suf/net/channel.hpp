@@ -62,8 +62,9 @@ enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
 
 // The state of a peer. A stranger may make us hold 64 KiB. An accepted peer sent the right hello, and may make us
-// hold 1 MiB beyond the bytes that it sent. For an engaged peer we deal or compute. A Listener that stops waits for the
-// end of that. A session that stays after its work is accepted again: it idles, and a Listener that stops drops it.
+// hold 1 MiB beyond the bytes that it sent. For an engaged peer we deal or compute, or it waits for that. A Listener
+// that stops waits for the end of that. A session that stays after its work is accepted again: it idles, and a Listener
+// that stops drops it.
 enum class PeerState { kStranger, kAccepted, kEngaged, kOver };
 
 struct Identity {
@@ -117,6 +118,8 @@ class Channel {
   std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
     return RecvEither(DueFrame{a, bytes}, DueFrame{b, bytes});
   }
+  // Receives a frame of either kind, of at most `limit` bytes. Returns {kind, payload}.
+  std::pair<uint16_t, Bytes> RecvEitherUpTo(uint16_t a, uint16_t b, size_t limit) { return Next(a, b, limit); }
   // Posts the buffer of a due frame, which must have exactly its length. Bytes go there as they arrive, during any read
   // and also while we write. Frames are posted in the order in which they are due, and before any other frame is
   // received.

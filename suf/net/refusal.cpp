@@ -12,7 +12,7 @@ struct Row {
 
 constexpr Row kTable[] = {
     {Refusal::kGaveUp, Cause::kPeer, "ended the session for a reason of its own; read the message on its side"},
-    {Refusal::kBusy, Cause::kPeer, "is busy with another session; try again when that has ended"},
+    {Refusal::kBusy, Cause::kPeer, "is busy with other sessions; try again when some have ended"},
     {Refusal::kVersion, Cause::kRefused,
      "speaks another version of the protocol; install the same suf on all three sides"},
     {Refusal::kPlanVersion, Cause::kRefused,

@@ -16,7 +16,7 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
   using enum Cause;
   const Row rows[] = {
       {0, Refusal::kGaveUp, kPeer, "ended the session for a reason of its own"},
-      {1, Refusal::kBusy, kPeer, "is busy with another session"},
+      {1, Refusal::kBusy, kPeer, "is busy with other sessions"},
       {2, Refusal::kVersion, kRefused, "speaks another version of the protocol"},
       {3, Refusal::kPlanVersion, kRefused, "reads another version of plans"},
       {4, Refusal::kPlan, kRefused, "holds another plan"},

@@ -45,7 +45,8 @@ void TlsChannel::Unpost() {
 
 void TlsChannel::Advance(PeerState state) noexcept {
   Channel::Advance(state);
-  pipe_->engaged = state == PeerState::kEngaged;
+  // a Listener that stops lets a refusal leave
+  if (state != PeerState::kOver) pipe_->engaged = state == PeerState::kEngaged;
   pipe_->idle = state == PeerState::kAccepted;
   if (state == PeerState::kEngaged && block_ == kBlock) pipe_->EnlargeBuffers();
   if (state != PeerState::kAccepted) return;

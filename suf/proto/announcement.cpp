@@ -39,9 +39,16 @@ void SendAnnouncement(net::Channel& ch, const PendingJob& what, const std::vecto
 
 void AnnounceNone(net::Channel& ch) { ch.Send(net::kAnnounce, EmptyAnnouncement()); }
 
-std::optional<Announcement> RecvAnnouncement(net::Channel& ch) {
+std::optional<Announcement> RecvAnnouncement(net::Channel& ch, bool may_stay) {
+  constexpr size_t kMost = kAnnounceBytes + kMaxOffers * kOfferBytes;
   Announcement a;
-  a.frame = ch.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
+  auto [kind, frame] = ch.RecvEitherUpTo(net::kAnnounce, may_stay ? net::kStay : net::kAnnounce, kMost);
+  if (kind == net::kStay) {
+    Reader(frame, "a notice that a session stays").ExpectEnd();
+    a.stays = true;
+    return a;
+  }
+  a.frame = std::move(frame);
   Reader r(a.frame, "an announcement");
   a.job = store::GetJob(r);
   a.trace = r.GetHash();
@@ -59,6 +66,14 @@ void SendChoice(net::Channel& ch, uint64_t serial) {
 uint64_t RecvChoice(net::Channel& ch) {
   const Bytes choice = ch.RecvExact(net::kChoice, sizeof(uint64_t));
   return Reader(choice, "a choice").Get<uint64_t>();
+}
+
+uint64_t AwaitChoice(net::Channel& ch, const std::function<void(const Turns::Wait&)>& waits) {
+  for (;;) {
+    const auto [kind, frame] = ch.RecvEither({net::kWait, kWaitBytes}, {net::kChoice, sizeof(uint64_t)});
+    if (kind == net::kChoice) return Reader(frame, "a choice").Get<uint64_t>();
+    if (waits) waits(ReadWait(frame));
+  }
 }
 
 }  // namespace suf::proto

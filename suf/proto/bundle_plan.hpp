@@ -52,6 +52,10 @@ struct BundlePlan {
   // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several
   // variants. Called like `task`.
   std::function<uint64_t(const store::Job&, const Network&)> price = {};
+  // Returns the bytes of memory that a job takes while it runs: keys, frames and values, without weights. `window` is
+  // that of its keys, store::KeySource::kWhole for a whole bundle. A party's next keys are included. Called like
+  // `task`.
+  std::function<uint64_t(const store::Job&, uint64_t window)> needs = {};
   // Reserves this role's memory for a job until the result is destroyed. Throws Cause::kResource, saying what would
   // fit. Called from several threads.
   std::function<std::shared_ptr<void>(const store::Job&)> reserve = {};

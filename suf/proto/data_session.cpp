@@ -42,12 +42,12 @@ DataSession::~DataSession() {
   lane_->DropUnclaimed();
 }
 
-// Returns whether the store has the W_hat that P0 named. One that is in memory is not read again. A file that differs
+// Returns whether memory or the store has the W_hat that P0 named. A file that differs
 // stays until another replaces it. A peer with P0's key but without a MAC may name a false hash. It must not destroy
 // the right file.
 bool DataSession::LoadSetup() {
-  if (!lane_->home().HasSetup(weights_)) return false;
   if (keys_.has_setup && keys_.has_setup(weights_, setup_hash_)) return true;
+  if (!lane_->home().HasSetup(weights_)) return false;
   auto kept = lane_->home().LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
   if (kept && Equal(HashOf({*kept}), setup_hash_)) {
     setup_ = std::move(*kept);
@@ -88,6 +88,7 @@ void DataSession::KeepSetup() {
 }
 
 double DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
+  claimed_ = false;
   return net::Guarded(ch_, [&] { return RunOne(BeginJob(job, next), run, next); });
 }
 
@@ -101,7 +102,10 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
                   KeepSetup();
                   AnnounceNext(next);
                 },
-                [&] { next_.reset(); }});
+                [&] {
+                  next_.reset();
+                  audit_failed_ = true;
+                }});
   });
 }
 
@@ -110,23 +114,27 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
-  // the second of two equal jobs begins when the first has ended, so both share a reservation
-  const bool equal = next == job;
-  if (next.tokens && !equal) next_memory_ = Reserve(ch_, plan_, next);
-  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job, Reserve(ch_, plan_, job));
+  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job, Reserve(ch_, plan_, job), false);
   SUF_CHECK(what.job == job);
-  if (equal) next_memory_ = what.memory;
-  if (what.serial == kNoMemory) {
-    (void)ch_.RecvExact(net::kAck, 0);  // throws the refusal that arrives instead
-    net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
-                    job.tokens, " ", plan_.unit.name,
-                    ", which it had no memory for; install the same suf on both sides");
-  }
+  if (next == job)
+    next_memory_ = what.pass.memory;  // the second of two equal jobs begins when the first has ended
+  else if (next.tokens)
+    ReserveNext(next);
   (void)AwaitDelivery(ch_, what);
   last_ = what.delivery;
   CheckChoice(what);
   ch_.set_phase(net::Phase::kControl);
   return what;
+}
+
+// Reserves memory for the job after the one that is due. If it is lacking, that job is announced after this one.
+void DataSession::ReserveNext(const store::Job& next) {
+  next_memory_.reset();
+  try {
+    next_memory_ = plan_.reserve ? plan_.reserve(next) : nullptr;
+  } catch (const Error& e) {
+    if (e.cause() != Cause::kResource) throw;
+  }
 }
 
 void DataSession::CheckChoice(const PendingJob& what) {
@@ -136,22 +144,24 @@ void DataSession::CheckChoice(const PendingJob& what) {
 }
 
 void DataSession::AnnounceNext(const store::Job& next) {
-  if (next.tokens)
-    next_ = Announce(next, std::move(next_memory_));
-  else
-    AnnounceNone(ch_);
+  auto memory = std::exchange(next_memory_, std::nullopt);
+  if (!next.tokens || !memory) return AnnounceNone(ch_);
+  next_ = Announce(next, std::move(*memory), true);
+  if (next_->serial == kLater) next_.reset();
 }
 
-// Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one.
-PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> memory) {
+// Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one. If a job runs
+// meanwhile, P0 may choose kLater instead; if none runs, it may let us wait.
+PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> memory, bool runs) {
   ch_.set_phase(net::Phase::kControl);
-  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, std::move(memory)};
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, {std::move(memory), nullptr}};
   std::vector<BundleOffer> offers;
   for (const store::BundleHeader& h : lane_->Bundles(job))
     if (IsFor(h, what, lane_->id(), plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
+  stays_ = false;
   SendAnnouncement(ch_, what, offers);
-  what.serial = RecvChoice(ch_);
-  if (what.serial == kNoMemory) return what;
+  what.serial = runs ? RecvChoice(ch_) : AwaitChoice(ch_, keys_.waits);
+  if (runs && what.serial == kLater) return what;
   if (what.serial) CheckChoice(what);
   FetchArgs args{.job = job,
                  .count = CountOf(keys_),
@@ -163,6 +173,7 @@ PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> me
 }
 
 double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
+  claimed_ = true;
   store::Bundle bundle = TakeBundle(ch_, *lane_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
   const KeysCloser closer{bundle.keys};
   BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
@@ -187,6 +198,16 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
     lane_->Finish(what.serial);
   });
   return BookDelivery(what, &dealer_traffic_);
+}
+
+void DataSession::Stay() {
+  net::Guarded(ch_, [&] {
+    SUF_CHECK(!next_);
+    if (std::exchange(stays_, true)) return;
+    ch_.set_phase(net::Phase::kControl);
+    ch_.Send(net::kStay, {});
+    ch_.Advance(net::PeerState::kAccepted);
+  });
 }
 
 void DataSession::GiveUp() {

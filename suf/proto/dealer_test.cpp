@@ -140,7 +140,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
   EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not request"), std::string::npos);
 }
 
-TEST(Dealer, ASecondClientOfARoleHearsBusy) {
+TEST(Dealer, ASecondClientOfALaneAndRoleHearsBusy) {
   World w(1, net::Millis{1500});  // longer than the second client waits; threads decide which one that is
   const Both r = FetchBoth(w, Args(1), Args(1), {Role::kData, Role::kData});
   const auto fails = [&](int i, const char* words) {

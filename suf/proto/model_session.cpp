@@ -1,5 +1,6 @@
 // P0's side of a session.
 #include <bit>
+#include <thread>
 
 #include "suf/net/refusal.hpp"
 #include "suf/proto/announcement.hpp"
@@ -9,9 +10,16 @@
 
 namespace suf::proto {
 
+namespace {
+
+constexpr net::Millis kTakeOver{2000};  // the longest wait for another session to end
+
+}  // namespace
+
 class ModelSession {
  public:
-  ModelSession(net::Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
+  ModelSession(net::Channel& ch, const ModelHost& host)
+      : ch_(ch), host_(host), alone_(Turns::Limits{}), sessions_(host.sessions ? *host.sessions : alone_) {}
 
   void Greet() {
     SendHello(ch_, host_.plan);
@@ -24,17 +32,25 @@ class ModelSession {
     if (!std::has_single_bit(common_.variants)) common_.link = ask.report.link ? ask.report.link : MeasureLink(ch_);
   }
 
-  // Opens the lane that P1 named. Ends the session if another one has it open, or if P1 has too many lanes.
+  // Opens the lane that P1 named. A session that has it open may idle, and ends then. Or it has ended at P1 already. If
+  // it goes on, or if P1 has too many lanes, ends this session.
   void OpenLane(const store::LaneId& id) {
-    try {
-      lane_ = host_.home.Open(ch_.peer().key, id);
-    } catch (const store::LaneInUse&) {
-      ch_.Refuse(net::Refusal::kLaneBusy);
-      throw;
-    } catch (const store::TooManyLanes&) {
-      ch_.Refuse(net::Refusal::kLanes);
-      throw;
-    }
+    const TurnKey key{ch_.peer().key, id};
+    const auto until = std::chrono::steady_clock::now() + kTakeOver;
+    while (!lane_) try {
+        lane_ = host_.home.Open(key.owner, id);
+      } catch (const store::LaneInUse&) {
+        sessions_.HangUpIdle(key);
+        if (std::chrono::steady_clock::now() >= until) {
+          ch_.Refuse(net::Refusal::kLaneBusy);
+          throw;
+        }
+        std::this_thread::sleep_for(net::kPeerPoll);
+      } catch (const store::TooManyLanes&) {
+        ch_.Refuse(net::Refusal::kLanes);
+        throw;
+      }
+    entry_.emplace(sessions_, key, ch_);
     lane_->DropUnclaimed();
   }
 
@@ -58,15 +74,16 @@ class ModelSession {
   ~ModelSession() {
     next_.reset();
     last_.reset();
+    entry_.reset();
     if (lane_) lane_->DropUnclaimed();
   }
 
  private:
-  // Receives P1's announcement and chooses a bundle; returns nothing if it has 0 tokens. `current`, if set,
-  // is a job that runs meanwhile. It must not be burnt if there is no memory for this one.
+  // Receives P1's announcement, waits for its turn and chooses a bundle. Returns nothing if there is no job. `current`,
+  // if set, is a job that runs meanwhile. It must not be burnt for this one's sake, which P1 then announces later.
   std::optional<PendingJob> ReceiveJob(const PendingJob* current = nullptr) {
     ch_.set_phase(net::Phase::kControl);
-    const auto announced = RecvAnnouncement(ch_);
+    const auto announced = current ? RecvAnnouncement(ch_, false) : AwaitAnnouncement();
     if (!announced) return std::nullopt;
     const store::Job job = announced->job;
     CheckPeersJob(ch_, host_.plan, job, "announced");
@@ -78,49 +95,86 @@ class ModelSession {
       net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
                       job.variant, " of the plan where both agreed on ", ours.variant,
                       "; install the same suf on both sides");
-    if (current)
-      ReserveNext(what, *current);
-    else
-      what.memory = Reserve(ch_, host_.plan, job);
-    if (what.whole) CheckAuditMemory(what, current != nullptr);
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
+    const Admission::Applicant who{host_.plan, job, WindowOf(host_.keys, what.whole), {ch_.peer().key, lane_->id()}};
+    const bool admitted = current ? TryAdmit(who, what, *current) : (CheckAuditMemory(what), Admit(who, what), true);
+    if (!admitted) {
+      SendChoice(ch_, kLater);
+      return std::nullopt;
+    }
     ChooseBundle(what, *announced);
     return what;
   }
 
-  // Refuses an audit that needs too much memory, before anything is fetched or spent. If another job runs, that one
-  // ends normally.
-  void CheckAuditMemory(PendingJob& what, bool next) {
-    const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
-    if (what.lack || bytes <= host_.audit_memory) return;
-    const Error lack(Cause::kResource,
-                     Str(ch_.peer_title(), " requests audits at ", what.job.tokens, " ", host_.plan.unit.name,
-                         ", for which ", kWholeAtOnce, " whole bundles of keys take ", bytes, " bytes, and ",
-                         host_.audit_memory, " bytes are allowed; allow more, or let it connect without audits"));
-    if (!next) net::EndSession(ch_, net::Refusal::kAuditMemory, lack.cause(), lack.what());
-    what.lack = std::make_exception_ptr(lack);
-    what.refusal = net::Refusal::kAuditMemory;
+  // Receives the announcement of a job between two jobs; nothing if the session ends. P1 may say first that it stays.
+  std::optional<Announcement> AwaitAnnouncement() {
+    auto announced = RecvAnnouncement(ch_, true);
+    if (!announced || !announced->stays) return announced;
+    const net::Millis timeout = ch_.timeout();
+    const auto until = std::chrono::steady_clock::now() + host_.idle;
+    ch_.Advance(net::PeerState::kAccepted);
+    ch_.set_timeout(host_.idle);
+    entry_->Idle(true);
+    try {
+      announced = RecvAnnouncement(ch_, false);
+    } catch (...) {
+      entry_->Idle(false);
+      if (std::chrono::steady_clock::now() >= until) ch_.Refuse(net::Refusal::kIdle);
+      throw;
+    }
+    entry_->Idle(false);
+    ch_.set_timeout(timeout);
+    return announced;
   }
 
-  // Reserves memory for the job after `current`, or sets `what.lack`. An equal job begins when `current` has ended, so
-  // both share a reservation.
-  void ReserveNext(PendingJob& what, const PendingJob& current) const {
+  // Returns the bytes of keys that an announced audit needs; 0 if there is none, or if they are allowed.
+  uint64_t AuditExcess(const PendingJob& what) const {
+    const uint64_t bytes = what.whole ? kWholeAtOnce * what.task.body[0]->bytes() : 0;
+    return bytes > host_.audit_memory ? bytes : 0;
+  }
+  // Refuses an audit that needs too much memory, before anything is fetched or spent.
+  void CheckAuditMemory(const PendingJob& what) {
+    if (const uint64_t bytes = AuditExcess(what))
+      net::EndSession(ch_, net::Refusal::kAuditMemory, Cause::kResource, ch_.peer_title(), " requests audits at ",
+                      what.job.tokens, " ", host_.plan.unit.name, ", for which ", kWholeAtOnce,
+                      " whole bundles of keys take ", bytes, " bytes, and ", host_.audit_memory,
+                      " bytes are allowed; allow more, or let it connect without audits");
+  }
+
+  // Admits the job after `current`, if its turn and the memory allow that now.
+  bool TryAdmit(const Admission::Applicant& who, PendingJob& what, const PendingJob& current) {
+    if (AuditExcess(what)) return false;
     try {
-      if (what.job == current.job)
-        what.memory = current.memory;
-      else if (host_.plan.reserve)
-        what.memory = host_.plan.reserve(what.job);
+      auto admitted = sessions_.admission().TryAdmit(who, current.job, current.pass);
+      if (admitted) what.pass = std::move(*admitted);
+      return admitted.has_value();
     } catch (const Error& e) {
       if (e.cause() != Cause::kResource) throw;
-      what.lack = std::current_exception();
+      return false;  // P1 announces it again when nothing runs, and is refused then
     }
+  }
+  // Waits until the job is admitted. Ends the session if it never will be, or if this process stops.
+  void Admit(const Admission::Applicant& who, PendingJob& what) {
+    try {
+      auto admitted = sessions_.admission().Admit(
+          who, [&](const Turns::Wait& w) { SendWait(ch_, w); }, [&] { return ch_.PeerGone(0); }, WaitReportFor(ch_));
+      if (admitted) {
+        what.pass = std::move(*admitted);
+        return;
+      }
+    } catch (const Error& e) {
+      if (e.cause() == Cause::kResource) ch_.Refuse(net::Refusal::kMemory);
+      throw;
+    }
+    if (!sessions_.admission().turns().closed()) ch_.Recv(net::kRefuse, 0);  // throws why P1 has left
+    net::EndSession(ch_, net::Refusal::kStopping, Cause::kPeer, ch_.peer_title(),
+                    " waited for its turn when we stopped; nothing was spent on its ", host_.plan.unit.job);
   }
 
   // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
   void ChooseBundle(PendingJob& what, const Announcement& announced) {
-    if (what.lack) return SendChoice(ch_, kNoMemory);
     const auto mine = lane_->Bundles(what.job);
     for (const BundleOffer& offer : announced.Offers())
       for (const store::BundleHeader& h : mine)
@@ -139,10 +193,6 @@ class ModelSession {
   }
 
   void RunOne(PendingJob what) {
-    if (what.lack) {
-      ch_.Refuse(what.refusal);
-      std::rethrow_exception(what.lack);
-    }
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
@@ -157,7 +207,11 @@ class ModelSession {
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
       return AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
-                         {[&] { next_ = ReceiveJob(&what); }, [&] { next_.reset(); }});
+                         {[&] { next_ = ReceiveJob(&what); },
+                          [&] {
+                            next_.reset();
+                            sessions_.HangUpOthers(ch_.peer().key, ch_);
+                          }});
     }
     store::Bundle bundle = TakeBundle(ch_, *lane_, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
     const KeysCloser closer{bundle.keys};
@@ -183,8 +237,11 @@ class ModelSession {
 
   net::Channel& ch_;
   const ModelHost& host_;
+  SessionTable alone_;  // of this session, if it shares none
+  SessionTable& sessions_;
   Common common_;
   std::shared_ptr<store::Lane> lane_;
+  std::optional<SessionTable::SessionEntry> entry_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last
   std::optional<PendingJob> next_;
 };

@@ -61,8 +61,7 @@ double BookDelivery(const PendingJob& what, net::Traffic* traffic) {
 }
 
 void ReadAhead(store::Lane& lane, const std::optional<PendingJob>& next, int party, const KeyPolicy& keys) {
-  if (next && next->serial && next->serial != kNoMemory)
-    lane.ReadAhead(next->serial, next->task.body[party], keys.window);
+  if (next && next->serial) lane.ReadAhead(next->serial, next->task.body[party], keys.window);
 }
 
 std::exception_ptr FailureReason(net::Channel& ch, const PendingJob& what, const store::KeySource& keys) {

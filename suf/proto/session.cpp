@@ -24,12 +24,4 @@ void Inference::EndOnline() {
   online_ended_ = true;
 }
 
-void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
-  std::unique_lock lock(m_, net::Millis{500});
-  if (!lock)
-    net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
-                    " came while another session is running; it must try again later");
-  session();
-}
-
 }  // namespace suf::proto

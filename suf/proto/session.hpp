@@ -11,6 +11,7 @@
 
 #include "suf/proto/audit.hpp"
 #include "suf/proto/link.hpp"
+#include "suf/proto/session_table.hpp"
 
 namespace suf::proto {
 
@@ -60,6 +61,8 @@ struct KeyPolicy {
   // Set at P1 to keep W_hat in memory for several sessions. Returns whether the W_hat of this weights id and hash is
   // there. If it is, the session does not read it from the store, and DataSession::Setup must not be called.
   std::function<bool(const Hash& weights, const Hash& setup)> has_setup = {};
+  // Set at P1: receives how long P0 lets this session wait for its turn, each time that P0 reports it.
+  std::function<void(const Turns::Wait&)> waits = {};
 };
 
 // Whole bundles that a party with audits holds at the same time: the one in use and the next one.
@@ -67,22 +70,18 @@ inline constexpr uint64_t kWholeAtOnce = 2;
 // Bytes of whole bundles that P0 holds for audits by default.
 inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 
-// P0's choice for a job that it has no memory for, while another job runs. The running job ends well. The other one
-// ends with P0's refusal, and nothing is fetched or spent on it.
-inline constexpr uint64_t kNoMemory = ~uint64_t{0};
-// P0's choice for a job while another job runs, if it is another lane's turn. P1 announces the job again after its run.
-inline constexpr uint64_t kLater = kNoMemory - 1;
+// P0's choice for a job while another job runs, if it is another lane's turn or if memory is lacking. Nothing is
+// fetched or spent on the job. P1 announces it again after its run. P0 refuses it then if it can never run.
+inline constexpr uint64_t kLater = ~uint64_t{0};
 
 // An inference or audit that was announced. Its bundle is in both stores or on its way to both.
 struct PendingJob {
   store::Job job;
   Task task;
-  uint64_t serial = 0;                           // 0: on its way
-  bool whole = false;                            // arrives whole before it is claimed
-  std::shared_ptr<Delivery> delivery;            // of the bundle, or of the dealer's witness for a stored one
-  std::shared_ptr<void> memory;                  // reserved until the run ends
-  std::exception_ptr lack = nullptr;             // at P0: no memory for it, found during the previous job
-  net::Refusal refusal = net::Refusal::kMemory;  // sent to P1 in that case
+  uint64_t serial = 0;                 // 0: on its way
+  bool whole = false;                  // arrives whole before it is claimed
+  std::shared_ptr<Delivery> delivery;  // of the bundle, or of the dealer's witness for a stored one
+  JobPass pass = {};                   // until the run ends
 };
 
 // P1's side of a session. If a member function throws, the session has ended.
@@ -113,9 +112,10 @@ class DataSession {
   }
   // Notices for the user about the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Runs one inference. If `run` throws after EndOnline, End throws that error. `next` is the next job, an inference or
-  // an audit, and its bundle is fetched meanwhile. It has 0 tokens if there is none or it is not known yet. If that
-  // fetch fails, the call that needs the bundle throws. Returns the dealer's own work on this bundle in milliseconds; 0
+  // Runs one inference, as soon as it is this lane's turn. If `run` throws after EndOnline, End throws that error.
+  // `next` is the next job, an inference or an audit. Its bundle is fetched meanwhile, unless it is another lane's turn
+  // or memory is lacking. It has 0 tokens if there is none or it is not known yet. If that fetch fails, the call that
+  // needs the bundle throws. Returns the dealer's own work on this bundle in milliseconds; 0
   // if it was in the store.
   double Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
   // Reveals a bundle for this job to P0 instead of using it. It is announced as in Infer, so its purpose does not show
@@ -123,9 +123,18 @@ class DataSession {
   // on its way for `next`.
   void Audit(const store::Job& job, const store::Job& next = {});
   void End();
+  // Notifies P0 that no job follows for now. P0 keeps the session for a while (ModelHost::idle), and then ends it. The
+  // next call finds that out.
+  void Stay();
   // Ends the session early. Drops a job that was announced but not begun. P0 is notified that P1 gave up, and nothing
   // is spent on the job.
   void GiveUp();
+  // Takes the error of a run that failed after EndOnline. End does not throw it then.
+  std::exception_ptr TakeError() { return std::exchange(pending_, nullptr); }
+  // Whether the last call of Infer claimed a bundle, which is spent in any case.
+  bool claimed() const { return claimed_; }
+  // Whether an audit of this session failed. Other sessions with this P0 must end as well.
+  bool audit_failed() const { return audit_failed_; }
   // Traffic with the dealer in this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
@@ -140,7 +149,8 @@ class DataSession {
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  PendingJob Announce(const store::Job& job, std::shared_ptr<void> memory);
+  PendingJob Announce(const store::Job& job, std::shared_ptr<void> memory, bool runs);
+  void ReserveNext(const store::Job& next);
   void AnnounceNext(const store::Job& next);
   PendingJob BeginJob(const store::Job& job, const store::Job& next);
   void CheckChoice(const PendingJob& what);
@@ -160,7 +170,10 @@ class DataSession {
   std::exception_ptr pending_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last; the next one begins after it
   std::optional<PendingJob> next_;
-  std::shared_ptr<void> next_memory_;  // of the next job, until it is announced
+  bool claimed_ = false, audit_failed_ = false;
+  bool stays_ = false;  // P0 was notified that no job follows for now.
+  // The memory of the next job, until it is announced. Nothing if it is lacking for now.
+  std::optional<std::shared_ptr<void>> next_memory_;
 };
 
 // P0's data and callbacks for its sessions. Several sessions may share one, and then call it from several threads.
@@ -183,21 +196,15 @@ struct ModelHost {
   // limit.
   uint64_t audit_memory = kAuditMemory;
   PairInfo report = {};  // about P0's place
+  // The sessions of this process. Null: this one is alone, and every job has its turn.
+  SessionTable* sessions = nullptr;
+  // The time after which a session that stays without a job is ended.
+  net::Millis idle{600'000};
 };
 
 // Serves one session until P1 ends it.
 void ServeSession(net::Channel& p1, const ModelHost& host);
 // Serves the rest of a session after P1's hello was received. A client that is silent before its hello delays no other.
 void ServeGreeted(net::Channel& p1, const ModelHost& host);
-
-// An entrance for one session at a time.
-class Turnstile {
- public:
-  // Runs `session`. If another one is still running after a moment, refuses the client (busy) and throws Cause::kPeer.
-  void Pass(net::Channel& ch, const std::function<void()>& session);
-
- private:
-  std::timed_mutex m_;
-};
 
 }  // namespace suf::proto

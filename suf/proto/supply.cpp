@@ -90,29 +90,50 @@ void BundleDealer::AnswerWitness(net::Channel& ch, int party, View request) {
   ch.Send(net::kWitness, w.bytes());
 }
 
+// A party's seat in a lane, from the time that it is free.
+class BundleDealer::SeatHold {
+ public:
+  // Ends the session if another link keeps the seat.
+  SeatHold(BundleDealer& dealer, net::Channel& ch, const store::LaneId& lane, int party)
+      : dealer_(dealer), lane_(lane), party_(party) {
+    std::unique_lock lock(dealer_.m_);
+    LaneSeats& seats = dealer_.lanes_[lane_];
+    ++seats.links;
+    has_ = dealer_.changed_.wait_for(lock, kSeatWait, [&] { return !seats.taken[party_]; });
+    if (has_) {
+      seats.taken[party_] = true;
+      return;
+    }
+    Leave();
+    lock.unlock();
+    net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
+                    " came while another link of its lane is being served; it must try again later");
+  }
+  ~SeatHold() {
+    const std::lock_guard lock(dealer_.m_);
+    Leave();
+  }
+  LaneSeats& seats() const { return dealer_.lanes_.at(lane_); }
+
+ private:
+  void Leave() {
+    LaneSeats& seats = dealer_.lanes_.at(lane_);
+    if (has_) seats.taken[party_] = false;
+    if (!--seats.links) dealer_.lanes_.erase(lane_);
+    dealer_.changed_.notify_all();
+  }
+  BundleDealer& dealer_;
+  const store::LaneId lane_;
+  const int party_;
+  bool has_ = false;
+};
+
 // Deals bundles for one party and its partner. Returns the generator's microseconds, or nothing if the partner's thread
 // reports the error.
 std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Request request) {
-  {
-    std::unique_lock lock(m_);
-    if (!changed_.wait_for(lock, kSeatWait, [&] { return !taken_[party]; })) {
-      lock.unlock();
-      net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
-                      Name(ch.peer().role), " session is running; it must try again later");
-    }
-    taken_[party] = true;
-  }
-  struct SeatRelease {
-    BundleDealer* d;
-    int party;
-    ~SeatRelease() {
-      std::lock_guard lock(d->m_);
-      d->taken_[party] = false;
-      d->changed_.notify_all();
-    }
-  } release{this, party};
+  const SeatHold hold(*this, ch, request.lane, party);
   DeliverySeat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
-  if (!DealWithPartner(party, seat)) return std::nullopt;
+  if (!DealWithPartner(hold.seats(), party, seat)) return std::nullopt;
   // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
   ch.RecvExact(net::kEnd, 0);
@@ -140,22 +161,22 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
 // Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
 // if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
 // again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
-bool BundleDealer::AwaitPartner(int party, DeliverySeat& mine) {
+bool BundleDealer::AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine) {
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
-  DeliverySeat* const& other = waiting_[1 - party];
-  waiting_[party] = &mine;
+  DeliverySeat* const& other = seats.waiting[1 - party];
+  seats.waiting[party] = &mine;
   changed_.notify_all();
   while (mine.progress == DeliveryState::kWaiting) {
     const DeliverySeat* seen = other;
-    if (!seen && taken_[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
+    if (!seen && seats.taken[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
     const bool late = std::chrono::steady_clock::now() >= limit;
     lock.unlock();
     const bool gone = mine.channel->PeerGone();
     lock.lock();
     if (mine.progress != DeliveryState::kWaiting) break;
     if (gone || (late && !other)) {
-      waiting_[party] = nullptr;
+      seats.waiting[party] = nullptr;
       lock.unlock();
       if (gone)
         Fail(Cause::kPeer, mine.channel->peer_title(),
@@ -177,12 +198,12 @@ bool BundleDealer::AwaitPartner(int party, DeliverySeat& mine) {
 
 // Deals for both parties in one of the two threads, while the other one waits. Returns false if it failed; the thread
 // that dealt reports the error.
-bool BundleDealer::DealWithPartner(int party, DeliverySeat& mine) {
-  if (!AwaitPartner(party, mine)) return mine.progress == DeliveryState::kDone;
-  DeliverySeat& other = *waiting_[1 - party];
+bool BundleDealer::DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine) {
+  if (!AwaitPartner(seats, party, mine)) return mine.progress == DeliveryState::kDone;
+  DeliverySeat& other = *seats.waiting[1 - party];
   auto settle = [&](DeliveryState p) {
     std::lock_guard lock(m_);
-    waiting_[0] = waiting_[1] = nullptr;
+    seats.waiting[0] = seats.waiting[1] = nullptr;
     other.progress = mine.progress = p;
     changed_.notify_all();
   };
@@ -209,20 +230,14 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
     data.channel->Refuse(code);
     Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
-  if (a.job != b.job || a.lane != b.lane || a.weights != b.weights || a.partner != data.channel->peer().key ||
+  if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, lanes, weights or partners");
-  Task task = plan_.task(a.job);
+    refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
+  const Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
-  std::shared_ptr<void> memory;  // for one pair after another
-  try {
-    if (plan_.reserve) memory = plan_.reserve(a.job);
-  } catch (const Error& e) {
-    model.channel->Refuse(net::Refusal::kMemory);
-    data.channel->Refuse(net::Refusal::kMemory);
-    throw;
-  }
+  DeliverySeat* seats[2] = {&model, &data};
+  JobPass pass = AwaitTurn(seats);
   const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
@@ -230,9 +245,43 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
-  DeliverySeat* seats[2] = {&model, &data};
   for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
-  for (uint32_t i = 0; i < count; ++i) DealPair(seats, task, first + i);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (i) {  // others may be due between two bundles
+      pass = {};
+      for (DeliverySeat* s : seats) s->sink->Finish();
+      pass = AwaitTurn(seats);
+    }
+    DealPair(seats, task, first + i);
+  }
+}
+
+// Waits for the turn of both parties' lane. Ends both sessions if a party has left, if the dealer stops or if memory
+// does not suffice.
+JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2]) {
+  const Request& request = seat[0]->request;
+  const store::PairId pair = PairOf(seat[0]->channel->peer(), request.partner);
+  const Admission::Applicant who{plan_, request.job, options_.window, {HashOf({pair}), request.lane}};
+  const auto wait = [&](const Turns::Wait& w) {
+    for (int p : {0, 1}) SendWait(*seat[p]->channel, w);
+  };
+  const char* gone = nullptr;
+  const auto left = [&] {
+    for (int p : {0, 1})
+      if (seat[p]->channel->PeerGone()) gone = seat[p]->channel->peer_title();
+    return gone != nullptr;
+  };
+  const net::Millis report = std::min(WaitReportFor(*seat[0]->channel), WaitReportFor(*seat[1]->channel));
+  try {
+    if (auto pass = admission_.Admit(who, wait, left, report)) return std::move(*pass);
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kResource)
+      for (int p : {0, 1}) seat[p]->channel->Refuse(net::Refusal::kMemory);
+    throw;
+  }
+  if (gone) Fail(Cause::kPeer, gone, " hung up before its turn; nothing was dealt");
+  for (int p : {0, 1}) seat[p]->channel->Refuse(net::Refusal::kStopping);
+  Fail(Cause::kPeer, "two parties waited for their turn when the dealer stopped; nothing was dealt to them");
 }
 
 void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
@@ -253,7 +302,6 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
   DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
-    if (seat[p]->sink) seat[p]->sink->Finish();  // the previous bundle
     h.party = uint32_t(p);
     h.body_bytes = task.body[p]->bytes();
     job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
@@ -274,10 +322,18 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
 
 namespace {
 
+// Receives a frame of the dealer, which may let us wait before it.
+Bytes RecvAfterWaits(net::Channel& dealer, net::Channel::DueFrame due) {
+  for (;;) {
+    auto [kind, payload] = dealer.RecvEither({net::kWait, kWaitBytes}, due);
+    if (kind == due.kind) return std::move(payload);
+  }
+}
+
 // Receives the header of a bundle. Ends the session unless it is exactly the requested one.
 store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args,
                                const store::LaneId& lane, const Task& task, const Secret& seed) {
-  Bytes b = dealer.Recv(net::kHeader, 1024);
+  const Bytes b = RecvAfterWaits(dealer, {net::kHeader, store::kHeaderBytes});
   store::BundleHeader h = store::DecodeHeader(b);
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
   bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.lane == lane &&
@@ -314,7 +370,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, lane.id(), task.trace, seed);
     dealer.Send(net::kRequest, request);
-    Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
+    const Bytes grant = RecvAfterWaits(dealer, {net::kGrant, sizeof(uint32_t)});
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
       net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,

@@ -7,10 +7,12 @@
 #include <condition_variable>
 #include <functional>
 #include <future>
+#include <map>
 #include <mutex>
 #include <thread>
 
-#include "suf/proto/bundle_plan.hpp"
+#include "suf/base/cores.hpp"
+#include "suf/proto/admission.hpp"
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/home.hpp"
 
@@ -41,14 +43,22 @@ class BundleDealer {
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
     std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // their requests, if we offered more
-    uint64_t window = store::kKeyWindow;  // bytes of keys that wait here for the slower party
+    uint64_t window = store::kKeyWindow;         // bytes of keys that wait here for the slower party
+    Turns::Limits turns = {.at_once = Cores()};  // of bundle pairs that are dealt side by side
   };
   BundleDealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
-      : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
+      : plan_(std::move(plan)),
+        state_(state),
+        options_(std::move(options)),
+        generate_(std::move(generate)),
+        admission_(options_.turns) {}
 
-  // Serves one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
-  // receives them, another link of that role is refused (busy). Witnessing goes on meanwhile.
+  // Serves one party's link from hello to end, in the thread of that link. While a link of a lane and role waits for
+  // bundles or receives them, another one is refused (busy). Witnessing goes on meanwhile. A pair of requests waits for
+  // a turn before each bundle; half a pair holds no turn. Handle sends kWait meanwhile.
   void Handle(net::Channel& ch);
+  // Refuses deliveries that wait for their turn, now and later. Those that have begun go on. Thread-safe.
+  void Stop() { admission_.turns().Close(); }
 
  private:
   struct Request {
@@ -68,22 +78,31 @@ class BundleDealer {
     uint64_t work_us = 0;                 // microseconds of the generator, without sending
     std::unique_ptr<store::Sink> sink;    // of the last bundle, which is dealt but may still be on its way
   };
+  // The seats of a lane, one for each party. Only they know its id. A party that names another partner is refused when
+  // both are there.
+  struct LaneSeats {
+    int links = 0;  // of this lane, with a seat or not
+    bool taken[2] = {};
+    DeliverySeat* waiting[2] = {};
+  };
+  class SeatHold;
   Request ReadRequest(net::Channel& ch, Bytes request);
   void AnswerWitness(net::Channel& ch, int party, View request);
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
-  bool DealWithPartner(int party, DeliverySeat& mine);
-  bool AwaitPartner(int party, DeliverySeat& mine);
+  bool DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine);
+  bool AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   void DealPairs(DeliverySeat& model, DeliverySeat& data);
+  JobPass AwaitTurn(DeliverySeat* seat[2]);
   void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 
   BundlePlan plan_;
   store::DealerState& state_;
   Options options_;
   Generate generate_;
+  Admission admission_;
   std::mutex m_;
   std::condition_variable changed_;
-  bool taken_[2] = {};
-  DeliverySeat* waiting_[2] = {};
+  std::map<store::LaneId, LaneSeats> lanes_;  // that have links
 };
 
 // A party's request for bundles.
@@ -122,7 +141,8 @@ using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>
 // outlive it. The destructor closes the connection and waits for the thread.
 class Delivery {
  public:
-  // `before` is a delivery that must be over first, because the dealer has one seat for each party; null: none.
+  // `before` is a delivery that must be over first, because the dealer has one seat for a lane and party. It may be
+  // null.
   Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args, uint64_t serial,
            bool always, std::shared_ptr<Delivery> before);
   ~Delivery();

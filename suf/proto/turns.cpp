@@ -93,7 +93,7 @@ void Turns::End(uint64_t ticket) noexcept {
 std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, uint64_t bytes) {
   s_->CheckFits(bytes);
   std::lock_guard l(s_->m);
-  if (s_->closed) return std::nullopt;
+  if (s_->closed && !s_->line.First(key)) return std::nullopt;
   const TurnLine::Ticket t = s_->line.Try(key, bytes);
   if (!t) return std::nullopt;
   s_->Begin(t);
@@ -101,7 +101,7 @@ std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, uint64_t bytes) 
 }
 
 std::optional<Turns::Permit> Turns::Take(const TurnKey& key, uint64_t bytes, const std::function<void(Wait)>& wait,
-                                         const std::function<bool()>& gone) {
+                                         const std::function<bool()>& gone, net::Millis report) {
   State& s = *s_;
   s.CheckFits(bytes);
   std::condition_variable changed;
@@ -127,7 +127,7 @@ std::optional<Turns::Permit> Turns::Take(const TurnKey& key, uint64_t bytes, con
     const auto at = s.now();
     if (at >= due) {
       const Wait told = s.WaitOf(t);
-      due = at + kWaitReport;
+      due = at + report;
       l.unlock();
       wait(told);
     } else {
@@ -148,6 +148,11 @@ void Turns::Close() {
   std::lock_guard l(s_->m);
   s_->closed = true;
   for (const auto& [ticket, changed] : s_->waiting) changed->notify_one();
+}
+
+bool Turns::closed() const {
+  std::lock_guard l(s_->m);
+  return s_->closed;
 }
 
 }  // namespace suf::proto

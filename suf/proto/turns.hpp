@@ -67,15 +67,18 @@ class Turns {
     uint32_t ms;     // estimated from the last 16 inferences
     bool operator==(const Wait&) const = default;
   };
+  // The wait of a lane whose turn has come, while others free the memory that it lacks.
+  static constexpr Wait kNext{1, 1024};
   static constexpr net::Millis kWaitReport{10'000};
-  // Waits for a turn of a lane that holds none. Calls `wait` as soon as it waits, and every kWaitReport. Polls `gone`,
+  // Waits for a turn of a lane that holds none. Calls `wait` as soon as it waits, and every `report`. Polls `gone`,
   // which returns whether the client has left. Returns nothing if it has, or if the turns are closed. Both callbacks
   // run in this thread; their errors are thrown, and the lane then waits no more. Throws as TryTake does.
   std::optional<Permit> Take(const TurnKey& key, uint64_t bytes, const std::function<void(Wait)>& wait,
-                             const std::function<bool()>& gone);
+                             const std::function<bool()>& gone, net::Millis report = kWaitReport);
 
-  // Ends all waits. No turn is given any more.
+  // Ends all waits. From now on only a lane that holds a turn receives its next one.
   void Close();
+  bool closed() const;
 
  private:
   struct State;

@@ -449,8 +449,11 @@ TEST(Turns, CloseEndsAllWaits) {
     });
   threads.clear();
   EXPECT_EQ(ended, 3);
-  EXPECT_FALSE(turns.TryTake(LaneOf(0), 1));
+  EXPECT_TRUE(turns.closed());
+  EXPECT_FALSE(turns.TryTake(LaneOf(1), 1));
+  EXPECT_TRUE(turns.TryTake(LaneOf(0), 1)) << "a lane that runs goes on";
   runs.reset();
+  EXPECT_FALSE(turns.TryTake(LaneOf(0), 1));
   EXPECT_FALSE(turns.Take(LaneOf(0), 1, NoWait, kNever));
 }
 

@@ -25,39 +25,18 @@ struct ByteCounts {
   }
 };
 
-// Returns how many audits come before and after each job. All jobs have the same number, and random jobs share the
-// rest. A job's own bundle has a random place among those of its length. The dealer cannot know which one is used.
-std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
-  auto below = [](uint64_t n) {
-    uint64_t r;
-    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
-    return r % n;
-  };
-  std::vector<int> count(jobs, int(audits / jobs));
-  for (size_t i = 0, rest = audits % jobs; i < jobs; ++i)
-    if (below(jobs - i) < rest) {
-      ++count[i];
-      --rest;
-    }
-  std::vector<std::array<int, 2>> places;
-  for (int c : count) {
-    int before = int(below(uint64_t(c) + 1));
-    places.push_back({before, c - before});
-  }
-  return places;
-}
-
 // The bundles of jobs and audits in their order.
 class BundleQueue {
  public:
-  BundleQueue(const proto::DataSession& session, const std::vector<JobRequest>& requests, int audits, bool one_by_one)
-      : places(PlaceAudits(requests.size(), size_t(audits))), one_by_one_(one_by_one) {
+  BundleQueue(const proto::DataSession& session, const std::vector<JobRequest>& requests, Client::AuditPlaces audits,
+              bool one_by_one)
+      : places(std::move(audits)), one_by_one_(one_by_one) {
     for (size_t i = 0; i < requests.size(); ++i)
       jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(requests[i].count));
   }
   // Takes the next bundle. Returns the job of the following one, which is fetched meanwhile; 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
-  const std::vector<std::array<int, 2>> places;  // audits before and after each job
+  const Client::AuditPlaces places;
 
  private:
   bool one_by_one_;
@@ -86,11 +65,32 @@ Client::Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Opti
     Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
 }
 
+Client::AuditPlaces Client::PlaceAudits(size_t jobs) const {
+  auto below = [](uint64_t n) {
+    uint64_t r;
+    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
+    return r % n;
+  };
+  const auto audits = size_t(options_.audits);
+  std::vector<int> count(jobs, jobs ? int(audits / jobs) : 0);
+  for (size_t i = 0, rest = jobs ? audits % jobs : 0; i < jobs; ++i)
+    if (below(jobs - i) < rest) {
+      ++count[i];
+      --rest;
+    }
+  AuditPlaces places;
+  for (int c : count) {
+    const int before = int(below(uint64_t(c) + 1));
+    places.push_back({before, c - before});
+  }
+  return places;
+}
+
 struct Client::Session::State {
-  State(Client& c, net::Channel& server)
+  State(Client& c, net::Channel& server, const proto::PairInfo& info)
       : client(c),
         ch(server),
-        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants) {
+        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants, info) {
     setup = ByteCounts(ch).setup;
     if (base) return;
     const Bytes w_hat = session.Setup();
@@ -105,7 +105,16 @@ struct Client::Session::State {
       base = client.setups_->Find({weights, hash});
       return base != nullptr;
     };
+    if (client.options_.waits)
+      keys.waits = [this](const proto::Turns::Wait& w) { client.options_.waits(w.place, w.ms); };
     return keys;
+  }
+
+  // Returns the work of a job. Throws if the client may not take part in it.
+  std::shared_ptr<const CompiledJob> WorkOf(const store::Job& job) const {
+    auto work = client.engine_.Compile(int(job.tokens), int(job.variant));
+    if (!client.options_.semi_honest) RefuseSteering(*work);
+    return work;
   }
 
   bool Stop() const { return client.options_.stop && client.options_.stop(); }
@@ -122,7 +131,7 @@ struct Client::Session::State {
 
   // Runs one job. Nothing here depends on the result, and the time until the next frame is the same for every result.
   JobResult RunJob(size_t index, JobRequest request, const store::Job& job, std::shared_ptr<const CompiledJob> work,
-                   BundleQueue& due) {
+                   const store::Job& next) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
@@ -146,7 +155,7 @@ struct Client::Session::State {
           wall = Since(start) * 1e3;
           e.keys_ms = inference.keys().waited() * 1e3;
         },
-        due.Take());
+        next);
     const ByteCounts after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
@@ -162,7 +171,8 @@ struct Client::Session::State {
   Clock::time_point begun = Clock::now();
 };
 
-Client::Session::Session(Client& client, net::Channel& server) : s_(new State(client, server)) {}
+Client::Session::Session(Client& client, net::Channel& server, const proto::PairInfo& info)
+    : s_(new State(client, server, info)) {}
 Client::Session::~Session() = default;
 const std::vector<std::string>& Client::Session::notices() const { return s_->session.notices(); }
 
@@ -170,21 +180,22 @@ uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
 const std::optional<proto::Network>& Client::Session::link() const { return s_->session.link(); }
 
-size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done) {
+size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done,
+                            std::optional<AuditPlaces> places) {
   if (jobs.empty()) return 0;
   State& s = *s_;
-  BundleQueue due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
+  SUF_CHECK(!places || places->size() == jobs.size());
+  BundleQueue due(s.session, jobs, places ? std::move(*places) : s.client.PlaceAudits(jobs.size()),
+                  s.client.options_.one_by_one);
   s.begun = Clock::now();
   for (size_t i = 0; i < jobs.size(); ++i) {
     const store::Job job = s.session.JobOf(jobs[i].count);
-    // a faulty trace ends the call before an audit
-    auto work = s.client.engine_.Compile(int(job.tokens), int(job.variant));
-    if (!s.client.options_.semi_honest) RefuseSteering(*work);
+    auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) {
       s.session.GiveUp();
       return i;
     }
-    JobResult ran = s.RunJob(i, std::move(jobs[i]), job, std::move(work), due);
+    JobResult ran = s.RunJob(i, std::move(jobs[i]), job, std::move(work), due.Take());
     const bool goes_on = s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
     if (!goes_on) {
@@ -195,6 +206,20 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
   return jobs.size();
 }
 
+std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request, uint32_t next) {
+  State& s = *s_;
+  SUF_CHECK(!s.client.options_.audits);
+  s.begun = Clock::now();
+  const store::Job job = s.session.JobOf(request.count);
+  JobResult ran = s.RunJob(number, std::move(request), job, s.WorkOf(job), next ? s.session.JobOf(next) : store::Job{});
+  if (const std::exception_ptr error = s.session.TakeError()) return error;
+  return ran;
+}
+
+bool Client::Session::claimed() const { return s_->session.claimed(); }
+bool Client::Session::audit_failed() const { return s_->session.audit_failed(); }
+void Client::Session::Stay() { s_->session.Stay(); }
+void Client::Session::GiveUp() { s_->session.GiveUp(); }
 void Client::Session::End() { s_->session.End(); }
 
 }  // namespace suf::roles

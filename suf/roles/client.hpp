@@ -2,6 +2,8 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "suf/proto/session.hpp"
@@ -50,6 +52,9 @@ struct ClientOptions {
   int audits = 0;
   // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (CompiledJob).
   bool semi_honest = false;
+  // Receives each report of the server while a job waits for its turn. `place` is its place in the line, and `ms` the
+  // estimated wait. Both are rounded up to powers of two.
+  std::function<void(uint32_t place, uint32_t ms)> waits = {};
   // Receives the progress of a job, from 0 to 1, and the name of its current step.
   std::function<void(size_t job, double done, const std::string& what)> progress = {};
   // Called after each audit in which both bundles are right.
@@ -71,11 +76,18 @@ class Client {
   Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options = {});
   Engine& engine() { return engine_; }
 
+  // Draws the places of ClientOptions::audits among so many jobs: how many audits come before and after each job. All
+  // jobs have the same number, and random jobs share the rest. A job's own bundle has a random place among those of its
+  // length. So the dealer cannot know which one is used.
+  using AuditPlaces = std::vector<std::array<int, 2>>;
+  AuditPlaces PlaceAudits(size_t jobs) const;
+
   // A session with one server, over one connection. After an error it has ended.
   class Session {
    public:
-    // Greets the server. Fetches its masked weights, once per store and model (Estimate::setup bytes).
-    Session(Client& client, net::Channel& server);
+    // Greets the server in a free lane of the store. Fetches its masked weights, once per store and model
+    // (Estimate::setup bytes). The server receives `info`; a link in it is not measured again.
+    Session(Client& client, net::Channel& server, const proto::PairInfo& info = {});
     ~Session();
     // Returns notices for the user about the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
@@ -88,7 +100,22 @@ class Client {
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),
     // before anything is spent. Also throws the errors of proto::DataSession. Returns how many jobs are done: all,
     // unless ClientOptions::stop ended the session.
-    size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done);
+    // `places`, if set, are those of the audits; otherwise they are drawn here.
+    size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done,
+               std::optional<AuditPlaces> places = {});
+    // Runs one job, without audits. `number` is the job's for ClientOptions::progress. `next` is the number of tokens,
+    // values or rows of the job that follows; its keys are fetched meanwhile. It is 0 if none is known. Returns the
+    // result. If it failed after the server's last frame, returns the error instead, and the session goes on. Throws as
+    // Run does.
+    std::variant<JobResult, std::exception_ptr> RunOne(size_t number, JobRequest job, uint32_t next = 0);
+    // Whether the last RunOne claimed a bundle, which is spent in any case.
+    bool claimed() const;
+    // Whether an audit of this session failed. Other sessions with this server must end as well.
+    bool audit_failed() const;
+    // Notifies the server that no job follows for now (DataSession::Stay).
+    void Stay();
+    // Ends the session early, without the job that was announced as next.
+    void GiveUp();
     // Ends the session: notifies the server that no job follows.
     void End();
 

@@ -28,31 +28,43 @@ std::vector<float> Embedding::Values() const {
 DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options)
     : client_(engine, home, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
 
+void DataOwner::Check(const model::Ids& text) const {
+  (void)plan_.For(int(std::min<size_t>(text.size(), INT32_MAX)));
+  nn::CheckIds(text, plan_.vocabulary());
+}
+
 namespace {
 
-// Checks the texts before anything is announced.
-void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
-  for (size_t i = 0; i < texts.size(); ++i) try {
-      (void)plan.For(int(std::min<size_t>(texts[i].size(), INT32_MAX)));
-      nn::CheckIds(texts[i], plan.vocabulary());
-    } catch (const Error& e) {
-      throw Error(e.cause(), Str("text ", i + 1, " of ", texts.size(), ": ", e.what()));
-    }
+JobRequest RequestOf(model::Ids ids) {
+  const auto n = uint32_t(ids.size());
+  return {n, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(ids))}}};
 }
 
 }  // namespace
 
-size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
-  CheckTexts(texts, plan_);
+Embedding DataOwner::Session::EmbeddingOf(JobResult ran) const {
+  const int scale = owner_.plan_.scale(int(ran.variant));
+  return {{std::move(ran)}, scale};
+}
+
+size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done,
+                               std::optional<Client::AuditPlaces> places) {
+  for (size_t i = 0; i < texts.size(); ++i) try {  // before anything is announced
+      owner_.Check(texts[i]);
+    } catch (const Error& e) {
+      throw Error(e.cause(), Str("text ", i + 1, " of ", texts.size(), ": ", e.what()));
+    }
   std::vector<JobRequest> jobs;
-  for (model::Ids& ids : texts) {
-    const auto n = uint32_t(ids.size());
-    jobs.push_back({n, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(ids))}}});
-  }
-  return session_.Run(std::move(jobs), [&](size_t i, JobResult ran) {
-    const int scale = plan_.scale(int(ran.variant));
-    done(i, Embedding{{std::move(ran)}, scale});
-  });
+  for (model::Ids& ids : texts) jobs.push_back(RequestOf(std::move(ids)));
+  return session_.Run(
+      std::move(jobs), [&](size_t i, JobResult ran) { done(i, EmbeddingOf(std::move(ran))); }, std::move(places));
+}
+
+std::variant<Embedding, std::exception_ptr> DataOwner::Session::RunOne(size_t number, model::Ids text, uint32_t next) {
+  owner_.Check(text);
+  auto ran = session_.RunOne(number, RequestOf(std::move(text)), next);
+  if (auto* result = std::get_if<JobResult>(&ran)) return EmbeddingOf(std::move(*result));
+  return std::get<std::exception_ptr>(ran);
 }
 
 }  // namespace suf::roles

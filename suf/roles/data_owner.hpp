@@ -31,20 +31,34 @@ class DataOwner {
   // A session with one model owner, over one connection. After an error it has ended.
   class Session {
    public:
-    Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
+    Session(DataOwner& owner, net::Channel& model_owner, const proto::PairInfo& info = {})
+        : session_(owner.client_, model_owner, info), owner_(owner) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Network>& link() const { return session_.link(); }
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
     // for an id outside the vocabulary, or a length that the plan does not cover. Then nothing was announced or spent,
     // and the session goes on.
-    size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
+    size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done,
+               std::optional<Client::AuditPlaces> places = {});
+    // Runs one text, as Client::Session::RunOne does. `next` is the number of tokens of the following text.
+    std::variant<Embedding, std::exception_ptr> RunOne(size_t number, model::Ids text, uint32_t next = 0);
+    // See Client::Session.
+    bool claimed() const { return session_.claimed(); }
+    bool audit_failed() const { return session_.audit_failed(); }
+    void Stay() { session_.Stay(); }
+    void GiveUp() { session_.GiveUp(); }
     // Ends the session: notifies the model owner that no text follows.
     void End() { session_.End(); }
 
    private:
+    Embedding EmbeddingOf(JobResult ran) const;
     Client::Session session_;
-    const nn::Plan& plan_;
+    const DataOwner& owner_;
   };
+
+  // Throws Cause::kInput for an id outside the vocabulary, or a length that the plan does not cover.
+  void Check(const model::Ids& text) const;
+  Client::AuditPlaces PlaceAudits(size_t texts) const { return client_.PlaceAudits(texts); }
 
  private:
   friend class Session;

@@ -21,5 +21,6 @@ Dealer::Dealer(Engine& engine, const std::string& state, Options options)
     : s_(new State(engine, state, std::move(options))) {}
 Dealer::~Dealer() = default;
 void Dealer::Handle(net::Channel& party) { s_->service.Handle(party); }
+void Dealer::Stop() { s_->service.Stop(); }
 
 }  // namespace suf::roles

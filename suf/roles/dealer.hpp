@@ -27,6 +27,8 @@ class Dealer {
   // Serves one party's link from hello to end, in the thread of that link. Pass it to Listener::Run. An error ends only
   // this link.
   void Handle(net::Channel& party);
+  // Refuses deliveries that wait for their turn, now and later. Those that have begun go on. Thread-safe.
+  void Stop();
 
  private:
   struct State;

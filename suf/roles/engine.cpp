@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "suf/nn/plan/knob_search.hpp"
+#include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/run/deal.hpp"
 
@@ -178,6 +179,11 @@ proto::BundlePlan Engine::ForProto(Role role) {
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
   p.price = [this](const store::Job& job, const proto::Network& link) { return Price(job, link); };
+  p.needs = [this, role](const store::Job& job, uint64_t window) {
+    const MemoryNeeds n = NeedsOf(*this, job, role, window);
+    const int64_t next = role == Role::kDealer ? 0 : n.keys;  // a party receives the next job's keys during a run
+    return uint64_t(n.keys + next + n.frames + n.values);
+  };
   p.reserve = [this, role](const store::Job& job) { return Reserve(job, role); };
   p.task = [this](const store::Job& job) { return Compile(int(job.tokens), int(job.variant))->task; };
   return p;

@@ -301,7 +301,9 @@ TEST(Roles, SessionsOfAClientShareTheMaskedWeights) {
   run(other, 1, true);
   run(*w.client, 0, false);
   std::filesystem::remove(files[0]);
-  run(*w.client, 0, true);
+  run(*w.client, 0, false);
+  DataOwner third(w.engine[2], w.store[1], w.links.Dial(Role::kData));
+  run(third, 0, true);
 }
 
 TEST(Roles, TextsThatThePlanDoesNotCoverAreRefusedBeforeAnythingIsSpent) {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <utility>
 
-#include "suf/net/refusal.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/roles/internal/shared_inputs.hpp"
 
@@ -26,6 +25,7 @@ struct Server::State {
         id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
+        sessions(options.turns),
         common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealer),
                {},   AuditOf(engine)} {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
@@ -34,6 +34,8 @@ struct Server::State {
     common.variants = options.variants;
     common.brings = data.brings;
     common.audit_memory = options.audit_memory;
+    common.sessions = &sessions;
+    common.idle = options.idle;
     if (options.audited)
       common.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
   }
@@ -86,9 +88,9 @@ struct Server::State {
   const proto::BundlePlan plan;
   run::Inputs inputs;  // that are the same for every job
   SharedInputs<uint32_t> by_length{kLengths};
-  proto::ModelHost common;  // of all sessions, without the members of HostFor
-  std::atomic<uint64_t> sessions{0};
-  proto::Turnstile turnstile;
+  proto::SessionTable sessions;
+  proto::ModelHost common;         // of all sessions, without the members of HostFor
+  std::atomic<uint64_t> count{0};  // of sessions
 };
 
 Server::Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options)
@@ -97,17 +99,17 @@ Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {
   net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
-  s_->turnstile.Pass(p1, [&] {  // one session at a time, its failure included
-    const PeerName peer{p1.peer().key, ++s_->sessions};
-    const proto::ModelHost host = s_->HostFor(peer);
-    try {
-      proto::ServeGreeted(p1, host);
-    } catch (const Error& e) {
-      if (s_->options.over) s_->options.over(peer, &e);
-      throw;
-    }
-    if (s_->options.over) s_->options.over(peer, nullptr);
-  });
+  const PeerName peer{p1.peer().key, ++s_->count};
+  const proto::ModelHost host = s_->HostFor(peer);
+  try {
+    proto::ServeGreeted(p1, host);
+  } catch (const Error& e) {
+    if (s_->options.over) s_->options.over(peer, &e);
+    throw;
+  }
+  if (s_->options.over) s_->options.over(peer, nullptr);
 }
+
+void Server::Stop() { s_->sessions.admission().turns().Close(); }
 
 }  // namespace suf::roles

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 
+#include "suf/base/cores.hpp"
 #include "suf/nn/read/weights.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
@@ -37,6 +38,10 @@ struct ServerOptions {
   uint32_t variants = ~0u;
   // The most bytes of whole bundles for a client's audits.
   uint64_t audit_memory = proto::kAuditMemory;
+  // Limits for the jobs of all sessions that run side by side.
+  proto::Turns::Limits turns = {.at_once = Cores()};
+  // The time after which a session that stays without a job is ended.
+  net::Millis idle{600'000};
   // Called when a job begins. Its serial is claimed.
   std::function<void(const PeerName&, uint32_t n, uint64_t serial)> runs = {};
   // Called when a job has run.
@@ -59,9 +64,11 @@ class Server {
   // the home must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
   Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options = {});
   ~Server();
-  // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. One
-  // session runs at a time; another client waits a moment and is refused (busy). An error ends only this session.
+  // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. Sessions
+  // run side by side, and their jobs in turns (docs/design/lanes.md#turns). An error ends only this session.
   void Serve(net::Channel& client);
+  // Refuses sessions that wait for their turn, now and later. Those whose jobs run go on. Thread-safe.
+  void Stop();
 
  private:
   struct State;

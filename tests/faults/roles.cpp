@@ -116,8 +116,7 @@ void RunModel(const Scene& s) {
                    (void)roles::RunInference(engine, inference, inputs);
                    return std::function<void()>();
                  }};
-  Turnstile turnstile;
-  Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { turnstile.Pass(ch, [&] { ServeSession(ch, host); }); });
+  Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { ServeSession(ch, host); });
 }
 
 void RunData(const Scene& s) {

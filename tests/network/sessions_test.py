@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import HASTY, GateWorld, Tap
+from roles import HASTY, GateWorld, Tap, context
 from rows import ended, main, row
 
 # ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so 12 kB from the
@@ -218,7 +218,7 @@ def _(w):
     w.spent(2)
 
 
-@row('second client during a session', 3, 'the model owner is busy with another session')
+@row('second client during a session', 0, '')
 def _(w):
     w.both()
     w.works()
@@ -226,6 +226,21 @@ def _(w):
     first = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=5)), second[0].finish())).port, timeout=20)
     assert first.finish() == 0, first.err
     yield second[0]
+    for e in (first, second[0]):
+        assert w.result(e.rows()[0]) == w.expected(), e.err
+    w.works()
+
+
+@row('the 73rd session of one certificate', 3, 'the model owner is busy with other sessions', 20)
+def _(w):
+    w.both()
+    w.works()
+    tls = context(w.base.certs / 'data', False)
+    idle = [tls.wrap_socket(socket.create_connection(('127.0.0.1', w.server.port()))) for _ in range(72)]
+    yield w.embed()
+    assert w.server.said('came while 72 sessions of its certificate are running, the most of one')
+    for s in idle:
+        s.close()
     w.works()
 
 

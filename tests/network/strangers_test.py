@@ -221,7 +221,7 @@ def _(w):
         second = []
         first = w.embed(*w.BIG, connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
         assert first.finish() == 0, first.err
-        assert second[0].finish() == 3 and 'is busy' in second[0].err[-1], second[0].err
+        assert second[0].finish() == 0, second[0].err
     assert roles == (w.server, w.dealer), 'a role had to be started again'
     grown = [peak_mb(r) - b for r, b in zip(roles, before)]
     assert max(grown) < 32, f'strangers took {grown} MB'

@@ -104,10 +104,10 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
 // Bit strings of up to 768 bits for kLanes elements side by side: word w of element i is s[w][i]. Lengths are public
 // constants, so all lanes have the same shifts.
 inline constexpr size_t kLanes = 32, kWords = 12;
-using Lanes = uint64_t[kWords][kLanes];
+using LaneWords = uint64_t[kWords][kLanes];
 
 // Appends `len` bits of x, ANDed with each element's mask, at bit `at` of s, which is zero there.
-inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* mask) {
+inline void Append(LaneWords& s, int at, const LaneWords& x, int len, const uint64_t* mask) {
   int shift = at % 64, first = at / 64;
   for (int w = 0; w * 64 < len; ++w) {
     for (size_t i = 0; i < kLanes; ++i) s[first + w][i] |= (x[w][i] & mask[i]) << shift;
@@ -145,10 +145,10 @@ inline void PutRows(const uint64_t* from, size_t stride, size_t m, uint8_t* p) {
   if (stride == 4) return PutRowsOf<uint32_t>(from, 4, m, p);
   PutRowsOf<uint64_t>(from, stride, m, p);
 }
-inline void AppendBit(Lanes& s, int at, const uint64_t* bit) {
+inline void AppendBit(LaneWords& s, int at, const uint64_t* bit) {
   for (size_t i = 0; i < kLanes; ++i) s[at / 64][i] |= bit[i] << (at % 64);
 }
-inline void ZeroFrom(Lanes& s, int at, int end) {
+inline void ZeroFrom(LaneWords& s, int at, int end) {
   for (int w = (at + 63) / 64; w <= end / 64 && w < int(kWords); ++w)
     for (size_t i = 0; i < kLanes; ++i) s[w][i] = 0;
 }
@@ -183,7 +183,7 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
       all[i] = ~uint64_t{0};
       one[i] = 1;
     }
-    Lanes c, low;
+    LaneWords c, low;
     for (size_t i = 0; i < kLanes; ++i) c[0][i] = 1;
     int size = 1;  // of C_0 = (1)
     for (int j = 1; j < digits; ++j) {
@@ -223,7 +223,7 @@ inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n,
     size_t m = n - lo < kLanes ? n - lo : kLanes;
     uint64_t r[kLanes] = {}, e[kLanes], bit[kLanes];
     for (size_t i = 0; i < m; ++i) r[i] = rho[lo + i];
-    Lanes v, low;
+    LaneWords v, low;
     for (size_t i = 0; i < kLanes; ++i) v[0][i] = r[i] & 1;
     int size = 1;
     for (int d = 1; d <= j; ++d) {

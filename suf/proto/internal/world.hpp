@@ -71,26 +71,35 @@ struct World {
   std::vector<uint64_t> dealt;
   std::vector<Hash> dealt_keys;
   BundlePlan plan;
+  net::Millis partner_wait;
+  Generate generate;
   net::Millis timeout{60'000};
   KeyPolicy keys;
 
-  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{20'000}, Generate generate = TestGenerate,
+  explicit World(uint32_t ahead = 1, net::Millis partner_wait_ = net::Millis{20'000}, Generate generate_ = TestGenerate,
                  BundlePlan of = TestPlan())
-      : plan(std::move(of)) {
+      : plan(std::move(of)), partner_wait(partner_wait_), generate(std::move(generate_)) {
     keys.ahead = ahead;
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) Reopen(p);
-    dealer.emplace(plan, *state,
-                   BundleDealer::Options{store::JobOf(4), ahead, partner_wait,
-                                         [this](const store::Job&, uint64_t serial) {
-                                           std::lock_guard lock(m);
-                                           dealt.push_back(serial);
-                                           changed.notify_all();
-                                         }},
-                   [this, generate](DealJob j, store::Sink& a, store::Sink& b) {
-                     dealt_keys.push_back(HashOf({j.key[0].view()}));
-                     generate(std::move(j), a, b);
-                   });
+    MakeDealer({.at_once = 8});
+  }
+  // Starts the dealer, with these limits.
+  void MakeDealer(Turns::Limits turns) {
+    BundleDealer::Options options{store::JobOf(4), keys.ahead, partner_wait,
+                                  [this](const store::Job&, uint64_t serial) {
+                                    std::lock_guard lock(m);
+                                    dealt.push_back(serial);
+                                    changed.notify_all();
+                                  }};
+    options.turns = turns;
+    dealer.emplace(plan, *state, std::move(options), [this](DealJob j, store::Sink& a, store::Sink& b) {
+      {
+        std::lock_guard lock(m);
+        dealt_keys.push_back(HashOf({j.key[0].view()}));
+      }
+      generate(std::move(j), a, b);
+    });
   }
   ~World() { Join(); }
   void Join() {
@@ -109,8 +118,9 @@ struct World {
   std::string Folder(int p) const {
     return p ? store::LaneFolder(dir / "1") : Str(dir / "0/owners/", Hex(kId[1].key), "/", Hex(store::kLane));
   }
-  std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) {
-    auto pair = net::InProcessPair(kId[int(r)], kId[2], timeout, std::move(stop));
+  std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) { return Link(kId[int(r)], std::move(stop)); }
+  std::unique_ptr<net::Channel> Link(const net::Identity& party, std::stop_token stop = {}) {
+    auto pair = net::InProcessPair(party, kId[2], timeout, std::move(stop));
     auto far = std::make_shared<std::unique_ptr<net::Channel>>(std::move(pair.second));
     std::lock_guard lock(m);
     links.emplace_back([this, far] {

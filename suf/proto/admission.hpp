@@ -1,0 +1,56 @@
+// The admission of an inference, or of the deal of a bundle: its turn, and the backend's memory for it.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include "suf/proto/bundle_plan.hpp"
+#include "suf/proto/turns.hpp"
+
+namespace suf::proto {
+
+// The permission of a job to run. Its turn and its memory end with it.
+struct JobPass {
+  std::shared_ptr<void> memory;         // reserved in the backend
+  std::shared_ptr<Turns::Permit> turn;  // ends first; null at P1, which has no turns
+};
+
+// The turns of a process, and the memory that its backend has reserved for them. A job whose turn has come waits until
+// running jobs free the memory that it lacks. Thread-safe.
+class Admission {
+ public:
+  explicit Admission(const Turns::Limits& limits) : turns_(limits) {}
+  Turns& turns() { return turns_; }
+
+  // A job that requests admission.
+  struct Applicant {
+    const BundlePlan& plan;
+    store::Job job;
+    uint64_t window;  // of its keys, as for BundlePlan::needs
+    TurnKey key;
+  };
+  // Admits the next job of a lane while `current` runs there, of job `current_job`. Never waits. Returns nothing if it
+  // must wait for its turn or for memory. An equal job shares the memory of the current one, which ends before it.
+  // Throws as Turns::TryTake does.
+  std::optional<JobPass> TryAdmit(const Applicant& who, const store::Job& current_job, const JobPass& current);
+  // Waits until a lane that runs nothing may run a job. `wait`, `gone` and `report` are those of Turns::Take. Returns
+  // nothing if the client is gone or the turns are closed. Throws as Turns::Take does, and Cause::kResource if the
+  // backend lacks memory although nothing else runs.
+  std::optional<JobPass> Admit(const Applicant& who, const std::function<void(Turns::Wait)>& wait,
+                               const std::function<bool()>& gone, net::Millis report = Turns::kWaitReport);
+
+ private:
+  // Reserves memory. Returns nothing if others hold the memory that is lacking.
+  std::optional<std::shared_ptr<void>> Reserve(const Applicant& who);
+  Turns turns_;
+  std::mutex m_;
+  std::shared_ptr<int> held_ = std::make_shared<int>();  // its other owners are reservations that have not ended
+};
+
+// The frame kWait, 8 bytes: place and milliseconds.
+inline constexpr size_t kWaitBytes = 2 * sizeof(uint32_t);
+void SendWait(net::Channel& ch, const Turns::Wait& wait);
+Turns::Wait ReadWait(View frame);
+// Returns the interval at which a waiting peer receives kWait. With our time-out it does not give up meanwhile.
+net::Millis WaitReportFor(const net::Channel& ch);
+
+}  // namespace suf::proto

@@ -1,0 +1,412 @@
+#include "suf/roles/lanes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace suf::roles {
+namespace {
+
+struct LaneText {
+  uint64_t number = 0;
+  int priority = 0;
+  model::Ids ids;
+  Lanes::OnResult done;
+};
+
+// A connection with its session, in the thread of one worker.
+struct LaneLine {
+  std::unique_ptr<net::Channel> channel;
+  std::optional<DataOwner::Session> session;
+  bool stayed = false;  // it stayed before its current text, so the model owner may have ended it
+};
+
+void CheckOptions(const Lanes::Options& o) {
+  if (o.parallel < 1 || o.parallel > Lanes::kMost)
+    Fail(Cause::kInput, o.parallel, " sessions side by side are not possible; the limits are 1 and ", Lanes::kMost);
+  SUF_CHECK(o.dial);
+}
+
+std::exception_ptr ClosedError() {
+  return std::make_exception_ptr(
+      LanesClosed(Cause::kInput, "the lanes were closed before this text began; nothing was spent on it"));
+}
+
+// The channels of sessions, which a stop hangs up, and the link that the first session measured.
+class OpenLines {
+ public:
+  explicit OpenLines(const Lanes::Options& options) : options_(options) {}
+  // Connects a line and opens its session.
+  void Open(DataOwner& owner, LaneLine& line) {
+    line.channel = options_.dial(stop_.get_token());
+    std::optional<proto::Network> known;
+    {
+      const std::lock_guard l(m_);
+      channels_.insert(line.channel.get());
+      if (stop_.stop_requested()) line.channel->HangUp();
+      known = link_;
+    }
+    line.session.emplace(owner, *line.channel,
+                         proto::PairInfo{.lanes = uint32_t(options_.parallel), .link = std::move(known)});
+    line.stayed = false;
+    const std::lock_guard l(m_);
+    if (!link_) link_ = line.session->link();
+    opened_ = true;
+    if (options_.opened) options_.opened(*line.session);
+  }
+  void Drop(LaneLine& line) noexcept {
+    line.session.reset();
+    {
+      const std::lock_guard l(m_);
+      channels_.erase(line.channel.get());
+    }
+    line.channel.reset();
+  }
+  // Whether a session was open already, so that another one need not measure the link.
+  bool opened() const {
+    const std::lock_guard l(m_);
+    return opened_;
+  }
+  void Stop() {
+    (void)stop_.request_stop();
+    const std::lock_guard l(m_);
+    for (net::Channel* ch : channels_) ch->HangUp();
+  }
+  bool stopped() const { return stop_.stop_requested(); }
+
+ private:
+  const Lanes::Options& options_;
+  std::stop_source stop_;
+  mutable std::mutex m_;  // guards the members below
+  std::set<net::Channel*> channels_;
+  std::optional<proto::Network> link_;
+  bool opened_ = false;
+};
+
+}  // namespace
+
+struct Lanes::State {
+  State(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Options o)
+      : options(std::move(o)), owner(engine, store, std::move(dealer), options.client), lines(options) {
+    deliverer = std::thread([this] { Deliver(); });
+    for (int i = 0; i < options.parallel; ++i) workers.emplace_back([this] { Work(); });
+  }
+  ~State() { End(); }
+
+  // Waits until all threads have ended.
+  void End() {
+    {
+      const std::lock_guard l(m);
+      CloseLocked();
+    }
+    for (std::thread& t : workers)
+      if (t.joinable()) t.join();
+    {
+      const std::lock_guard l(m);
+      delivered_all = true;
+      given.notify_all();
+    }
+    if (deliverer.joinable()) deliverer.join();
+  }
+
+  // --- the queue ---
+
+  // Lets workers end, and gives texts that have not begun an error.
+  void CloseLocked() {
+    if (std::exchange(closing, true)) return;
+    for (auto& [place, text] : std::exchange(waiting, {})) GiveLocked(std::move(text), ClosedError());
+    changed.notify_all();
+  }
+  LaneText TakeLocked() {
+    LaneText text = std::move(waiting.begin()->second);
+    waiting.erase(waiting.begin());
+    return text;
+  }
+  void PutBackLocked(LaneText text) {
+    if (closing) return GiveLocked(std::move(text), ClosedError());
+    const std::pair place(-int64_t(text.priority), text.number);
+    waiting.emplace(place, std::move(text));
+    changed.notify_all();
+  }
+  // Whether a worker may take a text. Free open sessions go before new ones, and the first session opens alone.
+  bool MayTakeLocked(bool open) const {
+    return !waiting.empty() && (open || (!first_opens && waiting.size() > free_sessions));
+  }
+  // Closes the lanes if ClientOptions::stop says so.
+  void Poll() {
+    if (!options.client.stop || !options.client.stop()) return;
+    const std::lock_guard l(m);
+    CloseLocked();
+  }
+
+  // --- results ---
+
+  void GiveLocked(LaneText text, LaneResult result) {
+    results.emplace_back(std::move(text.done), std::move(result));
+    given.notify_all();
+  }
+  void Give(LaneText text, LaneResult result) {
+    const std::lock_guard l(m);
+    GiveLocked(std::move(text), std::move(result));
+  }
+  // Calls OnResult for each result, in the order of their ends.
+  void Deliver() {
+    std::unique_lock lock(m);
+    for (;;) {
+      given.wait(lock, [&] { return !results.empty() || delivered_all; });
+      if (results.empty()) return;
+      auto [done, result] = std::move(results.front());
+      results.pop_front();
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        done(std::move(result));
+      } catch (...) {
+        error = std::current_exception();
+      }
+      done = nullptr;  // destroys its captures outside the lock
+      lock.lock();
+      if (error && !done_failed) done_failed = error;
+      ++ended;
+      settled.notify_all();
+    }
+  }
+  void ThrowIfDoneFailed() {
+    const std::lock_guard l(m);
+    if (done_failed) std::rethrow_exception(std::exchange(done_failed, nullptr));
+  }
+
+  // --- the thread of one session ---
+
+  void Work() {
+    LaneLine line;
+    while (std::optional<LaneText> text = NextText(line)) RunTexts(line, std::move(*text));
+    if (line.session) try {
+        line.session->End();
+      } catch (const std::exception&) {  // all texts have their results
+      }
+    lines.Drop(line);
+  }
+
+  // Waits for a text; none when the lanes close. A session without a text notifies the model owner that it stays.
+  std::optional<LaneText> NextText(LaneLine& line) {
+    Poll();
+    std::unique_lock l(m);
+    const bool open = line.session.has_value();
+    const auto ready = [&] { return closing || MayTakeLocked(open); };
+    free_sessions += open;
+    ++free_workers;
+    if (open && !line.stayed && !changed.wait_for(l, options.pause, ready)) {
+      l.unlock();
+      line.stayed = true;
+      try {
+        line.session->Stay();
+      } catch (const std::exception&) {  // the model owner ended the session; the next text opens it again
+      }
+      l.lock();
+    }
+    changed.wait(l, ready);
+    free_sessions -= open;
+    --free_workers;
+    if (closing) return std::nullopt;
+    if (!open && !lines.opened()) first_opens = true;
+    return TakeLocked();
+  }
+
+  // Runs a text, and those that are announced meanwhile.
+  void RunTexts(LaneLine& line, LaneText first) {
+    for (std::optional<LaneText> text = std::move(first); text;) {
+      std::optional<LaneText> next;
+      try {
+        if (!line.session) Open(line);
+        next = TakeNext();
+        LaneResult result = line.session->RunOne(text->number, text->ids, next ? uint32_t(next->ids.size()) : 0);
+        line.stayed = false;
+        Give(std::move(*text), std::move(result));
+        text = Due(line, std::move(next));
+      } catch (...) {
+        const std::exception_ptr error = std::current_exception();
+        // a session that stayed may have ended meanwhile; nothing was spent then
+        const bool again = line.session && line.stayed && !line.session->claimed() && !lines.stopped();
+        lines.Drop(line);
+        PutBackNext(std::move(next));
+        if (again) continue;
+        Give(std::move(*text), error);
+        text.reset();
+      }
+    }
+  }
+
+  void Open(LaneLine& line) {
+    struct FirstOpened {
+      State& s;
+      ~FirstOpened() {
+        const std::lock_guard l(s.m);
+        s.first_opens = false;
+        s.changed.notify_all();
+      }
+    } const first{*this};
+    lines.Open(owner, line);
+  }
+
+  // Takes the text that is announced during the next run; none if another worker is free for it.
+  std::optional<LaneText> TakeNext() {
+    const std::lock_guard l(m);
+    if (options.client.one_by_one || closing || waiting.size() <= free_workers) return std::nullopt;
+    LaneText next = TakeLocked();
+    announced.insert(next.number);  // Cancel takes it back until it begins
+    return next;
+  }
+  // Returns whether an announced text is still wanted. Cancel takes it back no more.
+  bool WantedLocked(const LaneText& text) { return announced.erase(text.number) > 0; }
+  void PutBackNext(std::optional<LaneText> next) {
+    const std::lock_guard l(m);
+    if (next && WantedLocked(*next)) PutBackLocked(std::move(*next));
+  }
+  // Returns the announced text, which is due now. If it is not wanted any more, the session ends without it.
+  std::optional<LaneText> Due(LaneLine& line, std::optional<LaneText> next) {
+    Poll();
+    if (!next) return next;
+    bool wanted = false;
+    {
+      const std::lock_guard l(m);
+      wanted = WantedLocked(*next);
+      if (wanted && closing) GiveLocked(std::move(*next), ClosedError());
+      wanted &= !closing;
+    }
+    if (wanted) return next;
+    try {
+      line.session->GiveUp();
+    } catch (const std::exception&) {  // it ends in any case
+    }
+    lines.Drop(line);
+    return std::nullopt;
+  }
+
+  const Options options;
+  DataOwner owner;
+  OpenLines lines;
+  std::mutex m;  // guards the members below
+  std::condition_variable changed, given, settled;
+  std::map<std::pair<int64_t, uint64_t>, LaneText> waiting;  // by priority, the highest first, then by number
+  std::set<uint64_t> announced;                              // texts of TakeNext, until they begin
+  uint64_t submitted = 0, cancelled = 0, ended = 0;          // texts
+  size_t free_workers = 0, free_sessions = 0;                // that wait for a text; the latter are open
+  bool first_opens = false, closing = false, delivered_all = false;
+  std::deque<std::pair<OnResult, LaneResult>> results;
+  std::exception_ptr done_failed;
+  std::vector<std::thread> workers;
+  std::thread deliverer;
+};
+
+Lanes::Lanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Options options) {
+  CheckOptions(options);
+  if (options.client.audits)
+    Fail(Cause::kInput, "texts that come one by one have no audits, whose places would not be random");
+  s_ = std::make_unique<State>(engine, store, std::move(dealer), std::move(options));
+}
+Lanes::~Lanes() = default;
+
+uint64_t Lanes::Submit(model::Ids text, int priority, OnResult done) {
+  s_->owner.Check(text);
+  const std::lock_guard l(s_->m);
+  if (s_->closing) throw LanesClosed(Cause::kInput, "the lanes are closed and take no text any more; make new ones");
+  const uint64_t number = s_->submitted++;
+  s_->PutBackLocked({number, priority, std::move(text), std::move(done)});
+  return number;
+}
+
+bool Lanes::Cancel(uint64_t text) {
+  OnResult done;  // destroyed outside the lock
+  const std::lock_guard l(s_->m);
+  const auto it = std::find_if(s_->waiting.begin(), s_->waiting.end(), [&](auto& w) { return w.first.second == text; });
+  if (it != s_->waiting.end()) {
+    done = std::move(it->second.done);
+    s_->waiting.erase(it);
+  } else if (!s_->announced.erase(text)) {
+    return false;
+  }
+  ++s_->cancelled;
+  s_->settled.notify_all();
+  return true;
+}
+
+void Lanes::Wait() {
+  {
+    std::unique_lock l(s_->m);
+    s_->settled.wait(l, [&] { return s_->ended + s_->cancelled == s_->submitted; });
+  }
+  s_->ThrowIfDoneFailed();
+}
+
+void Lanes::Close(std::stop_token stop) {
+  const std::stop_callback hang_up(stop, [this] { s_->lines.Stop(); });
+  s_->End();
+  s_->ThrowIfDoneFailed();
+}
+
+size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Lanes::Options options,
+                  std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
+  CheckOptions(options);
+  std::atomic<bool> failed{false};
+  options.client.stop = [&, stop = options.client.stop] { return failed || (stop && stop()); };
+  DataOwner owner(engine, store, std::move(dealer), options.client);
+  for (const model::Ids& text : texts) owner.Check(text);
+  const Client::AuditPlaces places = owner.PlaceAudits(texts.size());
+  OpenLines lines(options);
+  std::mutex m;  // guards the members below
+  std::exception_ptr error;
+  size_t count = 0;
+  std::promise<void> first;  // set when the first session is open or failed
+  const std::shared_future<void> first_over = first.get_future().share();
+  // Texts i, i + lanes, i + 2 lanes, .. of lane i.
+  const size_t lanes = std::min(size_t(options.parallel), texts.size());
+  const auto run = [&](size_t lane) {
+    LaneLine line;
+    std::vector<model::Ids> mine;
+    Client::AuditPlaces audits;
+    for (size_t i = lane; i < texts.size(); i += lanes) {
+      mine.push_back(std::move(texts[i]));
+      audits.push_back(places[i]);
+    }
+    const size_t all = mine.size();
+    try {
+      if (lane) {
+        first_over.wait();
+        if (failed) return;
+        lines.Open(owner, line);
+      } else {
+        const std::shared_ptr<void> over(nullptr, [&](void*) { first.set_value(); });
+        lines.Open(owner, line);
+      }
+      const size_t ran = line.session->Run(
+          std::move(mine),
+          [&](size_t i, Embedding e) {
+            const std::lock_guard l(m);
+            ++count;
+            done(lane + i * lanes, std::move(e));
+          },
+          std::move(audits));
+      if (ran == all) line.session->End();
+    } catch (...) {
+      const std::lock_guard l(m);
+      if (!error) error = std::current_exception();
+      failed = true;
+      if (line.session && line.session->audit_failed()) lines.Stop();
+    }
+    lines.Drop(line);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < lanes; ++i) threads.emplace_back([&, i] { run(i); });
+  for (std::thread& t : threads) t.join();
+  if (error) std::rethrow_exception(error);
+  return count;
+}
+
+}  // namespace suf::roles

@@ -1,0 +1,75 @@
+// Many texts at once, over several sessions of one data owner with one model owner. Each session has a lane of its own
+// (docs/design/lanes.md).
+#pragma once
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <variant>
+
+#include "suf/roles/data_owner.hpp"
+
+namespace suf::roles {
+
+// The result of a text, or the error of its run.
+using LaneResult = std::variant<Embedding, std::exception_ptr>;
+
+// The error of a text that had not begun when its lanes were closed, and of a later one. Nothing was spent on it.
+class LanesClosed : public Error {
+ public:
+  using Error::Error;
+};
+
+// A queue of texts, and up to `parallel` sessions that run them. Texts come at any time, from any thread. A session
+// opens when more texts wait than open sessions are free for. It outlives a pause. If the model owner ended it during
+// the pause, it is opened again. The first session fetches the masked weights and measures the link for all. A text
+// whose run failed is not run again, because its keys are burnt; the others go on. Thread-safe.
+class Lanes {
+ public:
+  static constexpr int kMost = int(store::kMostLanes);
+  struct Options {
+    int parallel = 1;  // sessions, 1 to kMost
+    // The time without a text after which a session notifies the model owner that it stays.
+    net::Millis pause{1000};
+    // Without audits: RunInLanes has them. `progress` receives the number of a text. `stop` is polled before each text;
+    // true closes the lanes. Callbacks run in the threads of several sessions at once.
+    ClientOptions client = {};
+    // Connects to the model owner. Ends early when a stop is requested.
+    std::function<std::unique_ptr<net::Channel>(std::stop_token)> dial = {};
+    // Receives each session when it is open, for its notices and its link; one call at a time.
+    std::function<void(const DataOwner::Session&)> opened = {};
+  };
+  // The engine and the store must outlive the lanes. Throws Cause::kInput for options outside their limits, and the
+  // errors of DataOwner.
+  Lanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Options options);
+  // As Close does without a stop.
+  ~Lanes();
+  // Receives a text's result, in one thread for all texts. Neither its pace nor its errors change what the model owner
+  // sees. Wait and Close throw the first of its errors.
+  using OnResult = std::function<void(LaneResult)>;
+  // Adds a text. Texts of a higher priority run first, others in order. Returns its number: 0, 1, .. Throws
+  // Cause::kInput for an id outside the vocabulary, and for a length that the plan does not cover. Throws LanesClosed
+  // after Close. The text is not added then.
+  uint64_t Submit(model::Ids text, int priority, OnResult done);
+  // Takes a text back. Returns whether that succeeded: nothing was spent on it, and its OnResult is never called. A
+  // text that a session has begun to run cannot be taken back.
+  bool Cancel(uint64_t text);
+  // Waits until all texts have their results.
+  void Wait();
+  // Ends the sessions. Running texts end well; with a stop their channels end at once, and their keys are burnt. Texts
+  // that have not begun receive LanesClosed. All results are delivered when it returns.
+  void Close(std::stop_token stop = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+// Runs these texts over `parallel` sessions, with the audits of `options.client`. Each session has its texts and its
+// audits from the beginning, so that audits are at random places. `done` receives each result, one call at a time. If a
+// session fails, the others end after their current text, and the first error is thrown. A failed audit ends the others
+// at once. Returns how many texts are done: all, unless ClientOptions::stop ended the sessions. Throws the errors of
+// Lanes and of Client::Session::Run.
+size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Lanes::Options options,
+                  std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
+
+}  // namespace suf::roles

@@ -1,0 +1,356 @@
+// Lanes: a queue of texts over several sessions, on a random model in one process.
+#include "suf/roles/lanes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "suf/base/scratch_test.hpp"
+#include "suf/cpu/packed.hpp"
+#include "suf/model/tiny_test.hpp"
+#include "suf/nn/read/simulate.hpp"
+#include "suf/roles/links_test.hpp"
+#include "suf/roles/model_owner.hpp"
+
+namespace suf::roles {
+namespace {
+
+using testing::ElementsAre;
+
+// A plan and its weights, made once.
+struct LaneModel {
+  const model::LoadedModel loaded =
+      model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+  const nn::Plan plan = model::SmallPlan(loaded, 8);
+  const nn::QuantisedWeights weights = nn::Quantise(loaded.weights, plan);
+};
+const LaneModel& TheLaneModel() {
+  static const LaneModel made;
+  return made;
+}
+
+// Returns text number n, of n + 2 tokens.
+model::Ids TextOf(int n) {
+  model::Ids ids;
+  for (int i = 0; i < n + 2; ++i) ids.push_back(model::Ids::value_type((i + n) % 6));
+  return ids;
+}
+
+// Three roles in one process. P0 serves each connection in a thread of its own.
+struct LaneWorld {
+  explicit LaneWorld(Server::Options o = {}) {
+    dealer.emplace(engine[0], dir / "dealer", Dealer::Options{.service = {.turns = {.at_once = 8}}});
+    o.turns.at_once = at_once;
+    o.setup = [this, told = std::move(o.setup)](const PeerName&, uint64_t sent, uint64_t all) {
+      set_up += sent == all;
+    };
+    o.over = [this](const PeerName&, const Error*) {
+      const std::lock_guard l(m);
+      ++over;
+      changed.notify_all();
+    };
+    o.ran = [this](const PeerName&, uint32_t n, uint64_t, const run::Times&) {
+      const std::lock_guard l(m);
+      ran.push_back(n);
+    };
+    const auto runs = o.runs;
+    server.emplace(engine[1], nn::QuantisedWeights(TheLaneModel().weights), home[0], links.Dial(Role::kModel),
+                   std::move(o));
+  }
+  ~LaneWorld() {
+    for (std::thread& t : serving) t.join();
+  }
+  Lanes::Options Options(int parallel) {
+    Lanes::Options o;
+    o.parallel = parallel;
+    o.dial = [this](std::stop_token) {
+      auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
+      const std::lock_guard l(m);
+      ++dialled;
+      serving.emplace_back([this, ch = std::move(far)]() mutable {
+        try {
+          server->Serve(*ch);
+        } catch (const Error&) {
+        }
+        ch.reset();
+      });
+      return std::move(near);
+    };
+    return o;
+  }
+  void AwaitOver(int count) {
+    std::unique_lock l(m);
+    changed.wait(l, [&] { return over >= count; });
+  }
+
+  int at_once = 8;
+  Scratch dir;
+  std::unique_ptr<pfss::Backend> backend = cpu::MakePacked(exec::DefaultPools());
+  ModelEngine engine[3] = {
+      {TheLaneModel().plan, *backend}, {TheLaneModel().plan, *backend}, {TheLaneModel().plan, *backend}};
+  store::Home home[2] = {store::Home(dir / "p0"), store::Home(dir / "p1")};
+  std::optional<Dealer> dealer;
+  Links links{dealer};
+  std::optional<ModelOwner> server;
+  std::mutex m;  // guards the members below
+  std::condition_variable changed;
+  std::vector<std::thread> serving;
+  std::vector<uint32_t> ran;  // lengths, in the order of their ends at P0
+  int dialled = 0, over = 0;
+  std::atomic<int> set_up{0};
+};
+
+// The results of texts, in the order of their delivery.
+class LaneResults {
+ public:
+  // Returns the callback of text number n.
+  Lanes::OnResult Of(int n) {
+    return [this, n](LaneResult result) {
+      if (auto* e = std::get_if<Embedding>(&result)) {
+        const model::Ids text = TextOf(n);
+        const std::vector<int32_t> ids(text.begin(), text.end());
+        EXPECT_EQ(e->Integers(), nn::PlanSimulator(TheLaneModel().plan, TheLaneModel().weights).Run(ids).y);
+        ends.push_back(n);
+        return;
+      }
+      try {
+        std::rethrow_exception(std::get<std::exception_ptr>(result));
+      } catch (const Error& e) {
+        errors.push_back(e.what());
+      }
+      ends.push_back(-n);
+    };
+  }
+  std::vector<int> ends;  // numbers of texts; negative: with an error
+  std::vector<std::string> errors;
+};
+
+// A gate in P0's hook of a run: the first run waits there.
+struct FirstRun {
+  std::promise<void> begun, go;
+  std::atomic<bool> used{false};
+  auto Hook() {
+    return [this](const PeerName&, uint32_t, uint64_t) {
+      if (used.exchange(true)) return;
+      begun.set_value();
+      go.get_future().wait();
+    };
+  }
+};
+
+TEST(TextLanes, EveryTextHasTheWordsOfTheSimulator) {
+  for (int parallel : {1, 3}) {
+    LaneWorld w;
+    LaneResults results;
+    std::atomic<int> opened{0};
+    Lanes::Options options = w.Options(parallel);
+    options.opened = [&](const DataOwner::Session&) { ++opened; };
+    Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(lanes.Submit(TextOf(1 + i % 4), 0, results.Of(1 + i % 4)), uint64_t(i));
+    lanes.Wait();
+    EXPECT_EQ(results.ends.size(), 9u);
+    EXPECT_TRUE(results.errors.empty());
+    lanes.Submit(TextOf(5), 0, results.Of(5));  // after a pause
+    lanes.Wait();
+    lanes.Close();
+    w.AwaitOver(opened);
+    EXPECT_EQ(w.ran.size(), 10u);
+    EXPECT_GE(opened, 1);
+    EXPECT_LE(opened, parallel);
+    EXPECT_EQ(opened, w.dialled);
+    EXPECT_EQ(w.set_up, 1) << "the masked weights come once";
+    EXPECT_EQ(w.home[1].Lanes({}).size(), size_t(opened));
+  }
+}
+
+TEST(TextLanes, AHigherPriorityRunsFirst) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  LaneResults results;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
+  lanes.Submit(TextOf(1), 0, results.Of(1));
+  first.begun.get_future().wait();
+  for (auto [n, priority] : {std::pair(2, 0), {3, 5}, {4, -1}, {5, 5}})
+    lanes.Submit(TextOf(n), priority, results.Of(n));
+  first.go.set_value();
+  lanes.Wait();
+  EXPECT_THAT(results.ends, ElementsAre(1, 3, 5, 2, 4));
+  lanes.Close();
+  EXPECT_EQ(w.dialled, 1);
+}
+
+TEST(TextLanes, CancelTakesBackWhatHasNotBegun) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  LaneResults results;
+  Lanes::Options options = w.Options(1);
+  std::promise<void> submitted;
+  options.dial = [&, dial = options.dial, all = submitted.get_future().share()](std::stop_token stop) {
+    all.wait();
+    return dial(stop);
+  };
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  std::vector<uint64_t> texts;
+  for (int n : {1, 2, 3, 4}) texts.push_back(lanes.Submit(TextOf(n), 0, results.Of(n)));
+  submitted.set_value();
+  first.begun.get_future().wait();
+  EXPECT_FALSE(lanes.Cancel(texts[0])) << "it runs";
+  EXPECT_TRUE(lanes.Cancel(texts[1])) << "it is announced, and its keys may be on their way";
+  EXPECT_TRUE(lanes.Cancel(texts[2]));
+  EXPECT_FALSE(lanes.Cancel(texts[2]));
+  EXPECT_FALSE(lanes.Cancel(99));
+  first.go.set_value();
+  lanes.Wait();
+  EXPECT_THAT(results.ends, ElementsAre(1, 4));
+  EXPECT_FALSE(lanes.Cancel(texts[3]));
+  lanes.Close();
+  w.AwaitOver(2);
+  EXPECT_EQ(w.dialled, 2) << "the session ended instead of running the second text";
+  EXPECT_THAT(w.ran, ElementsAre(3, 6));
+}
+
+TEST(TextLanes, ErrorsOfDoneReachWaitAndStopNothing) {
+  LaneWorld w;
+  LaneResults results;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(2));
+  lanes.Submit(TextOf(1), 0, [](LaneResult) { Fail(Cause::kInput, "done did not like it"); });
+  for (int n : {2, 3}) lanes.Submit(TextOf(n), 0, results.Of(n));
+  EXPECT_TRUE(Fails(Cause::kInput, "done did not like it", [&] { lanes.Wait(); }));
+  EXPECT_EQ(results.ends.size(), 2u);
+  lanes.Wait();
+  lanes.Close();
+}
+
+TEST(TextLanes, CloseLetsARunningTextEnd) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  LaneResults results;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
+  lanes.Submit(TextOf(1), 0, results.Of(1));
+  first.begun.get_future().wait();
+  lanes.Submit(TextOf(2), 0, results.Of(2));
+  std::thread closing([&] { lanes.Close(); });
+  const auto nothing = [&] { lanes.Submit(TextOf(3), -1, [](const LaneResult&) {}); };
+  while (!Fails(Cause::kInput, "the lanes are closed", nothing)) std::this_thread::yield();
+  first.go.set_value();
+  closing.join();
+  EXPECT_THAT(results.ends, testing::UnorderedElementsAre(1, -2));
+}
+
+TEST(TextLanes, CloseWithAStopEndsARunningTextAtOnce) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  LaneResults results;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
+  lanes.Submit(TextOf(1), 0, results.Of(1));
+  first.begun.get_future().wait();
+  lanes.Submit(TextOf(2), 0, results.Of(2));
+  std::stop_source stop;
+  stop.request_stop();
+  lanes.Close(stop.get_token());  // while P0 still waits in its hook
+  EXPECT_THAT(results.ends, testing::UnorderedElementsAre(-1, -2));
+  EXPECT_THAT(results.errors, testing::UnorderedElementsAre(testing::HasSubstr("early"),
+                                                            testing::HasSubstr("nothing was spent on it")));
+  first.go.set_value();
+}
+
+TEST(TextLanes, ASessionThatEndedDuringAPauseIsOpenedAgain) {
+  LaneWorld w({.idle = net::Millis{1}});
+  LaneResults results;
+  Lanes::Options options = w.Options(1);
+  options.pause = net::Millis{1};
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  for (int n : {1, 2}) {
+    lanes.Submit(TextOf(n), 0, results.Of(n));
+    lanes.Wait();
+    w.AwaitOver(n);
+  }
+  EXPECT_THAT(results.ends, ElementsAre(1, 2));
+  lanes.Close();
+  EXPECT_EQ(w.dialled, 2);
+}
+
+TEST(TextLanes, AModelOwnerThatCannotBeReachedFailsEachText) {
+  LaneWorld w;
+  LaneResults results;
+  Lanes::Options options = w.Options(2);
+  int calls = 0;
+  options.dial = [&, dial = options.dial](std::stop_token stop) {
+    if (++calls == 1) Fail(Cause::kPeer, "no process answers");
+    return dial(stop);
+  };
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  lanes.Submit(TextOf(1), 0, results.Of(1));
+  lanes.Wait();
+  lanes.Submit(TextOf(2), 0, results.Of(2));
+  lanes.Wait();
+  EXPECT_THAT(results.ends, ElementsAre(-1, 2));
+  EXPECT_THAT(results.errors, ElementsAre("no process answers"));
+}
+
+TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
+  LaneWorld w;
+  const auto make = [&](int parallel, int audits) {
+    return [&, parallel, audits] {
+      Lanes::Options o = w.Options(parallel);
+      o.client.audits = audits;
+      Lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(o));
+    };
+  };
+  for (int parallel : {0, -1, 65})
+    EXPECT_TRUE(
+        Fails(Cause::kInput, "sessions side by side are not possible; the limits are 1 and 64", make(parallel, 0)));
+  EXPECT_TRUE(Fails(Cause::kInput, "have no audits", make(2, 1)));
+  LaneResults results;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(2));
+  EXPECT_TRUE(Fails(Cause::kInput, "vocabulary", [&] { lanes.Submit({1, 6, 1}, 0, results.Of(1)); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "9 tokens", [&] { lanes.Submit(TextOf(7), 0, results.Of(7)); }));
+  lanes.Close();
+  EXPECT_TRUE(results.ends.empty());
+  EXPECT_EQ(w.dialled, 0);
+}
+
+TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {
+  std::atomic<int> audited{0};
+  LaneWorld w({.audited = [&](uint32_t, uint64_t) { ++audited; }});
+  Lanes::Options options = w.Options(2);
+  options.client.audits = 7;
+  std::atomic<int> at_p1{0};
+  options.client.audited = [&] { ++at_p1; };
+  std::vector<model::Ids> texts;
+  for (int n : {3, 1, 4, 1, 5}) texts.push_back(TextOf(n));
+  LaneResults results;
+  std::vector<size_t> which;
+  EXPECT_EQ(RunInLanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options), texts,
+                       [&](size_t text, Embedding e) {
+                         which.push_back(text);
+                         results.Of(int(texts[text].size()) - 2)(std::move(e));
+                       }),
+            5u);
+  EXPECT_THAT(which, testing::UnorderedElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(audited, 7);
+  EXPECT_EQ(at_p1, 7);
+  EXPECT_EQ(w.dialled, 2);
+  EXPECT_EQ(w.set_up, 1);
+}
+
+TEST(RunInLanes, StopsWhenAskedAndThrowsTheFirstError) {
+  LaneWorld w;
+  std::atomic<bool> stop{false};
+  Lanes::Options options = w.Options(2);
+  options.client.stop = [&] { return stop.load(); };
+  const std::vector<model::Ids> texts(6, TextOf(2));
+  const auto run = [&](const std::function<void(size_t, Embedding)>& done) {
+    return RunInLanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), options, texts, done);
+  };
+  EXPECT_LT(run([&](size_t, Embedding) { stop = true; }), 6u);
+  stop = false;
+  EXPECT_TRUE(Fails(Cause::kInput, "done is unhappy",
+                    [&] { run([](size_t, Embedding) { Fail(Cause::kInput, "done is unhappy"); }); }));
+  EXPECT_EQ(run([](size_t, Embedding) {}), 6u);
+}
+
+}  // namespace
+}  // namespace suf::roles

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Runs several data owners, and several sessions of one, with one model owner. Each gets its own results and waits for
+its turn. Faults of one of them, or its refusal when the model owner stops, change nothing for the others.
+
+  owners_test.py SUF [PATTERN]     from anywhere; about half a minute. PATTERN picks rows
+"""
+import pathlib
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from roles import HASTY, GateWorld, Tap
+from rows import alone, both_worlds, ended, main, row
+
+ONLINE = 12_000  # bytes from the model owner: within the online frames of a second inference
+
+
+def owners(w, names=('alice', 'bob')):
+    """Makes certificates of several data owners. Returns {name: the folder}."""
+    w.base.suf('certs', w.dir / 'certs', *(word for name in names for word in ('--data', name)))
+    return {name: w.dir / 'certs' / f'data-{name}' for name in names}
+
+
+def begin(w, names=('alice', 'bob'), serve={}):
+    """Starts dealer and model owner. Returns a function that starts the embed of an owner."""
+    of = owners(w, names)
+    w.deal(certs=w.dir / 'certs').port()
+    w.serve(certs=w.dir / 'certs', **serve).port()
+    return lambda name, *words, **flags: w.embed(*words, **{'certs': of[name], 'store': w.dir / f'data-{name}', **flags})
+
+
+def texts(w, count):
+    """Writes a file of texts. Returns its path and the results."""
+    all = [w.base.text(3 + i % 6, i) for i in range(count)]
+    path = w.dir / f'{count}.texts'
+    path.write_text('\n'.join(all) + '\n')
+    return path, w.base.simulate(all)
+
+
+def held(w, start, name, **flags):
+    """Runs one inference of an owner, then starts another one that stops inside its online part. Returns (process, a
+    function that lets it go on)."""
+    assert start(name).finish() == 0
+    reached, go = [], []
+
+    def wait():
+        reached.append(1)
+        while not go:
+            time.sleep(0.01)
+    e = start(name, connect=Tap(w.server.port(), ONLINE, wait).port, **flags)
+    end = time.monotonic() + 60
+    while not reached and e.process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert reached, e.err
+    return e, lambda: go.append(1)
+
+
+@row('four data owners at the same time', 0, '', 20)
+def _(w):
+    names = ('alice', 'bob', 'carol', 'dan')
+    start = begin(w, names)
+    path, wanted = texts(w, 6)
+    all = [start(name, None, file=path) for name in names]
+    for e in all:
+        assert e.finish() == 0, e.err
+        assert [w.result(r) for r in e.rows()] == wanted
+    yield start('alice')
+    assert len(w.lanes('model')) == 4 and len(w.lanes('data-alice')) == 1
+    folders = {p.parent.name for p in w.lanes('model')}
+    assert len(folders) == 4, 'each data owner has a folder at the model owner'
+
+
+@row('eight sessions of one data owner', 0, 'embed: 20 sentences', 20)
+def _(w):
+    w.both()
+    path, wanted = texts(w, 20)
+    e = w.embed(None, file=path, parallel=8)
+    yield e
+    assert [w.result(r) for r in e.rows()] == wanted, 'the results keep the order of the texts'
+    assert 1 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
+
+
+@row('several sessions with keys from the disk and audits', 0, 'embed: 10 sentences', 30)
+def _(w):
+    w.deal(tokens=5, count=4).port()
+    w.serve().port()
+    text = w.base.text(5, 1)
+    path = w.dir / 'same'
+    path.write_text(f'{text}\n' * 10)
+    for flags in ({}, {'audit': 6}):
+        e = w.embed(None, file=path, parallel=3, **flags)
+        assert e.finish() == 0, e.err
+        assert [w.result(r) for r in e.rows()] == w.base.simulate([text]) * 10
+        assert len([line for line in e.err if 'audited a bundle' in line]) == flags.get('audit', 0)
+    yield e
+
+
+@row('one place: a data owner waits while another one runs', 0, '', 20)
+def _(w):
+    start = begin(w, serve={'at-once': 1})
+    first, go = held(w, start, 'alice')
+    second = start('bob')
+    time.sleep(0.5)
+    assert second.process.poll() is None and len(w.fates('data-bob')) == 0, 'nothing is spent before its turn'
+    go()
+    assert first.finish() == 0, first.err
+    yield second
+    for e in (first, second):
+        assert w.result(e.rows()[0]) == w.expected()
+
+
+@row('a data owner stops inside a long frame while another one goes on', 0, '', 20)
+def _(w):
+    start = begin(w)
+    first, go = held(w, start, 'alice')
+    path, wanted = texts(w, 4)
+    second = start('bob', None, file=path)
+    yield second
+    assert [w.result(r) for r in second.rows()] == wanted
+    go()
+    assert first.finish() == 0, first.err
+
+
+@row('SIGTERM of serve while one runs and one waits', 3, 'the model owner is stopping and takes nothing new', 20)
+def _(w):
+    start = begin(w, serve={'at-once': 1})
+    path, wanted = texts(w, 3)
+    first, go = held(w, start, 'alice')
+    second = start('bob', None, file=path)
+    time.sleep(0.5)
+    w.server.signal(signal.SIGTERM)
+    yield second
+    go()
+    assert first.finish() == 0 and w.result(first.rows()[0]) == w.expected(), first.err
+    assert w.server.finish() == 0, w.server.err
+    ended(w, 'waited for its turn when we stopped')
+    assert not w.fates('data-bob')
+
+
+@row('SIGKILL of one of two data owners', 0, '', 20)
+def _(w):
+    start = begin(w)
+    first, go = held(w, start, 'alice')
+    path, wanted = texts(w, 4)
+    second = start('bob', None, file=path)
+    first.kill()
+    go()
+    yield second
+    assert [w.result(r) for r in second.rows()] == wanted
+    ended(w, 'the data owner ended the connection')
+    assert start('alice').finish() == 0
+
+
+@row('a signal ends several sessions after their texts', -2, 'embed was stopped by a signal; [0-9]+ of 400 texts', 20)
+def _(w):
+    w.both()
+    path, _ = texts(w, 400)
+    e = w.embed(None, file=path, parallel=3)
+    while not e.said('embed: .* of 400', 0.1) and e.process.poll() is None and not w.fates('data'):
+        pass
+    e.signal(signal.SIGINT)
+    yield e
+    assert len(e.rows()) < 400
+    w.server.said('ended')
+
+
+@row('the model owner is killed under several sessions', 3, 'the model owner', 20)
+def _(w):
+    w.both()
+    path, _ = texts(w, 200)
+    e = w.embed(None, file=path, parallel=3)
+    assert w.server.said('serial 3,')
+    w.server.kill()
+    yield e
+    w.works()
+
+
+@both_worlds('two sessions of a function or a composition', 0, '', 20, (('', GateWorld),))
+def _(w):
+    w.both()
+    first = w.embed(64)
+    second = w.embed(64, store=w.dir / 'data2')
+    for e in (first, second):
+        assert e.finish() == 0, e.err
+        assert w.result(e.rows()[0]) == w.expected(64)
+    yield first
+
+
+# ---- bad input
+
+SERVE = 'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0'.split()
+EMBED = 'embed --plan {plan} --vocab {vocab} --certs {certs} --dealer 127.0.0.1:1 --connect 127.0.0.1:2 --store {w}/p1'.split()
+alone('no place', 2, '--at-once', [*SERVE, '--at-once', '0'])
+alone('no place at the dealer', 2, '--at-once', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --at-once 0'.split())
+alone('no memory', 2, '--memory', [*SERVE, '--memory', '0'])
+alone('more memory than the machine has', 2, 'allows 900000000 MB, and this machine has [0-9]+; allow less', [*SERVE, '--memory', '900000000'])
+alone('no time to idle', 2, '--idle', [*SERVE, '--idle', '0'])
+alone('no session', 2, '--parallel', [*EMBED, '--parallel', '0', '--', 'the dog'])
+alone('65 sessions', 2, '--parallel', [*EMBED, '--parallel', '65', '--', 'the dog'])
+alone('a record of several sessions', 2, 'leave out one of both', [*EMBED, '--parallel', '2', '--record', '{w}/record', '--', 'the dog'])
+
+
+@row('a text that needs more memory than serve may use', 5, 'the model owner has too little memory for our number of tokens', 12)
+def _(w):
+    w.deal().port()
+    w.serve(memory=1).port()
+    yield w.embed(w.base.text(16, 1))
+    ended(w, 'needs [0-9]+ bytes of memory, and 1048576 bytes are allowed')
+    assert not w.fates('data')
+
+
+if __name__ == '__main__':
+    main()
