@@ -138,7 +138,7 @@ std::vector<std::string> EmbedCommand(const DemoArgs& a, const DemoFiles& f, con
                                 "--vocab", f.vocabulary, "--certs", f.certs + "/data"};
   args.insert(args.end(), {"--dealer", dealer, "--connect", server, "--store", f.dir / "data-store"});
   args.insert(args.end(), {a.source.ids.empty() ? "--json-file" : "--ids", f.texts, "--variant", a.variant});
-  args.insert(args.end(), {"--json", "--times", f.dir / "p1.times"});
+  args.insert(args.end(), {"--json", "--times", f.dir / "p1.times", "--batch", std::to_string(a.batch)});
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
   return args;

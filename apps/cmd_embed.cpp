@@ -116,20 +116,15 @@ size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDe
   std::exception_ptr error;
   options.client.stop = [&failed, stop = options.client.stop] { return failed || stop(); };
   roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
-  std::vector<model::Ids> texts = results.Texts();
-  for (size_t i = 0; i < texts.size(); ++i) try {
-      lanes.Submit(std::move(texts[i]), 0, [&, i](roles::LaneResult result) {
-        if (auto* e = std::get_if<roles::Embedding>(&result)) return done(i, std::move(*e));
-        try {
-          std::rethrow_exception(std::get<std::exception_ptr>(result));
-        } catch (const roles::LanesClosed&) {  // after a signal, or after an error
-        } catch (...) {
-          if (!failed.exchange(true)) error = std::current_exception();
-        }
-      });
-    } catch (const roles::LanesClosed&) {
-      break;
+  lanes.SubmitAll(results.Texts(), 0, [&](size_t text, roles::LaneResult result) {
+    if (auto* e = std::get_if<roles::Embedding>(&result)) return done(text, std::move(*e));
+    try {
+      std::rethrow_exception(std::get<std::exception_ptr>(result));
+    } catch (const roles::LanesClosed&) {  // after a signal, or after an error
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
     }
+  });
   lanes.Wait();
   lanes.Close();
   if (error) std::rethrow_exception(error);
@@ -152,7 +147,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   const auto timeout = Timeout(a.timeout);
   Bar receiving("embed"), bar("embed", Bar::Log::kRare);
   Stop stop;
-  roles::Lanes::Options options{.parallel = a.parallel};
+  roles::Lanes::Options options{.parallel = a.parallel, .batch = a.batch};
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
   options.client.keys.setup = [&](uint64_t came, uint64_t all) {
@@ -185,7 +180,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
   auto begun = Clock::now();
-  if (a.parallel > 1) {
+  if (a.parallel > 1 || a.batch > 1) {
     take_signals();
     (void)RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
   } else {
@@ -213,22 +208,30 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   return {done, stop.signal};
 }
 
-// Refuses more sessions than the machine has memory for, and a record of several.
-void CheckParallel(const EmbedArgs& a, roles::ModelEngine& engine, const std::vector<TextLine>& lines) {
-  if (a.parallel == 1) return;
-  if (!a.record.empty())
+// Refuses jobs and sessions that need more memory than the machine has, and a record of several sessions.
+void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vector<TextLine>& lines) {
+  if (a.parallel > 1 && !a.record.empty())
     Fail(Cause::kInput, "--record writes the frames of one session, and --parallel asks for ", a.parallel,
          "; leave out one of both");
+  if (a.parallel == 1 && a.batch == 1) return;
   size_t longest = 0;
   for (const TextLine& l : lines)
     if (l.error.empty()) longest = std::max(longest, l.ids.size());
   const uint64_t window = a.audit ? store::KeySource::kWhole : uint64_t(a.keys.window) << 20;
-  const roles::MemoryNeeds needs = roles::NeedsOf(engine, store::JobOf(uint32_t(longest)), Role::kData, window);
-  const int64_t each = 2 * needs.keys + needs.frames + needs.values, machine = int64_t(MachineMemory());
-  if (each * a.parallel + needs.weights > machine)
-    Fail(Cause::kInput, "--parallel ", a.parallel, " takes ", Bytes10(each * a.parallel + needs.weights),
-         " of memory for texts of ", longest, " tokens, and this machine has ", Bytes10(machine), "; ask for at most ",
-         std::max<int64_t>(1, (machine - needs.weights) / each));
+  const auto machine = int64_t(MachineMemory());
+  // Returns the bytes of so many texts in a batch, and of its sessions.
+  const auto bytes = [&](int texts) {
+    const roles::MemoryNeeds needs =
+        roles::NeedsOf(engine, store::JobOf(uint32_t(longest), 0, uint32_t(texts)), Role::kData, window);
+    return (2 * needs.keys + needs.frames + needs.values) * a.parallel + needs.weights;
+  };
+  const int64_t needed = bytes(a.batch);
+  if (needed <= machine) return;
+  int most = a.batch;
+  while (most > 1 && bytes(most) > machine) most /= 2;
+  Fail(Cause::kInput, a.batch > 1 ? "--batch " : "--parallel ", a.batch > 1 ? a.batch : a.parallel, " takes ",
+       Bytes10(needed), " of memory for texts of ", longest, " tokens, and this machine has ", Bytes10(machine),
+       bytes(most) <= machine && a.batch > 1 ? Str("; ask for at most ", most) : "; ask for fewer sessions");
 }
 
 }  // namespace
@@ -248,7 +251,7 @@ int RunEmbed(const EmbedArgs& a) {
     results.End();
     return Finish(lines);
   }
-  CheckParallel(a, engine, lines);
+  CheckMemory(a, engine, lines);
   // a row of floats and the number of its line
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
   if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);

@@ -43,9 +43,11 @@ EstimateReport EstimateOf(const EstimateArgs& a) {
   const auto backend = backends::Make("packed");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
-  roles::Estimate e(engine, a.tokens, variant);
+  roles::Estimate e(engine, a.tokens, variant, a.batch);
   DeviceCosts device;
-  if (a.device) device = DevicesOf(engine, *engine.Compile(a.tokens, variant)->schedule);
+  if (a.device)
+    device = DevicesOf(
+        engine, *engine.Compile(store::JobOf(uint32_t(a.tokens), uint32_t(variant), uint32_t(a.batch)))->schedule);
   return {a, variant, std::move(e), std::move(device), std::move(profile)};
 }
 
@@ -81,9 +83,12 @@ ordered_json Json(const EstimateReport& r) {
   const EstimateArgs& a = r.args;
   const roles::Estimate& e = r.e;
   ordered_json out{
-      {"schema", "suf.estimate/2"}, {"job", {{"entry", 0}, {"variant", r.variant}, {"tokens", a.tokens}, {"past", 0}}},
-      {"plan", Hex(e.plan)},        {"trace", Hex(e.trace)},
-      {"tiles", e.tiles},           {"flights", e.flights}};
+      {"schema", "suf.estimate/2"},
+      {"job", {{"entry", 0}, {"variant", r.variant}, {"tokens", a.tokens}, {"past", 0}, {"texts", a.batch}}},
+      {"plan", Hex(e.plan)},
+      {"trace", Hex(e.trace)},
+      {"tiles", e.tiles},
+      {"flights", e.flights}};
   if (r.profile) out["predicted"] = {{"profile", r.profile->name}, {"online_ms", r.online_ms()}};
   out["frames"] = e.frames;
   out["key_bytes"] = e.key_bytes;
@@ -159,9 +164,10 @@ void Print(const EstimateReport& r) {
   const EstimateArgs& a = r.args;
   const roles::Estimate& e = r.e;
   std::cout << Table(OperatorRows(e.cost), {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
-            << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ")
-            << Plural(e.flights, "flight") << " (messages in one direction), once per model and data owner "
-            << Bytes10(e.setup) << " of masked weights\n"
+            << (a.batch > 1 ? Str(a.batch, " texts of ") : "") << Plural(a.tokens, "token") << " in "
+            << (e.tiles == 1 ? "one tile: " : "two tiles: ") << Plural(e.flights, "flight")
+            << " (messages in one direction), once per model and data owner " << Bytes10(e.setup)
+            << " of masked weights\n"
             << KeysText(e.keys_to) << "keys are read as they arrive; a party holds at least " << Bytes10(e.window)
             << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "

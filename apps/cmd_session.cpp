@@ -44,16 +44,18 @@ int RunDeal(const DealArgs& a) {
   const auto engine = roles::LoadEngine(a.plan, *process.backend);
   engine->KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine->MeasureScopes();
-  const char* const unit = engine->unit().name;
+  const proto::JobUnit unit = engine->unit();
   const int variant = engine->VariantNamed(a.variant);
-  if (a.tokens) (void)engine->Compile(a.tokens, variant);
+  const store::Job ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant), uint32_t(a.texts));
+  if (a.tokens) proto::CheckJob(engine->ForProto(Role::kDealer), ahead);
+  if (a.tokens) (void)engine->Compile(ahead);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
   TimesFile times(a.times);
   auto timeout = Timeout(a.timeout);
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant));
+  options.service.ahead = ahead;
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.window = uint64_t(a.window) << 20;
   options.service.turns = LimitsOf(a.turns);
@@ -61,12 +63,12 @@ int RunDeal(const DealArgs& a) {
   options.service.partner_wait = timeout / 3;  // a party waits three times as long, so it receives the refusal
   const bool several = engine->variants().size() > 1;
   options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " ", unit,
+    log::Info(Str("deal: serial ", serial, ", ", JobText(job, unit),
                   several ? ", variant " + engine->variants()[job.variant].name : ""));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
-      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " ", unit,
+      log::Info(Str("deal: --count offers ", a.count, " bundles of ", JobText(ahead, unit),
                     "; the model owner requested ", model, ", the data owner ", data,
                     " (--ahead), and both received the least of these"));
   };

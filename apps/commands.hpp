@@ -47,7 +47,7 @@ int RunPlanShow(const PlanShowArgs& a);
 struct EstimateArgs {
   std::string plan, variant = {};
   std::optional<std::string> profile = {};
-  int tokens = 32, ahead = 0, audit = 0;
+  int tokens = 32, batch = 1, ahead = 0, audit = 0;
   bool json = false, device = false;
 };
 int RunEstimate(const EstimateArgs& a);
@@ -97,7 +97,7 @@ struct TurnArgs {
 struct DealArgs : RoleArgs {
   TurnArgs turns;
   std::string listen, state, variant;
-  int tokens = 0, count = 0, window = 0;  // window: MB of keys that wait for the slower party
+  int tokens = 0, texts = 1, count = 0, window = 0;  // window: MB of keys that wait for the slower party
 };
 int RunDeal(const DealArgs& a);
 
@@ -134,6 +134,7 @@ struct EmbedArgs : PartyArgs {
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs
   int audit = 0;            // extra bundles that P0 audits
   int parallel = 1;         // sessions with the model owner
+  int batch = 1;            // texts of one length that run as one job
 };
 int RunEmbed(const EmbedArgs& a);
 
@@ -141,7 +142,7 @@ struct DemoArgs {
   std::string model, plan, calibrate, kernels, variant = "auto";
   BackendArgs backend;
   Source source;
-  int streams = 1;
+  int streams = 1, batch = 1;
   bool json = false, truncate = false, one_by_one = false;
 };
 int RunDemo(const DemoArgs& a);

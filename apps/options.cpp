@@ -4,6 +4,7 @@
 
 #include "suf/base/error.hpp"
 #include "suf/net/tls.hpp"
+#include "suf/nn/plan/plan.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 #include "suf/store/bundle.hpp"
@@ -50,6 +51,15 @@ void AddTurns(CLI::App* c, TurnArgs* turns, const char* what) {
                     "machine's)"))
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->option_text("MB");
+}
+
+void AddBatch(CLI::App* c, int* batch) {
+  c->add_option("--batch", *batch,
+                Str("texts of one length that run as one job, 1 to ", nn::kMostTexts,
+                    ": the flights of one text, with keys and bytes of all. The model owner and the dealer see the "
+                    "number (default: 1)"))
+      ->check(CLI::Range(1, nn::kMostTexts))
+      ->option_text("K");
 }
 
 namespace {

@@ -24,6 +24,8 @@ void AddStreams(CLI::App* c, int* streams);
 void AddTraces(CLI::App* c, int* megabytes);
 // Adds --at-once and --memory, the limits of `what` that run side by side.
 void AddTurns(CLI::App* c, TurnArgs* turns, const char* what);
+// Adds --batch, the texts of one length that run as one job.
+void AddBatch(CLI::App* c, int* batch);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.

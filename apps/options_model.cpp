@@ -133,6 +133,7 @@ void AddEstimate(CLI::App* app, EstimateArgs* a, int* status) {
       app->add_subcommand("estimate", "print the cost of an inference: flights, keys, bytes, by layer and operator");
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--tokens", a->tokens, kLengthHelp)->required();
+  AddBatch(c, &a->batch);
   c->add_option("--ahead", a->ahead, "also print the bytes on disk of N bundles made ahead, 0 to 65536")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
@@ -202,6 +203,10 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
   AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
   c->add_option("--state", a->state, "directory of the serial counter (default: state/ in the folder of --certs)");
   auto* tokens = c->add_option("--tokens", a->tokens, "allow bundles made ahead for texts of this length in tokens");
+  c->add_option("--texts", a->texts, Str("texts of a bundle made ahead, 1 to ", nn::kMostTexts, " (default: 1)"))
+      ->needs(tokens)
+      ->check(CLI::Range(1, nn::kMostTexts))
+      ->option_text("K");
   c->add_option("--count", a->count,
                 "most bundles made ahead, 1 to 65536; the least of this and both --ahead counts (default: 1)")
       ->needs(tokens)
@@ -252,6 +257,7 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
                     "; while one text waits for the network, others go on (default: 1)"))
       ->check(CLI::Range(1, roles::Lanes::kMost))
       ->option_text("N");
+  AddBatch(c, &a->batch);
   AddSource(c, &a->source, true);
   c->callback([=] { *status = RunEmbed(*a); });
 }
@@ -266,6 +272,7 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
+  AddBatch(c, &a->batch);
   AddStreams(c, &a->streams);
   AddKernels(c, &a->kernels);
   AddBackend(c, &a->backend);

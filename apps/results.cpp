@@ -24,6 +24,7 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   row["id"] = nullptr;  // RowOf inserts it
   row["n"] = l.n;
   row["serial"] = d.serial;
+  if (d.texts > 1) row["texts"] = d.texts;  // bytes, keys and times are those of the whole batch
   row["plan"] = Hex(engine.hash());
   row["trace"] = Hex(d.work->trace.digest());
   row["variant"] = engine.variants()[d.variant].name;
@@ -119,7 +120,7 @@ void ResultWriter::Write(const TextResult& d) {
   ordered_json row;
   std::string said;
   if (d.embedding) {
-    times_.Add(d.embedding->serial, d.embedding->times);
+    if (!d.embedding->place) times_.Add(d.embedding->serial, d.embedding->times);
     const std::vector<int64_t> y = d.embedding->Integers();
     int64_t any = 0;
     for (int64_t v : y) any |= v;

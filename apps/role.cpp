@@ -225,6 +225,10 @@ void KeepPages() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
+std::string JobText(const store::Job& job, const proto::JobUnit& unit) {
+  return Str(job.texts > 1 ? Str(job.texts, " ", unit.job, "s of ") : "", job.tokens, " ", unit.name);
+}
+
 std::string Listed(const std::vector<std::string>& all) {
   std::string out;
   for (size_t i = 0; i < all.size(); ++i) out += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + all[i];
@@ -282,14 +286,14 @@ namespace {
 class SessionStates {
  public:
   explicit SessionStates(const proto::JobUnit& unit) : unit_(unit) {}
-  void Runs(uint64_t session, uint32_t n) {
+  void Runs(uint64_t session, const store::Job& job) {
     const std::lock_guard l(m_);
-    all_[session].n = n;
+    all_[session].running = job;
   }
   void Ran(uint64_t session) {
     const std::lock_guard l(m_);
-    all_[session].n = 0;
-    ++all_[session].done;
+    SessionState& s = all_[session];
+    s.done += std::exchange(s.running, std::nullopt)->texts;
   }
   void Over(uint64_t session) {
     const std::lock_guard l(m_);
@@ -298,23 +302,24 @@ class SessionStates {
   std::string Text() {
     const std::lock_guard l(m_);
     std::vector<std::string> lengths;
-    uint64_t done = 0;
+    uint64_t done = 0, texts = 0;
     for (const auto& [session, s] : all_) {
-      if (s.n) lengths.push_back(Str(s.n));
+      if (s.running) lengths.push_back(Str(s.running->tokens));
+      if (s.running) texts += s.running->texts;
       done += s.done;
     }
-    return Str(Plural(lengths.size(), unit_.job), lengths.empty() ? "" : Str(" of ", Listed(lengths), " ", unit_.name),
+    return Str(Plural(texts, unit_.job), lengths.empty() ? "" : Str(" of ", Listed(lengths), " ", unit_.name),
                " in flight, ", done, " done");
   }
 
  private:
-  struct State {
-    uint32_t n = 0;  // tokens, values or rows of the job in flight; 0 if there is none
-    uint64_t done = 0;
+  struct SessionState {
+    std::optional<store::Job> running;
+    uint64_t done = 0;  // texts
   };
   const proto::JobUnit unit_;
   std::mutex m_;
-  std::map<uint64_t, State> all_;  // by session
+  std::map<uint64_t, SessionState> all_;  // by session
 };
 
 // Records the frames of a session while it lives.
@@ -358,16 +363,16 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
                Str("sending the masked weights, ", Bytes10(int64_t(all)), ", once for a data owner's store"));
     if (sent == all) sending.Clear();
   };
-  options.runs = [&](const roles::PeerName& peer, uint32_t n, uint64_t) { now.Runs(peer.session, n); };
-  options.ran = [&](const roles::PeerName& peer, uint32_t n, uint64_t serial, const run::Times& t) {
+  options.runs = [&](const roles::PeerName& peer, const store::Job& job, uint64_t) { now.Runs(peer.session, job); };
+  options.ran = [&](const roles::PeerName& peer, const store::Job& job, uint64_t serial, const run::Times& t) {
     now.Ran(peer.session);
     times.Add(serial, t);
     // the same words for every result
-    log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
+    log::Info(Str(command, ": serial ", serial, ", ", JobText(job, unit)));
   };
-  options.audited = [&](uint32_t n, uint64_t serial) {
+  options.audited = [&](const store::Job& job, uint64_t serial) {
     log::Info(
-        Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
+        Str(command, ": serial ", serial, ", ", JobText(job, unit), ", audited: both bundles are as they should be"));
   };
   options.over = [&](const roles::PeerName& peer, const Error* e) {
     now.Over(peer.session);

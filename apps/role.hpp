@@ -94,6 +94,8 @@ inline constexpr net::Millis kAtOnce{2000};
 // process ends in any case; the next start burns the claimed serials.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
                     const std::function<void()>& stopping, const RunningPeers& running);
+// Returns the size of a job in words: "32 tokens", or "8 texts of 32 tokens".
+std::string JobText(const store::Job& job, const proto::JobUnit& unit);
 // Joins names to "a, b and c".
 std::string Listed(const std::vector<std::string>& all);
 

@@ -54,6 +54,33 @@ def every_length(base):
         assert list(floats) == [v for r in rows for v in r['embedding']], '--out holds other numbers than the rows'
 
 
+def batches(base):
+    """At most K texts of one length run as one job. It has the flights of one text, and K times its keys. Each text
+    has its own result, and the others run alone."""
+    with World(base, 'batches') as w:
+        w.deal(tokens=5, texts=3, count=2).port()
+        w.serve().port()
+        lengths = [5, 7, 5, 5, 7, 5, 9]
+        texts = [base.text(n, i) for i, n in enumerate(lengths)]
+        (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
+        one = {n: json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', n, '--json')) for n in set(lengths)}
+        for flags in ({}, {'parallel': 2}, {'audit': 2}):
+            rows = embed_rows(w, None, file=w.dir / 'texts', batch=3, **flags)
+            assert [r['y'] for r in rows] == base.simulate(texts), 'another result than the simulator'
+            batch = {}
+            for r in rows:
+                batch.setdefault(r['serial'], []).append(r)
+            assert sorted((rows[0]['n'], len(rows)) for rows in batch.values()) == [(5, 1), (5, 3), (7, 2), (9, 1)]
+            for serial, rows in batch.items():
+                k, n = len(rows), rows[0]['n']
+                whole = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', n, '--batch', k, '--json'))
+                for r in rows:
+                    assert r.get('texts', 1) == k and r['flights'] == one[n]['flights'] and r['frames'] == whole['frames']
+                    assert r['key_bytes'] == whole['key_bytes'], r['key_bytes']
+                    assert abs(sum(r['key_bytes']) / (k * sum(one[n]['key_bytes'])) - 1) < 1e-3, 'up to the bytes that packing rounds up'
+                assert w.server.said(f'serial {serial}, ' + (f'{k} texts of {n} tokens' if k > 1 else f'{n} tokens'))
+
+
 def check_row(row, i, n, estimate):
     assert (row['schema'], row['i'], row['id'], row['n'], row['serial'], row['f']) == ('suf.embed/1', i, f't{n}', n, i + 1, 16), row
     for field in ('plan', 'trace', 'flights', 'frames', 'key_bytes'):
@@ -329,4 +356,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, streams, says_what_it_loads, nobody_reads, ipv6, alone)
+    each(every_length, batches, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, streams, says_what_it_loads, nobody_reads, ipv6, alone)

@@ -78,8 +78,8 @@ const Plant kPlants[] = {
 };
 
 Emit Spoiled(const Plant& plant, bool send, int reader) {
-  return [&plant, send, reader](Trace& t, const nn::Plan& plan, int n, int) {
-    nn::Build(t, plan, n);
+  return [&plant, send, reader](Trace& t, const nn::Plan& plan, const store::Job& job) {
+    EmitTexts(t, plan, job);
     Trace::Raw raw{t};
     plant.spoil(raw, Items(t, send, reader));
   };
@@ -110,8 +110,8 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    ModelEngine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n, int) {
-      nn::Build(t, plan, n);
+    ModelEngine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, const store::Job& job) {
+      EmitTexts(t, plan, job);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
         if (t.node(i).op == Op::kDpfGen) return spoil(raw, raw.node(i));
@@ -133,8 +133,8 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n, int) {
-    nn::Build(t, plan, n);
+  ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, const store::Job& job) {
+    EmitTexts(t, plan, job);
     Trace::Raw raw{t};
     // A bare message under the label of the result's.
     Padded item = Items(t, true, 1)[1];
@@ -148,9 +148,9 @@ TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
   int emitted[kRoles] = {};
   std::array<Emit, kRoles> emit;
   for (int r = 0; r < kRoles; ++r)
-    emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, int n, int v) {
+    emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, const store::Job& job) {
       ++emitted[r];
-      nn::Build(t, plan, n, v);
+      EmitTexts(t, plan, job);
     };
   ThreeRoles w(1, emit);
   w.Session([&](proto::DataSession& s) {

@@ -1,6 +1,7 @@
 """Real processes of the three roles on loopback, for tests of whole sessions: a tiny model, its plan, certificates. A
 World holds the stores of one case. Tap makes faults: it forwards bytes between two roles and acts at a chosen byte.
 """
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -99,6 +100,7 @@ class Tap:
 
     def __init__(self, port, at, then=lambda: None, flip=False, way='down', cut=False):
         self.to, self.at, self.then, self.flip, self.way, self.cut, self.used = port, at, then, flip, way, cut, False
+        self.passed = {'up': 0, 'down': 0}  # most bytes of one connection
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -128,9 +130,12 @@ class Tap:
                     data = bytes([data[here] ^ (1 if self.flip else 0)]) + data[here + 1:]
                 sink.sendall(data)
                 count += len(data)
+                self.passed[way] = max(self.passed[way], count)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             for s in (source, sink):
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)  # close alone ends nothing while the other thread receives
                 s.close()
 
 

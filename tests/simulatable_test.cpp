@@ -101,14 +101,14 @@ struct World {
   }
 
   // Runs with these secrets of P0 and P1. W_hat, W - B, is the same for all, because P1 has it before any secret.
-  Run With(uint64_t weights, std::vector<int32_t> ids) const {
+  Run With(uint64_t weights, std::vector<int32_t> ids, uint8_t bundle = 0) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
     nn::QuantisedWeights q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
-    return RunOf(*schedule, *backend, in);
+    return RunOf(*schedule, *backend, in, bundle);
   }
   // The sections of `party` that pad messages with this label, in order of the frames.
   std::vector<int> Pads(int party, const std::string& label) const {
@@ -161,6 +161,27 @@ TEST_P(Simulatable, OtherSecretsGiveTheSameView) {
     const EquivReport r = ExpectTheSameView(w, p);
     std::printf("corrupt P%d: %d items equal after %d iterations\n", p, r.items - r.left, r.iterations);
   }
+}
+
+// Two data owners have one W - B. Together they see two bundles and two inferences. Other weights of P0 with the same
+// W - B give them the same view, under other pads of both bundles. With one bundle for both, no pads would. Those that
+// explain the first text do not explain the second.
+TEST(SimulatableOwners, TwoWithOneMaskSeeNoMoreThanOneWithTwoTexts) {
+  const World w(0, "packed");
+  const auto view = [&](const std::vector<int32_t>& text, uint8_t bundle) {
+    return Equiv(*w.schedule, 1, w.With(1, text, bundle), w.With(9, text, bundle), {});
+  };
+  const EquivReport first = view(kText, 1), second = view(kOtherText, 2);
+  EXPECT_TRUE(first.ok() && first.differs);
+  EXPECT_TRUE(second.ok() && second.differs);
+  const auto differing = [&](const std::vector<int32_t>& text) {
+    const run::PairRun a = w.With(1, text, 1)({}), b = w.With(9, text, 1)(first.streams);
+    const std::vector<Item> items = ReceivedBy(*w.schedule, 1).items;
+    return std::count_if(items.begin(), items.end(),
+                         [&](const Item& i) { return !Same(Seen(a, 1, i), Seen(b, 1, i)); });
+  };
+  EXPECT_EQ(differing(kText), 0);
+  EXPECT_GT(differing(kOtherText), 0) << "a bundle that serves twice";
 }
 
 TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {

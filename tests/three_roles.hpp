@@ -46,7 +46,7 @@ class ThreeRoles {
   // bundles per fetch, for kText's length.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{.ahead = ahead, .whole = true} {
     for (int r = 0; r < kRoles; ++r) {
-      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : EmitText);
+      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : EmitTexts);
       plan[r] = engine[r]->ForProto(Role(r));
     }
     generate = AuditOf(*engine[2]).generate;

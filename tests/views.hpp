@@ -244,6 +244,7 @@ inline OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams
 struct EquivReport {
   int items = 0, iterations = 0, left = 0;  // left: items that still differ
   bool differs = false, explained = false;  // of the results; and their difference is that of the result messages
+  Streams streams;                          // the pads that were found
   bool ok() const { return items > 0 && !left && explained; }
 };
 
@@ -268,6 +269,7 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
       AddTo(it->second.bytes, step.bytes, i.ring.kind, step.element(), i.sign);
     }
   } while (++report.iterations < kMost && report.left);
+  report.streams = streams;
   report.differs = want.result[1] != got.result[1];
   report.explained = true;
   if (view.result < 0) return report;
@@ -287,11 +289,11 @@ inline EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run
   return report;
 }
 
-// Runs a schedule with these inputs, all roles on one backend; both must outlive the result.
-inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend,
-                 std::shared_ptr<std::array<run::Inputs, 3>> in) {
-  return [&schedule, &backend, in](const Streams& streams) {
-    pfss::BundleSecrets secrets{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+// Runs a schedule with these inputs, all roles on one backend; both must outlive the result. `bundle` names the keys.
+inline Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend, std::shared_ptr<std::array<run::Inputs, 3>> in,
+                 uint8_t bundle = 0) {
+  return [&schedule, &backend, in, bundle](const Streams& streams) {
+    pfss::BundleSecrets secrets{{Secret(Hash{1, bundle}), Secret(Hash{2, bundle})}, Hash{3, bundle}};
     auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
       return std::make_unique<Moved>(std::move(real), streams);
     };

@@ -2,12 +2,14 @@
 """Measures online time over a link of given delay and rate. P0 and P1 are in network namespaces of their own, with
 build/link between them. Needs root.
 
-    link.py [--delay-ms 10] [--mbit 100 1000] [--tokens 32 128] [--variant lan wan] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
+    link.py [--delay-ms 10] [--mbit 100 1000] [--tokens 32 128] [--variant lan wan] [--runs 5] [--sessions 1] [--parallel 1] [--batch 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
 
 * The dealer is in a third namespace with a wire without delay to each party. It makes its bundles in advance.
 * --delay-ms is one way (10: a round trip of 20 ms); 0 uses loopback instead of build/link.
 * --variant: variants of the plan, each over every link. With "auto" the roles measure the link and choose.
 * --sessions N runs N independent pairs of parties at once.
+* --parallel N: embed has N sessions with its model owner.
+* --batch K: K texts are one job, timed as a whole.
 * --pin parties: P0 has core 0 and P1 core 1. sessions: pair i has core i. machine: all share both.
 
 Every timed output is compared with the simulator. The prediction of suf estimate is beside each online time. It uses
@@ -175,13 +177,13 @@ def predicted(a, tokens, variant, plan):
     own = CORES[a.pin][0]
     link = f'cpu,rtt={2 * a.delay_ms:g}ms,rate={a.mbit:g}M,duplex=1' if a.delay_ms else 'cpu'
     profile = f'{link},cores={2 if own[0] == "0-1" else 1},machines={1 if own[0] == own[1] else 2}'
-    told = subprocess.check_output([SUF, 'estimate', '--plan', plan, '--tokens', str(tokens), '--variant', variant, '--profile', profile, '--json'], text=True)
+    told = subprocess.check_output([SUF, 'estimate', '--plan', plan, '--tokens', str(tokens), '--batch', str(a.batch), '--variant', variant, '--profile', profile, '--json'], text=True)
     return profile, json.loads(told)['predicted']['online_ms']
 
 
 def session(net, a, tokens, variant, number, folder, files, started):
-    """Starts dealer and model owner of one pair; returns a function that starts its data owner. Adds processes to
-    `started`."""
+    """Starts dealer and model owner of one pair. Returns a function that starts its data owner for a file of texts. Adds
+    processes to `started`."""
     folder.mkdir()
     cores = CORES[a.pin][number % len(CORES[a.pin])]
     ahead = a.ahead and variant != 'auto'  # the dealer makes bundles of one variant
@@ -190,25 +192,39 @@ def session(net, a, tokens, variant, number, folder, files, started):
         command = [*net.inside(who), *(['chrt', '--rr', '1'] if a.realtime else []), 'taskset', '-c', core, SUF, *command, '--plan', files['plan'], '--certs', files['certs']]
         started.append(Timed(command))
         return started[-1]
-    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1, '--variant', variant] if ahead else []))
+    count = 2 * a.runs + 4  # bundles of a session's fetch, because one may run more texts than another
+    keys = ['--ahead', count] if ahead else []
+    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state',
+                 *(['--tokens', tokens, '--texts', a.batch, '--count', count, '--variant', variant] if ahead else []))
     port = deal.port()
     serve = start('model', cores[0], 'serve', '--model', files['model'], '--dealer', f'{net.dealer("model")}:{port}', '--listen', '0.0.0.0:0',
-                  '--store', folder / 'model', '--once')
+                  '--store', folder / 'model', '--at-once', a.parallel, *keys)
     at = serve.port(120)  # it reads a model first
-    return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
-                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--variant', variant, '--one-by-one', '--json', '--json-file', files['texts'])
+    how = ['--parallel', a.parallel, '--batch', a.batch] if at_once(a) > 1 else ['--one-by-one']
+    return lambda texts: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
+                               '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--variant', variant, *how, *keys, '--json', '--json-file', texts)
+
+
+def at_once(a):
+    """Returns the texts that run at the same time in one pair."""
+    return a.parallel * a.batch
 
 
 def embedded(net, a, tokens, variant, files, folder, runs, sessions):
-    """Runs the data owners of `sessions` pairs at once, each on the first `runs` texts; returns them when finished."""
+    """Runs the data owners of `sessions` pairs at once. Each has `runs` times as many texts as run at once. Returns them
+    when finished. Before that, sessions side by side make their lanes and fetch their keys."""
     started = []
-    texts = bench.texts(files['model'], tokens, runs)
-    files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
+    texts = bench.texts(files['model'], tokens, (runs + 2) * at_once(a))
+    lines = [json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)]
+    first = folder / 'first.jsonl'
+    first.write_text(''.join(lines[runs * at_once(a):]))
+    files['texts'].write_text(''.join(lines[:runs * at_once(a)]))
     try:
         pairs = [session(net, a, tokens, variant, i, folder / str(i), files, started) for i in range(sessions)]
-        embeds = [embed() for embed in pairs]
-        for e in embeds:
-            assert e.finish(900) == 0, f'embed failed: {e.err}'
+        for file in [first] * (a.parallel > 1) + [files['texts']]:
+            embeds = [embed(file) for embed in pairs]
+            for e in embeds:
+                assert e.finish(900) == 0, f'embed failed: {e.err}'
     finally:
         for role in started:
             role.kill()
@@ -224,7 +240,7 @@ def chosen(a, tokens, files):
 
 
 def measure(net, a, tokens, variant, files):
-    """Measures one row: `sessions` pairs at once on the same texts. The first text of each is a warm-up (first_ms)."""
+    """Measures one row: `sessions` pairs at once on the same texts. The first texts of each are a warm-up (first_ms)."""
     sent_again = net.retransmitted()
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         folder = pathlib.Path(folder)
@@ -236,9 +252,9 @@ def measure(net, a, tokens, variant, files):
     rows = []
     for e in embeds:
         assert [row['y'] for _, row in e.lines] == expected and all(row['n'] == tokens for _, row in e.lines), 'a timed result differs from the simulator'
-        rows += [row for _, row in e.lines[1:]]
-    # The texts that all sessions finished while all of them ran.
-    begin, end = max(e.lines[0][0] for e in embeds), min(e.lines[-1][0] for e in embeds)
+        rows += [row for _, row in e.lines[at_once(a):]]
+    # The texts that all pairs finished while all of them ran. embed prints them in order.
+    begin, end = max(e.lines[at_once(a) - 1][0] for e in embeds), min(e.lines[-1][0] for e in embeds)
     inside = sum(begin < at <= end for e in embeds for at, _ in e.lines)
     first, online = rows[0], sorted(row['ms']['online'] for row in rows)
     size = first['bytes']
@@ -256,13 +272,13 @@ def measure(net, a, tokens, variant, files):
     return out
 
 
-HEAD = ('tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'predicted', 'predicted / online', 'least', 'most',
+HEAD = ('tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'parallel', 'batch', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'predicted', 'predicted / online', 'least', 'most',
         'first', 'first with keys', 'with keys', 'sent again', 'texts/s', 'link CPU %', 'late p99 us')
 
 
 def cells(row):
     link = row['link']
-    return [row['tokens'], row['variant'], f'{row["delay_ms"]:g}', f'{row["mbit"]:g}' if link else '', f'{row["round_trip_ms"]:.2f}', f'{row["transfer_mb_s"]:.0f}', row['sessions'], row['pin'],
+    return [row['tokens'], row['variant'], f'{row["delay_ms"]:g}', f'{row["mbit"]:g}' if link else '', f'{row["round_trip_ms"]:.2f}', f'{row["transfer_mb_s"]:.0f}', row['sessions'], row['parallel'], row['batch'], row['pin'],
             row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}', f'{row["online_ms"]:.0f}', f'{row["predicted_ms"]:.0f}', f'{row["predicted_x"]:.2f}',
             f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', f'{row["first_sum_ms"]:.0f}', f'{row["sum_ms"]:.0f}', row['retransmitted'], f'{row["texts_per_s"]:.2f}' if 'texts_per_s' in row else '',
             f'{link["cpu_s"] / link["wall_s"] * 100:.1f}' if link else '', f'{link["a_to_b"]["late_us"][1]:.0f}' if link else '']
@@ -274,7 +290,7 @@ def timed(a, tokens, variant, files):
     with Net(a) as net:
         trip, rate = net.probe()
         facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
-                 'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
+                 'sessions': a.sessions, 'parallel': a.parallel, 'batch': a.batch, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
                  'route': a.route, 'slow_start_after_idle': a.after_idle}
         row = {**facts, **measure(net, a, tokens, variant, files), 'link': net.end()}
     with open(a.out, 'a') as f:
@@ -302,6 +318,8 @@ def main():
     p.add_argument('--tokens', type=int, nargs='+', default=[32, 128])
     p.add_argument('--runs', type=int, default=5)
     p.add_argument('--sessions', type=int, default=1)
+    p.add_argument('--parallel', type=int, default=1, help='sessions of embed')
+    p.add_argument('--batch', type=int, default=1, help='texts of a job')
     p.add_argument('--pin', choices=('machine', 'parties', 'sessions'), default='machine')
     p.add_argument('--ahead', action='store_true', help='all bundles first, from the dealer\'s --count; then texts/s means something')
     p.add_argument('--after-idle', type=int, help='net.ipv4.tcp_slow_start_after_idle')

@@ -113,7 +113,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
 PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
-  SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
+  SUF_CHECK(job == JobOf(job.tokens, job.texts) && (!next.tokens || next == JobOf(next.tokens, next.texts)));
   PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job, Reserve(ch_, plan_, job), false);
   SUF_CHECK(what.job == job);
   if (next == job)

@@ -101,13 +101,13 @@ uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint3
   return common;
 }
 
-store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens) {
-  store::Job best = store::JobOf(tokens, uint32_t(std::countr_zero(common.variants)));
+store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts) {
+  store::Job best = store::JobOf(tokens, uint32_t(std::countr_zero(common.variants)), texts);
   if (!common.link || !plan.price || !plan.Covers(best)) return best;
   uint64_t least = plan.price(best, *common.link);
   for (uint32_t v = best.variant + 1; v < plan.variants.size(); ++v) {
     if (!(common.variants >> v & 1)) continue;
-    const store::Job job = store::JobOf(tokens, v);
+    const store::Job job = store::JobOf(tokens, v, texts);
     if (const uint64_t us = plan.price(job, *common.link); us < least) {
       least = us;
       best = job;

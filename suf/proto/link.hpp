@@ -43,7 +43,8 @@ struct Common {
 uint32_t AllVariants(const BundlePlan& plan);
 // Returns the variants in both sets. Ends the session (Refusal::kVariant) if there are none.
 uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs);
-// Returns a job of `tokens` tokens in the fastest common variant for the link; of equal ones, in the first.
-store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens);
+// Returns a job of `texts` texts of `tokens` tokens in the fastest common variant for the link. The first of equal ones
+// is taken.
+store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts = 1);
 
 }  // namespace suf::proto

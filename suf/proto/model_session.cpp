@@ -91,7 +91,7 @@ class ModelSession {
     if (announced->trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
-    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens); job != ours)
+    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens, job.texts); job != ours)
       net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
                       job.variant, " of the plan where both agreed on ", ours.variant,
                       "; install the same suf on both sides");

@@ -97,8 +97,9 @@ class DataSession {
   const Hash& weights() const { return weights_; }
   // The SHA-256 of W_hat.
   const Hash& setup_hash() const { return setup_hash_; }
-  // Returns a job of `tokens` tokens in the fastest variant of this session. Every job must be one of these.
-  store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
+  // Returns a job of `texts` texts of `tokens` tokens in the fastest variant of this session. Every job must be one of
+  // these.
+  store::Job JobOf(uint32_t tokens, uint32_t texts = 1) const { return JobFor(plan_, common_, tokens, texts); }
   // The link that both parties agreed on; none if only one variant is common.
   const std::optional<Network>& link() const { return common_.link; }
   // The facts that both parties know.

@@ -13,7 +13,8 @@ ProtocolSpec CallSpec(const Hash& hash, int64_t most, const proto::JobUnit& unit
           .unit = unit,
           .ending = ending,
           .emit =
-              [most, unit, emit = std::move(emit)](pfss::Trace& t, int n, int) {
+              [most, unit, emit = std::move(emit)](pfss::Trace& t, const store::Job& job) {
+                const int64_t n = job.tokens;
                 if (n < 1 || n > most)
                   Fail(Cause::kInput, unit.what, " ", n, " ", unit.name, "; the plan covers 1 to ", most, "; ",
                        unit.remedy);

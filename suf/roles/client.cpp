@@ -32,7 +32,8 @@ class BundleQueue {
               bool one_by_one)
       : places(std::move(audits)), one_by_one_(one_by_one) {
     for (size_t i = 0; i < requests.size(); ++i)
-      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(requests[i].count));
+      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]),
+                   session.JobOf(requests[i].count, requests[i].texts));
   }
   // Takes the next bundle. Returns the job of the following one, which is fetched meanwhile; 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
@@ -112,7 +113,7 @@ struct Client::Session::State {
 
   // Returns the work of a job. Throws if the client may not take part in it.
   std::shared_ptr<const CompiledJob> WorkOf(const store::Job& job) const {
-    auto work = client.engine_.Compile(int(job.tokens), int(job.variant));
+    auto work = client.engine_.Compile(job);
     if (!client.options_.semi_honest) RefuseSteering(*work);
     return work;
   }
@@ -135,7 +136,7 @@ struct Client::Session::State {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
-    JobResult e{.work = std::move(work), .count = request.count, .variant = job.variant};
+    JobResult e{.work = std::move(work), .count = request.count, .texts = request.texts, .variant = job.variant};
     run::Inputs inputs = *base;  // of this job; arrays of the request are wiped at its end
     for (NamedArray& in : request.inputs) inputs.Set(in.name, std::move(in.data));
     const ByteCounts before(ch);
@@ -189,7 +190,7 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
                   s.client.options_.one_by_one);
   s.begun = Clock::now();
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const store::Job job = s.session.JobOf(jobs[i].count);
+    const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts);
     auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) {
       s.session.GiveUp();
@@ -206,12 +207,13 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
   return jobs.size();
 }
 
-std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request, uint32_t next) {
+std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request,
+                                                                    const JobSize& next) {
   State& s = *s_;
   SUF_CHECK(!s.client.options_.audits);
-  s.begun = Clock::now();
-  const store::Job job = s.session.JobOf(request.count);
-  JobResult ran = s.RunJob(number, std::move(request), job, s.WorkOf(job), next ? s.session.JobOf(next) : store::Job{});
+  const store::Job job = s.session.JobOf(request.count, request.texts);
+  JobResult ran = s.RunJob(number, std::move(request), job, s.WorkOf(job),
+                           next.count ? s.session.JobOf(next.count, next.texts) : store::Job{});
   if (const std::exception_ptr error = s.session.TakeError()) return error;
   return ran;
 }

@@ -13,16 +13,21 @@
 
 namespace suf::roles {
 
-// A request for one job of `count` tokens, values or rows, with P1's own inputs.
-struct JobRequest {
-  uint32_t count = 0;
+// The size of a job: `count` tokens, values or rows, of `texts` texts each.
+struct JobSize {
+  uint32_t count = 0, texts = 1;
+};
+
+// A request for one job, with P1's own inputs.
+struct JobRequest : JobSize {
   std::vector<NamedArray> inputs;
 };
 
 // The result of a job at P1. It is made in the same way whatever its words are; only its reader may inspect them.
 struct JobResult {
   std::shared_ptr<const CompiledJob> work;
-  uint32_t count = 0;           // tokens, values or rows
+  uint32_t count = 0;           // tokens, values or rows, of each text
+  uint32_t texts = 1;           // of a batch; words, bytes and times are those of all
   uint32_t variant = 0;         // number of the plan's variant
   uint64_t serial = 0;          // serial of the bundle
   std::vector<uint64_t> words;  // the revealed words, or P1's share; empty if the plan gives P1 nothing
@@ -36,7 +41,7 @@ struct JobResult {
   // `ahead_ms` is the claim and the frame before the inference. Both and `times.total` follow each other. `deal_ms` is
   // the dealer's own work at the same time. `keys_ms` is the part of the online time in which P1 waited for keys.
   double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
-  double at_s = 0;  // seconds from the start of Run to the end of this job
+  double at_s = 0;  // seconds from the start of Run (of RunOne: of the session) to the end of this job
 };
 
 // The options of a client.
@@ -103,11 +108,10 @@ class Client {
     // `places`, if set, are those of the audits; otherwise they are drawn here.
     size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done,
                std::optional<AuditPlaces> places = {});
-    // Runs one job, without audits. `number` is the job's for ClientOptions::progress. `next` is the number of tokens,
-    // values or rows of the job that follows; its keys are fetched meanwhile. It is 0 if none is known. Returns the
-    // result. If it failed after the server's last frame, returns the error instead, and the session goes on. Throws as
-    // Run does.
-    std::variant<JobResult, std::exception_ptr> RunOne(size_t number, JobRequest job, uint32_t next = 0);
+    // Runs one job, without audits. `number` is the job's for ClientOptions::progress. `next` is the size of the job
+    // that follows; its keys are fetched meanwhile. Its count is 0 if none is known. Returns the result. If it failed
+    // after the server's last frame, returns the error instead, and the session goes on. Throws as Run does.
+    std::variant<JobResult, std::exception_ptr> RunOne(size_t number, JobRequest job, const JobSize& next = {});
     // Whether the last RunOne claimed a bundle, which is spent in any case.
     bool claimed() const;
     // Whether an audit of this session failed. Other sessions with this server must end as well.

@@ -42,7 +42,7 @@ bool Brings(const gates::Composition& c, int p, bool rows) {
 }
 
 JobRequest Values(const gates::Composition& c, InputWordLists words, uint32_t rows) {
-  return {rows, Named(c, 1, std::move(words))};
+  return {{rows}, Named(c, 1, std::move(words))};
 }
 
 ServerData ServerDataOf(const gates::Composition& c, InputWordLists words, uint32_t rows,

@@ -81,7 +81,7 @@ struct CompositionWorld {
   const gates::Composition& composition() const { return engine[0]->composition(); }
   void Serve(InputWordLists words, uint32_t rows) {
     Server::Options options;
-    options.runs = [this](const PeerName&, uint32_t, uint64_t) {
+    options.runs = [this](const PeerName&, const store::Job&, uint64_t) {
       if (breaks) Fail(Cause::kResource, "P0 breaks off");
     };
     server.emplace(*engine[1],

@@ -1,5 +1,7 @@
 #include "suf/roles/data_owner.hpp"
 
+#include <map>
+
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/ring/modular.hpp"
 #include "suf/roles/model.hpp"
@@ -33,37 +35,65 @@ void DataOwner::Check(const model::Ids& text) const {
   nn::CheckIds(text, plan_.vocabulary());
 }
 
+std::vector<std::vector<size_t>> BatchesOf(const std::vector<model::Ids>& texts, size_t most) {
+  std::vector<std::vector<size_t>> batches;
+  std::map<size_t, size_t> open;  // the batch with room for a length
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto [at, first] = open.try_emplace(texts[i].size(), batches.size());
+    if (!first && batches[at->second].size() >= most) at->second = batches.size();
+    if (at->second == batches.size()) batches.emplace_back();
+    batches[at->second].push_back(i);
+  }
+  return batches;
+}
+
 namespace {
 
-JobRequest RequestOf(model::Ids ids) {
-  const auto n = uint32_t(ids.size());
-  return {n, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(ids))}}};
+JobRequest RequestOf(TextBatch batch) {
+  const JobSize size = SizeOf(batch);
+  model::Ids all = batch.size() == 1 ? std::move(batch[0]) : nn::BatchIds(batch, nn::kMostTexts);
+  return {size, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(all))}}};
 }
 
 }  // namespace
 
-Embedding DataOwner::Session::EmbeddingOf(JobResult ran) const {
+std::vector<Embedding> DataOwner::Session::EmbeddingsOf(JobResult ran) const {
   const int scale = owner_.plan_.scale(int(ran.variant));
-  return {{std::move(ran)}, scale};
+  const std::vector<uint64_t> words = std::exchange(ran.words, {});
+  const size_t each = words.size() / ran.texts;
+  std::vector<Embedding> all;
+  for (uint32_t i = 0; i < ran.texts; ++i) {
+    Embedding& e = all.emplace_back(Embedding{{ran}, scale, i});
+    e.words.assign(words.begin() + ssize_t(i * each), words.begin() + ssize_t((i + 1) * each));
+  }
+  return all;
 }
 
-size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done,
-                               std::optional<Client::AuditPlaces> places) {
-  for (size_t i = 0; i < texts.size(); ++i) try {  // before anything is announced
-      owner_.Check(texts[i]);
-    } catch (const Error& e) {
-      throw Error(e.cause(), Str("text ", i + 1, " of ", texts.size(), ": ", e.what()));
-    }
+size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
+  std::vector<TextBatch> batches;
+  for (model::Ids& ids : texts) batches.emplace_back().push_back(std::move(ids));
+  return RunBatches(std::move(batches), [&](size_t i, std::vector<Embedding> e) { done(i, std::move(e[0])); });
+}
+
+size_t DataOwner::Session::RunBatches(std::vector<TextBatch> batches,
+                                      const std::function<void(size_t, std::vector<Embedding>)>& done,
+                                      std::optional<Client::AuditPlaces> places) {
   std::vector<JobRequest> jobs;
-  for (model::Ids& ids : texts) jobs.push_back(RequestOf(std::move(ids)));
+  for (size_t i = 0; i < batches.size(); ++i) try {  // before anything is announced
+      for (const model::Ids& text : batches[i]) owner_.Check(text);
+      jobs.push_back(RequestOf(std::move(batches[i])));
+    } catch (const Error& e) {
+      throw Error(e.cause(), Str("text ", i + 1, " of ", batches.size(), ": ", e.what()));
+    }
   return session_.Run(
-      std::move(jobs), [&](size_t i, JobResult ran) { done(i, EmbeddingOf(std::move(ran))); }, std::move(places));
+      std::move(jobs), [&](size_t i, JobResult ran) { done(i, EmbeddingsOf(std::move(ran))); }, std::move(places));
 }
 
-std::variant<Embedding, std::exception_ptr> DataOwner::Session::RunOne(size_t number, model::Ids text, uint32_t next) {
-  owner_.Check(text);
-  auto ran = session_.RunOne(number, RequestOf(std::move(text)), next);
-  if (auto* result = std::get_if<JobResult>(&ran)) return EmbeddingOf(std::move(*result));
+std::variant<std::vector<Embedding>, std::exception_ptr> DataOwner::Session::RunOne(size_t number, TextBatch batch,
+                                                                                    const JobSize& next) {
+  for (const model::Ids& text : batch) owner_.Check(text);
+  auto ran = session_.RunOne(number, RequestOf(std::move(batch)), next);
+  if (auto* result = std::get_if<JobResult>(&ran)) return EmbeddingsOf(std::move(*result));
   return std::get<std::exception_ptr>(ran);
 }
 

@@ -11,15 +11,24 @@ namespace suf::roles {
 // longer than the plan covers. With `cut`, a longer text is cut instead.
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 
-// The embedding of one text, with the facts about its job.
+// The embedding of one text, with the facts about its job. A batch's embeddings share these facts.
 struct Embedding : JobResult {
   int scale = 0;
+  uint32_t place = 0;  // of the text in its batch, from 0
   // Returns the result as integers, ResultWidth of them. A value v means v / 2^scale.
   std::vector<int64_t> Integers() const;
   // Returns the result as real numbers, ResultWidth of them. Their Euclidean norm is 1, up to rounding. All are zero
   // for a text whose token vectors cancel out.
   std::vector<float> Values() const;
 };
+
+// Texts that run in one job.
+using TextBatch = std::vector<model::Ids>;
+// Returns the size of the job of a batch of texts of one length.
+inline JobSize SizeOf(const TextBatch& batch) { return {uint32_t(batch.at(0).size()), uint32_t(batch.size())}; }
+// Returns batches of at most `most` texts of one length each, as numbers of texts. Texts keep their order in a batch,
+// and a batch has the place of its first text.
+std::vector<std::vector<size_t>> BatchesOf(const std::vector<model::Ids>& texts, size_t most);
 
 // A client whose jobs are texts; client.hpp documents its options and errors. The model owner and the dealer learn each
 // text's number of tokens. Nothing else about a text or a result is revealed.
@@ -38,10 +47,14 @@ class DataOwner {
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
     // for an id outside the vocabulary, or a length that the plan does not cover. Then nothing was announced or spent,
     // and the session goes on.
-    size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done,
-               std::optional<Client::AuditPlaces> places = {});
-    // Runs one text, as Client::Session::RunOne does. `next` is the number of tokens of the following text.
-    std::variant<Embedding, std::exception_ptr> RunOne(size_t number, model::Ids text, uint32_t next = 0);
+    size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
+    // Runs batches, each of texts of one length. `done` receives the embeddings of a batch. Throws as Run does, and
+    // Cause::kInput for texts of different lengths in a batch.
+    size_t RunBatches(std::vector<TextBatch> batches, const std::function<void(size_t, std::vector<Embedding>)>& done,
+                      std::optional<Client::AuditPlaces> places = {});
+    // Runs one batch, as Client::Session::RunOne does. `next` is the size of the following one.
+    std::variant<std::vector<Embedding>, std::exception_ptr> RunOne(size_t number, TextBatch batch,
+                                                                    const JobSize& next = {});
     // See Client::Session.
     bool claimed() const { return session_.claimed(); }
     bool audit_failed() const { return session_.audit_failed(); }
@@ -51,14 +64,15 @@ class DataOwner {
     void End() { session_.End(); }
 
    private:
-    Embedding EmbeddingOf(JobResult ran) const;
+    std::vector<Embedding> EmbeddingsOf(JobResult ran) const;
     Client::Session session_;
     const DataOwner& owner_;
   };
 
   // Throws Cause::kInput for an id outside the vocabulary, or a length that the plan does not cover.
   void Check(const model::Ids& text) const;
-  Client::AuditPlaces PlaceAudits(size_t texts) const { return client_.PlaceAudits(texts); }
+  // As Client::PlaceAudits.
+  Client::AuditPlaces PlaceAudits(size_t jobs) const { return client_.PlaceAudits(jobs); }
 
  private:
   friend class Session;

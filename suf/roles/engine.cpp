@@ -57,16 +57,20 @@ void Engine::KeepTraces(uint64_t bytes) {
 }
 
 std::shared_ptr<const CompiledJob> Engine::Compile(int n, int variant) {
-  return traces_.Get(store::JobOf(uint32_t(n), uint32_t(variant)), [&] {
-    auto work = MakeJob(n, variant);
+  return Compile(store::JobOf(uint32_t(n), uint32_t(variant)));
+}
+
+std::shared_ptr<const CompiledJob> Engine::Compile(const store::Job& job) {
+  return traces_.Get(job, [&] {
+    auto work = MakeJob(job);
     const uint64_t bytes = MemoryOf(*work);
     return TraceCache::SizedValue(std::move(work), bytes);
   });
 }
 
-std::shared_ptr<const CompiledJob> Engine::MakeJob(int n, int variant) const {
+std::shared_ptr<const CompiledJob> Engine::MakeJob(const store::Job& job) const {
   std::shared_ptr<CompiledJob> work(new CompiledJob);
-  spec_.emit(work->trace, n, variant);
+  spec_.emit(work->trace, job);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the results that the plan names
   pfss::LintReport lint = pfss::Lint(*work->schedule);
@@ -90,7 +94,7 @@ void RefuseSteering(const CompiledJob& work) {
 }
 
 std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
-  auto work = Compile(int(job.tokens), int(job.variant));
+  auto work = Compile(job);
   const auto& key = work->schedule->key(p);
   auto after = std::upper_bound(key.begin(), key.end(), byte,
                                 [](uint64_t b, const pfss::FrameField& part) { return b < uint64_t(part.at); });
@@ -100,9 +104,8 @@ std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
 }
 
 uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
-  const auto bill = bills_.Get(store::JobOf(job.tokens, job.variant), [&] {
-    auto made =
-        std::make_shared<const compiler::Bill>(compiler::BillOf(*Compile(int(job.tokens), int(job.variant))->schedule));
+  const auto bill = bills_.Get(job, [&] {
+    auto made = std::make_shared<const compiler::Bill>(compiler::BillOf(*Compile(job)->schedule));
     return std::pair(made, sizeof *made + HeapBytes(made->steps));
   });
   compiler::Prices p = compiler::Profiles()[0].prices;
@@ -142,28 +145,36 @@ int Engine::InputBytes(const std::string& name) const {
   return it == spec_.masked.end() ? 8 : it->word();
 }
 
-std::shared_ptr<pfss::Reservation> Engine::Reserve(const store::Job& job, Role role) {
-  auto got = backend_.Reserve(*Compile(int(job.tokens), int(job.variant))->schedule, role,
-                              [this](const std::string& name) { return InputBytes(name); });
-  if (auto* reserved = std::get_if<0>(&got)) return std::move(*reserved);
-  const auto* lack = std::get_if<pfss::Backend::Lack>(&got);
-  const auto values = [&](int n) { return backend_.ValueBytes(*Compile(n, int(job.variant))->schedule, role); };
-  const int64_t beside = lack->needed - values(int(job.tokens));
-  int most = 0;  // most that fit
-  for (int low = 0, high = int(job.tokens); high - low > 1;) {
+int Engine::MostThatFits(const store::Job& job, const std::function<bool(const store::Job&)>& fits) const {
+  const bool texts = job.texts > 1;
+  int most = 0;
+  for (int low = 0, high = int(texts ? job.texts : job.tokens); high - low > 1;) {
     const int n = (low + high) / 2;
-    bool fits = true;
+    store::Job smaller = job;
+    (texts ? smaller.texts : smaller.tokens) = uint32_t(n);
+    bool ok = true;
     try {
-      fits = values(n) + beside <= lack->free;
-      if (fits) most = n;
+      ok = fits(smaller);
+      if (ok) most = n;
     } catch (const Error& e) {
       if (e.cause() != Cause::kInput) throw;  // fewer than the plan covers
     }
-    (fits ? low : high) = n;
+    (ok ? low : high) = n;
   }
-  const char* const of = unit().name;
-  Fail(Cause::kResource, "the backend ", backend_.name(), " needs ", lack->needed, " bytes of memory for ", job.tokens,
-       " ", of, ", and ", lack->free, " are free; ",
+  return most;
+}
+
+std::shared_ptr<pfss::Reservation> Engine::Reserve(const store::Job& job, Role role) {
+  auto got =
+      backend_.Reserve(*Compile(job)->schedule, role, [this](const std::string& name) { return InputBytes(name); });
+  if (auto* reserved = std::get_if<0>(&got)) return std::move(*reserved);
+  const auto* lack = std::get_if<pfss::Backend::Lack>(&got);
+  const auto values = [&](const store::Job& j) { return backend_.ValueBytes(*Compile(j)->schedule, role); };
+  const int64_t beside = lack->needed - values(job);
+  const int most = MostThatFits(job, [&](const store::Job& j) { return values(j) + beside <= lack->free; });
+  const std::string of = job.texts > 1 ? Str("texts of ", job.tokens, " ", unit().name) : unit().name;
+  Fail(Cause::kResource, "the backend ", backend_.name(), " needs ", lack->needed, " bytes of memory for ",
+       job.texts > 1 ? job.texts : job.tokens, " ", of, ", and ", lack->free, " are free; ",
        most ? Str("bring at most ", most, " ", of) : Str("no number of ", of, " fits, so free some"),
        ", or take the backend packed");
 }
@@ -173,6 +184,7 @@ proto::BundlePlan Engine::ForProto(Role role) {
   p.version = nn::kPlanVersion;  // one version for plans of all kinds: their traces change together
   p.prg = backend_.prg();
   p.max_tokens = spec_.most;
+  p.most_texts = spec_.most_texts;
   p.unit = spec_.unit;
   p.hash = spec_.hash;
   for (auto& m : spec_.masked) p.setup_bytes += uint64_t(m.bytes());
@@ -185,7 +197,7 @@ proto::BundlePlan Engine::ForProto(Role role) {
     return uint64_t(n.keys + next + n.frames + n.values);
   };
   p.reserve = [this, role](const store::Job& job) { return Reserve(job, role); };
-  p.task = [this](const store::Job& job) { return Compile(int(job.tokens), int(job.variant))->task; };
+  p.task = [this](const store::Job& job) { return Compile(job)->task; };
   return p;
 }
 
@@ -195,12 +207,13 @@ ModelEngine::ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& ba
               .unit = {},
               .ending = {.learned = {0, 1}},
               .emit =
-                  [plan, emit = std::move(emit)](pfss::Trace& t, int n, int variant) {
-                    (void)plan->For(n, variant);
-                    emit(t, *plan, n, variant);
+                  [plan, emit = std::move(emit)](pfss::Trace& t, const store::Job& job) {
+                    (void)plan->For(int(job.tokens), int(job.variant));
+                    emit(t, *plan, job);
                   },
               .masked = nn::MaskedWeights(*plan),
-              .variants = plan->variants},
+              .variants = plan->variants,
+              .most_texts = uint32_t(nn::MostTexts(*plan))},
              backend),
       plan_(std::move(plan)) {}
 

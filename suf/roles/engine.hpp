@@ -54,10 +54,11 @@ struct ProtocolSpec {
   uint32_t most = 0;  // tokens, values or rows of the largest job
   proto::JobUnit unit;
   pfss::Ending ending;  // which results each party learns or keeps
-  // Writes a variant's trace of n tokens, values or rows, and closes it. Refuses an n that the plan does not cover.
-  std::function<void(pfss::Trace&, int n, int variant)> emit;
+  // Writes the trace of a job, and closes it. Refuses a job that the plan does not cover.
+  std::function<void(pfss::Trace&, const store::Job&)> emit;
   std::vector<nn::MaskedWeight> masked;              // of a model
   std::vector<nn::Variant> variants{nn::Variant{}};  // one, except of a model
+  uint32_t most_texts = 1;                           // of a job
 };
 
 // A plan on a backend. For each number of tokens or values it has the linted trace and its schedule. ModelEngine is for
@@ -79,10 +80,12 @@ class Engine {
   // Lets executors measure the time of each scope (pfss::Io::NeedsScopeTimes). Call it before anything runs.
   void MeasureScopes() { timed_ = true; }
   bool timed() const { return timed_; }
-  // Returns the trace of n tokens or values, which is linted once (pfss::Lint). Exactly the plan's results go to
+  // Returns the trace of a job, which is linted once (pfss::Lint). Exactly the plan's results go to
   // exactly the plan's parties. No other function returns a trace, so no role deals, fetches or runs one with a fault.
   // Traces are kept for later calls (KeepTraces). Threads that need another trace go on meanwhile. Throws Cause::kInput
-  // if the plan does not cover n, and Cause::kRefused if there is a fault.
+  // if the plan does not cover the job, and Cause::kRefused if there is a fault.
+  std::shared_ptr<const CompiledJob> Compile(const store::Job& job);
+  // Returns the trace of one text of n tokens, or of n values or rows.
   std::shared_ptr<const CompiledJob> Compile(int n, int variant = 0);
   // Sets the most bytes of traces that are kept, with the backend's plans for them. The traces that were not used for
   // the longest time are dropped first. A trace in use stays in any case. The default is kTraceBytes.
@@ -109,8 +112,10 @@ class Engine {
   uint32_t Allowed(const std::string& names) const;
 
  private:
-  // Makes and checks the trace of n tokens or values.
-  std::shared_ptr<const CompiledJob> MakeJob(int n, int variant) const;
+  // Makes and checks the trace of a job.
+  std::shared_ptr<const CompiledJob> MakeJob(const store::Job& job) const;
+  // Returns the largest number of tokens for which `fits` is true; of a batch the largest number of texts. 0: none.
+  int MostThatFits(const store::Job& job, const std::function<bool(const store::Job&)>& fits) const;
 
   const ProtocolSpec spec_;
   pfss::Backend& backend_;
@@ -119,10 +124,12 @@ class Engine {
   LruCache<store::Job, compiler::Bill> bills_;
 };
 
-// A function that writes a variant's trace of n tokens and closes it.
-using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
-// Emits the trace of one text.
-inline void EmitText(pfss::Trace& t, const nn::Plan& plan, int n, int variant) { nn::Build(t, plan, n, variant); }
+// A function that writes the trace of a job and closes it.
+using Emit = std::function<void(pfss::Trace&, const nn::Plan&, const store::Job&)>;
+// Emits the trace of a batch of texts.
+inline void EmitTexts(pfss::Trace& t, const nn::Plan& plan, const store::Job& job) {
+  nn::Build(t, plan, int(job.tokens), int(job.variant), int(job.texts));
+}
 
 // Reads and checks a model's plan file. Throws Cause::kInput if there is none, and the errors of nn::Parse.
 nn::Plan LoadPlan(const std::string& path);
@@ -131,7 +138,7 @@ nn::Plan LoadPlan(const std::string& path);
 class ModelEngine : public Engine {
  public:
   // Tests may pass an emission with a fault.
-  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitText)
+  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitTexts)
       : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
   const nn::Plan& plan() const { return *plan_; }
 

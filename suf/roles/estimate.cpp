@@ -11,7 +11,7 @@
 namespace suf::roles {
 
 MemoryNeeds NeedsOf(Engine& engine, const store::Job& job, Role role, uint64_t window) {
-  const auto work = engine.Compile(int(job.tokens), int(job.variant));
+  const auto work = engine.Compile(job);
   const pfss::Schedule& s = *work->schedule;
   MemoryNeeds out;
   for (const nn::MaskedWeight& m : engine.masked())
@@ -30,24 +30,25 @@ MemoryNeeds NeedsOf(Engine& engine, const store::Job& job, Role role, uint64_t w
 namespace {
 
 // Returns the bytes of both bundles' bodies if the variant's corrections went there.
-std::array<int64_t, 2> KeyBytes(ModelEngine& engine, int n, int variant, pfss::KeysTo to) {
-  if (to == engine.variants()[size_t(variant)].keys_to) {
-    const auto work = engine.Compile(n, variant);
+std::array<int64_t, 2> KeyBytes(ModelEngine& engine, const store::Job& job, pfss::KeysTo to) {
+  if (to == engine.variants()[job.variant].keys_to) {
+    const auto work = engine.Compile(job);
     return {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
   }
   nn::Plan other = engine.plan();
-  other.variants[size_t(variant)].keys_to = to;
+  other.variants[job.variant].keys_to = to;
   pfss::Trace t;
-  nn::Build(t, other, n, variant);
+  EmitTexts(t, other, job);
   const pfss::Schedule s(t);
   return {s.key_bytes(0), s.key_bytes(1)};
 }
 
 }  // namespace
 
-Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(engine.hash()) {
-  const auto work = engine.Compile(n, variant);
-  tiles = nn::TilesOf(engine.plan().For(n, variant), n);
+Estimate::Estimate(ModelEngine& engine, int n, int variant, int k) : tokens(n), texts(k), plan(engine.hash()) {
+  const store::Job job = store::JobOf(uint32_t(n), uint32_t(variant), uint32_t(k));
+  const auto work = engine.Compile(job);
+  tiles = nn::TilesOf(engine.plan().For(n, variant), n, k);
   const pfss::Schedule& s = *work->schedule;
   trace = work->trace.digest();
   flights = s.flights();
@@ -57,14 +58,14 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
     sent[p] = s.sent(p, true);
   }
   for (const pfss::KeysTo to : {pfss::KeysTo::kBalanced, pfss::KeysTo::kP0})
-    keys_to[size_t(to)] = KeyBytes(engine, n, variant, to);
+    keys_to[size_t(to)] = KeyBytes(engine, job, to);
   for (int p : {0, 1}) disk[p] = int64_t(store::BundleFileBytes(*work->task.body[p]));
   window = int64_t(work->task.window);
   offline = s.sent(1, false);
   setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
   for (Role r : {Role::kModel, Role::kData, Role::kDealer})
-    memory[size_t(r)] = NeedsOf(engine, store::JobOf(uint32_t(n), uint32_t(variant)), r, store::kKeyWindow);
+    memory[size_t(r)] = NeedsOf(engine, job, r, store::kKeyWindow);
   const CertificateCounts certified = CertifiedOf(engine.plan().Only(variant));
   hard = certified.hard;
   calibrated = certified.calibrated;

@@ -24,10 +24,10 @@ struct MemoryNeeds {
 // Engine::Compile.
 MemoryNeeds NeedsOf(Engine& engine, const store::Job& job, Role role, uint64_t window);
 
-// The cost of an inference at one length and variant.
+// The cost of an inference at one length and variant, of one text or of a batch.
 struct Estimate {
   // Throws the errors of Engine::Compile.
-  Estimate(ModelEngine& engine, int tokens, int variant = 0);
+  Estimate(ModelEngine& engine, int tokens, int variant = 0, int texts = 1);
   // Returns the bytes of `count` preprocessed bundles in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;
   // Returns the bytes of keys that a party with audits holds: whole bundles (proto::kWholeAtOnce).
@@ -36,7 +36,7 @@ struct Estimate {
   // are included.
   double Online(const compiler::Prices& prices) const;
 
-  int tokens;
+  int tokens, texts;
   int tiles;             // tiles in which the text runs: 1, or 2 in antiphase
   Hash plan, trace;      // digests
   int flights;           // one-way flights, from P1's first online frame to P0's last

@@ -23,9 +23,9 @@ bool Brings(const gates::FunctionPlan& plan, int p) {
 }
 
 JobRequest Values(const gates::FunctionPlan& plan, WipedVector<uint64_t> words, uint32_t count) {
-  if (!Brings(plan, 1)) return {count, {}};
+  if (!Brings(plan, 1)) return {{count}, {}};
   count = uint32_t(words.size());
-  return {count, {InputNamed(gates::InputOf(plan.from), std::move(words))}};
+  return {{count}, {InputNamed(gates::InputOf(plan.from), std::move(words))}};
 }
 
 ServerData ServerDataOf(const gates::FunctionPlan& plan, WipedVector<uint64_t> words,

@@ -54,7 +54,7 @@ struct FunctionWorld {
   void Serve(const Words& values, uint32_t ahead = 1) {
     Server::Options options;
     options.keys.ahead = ahead;
-    options.audited = [this](uint32_t, uint64_t) { ++audited; };
+    options.audited = [this](const store::Job&, uint64_t) { ++audited; };
     server.emplace(*engine[1],
                    ServerDataOf(engine[1]->plan(), WipedVector<uint64_t>(values.begin(), values.end()),
                                 [this](uint32_t, Words words) {
@@ -261,7 +261,7 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
                    .most = 8,
                    .unit = {},
                    .ending = gates::EndingOf(file.plan),
-                   .emit = [&](pfss::Trace& t, int n, int) { gates::Emit(t, plan, n); },
+                   .emit = [&](pfss::Trace& t, const store::Job& job) { gates::Emit(t, plan, job.tokens); },
                    .masked = {}},
                   *clear);
     if (to == To::kShared)

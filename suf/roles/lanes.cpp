@@ -20,6 +20,14 @@ struct LaneText {
   Lanes::OnResult done;
 };
 
+using LaneJob = std::vector<LaneText>;  // texts of one length; empty: none
+
+TextBatch BatchOf(const LaneJob& job) {
+  TextBatch batch;
+  for (const LaneText& t : job) batch.push_back(t.ids);
+  return batch;
+}
+
 // A connection with its session, in the thread of one worker.
 struct LaneLine {
   std::unique_ptr<net::Channel> channel;
@@ -30,6 +38,8 @@ struct LaneLine {
 void CheckOptions(const Lanes::Options& o) {
   if (o.parallel < 1 || o.parallel > Lanes::kMost)
     Fail(Cause::kInput, o.parallel, " sessions side by side are not possible; the limits are 1 and ", Lanes::kMost);
+  if (o.batch < 1 || o.batch > nn::kMostTexts)
+    Fail(Cause::kInput, "batches of ", o.batch, " texts are not possible; the limits are 1 and ", nn::kMostTexts);
   SUF_CHECK(o.dial);
 }
 
@@ -123,10 +133,15 @@ struct Lanes::State {
     for (auto& [place, text] : std::exchange(waiting, {})) GiveLocked(std::move(text), ClosedError());
     changed.notify_all();
   }
-  LaneText TakeLocked() {
-    LaneText text = std::move(waiting.begin()->second);
-    waiting.erase(waiting.begin());
-    return text;
+  // Takes the first text, and others of its length up to a batch.
+  LaneJob TakeLocked() {
+    LaneJob job;
+    for (auto it = waiting.begin(); it != waiting.end() && job.size() < size_t(options.batch);) {
+      const bool fits = job.empty() || it->second.ids.size() == job[0].ids.size();
+      if (fits) job.push_back(std::move(it->second));
+      it = fits ? waiting.erase(it) : std::next(it);
+    }
+    return job;
   }
   void PutBackLocked(LaneText text) {
     if (closing) return GiveLocked(std::move(text), ClosedError());
@@ -151,9 +166,14 @@ struct Lanes::State {
     results.emplace_back(std::move(text.done), std::move(result));
     given.notify_all();
   }
-  void Give(LaneText text, LaneResult result) {
+  // Gives each text of a job its result, or all of them the error.
+  void Give(LaneJob job, std::variant<std::vector<Embedding>, std::exception_ptr> result) {
     const std::lock_guard l(m);
-    GiveLocked(std::move(text), std::move(result));
+    for (size_t i = 0; i < job.size(); ++i)
+      if (auto* all = std::get_if<0>(&result))
+        GiveLocked(std::move(job[i]), std::move(all->at(i)));
+      else
+        GiveLocked(std::move(job[i]), std::get<1>(result));
   }
   // Calls OnResult for each result, in the order of their ends.
   void Deliver() {
@@ -186,7 +206,7 @@ struct Lanes::State {
 
   void Work() {
     LaneLine line;
-    while (std::optional<LaneText> text = NextText(line)) RunTexts(line, std::move(*text));
+    for (LaneJob job = NextJob(line); !job.empty(); job = NextJob(line)) RunJobs(line, std::move(job));
     if (line.session) try {
         line.session->End();
       } catch (const std::exception&) {  // all texts have their results
@@ -194,8 +214,8 @@ struct Lanes::State {
     lines.Drop(line);
   }
 
-  // Waits for a text; none when the lanes close. A session without a text notifies the model owner that it stays.
-  std::optional<LaneText> NextText(LaneLine& line) {
+  // Waits for a job; none when the lanes close. A session without one notifies the model owner that it stays.
+  LaneJob NextJob(LaneLine& line) {
     Poll();
     std::unique_lock l(m);
     const bool open = line.session.has_value();
@@ -214,22 +234,23 @@ struct Lanes::State {
     changed.wait(l, ready);
     free_sessions -= open;
     --free_workers;
-    if (closing) return std::nullopt;
+    if (closing) return {};
     if (!open && !lines.opened()) first_opens = true;
     return TakeLocked();
   }
 
-  // Runs a text, and those that are announced meanwhile.
-  void RunTexts(LaneLine& line, LaneText first) {
-    for (std::optional<LaneText> text = std::move(first); text;) {
-      std::optional<LaneText> next;
+  // Runs a job, and those that are announced meanwhile.
+  void RunJobs(LaneLine& line, LaneJob job) {
+    while (!job.empty()) {
+      LaneJob next;
       try {
         if (!line.session) Open(line);
         next = TakeNext();
-        LaneResult result = line.session->RunOne(text->number, text->ids, next ? uint32_t(next->ids.size()) : 0);
+        auto result =
+            line.session->RunOne(job[0].number, BatchOf(job), next.empty() ? JobSize{} : SizeOf(BatchOf(next)));
         line.stayed = false;
-        Give(std::move(*text), std::move(result));
-        text = Due(line, std::move(next));
+        Give(std::move(job), std::move(result));
+        job = Due(line, std::move(next));
       } catch (...) {
         const std::exception_ptr error = std::current_exception();
         // a session that stayed may have ended meanwhile; nothing was spent then
@@ -237,8 +258,7 @@ struct Lanes::State {
         lines.Drop(line);
         PutBackNext(std::move(next));
         if (again) continue;
-        Give(std::move(*text), error);
-        text.reset();
+        Give(std::exchange(job, {}), error);
       }
     }
   }
@@ -255,29 +275,31 @@ struct Lanes::State {
     lines.Open(owner, line);
   }
 
-  // Takes the text that is announced during the next run; none if another worker is free for it.
-  std::optional<LaneText> TakeNext() {
+  // Takes the job that is announced during the next run; none if another worker is free for it.
+  LaneJob TakeNext() {
     const std::lock_guard l(m);
-    if (options.client.one_by_one || closing || waiting.size() <= free_workers) return std::nullopt;
-    LaneText next = TakeLocked();
-    announced.insert(next.number);  // Cancel takes it back until it begins
+    if (options.client.one_by_one || closing || waiting.size() <= free_workers) return {};
+    LaneJob next = TakeLocked();
+    if (next.size() == 1) announced.insert(next[0].number);  // Cancel takes it back until it begins
     return next;
   }
-  // Returns whether an announced text is still wanted. Cancel takes it back no more.
-  bool WantedLocked(const LaneText& text) { return announced.erase(text.number) > 0; }
-  void PutBackNext(std::optional<LaneText> next) {
+  // Returns whether an announced job is still wanted. Cancel takes it back no more.
+  bool WantedLocked(const LaneJob& job) { return job.size() > 1 || announced.erase(job[0].number) > 0; }
+  void PutBackNext(LaneJob next) {
     const std::lock_guard l(m);
-    if (next && WantedLocked(*next)) PutBackLocked(std::move(*next));
+    if (next.empty() || !WantedLocked(next)) return;
+    for (LaneText& text : next) PutBackLocked(std::move(text));
   }
-  // Returns the announced text, which is due now. If it is not wanted any more, the session ends without it.
-  std::optional<LaneText> Due(LaneLine& line, std::optional<LaneText> next) {
+  // Returns the announced job, which is due now. If it is not wanted any more, the session ends without it.
+  LaneJob Due(LaneLine& line, LaneJob next) {
     Poll();
-    if (!next) return next;
+    if (next.empty()) return next;
     bool wanted = false;
     {
       const std::lock_guard l(m);
-      wanted = WantedLocked(*next);
-      if (wanted && closing) GiveLocked(std::move(*next), ClosedError());
+      wanted = WantedLocked(next);
+      if (wanted && closing)
+        for (LaneText& text : next) GiveLocked(std::move(text), ClosedError());
       wanted &= !closing;
     }
     if (wanted) return next;
@@ -286,7 +308,7 @@ struct Lanes::State {
     } catch (const std::exception&) {  // it ends in any case
     }
     lines.Drop(line);
-    return std::nullopt;
+    return {};
   }
 
   const Options options;
@@ -295,7 +317,7 @@ struct Lanes::State {
   std::mutex m;  // guards the members below
   std::condition_variable changed, given, settled;
   std::map<std::pair<int64_t, uint64_t>, LaneText> waiting;  // by priority, the highest first, then by number
-  std::set<uint64_t> announced;                              // texts of TakeNext, until they begin
+  std::set<uint64_t> announced;                              // single texts of TakeNext, until they begin
   uint64_t submitted = 0, cancelled = 0, ended = 0;          // texts
   size_t free_workers = 0, free_sessions = 0;                // that wait for a text; the latter are open
   bool first_opens = false, closing = false, delivered_all = false;
@@ -314,12 +336,20 @@ Lanes::Lanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, 
 Lanes::~Lanes() = default;
 
 uint64_t Lanes::Submit(model::Ids text, int priority, OnResult done) {
-  s_->owner.Check(text);
+  std::vector<model::Ids> one;
+  one.push_back(std::move(text));
+  return SubmitAll(std::move(one), priority, [done = std::move(done)](size_t, LaneResult r) { done(std::move(r)); });
+}
+
+uint64_t Lanes::SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done) {
+  for (const model::Ids& text : texts) s_->owner.Check(text);
   const std::lock_guard l(s_->m);
   if (s_->closing) throw LanesClosed(Cause::kInput, "the lanes are closed and take no text any more; make new ones");
-  const uint64_t number = s_->submitted++;
-  s_->PutBackLocked({number, priority, std::move(text), std::move(done)});
-  return number;
+  const uint64_t first = s_->submitted;
+  for (size_t i = 0; i < texts.size(); ++i)
+    s_->PutBackLocked(
+        {s_->submitted++, priority, std::move(texts[i]), [i, done](LaneResult r) { done(i, std::move(r)); }});
+  return first;
 }
 
 bool Lanes::Cancel(uint64_t text) {
@@ -358,21 +388,23 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
   options.client.stop = [&, stop = options.client.stop] { return failed || (stop && stop()); };
   DataOwner owner(engine, store, std::move(dealer), options.client);
   for (const model::Ids& text : texts) owner.Check(text);
-  const Client::AuditPlaces places = owner.PlaceAudits(texts.size());
+  const std::vector<std::vector<size_t>> batches = BatchesOf(texts, size_t(options.batch));
+  const Client::AuditPlaces places = owner.PlaceAudits(batches.size());
   OpenLines lines(options);
   std::mutex m;  // guards the members below
   std::exception_ptr error;
   size_t count = 0;
   std::promise<void> first;  // set when the first session is open or failed
   const std::shared_future<void> first_over = first.get_future().share();
-  // Texts i, i + lanes, i + 2 lanes, .. of lane i.
-  const size_t lanes = std::min(size_t(options.parallel), texts.size());
+  // Batches i, i + lanes, i + 2 lanes, .. of lane i.
+  const size_t lanes = std::min(size_t(options.parallel), batches.size());
   const auto run = [&](size_t lane) {
     LaneLine line;
-    std::vector<model::Ids> mine;
+    std::vector<TextBatch> mine;
     Client::AuditPlaces audits;
-    for (size_t i = lane; i < texts.size(); i += lanes) {
-      mine.push_back(std::move(texts[i]));
+    for (size_t i = lane; i < batches.size(); i += lanes) {
+      mine.emplace_back();
+      for (size_t text : batches[i]) mine.back().push_back(std::move(texts[text]));
       audits.push_back(places[i]);
     }
     const size_t all = mine.size();
@@ -385,12 +417,13 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
         const std::shared_ptr<void> over(nullptr, [&](void*) { first.set_value(); });
         lines.Open(owner, line);
       }
-      const size_t ran = line.session->Run(
+      const size_t ran = line.session->RunBatches(
           std::move(mine),
-          [&](size_t i, Embedding e) {
+          [&](size_t i, std::vector<Embedding> all_of) {
             const std::lock_guard l(m);
-            ++count;
-            done(lane + i * lanes, std::move(e));
+            const std::vector<size_t>& of = batches[lane + i * lanes];
+            count += of.size();
+            for (size_t k = 0; k < of.size(); ++k) done(of[k], std::move(all_of[k]));
           },
           std::move(audits));
       if (ran == all) line.session->End();

@@ -28,10 +28,11 @@ class Lanes {
   static constexpr int kMost = int(store::kMostLanes);
   struct Options {
     int parallel = 1;  // sessions, 1 to kMost
+    int batch = 1;     // the most texts of one length that run as one job, 1 to nn::kMostTexts.
     // The time without a text after which a session notifies the model owner that it stays.
     net::Millis pause{1000};
-    // Without audits: RunInLanes has them. `progress` receives the number of a text. `stop` is polled before each text;
-    // true closes the lanes. Callbacks run in the threads of several sessions at once.
+    // Without audits: RunInLanes has them. `progress` receives the number of a job's first text. `stop` is polled
+    // before each job; true closes the lanes. Callbacks run in the threads of several sessions at once.
     ClientOptions client = {};
     // Connects to the model owner. Ends early when a stop is requested.
     std::function<std::unique_ptr<net::Channel>(std::stop_token)> dial = {};
@@ -50,8 +51,11 @@ class Lanes {
   // Cause::kInput for an id outside the vocabulary, and for a length that the plan does not cover. Throws LanesClosed
   // after Close. The text is not added then.
   uint64_t Submit(model::Ids text, int priority, OnResult done);
-  // Takes a text back. Returns whether that succeeded: nothing was spent on it, and its OnResult is never called. A
-  // text that a session has begun to run cannot be taken back.
+  // Adds texts before any of them is taken, so that batches do not depend on the pace of sessions. `done` receives the
+  // index of a text. Returns the number of the first one. Throws as Submit does; no text is added then.
+  uint64_t SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done);
+  // Takes a text back. Returns whether that succeeded: nothing was spent on it, and its OnResult is never called. That
+  // fails for a text that a session has begun to run, or has announced with others.
   bool Cancel(uint64_t text);
   // Waits until all texts have their results.
   void Wait();
@@ -64,7 +68,7 @@ class Lanes {
   std::unique_ptr<State> s_;
 };
 
-// Runs these texts over `parallel` sessions, with the audits of `options.client`. Each session has its texts and its
+// Runs these texts over `parallel` sessions, with the audits of `options.client`. Each session has its batches and its
 // audits from the beginning, so that audits are at random places. `done` receives each result, one call at a time. If a
 // session fails, the others end after their current text, and the first error is thrown. A failed audit ends the others
 // at once. Returns how many texts are done: all, unless ClientOptions::stop ended the sessions. Throws the errors of

@@ -51,11 +51,10 @@ struct LaneWorld {
       ++over;
       changed.notify_all();
     };
-    o.ran = [this](const PeerName&, uint32_t n, uint64_t, const run::Times&) {
+    o.ran = [this](const PeerName&, const store::Job& job, uint64_t, const run::Times&) {
       const std::lock_guard l(m);
-      ran.push_back(n);
+      ran.push_back(job);
     };
-    const auto runs = o.runs;
     server.emplace(engine[1], nn::QuantisedWeights(TheLaneModel().weights), home[0], links.Dial(Role::kModel),
                    std::move(o));
   }
@@ -97,7 +96,7 @@ struct LaneWorld {
   std::mutex m;  // guards the members below
   std::condition_variable changed;
   std::vector<std::thread> serving;
-  std::vector<uint32_t> ran;  // lengths, in the order of their ends at P0
+  std::vector<store::Job> ran;  // in the order of their ends at P0
   int dialled = 0, over = 0;
   std::atomic<int> set_up{0};
 };
@@ -132,7 +131,7 @@ struct FirstRun {
   std::promise<void> begun, go;
   std::atomic<bool> used{false};
   auto Hook() {
-    return [this](const PeerName&, uint32_t, uint64_t) {
+    return [this](const PeerName&, const store::Job&, uint64_t) {
       if (used.exchange(true)) return;
       begun.set_value();
       go.get_future().wait();
@@ -208,7 +207,28 @@ TEST(TextLanes, CancelTakesBackWhatHasNotBegun) {
   lanes.Close();
   w.AwaitOver(2);
   EXPECT_EQ(w.dialled, 2) << "the session ended instead of running the second text";
-  EXPECT_THAT(w.ran, ElementsAre(3, 6));
+  EXPECT_THAT(w.ran, ElementsAre(store::JobOf(3), store::JobOf(6)));
+}
+
+// Batches of texts of one length, in the order of their first texts.
+TEST(TextLanes, TextsOfOneLengthRunInBatches) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  LaneResults results;
+  Lanes::Options options = w.Options(1);
+  options.batch = 3;
+  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  lanes.Submit(TextOf(5), 0, results.Of(5));
+  first.begun.get_future().wait();
+  for (int n : {1, 2, 1, 1, 1, 2, 3}) lanes.Submit(TextOf(n), 0, results.Of(n));
+  first.go.set_value();
+  lanes.Wait();
+  lanes.Close();
+  w.AwaitOver(1);
+  EXPECT_TRUE(results.errors.empty());
+  EXPECT_THAT(results.ends, ElementsAre(5, 1, 1, 1, 2, 2, 1, 3));
+  EXPECT_THAT(w.ran, ElementsAre(store::JobOf(7), store::JobOf(3, 0, 3), store::JobOf(4, 0, 2), store::JobOf(3),
+                                 store::JobOf(5)));
 }
 
 TEST(TextLanes, ErrorsOfDoneReachWaitAndStopNothing) {
@@ -292,16 +312,19 @@ TEST(TextLanes, AModelOwnerThatCannotBeReachedFailsEachText) {
 
 TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
   LaneWorld w;
-  const auto make = [&](int parallel, int audits) {
-    return [&, parallel, audits] {
+  const auto make = [&](int parallel, int audits, int batch = 1) {
+    return [&, parallel, audits, batch] {
       Lanes::Options o = w.Options(parallel);
       o.client.audits = audits;
+      o.batch = batch;
       Lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(o));
     };
   };
   for (int parallel : {0, -1, 65})
     EXPECT_TRUE(
         Fails(Cause::kInput, "sessions side by side are not possible; the limits are 1 and 64", make(parallel, 0)));
+  for (int batch : {0, 65})
+    EXPECT_TRUE(Fails(Cause::kInput, "texts are not possible; the limits are 1 and 64", make(2, 0, batch)));
   EXPECT_TRUE(Fails(Cause::kInput, "have no audits", make(2, 1)));
   LaneResults results;
   Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(2));
@@ -314,7 +337,7 @@ TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
 
 TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {
   std::atomic<int> audited{0};
-  LaneWorld w({.audited = [&](uint32_t, uint64_t) { ++audited; }});
+  LaneWorld w({.audited = [&](const store::Job&, uint64_t) { ++audited; }});
   Lanes::Options options = w.Options(2);
   options.client.audits = 7;
   std::atomic<int> at_p1{0};
@@ -334,6 +357,22 @@ TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {
   EXPECT_EQ(at_p1, 7);
   EXPECT_EQ(w.dialled, 2);
   EXPECT_EQ(w.set_up, 1);
+}
+
+TEST(RunInLanes, BatchesAreAuditedAsWhole) {
+  std::vector<store::Job> audited;
+  LaneWorld w({.audited = [&](const store::Job& job, uint64_t) { audited.push_back(job); }});
+  Lanes::Options options = w.Options(1);
+  options.client.audits = 2;
+  options.batch = 2;
+  std::vector<model::Ids> texts;
+  for (int n : {1, 2, 1, 2}) texts.push_back(TextOf(n));
+  LaneResults results;
+  EXPECT_EQ(RunInLanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options), texts,
+                       [&](size_t text, Embedding e) { results.Of(int(texts[text].size()) - 2)(std::move(e)); }),
+            4u);
+  EXPECT_THAT(results.ends, ElementsAre(1, 1, 2, 2));
+  EXPECT_THAT(audited, ElementsAre(store::JobOf(3, 0, 2), store::JobOf(4, 0, 2)));
 }
 
 TEST(RunInLanes, StopsWhenAskedAndThrowsTheFirstError) {

@@ -102,7 +102,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
   const auto mask = masks_.Get(HashOf({job.weights, job.b_seed->view()}),
                                [&](run::Inputs& b) { Masks(engine_, job.b_seed->view(), job.weights).Fill(b); });
   run::Inputs inputs = *mask;
-  auto work = engine_.Compile(int(job.job.tokens), int(job.job.variant));
+  auto work = engine_.Compile(job.job);
   pfss::BundleSecrets secrets{{}, job.rho};
   for (int p : {0, 1}) secrets.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(secrets));
@@ -125,7 +125,7 @@ proto::Auditor AuditOf(Engine& engine) {
 Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
   const store::BundleHeader& h = inference.header();
-  auto work = engine.Compile(int(h.job.tokens), int(h.job.variant));
+  auto work = engine.Compile(h.job);
   pfss::BundleSecrets secrets{{}, h.rho};
   secrets.key[h.party] = std::move(inference.key());
   auto randomness = engine.backend().Expand(std::move(secrets));

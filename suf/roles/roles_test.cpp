@@ -80,8 +80,8 @@ class World {
       ++(e ? failed : ended);
       peers.push_back(peer);
     };
-    model.ran = [this](const PeerName& peer, uint32_t n, uint64_t, const run::Times&) {
-      ran.push_back(n);
+    model.ran = [this](const PeerName& peer, const store::Job& job, uint64_t, const run::Times&) {
+      ran.push_back(job.tokens);
       EXPECT_EQ(peer.session, peers.size() + 1);
     };
     owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
@@ -235,7 +235,7 @@ TEST(Roles, AuditsAndProgressAreHeardOf) {
     progress.push_back(double(text) + done);
   };
   ModelOwner::Options model;
-  model.audited = [&](uint32_t, uint64_t) { ++audited[0]; };
+  model.audited = [&](const store::Job&, uint64_t) { ++audited[0]; };
   World w(std::move(data), std::move(model));
   w.Session([&](DataOwner::Session& s) {
     EXPECT_THAT(s.notices(), testing::IsEmpty());
@@ -395,13 +395,13 @@ struct CountedEngine {
   std::latch inside{1}, over{1};
   std::atomic<bool> waits{false};
   std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default());
-  ModelEngine engine{Made().plan, *packed, [this](pfss::Trace& t, const nn::Plan& plan, int n, int variant) {
+  ModelEngine engine{Made().plan, *packed, [this](pfss::Trace& t, const nn::Plan& plan, const store::Job& job) {
                        ++emitted;
-                       if (n == 4 && waits) {
+                       if (job.tokens == 4 && waits) {
                          inside.count_down();
                          over.wait();
                        }
-                       nn::Build(t, plan, n, variant);
+                       EmitTexts(t, plan, job);
                      }};
 };
 

@@ -36,8 +36,7 @@ struct Server::State {
     common.audit_memory = options.audit_memory;
     common.sessions = &sessions;
     common.idle = options.idle;
-    if (options.audited)
-      common.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
+    common.auditor.passed = options.audited;
   }
 
   // Returns the host of one session.
@@ -68,14 +67,14 @@ struct Server::State {
   }
 
   std::function<void()> Run(const PeerName& peer, proto::Inference& inference) {
-    const uint32_t n = inference.header().job.tokens;
+    const store::Job job = inference.header().job;
     const uint64_t serial = inference.header().serial;
-    if (options.runs) options.runs(peer, n, serial);
-    run::Inputs own = InputsOf(n);
+    if (options.runs) options.runs(peer, job, serial);
+    run::Inputs own = InputsOf(job.tokens);
     Outcome out = RunInference(engine, inference, own);
-    if (options.ran) options.ran(peer, n, serial, out.times);
+    if (options.ran) options.ran(peer, job, serial, out.times);
     if (!data.learned) return {};
-    return [this, n, words = std::move(out.words)]() mutable { data.learned(n, std::move(words)); };
+    return [this, n = job.tokens, words = std::move(out.words)]() mutable { data.learned(n, std::move(words)); };
   }
 
   Engine& engine;

@@ -43,13 +43,13 @@ struct ServerOptions {
   // The time after which a session that stays without a job is ended.
   net::Millis idle{600'000};
   // Called when a job begins. Its serial is claimed.
-  std::function<void(const PeerName&, uint32_t n, uint64_t serial)> runs = {};
+  std::function<void(const PeerName&, const store::Job&, uint64_t serial)> runs = {};
   // Called when a job has run.
-  std::function<void(const PeerName&, uint32_t n, uint64_t serial, const run::Times&)> ran = {};
+  std::function<void(const PeerName&, const store::Job&, uint64_t serial, const run::Times&)> ran = {};
   // Reports how many bytes of the masked weights were sent to a client that had none.
   std::function<void(const PeerName&, uint64_t sent, uint64_t all)> setup = {};
   // Called after each audit in which both bundles are right.
-  std::function<void(uint32_t n, uint64_t serial)> audited = {};
+  std::function<void(const store::Job&, uint64_t serial)> audited = {};
   // Called when an admitted session has ended, with the error that Serve throws next, or with null.
   std::function<void(const PeerName&, const Error*)> over = {};
 };

@@ -24,16 +24,10 @@ void CheckBatch(int64_t texts, int most) {
     Fail(Cause::kInput, "a batch of ", texts, " texts is outside 1 to ", most, "; run several batches");
 }
 
-std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most) {
-  CheckBatch(int64_t(texts.size()), most);
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].size() != texts[0].size())
-      Fail(Cause::kInput, "text ", i + 1, " of the batch has ", texts[i].size(), " tokens and text 1 has ",
-           texts[0].size(), "; batch texts of one length");
-    ids.insert(ids.end(), texts[i].begin(), texts[i].end());
-  }
-  return ids;
+void CheckLengthInBatch(size_t i, size_t tokens, size_t first) {
+  if (tokens != first)
+    Fail(Cause::kInput, "text ", i + 1, " of the batch has ", tokens, " tokens and text 1 has ", first,
+         "; batch texts of one length");
 }
 
 namespace {

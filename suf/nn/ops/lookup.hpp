@@ -12,9 +12,21 @@ inline constexpr const char* kTokensInput = "tokens";  // hashed
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary);
 // Throws Cause::kInput if the number of a batch's texts is outside 1 to `most`.
 void CheckBatch(int64_t texts, int most);
+// Throws Cause::kInput if text i of a batch, from 0, has another number of tokens than the first one.
+void CheckLengthInBatch(size_t i, size_t tokens, size_t first);
 // Returns the ids of a batch, one text behind the other, as kTokensInput has them. Throws Cause::kInput if there is no
 // text, if there are more than `most`, or if their lengths differ.
-std::vector<int32_t> BatchIds(std::span<const std::vector<int32_t>> texts, int most);
+template <class Texts>
+auto BatchIds(const Texts& texts, int most) {
+  CheckBatch(int64_t(texts.size()), most);
+  typename Texts::value_type ids;
+  ids.reserve(texts.size() * texts[0].size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    CheckLengthInBatch(i, texts[i].size(), texts[0].size());
+    ids.insert(ids.end(), texts[i].begin(), texts[i].end());
+  }
+  return ids;
+}
 // Throws the error of CheckIds for an id as it was written, with any number of digits. `place` counts from 0.
 [[noreturn]] void RefuseId(size_t place, std::string_view id, int64_t vocabulary);
 
