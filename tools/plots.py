@@ -178,6 +178,7 @@ def time_rtt():
     plot = Plot(p, 80, 40, 420, 260, 'all-MiniLM-L6-v2, 32 tokens', Axis('round trip', 0.4, 80, {0.5: '0.5 ms', 5: '5 ms', 20: '20 ms', 60: '60 ms'}), y)
     for variant, colour, dash in (('cpu', GREY, ''), ('lan', BLUE, ''), ('balanced', ORANGE, ''), ('wan', PURPLE, '6 4')):
         found = rows('link', variant=variant, asked=variant, tokens=32, mbit=1000.0, pin='parties', ahead=True, note='')
+        found = [r for r in found if r.get('parallel', 1) == r.get('batch', 1) == 1]
         times = {2 * r['delay_ms']: r['online_ms'] / 1e3 for r in found}  # if a link was measured twice, the last line counts
         plot.series(sorted(times.items()), f'variant {variant}: {found[-1]["flights"]} flights', colour, dash)
     plot.legend(530, 60)
