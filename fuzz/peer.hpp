@@ -29,7 +29,7 @@ inline const proto::BundlePlan& TestPlan() {
     p.setup_bytes = kSetupBytes;
     p.hash = {1};
     p.variants = {"near", "far"};
-    p.price = [](const Job& j, const Network& l) { return j.variant ? 1000 : 10 * l.trip_us; };
+    p.price = [](const Job& j, const JobTerms& t) { return j.variant ? 1000 : 10 * t.link.trip_us; };
     p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
     return p;
   }();

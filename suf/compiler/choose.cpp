@@ -254,6 +254,27 @@ double Seconds(const Bill& b, const Prices& p) {
   return before + clock.End();
 }
 
+double DeliverySeconds(const Bill& b, const Prices& p) {
+  const size_t dealer = size_t(Role::kDealer);
+  const double dealt = (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
+  const double p0 = double(b.key[0]) * p.wire, p1 = double(b.key[1]) * (p.thin > 0 ? p.thin : p.wire);
+  return dealt + (p.together ? p0 + p1 : std::max(p0, p1));
+}
+
+double BusySeconds(const Bill& b, const Prices& p) {
+  std::array<double, 2> wire{}, cores{};
+  for (size_t i : {0, 1}) {
+    wire[i] = double(b.sent[i]) * p.wire;
+    cores[i] =
+        (double(b.blocks[i]) * p.block + double(b.words[i]) * p.word + double(b.key[i]) * (p.key + p.disk)) / p.cores;
+  }
+  for (const TickWork& t : b.steps) cores[size_t(t.party)] += t.due ? p.step / p.cores : 0;
+  const auto busy = [](const std::array<double, 2>& of, bool shared) {
+    return shared ? of[0] + of[1] : std::max(of[0], of[1]);
+  };
+  return std::max(busy(wire, !p.duplex), busy(cores, p.together));
+}
+
 TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
   Trace t(can);
   try {

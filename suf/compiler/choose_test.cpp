@@ -122,6 +122,31 @@ TEST(Seconds, EachPartyHasItsDealerLink) {
   EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 2, .now = true, .thin = 30}), 16500);
 }
 
+// Each party has its own link to the dealer. On one machine every byte counts, and the dealer's work in any case.
+TEST(Seconds, OfADelivery) {
+  Bill b;
+  b.key = {1000, 100};
+  b.blocks = {0, 0, 40};
+  EXPECT_DOUBLE_EQ(DeliverySeconds(b, {.wire = 2}), 2000);
+  EXPECT_DOUBLE_EQ(DeliverySeconds(b, {.wire = 2, .block = 1, .cores = 2, .thin = 30}), 20 + 3000);
+  EXPECT_DOUBLE_EQ(DeliverySeconds(b, {.wire = 2, .block = 1, .together = true}), 40 + 2200);
+}
+
+// Runs side by side share waiting times, but no wire and no core.
+TEST(Seconds, OfTheBusiestPart) {
+  Bill b;
+  b.sent = {10, 30};
+  b.key = {100, 200};
+  b.blocks = {5, 1, 1000};
+  b.words = {0, 2, 1000};
+  b.steps = {{0, 0, false, 5, 0, 10}, {1, 1, true, 1, 2, 30}};
+  EXPECT_DOUBLE_EQ(BusySeconds(b, {.flight = 1e6, .wire = 1, .duplex = true}), 30);
+  EXPECT_DOUBLE_EQ(BusySeconds(b, {.flight = 1e6, .wire = 1}), 40);
+  EXPECT_DOUBLE_EQ(BusySeconds(b, {.block = 7, .word = 3, .duplex = true}), 35);
+  EXPECT_DOUBLE_EQ(BusySeconds(b, {.key = 1, .block = 7, .word = 3, .duplex = true, .cores = 2, .step = 5}), 109);
+  EXPECT_DOUBLE_EQ(BusySeconds(b, {.block = 7, .word = 3, .duplex = true, .together = true}), 48);
+}
+
 // A frame before the inference, then alternate steps of both parties.
 TEST(Seconds, StepsAddUp) {
   Bill b;

@@ -162,6 +162,8 @@ class Channel {
   // channel's own thread that waits throws Cause::kPeer at once, as does every later one. The caller reports the
   // reason.
   virtual void HangUp() noexcept = 0;
+  // Whether the peer has a loopback address.
+  virtual bool IsLocal() const { return false; }
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }

@@ -40,6 +40,8 @@ class Pipe {
   virtual void Drain(Deadline deadline) noexcept = 0;
   // Ends the connection at both ends. Thread-safe.
   virtual void Drop() noexcept = 0;
+  // Whether the peer has a loopback address.
+  virtual bool IsLocal() const { return false; }
   // Returns a description of our own certificate, for error messages.
   virtual std::string OwnCertificate() const { return {}; }
   // Uses large buffers from now on, for fewer system calls.

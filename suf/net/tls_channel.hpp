@@ -30,6 +30,7 @@ class TlsChannel final : public Channel {
 
   bool PeerGone(size_t due) override;
   void Advance(PeerState state) noexcept override;
+  bool IsLocal() const override { return pipe_->IsLocal(); }
   void HangUp() noexcept override;
   void Unpost() override;
   // A further connection and its own exporter.

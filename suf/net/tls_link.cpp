@@ -262,6 +262,19 @@ bool TlsLink::silent() const {
   return !greeted_ && recv(fd_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
+bool TlsLink::IsLocal() const {
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  if (getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&at), &size)) return false;
+  if (at.ss_family == AF_INET) {
+    in_addr v4 = reinterpret_cast<const sockaddr_in*>(&at)->sin_addr;
+    return ntohl(v4.s_addr) >> 24 == 127;
+  }
+  if (at.ss_family != AF_INET6) return false;
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(&at)->sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+}
+
 void TlsLink::Drop() noexcept {
   dropped_ = true;
   shutdown(fd_.get(), SHUT_RDWR);

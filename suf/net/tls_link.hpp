@@ -63,6 +63,7 @@ class TlsLink final : public Pipe {
   bool Wait(bool read, bool write, Deadline deadline, int also = -1) override;
   void Drain(Deadline deadline) noexcept override;
   void Drop() noexcept override;
+  bool IsLocal() const override;
   void EnlargeBuffers() override { enlarge_ = !large_; }
   void ShrinkBuffers() noexcept override;
   bool dropped() const { return dropped_; }

@@ -1,6 +1,7 @@
 // The part of a plan that sessions need, and the hello that compares it between two roles. The module reads no plan
 // file and emits no trace; the application fills in a BundlePlan.
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,18 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
+// The limits of a link: microseconds of a round trip, and bits per second.
+inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighestRate = 1'000'000'000'000;
+
+// The conditions under which jobs run, for their price. Both parties know the same ones.
+struct JobTerms {
+  Network link;  // between the parties
+  // Bits per second between the dealer and P0, P1. Zeros: keys are there before a run.
+  std::array<uint64_t, 2> dealer_rates{};
+  uint32_t lanes = 1;     // sessions of the pair, which overlap their waiting times
+  bool together = false;  // all on one machine
+};
+
 struct BundlePlan {
   uint32_t version = 1;  // version of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
@@ -49,9 +62,9 @@ struct BundlePlan {
   bool CoversTexts(const store::Job& j) const { return j.texts >= 1 && j.texts <= most_texts; }
   // Returns the Task of a job that the plan covers. Called from several threads.
   std::function<Task(const store::Job&)> task;
-  // Returns the microseconds that a job takes over a link, the same on all machines. Needed only if there are several
-  // variants. Called like `task`.
-  std::function<uint64_t(const store::Job&, const Network&)> price = {};
+  // Returns the microseconds that a job takes, the same on all machines. Needed only if there are several variants.
+  // Called like `task`.
+  std::function<uint64_t(const store::Job&, const JobTerms&)> price = {};
   // Returns the bytes of memory that a job takes while it runs: keys, frames and values, without weights. `window` is
   // that of its keys, store::KeySource::kWhole for a whole bundle. A party's next keys are included. Called like
   // `task`.

@@ -167,7 +167,8 @@ PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> me
                  .count = CountOf(keys_),
                  .weights = weights_,
                  .partner = ch_.peer().key,
-                 .window = WindowOf(keys_, what.whole)};
+                 .window = WindowOf(keys_, what.whole),
+                 .delivered = keys_.delivered};
   what.delivery = std::make_shared<Delivery>(dealer_, plan_, *lane_, args, what.serial, keys_.witness_always, last_);
   return what;
 }

@@ -257,7 +257,7 @@ TEST(SessionLanes, AFailedAuditBurnsBothAtBothParties) {
 TEST(SessionLanes, BothKnowBothReportsAndAReportedLinkIsNotMeasured) {
   BundlePlan plan = TestPlan();
   plan.variants = {"near", "far"};
-  plan.price = [](const store::Job& j, const Network& l) { return j.variant ? 5'000'000 : 10 * l.trip_us; };
+  plan.price = [](const store::Job& j, const JobTerms& t) { return j.variant ? 5'000'000 : 10 * t.link.trip_us; };
   for (uint64_t trip : {0, 90, 900'000}) {
     World w(1, net::Millis{20'000}, TestGenerate, plan);
     ModelHost host = w.Host();

@@ -84,6 +84,10 @@ void CheckNetwork(net::Channel& ch, const Network& link) {
                     " us and ", kLowestRate, " to ", kHighestRate, " bits a second; install the same suf on all sides");
 }
 
+PairInfo ReportOf(const net::Channel& ch, bool keys_ahead, uint64_t dealer_rate) {
+  return {.dealer_rate = keys_ahead ? kHighestRate : dealer_rate, .loopback = ch.IsLocal()};
+}
+
 uint32_t AllVariants(const BundlePlan& plan) { return uint32_t((uint64_t{1} << plan.variants.size()) - 1); }
 
 uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs) {
@@ -101,14 +105,30 @@ uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint3
   return common;
 }
 
+namespace {
+
+// Returns the terms of a pair's jobs. A party without a delivery so far counts the link between the parties.
+JobTerms TermsOf(const Common& common) {
+  const auto rate = [&](const PairInfo& info) { return info.dealer_rate ? info.dealer_rate : common.link->rate; };
+  JobTerms terms{*common.link,
+                 {rate(common.model), rate(common.data)},
+                 common.data.lanes,
+                 common.model.loopback && common.data.loopback};
+  if (terms.dealer_rates == std::array{kHighestRate, kHighestRate}) terms.dealer_rates = {};
+  return terms;
+}
+
+}  // namespace
+
 store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens, uint32_t texts) {
   store::Job best = store::JobOf(tokens, uint32_t(std::countr_zero(common.variants)), texts);
   if (!common.link || !plan.price || !plan.Covers(best)) return best;
-  uint64_t least = plan.price(best, *common.link);
+  const JobTerms terms = TermsOf(common);
+  uint64_t least = plan.price(best, terms);
   for (uint32_t v = best.variant + 1; v < plan.variants.size(); ++v) {
     if (!(common.variants >> v & 1)) continue;
     const store::Job job = store::JobOf(tokens, v, texts);
-    if (const uint64_t us = plan.price(job, *common.link); us < least) {
+    if (const uint64_t us = plan.price(job, terms); us < least) {
       least = us;
       best = job;
     }

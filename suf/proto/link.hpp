@@ -10,8 +10,6 @@ namespace suf::proto {
 
 // Bytes of a large frame.
 inline constexpr size_t kLargeProbe = size_t{256} << 10;
-// The limits of a link: microseconds of a round trip, and bits per second.
-inline constexpr uint64_t kLongestTrip = 10'000'000, kLowestRate = 1'000, kHighestRate = 1'000'000'000'000;
 // Measures the link; both ends call it at the same time, and P1 begins. The round trip is the shortest of four with
 // small frames. The rate is that of the second of two large frames each way, because the first opens the transport's
 // window. This takes 8 round trips and 4 large frames, each frame within the channel's time-out. Both sides exchange
@@ -25,12 +23,15 @@ void CheckNetwork(net::Channel& ch, const Network& link);
 // allowed ones, and nothing else.
 struct PairInfo {
   uint32_t lanes = 1;        // of P1 to this P0; P0 reports none
-  uint64_t dealer_rate = 0;  // bits per second of its last delivery; 0: none yet
+  uint64_t dealer_rate = 0;  // bits per second of its last delivery; 0: none yet; kHighestRate: its keys are ahead
   bool loopback = false;     // its end of the connection has a loopback address
 
   // The link as another lane of this pair measured it, reported by P1. It is then not measured again.
   std::optional<Network> link = {};
 };
+
+// Returns the report of a party with this policy and the rate of its last delivery, 0 without one.
+PairInfo ReportOf(const net::Channel& ch, bool keys_ahead, uint64_t dealer_rate);
 
 // The facts that both parties of a session know: the variants that both allow, as bits, and both reports. The link is
 // set if there are several variants.

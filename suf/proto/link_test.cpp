@@ -17,7 +17,9 @@ BundlePlan Two() {
   p.task = [](const store::Job& j) {
     return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
   };
-  p.price = [](const store::Job& j, const Network& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
+  p.price = [](const store::Job& j, const JobTerms& t) {
+    return j.variant ? 5'000'000 + j.tokens : 10 * t.link.trip_us;
+  };
   return p;
 }
 

@@ -187,7 +187,8 @@ class ModelSession {
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
                    .b_seed = host_.b_seed,
-                   .window = WindowOf(host_.keys, what.whole)};
+                   .window = WindowOf(host_.keys, what.whole),
+                   .delivered = host_.keys.delivered};
     what.delivery = std::make_shared<Delivery>(host_.dealer, host_.plan, *lane_, args, what.serial,
                                                host_.keys.witness_always, last_);
   }

@@ -61,6 +61,8 @@ struct KeyPolicy {
   // Set at P1 to keep W_hat in memory for several sessions. Returns whether the W_hat of this weights id and hash is
   // there. If it is, the session does not read it from the store, and DataSession::Setup must not be called.
   std::function<bool(const Hash& weights, const Hash& setup)> has_setup = {};
+  // Receives the bits per second of each bundle from the dealer, in the thread of its delivery.
+  std::function<void(uint64_t rate)> delivered = {};
   // Set at P1: receives how long P0 lets this session wait for its turn, each time that P0 reports it.
   std::function<void(const Turns::Wait&)> waits = {};
 };

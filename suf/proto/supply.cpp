@@ -347,6 +347,12 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
   return h;
 }
 
+// Returns bits per second, within the limits of a report.
+uint64_t RateOf(uint64_t bytes, std::chrono::steady_clock::duration took) {
+  const double seconds = std::max(1e-6, std::chrono::duration<double>(took).count());
+  return uint64_t(std::clamp(8 * double(bytes) / seconds, double(kLowestRate), double(kHighestRate - 1)));
+}
+
 // Begins a party's link to the dealer.
 void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home) {
   dealer.set_transcript(false);
@@ -378,6 +384,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
     FetchResult got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, lane.id(), task, seed);
+      const auto begun = std::chrono::steady_clock::now();
       const bool first = i == 0;  // used at once
       const uint64_t window =
           args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
@@ -398,6 +405,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
         in.Abort(std::current_exception());
         throw;
       }
+      if (args.delivered) args.delivered(RateOf(h.body_bytes, std::chrono::steady_clock::now() - begun));
       got.serials.push_back(h.serial);
     }
     dealer.Send(net::kEnd, {});

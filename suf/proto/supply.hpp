@@ -114,6 +114,8 @@ struct FetchArgs {
   SharedSecret b_seed = Share(Secret());  // P0 only.
   // Bytes that may arrive before the run requests them. kWhole: all, and bundles are announced only when complete.
   uint64_t window = store::KeySource::kWhole;
+  // If set, receives the bits per second of each bundle, from its header to its last chunk.
+  std::function<void(uint64_t rate)> delivered = {};
 };
 
 // The result of a Fetch.

@@ -88,15 +88,23 @@ Client::AuditPlaces Client::PlaceAudits(size_t jobs) const {
 }
 
 struct Client::Session::State {
-  State(Client& c, net::Channel& server, const proto::PairInfo& info)
+  State(Client& c, net::Channel& server, uint32_t lanes, const std::optional<proto::Network>& link)
       : client(c),
         ch(server),
-        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants, info) {
+        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants,
+                Info(lanes, link)) {
     setup = ByteCounts(ch).setup;
     if (base) return;
     const Bytes w_hat = session.Setup();
     base = client.setups_->Get({session.weights(), session.setup_hash()},
                                [&](run::Inputs& made) { ReadSetup(client.engine_, w_hat, made); });
+  }
+
+  proto::PairInfo Info(uint32_t lanes, const std::optional<proto::Network>& link) const {
+    proto::PairInfo info = proto::ReportOf(ch, client.options_.keys.ahead > 1, *client.dealer_rate_);
+    info.lanes = lanes;
+    info.link = link;
+    return info;
   }
 
   // Returns the policy of the client. The session reads no W_hat that another one left in memory.
@@ -106,6 +114,7 @@ struct Client::Session::State {
       base = client.setups_->Find({weights, hash});
       return base != nullptr;
     };
+    keys.delivered = [rate = client.dealer_rate_](uint64_t bits) { *rate = bits; };
     if (client.options_.waits)
       keys.waits = [this](const proto::Turns::Wait& w) { client.options_.waits(w.place, w.ms); };
     return keys;
@@ -172,8 +181,9 @@ struct Client::Session::State {
   Clock::time_point begun = Clock::now();
 };
 
-Client::Session::Session(Client& client, net::Channel& server, const proto::PairInfo& info)
-    : s_(new State(client, server, info)) {}
+Client::Session::Session(Client& client, net::Channel& server, uint32_t lanes,
+                         const std::optional<proto::Network>& link)
+    : s_(new State(client, server, lanes, link)) {}
 Client::Session::~Session() = default;
 const std::vector<std::string>& Client::Session::notices() const { return s_->session.notices(); }
 

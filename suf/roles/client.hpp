@@ -1,6 +1,7 @@
 // The client role (P1): runs the jobs of a plan with a server, and learns P1's results.
 #pragma once
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -91,8 +92,9 @@ class Client {
   class Session {
    public:
     // Greets the server in a free lane of the store. Fetches its masked weights, once per store and model
-    // (Estimate::setup bytes). The server receives `info`; a link in it is not measured again.
-    Session(Client& client, net::Channel& server, const proto::PairInfo& info = {});
+    // (Estimate::setup bytes). `lanes` is the number of sessions that the caller has with this server. A known `link`
+    // to it is not measured again.
+    Session(Client& client, net::Channel& server, uint32_t lanes = 1, const std::optional<proto::Network>& link = {});
     ~Session();
     // Returns notices for the user about the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
@@ -137,6 +139,7 @@ class Client {
   Options options_;
   const proto::BundlePlan plan_;
   std::shared_ptr<SetupCache> setups_;  // masked weights, which all sessions share
+  std::shared_ptr<std::atomic<uint64_t>> dealer_rate_ = std::make_shared<std::atomic<uint64_t>>();  // of any session
 };
 
 }  // namespace suf::roles

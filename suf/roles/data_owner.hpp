@@ -40,8 +40,9 @@ class DataOwner {
   // A session with one model owner, over one connection. After an error it has ended.
   class Session {
    public:
-    Session(DataOwner& owner, net::Channel& model_owner, const proto::PairInfo& info = {})
-        : session_(owner.client_, model_owner, info), owner_(owner) {}
+    Session(DataOwner& owner, net::Channel& model_owner, uint32_t lanes = 1,
+            const std::optional<proto::Network>& link = {})
+        : session_(owner.client_, model_owner, lanes, link), owner_(owner) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Network>& link() const { return session_.link(); }
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput

@@ -103,17 +103,27 @@ std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
   return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
 }
 
-uint64_t Engine::Price(const store::Job& job, const proto::Network& link) {
+uint64_t Engine::Price(const store::Job& job, const proto::JobTerms& terms) {
   const auto bill = bills_.Get(job, [&] {
     auto made = std::make_shared<const compiler::Bill>(compiler::BillOf(*Compile(job)->schedule));
     return std::pair(made, sizeof *made + HeapBytes(made->steps));
   });
   compiler::Prices p = compiler::Profiles()[0].prices;
-  p.flight = double(link.trip_us) / 2e6;
-  p.wire = 8 / double(link.rate);
+  // over loopback the measured rate is that of two idle ends; the profile's price is the time of both
+  const double loopback = p.wire;
+  p.flight = double(terms.link.trip_us) / 2e6;
+  p.wire = std::max(8 / double(terms.link.rate), terms.together ? loopback : 0);
   p.duplex = true;
-  p.together = false;
-  return uint64_t(std::llround(1e6 * compiler::Seconds(*bill, nn::WithSteps(p))));
+  p.together = terms.together;
+  p = nn::WithSteps(p);
+  double seconds = std::max(compiler::Seconds(*bill, p) / terms.lanes, compiler::BusySeconds(*bill, p));
+  if (terms.dealer_rates[0] && terms.dealer_rates[1]) {
+    p.wire = std::max(8 / double(terms.dealer_rates[0]), terms.together ? loopback : 0);
+    p.thin = std::max(8 / double(terms.dealer_rates[1]), terms.together ? loopback : 0);
+    const double delivery = compiler::DeliverySeconds(*bill, p);
+    seconds = terms.together ? seconds + delivery : std::max(seconds, delivery);
+  }
+  return uint64_t(std::llround(1e6 * seconds));
 }
 
 int Engine::VariantNamed(const std::string& name) const {
@@ -190,7 +200,7 @@ proto::BundlePlan Engine::ForProto(Role role) {
   for (auto& m : spec_.masked) p.setup_bytes += uint64_t(m.bytes());
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
-  p.price = [this](const store::Job& job, const proto::Network& link) { return Price(job, link); };
+  p.price = [this](const store::Job& job, const proto::JobTerms& terms) { return Price(job, terms); };
   p.needs = [this, role](const store::Job& job, uint64_t window) {
     const MemoryNeeds n = NeedsOf(*this, job, role, window);
     const int64_t next = role == Role::kDealer ? 0 : n.keys;  // a party receives the next job's keys during a run

@@ -92,9 +92,11 @@ class Engine {
   void KeepTraces(uint64_t bytes);
   // Names the section of party p's bundle that has this byte, for error messages.
   std::string Section(const store::Job& job, int p, uint64_t byte);
-  // Returns the microseconds that a job with preprocessed keys takes over a link. They come from the cost model, with
-  // the machine of the profile cpu. Both parties get the same number, whatever their machines are.
-  uint64_t Price(const store::Job& job, const proto::Network& link);
+  // Returns the microseconds that a job takes. They come from the cost model, with the machine of the profile cpu. Both
+  // parties get the same number, whatever their machines are. The keys of a text arrive while the text before runs, so
+  // the longer of delivery and run counts. On one machine they share the cores, so the sum counts. Sessions side by
+  // side divide the time of a run, down to that of its busiest wire or cores.
+  uint64_t Price(const store::Job& job, const proto::JobTerms& terms);
   // Returns the bytes of a word of an input matrix, as a party keeps it; negative if words are signed.
   int InputBytes(const std::string& name) const;
   // Reserves the backend's memory for a job in a role, weights included, until the result is destroyed. Throws

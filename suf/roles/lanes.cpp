@@ -62,8 +62,7 @@ class OpenLines {
       if (stop_.stop_requested()) line.channel->HangUp();
       known = link_;
     }
-    line.session.emplace(owner, *line.channel,
-                         proto::PairInfo{.lanes = uint32_t(options_.parallel), .link = std::move(known)});
+    line.session.emplace(owner, *line.channel, uint32_t(options_.parallel), known);
     line.stayed = false;
     const std::lock_guard l(m_);
     if (!link_) link_ = line.session->link();

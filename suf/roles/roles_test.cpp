@@ -204,6 +204,9 @@ TEST(Roles, VariantsAreEachTheirSimulation) {
   EXPECT_EQ(w.engine[2].Allowed("far,near"), 3u);
 }
 
+// Returns the terms of two sessions in memory that never fetched a bundle.
+proto::JobTerms Terms(const proto::Network& link) { return {link, {link.rate, link.rate}}; }
+
 // Both parties allow both variants. The link in memory is measured, and both take the cheapest variant for it.
 TEST(Roles, TheLinkChoosesWhereBothAllowSeveral) {
   Compiler other(*Made().model, 16);
@@ -214,14 +217,30 @@ TEST(Roles, TheLinkChoosesWhereBothAllowSeveral) {
   w.Session([&](DataOwner::Session& s) {
     ASSERT_TRUE(s.link());
     const auto n = uint32_t(texts[0].size());
-    const uint64_t near = w.engine[0].Price(store::JobOf(n, 0), *s.link()),
-                   far = w.engine[0].Price(store::JobOf(n, 1), *s.link());
+    const uint64_t near = w.engine[0].Price(store::JobOf(n, 0), Terms(*s.link())),
+                   far = w.engine[0].Price(store::JobOf(n, 1), Terms(*s.link()));
     s.Run(texts, [&](size_t, Embedding e) { EXPECT_EQ(e.variant, far < near); });
     s.End();
   });
   EXPECT_FALSE(w.links.served);
-  EXPECT_GT(w.engine[0].Price(store::JobOf(5), {60'000, 1'000'000'000}),
-            w.engine[0].Price(store::JobOf(5), {1'000, 1'000'000'000}));
+}
+
+// The longer of delivery and run counts, and each party has its own link to the dealer. On one machine the sum counts.
+// Sessions divide the waiting times, and nothing else.
+TEST(Roles, APriceCountsDeliveryAndSessions) {
+  const auto backend = cpu::MakePacked(exec::Default());
+  ModelEngine engine(Made().plan, *backend);
+  const store::Job five = store::JobOf(5);
+  const Estimate cost(engine, 5);
+  const proto::Network lan{1'000, 1'000'000'000}, far{60'000, 1'000'000'000};
+  const uint64_t ahead = engine.Price(five, {lan});
+  EXPECT_GT(engine.Price(five, {far}), ahead);
+  EXPECT_EQ(engine.Price(five, {lan, {proto::kHighestRate, proto::kHighestRate}}), ahead);
+  EXPECT_GE(engine.Price(five, {lan, {1'000'000'000, 100'000}}), uint64_t(cost.key_bytes[1]) * 80);
+  EXPECT_GE(engine.Price(five, {lan, {100'000, 1'000'000'000}}), uint64_t(cost.key_bytes[0]) * 80);
+  EXPECT_GT(engine.Price(five, {lan, {1'000'000'000, 1'000'000'000}, 1, true}), engine.Price(five, {lan, {}, 1, true}));
+  EXPECT_NEAR(double(engine.Price(five, {far, {}, 8})), double(engine.Price(five, {far})) / 8, 2);
+  EXPECT_GT(engine.Price(five, {lan, {}, 64}), engine.Price(five, {lan}) / 64) << "wires and cores are shared";
 }
 
 TEST(Roles, AuditsAndProgressAreHeardOf) {
@@ -424,7 +443,8 @@ TEST(Engine, KeepsTheTracesThatWereUsedLast) {
   c.engine.KeepTraces(1);
   EXPECT_EQ(c.engine.Compile(14), used);
   EXPECT_EQ(c.emitted, 4);
-  EXPECT_EQ(c.engine.Price(store::JobOf(15), {1000, 1000000000}), c.engine.Price(store::JobOf(15), {1000, 1000000000}));
+  EXPECT_EQ(c.engine.Price(store::JobOf(15), {{1000, 1000000000}}),
+            c.engine.Price(store::JobOf(15), {{1000, 1000000000}}));
   EXPECT_EQ(c.emitted, 5) << "a price needs its trace once";
 }
 

@@ -31,6 +31,7 @@ struct Server::State {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
     if (data.inputs) data.inputs(data.weights, inputs);
     common.keys = options.keys;
+    common.keys.delivered = [this](uint64_t rate) { dealer_rate = rate; };
     common.variants = options.variants;
     common.brings = data.brings;
     common.audit_memory = options.audit_memory;
@@ -40,8 +41,9 @@ struct Server::State {
   }
 
   // Returns the host of one session.
-  proto::ModelHost HostFor(const PeerName& peer) {
+  proto::ModelHost HostFor(const PeerName& peer, const net::Channel& client) {
     proto::ModelHost host = common;
+    host.report = proto::ReportOf(client, options.keys.ahead > 1, dealer_rate);
     host.w_hat = [this, peer](store::Sink& out) { SendSetup(peer, out); };
     host.run = [this, peer](proto::Inference& inference) { return Run(peer, inference); };
     return host;
@@ -88,8 +90,9 @@ struct Server::State {
   run::Inputs inputs;  // that are the same for every job
   SharedInputs<uint32_t> by_length{kLengths};
   proto::SessionTable sessions;
-  proto::ModelHost common;         // of all sessions, without the members of HostFor
-  std::atomic<uint64_t> count{0};  // of sessions
+  proto::ModelHost common;               // of all sessions, without the members of HostFor
+  std::atomic<uint64_t> count{0};        // of sessions
+  std::atomic<uint64_t> dealer_rate{0};  // of the last delivery
 };
 
 Server::Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options)
@@ -99,7 +102,7 @@ Server::~Server() = default;
 void Server::Serve(net::Channel& p1) {
   net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
   const PeerName peer{p1.peer().key, ++s_->count};
-  const proto::ModelHost host = s_->HostFor(peer);
+  const proto::ModelHost host = s_->HostFor(peer, p1);
   try {
     proto::ServeGreeted(p1, host);
   } catch (const Error& e) {
