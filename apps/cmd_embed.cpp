@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "apps/log.hpp"
 #include "apps/results.hpp"
@@ -77,11 +79,13 @@ class OrderedResults {
     early_.emplace(text, std::move(e));
     ++done_;
     for (auto it = early_.begin(); it != early_.end() && it->first == added_; it = early_.erase(it)) {
-      TextLine* const line = usable_[added_++];
-      Pass(line);
-      results_.Add({.line = line, .embedding = std::move(it->second)});
-      ++next_;
+      ++added_;
+      Add(it->first, std::move(it->second));
     }
+  }
+  // Adds the results that came before those of earlier texts, which have none.
+  void Flush() {
+    for (auto& [text, e] : std::exchange(early_, {})) Add(text, std::move(e));
   }
   // Returns how many texts are done.
   size_t done() const { return done_; }
@@ -89,17 +93,44 @@ class OrderedResults {
   void Finish() { Pass(nullptr); }
 
  private:
-  // Adds the unusable lines before this one.
+  void Add(size_t text, roles::Embedding e) {
+    TextLine* const line = usable_[text];
+    Pass(line);
+    results_.Add({.line = line, .embedding = std::move(e)});
+    ++next_;
+    ++passed_;
+  }
+  // Adds the unusable lines before this one. Usable ones without a result have no row.
   void Pass(const TextLine* until) {
-    for (; next_ != lines_.end() && &*next_ != until; ++next_) results_.Add({.line = &*next_});
+    for (; next_ != lines_.end() && &*next_ != until; ++next_)
+      if (passed_ < usable_.size() && &*next_ == usable_[passed_])
+        ++passed_;
+      else
+        results_.Add({.line = &*next_});
   }
   std::vector<TextLine>& lines_;
   ResultWriter& results_;
   std::vector<TextLine*> usable_;
   std::vector<TextLine>::iterator next_;
   std::map<size_t, roles::Embedding> early_;
-  size_t added_ = 0, done_ = 0;
+  size_t passed_ = 0, added_ = 0, done_ = 0;  // usable lines; results in order; results
 };
+
+// Runs the texts over one session, in batches.
+void RunBatches(roles::DataOwner::Session& session, OrderedResults& results, size_t most) {
+  std::vector<model::Ids> texts = results.Texts();
+  std::vector<size_t> lengths;
+  for (const model::Ids& ids : texts) lengths.push_back(ids.size());
+  const std::vector<std::vector<size_t>> of = roles::BatchesOf(lengths, most);
+  std::vector<roles::TextBatch> batches;
+  for (const std::vector<size_t>& batch : of) {
+    batches.emplace_back();
+    for (const size_t text : batch) batches.back().push_back(std::move(texts[text]));
+  }
+  (void)session.RunBatches(std::move(batches), [&](size_t batch, std::vector<roles::Embedding> all) {
+    for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
+  });
+}
 
 // Runs the texts over several sessions. Returns how many are done.
 size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDealer dealer,
@@ -112,17 +143,17 @@ size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDe
   options.client.progress = {};
   if (options.client.audits)
     return roles::RunInLanes(engine, store, std::move(dealer), std::move(options), results.Texts(), done);
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;
-  options.client.stop = [&failed, stop = options.client.stop] { return failed || stop(); };
+  options.close_on_error = true;
+  std::exception_ptr error;  // the first one; a late one ends nothing
   roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
   lanes.SubmitAll(results.Texts(), 0, [&](size_t text, roles::LaneResult result) {
     if (auto* e = std::get_if<roles::Embedding>(&result)) return done(text, std::move(*e));
     try {
-      std::rethrow_exception(std::get<std::exception_ptr>(result));
+      auto* late = std::get_if<roles::LateError>(&result);
+      std::rethrow_exception(late ? late->error : std::get<std::exception_ptr>(result));
     } catch (const roles::LanesClosed&) {  // after a signal, or after an error
     } catch (...) {
-      if (!failed.exchange(true)) error = std::current_exception();
+      if (!error) error = std::current_exception();
     }
   });
   lanes.Wait();
@@ -158,15 +189,20 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   options.client.progress = [&](size_t text, double done, const std::string& what) {
     bar.At(done, what, Str("text ", text + 1, " of ", usable));
   };
+  std::atomic<bool> waited{false};
   options.client.waits = [&](uint32_t place, uint32_t ms) {
-    bar.At(0, Str("others run first: place ", place, ", about ", Fixed(ms / 1e3, 0), " s"));
+    const std::string what = Str("others run first: place ", place, ", about ", Fixed(std::ceil(ms / 1e3), 0), " s");
+    if (!waited.exchange(true)) log::Info("embed: " + what);
+    if (a.parallel == 1) bar.At(0, what);
   };
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   options.client.stop = [&] { return stop.signal != 0 || writer.Stop(); };
   options.dial = [&](std::stop_token ends) {
     return net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, std::move(ends), a.streams);
   };
+  auto begun = Clock::now();
   options.opened = [&, first = true](const roles::DataOwner::Session& session) mutable {
+    if (first) begun = Clock::now();
     Warn("embed", session.notices());
     if (const auto& link = session.link(); link && first)
       log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
@@ -179,10 +215,14 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     KeepPages();
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
-  auto begun = Clock::now();
-  if (a.parallel > 1 || a.batch > 1) {
+  if (a.parallel > 1) {
     take_signals();
-    (void)RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
+    try {
+      (void)RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
+    } catch (...) {
+      results.Flush();
+      throw;
+    }
   } else {
     const auto ch = options.dial({});
     ch->set_recorder(recorder.get());
@@ -190,11 +230,11 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     roles::DataOwner::Session session(owner, *ch);
     options.opened(session);
     take_signals();
-    begun = Clock::now();
-    (void)session.Run(results.Texts(), [&](size_t text, roles::Embedding e) { results.Done(text, std::move(e)); });
+    RunBatches(session, results, size_t(a.batch));
     if (results.done() == usable) session.End();
   }
   bar.Clear();
+  results.Flush();
   const size_t done = results.done();
   if (done < usable) {
     if (!stop.signal)
@@ -214,24 +254,37 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
     Fail(Cause::kInput, "--record writes the frames of one session, and --parallel asks for ", a.parallel,
          "; leave out one of both");
   if (a.parallel == 1 && a.batch == 1) return;
-  size_t longest = 0;
+  std::vector<size_t> lengths;
   for (const TextLine& l : lines)
-    if (l.error.empty()) longest = std::max(longest, l.ids.size());
+    if (l.error.empty()) lengths.push_back(l.ids.size());
+  const uint32_t allowed = engine.Allowed(a.variant);
   const uint64_t window = a.audit ? store::KeySource::kWhole : uint64_t(a.keys.window) << 20;
-  const auto machine = int64_t(MachineMemory());
-  // Returns the bytes of so many texts in a batch, and of its sessions.
-  const auto bytes = [&](int texts) {
-    const roles::MemoryNeeds needs =
-        roles::NeedsOf(engine, store::JobOf(uint32_t(longest), 0, uint32_t(texts)), Role::kData, window);
-    return (2 * needs.keys + needs.frames + needs.values) * a.parallel + needs.weights;
+  // Returns the bytes of so many sessions with batches of at most `most` texts.
+  const auto bytes = [&](int most, int sessions) {
+    std::set<std::pair<size_t, size_t>> sizes;
+    const auto batches = roles::BatchesOf(lengths, size_t(most));
+    for (const std::vector<size_t>& batch : batches) sizes.emplace(lengths[batch[0]], batch.size());
+    int64_t largest = 0, weights = 0;
+    for (const auto& [tokens, texts] : sizes)
+      for (uint32_t v = 0; v < engine.variants().size(); ++v) {
+        if (!(allowed >> v & 1)) continue;
+        const store::Job job = store::JobOf(uint32_t(tokens), v, uint32_t(texts));
+        const roles::MemoryNeeds needs = roles::NeedsOf(engine, job, Role::kData, window);
+        largest = std::max(largest, 2 * needs.keys + needs.frames + needs.values);
+        weights = needs.weights;
+      }
+    return largest * int64_t(std::min(size_t(sessions), batches.size())) + weights;
   };
-  const int64_t needed = bytes(a.batch);
+  const auto machine = int64_t(MachineMemory());
+  const int64_t needed = bytes(a.batch, a.parallel);
   if (needed <= machine) return;
-  int most = a.batch;
-  while (most > 1 && bytes(most) > machine) most /= 2;
-  Fail(Cause::kInput, a.batch > 1 ? "--batch " : "--parallel ", a.batch > 1 ? a.batch : a.parallel, " takes ",
-       Bytes10(needed), " of memory for texts of ", longest, " tokens, and this machine has ", Bytes10(machine),
-       bytes(most) <= machine && a.batch > 1 ? Str("; ask for at most ", most) : "; ask for fewer sessions");
+  int batch = a.batch, sessions = a.parallel;
+  while (batch > 1 && bytes(batch, sessions) > machine) batch /= 2;
+  while (sessions > 1 && bytes(batch, sessions) > machine) sessions /= 2;
+  Fail(Cause::kInput, "--parallel ", a.parallel, " and --batch ", a.batch, " take ", Bytes10(needed),
+       " of memory for these texts, and this machine has ", Bytes10(machine), "; ",
+       bytes(batch, sessions) <= machine ? Str("ask for --parallel ", sessions, " and --batch ", batch)
+                                         : std::string("bring shorter texts"));
 }
 
 }  // namespace

@@ -71,8 +71,8 @@ Bill BillOf(const pfss::Schedule& s);
 // after the frame that is due. Steps that wait for no frame run one after another. A frame occupies its direction after
 // its step, as soon as the direction is free, and arrives a flight later.
 double Seconds(const Bill& b, const Prices& p);
-// Returns the seconds until a dealer has dealt both bundles and each party has received its own, over its own link. On
-// one machine the bytes of both count, because they share its cores.
+// Returns the seconds until both bundles are dealt and each party has received its own, over its own link. On one
+// machine the bytes of both count, because they share its cores.
 double DeliverySeconds(const Bill& b, const Prices& p);
 // Returns the seconds of work of the busiest wire or the busiest party's cores. Runs side by side do not shorten it.
 double BusySeconds(const Bill& b, const Prices& p);

@@ -1,7 +1,9 @@
 #include "suf/proto/admission.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <condition_variable>
+#include <mutex>
+#include <set>
 
 #include "suf/base/error.hpp"
 
@@ -12,16 +14,48 @@ uint64_t BytesOf(const Admission::Applicant& who) { return who.plan.needs ? who.
 
 }  // namespace
 
-std::optional<std::shared_ptr<void>> Admission::Reserve(const Applicant& who) {
-  if (!who.plan.reserve) return nullptr;
+struct Admission::ReservedJobs {
+  std::mutex m;  // guards the members below
+  std::condition_variable changed;
+  int held = 0;        // reservations
+  uint64_t ended = 0;  // reservations that have ended so far
+  uint64_t tickets = 0;
+  std::set<uint64_t> waiting;  // tickets of jobs that wait for memory
+  std::mutex reserve;          // held while the backend reserves, before m
+
+  // A reservation, counted once it has `jobs`. Its memory is free before it stops counting.
   struct Held {
-    std::shared_ptr<int> count;  // released after the memory
+    std::shared_ptr<ReservedJobs> jobs;
     std::shared_ptr<void> memory;
+    Held() = default;
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
+      if (!jobs) return;
+      memory.reset();
+      const std::lock_guard l(jobs->m);
+      --jobs->held;
+      ++jobs->ended;
+      jobs->changed.notify_all();
+    }
   };
-  const std::lock_guard l(m_);
-  const bool alone = held_.use_count() == 1;  // jobs that have ended by now have freed their memory
-  auto held = std::make_shared<Held>();
-  held->count = held_;
+};
+
+Admission::Admission(const Turns::Limits& limits) : turns_(limits), reserved_(std::make_shared<ReservedJobs>()) {}
+
+std::optional<std::shared_ptr<void>> Admission::Reserve(const Applicant& who, uint64_t ticket) {
+  if (!who.plan.reserve) return nullptr;
+  ReservedJobs& jobs = *reserved_;
+  const std::lock_guard one(jobs.reserve);
+  auto held = std::make_shared<ReservedJobs::Held>();
+  bool alone = false;  // nothing else holds memory, so none will be freed
+  {
+    const std::lock_guard l(jobs.m);
+    if (!jobs.waiting.empty() && *jobs.waiting.begin() != ticket) return std::nullopt;
+    alone = jobs.held == 0;
+    ++jobs.held;
+    held->jobs = reserved_;
+  }
   try {
     held->memory = who.plan.reserve(who.job);
   } catch (const Error& e) {
@@ -33,11 +67,15 @@ std::optional<std::shared_ptr<void>> Admission::Reserve(const Applicant& who) {
 
 std::optional<JobPass> Admission::TryAdmit(const Applicant& who, const store::Job& current_job,
                                            const JobPass& current) {
+  {
+    const std::lock_guard l(reserved_->m);
+    if (!reserved_->waiting.empty()) return std::nullopt;  // its memory is waited for
+  }
   auto turn = turns_.TryTake(who.key, BytesOf(who));
   if (!turn) return std::nullopt;
   JobPass out{current.memory, std::make_shared<Turns::Permit>(std::move(*turn))};
   if (who.job == current_job) return out;
-  const auto memory = Reserve(who);
+  const auto memory = Reserve(who, 0);
   if (!memory) return std::nullopt;
   out.memory = *memory;
   return out;
@@ -49,17 +87,43 @@ std::optional<JobPass> Admission::Admit(const Applicant& who, const std::functio
   auto turn = turns_.Take(who.key, BytesOf(who), wait, gone, report);
   if (!turn) return std::nullopt;
   JobPass out{nullptr, std::make_shared<Turns::Permit>(std::move(*turn))};
+  ReservedJobs& jobs = *reserved_;
+  // The place among the jobs that wait for memory.
+  struct MemoryPlace {
+    ReservedJobs& jobs;
+    uint64_t ticket = 0;
+    ~MemoryPlace() {
+      const std::lock_guard l(jobs.m);
+      jobs.waiting.erase(ticket);
+      jobs.changed.notify_all();
+    }
+  } place{jobs};
   for (auto due = Clock::now();;) {
-    if (const auto memory = Reserve(who)) {
+    uint64_t seen = 0;
+    {
+      const std::lock_guard l(jobs.m);
+      seen = jobs.ended;
+    }
+    if (const auto memory = Reserve(who, place.ticket)) {
       out.memory = *memory;
       return out;
     }
-    if (turns_.closed() || gone()) return std::nullopt;
-    if (Clock::now() >= due) {
-      wait(Turns::kNext);
-      due = Clock::now() + report;
+    {
+      const std::lock_guard l(jobs.m);
+      if (!place.ticket) jobs.waiting.insert(place.ticket = ++jobs.tickets);
     }
-    std::this_thread::sleep_for(net::kPeerPoll);
+    // again when a reservation has ended, or when the jobs before it have left
+    for (bool again = false; !again;) {
+      if (turns_.closed() || gone()) return std::nullopt;
+      if (Clock::now() >= due) {
+        wait(Turns::kNext);
+        due = Clock::now() + report;
+      }
+      std::unique_lock l(jobs.m);
+      again = jobs.changed.wait_for(l, net::kPeerPoll, [&] {
+        return *jobs.waiting.begin() == place.ticket && (jobs.ended != seen || jobs.held == 0);
+      });
+    }
   }
 }
 

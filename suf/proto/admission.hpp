@@ -1,7 +1,6 @@
 // The admission of an inference, or of the deal of a bundle: its turn, and the backend's memory for it.
 #pragma once
 #include <memory>
-#include <mutex>
 
 #include "suf/proto/bundle_plan.hpp"
 #include "suf/proto/turns.hpp"
@@ -15,10 +14,11 @@ struct JobPass {
 };
 
 // The turns of a process, and the memory that its backend has reserved for them. A job whose turn has come waits until
-// running jobs free the memory that it lacks. Thread-safe.
+// running jobs free the memory that it lacks. Meanwhile no other job is given memory, so those that run end.
+// Thread-safe.
 class Admission {
  public:
-  explicit Admission(const Turns::Limits& limits) : turns_(limits) {}
+  explicit Admission(const Turns::Limits& limits);
   Turns& turns() { return turns_; }
 
   // A job that requests admission.
@@ -39,11 +39,12 @@ class Admission {
                                const std::function<bool()>& gone, net::Millis report = Turns::kWaitReport);
 
  private:
-  // Reserves memory. Returns nothing if others hold the memory that is lacking.
-  std::optional<std::shared_ptr<void>> Reserve(const Applicant& who);
+  // Reserves memory for a job. `ticket` is its place among the jobs that wait for memory; 0: it does not wait. Returns
+  // nothing if others wait before it, or hold the memory that is lacking.
+  std::optional<std::shared_ptr<void>> Reserve(const Applicant& who, uint64_t ticket);
+  struct ReservedJobs;
   Turns turns_;
-  std::mutex m_;
-  std::shared_ptr<int> held_ = std::make_shared<int>();  // its other owners are reservations that have not ended
+  const std::shared_ptr<ReservedJobs> reserved_;  // shared with the reservations, which may outlive this object
 };
 
 // The frame kWait, 8 bytes: place and milliseconds.

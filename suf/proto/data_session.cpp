@@ -162,6 +162,9 @@ PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> me
   SendAnnouncement(ch_, what, offers);
   what.serial = runs ? RecvChoice(ch_) : AwaitChoice(ch_, keys_.waits);
   if (runs && what.serial == kLater) return what;
+  if (what.serial == kLater)
+    net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
+                    " puts a job off that nothing runs before; install the same suf on both sides");
   if (what.serial) CheckChoice(what);
   FetchArgs args{.job = job,
                  .count = CountOf(keys_),

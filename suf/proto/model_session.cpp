@@ -232,6 +232,7 @@ class ModelSession {
       bond.Recv(net::kBye);
       lane_->Finish(serial);
     });
+    what.pass = {};  // nothing runs any more
     (void)BookDelivery(what, host_.dealer_traffic);
     if (finished) finished();
   }

@@ -312,6 +312,47 @@ TEST(SessionTurns, AJobWaitsForTheMemoryThatAnotherHolds) {
   EXPECT_EQ(held, 0);
 }
 
+// A lane whose equal texts share their memory gives way to a job that waits for it.
+TEST(SessionTurns, AStreamOfEqualTextsFreesItsMemoryForAJobThatWaits) {
+  TurnWorld w({.at_once = 4});
+  std::atomic<int> held{0};
+  w.own.reserve = [&](const store::Job&) {
+    if (held.exchange(1)) Fail(Cause::kResource, "no memory is free");
+    return std::shared_ptr<void>(nullptr, [&](void*) { held = 0; });
+  };
+  TurnEvent runs, go;
+  std::mutex m;
+  std::vector<int> order;
+  const auto note = [&](int who) {
+    const std::lock_guard l(m);
+    order.push_back(who);
+  };
+  const auto run = [&](int who) {
+    return [&, who](Inference& inference) {
+      note(who);
+      TestRun(inference);
+    };
+  };
+  TurnSession first(w, kId[1], *w.home[1], 1, [&](DataSession& s) {
+    note(1);
+    s.Infer(JobOf(4), Held(runs, go), JobOf(4));
+    for (int i = 0; i < 3; ++i) s.Infer(JobOf(4), run(1), JobOf(i < 2 ? 4 : 0));
+    s.End();
+  });
+  runs.Wait();
+  TurnSession second(
+      w, kSecondOwner, w.theirs, 9,
+      [&](DataSession& s) {
+        s.Infer(JobOf(4), run(2));
+        s.End();
+      },
+      [&](const Turns::Wait&) { go.Set(); });
+  first.Join();
+  second.Join();
+  EXPECT_TRUE(first.well() && second.well());
+  EXPECT_EQ(order, (std::vector<int>{1, 1, 2, 1, 1}));
+}
+
 // --- sessions that stay ---
 
 TEST(SessionTurns, ASessionStaysWithoutATurnAndGoesOn) {
@@ -562,13 +603,13 @@ TEST(DealerTurns, ManyBundlesOfOneLaneLetAnotherLaneIn) {
 
 TEST(DealerTurns, WhoWaitsWhenTheDealerStopsIsRefusedAndADeliveryGoesOn) {
   TurnEvent comes, go;
-  World w(1, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
+  World w(3, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
     comes.Set();
     go.Wait();
     TestGenerate(job, a, b);
   });
   w.MakeDealer({.at_once = 1});
-  LaneFetch one(w, 1);
+  LaneFetch one(w, 1, 3);
   comes.Wait();
   w.dealer->Stop();
   LaneFetch two(w, 2);
@@ -576,7 +617,7 @@ TEST(DealerTurns, WhoWaitsWhenTheDealerStopsIsRefusedAndADeliveryGoesOn) {
   for (int p : {0, 1}) EXPECT_TRUE(two.Ended(p, Cause::kPeer, "the dealer is stopping and takes nothing new"));
   go.Set();
   one.Join();
-  EXPECT_EQ(one.serials[0], (std::vector<uint64_t>{1}));
+  EXPECT_EQ(one.serials[0], (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_FALSE(one.error[0] || one.error[1]);
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);

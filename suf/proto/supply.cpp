@@ -248,20 +248,35 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
   for (uint32_t i = 0; i < count; ++i) {
     if (i) {  // others may be due between two bundles
-      pass = {};
       for (DeliverySeat* s : seats) s->sink->Finish();
-      pass = AwaitTurn(seats);
+      NextTurn(seats, &pass);
     }
     DealPair(seats, task, first + i);
   }
 }
 
+// Gives way to others that wait, and waits for the next turn. A delivery that has begun goes on when the dealer stops.
+void BundleDealer::NextTurn(DeliverySeat* seat[2], JobPass* pass) {
+  const Admission::Applicant who = ApplicantOf(seat);
+  if (auto next = admission_.TryAdmit(who, who.job, *pass)) {
+    *pass = std::move(*next);
+    return;
+  }
+  if (admission_.turns().closed()) return;
+  *pass = {};
+  *pass = AwaitTurn(seat);
+}
+
+Admission::Applicant BundleDealer::ApplicantOf(DeliverySeat* seat[2]) const {
+  const Request& request = seat[0]->request;
+  const store::PairId pair = PairOf(seat[0]->channel->peer(), request.partner);
+  return {plan_, request.job, options_.window, {HashOf({pair}), request.lane}};
+}
+
 // Waits for the turn of both parties' lane. Ends both sessions if a party has left, if the dealer stops or if memory
 // does not suffice.
 JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2]) {
-  const Request& request = seat[0]->request;
-  const store::PairId pair = PairOf(seat[0]->channel->peer(), request.partner);
-  const Admission::Applicant who{plan_, request.job, options_.window, {HashOf({pair}), request.lane}};
+  const Admission::Applicant who = ApplicantOf(seat);
   const auto wait = [&](const Turns::Wait& w) {
     for (int p : {0, 1}) SendWait(*seat[p]->channel, w);
   };

@@ -92,7 +92,9 @@ class BundleDealer {
   bool DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   bool AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   void DealPairs(DeliverySeat& model, DeliverySeat& data);
+  Admission::Applicant ApplicantOf(DeliverySeat* seat[2]) const;
   JobPass AwaitTurn(DeliverySeat* seat[2]);
+  void NextTurn(DeliverySeat* seat[2], JobPass* pass);
   void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 
   BundlePlan plan_;

@@ -35,11 +35,11 @@ void DataOwner::Check(const model::Ids& text) const {
   nn::CheckIds(text, plan_.vocabulary());
 }
 
-std::vector<std::vector<size_t>> BatchesOf(const std::vector<model::Ids>& texts, size_t most) {
+std::vector<std::vector<size_t>> BatchesOf(const std::vector<size_t>& lengths, size_t most) {
   std::vector<std::vector<size_t>> batches;
   std::map<size_t, size_t> open;  // the batch with room for a length
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const auto [at, first] = open.try_emplace(texts[i].size(), batches.size());
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const auto [at, first] = open.try_emplace(lengths[i], batches.size());
     if (!first && batches[at->second].size() >= most) at->second = batches.size();
     if (at->second == batches.size()) batches.emplace_back();
     batches[at->second].push_back(i);

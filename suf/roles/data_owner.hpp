@@ -28,7 +28,7 @@ using TextBatch = std::vector<model::Ids>;
 inline JobSize SizeOf(const TextBatch& batch) { return {uint32_t(batch.at(0).size()), uint32_t(batch.size())}; }
 // Returns batches of at most `most` texts of one length each, as numbers of texts. Texts keep their order in a batch,
 // and a batch has the place of its first text.
-std::vector<std::vector<size_t>> BatchesOf(const std::vector<model::Ids>& texts, size_t most);
+std::vector<std::vector<size_t>> BatchesOf(const std::vector<size_t>& lengths, size_t most);
 
 // A client whose jobs are texts; client.hpp documents its options and errors. The model owner and the dealer learn each
 // text's number of tokens. Nothing else about a text or a result is revealed.

@@ -45,7 +45,7 @@ void CheckOptions(const Lanes::Options& o) {
 
 std::exception_ptr ClosedError() {
   return std::make_exception_ptr(
-      LanesClosed(Cause::kInput, "the lanes were closed before this text began; nothing was spent on it"));
+      LanesClosed(Cause::kInput, "the lanes were closed before this text began; it has no result"));
 }
 
 // The channels of sessions, which a stop hangs up, and the link that the first session measured.
@@ -64,9 +64,12 @@ class OpenLines {
     }
     line.session.emplace(owner, *line.channel, uint32_t(options_.parallel), known);
     line.stayed = false;
-    const std::lock_guard l(m_);
-    if (!link_) link_ = line.session->link();
+    {
+      const std::lock_guard l(m_);
+      if (!link_) link_ = line.session->link();
+    }
     opened_ = true;
+    const std::lock_guard l(report_);
     if (options_.opened) options_.opened(*line.session);
   }
   void Drop(LaneLine& line) noexcept {
@@ -78,10 +81,7 @@ class OpenLines {
     line.channel.reset();
   }
   // Whether a session was open already, so that another one need not measure the link.
-  bool opened() const {
-    const std::lock_guard l(m_);
-    return opened_;
-  }
+  bool opened() const { return opened_; }
   void Stop() {
     (void)stop_.request_stop();
     const std::lock_guard l(m_);
@@ -95,7 +95,8 @@ class OpenLines {
   mutable std::mutex m_;  // guards the members below
   std::set<net::Channel*> channels_;
   std::optional<proto::Network> link_;
-  bool opened_ = false;
+  std::atomic<bool> opened_{false};
+  std::mutex report_;  // held by Options::opened
 };
 
 }  // namespace
@@ -103,13 +104,19 @@ class OpenLines {
 struct Lanes::State {
   State(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Options o)
       : options(std::move(o)), owner(engine, store, std::move(dealer), options.client), lines(options) {
-    deliverer = std::thread([this] { Deliver(); });
-    for (int i = 0; i < options.parallel; ++i) workers.emplace_back([this] { Work(); });
+    try {
+      deliverer = std::thread([this] { Deliver(); });
+      for (int i = 0; i < options.parallel; ++i) workers.emplace_back([this] { Work(); });
+    } catch (...) {  // the system has no more threads
+      End();
+      throw;
+    }
   }
   ~State() { End(); }
 
   // Waits until all threads have ended.
   void End() {
+    const std::lock_guard one(ending);
     {
       const std::lock_guard l(m);
       CloseLocked();
@@ -152,10 +159,16 @@ struct Lanes::State {
   bool MayTakeLocked(bool open) const {
     return !waiting.empty() && (open || (!first_opens && waiting.size() > free_sessions));
   }
-  // Closes the lanes if ClientOptions::stop says so.
+  // Closes the lanes if ClientOptions::stop says so, or fails.
   void Poll() {
-    if (!options.client.stop || !options.client.stop()) return;
+    std::exception_ptr error;
+    try {
+      if (!options.client.stop || !options.client.stop()) return;
+    } catch (...) {
+      error = std::current_exception();
+    }
     const std::lock_guard l(m);
+    if (error && !done_failed) done_failed = error;
     CloseLocked();
   }
 
@@ -172,7 +185,7 @@ struct Lanes::State {
       if (auto* all = std::get_if<0>(&result))
         GiveLocked(std::move(job[i]), std::move(all->at(i)));
       else
-        GiveLocked(std::move(job[i]), std::get<1>(result));
+        GiveLocked(std::move(job[i]), LateError{std::get<1>(result)});
   }
   // Calls OnResult for each result, in the order of their ends.
   void Deliver() {
@@ -244,6 +257,7 @@ struct Lanes::State {
       LaneJob next;
       try {
         if (!line.session) Open(line);
+        if (Closed(&job)) return;
         next = TakeNext();
         auto result =
             line.session->RunOne(job[0].number, BatchOf(job), next.empty() ? JobSize{} : SizeOf(BatchOf(next)));
@@ -255,23 +269,30 @@ struct Lanes::State {
         // a session that stayed may have ended meanwhile; nothing was spent then
         const bool again = line.session && line.stayed && !line.session->claimed() && !lines.stopped();
         lines.Drop(line);
-        PutBackNext(std::move(next));
+        const std::lock_guard l(m);
+        PutBackNextLocked(std::move(next));
         if (again) continue;
-        Give(std::exchange(job, {}), error);
+        if (options.close_on_error) CloseLocked();
+        first_opens = false;
+        changed.notify_all();
+        for (LaneText& text : std::exchange(job, {})) GiveLocked(std::move(text), error);
       }
     }
   }
 
   void Open(LaneLine& line) {
-    struct FirstOpened {
-      State& s;
-      ~FirstOpened() {
-        const std::lock_guard l(s.m);
-        s.first_opens = false;
-        s.changed.notify_all();
-      }
-    } const first{*this};
     lines.Open(owner, line);
+    const std::lock_guard l(m);
+    first_opens = false;
+    changed.notify_all();
+  }
+  // Returns whether the lanes are closed; the job then has no result.
+  bool Closed(LaneJob* job) {
+    Poll();
+    const std::lock_guard l(m);
+    if (closing)
+      for (LaneText& text : *job) GiveLocked(std::move(text), ClosedError());
+    return closing;
   }
 
   // Takes the job that is announced during the next run; none if another worker is free for it.
@@ -284,8 +305,7 @@ struct Lanes::State {
   }
   // Returns whether an announced job is still wanted. Cancel takes it back no more.
   bool WantedLocked(const LaneJob& job) { return job.size() > 1 || announced.erase(job[0].number) > 0; }
-  void PutBackNext(LaneJob next) {
-    const std::lock_guard l(m);
+  void PutBackNextLocked(LaneJob next) {
     if (next.empty() || !WantedLocked(next)) return;
     for (LaneText& text : next) PutBackLocked(std::move(text));
   }
@@ -322,6 +342,7 @@ struct Lanes::State {
   bool first_opens = false, closing = false, delivered_all = false;
   std::deque<std::pair<OnResult, LaneResult>> results;
   std::exception_ptr done_failed;
+  std::mutex ending;  // held by End
   std::vector<std::thread> workers;
   std::thread deliverer;
 };
@@ -375,6 +396,10 @@ void Lanes::Wait() {
 }
 
 void Lanes::Close(std::stop_token stop) {
+  {
+    const std::lock_guard l(s_->m);
+    s_->CloseLocked();
+  }
   const std::stop_callback hang_up(stop, [this] { s_->lines.Stop(); });
   s_->End();
   s_->ThrowIfDoneFailed();
@@ -387,7 +412,9 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
   options.client.stop = [&, stop = options.client.stop] { return failed || (stop && stop()); };
   DataOwner owner(engine, store, std::move(dealer), options.client);
   for (const model::Ids& text : texts) owner.Check(text);
-  const std::vector<std::vector<size_t>> batches = BatchesOf(texts, size_t(options.batch));
+  std::vector<size_t> lengths;
+  for (const model::Ids& text : texts) lengths.push_back(text.size());
+  const std::vector<std::vector<size_t>> batches = BatchesOf(lengths, size_t(options.batch));
   const Client::AuditPlaces places = owner.PlaceAudits(batches.size());
   OpenLines lines(options);
   std::mutex m;  // guards the members below
@@ -407,15 +434,16 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
       audits.push_back(places[i]);
     }
     const size_t all = mine.size();
+    const auto note = [&] {
+      const std::lock_guard l(m);
+      if (!error) error = std::current_exception();
+    };
+    bool waited_for = lane == 0;  // the other lanes wait for the first one
     try {
-      if (lane) {
-        first_over.wait();
-        if (failed) return;
-        lines.Open(owner, line);
-      } else {
-        const std::shared_ptr<void> over(nullptr, [&](void*) { first.set_value(); });
-        lines.Open(owner, line);
-      }
+      if (lane) first_over.wait();
+      if (failed) return;
+      lines.Open(owner, line);
+      if (std::exchange(waited_for, false)) first.set_value();
       const size_t ran = line.session->RunBatches(
           std::move(mine),
           [&](size_t i, std::vector<Embedding> all_of) {
@@ -425,18 +453,23 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
             for (size_t k = 0; k < of.size(); ++k) done(of[k], std::move(all_of[k]));
           },
           std::move(audits));
-      if (ran == all) line.session->End();
+      try {
+        if (ran == all) line.session->End();
+      } catch (...) {  // of a run that failed behind the last frame; the other sessions go on
+        note();
+      }
     } catch (...) {
-      const std::lock_guard l(m);
-      if (!error) error = std::current_exception();
+      note();
       failed = true;
+      if (waited_for) first.set_value();
       if (line.session && line.session->audit_failed()) lines.Stop();
     }
     lines.Drop(line);
   };
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < lanes; ++i) threads.emplace_back([&, i] { run(i); });
-  for (std::thread& t : threads) t.join();
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < lanes; ++i) threads.emplace_back([&, i] { run(i); });
+  }
   if (error) std::rethrow_exception(error);
   return count;
 }

@@ -10,10 +10,16 @@
 
 namespace suf::roles {
 
+// The error of a run that failed behind the model owner's last frame. The result may be its cause. So it must not
+// change when sessions end, which the model owner sees.
+struct LateError {
+  std::exception_ptr error;
+};
 // The result of a text, or the error of its run.
-using LaneResult = std::variant<Embedding, std::exception_ptr>;
+using LaneResult = std::variant<Embedding, std::exception_ptr, LateError>;
 
-// The error of a text that had not begun when its lanes were closed, and of a later one. Nothing was spent on it.
+// The error of a text that had not begun when its lanes were closed, and of a later one. If its stored bundle was
+// already announced, that is lost.
 class LanesClosed : public Error {
  public:
   using Error::Error;
@@ -29,10 +35,13 @@ class Lanes {
   struct Options {
     int parallel = 1;  // sessions, 1 to kMost
     int batch = 1;     // the most texts of one length that run as one job, 1 to nn::kMostTexts.
+    // Whether the lanes close when a session fails, before another text begins.
+    bool close_on_error = false;
     // The time without a text after which a session notifies the model owner that it stays.
     net::Millis pause{1000};
-    // Without audits: RunInLanes has them. `progress` receives the number of a job's first text. `stop` is polled
-    // before each job; true closes the lanes. Callbacks run in the threads of several sessions at once.
+    // Without audits: RunInLanes has them. `progress` receives the number of a job's first text, and in RunInLanes that
+    // of the job in its session. `stop` is polled before each job; true closes the lanes. Callbacks run in the threads
+    // of several sessions at once.
     ClientOptions client = {};
     // Connects to the model owner. Ends early when a stop is requested.
     std::function<std::unique_ptr<net::Channel>(std::stop_token)> dial = {};
@@ -45,7 +54,7 @@ class Lanes {
   // As Close does without a stop.
   ~Lanes();
   // Receives a text's result, in one thread for all texts. Neither its pace nor its errors change what the model owner
-  // sees. Wait and Close throw the first of its errors.
+  // sees. Wait and Close throw the first of its errors, and of `stop`. It must call neither.
   using OnResult = std::function<void(LaneResult)>;
   // Adds a text. Texts of a higher priority run first, others in order. Returns its number: 0, 1, .. Throws
   // Cause::kInput for an id outside the vocabulary, and for a length that the plan does not cover. Throws LanesClosed
@@ -54,7 +63,7 @@ class Lanes {
   // Adds texts before any of them is taken, so that batches do not depend on the pace of sessions. `done` receives the
   // index of a text. Returns the number of the first one. Throws as Submit does; no text is added then.
   uint64_t SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done);
-  // Takes a text back. Returns whether that succeeded: nothing was spent on it, and its OnResult is never called. That
+  // Takes a text back. Returns whether that succeeded; its OnResult is then never called. That
   // fails for a text that a session has begun to run, or has announced with others.
   bool Cancel(uint64_t text);
   // Waits until all texts have their results.

@@ -55,15 +55,15 @@ void DealerState::AddPair(const PairId& pair) {
 
 // Makes the folder for the file of another lane.
 void DealerState::AddLane(const PairId& pair) {
-  const bool counted = lanes_.count(pair);
-  size_t& count = lanes_[pair];
-  if (!counted) {
+  auto known = lanes_.find(pair);
+  if (known == lanes_.end()) {
     MakePrivateFolderIn(dir_, "lanes");
     MakePrivateFolderIn(dir_ + "/lanes", Hex(pair));
     SyncDir(dir_);
     SyncDir(dir_ + "/lanes");
-    count = NamesIn(FolderOf(pair)).size();
+    known = lanes_.emplace(pair, NamesIn(FolderOf(pair)).size()).first;
   }
+  size_t& count = known->second;
   if (count >= kMostLanesOfPair)
     throw TooManyLanes(Cause::kRefused, Str("two parties have ", count, " lanes in ", dir_, ", and ", kMostLanesOfPair,
                                             " are allowed; let them use lanes that exist"));

@@ -78,7 +78,7 @@ def _(w):
     e = w.embed(None, file=path, parallel=8)
     yield e
     assert [w.result(r) for r in e.rows()] == wanted, 'the results keep the order of the texts'
-    assert 1 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
+    assert 2 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
 
 
 @row('several sessions with keys from the disk and audits', 0, 'embed: 10 sentences', 30)
@@ -101,8 +101,8 @@ def _(w):
     start = begin(w, serve={'at-once': 1})
     first, go = held(w, start, 'alice')
     second = start('bob')
-    time.sleep(0.5)
-    assert second.process.poll() is None and len(w.fates('data-bob')) == 0, 'nothing is spent before its turn'
+    assert second.said('others run first: place 1'), second.err
+    assert len(w.fates('data-bob')) == 0, 'nothing is spent before its turn'
     go()
     assert first.finish() == 0, first.err
     yield second
@@ -128,7 +128,7 @@ def _(w):
     path, wanted = texts(w, 3)
     first, go = held(w, start, 'alice')
     second = start('bob', None, file=path)
-    time.sleep(0.5)
+    assert second.said('others run first: place 1'), second.err
     w.server.signal(signal.SIGTERM)
     yield second
     go()
@@ -161,8 +161,7 @@ def _(w):
         pass
     e.signal(signal.SIGINT)
     yield e
-    assert len(e.rows()) < 400
-    w.server.said('ended')
+    assert len(e.rows()) == int(e.err[-1].split(' of 400 texts')[0].split()[-1]) < 400, 'each text that is done has its row'
 
 
 @row('the model owner is killed under several sessions', 3, 'the model owner', 20)
@@ -187,6 +186,16 @@ def _(w):
     yield first
 
 
+@row('a record of batches', 0, '', 20)
+def _(w):
+    w.both()
+    path, wanted = texts(w, 6)
+    e = w.embed(None, file=path, batch=4, record=w.dir / 'record')
+    yield e
+    assert [w.result(r) for r in e.rows()] == wanted
+    assert (w.dir / 'record').stat().st_size > 10_000
+
+
 # ---- bad input
 
 SERVE = 'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0'.split()
@@ -198,6 +207,8 @@ alone('more memory than the machine has', 2, 'allows 900000000 MB, and this mach
 alone('no time to idle', 2, '--idle', [*SERVE, '--idle', '0'])
 alone('no session', 2, '--parallel', [*EMBED, '--parallel', '0', '--', 'the dog'])
 alone('65 sessions', 2, '--parallel', [*EMBED, '--parallel', '65', '--', 'the dog'])
+alone('no text in a batch', 2, '--batch', [*EMBED, '--batch', '0', '--', 'the dog'])
+alone('65 texts in a batch', 2, '--batch', [*EMBED, '--batch', '65', '--', 'the dog'])
 alone('a record of several sessions', 2, 'leave out one of both', [*EMBED, '--parallel', '2', '--record', '{w}/record', '--', 'the dog'])
 
 

@@ -12,6 +12,8 @@ namespace suf::gates {
 
 using PlanJson = nlohmann::ordered_json;
 
+#pragma GCC visibility push(hidden)  // libsuf exports nothing of another library
+
 // Parses a plan as a JSON object.
 PlanJson PlanObject(const std::string& text);
 // Returns the field `kind`, or nothing if there is none or it is no text. A model's plan has none.
@@ -28,6 +30,8 @@ Hash HashOfContent(const PlanJson& content);
 std::string PrintPlan(PlanJson content);
 // Throws unless the plan has exactly this content and its hash.
 void CheckContent(PlanJson plan, const PlanJson& content);
+
+#pragma GCC visibility pop
 
 // Runs f and turns its errors into errors of a field of the plan.
 template <class F>
