@@ -119,22 +119,16 @@ class OrderedResults {
 // Runs the texts over one session, in batches.
 void RunBatches(roles::DataOwner::Session& session, OrderedResults& results, size_t most) {
   std::vector<model::Ids> texts = results.Texts();
-  std::vector<size_t> lengths;
-  for (const model::Ids& ids : texts) lengths.push_back(ids.size());
-  const std::vector<std::vector<size_t>> of = roles::BatchesOf(lengths, most);
-  std::vector<roles::TextBatch> batches;
-  for (const std::vector<size_t>& batch : of) {
-    batches.emplace_back();
-    for (const size_t text : batch) batches.back().push_back(std::move(texts[text]));
-  }
-  (void)session.RunBatches(std::move(batches), [&](size_t batch, std::vector<roles::Embedding> all) {
-    for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
-  });
+  const std::vector<std::vector<size_t>> of = roles::BatchesOf(roles::LengthsOf(texts), most);
+  (void)session.RunBatches(roles::MoveToBatches(std::move(texts), of),
+                           [&](size_t batch, std::vector<roles::Embedding> all) {
+                             for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
+                           });
 }
 
-// Runs the texts over several sessions. Returns how many are done.
-size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDealer dealer,
-                   roles::Lanes::Options options, OrderedResults& results, Bar& bar) {
+// Runs the texts over several sessions.
+void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDealer dealer,
+                 roles::Lanes::Options options, OrderedResults& results, Bar& bar) {
   const auto done = [&](size_t text, roles::Embedding e) {
     results.Done(text, std::move(e));
     bar.At(double(results.done()) / double(results.texts()),
@@ -142,7 +136,7 @@ size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDe
   };
   options.client.progress = {};
   if (options.client.audits)
-    return roles::RunInLanes(engine, store, std::move(dealer), std::move(options), results.Texts(), done);
+    return void(roles::RunInLanes(engine, store, std::move(dealer), std::move(options), results.Texts(), done));
   options.close_on_error = true;
   std::exception_ptr error;  // the first one; a late one ends nothing
   roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
@@ -159,7 +153,6 @@ size_t RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDe
   lanes.Wait();
   lanes.Close();
   if (error) std::rethrow_exception(error);
-  return results.done();
 }
 
 // The number of lines that were embedded, and the signal that stopped that; 0 if none came.
@@ -218,7 +211,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   if (a.parallel > 1) {
     take_signals();
     try {
-      (void)RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
+      RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
     } catch (...) {
       results.Flush();
       throw;

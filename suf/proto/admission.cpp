@@ -140,6 +140,15 @@ Turns::Wait ReadWait(View frame) {
   return {place, r.Get<uint32_t>()};
 }
 
+Bytes RecvAfterWaits(net::Channel& ch, net::Channel::DueFrame due,
+                     const std::function<void(const Turns::Wait&)>& waits) {
+  for (;;) {
+    auto [kind, frame] = ch.RecvEither({net::kWait, kWaitBytes}, due);
+    if (kind == due.kind) return std::move(frame);
+    if (waits) waits(ReadWait(frame));
+  }
+}
+
 net::Millis WaitReportFor(const net::Channel& ch) { return std::min(Turns::kWaitReport, ch.timeout() / 3); }
 
 }  // namespace suf::proto

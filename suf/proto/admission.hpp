@@ -51,6 +51,9 @@ class Admission {
 inline constexpr size_t kWaitBytes = 2 * sizeof(uint32_t);
 void SendWait(net::Channel& ch, const Turns::Wait& wait);
 Turns::Wait ReadWait(View frame);
+// Receives a frame before which the peer may let us wait. `waits`, if set, receives each report of that.
+Bytes RecvAfterWaits(net::Channel& ch, net::Channel::DueFrame due,
+                     const std::function<void(const Turns::Wait&)>& waits = {});
 // Returns the interval at which a waiting peer receives kWait. With our time-out it does not give up meanwhile.
 net::Millis WaitReportFor(const net::Channel& ch);
 

@@ -69,11 +69,8 @@ uint64_t RecvChoice(net::Channel& ch) {
 }
 
 uint64_t AwaitChoice(net::Channel& ch, const std::function<void(const Turns::Wait&)>& waits) {
-  for (;;) {
-    const auto [kind, frame] = ch.RecvEither({net::kWait, kWaitBytes}, {net::kChoice, sizeof(uint64_t)});
-    if (kind == net::kChoice) return Reader(frame, "a choice").Get<uint64_t>();
-    if (waits) waits(ReadWait(frame));
-  }
+  const Bytes choice = RecvAfterWaits(ch, {net::kChoice, sizeof(uint64_t)}, waits);
+  return Reader(choice, "a choice").Get<uint64_t>();
 }
 
 }  // namespace suf::proto

@@ -54,8 +54,7 @@ LaneRequest RecvLaneRequest(net::Channel& ch) {
   LaneRequest q;
   q.have = r.Get<uint8_t>() != 0;
   q.variants = r.Get<uint32_t>();
-  const View lane = r.Raw(q.lane.size());
-  std::copy(lane.begin(), lane.end(), q.lane.begin());
+  q.lane = store::GetLaneId(r);
   q.report.lanes = r.Get<uint32_t>();
   q.report.dealer_rate = r.Get<uint64_t>();
   q.report.loopback = r.Get<uint8_t>() != 0;

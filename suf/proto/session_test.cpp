@@ -222,16 +222,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     World w(1, net::Millis{20'000}, TestGenerate, lacks == Role::kDealer ? small : TestPlan());
     const BundlePlan parties[2] = {lacks == Role::kModel ? small : TestPlan(),
                                    lacks == Role::kData ? small : TestPlan()};
-    const ModelHost all = w.Host();
-    const ModelHost host{.plan = parties[0],
-                         .home = all.home,
-                         .weights = all.weights,
-                         .setup = all.setup,
-                         .b_seed = all.b_seed,
-                         .w_hat = all.w_hat,
-                         .dealer = all.dealer,
-                         .run = all.run,
-                         .auditor = all.auditor};
+    const ModelHost host = w.Host(parties[0]);
     const auto ask = [&](std::vector<uint32_t> lengths) {
       w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, parties[1], w.lane[1], w.Dial(), w.keys);

@@ -30,20 +30,11 @@ class TurnEvent {
 struct TurnWorld : World {
   explicit TurnWorld(Turns::Limits limits, Generate generate_ = TestGenerate)
       : World(1, net::Millis{20'000}, std::move(generate_)), own(plan), table(limits), theirs(dir / "theirs") {}
-  ModelHost HostOf(RunHook run = TestRun) {
-    const ModelHost base = Host(std::move(run));
-    return {.plan = own,
-            .home = base.home,
-            .weights = base.weights,
-            .setup = base.setup,
-            .b_seed = base.b_seed,
-            .w_hat = base.w_hat,
-            .dealer = base.dealer,
-            .run = base.run,
-            .auditor = base.auditor,
-            .keys = keys,
-            .sessions = &table,
-            .idle = idle};
+  ModelHost HostOf() {
+    ModelHost host = Host(own);
+    host.sessions = &table;
+    host.idle = idle;
+    return host;
   }
   BundlePlan own;
   SessionTable table;
@@ -101,6 +92,11 @@ struct TurnSession {
   std::thread model, data;
 };
 
+void OneText(DataSession& s) {
+  s.Infer(JobOf(4), TestRun);
+  s.End();
+}
+
 // Returns a run of P1 that reports itself and waits.
 RunHook Held(TurnEvent& runs, const TurnEvent& go) {
   return [&](Inference& inference) {
@@ -123,13 +119,7 @@ TEST(SessionTurns, ASessionWaitsUntilTheRunOfAnotherEnds) {
     dealt_before = w.dealt.size();
     go.Set();
   };
-  TurnSession second(
-      w, kSecondOwner, w.theirs, 9,
-      [](DataSession& s) {
-        s.Infer(JobOf(4), TestRun);
-        s.End();
-      },
-      waits);
+  TurnSession second(w, kSecondOwner, w.theirs, 9, OneText, waits);
   first.Join();
   second.Join();
   EXPECT_TRUE(first.well() && second.well());
@@ -260,13 +250,7 @@ TEST(SessionTurns, MemoryLimitsWhatRunsSideBySide) {
     s.Infer(JobOf(8), TestRun);
   });
   runs.Wait();
-  TurnSession second(
-      w, kId[1], *w.home[1], 2,
-      [](DataSession& s) {
-        s.Infer(JobOf(4), TestRun);
-        s.End();
-      },
-      [&](const Turns::Wait&) { go.Set(); });
+  TurnSession second(w, kId[1], *w.home[1], 2, OneText, [&](const Turns::Wait&) { go.Set(); });
   first.Join();
   second.Join();
   EXPECT_TRUE(second.well());
@@ -294,13 +278,7 @@ TEST(SessionTurns, AJobWaitsForTheMemoryThatAnotherHolds) {
     s.Infer(JobOf(5), TestRun);
   });
   runs.Wait();
-  TurnSession second(
-      w, kId[1], *w.home[1], 2,
-      [](DataSession& s) {
-        s.Infer(JobOf(4), TestRun);
-        s.End();
-      },
-      [&](const Turns::Wait&) { go.Set(); });
+  TurnSession second(w, kId[1], *w.home[1], 2, OneText, [&](const Turns::Wait&) { go.Set(); });
   second.Join();
   first.Join();
   EXPECT_TRUE(second.well());
@@ -370,10 +348,7 @@ TEST(SessionTurns, ASessionStaysWithoutATurnAndGoesOn) {
     s.End();
   });
   stays.Wait();
-  TurnSession second(w, kSecondOwner, w.theirs, 9, [](DataSession& s) {
-    s.Infer(JobOf(4), TestRun);
-    s.End();
-  });
+  TurnSession second(w, kSecondOwner, w.theirs, 9, OneText);
   second.Join();
   go.Set();
   first.Join();
@@ -414,10 +389,7 @@ TEST(SessionTurns, ANewerSessionTakesTheLaneOfOneThatStays) {
     s.Infer(JobOf(4), TestRun);
   });
   stays.Wait();
-  TurnSession second(w, kId[1], elsewhere, 1, [](DataSession& s) {
-    s.Infer(JobOf(4), TestRun);
-    s.End();
-  });
+  TurnSession second(w, kId[1], elsewhere, 1, OneText);
   second.Join();
   go.Set();
   first.Join();

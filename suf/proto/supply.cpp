@@ -10,13 +10,6 @@ constexpr net::Millis kSeatWait{500};  // for the previous session to free its s
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + sizeof(store::LaneId) + 5 * 32,
                  kWitnessBytes = 8 + store::kJobBytes + sizeof(store::LaneId) + 32;
 
-store::LaneId GetLane(Reader& r) {
-  store::LaneId id;
-  const View bytes = r.Raw(id.size());
-  std::copy(bytes.begin(), bytes.end(), id.begin());
-  return id;
-}
-
 store::PairId Shortened(const Hash& h) {
   store::PairId id;
   std::copy_n(h.begin(), id.size(), id.begin());
@@ -73,7 +66,7 @@ void BundleDealer::AnswerWitness(net::Channel& ch, int party, View request) {
   Reader r(request, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
   CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
-  const store::LaneId lane = GetLane(r);
+  const store::LaneId lane = store::GetLaneId(r);
   const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
@@ -145,7 +138,7 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   Request q;
   q.job = store::GetJob(r);
   q.count = r.Get<uint32_t>();
-  q.lane = GetLane(r);
+  q.lane = store::GetLaneId(r);
   q.trace = r.GetHash();
   q.weights = r.GetHash();
   q.partner = r.GetHash();
@@ -336,14 +329,6 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
 }
 
 namespace {
-
-// Receives a frame of the dealer, which may let us wait before it.
-Bytes RecvAfterWaits(net::Channel& dealer, net::Channel::DueFrame due) {
-  for (;;) {
-    auto [kind, payload] = dealer.RecvEither({net::kWait, kWaitBytes}, due);
-    if (kind == due.kind) return std::move(payload);
-  }
-}
 
 // Receives the header of a bundle. Ends the session unless it is exactly the requested one.
 store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args,

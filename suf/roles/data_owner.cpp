@@ -47,6 +47,21 @@ std::vector<std::vector<size_t>> BatchesOf(const std::vector<size_t>& lengths, s
   return batches;
 }
 
+std::vector<size_t> LengthsOf(const std::vector<model::Ids>& texts) {
+  std::vector<size_t> lengths;
+  for (const model::Ids& text : texts) lengths.push_back(text.size());
+  return lengths;
+}
+
+std::vector<TextBatch> MoveToBatches(std::vector<model::Ids> texts, const std::vector<std::vector<size_t>>& batches) {
+  std::vector<TextBatch> all;
+  for (const std::vector<size_t>& batch : batches) {
+    all.emplace_back();
+    for (const size_t text : batch) all.back().push_back(std::move(texts[text]));
+  }
+  return all;
+}
+
 namespace {
 
 JobRequest RequestOf(TextBatch batch) {

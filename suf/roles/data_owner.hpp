@@ -29,6 +29,9 @@ inline JobSize SizeOf(const TextBatch& batch) { return {uint32_t(batch.at(0).siz
 // Returns batches of at most `most` texts of one length each, as numbers of texts. Texts keep their order in a batch,
 // and a batch has the place of its first text.
 std::vector<std::vector<size_t>> BatchesOf(const std::vector<size_t>& lengths, size_t most);
+std::vector<size_t> LengthsOf(const std::vector<model::Ids>& texts);
+// Moves the texts to the batches that BatchesOf returned.
+std::vector<TextBatch> MoveToBatches(std::vector<model::Ids> texts, const std::vector<std::vector<size_t>>& batches);
 
 // A client whose jobs are texts; client.hpp documents its options and errors. The model owner and the dealer learn each
 // text's number of tokens. Nothing else about a text or a result is revealed.

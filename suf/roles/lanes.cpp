@@ -28,6 +28,10 @@ TextBatch BatchOf(const LaneJob& job) {
   return batch;
 }
 
+JobSize SizeOf(const LaneJob& job) {
+  return job.empty() ? JobSize{} : JobSize{uint32_t(job[0].ids.size()), uint32_t(job.size())};
+}
+
 // A connection with its session, in the thread of one worker.
 struct LaneLine {
   std::unique_ptr<net::Channel> channel;
@@ -178,6 +182,9 @@ struct Lanes::State {
     results.emplace_back(std::move(text.done), std::move(result));
     given.notify_all();
   }
+  void GiveLocked(LaneJob job, const std::exception_ptr& error) {
+    for (LaneText& text : job) GiveLocked(std::move(text), error);
+  }
   // Gives each text of a job its result, or all of them the error.
   void Give(LaneJob job, std::variant<std::vector<Embedding>, std::exception_ptr> result) {
     const std::lock_guard l(m);
@@ -259,8 +266,7 @@ struct Lanes::State {
         if (!line.session) Open(line);
         if (Closed(&job)) return;
         next = TakeNext();
-        auto result =
-            line.session->RunOne(job[0].number, BatchOf(job), next.empty() ? JobSize{} : SizeOf(BatchOf(next)));
+        auto result = line.session->RunOne(job[0].number, BatchOf(job), SizeOf(next));
         line.stayed = false;
         Give(std::move(job), std::move(result));
         job = Due(line, std::move(next));
@@ -275,7 +281,7 @@ struct Lanes::State {
         if (options.close_on_error) CloseLocked();
         first_opens = false;
         changed.notify_all();
-        for (LaneText& text : std::exchange(job, {})) GiveLocked(std::move(text), error);
+        GiveLocked(std::exchange(job, {}), error);
       }
     }
   }
@@ -290,8 +296,7 @@ struct Lanes::State {
   bool Closed(LaneJob* job) {
     Poll();
     const std::lock_guard l(m);
-    if (closing)
-      for (LaneText& text : *job) GiveLocked(std::move(text), ClosedError());
+    if (closing) GiveLocked(std::move(*job), ClosedError());
     return closing;
   }
 
@@ -317,8 +322,7 @@ struct Lanes::State {
     {
       const std::lock_guard l(m);
       wanted = WantedLocked(next);
-      if (wanted && closing)
-        for (LaneText& text : next) GiveLocked(std::move(text), ClosedError());
+      if (wanted && closing) GiveLocked(std::move(next), ClosedError());
       wanted &= !closing;
     }
     if (wanted) return next;
@@ -412,9 +416,8 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
   options.client.stop = [&, stop = options.client.stop] { return failed || (stop && stop()); };
   DataOwner owner(engine, store, std::move(dealer), options.client);
   for (const model::Ids& text : texts) owner.Check(text);
-  std::vector<size_t> lengths;
-  for (const model::Ids& text : texts) lengths.push_back(text.size());
-  const std::vector<std::vector<size_t>> batches = BatchesOf(lengths, size_t(options.batch));
+  const std::vector<std::vector<size_t>> batches = BatchesOf(LengthsOf(texts), size_t(options.batch));
+  std::vector<TextBatch> moved = MoveToBatches(std::move(texts), batches);
   const Client::AuditPlaces places = owner.PlaceAudits(batches.size());
   OpenLines lines(options);
   std::mutex m;  // guards the members below
@@ -429,8 +432,7 @@ size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dea
     std::vector<TextBatch> mine;
     Client::AuditPlaces audits;
     for (size_t i = lane; i < batches.size(); i += lanes) {
-      mine.emplace_back();
-      for (size_t text : batches[i]) mine.back().push_back(std::move(texts[text]));
+      mine.push_back(std::move(moved[i]));
       audits.push_back(places[i]);
     }
     const size_t all = mine.size();

@@ -134,8 +134,10 @@ struct World {
     });
     return std::move(pair.first);
   }
-  ModelHost Host(RunHook run = TestRun) {
-    return {.plan = plan,
+  ModelHost Host(RunHook run = TestRun) { return Host(plan, std::move(run)); }
+  // Returns the host of a P0 with a plan of its own.
+  ModelHost Host(const BundlePlan& own, RunHook run = TestRun) {
+    return {.plan = own,
             .home = *home[0],
             .weights = Hash{77},
             .setup = HashOf({kWHat}),
