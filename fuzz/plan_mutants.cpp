@@ -1,6 +1,6 @@
 // The target plan_json without libFuzzer, for any compiler and without sanitizers.
-// * `plan_mutants runs:N|seconds:S [SEED] [FOLDER]` runs random programs of changes, grown from those whose plans were
-//   accepted.
+// * `plan_mutants runs:N|seconds:S [SEED|new] [FOLDER]` runs random programs of changes, grown from those whose plans
+//   were accepted. `new` chooses a seed and prints it.
 // * `plan_mutants edges FOLDER [PLAN..]`: every node of every seed plan reads every earlier node at each of its inputs
 //   in turn.
 //
@@ -88,6 +88,7 @@ int Edges(int argc, char** argv) {
 
 int Run(const std::string& length, uint64_t seed) {
   std::mt19937_64 rng(seed);
+  std::cout << "seed " << seed << "\n" << std::flush;
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   const bool runs = length.starts_with("runs:");
@@ -122,7 +123,7 @@ int main(int argc, char** argv) {
   using namespace suf::fuzz;
   const std::string what = argc > 1 ? argv[1] : "";
   if ((what != "edges" || argc < 3) && !what.starts_with("runs:") && !what.starts_with("seconds:")) {
-    std::cerr << "usage: plan_mutants runs:N|seconds:S [SEED] [FOLDER] | plan_mutants edges FOLDER [PLAN..]\n";
+    std::cerr << "usage: plan_mutants runs:N|seconds:S [SEED|new] [FOLDER] | plan_mutants edges FOLDER [PLAN..]\n";
     return 2;
   }
   for (int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGPROF}) signal(s, OnSignal);
@@ -131,5 +132,6 @@ int main(int argc, char** argv) {
     return Edges(argc - 3, argv + 3);
   }
   if (argc > 3) folder = argv[3];
-  return Run(what, argc > 2 ? std::stoull(argv[2]) : 1);
+  const std::string seed = argc > 2 ? argv[2] : "1";
+  return Run(what, seed == "new" ? std::random_device()() : std::stoull(seed));
 }

@@ -6,8 +6,8 @@
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer
 #
-# Nothing is suppressed. tools/sanitize.sh [asan|tsan]; JOBS is the number of compilers. Prints one line per test; exit
-# code 1 if one failed.
+# Nothing is suppressed. tools/sanitize.sh [asan|tsan] [build]; JOBS is the number of compilers. Prints one line per
+# test; exit code 1 if one failed. With `build` it compiles and runs nothing.
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
@@ -40,6 +40,7 @@ suite() {
   dir=$1 total=0 start=$(date +%s)
   build "$dir" "$2" suf $(for module in $MODULES; do echo "${module}_test"; done)
   built=$(date +%s)
+  [ "$only" = build ] && return
   for module in $MODULES; do check "$dir" "$module" "$dir/${module}_test" --gtest_brief=1; done
   # The roles forbid tracing, which the search for leaks needs, so memcheck_test.py searches for leaks. The report of a
   # role that the test kills at the end is in a file.
@@ -61,11 +62,13 @@ asan() {
 
 tsan() { suite build-tsan "-fsanitize=thread -DSUF_CLONES="; }
 
-case "${1:-all}" in
-  asan) asan ;;
-  tsan) tsan ;;
-  all) asan; tsan ;;
-  *) echo "usage: tools/sanitize.sh [asan|tsan]" >&2; exit 2 ;;
+only=${2:-}
+case "${1:-all} $only" in
+  "asan " | "asan build") asan ;;
+  "tsan " | "tsan build") tsan ;;
+  "all ") asan; tsan ;;
+  *) echo "usage: tools/sanitize.sh [asan|tsan] [build]" >&2; exit 2 ;;
 esac
+[ "$only" = build ] && exit
 [ $failed -eq 0 ] && echo "all clean"
 exit $failed
