@@ -95,11 +95,11 @@ class Role:
 
 class Tap:
     """Forwards connections to `port`. After `at` bytes from it ('down') or to it ('up') on one connection, it calls
-    `then` once and goes on.
+    `then` once and goes on. With each, it does so on every connection.
     With flip, the next byte is altered. With cut, nothing more is forwarded, even if the sender has sent more."""
 
-    def __init__(self, port, at, then=lambda: None, flip=False, way='down', cut=False):
-        self.to, self.at, self.then, self.flip, self.way, self.cut, self.used = port, at, then, flip, way, cut, False
+    def __init__(self, port, at, then=lambda: None, flip=False, way='down', cut=False, each=False):
+        self.to, self.at, self.then, self.flip, self.way, self.cut, self.each, self.used = port, at, then, flip, way, cut, each, False
         self.passed = {'up': 0, 'down': 0}  # most bytes of one connection
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
@@ -113,6 +113,8 @@ class Tap:
             except OSError:
                 near.close()
                 continue
+            for s in (near, far):
+                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # otherwise a flight takes 40 ms
             for way, a, b in (('up', near, far), ('down', far, near)):
                 threading.Thread(target=self.pump, args=(way, a, b), daemon=True).start()
 
@@ -120,7 +122,7 @@ class Tap:
         count = 0
         try:
             while data := source.recv(4096):
-                if way == self.way and not self.used and count + len(data) > self.at:
+                if way == self.way and (not self.used or self.each) and count <= self.at < count + len(data):
                     self.used = True
                     here = self.at - count
                     sink.sendall(data[:here])
@@ -137,6 +139,34 @@ class Tap:
                 with contextlib.suppress(OSError):
                     s.shutdown(socket.SHUT_RDWR)  # close alone ends nothing while the other thread receives
                 s.close()
+
+
+ONLINE = 12_000  # bytes from the model owner: within the online frames of an inference that fetches no masked weights
+
+
+class HeldRuns:
+    """Inferences that stop inside their online part until go(). `port` stands for the model owner's `port`: there each
+    connection is held, or the first one alone. Masked weights must have arrived before, or their bytes be in `at`."""
+
+    def __init__(self, port, at=ONLINE, each=False):
+        self.reached, self.going = threading.Semaphore(0), threading.Event()
+        self.port = Tap(port, at, self.wait, each=each).port
+
+    def wait(self):
+        self.reached.release()
+        self.going.wait()
+
+    def arrived(self, *processes):
+        """Waits until an inference of each process is held; returns whether they all are."""
+        end = time.monotonic() + AMPLE
+        for _ in processes:
+            while not self.reached.acquire(timeout=0.1):
+                if time.monotonic() > end or any(p.process.poll() is not None for p in processes):
+                    return False
+        return True
+
+    def go(self):
+        self.going.set()
 
 
 def context(own, server):
@@ -297,10 +327,10 @@ class World:
     def long_texts(self):
         return [self.base.text(8, seed) for seed in range(14)]
 
-    def long(self):
+    def long(self, **flags):
         """Starts a session that takes a while, with the bundles of AHEAD."""
         (self.dir / 'texts').write_text('\n'.join(self.long_texts()) + '\n')
-        return self.embed(None, file=self.dir / 'texts')
+        return self.embed(None, file=self.dir / 'texts', **flags)
 
     def long_expected(self):
         """Returns the y of each row of that session."""
@@ -416,8 +446,8 @@ class FunctionWorld(World):
                     'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
         return self.role(*self.command(f'{self.COMMAND} ask', defaults, flags), **process)
 
-    def long(self):
-        return self.embed(self.LONG)
+    def long(self, **flags):
+        return self.embed(self.LONG, **flags)
 
     def long_expected(self):
         return [self.expected(self.LONG)]

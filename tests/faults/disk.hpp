@@ -31,6 +31,8 @@ class Disk {
   void Unnamed(const std::string& path) const {
     if (std::filesystem::exists(path)) (void)!::link(path.c_str(), TrashPath(Number(path)).c_str());
   }
+  // Must be called when an empty folder is gone.
+  void Gone(const std::string& path) { names_.erase(path); }
   // Loses power: restores the durable state.
   void Lose() const {
     for (const auto& [dir, names] : names_)

@@ -289,7 +289,6 @@ class Clock(Tap):
         self.came = []  # (seconds, bytes)
 
     def pump(self, way, source, sink):
-        source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while data := source.recv(1 << 16):
             if way == 'up':
                 self.came.append((time.monotonic(), data))

@@ -7,13 +7,10 @@ its turn. Faults of one of them, or its refusal when the model owner stops, chan
 import pathlib
 import signal
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import HASTY, GateWorld, Tap
+from roles import GateWorld, HeldRuns
 from rows import alone, both_worlds, ended, main, row
-
-ONLINE = 12_000  # bytes from the model owner: within the online frames of a second inference
 
 
 def owners(w, names=('alice', 'bob')):
@@ -42,18 +39,10 @@ def held(w, start, name, **flags):
     """Runs one inference of an owner, then starts another one that stops inside its online part. Returns (process, a
     function that lets it go on)."""
     assert start(name).finish() == 0
-    reached, go = [], []
-
-    def wait():
-        reached.append(1)
-        while not go:
-            time.sleep(0.01)
-    e = start(name, connect=Tap(w.server.port(), ONLINE, wait).port, **flags)
-    end = time.monotonic() + 60
-    while not reached and e.process.poll() is None and time.monotonic() < end:
-        time.sleep(0.01)
-    assert reached, e.err
-    return e, lambda: go.append(1)
+    inside = HeldRuns(w.server.port())
+    e = start(name, connect=inside.port, **flags)
+    assert inside.arrived(e), e.err
+    return e, inside.go
 
 
 @row('four data owners at the same time', 0, '', 20)

@@ -14,13 +14,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import HASTY, GateWorld, Tap, context
+from roles import HASTY, ONLINE, GateWorld, Tap, context
 from rows import ended, main, row
 
-# ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so 12 kB from the
-# model owner are within its online frames, and 40 kB from the dealer within a bundle.
+# ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so ONLINE bytes from
+# the model owner are within its online frames, and DEALING bytes from the dealer within a bundle.
 
-ONLINE, DEALING = 12_000, 40_000
+DEALING = 40_000
 
 
 def within(w, act, way='down', at=ONLINE, flags={}, **tap):
