@@ -329,8 +329,9 @@ class World:
 
     def long(self, **flags):
         """Starts a session that takes a while, with the bundles of AHEAD."""
-        (self.dir / 'texts').write_text('\n'.join(self.long_texts()) + '\n')
-        return self.embed(None, file=self.dir / 'texts', **flags)
+        if not (path := self.dir / 'texts').exists():  # another process may be reading it
+            path.write_text('\n'.join(self.long_texts()) + '\n')
+        return self.embed(None, file=path, **flags)
 
     def long_expected(self):
         """Returns the y of each row of that session."""
@@ -440,8 +441,8 @@ class FunctionWorld(World):
     def embed(self, count=8, process={}, dealer=None, connect=None, **flags):
         """Runs P1 with `count` numbers."""
         dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
-        values = self.dir / f'{count}.values'
-        values.write_text(''.join(f'{v}\n' for v in self.numbers(count)))
+        if not (values := self.dir / f'{count}.values').exists():  # another process may be reading it
+            values.write_text(''.join(f'{v}\n' for v in self.numbers(count)))
         defaults = {'plan': self.plan(), 'values': f'{self.INPUT}{values}', 'certs': self.base.certs, 'json': True, 'dealer': f'127.0.0.1:{dealer}',
                     'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
         return self.role(*self.command(f'{self.COMMAND} ask', defaults, flags), **process)

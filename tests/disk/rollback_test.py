@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Restores stores and machines to an earlier state: no serial may run twice. A restored file may have another inode,
+"""Restores stores, lanes and machines to an earlier state: no serial may run twice. A restored file may have another inode,
 birth time or generation; the start of a store sees that. A whole disk that goes back shows nothing; the dealer's
 witness detects it.
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import LEDGER_RECORD, Base, Tap, World
+from roles import LEDGER_RECORD, Base, HeldRuns, Tap, World
 from rows import main, row
 
 STORES = ('model', 'data')
@@ -101,10 +101,10 @@ for name, restore in {'cp -a over it': by_cp, 'tar x over it': by_tar, 'emptied 
 # machine
 
 class Held:
-    """Holds the files of a store by hard links outside it, with their contents."""
+    """Holds the files of a store, or of a folder in it, by hard links outside it, with their contents."""
 
-    def __init__(self, w, store):
-        self.store, self.outside = w.dir / store, w.dir / f'held-{store}'
+    def __init__(self, w, store, folder=None):
+        self.store, self.outside = folder or w.dir / store, w.dir / f'held-{store}'
         self.outside.mkdir()
         self.files = {}
         for k, path in enumerate(p for p in self.store.rglob('*') if p.is_file()):
@@ -148,6 +148,161 @@ def _(w):
     for store in STORES:
         held[store].put_back()
     yield never_twice(w, said='bundle 2 was claimed by a session that did not end; it is burnt')
+
+
+# ---- lanes: one goes back, and another one of the same pair goes on. Two stores of one data owner have a lane each.
+
+class TwoLanes:
+    """Lane 1 is in the store `data`, lane 2 in `other`. Each has bundles on disk, made for 'the dog'."""
+
+    def __init__(self, w):
+        self.w = w
+        w.both(tokens=4, count=4)
+        w.works()
+        self.ids = [w.lane('data').name]
+        self.other(w.embed(store=w.dir / 'other'))
+        self.ids.append(w.lane('other').name)
+
+    def folder(self, store, lane=0):
+        """Returns the folder of a lane at a party."""
+        found, = [path for path in self.w.lanes(store) if path.name == self.ids[lane]]
+        return found
+
+    def other(self, e):
+        """Asserts that an inference in lane 2 succeeds."""
+        assert e.finish() == 0, e.err
+        row, = e.rows()
+        assert row['y'] == self.w.expected(), 'lane 2 differs from the simulator'
+        return row['serial']
+
+    def restart(self, *parties, restore):
+        """Puts lane 1 back while serve is down, and starts serve. Lane 1 has used its next bundle since it was kept."""
+        self.w.server.end()
+        for store in parties:
+            restore(store)
+        self.w.serve().port()
+
+    def beside(self, lane_1):
+        """Runs lane_1() while an inference of lane 2 is held, which then ends with the next serial of lane 2."""
+        w, left = self.w, [path.name.split('-')[0] for path in sorted((self.folder('other', 1) / 'bundles').iterdir())]
+        inside = HeldRuns(w.server.port())
+        e = w.embed(store=w.dir / 'other', connect=inside.port)
+        assert inside.arrived(e), e.err
+        out = lane_1()
+        inside.go()
+        assert self.other(e) == int(left[0]), 'lane 2 lost a bundle'
+        return out
+
+
+def next_serials(w, used):
+    """Asserts that lane 1 uses none of these serials again."""
+    serials = [w.works()['serial'] for _ in range(3)]
+    assert not set(serials) & set(used) and len(set(serials)) == 3, (serials, used)
+
+
+for who, stores in WHO.items():
+    def case(w, stores=stores):
+        two, held = TwoLanes(w), {}
+        w.server.end()
+        for store in STORES:
+            held[store] = Held(w, store, two.folder(store))
+        w.serve().port()
+        used = [1, w.works()['serial']]
+        two.restart(*stores, restore=lambda store: held[store].put_back())
+        e = two.beside(lambda: (e := w.embed()).finish() is None or e)
+        both = len(stores) == 2
+        assert e.process.returncode == (4 if both else 0), e.err
+        said = f'the dealer knows that bundles up to {used[1]} were used, and this store would have used {used[1]}: it was rolled back'
+        for lines in (e.err, w.server.err) if both else ():
+            assert any(said in line for line in lines), lines
+        next_serials(w, used + [row['serial'] for row in e.rows()])
+        yield w.embed(store=w.dir / 'other')
+    row(f'lane 1 is put back with its inodes while lane 2 runs, {who}', 0, '', 20)(case)
+
+    def case(w, stores=stores):
+        two = TwoLanes(w)
+        w.server.end()
+        for store in STORES:
+            sh('cp', '-a', two.folder(store), w.dir / f'kept-{store}')
+        w.serve().port()
+        used = [1, w.works()['serial']]
+        two.restart(*stores, restore=lambda store: removed(w.dir / f'kept-{store}', two.folder(store)))
+        e = two.beside(lambda: (e := w.embed()).finish() is None or e)
+        assert e.process.returncode == 0, e.err
+        for store, lines in (('model', w.server.err), ('data', e.err)):
+            said = [line for line in lines if 'copied or restored' in line]
+            assert all(two.ids[0] in line for line in said) and bool(said) == (store in stores), lines
+        next_serials(w, used + [row['serial'] for row in e.rows()])
+        yield w.embed(store=w.dir / 'other')
+    row(f'lane 1 is copied back while lane 2 runs, {who}', 0, '', 20)(case)
+
+
+@row("the dealer's file of lane 1 is put back while lane 2 runs", 4, 'its state was restored; bundle [0-9]+ is burnt, give the dealer its state back', 20)
+def _(w):
+    two = TwoLanes(w)
+    used = [1, w.works()['serial']]
+    file, = (w.dir / 'state' / 'lanes').glob('*/*')
+    before = file.read_bytes()
+    used.append(w.works()['serial'])
+    now = file.read_bytes()
+    file.write_bytes(before)
+    yield two.beside(lambda: (e := w.embed()).finish() is None or e)
+    file.write_bytes(now)
+    next_serials(w, used)
+
+
+@row('lane 1 is rolled back in a store of two lanes', 4, 'it was rolled back; its [0-9]+ bundles are burnt', 20)
+def _(w):
+    w.both(tokens=4, count=5)
+    (w.dir / 'texts').write_text('the dog\n' * 2)
+    e = w.embed(None, file=w.dir / 'texts', parallel=2, audit=2)  # audits share the texts out: one for each lane
+    assert e.finish() == 0, e.err
+    first, second = (path.name for path in w.lanes('data'))
+    of = lambda store, name: next(path for path in w.lanes(store) if path.name == name)
+    w.server.end()
+    held = [Held(w, store, of(store, first)) for store in STORES]
+    w.serve().port()
+    serial = w.works()['serial']  # in the first lane with bundles
+    w.server.end()
+    for h in held:
+        h.put_back()
+    w.serve().port()
+    left = {store: sorted(path.name for path in (of(store, second) / 'bundles').iterdir()) for store in STORES}
+    yield w.embed()
+    assert left == {store: sorted(path.name for path in (of(store, second) / 'bundles').iterdir()) for store in STORES}, 'lane 2 lost bundles'
+    assert w.works()['serial'] == int(left['data'][0].split('-')[0]) != serial, 'lane 2 goes on'
+
+
+@row("a lane's folder is copied to another data owner, and to another id", 0, '', 20)
+def _(w):
+    w.base.suf('certs', w.dir / 'certs', '--data', 'alice', '--data', 'bob')
+    of = lambda name: {'certs': w.dir / 'certs' / f'data-{name}', 'store': w.dir / name}
+    w.deal(certs=w.dir / 'certs', tokens=4, count=4).port()
+    serve = lambda: w.serve(certs=w.dir / 'certs').port()
+    serve()
+    for name in ('alice', 'bob'):
+        assert w.embed(**of(name)).finish() == 0
+    w.server.end()
+    alice, bob = w.lane('alice'), w.lane('bob')
+    at_p0 = {path.name: path for path in w.lanes('model')}
+    other_id = alice.name[::-1]
+    for source, places in ((alice, [bob.parent / alice.name, alice.parent / other_id]),
+                           (at_p0[alice.name], [at_p0[bob.name].parent / alice.name, at_p0[alice.name].parent / other_id])):
+        for to in places:
+            sh('cp', '-a', source, to)
+    shutil.rmtree(bob)  # so the copied lane is the one that bob uses
+    serve()
+    for copy in (at_p0[bob.name].parent / alice.name, at_p0[alice.name].parent / other_id):
+        assert any(f'the store {copy} was copied or restored' in line for line in w.server.err), w.server.err
+        assert not list((copy / 'bundles').iterdir())
+    e = w.embed(**of('bob'))
+    assert e.finish() == 0 and e.rows()[0]['y'] == w.expected(), e.err
+    assert any(f'the store {bob.parent / alice.name} was copied or restored' in line for line in e.err), e.err
+    assert e.rows()[0]['serial'] > 8, 'it used a bundle that was dealt before'
+    e = w.embed(**of('alice'))
+    yield e
+    row, = e.rows()
+    assert row['y'] == w.expected() and row['serial'] == 2, 'the lane itself goes on with its bundles'
 
 
 @row('the dealer is put back', 4, 'its state was restored; bundle 3 is burnt, give the dealer its state back')

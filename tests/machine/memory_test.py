@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Searches the memory of live processes. After a run, even a failed one, no role holds its keys, seeds, pair secrets,
 key bodies or token ids. After a call of a function, no process holds its keys, seeds, pair secrets or key bodies.
+An idle session takes little memory, and a running inference the bytes of its estimate.
 
-  memory_test.py SUF     as root, which may read the roles' memory; needs numpy; about a quarter of a minute
+  memory_test.py SUF     as root, which may read the roles' memory; needs numpy; about half a minute
 
 The values are known. Preprocessed bundles are on disk before they are claimed, and `suf tokenize` prints the ids. Seeds
 are written as they are drawn (tests/faults/random.c). Each scan must also find a value that the process rightly holds,
@@ -23,7 +24,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import FunctionWorld, Tap, World
+from roles import FunctionWorld, HeldRuns, Tap, World
 from rows import each
 
 HEADER, TAG, AHEAD = 352, 16, 4  # bytes, bytes, bundles
@@ -263,6 +264,69 @@ def after_a_call(base):
         os.close(reading)
 
 
+# ---- how much memory
+
+IDLE_MB, SPARE_MB = 1.0, 4.0  # of an idle session; of a running inference beside its keys, frames and values
+FEW, MANY = 2, 34  # sessions
+
+
+def resident_mb(*roles):
+    return [int(re.search(r'VmRSS:\s+(\d+)', pathlib.Path(f'/proc/{role.process.pid}/status').read_text())[1]) * 1024 / 1e6 for role in roles]
+
+
+def sessions(w, count, jobs, each, **flags):
+    """Starts P1 with `count` sessions that run `jobs` texts, or batches. One session is held in its inference, or each.
+    Returns (process, HeldRuns)."""
+    w.deal(timeout=SLOW, **{'at-once': flags['at-once']}).port()
+    w.serve(timeout=SLOW, **{'at-once': flags.pop('at-once')}).port()
+    w.works()  # fetches the masked weights
+    (w.dir / 'texts').write_text('\n'.join(w.base.text(TOKENS, i) for i in range(jobs * flags.get('batch', 1))) + '\n')
+    inside = HeldRuns(w.server.port(), each=each)
+    e = w.embed(None, file=w.dir / 'texts', parallel=count, connect=inside.port, timeout=SLOW, **{'one-by-one': True}, **flags)
+    assert inside.arrived(*[e] * (count if each else 1)), e.err
+    return e, inside
+
+
+def idle_sessions(base):
+    """A session over TLS that has run a text and idles takes less than 1 MB at P0, and at P1."""
+    few = None
+    for count in (FEW, MANY):
+        with World(base, f'{count} idle') as w:
+            # Two run at once, and one of them is held. The others run one after another. They idle when no text is left.
+            e, inside = sessions(w, count, 2 * count, False, **{'at-once': 2})
+            end = time.monotonic() + 2 * SLOW
+            while sum(f', {TOKENS} tokens' in line for line in w.server.err) < 2 * count - 1:
+                assert time.monotonic() < end and e.process.poll() is None, e.err
+                time.sleep(0.01)
+            lanes = len(w.lanes('model'))
+            while few and max(slope := [(b - a) / (lanes - FEW) for a, b in zip(few, resident_mb(w.server, e))]) >= IDLE_MB:
+                assert time.monotonic() < end, f'an idle session takes {slope} MB at P0 and P1'
+                time.sleep(0.1)
+            few = few or resident_mb(w.server, e)
+            assert lanes > count / 2, f'{lanes} sessions were opened'
+            inside.go()
+            assert e.finish() == 0, e.err
+    print(f'     {lanes} sessions: {slope[0]:.2f} MB at P0, {slope[1]:.2f} MB at P1 for each idle one')
+
+
+def running_inferences(base):
+    """One more inference that runs takes no more memory at P0 and P1 than its keys, frames and values by the estimate,
+    and a little."""
+    few, more, batch = 1, 7, 8
+    estimate = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', TOKENS, '--batch', batch, '--json'))['memory_bytes']
+    needs = [sum(estimate[p][part] for part in ('keys', 'frames', 'values')) / 1e6 for p in ('p0', 'p1')]
+    taken = []
+    for count in (few, more):
+        with World(base, f'{count} running') as w:
+            e, inside = sessions(w, count, 2 * count, True, batch=batch, **{'at-once': more})
+            taken.append(resident_mb(w.server, e))
+            inside.go()
+            assert e.finish() == 0, e.err
+    each = [(b - a) / (more - few) for a, b in zip(*taken)]
+    print(f'     {more} inferences: {each[0]:.1f} MB at P0, {each[1]:.1f} MB at P1 for each; the estimate is {needs[0]:.1f} and {needs[1]:.1f} MB')
+    assert all(mb < need + SPARE_MB for mb, need in zip(each, needs)), f'a running inference takes {each} MB, the estimate is {needs}'
+
+
 if __name__ == '__main__':
     assert os.getuid() == 0, 'the memory of the roles is read as root'
-    each(planted, after_a_run, after_a_failure, after_a_call)
+    each(planted, after_a_run, after_a_failure, after_a_call, idle_sessions, running_inferences)

@@ -247,6 +247,16 @@ def signs(base, folder):
     return base
 
 
+def p0_view(w, server, k):
+    """Returns what session k shows to the model owner: its exit status, its log, its frames without their words, and the
+    ends of its serials."""
+    status = server.finish(SLOW)
+    log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line.replace(f'store: {w.dir}/model{k}', 'store:')) for line in server.err]
+    assert 'info serve: store:' in log, log
+    frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(w.dir / f'p0.{k}')]
+    return status, log, frames, sorted(w.fates(f'model{k}').values())
+
+
 def zero_norm(base, _):
     """A result of zero gives the model owner the same frames, exit status, log and order of events as others.
     For the data owner they differ."""
@@ -267,16 +277,33 @@ def zero_norm(base, _):
                 assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
             if zero in texts:
                 assert e.err[-1].startswith('suf: ') and 'the sum of this text\'s token vectors is zero' in e.err[-1], e.err
-            status = server.finish(SLOW)
-            log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line.replace(f'store: {w.dir}/model{k}', 'store:')) for line in server.err]
-            assert 'info serve: store:' in log, log
-            frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(w.dir / f'p0.{k}')]
-            fates = sorted(w.fates(f'model{k}').values())
-            seen.append((status, log, frames, fates))
+            seen.append(p0_view(w, server, k))
     assert seen[0][0] == seen[2][0] == 0 and len(seen[0][1]) >= 5, seen[0]
     assert seen[0] == seen[1], 'the model owner sees that a result is zero'
     one = [f for f in seen[2][2] if f[1] >= FIRST_RUN]
     assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
+
+
+def zero_in_a_batch(base, _):
+    """A result of zero among the texts of a batch concerns that text alone. The model owner's frames, exit status, log
+    and order of events are as without it, also if all results are zero."""
+    base = signs(base, base.folder)
+    zero, other = 'dog cat', 'dog dog'
+    seen = []
+    with World(base, 'zero in a batch') as w:
+        w.deal(timeout=SLOW).port()
+        for k, texts in enumerate(([other] * 3, [zero, other, other], [other, zero, other], [other, other, zero], [zero] * 3)):
+            server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True, timeout=SLOW)
+            e = embed_file(w, texts, batch=len(texts), store=w.dir / f'data{k}', connect=server.port())
+            code, rows = e.finish(SLOW), e.rows()
+            assert code == (2 if zero in texts else 0), e.err
+            wanted = base.simulate([other])[0]
+            for text, row in zip(texts, rows, strict=True):
+                assert row.get('y') == (wanted if text == other else None), row
+                assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
+            seen.append(p0_view(w, server, k))
+    assert seen[0][0] == 0 and any('3 texts of 4 tokens' in line for line in seen[0][1]), seen[0]
+    assert all(view == seen[0] for view in seen), 'the model owner sees that a result of a batch is zero'
 
 
 # ---- the pace after a result
@@ -394,4 +421,4 @@ def unread(base, _):
 
 
 if __name__ == '__main__':
-    each(uniform, zero_norm, pace, unread)
+    each(uniform, zero_norm, zero_in_a_batch, pace, unread)

@@ -70,6 +70,20 @@ def _(w):
     assert 2 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
 
 
+@row('two data owners, each with two sessions of batches', 0, 'embed: 8 sentences', 20)
+def _(w):
+    start = begin(w)
+    lines = [w.base.text(3 + i % 2, i) for i in range(8)]
+    (w.dir / 'texts').write_text('\n'.join(lines) + '\n')
+    both = [start(name, None, file=w.dir / 'texts', parallel=2, batch=2) for name in ('alice', 'bob')]
+    for e in both:
+        assert e.finish() == 0, e.err
+        rows = e.rows()
+        assert [w.result(r) for r in rows] == w.base.simulate(lines)
+        assert {r.get('texts') for r in rows} == {2}, 'a text ran alone'
+    yield e
+
+
 @row('several sessions with keys from the disk and audits', 0, 'embed: 10 sentences', 30)
 def _(w):
     w.deal(tokens=5, count=4).port()
@@ -194,6 +208,8 @@ alone('no place at the dealer', 2, '--at-once', 'deal --plan {plan} --certs {cer
 alone('no memory', 2, '--memory', [*SERVE, '--memory', '0'])
 alone('more memory than the machine has', 2, 'allows 900000000 MB, and this machine has [0-9]+; allow less', [*SERVE, '--memory', '900000000'])
 alone('no time to idle', 2, '--idle', [*SERVE, '--idle', '0'])
+alone('no place, fn serve', 2, '--at-once', 'fn serve --plan {plan} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0 --at-once 0'.split())
+alone('a place too many', 2, '--at-once: Value 257 not in range 1 to 256', [*SERVE, '--at-once', '257'])
 alone('no session', 2, '--parallel', [*EMBED, '--parallel', '0', '--', 'the dog'])
 alone('65 sessions', 2, '--parallel', [*EMBED, '--parallel', '65', '--', 'the dog'])
 alone('no text in a batch', 2, '--batch', [*EMBED, '--batch', '0', '--', 'the dog'])
@@ -208,6 +224,18 @@ def _(w):
     yield w.embed(w.base.text(16, 1))
     ended(w, 'needs [0-9]+ bytes of memory, and 1048576 bytes are allowed')
     assert not w.fates('data')
+
+
+@row('a batch that needs more memory than serve may use', 5, 'the model owner has too little memory for our number of tokens', 12)
+def _(w):
+    w.deal().port()
+    w.serve(memory=8).port()
+    text = w.base.text(16, 1)
+    w.works(text)  # alone it takes less than 3 MB
+    (w.dir / 'texts').write_text(f'{text}\n' * 16)
+    yield w.embed(None, file=w.dir / 'texts', batch=16)
+    ended(w, 'needs [0-9]+ bytes of memory, and 8388608 bytes are allowed')
+    assert set(w.fates('data')) == {1}
 
 
 if __name__ == '__main__':

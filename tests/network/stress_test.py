@@ -20,8 +20,8 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import AMPLE, read_record
-from rows import both_worlds, main
+from roles import AMPLE, HeldRuns, read_record
+from rows import both_worlds, main, row
 
 REFUSE, HELLO, ANNOUNCE, REQUEST = 1, 2, 6, 8  # kinds of frames
 LENGTHS = [0, 1, 8 << 10, 1 << 20, 256 << 20, 2**32 - 1]
@@ -171,7 +171,7 @@ AT_MODEL = [('data', 'connected'), ('dealer', 'secured'), ('model', 'secured'), 
 def greeted(w, **deal):
     """Starts both, patient beyond HELD; returns the payload of an honest hello."""
     w.deal(timeout=2 * HELD, **deal).port()
-    w.serve(timeout=2 * HELD).port()
+    w.serve(timeout=2 * HELD, **{'at-once': deal.get('at-once')}).port()
     return hello(w)
 
 
@@ -182,24 +182,29 @@ def prompt(w, greeting, times=5):
         assert statistics.median(seconds) < SOON, f'an honest hello of the {role} role took {seconds} s'
 
 
-@both_worlds('64 attackers at deal and serve during a session', 0, 'listening on port', 120)
+@both_worlds('64 attackers at deal and serve while two lanes run', 0, 'listening on port', 120)
 def _(w):
-    greeting = greeted(w, **w.AHEAD)
-    assert w.long().finish() == 0  # the memory of such a session is not an attacker's
+    greeting = greeted(w, **{'at-once': 2}, **w.AHEAD)
+    stores = ('data', 'second')
+    both = lambda: [w.long(store=w.dir / store) for store in stores]
+    for e in both():
+        assert e.finish() == 0, e.err  # the memory of such sessions is not an attacker's
     roles, before = (w.dealer, w.server), [status_mb(r, 'VmHWM') for r in (w.dealer, w.server)]
-    last = w.floor('data')
-    running = w.long()
-    while w.floor('data') == last:  # its bundle has arrived and is claimed
-        assert running.process.poll() is None, running.err
+    last = [w.floor(store) for store in stores]
+    running = both()
+    while any(w.floor(store) == floor for store, floor in zip(stores, last)):  # a bundle has arrived and is claimed
+        assert all(e.process.poll() is None for e in running), [e.err for e in running]
         time.sleep(0.01)
     with Crowd(w, greeting, attackers(w.dealer.port(), AT_DEALER)) as a, Crowd(w, greeting, attackers(w.server.port(), AT_MODEL)) as b:
-        assert running.finish(5 * AMPLE) == 0, running.err
+        for e in running:
+            assert e.finish(5 * AMPLE) == 0, e.err
         end = time.monotonic() + AMPLE
         while min(a.come, b.come) <= 32:
             assert time.monotonic() < end, f'only {a.come} and {b.come} attacks'
             time.sleep(0.1)
         prompt(w, greeting)
-    assert [r['y'] for r in running.rows()] == w.long_expected(), 'the running session differs from the simulator'
+    for e in running:
+        assert [r['y'] for r in e.rows()] == w.long_expected(), 'a running session differs from the simulator'
     grown = [status_mb(r, 'VmHWM') - m for r, m in zip(roles, before)]
     assert max(grown) < GROWTH_MB, f'the roles grew by {grown} MB'
     w.works()
@@ -299,6 +304,33 @@ def sigterm(name, phases):
             c.close()
         assert seconds < SOON, f'SIGTERM took {seconds:.2f} s'
         yield role
+
+
+@row('SIGTERM of serve while eight run and two wait', 0, 'listening on port', 60)
+def _(w):
+    for role in (w.deal, w.serve):
+        role(timeout=2 * HELD, **{'at-once': 8}).port()
+    names = [f'lane{i}' for i in range(10)]
+    start = lambda name, port=None: w.embed(store=w.dir / name, connect=port, timeout=2 * HELD)
+    for name in names:  # fetches the masked weights
+        assert start(name).finish() == 0
+    inside = HeldRuns(w.server.port(), each=True)
+    running = [start(name, inside.port) for name in names[:8]]
+    assert inside.arrived(*running), [e.err for e in running]
+    waiting = [start(name) for name in names[8:]]
+    for e in waiting:
+        assert e.said('others run first: place [12]'), e.err
+    w.server.signal(signal.SIGTERM)
+    for e in waiting:
+        assert e.finish() == 3 and 'the model owner is stopping and takes nothing new' in e.err[-1], e.err
+    assert w.server.process.poll() is None
+    inside.go()
+    wanted = w.expected()
+    for e in running:
+        assert e.finish() == 0 and w.result(e.rows()[0]) == wanted, e.err
+    yield w.server
+    for name in names[8:]:
+        assert list(w.fates(name).values()) == ['done'], 'a serial was spent for a text that was refused'
 
 
 def quiet(f, *args):
