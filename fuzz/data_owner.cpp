@@ -1,5 +1,5 @@
 // Fuzzes the data owner's session with a model owner: two inferences and two audits of preprocessed bundles. Each
-// bundle is announced before the previous one is used.
+// bundle is announced before the previous one is used. Then the session stays, and runs a batch.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(data_owner) {
@@ -25,11 +25,13 @@ SUF_FUZZ(data_owner) {
   bool fine = Quietly([&] {
     DataSession session(p0, TestPlan(), kept.lane(), dial, {.whole = true});
     (void)session.Setup();
-    auto job = [&](uint32_t n) { return session.JobOf(n); };
+    auto job = [&](uint32_t n, uint32_t texts = 1) { return session.JobOf(n, texts); };
     session.Infer(job(3), run, job(2));
     session.Infer(job(2), run, job(4));
     session.Audit(job(4), job(4));
     session.Audit(job(4));
+    session.Stay();
+    session.Infer(job(3, 2), run);
     session.End();
   });
   kept.Settle();

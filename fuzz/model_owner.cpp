@@ -8,7 +8,7 @@ SUF_FUZZ(model_owner) {
     if ((kind == kClaim || kind == kAudit) && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
     if (kind == kProbe) MendProbe(payload);
     if (kind == kOpened && payload.size() == 64) {  // the hash of P1's bundle
-      suf::Hash hash = suf::HashOf({Encode(Header(1, p.serial, 4)), suf::Bytes(kBody)});
+      suf::Hash hash = suf::HashOf({Encode(Header(1, p.serial, JobOf(4))), suf::Bytes(kBody)});
       std::copy(hash.begin(), hash.end(), payload.begin() + 32);
     }
     if (kind == kClaim || kind == kAudit || kind == kGo || kind == kOfflineEnd || kind == kBye)

@@ -21,16 +21,18 @@ inline constexpr uint64_t kBody = 64, kSetupBytes = 40;
 inline const Hash kSetup = HashOf({Bytes(kSetupBytes)});  // of a W_hat of zeros
 inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
 
+inline Hash TraceOf(const Job& j) { return {1, uint8_t(j.tokens), uint8_t(j.texts - 1)}; }
 inline const proto::BundlePlan& TestPlan() {
   static const proto::BundlePlan plan = [] {
     proto::BundlePlan p;
     p.prg = 2;
     p.max_tokens = 4;
+    p.most_texts = 2;
     p.setup_bytes = kSetupBytes;
     p.hash = {1};
     p.variants = {"near", "far"};
     p.price = [](const Job& j, const JobTerms& t) { return j.variant ? 1000 : 10 * t.link.trip_us; };
-    p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
+    p.task = [](const Job& j) { return Task{TraceOf(j), {EvenBody(kBody), EvenBody(kBody)}}; };
     return p;
   }();
   return plan;
@@ -46,16 +48,16 @@ inline Bytes Hello() {
 }
 
 // The header of the bundle that both parties hold before the session begins.
-inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
+inline BundleHeader Header(uint32_t party, uint64_t serial, const Job& job) {
   BundleHeader h;
   h.prg = 2;
-  h.job = JobOf(n);
+  h.job = job;
   h.party = party;
   h.serial = serial;
   h.lane = kLane;
   h.body_bytes = kBody;
   h.plan = {1};
-  h.trace = {1, uint8_t(n)};
+  h.trace = TraceOf(job);
   h.weights = kWeights;
   h.rho = kRho;
   h.public_key[0] = kModel.key;
@@ -76,12 +78,13 @@ inline Bytes Chunk(const Hash& key, View data) {
   return Chunk(tags, data);
 }
 
-// The bundles that Fill puts into a store, {serial, tokens}. They are on disk, because a model owner's session forgets
-// those in memory.
-inline const std::map<uint64_t, uint32_t> kBundles{{7, 3}, {9, 2}, {11, 4}, {13, 4}};
+// The bundles that Fill puts into a store, by serial. They are on disk, because a model owner's session forgets those
+// in memory.
+inline const std::map<uint64_t, Job> kBundles{
+    {7, JobOf(3)}, {9, JobOf(2)}, {11, JobOf(4)}, {13, JobOf(4)}, {15, JobOf(3, 0, 2)}};
 inline void Fill(Lane& store, uint32_t party) {
-  for (auto [serial, n] : kBundles) {
-    BundleHeader h = Header(party, serial, n);
+  for (const auto& [serial, job] : kBundles) {
+    BundleHeader h = Header(party, serial, job);
     auto in = store.Receive(h, Secret(Hash{18}), EvenBody(kBody), true);
     const Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
     std::copy(chunk.begin(), chunk.end(), in.NextBuffer().begin());
@@ -245,6 +248,13 @@ inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& la
   w.Put(uint8_t{1});
   w.Put(link.trip_us);
   w.Put(link.rate);
+  return w.Take();
+}
+// A report that a job waits.
+inline Bytes Wait(uint32_t place, uint32_t ms = 1024) {
+  Writer w;
+  w.Put(place);
+  w.Put(ms);
   return w.Take();
 }
 // A side's measured figures of the link.

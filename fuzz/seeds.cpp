@@ -202,7 +202,7 @@ void Plans() {
 }
 
 void Files() {
-  BundleHeader h = Header(1, 7, 3);
+  BundleHeader h = Header(1, 7, JobOf(3));
   Seed("bundle", "header", Encode(h));
   Seed("bundle", "chain", Join({{8, 1, 24}, Bytes(24)}));
   // Six sections in four chunks, with a window of one chunk: read in turn, ahead, altered, cut short, closed.
@@ -273,10 +273,11 @@ Bytes Choice(uint64_t serial) { return AFrame(kChoice, Number(serial)); }
 
 // P1's announcement of a job of n tokens, which offers one bundle. `whole`: the bundle arrives whole, as audits need
 // it. 0 tokens: no job follows.
-Bytes Announce(uint32_t n, uint64_t serial, bool whole = false) {
+Bytes Announce(uint32_t n, uint64_t serial, bool whole = false, uint32_t texts = 1) {
   Writer w;
-  Put(w, JobOf(n, 0, n ? 1 : 0));
-  w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
+  const Job job = JobOf(n, 0, n ? texts : 0);
+  Put(w, job);
+  w.Raw(n ? TraceOf(job) : Hash{});
   w.Put(uint8_t(whole));
   if (n) {
     w.Put(serial);
@@ -291,15 +292,23 @@ void DataOwnerTalks() {
   const Bytes run = Join({AFrame(kOfflineEnd, kMac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, kMac)});
   const auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, kMac)}); };
   const Bytes welcome = AFrame(kWelcome, Welcome());
-  std::vector<Bytes> talk{hello,      welcome,         SetupChunk(), Choice(7), ack,        Choice(9),  run,
-                          ack,        Choice(11),      run,          ack,       Choice(13), verdict(1), ack,
-                          verdict(1), AFrame(kEnd, {})};
+  std::vector<Bytes> talk{
+      hello, welcome,    SetupChunk(), Choice(7), ack,        Choice(9),  run, ack, Choice(11),      run,
+      ack,   Choice(13), verdict(1),   ack,       verdict(1), Choice(15), ack, run, AFrame(kEnd, {})};
   Cuts("data_owner", {}, talk);
   Seed("data_owner", "other_setup", Join({hello, welcome, SetupChunk(1)}));
   talk[12] = verdict(0);
   talk.resize(13);  // with a bundle announced in advance
   Seed("data_owner", "audit_failed", Join(talk));
   Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
+  const Bytes greeting = Join({hello, welcome, SetupChunk()}), wait = AFrame(kWait, Wait(2)), later = Choice(kLater);
+  Seed("data_owner", "waits",
+       Join({greeting, AFrame(kWait, Wait(~0u, ~0u)), wait, wait, Choice(7), ack, Choice(9), run}));
+  Seed("data_owner", "later",
+       Join({greeting, Choice(7), ack, later, run, wait, Choice(9), ack, later, run, Choice(11)}));
+  Seed("data_owner", "later_while_nothing_runs", Join({greeting, later}));
+  Seed("data_owner", "waits_while_a_text_runs", Join({greeting, Choice(7), ack, wait}));
+  Seed("data_owner", "short_wait", Join({greeting, AFrame(kWait, Number(uint32_t{2}))}));
 }
 
 // Frames that a model owner receives from P1.
@@ -319,6 +328,19 @@ void ModelOwnerTalks() {
   }
   Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
   Seed("model_owner", "other_lane", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, LaneId{20})), Announce(3, 7)}));
+  LaneId last;
+  last.fill(0xff);
+  Seed("model_owner", "last_lane", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, last, 64)), Announce(3, 7)}));
+  Seed("model_owner", "65_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 65))}));
+  const Bytes stay = AFrame(kStay, {});
+  Seed("model_owner", "stays",
+       Join({hello, ask, stay, Announce(3, 7), run(end), stay, Announce(2, 9), run(end), stay, end}));
+  Seed("model_owner", "stays_twice", Join({hello, ask, stay, stay}));
+  Seed("model_owner", "stays_with_a_byte", Join({hello, ask, AFrame(kStay, Bytes(1))}));
+  Seed("model_owner", "stays_while_a_text_runs", Join({hello, ask, Announce(3, 7), run(stay)}));
+  Seed("model_owner", "batch", Join({hello, ask, Announce(3, 15, false, 2), run(Announce(2, 9)), run(end), end}));
+  for (uint32_t texts : {0u, 3u, 65u})
+    Seed("model_owner", Str("batch_of_", texts), Join({hello, ask, Announce(3, 15, false, texts)}));
   Seed("model_owner", "no_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 0))}));
   Seed("model_owner", "reported_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {90, 1'000'000})), Announce(3, 7)}));
   Seed("model_owner", "impossible_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {0, 1}))}));
@@ -341,26 +363,37 @@ void VariantTalks() {
 // Frames that a party receives from the dealer.
 void FetchTalks() {
   const auto bundle = [](uint64_t serial) {
-    return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
+    return Join(
+        {AFrame(kHeader, Encode(Header(1, serial, JobOf(3)))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };
   Cuts("fetch", {},
        {HelloFrame(), AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
+  const Bytes grant = AFrame(kGrant, Number(uint32_t{2})), wait = AFrame(kWait, Wait(4));
+  Seed("fetch", "waits",
+       Join({HelloFrame(), wait, wait, grant, bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))}));
+  Seed("fetch", "short_wait", Join({HelloFrame(), AFrame(kWait, Bytes(4)), grant}));
+  Seed("fetch", "batch", Join({HelloFrame(), grant, AFrame(kHeader, Encode(Header(1, 1, JobOf(3, 0, 2))))}));
 }
 
 // Frames that the dealer receives from a party. The first byte says which party it is, and how its partner behaves.
 void DealerTalks() {
   const Bytes hello = HelloFrame();
-  for (const Identity& partner : {kModel, kData}) {
+  const auto request = [](const Identity& partner, const Job& job, uint32_t count) {
     Writer w;
-    Put(w, JobOf(3));
-    w.Put(uint32_t{2});
+    Put(w, job);
+    w.Put(count);
     w.Raw(kLane);
-    w.Raw(TestPlan().task(JobOf(3)).trace);
+    w.Raw(TraceOf(job));
     w.Raw(kWeights);
     w.Raw(partner.key);
     w.Raw(Hash{23});
     w.Raw(Hash{24});
-    Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
+    return AFrame(kRequest, w.bytes());
+  };
+  Seed("dealer", "batch", Join({{1}, hello, request(kModel, JobOf(3, 0, 2), 1), AFrame(kEnd, {})}));
+  Seed("dealer", "batch_of_3", Join({{1}, hello, request(kModel, JobOf(3, 0, 3), 1)}));
+  for (const Identity& partner : {kModel, kData}) {
+    Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, request(partner, JobOf(3), 2), AFrame(kEnd, {})});
     Seed("dealer", Name(partner.role), all);
     Seed("dealer", Str(Name(partner.role), "_without_end"), View(all).first(all.size() - 5));
     for (auto [bits, name] : {std::pair{2, "_comes_last"}, {4, "_comes_late"}, {6, "_never_comes"}}) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds memory errors, undefined behaviour and data races with clang++-19's sanitizers. They run over the unit tests of
-# all modules and over real processes (embed_test.py, audits_test.py, inputs_test.py). Tests of time limits are left
-# out.
+# all modules and over real processes: embed_test.py, audits_test.py, inputs_test.py, and the rows of owners_test.py
+# with several sessions side by side. Tests of time limits are left out.
 #
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer
@@ -46,8 +46,10 @@ suite() {
   # role that the test kills at the end is in a file.
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
-  for test in embed network/audits inputs; do
-    check "$dir" "$(basename $test)" env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/${test}_test.py "$dir/suf"
+  # Of owners: four data owners, eight sessions of one, two owners with two sessions of batches, sessions with audits.
+  for test in embed network/audits inputs "network/owners ^(four|eight|two|several)"; do
+    set -- $test
+    check "$dir" "$(basename $1)" env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/$1_test.py "$dir/suf" ${2:+"$2"}
   done
   for report in "$dir"/report.*; do
     [ -e "$report" ] && { echo "$report: a role's report"; failed=1; }

@@ -281,6 +281,24 @@ def _(w):
     w.spent(2)
 
 
+# ---- machines
+
+@row('sessions and batches that need more memory than the machine has', 2, '--parallel 4 and --batch 16 take [0-9.]+ MB of memory for these texts, and this machine has 67.11 MB; ask for --parallel 4 and --batch 2', 20)
+def _(w):
+    library = w.base.program.parent / 'tests' / 'faults' / 'libsmall_machine.so'
+    assert library.exists(), f'{library} is not built'
+    small = {'env': {**os.environ, 'LD_PRELOAD': str(library)}}
+    w.both()
+    text = w.base.text(16, 1)
+    (w.dir / 'texts').write_text(f'{text}\n' * 64)
+    e = w.embed(None, process=small, file=w.dir / 'texts', parallel=4, batch=16)
+    assert e.finish() == 2, e.err
+    allowed = w.embed(None, process=small, file=w.dir / 'texts', parallel=4, batch=2)
+    assert allowed.finish() == 0, allowed.err
+    assert [w.result(r) for r in allowed.rows()] == [w.expected(text)] * 64
+    yield e
+
+
 # ---- processors
 
 @row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
