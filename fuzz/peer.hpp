@@ -93,10 +93,14 @@ inline void Fill(Lane& store, uint32_t party) {
   }
 }
 
-// Checks that no serial is half-used after a session.
+// Checks that no serial is half-used after a session. A burnt serial burns lower ones that were only reported.
 inline void CheckSettled(const Lane& store) {
-  for (auto [serial, fate] : store.ledger().LastRecords())
-    SUF_CHECK(fate != RecordKind::kClaimed && fate != RecordKind::kReported);
+  const auto last = store.ledger().LastRecords();
+  uint64_t burnt = 0;
+  for (auto [serial, fate] : last)
+    if (fate == RecordKind::kBurnt) burnt = serial;
+  for (auto [serial, fate] : last)
+    SUF_CHECK(fate != RecordKind::kClaimed && (fate != RecordKind::kReported || serial < burnt));
 }
 
 // A store that knows its peers and, if `filled`, holds those bundles. It is rebuilt only after an execution that

@@ -302,10 +302,13 @@ void DataOwnerTalks() {
   Seed("data_owner", "audit_failed", Join(talk));
   Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
   const Bytes greeting = Join({hello, welcome, SetupChunk()}), wait = AFrame(kWait, Wait(2)), later = Choice(kLater);
+  const Bytes audits = Join({ack, Choice(13), verdict(1), ack, verdict(1)});
+  const Bytes batch = Join({Choice(15), ack, run, AFrame(kEnd, {})});
   Seed("data_owner", "waits",
-       Join({greeting, AFrame(kWait, Wait(~0u, ~0u)), wait, wait, Choice(7), ack, Choice(9), run}));
+       Join({greeting, AFrame(kWait, Wait(~0u, ~0u)), wait, wait, Choice(7), ack, Choice(9), run, ack, Choice(11), run,
+             audits, wait, batch}));
   Seed("data_owner", "later",
-       Join({greeting, Choice(7), ack, later, run, wait, Choice(9), ack, later, run, Choice(11)}));
+       Join({greeting, Choice(7), ack, later, run, wait, Choice(9), ack, later, run, Choice(11), audits, batch}));
   Seed("data_owner", "later_while_nothing_runs", Join({greeting, later}));
   Seed("data_owner", "waits_while_a_text_runs", Join({greeting, Choice(7), ack, wait}));
   Seed("data_owner", "short_wait", Join({greeting, AFrame(kWait, Number(uint32_t{2}))}));
@@ -338,7 +341,7 @@ void ModelOwnerTalks() {
   Seed("model_owner", "stays_twice", Join({hello, ask, stay, stay}));
   Seed("model_owner", "stays_with_a_byte", Join({hello, ask, AFrame(kStay, Bytes(1))}));
   Seed("model_owner", "stays_while_a_text_runs", Join({hello, ask, Announce(3, 7), run(stay)}));
-  Seed("model_owner", "batch", Join({hello, ask, Announce(3, 15, false, 2), run(Announce(2, 9)), run(end), end}));
+  Seed("model_owner", "batch", Join({hello, ask, Announce(2, 9), run(Announce(3, 15, false, 2)), run(end), end}));
   for (uint32_t texts : {0u, 3u, 65u})
     Seed("model_owner", Str("batch_of_", texts), Join({hello, ask, Announce(3, 15, false, texts)}));
   Seed("model_owner", "no_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 0))}));

@@ -268,6 +268,7 @@ def after_a_call(base):
 
 IDLE_MB, SPARE_MB = 1.0, 4.0  # of an idle session; of a running inference beside its keys, frames and values
 FEW, MANY = 2, 34  # sessions
+HELD = 400  # seconds for which a session may be held
 
 
 def resident_mb(*roles):
@@ -277,12 +278,12 @@ def resident_mb(*roles):
 def sessions(w, count, jobs, each, **flags):
     """Starts P1 with `count` sessions that run `jobs` texts, or batches. One session is held in its inference, or each.
     Returns (process, HeldRuns)."""
-    w.deal(timeout=SLOW, **{'at-once': flags['at-once']}).port()
-    w.serve(timeout=SLOW, **{'at-once': flags.pop('at-once')}).port()
+    w.deal(timeout=HELD, **{'at-once': flags['at-once']}).port()
+    w.serve(timeout=HELD, **{'at-once': flags.pop('at-once')}).port()
     w.works()  # fetches the masked weights
     (w.dir / 'texts').write_text('\n'.join(w.base.text(TOKENS, i) for i in range(jobs * flags.get('batch', 1))) + '\n')
     inside = HeldRuns(w.server.port(), each=each)
-    e = w.embed(None, file=w.dir / 'texts', parallel=count, connect=inside.port, timeout=SLOW, **{'one-by-one': True}, **flags)
+    e = w.embed(None, file=w.dir / 'texts', parallel=count, connect=inside.port, timeout=HELD, **{'one-by-one': True}, **flags)
     assert inside.arrived(*[e] * (count if each else 1)), e.err
     return e, inside
 
@@ -294,7 +295,7 @@ def idle_sessions(base):
         with World(base, f'{count} idle') as w:
             # Two run at once, and one of them is held. The others run one after another. They idle when no text is left.
             e, inside = sessions(w, count, 2 * count, False, **{'at-once': 2})
-            end = time.monotonic() + 2 * SLOW
+            end = time.monotonic() + HELD / 2
             while sum(f', {TOKENS} tokens' in line for line in w.server.err) < 2 * count - 1:
                 assert time.monotonic() < end and e.process.poll() is None, e.err
                 time.sleep(0.01)
