@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds memory errors, undefined behaviour and data races with clang++-19's sanitizers. They run over the unit tests of
-# all modules and over real processes: embed_test.py, audits_test.py, inputs_test.py, and the rows of owners_test.py
-# with several sessions side by side. Tests of time limits are left out.
+# all modules and over real processes (embed_test.py, audits_test.py, inputs_test.py). Rows of owners_test.py have
+# sessions side by side. Tests of time limits are left out.
 #
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer

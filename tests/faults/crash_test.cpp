@@ -1,7 +1,7 @@
 // SIGKILL and loss of power at every system call by which a store or the dealer's state changes the disk. Deaths also
 // happen halfway through a write, and during the repairs of the next start. The linker redirects the calls (--wrap), so
-// the product has no hook. The life of a store with two lanes of one pair runs in a child, which notes its completed
-// operations in shared memory.
+// the product has no hook. The life of a store runs in a child, which notes its completed operations in shared memory.
+// The store has two lanes of one pair.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -293,7 +293,7 @@ def idle_sessions(base):
     few = None
     for count in (FEW, MANY):
         with World(base, f'{count} idle') as w:
-            # Two run at once, and one of them is held. The others run one after another. They idle when no text is left.
+            # Two run at once, and one of them is held. The others run one after another, and idle at the end.
             e, inside = sessions(w, count, 2 * count, False, **{'at-once': 2})
             end = time.monotonic() + HELD / 2
             while sum(f', {TOKENS} tokens' in line for line in w.server.err) < 2 * count - 1:
@@ -311,8 +311,7 @@ def idle_sessions(base):
 
 
 def running_inferences(base):
-    """One more inference that runs takes no more memory at P0 and P1 than its keys, frames and values by the estimate,
-    and a little."""
+    """A further inference that runs takes little more memory at P0 and P1 than its keys, frames and values."""
     few, more, batch = 1, 7, 8
     estimate = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', TOKENS, '--batch', batch, '--json'))['memory_bytes']
     needs = [sum(estimate[p][part] for part in ('keys', 'frames', 'values')) / 1e6 for p in ('p0', 'p1')]

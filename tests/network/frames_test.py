@@ -248,8 +248,7 @@ def signs(base, folder):
 
 
 def p0_view(w, server, k):
-    """Returns what session k shows to the model owner: its exit status, its log, its frames without their words, and the
-    ends of its serials."""
+    """Returns the model owner's view of session k: exit status, log, frames without their words, ends of serials."""
     status = server.finish(SLOW)
     log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line.replace(f'store: {w.dir}/model{k}', 'store:')) for line in server.err]
     assert 'info serve: store:' in log, log
@@ -285,8 +284,8 @@ def zero_norm(base, _):
 
 
 def zero_in_a_batch(base, _):
-    """A result of zero among the texts of a batch concerns that text alone. The model owner's frames, exit status, log
-    and order of events are as without it, also if all results are zero."""
+    """A result of zero among the texts of a batch concerns that text alone. The model owner sees none, one or three in
+    the same way."""
     base = signs(base, base.folder)
     zero, other = 'dog cat', 'dog dog'
     seen = []

@@ -17,8 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import HASTY, ONLINE, GateWorld, Tap, context
 from rows import ended, main, row
 
-# ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so ONLINE bytes from
-# the model owner are within its online frames, and DEALING bytes from the dealer within a bundle.
+# ---- peers that fall silent or go away. A Tap acts inside the inference. W_hat has already arrived, so ONLINE bytes
+# from the model owner are within its online frames, and DEALING bytes from the dealer within a bundle.
 
 DEALING = 40_000
 
