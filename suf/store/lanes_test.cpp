@@ -219,6 +219,25 @@ TEST(Lanes, AFolderWithoutALedgerIsANewLane) {
     }
 }
 
+// The process died after it had forgotten the last lane of an owner, before it removed the owner's folder.
+TEST(Lanes, AnOwnersFolderWithoutLanesIsLikeNone) {
+  Scratch dir;
+  {
+    Home home(dir / "s");
+    Put(*home.Open(kOwner, kLane), 3, true);
+    Put(*home.Open(kAnother, kLane), 4, true);
+  }
+  fs::remove_all(OwnerFolder(dir / "s", kOwner));
+  for (int start = 0; start < 2; ++start) {
+    Home home(dir / "s");
+    EXPECT_TRUE(home.TakeNotices().empty()) << start;
+    EXPECT_EQ(home.Lanes(kOwner).size(), size_t(start));
+    EXPECT_EQ(Serials(*home.Find(kAnother, kLane)), (std::vector<uint64_t>{4}));
+    if (!start) Put(*home.Open(kOwner, kOther), 7, true);
+  }
+  EXPECT_EQ(Serials(*Home(dir / "s").Find(kOwner, kOther)), (std::vector<uint64_t>{7}));
+}
+
 TEST(Lanes, AFolderOfAnotherNameIsLeftAlone) {
   Scratch dir;
   { Put(*std::make_unique<OneLane>(dir / "s"), 3, true); }

@@ -214,6 +214,10 @@ alone('no session', 2, '--parallel', [*EMBED, '--parallel', '0', '--', 'the dog'
 alone('65 sessions', 2, '--parallel', [*EMBED, '--parallel', '65', '--', 'the dog'])
 alone('no text in a batch', 2, '--batch', [*EMBED, '--batch', '0', '--', 'the dog'])
 alone('65 texts in a batch', 2, '--batch', [*EMBED, '--batch', '65', '--', 'the dog'])
+alone('65 texts in a bundle made ahead', 2, '--texts', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --state {w}/d --tokens 4 --texts 65 --count 1'.split())
+alone('a batch of a function at the dealer', 2, 'the batch has 2 texts; this plan takes 1 to 1 at once', 'deal --plan {w}/f.plan --certs {certs} --listen 127.0.0.1:0 --state {w}/d --tokens 4 --texts 2 --count 1'.split(),
+      lambda w: (w.dir / 'f.plan').write_bytes(w.base.function.read_bytes()))
+alone('a batch of a function', 2, '--batch', 'fn ask --plan p --certs {certs} --dealer h:1 --connect h:2 --store {w}/p1 --values v --batch 2'.split())
 alone('a record of several sessions', 2, 'leave out one of both', [*EMBED, '--parallel', '2', '--record', '{w}/record', '--', 'the dog'])
 
 
