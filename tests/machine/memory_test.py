@@ -266,7 +266,7 @@ def after_a_call(base):
 
 # ---- how much memory
 
-IDLE_MB, SPARE_MB = 1.0, 4.0  # of an idle session; of a running inference beside its keys, frames and values
+IDLE_MB, SPARE_MB = 1.0, 6.0  # of an idle session; of a running inference beside its keys, frames and values
 FEW, MANY = 2, 34  # sessions
 HELD = 400  # seconds for which a session may be held
 
