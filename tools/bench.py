@@ -4,12 +4,16 @@ compared with the simulator.
 
     bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
     bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
+    bench.py --many [--runs 9] [--out bench/results]
 
 Prints the tables of docs/measurements.md. Writes JSON lines with commit and machine: inference.jsonl (one line for each
 length) and kernels.jsonl. Times are medians of fresh serials after one warm-up, text by text (--one-by-one). A line
 "throughput" has sentences per second of many texts in one call. Calls that fetch the next bundle meanwhile alternate
 with calls that do not. The yardstick is the float32 forward of tools/reference.py on one thread, in the same run. With
 --shape the model is a random one of that preset, and its lines are added to shapes.jsonl.
+
+--many prints the table of many texts at once, with limits. As root: it runs tools/owners.py and tools/link.py, which
+append to their own files.
 """
 import argparse
 import collections
@@ -140,10 +144,36 @@ def report(facts, rows):
         print()
 
 
+def lines_of(tool, file, *flags):
+    """Runs a tool that appends lines to a file. Returns the new lines."""
+    before = file.read_text().count('\n') if file.exists() else 0
+    subprocess.run([sys.executable, ROOT / 'tools' / tool, *map(str, flags), '--out', file], check=True, stdout=subprocess.DEVNULL)
+    return [json.loads(line) for line in file.read_text().splitlines()[before:]]
+
+
+def many_texts(runs, out):
+    """Measures many texts at once. Returns rows for a table: subject, limit, ratio, and the two values."""
+    owners = {n: [r for r in rows if r['owners'] == n] for rows in [lines_of('owners.py', out / 'owners.jsonl', '--owners', 1, 8, 1, 8)] for n in (1, 8)}
+    one, eight = (median(owners[n], 'texts_per_s') for n in (1, 8))
+    rows = [['8 data owners against one, texts/s', '>= 0.90', f'{eight / one:.2f}', f'{eight:.2f} / {one:.2f}'],
+            ['the slowest of them against the mean', '>= 0.70', f'{min(r["slowest_x"] for r in owners[8]):.2f}', ''],
+            ['one more running inference, MB at P0', '<= 90', f'{(median(owners[8], "serve_mb") - median(owners[1], "serve_mb")) / 7:.0f}', '']]
+
+    def link(rtt, tokens, *flags):
+        return lines_of('link.py', out / 'link.jsonl', '--ahead', '--pin', 'parties', '--variant', 'lan', '--delay-ms', rtt / 2, '--tokens', tokens, '--runs', runs, *flags)[0]
+    alone, parallel = link(40, 32), link(40, 32, '--parallel', 8)
+    rows.append(['8 sessions against one, 40 ms, texts/s', '>= 5', f'{parallel["texts_per_s"] / alone["texts_per_s"]:.1f}', f'{parallel["texts_per_s"]:.2f} / {alone["texts_per_s"]:.2f}'])
+    for rtt, tokens, limit in ((20, 32, 2.5), (60, 32, 1.7), (60, 8, 1.2)):
+        text, batch = link(rtt, tokens), link(rtt, tokens, '--batch', 8)
+        rows.append([f'a batch of 8 against one text, {rtt} ms, {tokens} tokens, ms', f'<= {limit}', f'{batch["online_ms"] / text["online_ms"]:.2f}', f'{batch["online_ms"]:.0f} / {text["online_ms"]:.0f}'])
+    return rows
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--model')
     p.add_argument('--shape', help='a preset of `suf model random`')
+    p.add_argument('--many', action='store_true', help='many texts at once')
     p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, or 128 of a shape')
     p.add_argument('--runs', type=int, help='9, or 3 of a shape')
     p.add_argument('--sentences', type=int, default=32, help='of the throughput')
@@ -152,6 +182,10 @@ def main():
     a = p.parse_args()
     facts, out = machine.facts(), pathlib.Path(a.out)
     out.mkdir(parents=True, exist_ok=True)
+    if a.many:
+        rows = many_texts(a.runs or 9, out)
+        print(f"{facts['cpu']}, {facts['cores']} cores for all processes, commit {facts['commit']}; every output verified\n")
+        return table(['many texts at once, MiniLM, lan', 'limit', 'measured', 'of'], rows)
     if a.shape:
         lengths = a.tokens or [128]
         model, plan = machine.model_and_plan(machine.random_model(a.shape), max(lengths))
