@@ -33,8 +33,7 @@ BundleHeader DecodeHeader(View in) {
   h.job = GetJob(r);
   h.serial = r.Get<uint64_t>();
   h.body_bytes = r.Get<uint64_t>();
-  const View lane = r.Raw(h.lane.size());
-  std::copy(lane.begin(), lane.end(), h.lane.begin());
+  h.lane = GetLaneId(r);
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "suf/base/private_files.hpp"
 
@@ -16,17 +15,31 @@ constexpr Hash kOwn{};  // the owner of P1's lanes
 
 bool Exists(const std::string& path) { return !access(path.c_str(), F_OK); }
 
-// Reads a name of 2 N digits; nothing if it is none.
-template <size_t N>
-std::optional<std::array<uint8_t, N>> IdOf(const std::string& name) {
+// Reads the name of a folder, two digits for each byte of the id; nothing if it is none.
+template <class Id>
+std::optional<Id> IdOf(const std::string& name) {
   try {
-    const Bytes bytes = FromHex(name, N, "a name");
-    std::array<uint8_t, N> id;
+    Id id;
+    const Bytes bytes = FromHex(name, id.size(), "a name");
     std::copy(bytes.begin(), bytes.end(), id.begin());
     if (Hex(id) == name) return id;
   } catch (const Error&) {
   }
   return std::nullopt;
+}
+
+// Calls f(id) for each private folder in another one. Other names are left alone, with a notice.
+template <class Id, class F>
+void ForEachFolder(const std::string& in, const char* whose, std::vector<std::string>* notices, F f) {
+  for (const std::string& name : NamesIn(in)) {
+    const auto id = IdOf<Id>(name);
+    if (!id) {
+      notices->push_back(Str(in, "/", name, " is named like no ", whose, "; it is left alone"));
+      continue;
+    }
+    MakePrivateFolderIn(in, name);
+    f(*id);
+  }
 }
 
 void RemoveFolder(const std::string& path) {
@@ -51,15 +64,7 @@ Home::Home(const std::string& dir) : dir_(dir), lock_(LockPrivateFolder(dir)) {
   }
   if (const std::string owners = dir_ + "/owners"; Exists(owners)) {
     MakePrivateFolderIn(dir_, "owners");
-    for (const std::string& name : NamesIn(owners)) {
-      const auto owner = IdOf<sizeof(Hash)>(name);
-      if (!owner) {
-        notices_.push_back(Str(owners, "/", name, " is named like no data owner; it is left alone"));
-        continue;
-      }
-      MakePrivateFolderIn(owners, name);
-      RecoverLanes(*owner);
-    }
+    ForEachFolder<Hash>(owners, "data owner", &notices_, [&](const Hash& owner) { RecoverLanes(owner); });
   }
   for (const std::string& name : NamesIn(dir_))
     if (name.starts_with("w_hat") && name.ends_with(".part")) unlink((dir_ + "/" + name).c_str());
@@ -95,17 +100,11 @@ std::string Home::FolderOf(const Hash& owner) const {
 // the folder.
 void Home::RecoverLanes(const Hash& owner) {
   const std::string folder = FolderOf(owner);
-  for (const std::string& name : NamesIn(folder)) {
-    const auto id = IdOf<sizeof(LaneId)>(name);
-    if (!id) {
-      notices_.push_back(Str(folder, "/", name, " is named like no lane; it is left alone"));
-      continue;
-    }
-    MakePrivateFolderIn(folder, name);
-    auto lane = std::shared_ptr<Lane>(new Lane(*this, owner, *id, folder + "/" + name, &notices_));
+  ForEachFolder<LaneId>(folder, "lane", &notices_, [&](const LaneId& id) {
+    auto lane = std::shared_ptr<Lane>(new Lane(*this, owner, id, Str(folder, "/", Hex(id)), &notices_));
     lane->CloseFile();
-    lanes_[{owner, *id}] = {std::move(lane)};
-  }
+    lanes_[{owner, id}] = {std::move(lane)};
+  });
 }
 
 std::pair<Home::LaneMap::iterator, Home::LaneMap::iterator> Home::LanesOf(const Hash& owner) {
