@@ -1,5 +1,7 @@
 #include "suf/roles/internal/parts.hpp"
 
+#include <algorithm>
+
 #include "suf/ring/pack.hpp"
 #include "suf/run/deal.hpp"
 #include "suf/run/party.hpp"
@@ -18,9 +20,10 @@ Masks::Masks(const Engine& engine, View seed, const Hash& weights)
           weights, 0) {}
 
 template <class T>
-WipedVector<T> Masks::Of(size_t tensor) const {
-  WipedVector<T> words(size_t(engine_.masked()[tensor].size()));
-  prg_.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
+WipedVector<T> Masks::Of(size_t tensor, size_t first, size_t count) const {
+  WipedVector<T> words(count);
+  prg_.At(uint32_t(tensor))
+      .Fill(first * sizeof(T), {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
   return words;
 }
 
@@ -40,9 +43,10 @@ void ByWidth(const nn::MaskedWeight& m, F f) {
 }  // namespace
 
 void Masks::Fill(run::Inputs& inputs) const {
-  for (size_t i = 0; i < engine_.masked().size(); ++i)
-    ByWidth(engine_.masked()[i],
-            [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
+  for (size_t i = 0; i < engine_.masked().size(); ++i) {
+    const nn::MaskedWeight& m = engine_.masked()[i];
+    ByWidth(m, [&](auto zero) { inputs.Set("B." + m.name, Of<decltype(zero)>(i, 0, size_t(m.size()))); });
+  }
 }
 
 Hash WeightsId(View key, const nn::QuantisedWeights& weights, const Hash& plan, View b_seed) {
@@ -59,20 +63,22 @@ Hash WeightsId(View key, const nn::QuantisedWeights& weights, const Hash& plan, 
 }
 
 void WriteSetup(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks,
-                const std::function<void(View)>& out) {
+                const std::function<void(View)>& out, size_t words_at_once) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
     const nn::MaskedWeight& m = engine.masked()[i];
     const nn::Tensor& w = weights.at(m.name);
     SUF_CHECK(w.size() == m.size());
     ByWidth(m, [&](auto zero) {
       using T = decltype(zero);
-      WipedVector<T> words = masks.Of<T>(i);
-      w.Visit([&](const auto* data) {
-        for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
-      });
-      Bytes packed(size_t(m.bytes()));
-      ring::Pack<T>(words.data(), words.size(), m.bits, packed.data());
-      out(packed);
+      for (size_t at = 0, all = size_t(m.size()); at < all; at += words_at_once) {
+        WipedVector<T> words = masks.Of<T>(i, at, std::min(words_at_once, all - at));
+        w.Visit([&](const auto* data) {
+          for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[at + k])) - words[k]);
+        });
+        Bytes packed(ring::PackedBytes(words.size(), m.bits));
+        ring::Pack<T>(words.data(), words.size(), m.bits, packed.data());
+        out(packed);
+      }
     });
   }
 }

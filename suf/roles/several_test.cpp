@@ -1,6 +1,7 @@
-// State that several inferences share: inputs by key, and a generator that deals in several threads.
+// State that several inferences share: inputs by key, masked weights, and a generator that deals in several threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <set>
@@ -97,6 +98,35 @@ TEST(SharedInputs, AreMadeAgainAfterAnError) {
                     [&] { (void)shared.Get(1, [](run::Inputs&) { Fail(Cause::kResource, "no memory"); }); }));
   EXPECT_FALSE(shared.Find(1));
   EXPECT_EQ(WordIn(*shared.Get(1, Setter(7))), 7u);
+}
+
+// W_hat is written in pieces, so that a slow reader of it holds little of P0's memory.
+TEST(WriteSetup, WritesTheSameInPiecesOfAnySize) {
+  const model::LoadedModel m =
+      model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+  const auto backend = cpu::MakePacked(exec::Default());
+  ModelEngine engine(model::SmallPlan(m, 8), *backend);
+  const nn::QuantisedWeights weights = nn::Quantise(m.weights, engine.plan());
+  const Secret seed(Hash{5});
+  const Masks masks(engine, seed.view(), Hash{7});
+  size_t largest = 0;
+  const auto written = [&](size_t words) {
+    Bytes all;
+    largest = 0;
+    const auto add = [&](View piece) {
+      largest = std::max(largest, piece.size());
+      Append(&all, piece);
+    };
+    WriteSetup(engine, weights, masks, add, words);
+    return all;
+  };
+  const Bytes whole = written(kSetupWords);
+  EXPECT_GT(largest, 8u * 8u);
+  EXPECT_EQ(HashOf({whole}), SetupHash(engine, weights, masks));
+  for (const size_t words : {8, 24}) {
+    EXPECT_EQ(written(words), whole);
+    EXPECT_LE(largest, 8 * words);
+  }
 }
 
 // Threads meet at the end of their deals. Two deal for one model owner and one for another, with another B.

@@ -16,9 +16,9 @@ namespace suf::roles {
 class Masks {
  public:
   Masks(const Engine& engine, View seed, const Hash& weights);
-  // Returns the words of a tensor modulo 2^bits, in the low bits.
+  // Returns words of a tensor modulo 2^bits, in the low bits.
   template <class T>
-  WipedVector<T> Of(size_t tensor) const;
+  WipedVector<T> Of(size_t tensor, size_t first, size_t count) const;
   // Sets the input "B.<name>" of every tensor.
   void Fill(run::Inputs& inputs) const;
 
@@ -36,9 +36,12 @@ void ModelInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, run:
 // Sets the input of every tensor that does.
 void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int n, run::Inputs& inputs);
 
-// Writes W_hat of every tensor, packed.
+// Words of W_hat that are made at the same time: a slow reader of it holds no more. A multiple of 8, so that pieces of
+// any width have whole bytes.
+inline constexpr size_t kSetupWords = size_t{1} << 18;
+// Writes W_hat of every tensor, packed, in pieces of at most `words_at_once` words.
 void WriteSetup(const Engine& engine, const nn::QuantisedWeights& weights, const Masks& masks,
-                const std::function<void(View)>& out);
+                const std::function<void(View)>& out, size_t words_at_once = kSetupWords);
 // Sets the input "Wh.<name>" of every tensor from the bytes that WriteSetup writes.
 void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // Returns the SHA-256 of the bytes that WriteSetup writes.
