@@ -158,7 +158,8 @@ void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
   c->add_flag("--once", a->once, "end after one session");
   c->add_option("--audit-memory", a->audit_memory,
-                Str("megabytes of keys that audits may hold, 0 (no audits) to 1048576; suf estimate --audit prints the "
+                Str("megabytes of keys that the audits of all sessions may hold, 0 (no audits) to 1048576; suf "
+                    "estimate --audit prints the "
                     "need of a text (default: ",
                     proto::kAuditMemory >> 20, ")"))
       ->check(CLI::Range(0, 1 << 20))

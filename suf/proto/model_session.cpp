@@ -19,7 +19,10 @@ constexpr net::Millis kTakeOver{2000};  // the longest wait for another session 
 class ModelSession {
  public:
   ModelSession(net::Channel& ch, const ModelHost& host)
-      : ch_(ch), host_(host), alone_(Turns::Limits{}), sessions_(host.sessions ? *host.sessions : alone_) {}
+      : ch_(ch),
+        host_(host),
+        alone_(Turns::Limits{.whole = kAuditMemory}),
+        sessions_(host.sessions ? *host.sessions : alone_) {}
 
   void Greet() {
     SendHello(ch_, host_.plan);
@@ -56,8 +59,9 @@ class ModelSession {
 
   void SendSetup() {
     ch_.set_phase(net::Phase::kSetup);
-    store::Sink sink(store::ChunkKey(host_.plan.hash, host_.weights), store::EvenBody(host_.plan.setup_bytes),
-                     [&](View chunk) { ch_.Send(net::kChunk, chunk); });
+    store::Sink sink(
+        store::ChunkKey(host_.plan.hash, host_.weights), store::EvenBody(host_.plan.setup_bytes),
+        [&](View chunk) { ch_.Send(net::kChunk, chunk); }, kSetupWindow);
     host_.w_hat(sink);
     sink.Finish();
     ch_.set_phase(net::Phase::kControl);
@@ -70,36 +74,35 @@ class ModelSession {
     if (!what) ch_.Send(net::kEnd, {});
     return what.has_value();
   }
-  // Closes a delivery on its way and wipes unclaimed bundles.
+  // Closes a delivery on its way and wipes unclaimed bundles. Their memory counts until then.
   ~ModelSession() {
-    next_.reset();
+    DropNext();
     last_.reset();
     entry_.reset();
     if (lane_) lane_->DropUnclaimed();
   }
 
  private:
-  // Receives P1's announcement, waits for its turn and chooses a bundle. Returns nothing if there is no job. `current`,
-  // if set, is a job that runs meanwhile. It must not be burnt for this one's sake, which P1 then announces later.
+  // Receives P1's announcement, waits for its turn and chooses a bundle. Returns nothing if there is no job. The job's
+  // trace is made when its turn has come, because that takes time and memory. `current`, if set, is a job that runs
+  // meanwhile. It must not be burnt for this one's sake, which P1 then announces later.
   std::optional<PendingJob> ReceiveJob(const PendingJob* current = nullptr) {
     ch_.set_phase(net::Phase::kControl);
     const auto announced = current ? RecvAnnouncement(ch_, false) : AwaitAnnouncement();
     if (!announced) return std::nullopt;
     const store::Job job = announced->job;
     CheckPeersJob(ch_, host_.plan, job, "announced");
-    PendingJob what{job, host_.plan.task(job), 0, announced->whole, nullptr};
-    if (announced->trace != what.task.trace)
-      net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
-                      job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
-    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens, job.texts); job != ours)
-      net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
-                      job.variant, " of the plan where both agreed on ", ours.variant,
-                      "; install the same suf on both sides");
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
-    const Admission::Applicant who{host_.plan, job, WindowOf(host_.keys, what.whole), {ch_.peer().key, lane_->id()}};
-    const bool admitted = current ? TryAdmit(who, what, *current) : (CheckAuditMemory(what), Admit(who, what), true);
+    PendingJob what{job, {}, 0, announced->whole, nullptr};
+    const Admission::Applicant who{
+        host_.plan, job, WindowOf(host_.keys, what.whole), {ch_.peer().key, lane_->id()}, [&] {
+          MakeTask(what, announced->trace);
+          if (!current) CheckAuditMemory(what);
+          return AuditBytes(what);
+        }};
+    const bool admitted = current ? TryAdmit(who, what, *current) : (Admit(who, what), true);
     if (!admitted) {
       SendChoice(ch_, kLater);
       return std::nullopt;
@@ -129,25 +132,37 @@ class ModelSession {
     return announced;
   }
 
-  // Returns the bytes of keys that an announced audit needs; 0 if there is none, or if they are allowed.
-  uint64_t AuditExcess(const PendingJob& what) const {
-    const uint64_t bytes = what.whole ? kWholeAtOnce * what.task.body[0]->bytes() : 0;
-    return bytes > host_.audit_memory ? bytes : 0;
+  // Makes the job's trace. Ends the session if P1 derives another one or another variant.
+  void MakeTask(PendingJob& what, const Hash& trace) {
+    const store::Job& job = what.job;
+    what.task = host_.plan.task(job);
+    if (trace != what.task.trace)
+      net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
+                      job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
+    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens, job.texts); job != ours)
+      net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
+                      job.variant, " of the plan where both agreed on ", ours.variant,
+                      "; install the same suf on both sides");
+  }
+
+  // Returns the bytes of whole bundles that an announced job needs.
+  static uint64_t AuditBytes(const PendingJob& what) {
+    return what.whole ? kWholeAtOnce * what.task.body[0]->bytes() : 0;
   }
   // Refuses an audit that needs too much memory, before anything is fetched or spent.
   void CheckAuditMemory(const PendingJob& what) {
-    if (const uint64_t bytes = AuditExcess(what))
+    const uint64_t bytes = AuditBytes(what), allowed = sessions_.admission().turns().limits().whole;
+    if (bytes > allowed)
       net::EndSession(ch_, net::Refusal::kAuditMemory, Cause::kResource, ch_.peer_title(), " requests audits at ",
                       what.job.tokens, " ", host_.plan.unit.name, ", for which ", kWholeAtOnce,
-                      " whole bundles of keys take ", bytes, " bytes, and ", host_.audit_memory,
+                      " whole bundles of keys take ", bytes, " bytes, and ", allowed,
                       " bytes are allowed; allow more, or let it connect without audits");
   }
 
   // Admits the job after `current`, if its turn and the memory allow that now.
   bool TryAdmit(const Admission::Applicant& who, PendingJob& what, const PendingJob& current) {
-    if (AuditExcess(what)) return false;
     try {
-      auto admitted = sessions_.admission().TryAdmit(who, current.job, current.pass);
+      auto admitted = sessions_.admission().TryAdmit(who, current.job, runs_);
       if (admitted) what.pass = std::move(*admitted);
       return admitted.has_value();
     } catch (const Error& e) {
@@ -193,7 +208,14 @@ class ModelSession {
                                                host_.keys.witness_always, last_);
   }
 
+  // Drops the next job. Its memory counts until the session has wiped its bundle.
+  void DropNext() {
+    if (next_) dropped_ = std::move(next_->pass);
+    next_.reset();
+  }
+
   void RunOne(PendingJob what) {
+    runs_ = std::move(what.pass);
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
@@ -207,13 +229,23 @@ class ModelSession {
                       ", which it had announced for use alone; install the same suf on both sides");
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
-      return AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
-                         {[&] { next_ = ReceiveJob(&what); },
-                          [&] {
-                            next_.reset();
-                            sessions_.HangUpOthers(ch_.peer().key, ch_);
-                          }});
+      AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
+                  {[&] { next_ = ReceiveJob(&what); },
+                   [&] {
+                     DropNext();
+                     sessions_.HangUpOthers(ch_.peer().key, ch_);
+                   }});
+      runs_ = {};
+      return;
     }
+    const std::function<void()> finished = RunInference(what, serial, bond);
+    runs_ = {};  // nothing runs any more, and its keys are wiped
+    (void)BookDelivery(what, host_.dealer_traffic);
+    if (finished) finished();
+  }
+
+  // Returns what P0 does when the serial is done.
+  std::function<void()> RunInference(const PendingJob& what, uint64_t serial, Bond& bond) {
     store::Bundle bundle = TakeBundle(ch_, *lane_, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
     const KeysCloser closer{bundle.keys};
     std::function<void()> finished;
@@ -232,9 +264,7 @@ class ModelSession {
       bond.Recv(net::kBye);
       lane_->Finish(serial);
     });
-    what.pass = {};  // nothing runs any more
-    (void)BookDelivery(what, host_.dealer_traffic);
-    if (finished) finished();
+    return finished;
   }
 
   net::Channel& ch_;
@@ -244,6 +274,7 @@ class ModelSession {
   Common common_;
   std::shared_ptr<store::Lane> lane_;
   std::optional<SessionTable::SessionEntry> entry_;
+  JobPass runs_, dropped_;          // of the job that runs, and of a next one that was dropped
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last
   std::optional<PendingJob> next_;
 };

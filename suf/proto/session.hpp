@@ -69,7 +69,7 @@ struct KeyPolicy {
 
 // Whole bundles that a party with audits holds at the same time: the one in use and the next one.
 inline constexpr uint64_t kWholeAtOnce = 2;
-// Bytes of whole bundles that P0 holds for audits by default.
+// Bytes of whole bundles that P0 holds for the audits of all its sessions, by default.
 inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
 
 // P0's choice for a job while another job runs, if it is another lane's turn or if memory is lacking. Nothing is
@@ -179,6 +179,9 @@ class DataSession {
   std::optional<std::shared_ptr<void>> next_memory_;
 };
 
+// The window of P0's sink for W_hat. That delivery has no turn, so it takes little memory.
+inline constexpr uint64_t kSetupWindow = 4 * store::kChunkBytes;
+
 // P0's data and callbacks for its sessions. Several sessions may share one, and then call it from several threads.
 struct ModelHost {
   const BundlePlan& plan;
@@ -195,11 +198,9 @@ struct ModelHost {
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   KeyPolicy keys = {};
   uint32_t variants = ~0u;  // those that P0 allows, as bits
-  // The limit for bytes of whole bundles. P1 decides whether bundles arrive whole, so P0 refuses audits above this
-  // limit.
-  uint64_t audit_memory = kAuditMemory;
-  PairInfo report = {};  // about P0's place
-  // The sessions of this process. Null: this one is alone, and every job has its turn.
+  PairInfo report = {};     // about P0's place
+  // The sessions of this process, with the limits of their turns. P1 decides whether bundles arrive whole, so one limit
+  // is for audits. Null: this session is alone, and has kAuditMemory for them.
   SessionTable* sessions = nullptr;
   // The time after which a session that stays without a job is ended.
   net::Millis idle{600'000};

@@ -1,7 +1,5 @@
-// Turns of sessions that run side by side. Some wait, some go on, some are refused, at P0 and at the dealer.
+// Turns of P0's sessions that run side by side. Some wait, some go on, some are refused.
 #include <gmock/gmock.h>
-
-#include <future>
 
 #include "suf/proto/internal/world.hpp"
 
@@ -10,21 +8,6 @@ namespace {
 
 using store::JobOf;
 const net::Identity kSecondOwner{Role::kData, Hash{14}};
-constexpr Turns::Wait kUnknown{1, 1024};  // next, before any inference has ended
-
-// An event that several threads wait for.
-class TurnEvent {
- public:
-  void Set() {
-    if (!set_.exchange(true)) promise_.set_value();
-  }
-  void Wait() const { EXPECT_EQ(future_.wait_for(std::chrono::seconds(60)), std::future_status::ready); }
-
- private:
-  std::atomic<bool> set_{false};
-  std::promise<void> promise_;
-  std::shared_future<void> future_ = promise_.get_future().share();
-};
 
 // A world in which sessions run side by side. P0 has a plan of its own, and a second data owner a store.
 struct TurnWorld : World {
@@ -331,6 +314,68 @@ TEST(SessionTurns, AStreamOfEqualTextsFreesItsMemoryForAJobThatWaits) {
   EXPECT_EQ(order, (std::vector<int>{1, 1, 2, 1, 1}));
 }
 
+// Audits of all sessions share one limit, so the second session waits.
+TEST(SessionTurns, AuditsOfAllSessionsShareTheirMemory) {
+  TurnWorld w({.at_once = 4, .whole = 2 * kWholeAtOnce * kBody0 - 1});
+  w.keys.whole = true;
+  TurnEvent runs, go;
+  TurnSession first(w, kId[1], *w.home[1], 1, [&](DataSession& s) {
+    s.Infer(JobOf(4), Held(runs, go));
+    s.End();
+  });
+  runs.Wait();
+  TurnSession second(
+      w, kSecondOwner, w.theirs, 9,
+      [&](DataSession& s) {
+        s.Audit(JobOf(4));
+        go.Set();
+        s.End();
+      },
+      [&](const Turns::Wait&) { go.Set(); });
+  first.Join();
+  second.Join();
+  EXPECT_TRUE(first.well() && second.well());
+  EXPECT_EQ(second.waited.size(), 1u);
+  TurnWorld small({.at_once = 4, .whole = kWholeAtOnce * kBody0 - 1});
+  small.keys.whole = true;
+  TurnSession third(small, kId[1], *small.home[1], 1, OneText);
+  third.Join();
+  EXPECT_TRUE(third.Ended(1, Cause::kResource, "allows less memory for audits than our bundles take"));
+  EXPECT_TRUE(third.Ended(0, Cause::kResource, "2 whole bundles of keys take"));
+}
+
+// A waiting session takes neither the time of a trace nor its memory.
+TEST(SessionTurns, TheTraceIsMadeWhenTheTurnHasCome) {
+  TurnWorld w({.at_once = 1});
+  std::atomic<int> made{0};
+  w.own.task = [&](const store::Job& job) {
+    made += job.tokens == 3;
+    return w.plan.task(job);
+  };
+  TurnEvent runs, go;
+  TurnSession first(w, kId[1], *w.home[1], 1, [&](DataSession& s) {
+    s.Infer(JobOf(4), Held(runs, go));
+    s.End();
+  });
+  runs.Wait();
+  int made_before = -1;
+  TurnSession second(
+      w, kSecondOwner, w.theirs, 9,
+      [](DataSession& s) {
+        s.Infer(JobOf(3), TestRun);
+        s.End();
+      },
+      [&](const Turns::Wait&) {
+        made_before = made;
+        go.Set();
+      });
+  first.Join();
+  second.Join();
+  EXPECT_TRUE(first.well() && second.well());
+  EXPECT_EQ(made_before, 0);
+  EXPECT_GT(made, 0);
+}
+
 // --- sessions that stay ---
 
 TEST(SessionTurns, ASessionStaysWithoutATurnAndGoesOn) {
@@ -436,175 +481,6 @@ TEST(SessionTurns, AFailedAuditEndsTheSessionsOfItsDataOwner) {
   EXPECT_TRUE(other.well());
   EXPECT_TRUE(mine.Ended(0, Cause::kPeer, "our side ended the session with the data owner early"));
   EXPECT_TRUE(mine.Ended(1, Cause::kPeer, "ended the connection"));
-}
-
-// --- the dealer's turns ---
-
-FetchArgs ArgsOf(int p, uint32_t count = 1) {
-  return {.job = JobOf(4),
-          .count = count,
-          .weights = Hash{77},
-          .partner = kId[1 - p].key,
-          .b_seed = Share(Secret(Hash{5}))};
-}
-
-// A fetch of both parties in a lane, in two threads.
-struct LaneFetch {
-  LaneFetch(World& w, uint8_t lane, uint32_t count = 1)
-      : lanes{w.home[0]->Open(kId[1].key, store::LaneId{lane}), w.home[1]->Open({}, store::LaneId{lane})} {
-    for (int p : {0, 1})
-      threads[p] = std::thread([this, &w, p, count] {
-        try {
-          serials[p] = Fetch(*w.Link(kId[p]), w.plan, *lanes[p], ArgsOf(p, count)).serials;
-        } catch (const Error&) {
-          error[p] = std::current_exception();
-        }
-      });
-  }
-  ~LaneFetch() { Join(); }
-  void Join() {
-    for (std::thread& t : threads)
-      if (t.joinable()) t.join();
-  }
-  testing::AssertionResult Ended(int p, Cause cause, const std::string& words) {
-    return Fails(cause, words, [&] {
-      if (error[p]) std::rethrow_exception(error[p]);
-    });
-  }
-  const std::shared_ptr<store::Lane> lanes[2];
-  std::vector<uint64_t> serials[2];
-  std::exception_ptr error[2];
-  std::thread threads[2];
-};
-
-// Sends P1's hello and its request for a lane by hand.
-void AskFor(World& w, net::Channel& ch, uint8_t lane) {
-  SendHello(ch, w.plan);
-  RecvHello(ch, w.plan);
-  Writer q;
-  store::Put(q, JobOf(4));
-  q.Put(uint32_t{1});
-  q.Raw(store::LaneId{lane});
-  q.Raw(w.plan.task(JobOf(4)).trace);
-  q.Raw(Hash{77});
-  q.Raw(kId[0].key);
-  q.Raw(Hash{});
-  q.Raw(Hash{});
-  ch.Send(net::kRequest, q.bytes());
-}
-
-TEST(DealerTurns, PairsOfTwoLanesAreDealtSideBySide) {
-  TurnEvent inside[2];
-  std::atomic<int> deals{0};
-  World w(1, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    const int mine = deals++;
-    inside[mine].Set();
-    inside[1 - mine].Wait();
-    TestGenerate(job, a, b);
-  });
-  w.MakeDealer({.at_once = 2});
-  LaneFetch one(w, 1), two(w, 2);
-  one.Join();
-  two.Join();
-  for (LaneFetch* f : {&one, &two}) EXPECT_EQ(f->serials[0], f->serials[1]);
-  EXPECT_THAT(w.dealt, testing::UnorderedElementsAre(1, 2));
-}
-
-TEST(DealerTurns, APairWaitsForItsTurnAndHalfAPairHoldsNone) {
-  TurnEvent comes, go;
-  World w(1, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
-  w.MakeDealer({.at_once = 1});
-  auto half = w.Link(Role::kData);  // its partner does not come
-  AskFor(w, *half, 3);
-  LaneFetch one(w, 1);
-  comes.Wait();
-  auto data = w.Link(Role::kData);
-  AskFor(w, *data, 2);
-  const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-  std::thread model([&] { (void)Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)); });
-  EXPECT_EQ(ReadWait(data->RecvExact(net::kWait, kWaitBytes)), kUnknown);
-  EXPECT_TRUE(w.dealt.empty());
-  go.Set();
-  (void)data->RecvExact(net::kGrant, sizeof(uint32_t));
-  (void)data->RecvExact(net::kHeader, store::kHeaderBytes);
-  (void)data->Recv(net::kChunk, 1 << 20);
-  data->Send(net::kEnd, {});
-  (void)data->RecvExact(net::kEnd, sizeof(uint64_t));
-  model.join();
-  one.Join();
-  half.reset();
-  w.Join();
-  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2}));
-  ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_THAT(w.dealer_errors[0].what(), testing::HasSubstr("hung up before the request of the other party"));
-}
-
-// A lane that requests many bundles gives way between two of them.
-TEST(DealerTurns, ManyBundlesOfOneLaneLetAnotherLaneIn) {
-  TurnEvent comes, go;
-  World w(3, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
-  w.MakeDealer({.at_once = 1});
-  LaneFetch many(w, 1, 3);
-  comes.Wait();
-  auto data = w.Link(Role::kData);
-  AskFor(w, *data, 2);
-  const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-  std::thread model(
-      [&] { EXPECT_EQ(Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)).serials, (std::vector<uint64_t>{4})); });
-  (void)data->RecvExact(net::kWait, kWaitBytes);
-  go.Set();
-  (void)data->RecvExact(net::kGrant, sizeof(uint32_t));
-  (void)data->RecvExact(net::kHeader, store::kHeaderBytes);
-  (void)data->Recv(net::kChunk, 1 << 20);
-  data->Send(net::kEnd, {});
-  (void)data->RecvExact(net::kEnd, sizeof(uint64_t));
-  model.join();
-  many.Join();
-  EXPECT_EQ(many.serials[0], (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(many.serials[1], (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 4, 2, 3}));
-}
-
-TEST(DealerTurns, WhoWaitsWhenTheDealerStopsIsRefusedAndADeliveryGoesOn) {
-  TurnEvent comes, go;
-  World w(3, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
-  w.MakeDealer({.at_once = 1});
-  LaneFetch one(w, 1, 3);
-  comes.Wait();
-  w.dealer->Stop();
-  LaneFetch two(w, 2);
-  two.Join();
-  for (int p : {0, 1}) EXPECT_TRUE(two.Ended(p, Cause::kPeer, "the dealer is stopping and takes nothing new"));
-  go.Set();
-  one.Join();
-  EXPECT_EQ(one.serials[0], (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_FALSE(one.error[0] || one.error[1]);
-  w.Join();
-  ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_THAT(w.dealer_errors[0].what(), testing::HasSubstr("waited for their turn when the dealer stopped"));
-}
-
-TEST(DealerTurns, AJobThatNeedsMoreMemoryThanIsAllowedIsRefusedToBoth) {
-  BundlePlan plan = TestPlan();
-  plan.needs = [](const store::Job&, uint64_t) { return uint64_t{701}; };
-  World w(1, net::Millis{20'000}, TestGenerate, plan);
-  w.MakeDealer({.at_once = 2, .memory = 700});
-  LaneFetch one(w, 1);
-  one.Join();
-  for (int p : {0, 1}) EXPECT_TRUE(one.Ended(p, Cause::kResource, "the dealer has too little memory"));
-  EXPECT_TRUE(w.dealt.empty());
 }
 
 }  // namespace

@@ -158,6 +158,24 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   EXPECT_EQ(FileOf(w), kWHat);
 }
 
+// W_hat is sent without a turn, so a slow reader of it holds little of P0's memory.
+TEST(Setup, ASlowReaderOfItTakesLittleMemory) {
+  World w;
+  ModelHost host = w.Host();
+  uint64_t window = 0;
+  host.w_hat = [&](store::Sink& s) {
+    window = s.window();
+    s.Write(kWHat);
+  };
+  w.Session(host, [&](net::Channel& ch) {
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), {.whole = true});
+    s.Infer(store::JobOf(4), TestRun);
+    s.End();
+  });
+  EXPECT_EQ(window, kSetupWindow);
+  EXPECT_LE(window, uint64_t{4} << 20);
+}
+
 TEST(Setup, TheMacsCoverIt) {
   store::BundleHeader h;
   h.pair = Share(Secret(Hash{4}));

@@ -30,6 +30,16 @@ Bytes EncodeRequest(const FetchArgs& a, const store::LaneId& lane, const Hash& t
   return b;
 }
 
+// Notifies a client that it waits; returns whether it is still there.
+bool SentWait(net::Channel& ch) {
+  try {
+    SendWait(ch, Turns::kNext);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Hashes both seeds of a party, so that it notices if the dealer used another seed of B.
 Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
 
@@ -129,6 +139,8 @@ std::optional<uint64_t> BundleDealer::Supply(net::Channel& ch, int party, Reques
   if (!DealWithPartner(hold.seats(), party, seat)) return std::nullopt;
   // dealt chunks are sent at this party's own pace
   seat.sink->Finish();
+  seat.sink.reset();
+  seat.waiting.reset();
   ch.RecvExact(net::kEnd, 0);
   return seat.work_us;
 }
@@ -151,21 +163,31 @@ BundleDealer::Request BundleDealer::ReadRequest(net::Channel& ch, Bytes b) {
   return q;
 }
 
-// Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Returns true
-// if this thread must deal for both, false if the other one did. Each thread polls its own client outside the lock, and
-// again when the partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
+// Waits for the other party. A partner that still receives its last bundle may be slow, and is waited for. Our client
+// receives kWait meanwhile, but not at once, because that partner is usually about to come. Returns true if this thread
+// must deal for both, false if the other one did. Each thread polls its own client outside the lock, and again when the
+// partner has come. A client that hung up meanwhile is dealt nothing. The thread that polled last deals.
 bool BundleDealer::AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine) {
-  auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
+  using Clock = std::chrono::steady_clock;
+  const net::Millis report = ReportFor(*mine.channel);
+  auto limit = Clock::now() + options_.partner_wait, due = Clock::now() + report;
   std::unique_lock lock(m_);
   DeliverySeat* const& other = seats.waiting[1 - party];
   seats.waiting[party] = &mine;
   changed_.notify_all();
   while (mine.progress == DeliveryState::kWaiting) {
     const DeliverySeat* seen = other;
-    if (!seen && seats.taken[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
-    const bool late = std::chrono::steady_clock::now() >= limit;
+    const auto now = Clock::now();
+    const bool receives = !seen && seats.taken[1 - party];
+    if (receives) limit = now + options_.partner_wait;
+    const bool late = now >= limit;
+    if (receives) mine.ready = nullptr;  // nobody deals for us while we send
     lock.unlock();
-    const bool gone = mine.channel->PeerGone();
+    bool gone = mine.channel->PeerGone();
+    if (receives && !gone && now >= due) {
+      gone = !SentWait(*mine.channel);
+      due = now + report;
+    }
     lock.lock();
     if (mine.progress != DeliveryState::kWaiting) break;
     if (gone || (late && !other)) {
@@ -193,6 +215,7 @@ bool BundleDealer::AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine)
 // that dealt reports the error.
 bool BundleDealer::DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine) {
   if (!AwaitPartner(seats, party, mine)) return mine.progress == DeliveryState::kDone;
+  JobPass pass;  // ends after the sinks, which have its memory
   DeliverySeat& other = *seats.waiting[1 - party];
   auto settle = [&](DeliveryState p) {
     std::lock_guard lock(m_);
@@ -201,7 +224,7 @@ bool BundleDealer::DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mi
     changed_.notify_all();
   };
   try {
-    DealPairs(party ? other : mine, party ? mine : other);
+    DealPairs(party ? other : mine, party ? mine : other, &pass);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
@@ -212,11 +235,12 @@ bool BundleDealer::DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mi
     settle(DeliveryState::kFailed);
     throw;
   }
+  pass = {};
   settle(DeliveryState::kDone);
   return true;
 }
 
-void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
+void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* pass) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code);
@@ -226,11 +250,14 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
     refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
-  const Task task = plan_.task(a.job);
-  if (a.trace != task.trace || b.trace != task.trace)
-    refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
   DeliverySeat* seats[2] = {&model, &data};
-  JobPass pass = AwaitTurn(seats);
+  Task task;
+  *pass = AwaitTurn(seats, ApplicantOf(seats, [&] {
+                      task = plan_.task(a.job);  // its trace takes time and memory
+                      if (a.trace != task.trace || b.trace != task.trace)
+                        refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
+                      return uint64_t{0};
+                    }));
   const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
@@ -241,10 +268,25 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data) {
   for (DeliverySeat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
   for (uint32_t i = 0; i < count; ++i) {
     if (i) {  // others may be due between two bundles
-      for (DeliverySeat* s : seats) s->sink->Finish();
-      NextTurn(seats, &pass);
+      AwaitSent(seats);
+      NextTurn(seats, pass);
     }
     DealPair(seats, task, first + i);
+  }
+  for (int p : {0, 1}) seats[p]->waiting = admission_.turns().Count(std::min(task.body[p]->bytes(), options_.window));
+}
+
+// Waits until both parties have taken a bundle. The first one receives kWait until the other one has it as well.
+void BundleDealer::AwaitSent(DeliverySeat* seat[2]) {
+  using Clock = std::chrono::steady_clock;
+  const net::Millis report = ReportFor(seat);
+  bool sent[2] = {};
+  for (auto due = Clock::now() + report; !sent[0] || !sent[1];) {
+    for (int p : {0, 1}) sent[p] = sent[p] || seat[p]->sink->FinishWithin(net::kPeerPoll);
+    if ((sent[0] && sent[1]) || Clock::now() < due) continue;
+    for (int p : {0, 1})
+      if (sent[p]) SendWait(*seat[p]->channel, Turns::kNext);
+    due = Clock::now() + report;
   }
 }
 
@@ -257,19 +299,22 @@ void BundleDealer::NextTurn(DeliverySeat* seat[2], JobPass* pass) {
   }
   if (admission_.turns().closed()) return;
   *pass = {};
-  *pass = AwaitTurn(seat);
+  *pass = AwaitTurn(seat, who);
 }
 
-Admission::Applicant BundleDealer::ApplicantOf(DeliverySeat* seat[2]) const {
+Admission::Applicant BundleDealer::ApplicantOf(DeliverySeat* seat[2], std::function<uint64_t()> prepare) const {
   const Request& request = seat[0]->request;
   const store::PairId pair = PairOf(seat[0]->channel->peer(), request.partner);
-  return {plan_, request.job, options_.window, {HashOf({pair}), request.lane}};
+  return {plan_, request.job, options_.window, {HashOf({pair}), request.lane}, std::move(prepare)};
+}
+
+net::Millis BundleDealer::ReportFor(DeliverySeat* seat[2]) const {
+  return std::min(ReportFor(*seat[0]->channel), ReportFor(*seat[1]->channel));
 }
 
 // Waits for the turn of both parties' lane. Ends both sessions if a party has left, if the dealer stops or if memory
 // does not suffice.
-JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2]) {
-  const Admission::Applicant who = ApplicantOf(seat);
+JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2], const Admission::Applicant& who) {
   const auto wait = [&](const Turns::Wait& w) {
     for (int p : {0, 1}) SendWait(*seat[p]->channel, w);
   };
@@ -279,9 +324,8 @@ JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2]) {
       if (seat[p]->channel->PeerGone()) gone = seat[p]->channel->peer_title();
     return gone != nullptr;
   };
-  const net::Millis report = std::min(WaitReportFor(*seat[0]->channel), WaitReportFor(*seat[1]->channel));
   try {
-    if (auto pass = admission_.Admit(who, wait, left, report)) return std::move(*pass);
+    if (auto pass = admission_.Admit(who, wait, left, ReportFor(seat))) return std::move(*pass);
   } catch (const Error& e) {
     if (e.cause() == Cause::kResource)
       for (int p : {0, 1}) seat[p]->channel->Refuse(net::Refusal::kMemory);

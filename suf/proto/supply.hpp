@@ -43,8 +43,9 @@ class BundleDealer {
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
     std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // their requests, if we offered more
-    uint64_t window = store::kKeyWindow;         // bytes of keys that wait here for the slower party
-    Turns::Limits turns = {.at_once = Cores()};  // of bundle pairs that are dealt side by side
+    uint64_t window = store::kKeyWindow;           // bytes of keys that wait here for the slower party
+    Turns::Limits turns = {.at_once = Cores()};    // of bundle pairs that are dealt side by side
+    net::Millis wait_report = Turns::kWaitReport;  // the longest time after which a party that waits receives kWait
   };
   BundleDealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)),
@@ -55,7 +56,9 @@ class BundleDealer {
 
   // Serves one party's link from hello to end, in the thread of that link. While a link of a lane and role waits for
   // bundles or receives them, another one is refused (busy). Witnessing goes on meanwhile. A pair of requests waits for
-  // a turn before each bundle; half a pair holds no turn. Handle sends kWait meanwhile.
+  // a turn before each bundle; half a pair holds no turn. Handle sends kWait meanwhile. The turn of the last bundle
+  // ends when it is dealt. Its keys count as memory until the client has taken them, or its time-out has ended the
+  // link.
   void Handle(net::Channel& ch);
   // Refuses deliveries that wait for their turn, now and later. Those that have begun go on. Thread-safe.
   void Stop() { admission_.turns().Close(); }
@@ -76,7 +79,9 @@ class BundleDealer {
     DeliveryState progress = DeliveryState::kWaiting;
     const DeliverySeat* ready = nullptr;  // the partner's seat, once our client was still there after it came
     uint64_t work_us = 0;                 // microseconds of the generator, without sending
-    std::unique_ptr<store::Sink> sink;    // of the last bundle, which is dealt but may still be on its way
+    // The bytes of keys that wait for our client after the turn. They count as long as the sink has them.
+    std::optional<Turns::Permit> waiting = {};
+    std::unique_ptr<store::Sink> sink;  // of the last bundle, which is dealt but may still be on its way
   };
   // The seats of a lane, one for each party. Only they know its id. A party that names another partner is refused when
   // both are there.
@@ -91,9 +96,12 @@ class BundleDealer {
   std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
   bool DealWithPartner(LaneSeats& seats, int party, DeliverySeat& mine);
   bool AwaitPartner(LaneSeats& seats, int party, DeliverySeat& mine);
-  void DealPairs(DeliverySeat& model, DeliverySeat& data);
-  Admission::Applicant ApplicantOf(DeliverySeat* seat[2]) const;
-  JobPass AwaitTurn(DeliverySeat* seat[2]);
+  void DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* pass);
+  Admission::Applicant ApplicantOf(DeliverySeat* seat[2], std::function<uint64_t()> prepare = {}) const;
+  JobPass AwaitTurn(DeliverySeat* seat[2], const Admission::Applicant& who);
+  net::Millis ReportFor(const net::Channel& ch) const { return std::min(options_.wait_report, WaitReportFor(ch)); }
+  net::Millis ReportFor(DeliverySeat* seat[2]) const;
+  void AwaitSent(DeliverySeat* seat[2]);
   void NextTurn(DeliverySeat* seat[2], JobPass* pass);
   void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial);
 

@@ -27,10 +27,14 @@ struct Turns::State {
   using TimePoint = std::chrono::steady_clock::time_point;
   State(Limits l, Now n, net::Millis p) : limits(l), now(std::move(n)), poll(p), line(l) {}
 
-  void CheckFits(uint64_t bytes) const {
-    if (bytes > limits.memory)
-      Fail(Cause::kResource, "the inference needs ", bytes, " bytes of memory, and ", limits.memory,
-           " bytes are allowed for all inferences together; allow more, or bring a smaller job");
+  void CheckFits(const TurnBytes& bytes) const {
+    const auto check = [](uint64_t needed, uint64_t limit, const char* what) {
+      if (needed > limit)
+        Fail(Cause::kResource, "the inference needs ", needed, " bytes of ", what, ", and ", limit,
+             " bytes are allowed for all inferences together; allow more, or bring a smaller job");
+    };
+    check(bytes.all, limits.memory, "memory");
+    check(bytes.whole, limits.whole, "whole bundles");
   }
 
   // Notes the start of a turn, unless an earlier turn of its lane still runs.
@@ -41,6 +45,10 @@ struct Turns::State {
   }
 
   void Leave(TurnLine::Ticket t) {
+    if (line.OnlyCounts(t)) {
+      for (const TurnLine::Ticket g : line.Leave(t)) Begin(g);
+      return;
+    }
     const TurnKey key = line.KeyOf(t);
     const auto at = begun.find(key);
     const bool ran = at != begun.end() && at->second.first == t;
@@ -90,24 +98,38 @@ void Turns::End(uint64_t ticket) noexcept {
   s_->Leave(ticket);
 }
 
-std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, uint64_t bytes) {
+const Turns::Limits& Turns::limits() const { return s_->limits; }
+
+std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, const Needs& needs) {
+  {
+    std::lock_guard l(s_->m);
+    if (s_->closed && !s_->line.First(key)) return std::nullopt;
+    if (s_->line.SomeoneWaits()) {
+      s_->line.NoteReturn(key.owner);
+      return std::nullopt;
+    }
+  }
+  const TurnBytes bytes = needs();
   s_->CheckFits(bytes);
   std::lock_guard l(s_->m);
-  if (s_->closed && !s_->line.First(key)) return std::nullopt;
   const TurnLine::Ticket t = s_->line.Try(key, bytes);
   if (!t) return std::nullopt;
   s_->Begin(t);
   return Permit(this, t);
 }
 
-std::optional<Turns::Permit> Turns::Take(const TurnKey& key, uint64_t bytes, const std::function<void(Wait)>& wait,
+Turns::Permit Turns::Count(uint64_t bytes) {
+  std::lock_guard l(s_->m);
+  return Permit(this, s_->line.Count(bytes));
+}
+
+std::optional<Turns::Permit> Turns::Take(const TurnKey& key, const Needs& needs, const std::function<void(Wait)>& wait,
                                          const std::function<bool()>& gone, net::Millis report) {
   State& s = *s_;
-  s.CheckFits(bytes);
   std::condition_variable changed;
   std::unique_lock l(s.m);
   if (s.closed) return std::nullopt;
-  const TurnLine::Ticket t = s.line.Join(key, bytes);
+  const TurnLine::Ticket t = s.line.Join(key, {});
   // Ends the turn, granted or not, unless it was handed over.
   struct Leaver {
     State& s;
@@ -122,7 +144,19 @@ std::optional<Turns::Permit> Turns::Take(const TurnKey& key, uint64_t bytes, con
   } leaver{s, l, t};
   if (s.line.Granted(t)) s.Begin(t);
   s.waiting[t] = &changed;
-  for (auto due = s.now(); !s.line.Granted(t);) {
+  bool known = false;  // whether the line knows the bytes
+  for (auto due = s.now();;) {
+    if (s.line.Granted(t)) {
+      if (std::exchange(known, true)) break;
+      l.unlock();
+      const TurnBytes bytes = needs();
+      s.CheckFits(bytes);
+      l.lock();
+      const std::vector<TurnLine::Ticket> granted = s.line.SetBytes(t, bytes);
+      if (!s.line.Granted(t)) s.begun.erase(key);
+      for (const TurnLine::Ticket g : granted) s.Begin(g);
+      continue;
+    }
     if (s.closed) return std::nullopt;
     const auto at = s.now();
     if (at >= due) {

@@ -20,6 +20,23 @@ struct TurnKey {
   auto operator<=>(const TurnKey&) const = default;
 };
 
+// The bytes that an inference takes while it runs.
+struct TurnBytes {
+  TurnBytes(uint64_t all_ = 0, uint64_t whole_ = 0) : all(all_), whole(whole_) {}
+  uint64_t all;    // keys, frames and values
+  uint64_t whole;  // of those, keys that lie here as whole bundles, for audits
+  TurnBytes& operator+=(const TurnBytes& o) {
+    all += o.all;
+    whole += o.whole;
+    return *this;
+  }
+  TurnBytes& operator-=(const TurnBytes& o) {
+    all -= o.all;
+    whole -= o.whole;
+    return *this;
+  }
+};
+
 // The turns of a process, for all its sessions. A waiting lane receives its turn after at most one inference of each
 // other data owner. It waits for two of an owner whose next inference was promised before. Thread-safe.
 class Turns {
@@ -27,6 +44,7 @@ class Turns {
   struct Limits {
     int at_once = 1;                 // inferences
     uint64_t memory = ~uint64_t{0};  // bytes of all inferences that run
+    uint64_t whole = ~uint64_t{0};   // bytes of their whole bundles
   };
   // A clock for tests, and the interval at which Take polls.
   using Now = std::function<std::chrono::steady_clock::time_point()>;
@@ -34,6 +52,8 @@ class Turns {
   explicit Turns(Limits limits, Now now = std::chrono::steady_clock::now, net::Millis poll = net::kPeerPoll);
   // All permits must have ended.
   ~Turns();
+
+  const Limits& limits() const;
 
   // One inference and its bytes, until it is destroyed. A lane may hold two: of the inference that runs and of the next
   // one. They take one place and the larger number of bytes, because the second begins when the first has ended.
@@ -56,10 +76,13 @@ class Turns {
     uint64_t ticket_;
   };
 
+  // Computes the bytes of an inference. That may take its trace, so it is called when the turn has come.
+  using Needs = std::function<TurnBytes()>;
   // Takes a turn for the next inference of a lane, while its current one runs. Never waits. Returns nothing if a limit
   // is reached or another lane waits. An owner that received nothing here returns after its run. If it has waited
-  // longer, this lane receives nothing either. Throws Cause::kResource if `bytes` exceed the limit.
-  std::optional<Permit> TryTake(const TurnKey& key, uint64_t bytes);
+  // longer, this lane receives nothing either. `needs` is not called while others wait. Its errors are thrown. Throws
+  // Cause::kResource if the bytes exceed a limit.
+  std::optional<Permit> TryTake(const TurnKey& key, const Needs& needs);
 
   // How long a lane still waits. Both numbers are rounded up to powers of two, because they depend on others' work.
   struct Wait {
@@ -71,10 +94,14 @@ class Turns {
   static constexpr Wait kNext{1, 1024};
   static constexpr net::Millis kWaitReport{10'000};
   // Waits for a turn of a lane that holds none. Calls `wait` as soon as it waits, and every `report`. Polls `gone`,
-  // which returns whether the client has left. Returns nothing if it has, or if the turns are closed. Both callbacks
-  // run in this thread; their errors are thrown, and the lane then waits no more. Throws as TryTake does.
-  std::optional<Permit> Take(const TurnKey& key, uint64_t bytes, const std::function<void(Wait)>& wait,
+  // which returns whether the client has left. Returns nothing if it has, or if the turns are closed. Calls `needs`
+  // once, when there is a place. If its bytes are not free, the lane waits in its old place of the line. The
+  // callbacks run in this thread; their errors are thrown, and the lane then waits no more. Throws as TryTake does.
+  std::optional<Permit> Take(const TurnKey& key, const Needs& needs, const std::function<void(Wait)>& wait,
                              const std::function<bool()>& gone, net::Millis report = kWaitReport);
+  // Counts bytes that outlive their turn, until the permit is destroyed. It takes no place. Never waits, so the caller
+  // calls it before the turn ends.
+  Permit Count(uint64_t bytes);
 
   // Ends all waits. From now on only a lane that holds a turn receives its next one.
   void Close();

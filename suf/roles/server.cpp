@@ -13,6 +13,12 @@ namespace {
 // Lengths whose inputs P0 keeps. Those of a long text take some hundred KB.
 constexpr size_t kLengths = 16;
 
+proto::Turns::Limits LimitsOf(const ServerOptions& o) {
+  proto::Turns::Limits limits = o.turns;
+  limits.whole = o.audit_memory;
+  return limits;
+}
+
 }  // namespace
 
 struct Server::State {
@@ -25,7 +31,7 @@ struct Server::State {
         id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
-        sessions(options.turns),
+        sessions(LimitsOf(options)),
         common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealer),
                {},   AuditOf(engine)} {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
@@ -34,7 +40,6 @@ struct Server::State {
     common.keys.delivered = [this](uint64_t rate) { dealer_rate = rate; };
     common.variants = options.variants;
     common.brings = data.brings;
-    common.audit_memory = options.audit_memory;
     common.sessions = &sessions;
     common.idle = options.idle;
     common.auditor.passed = options.audited;

@@ -36,7 +36,7 @@ struct ServerOptions {
   proto::KeyPolicy keys = {};
   // Variants of the plan that the server allows, as bits (Engine::Allowed).
   uint32_t variants = ~0u;
-  // The most bytes of whole bundles for a client's audits.
+  // The most bytes of whole bundles for the audits of all sessions. It replaces turns.whole.
   uint64_t audit_memory = proto::kAuditMemory;
   // Limits for the jobs of all sessions that run side by side.
   proto::Turns::Limits turns = {.at_once = Cores()};

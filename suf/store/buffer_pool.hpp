@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "suf/exec/host.hpp"
 
@@ -32,6 +33,8 @@ class BufferPool {
   void Return(exec::HostBuffer buffer) {
     if (!buffer.empty()) idle_.push_back(std::move(buffer));
   }
+  // Returns all idle buffers, so that the caller frees them. No more are needed.
+  std::deque<exec::HostBuffer> TakeAll() { return std::exchange(idle_, {}); }
 
  private:
   const size_t usual_;

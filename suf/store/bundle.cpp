@@ -123,11 +123,13 @@ std::span<uint8_t> Sink::Buffer(size_t i) {
 void Sink::MarkWritten(size_t i) {
   const BodyLayout::SectionPlace& s = layout_->sections().at(i);
   if (!s.bytes) return;
+  std::deque<exec::HostBuffer> unused;  // wiped without the lock
   {
     std::lock_guard lock(m_);
     SUF_CHECK(chunks_[s.chunk].left > 0);
     if (--chunks_[s.chunk].left) return;
     for (; done_ < chunks_.size() && !chunks_[done_].left; ++done_) waiting_ += layout_->chunks()[done_].bytes;
+    if (done_ == chunks_.size()) unused = idle_.TakeAll();
   }
   changed_.notify_all();
 }
@@ -154,6 +156,18 @@ void Sink::Finish() {
   }
   Close(false);
   if (error_) std::rethrow_exception(error_);
+}
+
+bool Sink::FinishWithin(net::Millis wait) {
+  {
+    std::unique_lock lock(m_);
+    SUF_CHECK(error_ || done_ == chunks_.size());
+    closed_ = true;
+    changed_.notify_all();
+    if (!changed_.wait_for(lock, wait, [&] { return pumped_; })) return false;
+  }
+  Finish();
+  return true;
 }
 
 // Returns the bytes of a chunk in its buffer, its tag before its data.
@@ -199,14 +213,19 @@ void Sink::ReclaimLeaving(size_t but) {
     auto& [buffer, chunk] = leaving_.front();
     if (released_) released_(chunk);
     std::lock_guard lock(m_);
-    idle_.Return(std::move(buffer));
+    if (done_ < chunks_.size()) idle_.Return(std::move(buffer));  // otherwise no chunk needs one
   }
 }
 
 void Sink::Pump() {
   struct All {
     Sink* sink;
-    ~All() { sink->ReclaimLeaving(0); }
+    ~All() {
+      sink->ReclaimLeaving(0);
+      const std::lock_guard l(sink->m_);
+      sink->pumped_ = true;
+      sink->changed_.notify_all();
+    }
   } all{this};  // runs however Pump ends, after the lock is released
   std::unique_lock lock(m_);
   try {

@@ -91,6 +91,9 @@ class Sink {
   void Write(View bytes);
   // Returns when all chunks are out. Throws Bug if a section is missing, and any error of `out`.
   void Finish();
+  // Waits up to `wait` for the same; returns whether all chunks are out. Errors as in Finish.
+  bool FinishWithin(net::Millis wait);
+  uint64_t window() const { return window_; }
   // Returns how long the generator has waited for `out`.
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
@@ -124,8 +127,8 @@ class Sink {
   std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // used by the pump alone.
   // Chunks that are out, chunks that are tagged or being tagged, and leading chunks that are written.
   size_t out_next_ = 0, tagging_ = 0, done_ = 0;
-  uint64_t waiting_ = 0;  // bytes of chunks that are written and not out
-  bool closed_ = false, dropped_ = false;
+  uint64_t waiting_ = 0;                                    // bytes of chunks that are written and not out
+  bool closed_ = false, dropped_ = false, pumped_ = false;  // pumped_: the pump has ended
   std::exception_ptr error_;
   std::vector<std::thread> threads_;  // the pump and its helpers
 };

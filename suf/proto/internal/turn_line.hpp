@@ -17,9 +17,9 @@ class TurnLine {
   using Ticket = uint64_t;  // of a turn, waiting or granted; never 0
   explicit TurnLine(const Turns::Limits& limits) : limits_(limits) {}
 
-  // Adds a lane that has no turn. It may be granted at once.
-  Ticket Join(const TurnKey& key, uint64_t bytes) {
-    SUF_CHECK(bytes <= limits_.memory && !lanes_.count(key));
+  // Adds a lane that has no turn. It may be granted at once. Bytes that are not known yet are 0, until SetBytes.
+  Ticket Join(const TurnKey& key, const TurnBytes& bytes) {
+    SUF_CHECK(bytes.all <= limits_.memory && bytes.whole <= limits_.whole && !lanes_.count(key));
     returning_.erase(key.owner);
     const Ticket t = ++tickets_;
     TurnOwner& owner = owners_[key.owner];
@@ -30,12 +30,39 @@ class TurnLine {
     return t;
   }
 
+  // Sets the bytes of a granted turn that were not known before. If they do not fit, the lane waits in its old place of
+  // the line, as if the turn had not been granted. Returns the turns that this grants.
+  std::vector<Ticket> SetBytes(Ticket t, const TurnBytes& bytes) {
+    TurnState& turn = turns_.at(t);
+    SUF_CHECK(turn.granted && lanes_.at(turn.key).turns.size() == 1);
+    End(t, turn.key);
+    turn.bytes = bytes;
+    turn.granted = Fits(turn.key, bytes);
+    if (turn.granted) {
+      Begin(t, turn);
+      return {};
+    }
+    TurnOwner& owner = owners_.at(turn.key.owner);
+    owner.waiting.push_front(t);
+    --owner.turns;
+    if (owner.last == turn.grant) std::tie(owner.rank, owner.last) = turn.before;
+    if (turn.grant == grants_) --grants_;
+    return GrantNext();
+  }
+
+  // Counts bytes that take no place, until the ticket leaves.
+  Ticket Count(const TurnBytes& bytes) {
+    const Ticket t = ++tickets_;
+    counted_[t] = bytes;
+    memory_ += bytes;
+    return t;
+  }
+  bool OnlyCounts(Ticket t) const { return counted_.count(t) > 0; }
+
   // Grants a turn now, which begins after the turn that the lane holds. Returns 0 if it must wait.
-  Ticket Try(const TurnKey& key, uint64_t bytes) {
-    const auto owner = owners_.find(key.owner);
-    const uint64_t last = owner == owners_.end() ? 0 : owner->second.last;
-    if (!MayTake(key, bytes, last)) {
-      returning_[key.owner] = last;
+  Ticket Try(const TurnKey& key, const TurnBytes& bytes) {
+    if (!MayTake(key, bytes)) {
+      NoteReturn(key.owner);
       return 0;
     }
     returning_.erase(key.owner);
@@ -44,6 +71,10 @@ class TurnLine {
     Grant(t);
     return t;
   }
+  // Notes that an owner was answered "later".
+  void NoteReturn(const Hash& owner) { returning_[owner] = LastOf(owner); }
+  // Returns whether a turn is waited for.
+  bool SomeoneWaits() { return FirstOwner() != nullptr; }
 
   // Returns whether a ticket was granted.
   bool Granted(Ticket t) const { return turns_.at(t).granted; }
@@ -51,17 +82,16 @@ class TurnLine {
 
   // Removes a turn that has ended, or a lane that waits no more. Returns the turns that this grants.
   std::vector<Ticket> Leave(Ticket t) {
+    if (const auto counts = counted_.find(t); counts != counted_.end()) {
+      memory_ -= counts->second;
+      counted_.erase(counts);
+      return GrantNext();
+    }
     const TurnState turn = turns_.at(t);
     turns_.erase(t);
     const auto owner = owners_.find(turn.key.owner);
     if (turn.granted) {
-      LaneTurns& lane = lanes_.at(turn.key);
-      memory_ -= lane.bytes;
-      std::erase(lane.turns, t);
-      lane.bytes = 0;
-      for (Ticket other : lane.turns) lane.bytes = std::max(lane.bytes, turns_.at(other).bytes);
-      memory_ += lane.bytes;
-      if (lane.turns.empty()) lanes_.erase(turn.key);
+      End(t, turn.key);
       --owner->second.turns;
     } else {
       std::erase(owner->second.waiting, t);
@@ -86,26 +116,29 @@ class TurnLine {
     return place;
   }
 
-  // Returns how many lanes hold turns, and their bytes.
+  // Returns how many lanes hold turns, and all bytes that count.
   size_t lanes() const { return lanes_.size(); }
-  uint64_t memory() const { return memory_; }
+  uint64_t memory() const { return memory_.all; }
 
  private:
+  // The place of an owner in the line: grants before it joined, whether it had the last, arrival.
+  using Rank = std::tuple<uint64_t, bool, uint64_t>;
   struct TurnState {
     TurnKey key;
-    uint64_t bytes = 0;
+    TurnBytes bytes;
     bool granted = false;
+    uint64_t grant = 0;                     // its number
+    std::pair<Rank, uint64_t> before = {};  // the owner's rank and last grant until then
   };
   struct TurnOwner {
     std::deque<Ticket> waiting;
-    // The place in the line, valid while a lane waits. It is grants before it joined, whether it had the last, arrival.
-    std::tuple<uint64_t, bool, uint64_t> rank;
+    Rank rank;          // valid while a lane waits
     uint64_t last = 0;  // number of its last grant
     int turns = 0;      // that were granted and have not ended
   };
   struct LaneTurns {
     std::vector<Ticket> turns;  // oldest first
-    uint64_t bytes = 0;         // the most of them
+    TurnBytes bytes;            // the most of them
   };
 
   // Returns the first owner of the line; null if nobody waits.
@@ -117,17 +150,27 @@ class TurnLine {
   }
 
   // Returns whether a turn of this lane fits beside those that were granted.
-  bool Fits(const TurnKey& key, uint64_t bytes) const {
+  bool Fits(const TurnKey& key, const TurnBytes& bytes) const {
     const auto lane = lanes_.find(key);
-    if (lane == lanes_.end()) return lanes_.size() < size_t(limits_.at_once) && bytes <= limits_.memory - memory_;
-    return bytes <= limits_.memory - (memory_ - lane->second.bytes);
+    if (lane == lanes_.end() && lanes_.size() >= size_t(limits_.at_once)) return false;
+    TurnBytes others = memory_;
+    if (lane != lanes_.end()) others -= lane->second.bytes;
+    // bytes that only count may exceed a limit
+    const auto within = [](uint64_t sum, uint64_t more, uint64_t limit) { return sum <= limit && more <= limit - sum; };
+    return within(others.all, bytes.all, limits_.memory) && within(others.whole, bytes.whole, limits_.whole);
   }
 
-  // Returns whether a lane may take a turn without waiting. `last` is the last grant of its owner. An owner that was
-  // answered "later" returns after its run, and has waited longer if its last grant is older. That counts once, because
-  // it may never return.
-  bool MayTake(const TurnKey& key, uint64_t bytes, uint64_t last) {
-    if (FirstOwner() || !Fits(key, bytes)) return false;
+  // Returns the number of an owner's last grant.
+  uint64_t LastOf(const Hash& key) const {
+    const auto owner = owners_.find(key);
+    return owner == owners_.end() ? 0 : owner->second.last;
+  }
+
+  // Returns whether a lane may take a turn without waiting. An owner that was answered "later" returns after its run,
+  // and has waited longer if its last grant is older. That counts once, because it may never return.
+  bool MayTake(const TurnKey& key, const TurnBytes& bytes) {
+    if (SomeoneWaits() || !Fits(key, bytes)) return false;
+    const uint64_t last = LastOf(key.owner);
     const auto longer = std::find_if(returning_.begin(), returning_.end(),
                                      [&](const auto& r) { return r.first != key.owner && r.second < last; });
     if (longer == returning_.end()) return true;
@@ -135,16 +178,38 @@ class TurnLine {
     return false;
   }
 
-  void Grant(Ticket t) {
-    TurnState& turn = turns_.at(t);
+  // Gives a turn its place and bytes.
+  void Begin(Ticket t, TurnState& turn) {
     turn.granted = true;
     LaneTurns& lane = lanes_[turn.key];
     lane.turns.push_back(t);
-    memory_ += std::max(lane.bytes, turn.bytes) - lane.bytes;
-    lane.bytes = std::max(lane.bytes, turn.bytes);
+    CountLane(lane);
+  }
+  // Takes them back.
+  void End(Ticket t, const TurnKey& key) {
+    LaneTurns& lane = lanes_.at(key);
+    std::erase(lane.turns, t);
+    CountLane(lane);
+    if (lane.turns.empty()) lanes_.erase(key);
+  }
+  // Counts the most bytes of a lane's turns.
+  void CountLane(LaneTurns& lane) {
+    memory_ -= lane.bytes;
+    lane.bytes = {};
+    for (const Ticket t : lane.turns) {
+      const TurnBytes& bytes = turns_.at(t).bytes;
+      lane.bytes = {std::max(lane.bytes.all, bytes.all), std::max(lane.bytes.whole, bytes.whole)};
+    }
+    memory_ += lane.bytes;
+  }
+
+  void Grant(Ticket t) {
+    TurnState& turn = turns_.at(t);
+    Begin(t, turn);
     TurnOwner& owner = owners_[turn.key.owner];
     ++owner.turns;
-    owner.last = ++grants_;
+    turn.before = {owner.rank, owner.last};
+    turn.grant = owner.last = ++grants_;
     owner.rank = {grants_, true, t};
   }
 
@@ -163,11 +228,13 @@ class TurnLine {
 
   Turns::Limits limits_;
   Ticket tickets_ = 0;
-  uint64_t grants_ = 0, memory_ = 0;
-  std::map<Ticket, TurnState> turns_;   // waiting and granted
-  std::map<Hash, TurnOwner> owners_;    // that wait or have turns
-  std::map<TurnKey, LaneTurns> lanes_;  // that have turns
-  std::map<Hash, uint64_t> returning_;  // owners that were answered "later", and their last grants
+  uint64_t grants_ = 0;
+  TurnBytes memory_;
+  std::map<Ticket, TurnState> turns_;    // waiting and granted
+  std::map<Ticket, TurnBytes> counted_;  // bytes without a place
+  std::map<Hash, TurnOwner> owners_;     // that wait or have turns
+  std::map<TurnKey, LaneTurns> lanes_;   // that have turns
+  std::map<Hash, uint64_t> returning_;   // owners that were answered "later", and their last grants
 };
 
 }  // namespace suf::proto

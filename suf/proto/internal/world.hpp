@@ -2,6 +2,7 @@
 // that each party holds the K_p that the dealer used.
 #pragma once
 #include <atomic>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -74,6 +75,9 @@ struct World {
   net::Millis partner_wait;
   Generate generate;
   net::Millis timeout{60'000};
+  net::Millis wait_report = Turns::kWaitReport;  // of MakeDealer
+  // If set, wraps the dealer's end of each link.
+  std::function<std::unique_ptr<net::Channel>(std::unique_ptr<net::Channel>)> wrap;
   KeyPolicy keys;
 
   explicit World(uint32_t ahead = 1, net::Millis partner_wait_ = net::Millis{20'000}, Generate generate_ = TestGenerate,
@@ -93,6 +97,7 @@ struct World {
                                     changed.notify_all();
                                   }};
     options.turns = turns;
+    options.wait_report = wait_report;
     dealer.emplace(plan, *state, std::move(options), [this](DealJob j, store::Sink& a, store::Sink& b) {
       {
         std::lock_guard lock(m);
@@ -121,7 +126,8 @@ struct World {
   std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) { return Link(kId[int(r)], std::move(stop)); }
   std::unique_ptr<net::Channel> Link(const net::Identity& party, std::stop_token stop = {}) {
     auto pair = net::InProcessPair(party, kId[2], timeout, std::move(stop));
-    auto far = std::make_shared<std::unique_ptr<net::Channel>>(std::move(pair.second));
+    auto far =
+        std::make_shared<std::unique_ptr<net::Channel>>(wrap ? wrap(std::move(pair.second)) : std::move(pair.second));
     std::lock_guard lock(m);
     links.emplace_back([this, far] {
       try {
@@ -199,6 +205,26 @@ struct World {
     });
   }
   store::RecordKind LastRecord(int p, uint64_t serial) const { return lane[p]->ledger().LastRecords().at(serial); }
+};
+
+// The wait of a lane that is the next one, before any inference has ended.
+inline constexpr Turns::Wait kUnknown{1, 1024};
+
+// Returns a lane of a data owner, both by number.
+inline TurnKey LaneOf(int owner, int lane = 0) { return {Hash{uint8_t(owner + 1)}, store::LaneId{uint8_t(lane)}}; }
+
+// An event that several threads wait for.
+class TurnEvent {
+ public:
+  void Set() {
+    if (!set_.exchange(true)) promise_.set_value();
+  }
+  void Wait() const { EXPECT_EQ(future_.wait_for(std::chrono::seconds(60)), std::future_status::ready); }
+
+ private:
+  std::atomic<bool> set_{false};
+  std::promise<void> promise_;
+  std::shared_future<void> future_ = promise_.get_future().share();
 };
 
 }  // namespace suf::proto
