@@ -30,8 +30,8 @@ class TurnLine {
     return t;
   }
 
-  // Sets the bytes of a granted turn that were not known before. If they do not fit, the lane waits in its old place of
-  // the line, as if the turn had not been granted. Returns the turns that this grants.
+  // Sets the bytes of a granted turn that were not known before. If they do not fit, the grant is undone, and the lane
+  // waits in its old place of the line. Returns the turns that this grants.
   std::vector<Ticket> SetBytes(Ticket t, const TurnBytes& bytes) {
     TurnState& turn = turns_.at(t);
     SUF_CHECK(turn.granted && lanes_.at(turn.key).turns.size() == 1);
