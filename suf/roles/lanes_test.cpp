@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 
 #include "suf/base/scratch_test.hpp"
@@ -37,6 +38,31 @@ model::Ids TextOf(int n) {
   for (int i = 0; i < n + 2; ++i) ids.push_back(model::Ids::value_type((i + n) % 6));
   return ids;
 }
+
+// The results of texts, in the order of their delivery.
+class LaneResults {
+ public:
+  // Returns the callback of text number n.
+  Lanes::OnResult Of(int n) {
+    return [this, n](LaneResult result) {
+      if (auto* e = std::get_if<Embedding>(&result)) {
+        const model::Ids text = TextOf(n);
+        const std::vector<int32_t> ids(text.begin(), text.end());
+        EXPECT_EQ(e->Integers(), nn::PlanSimulator(TheLaneModel().plan, TheLaneModel().weights).Run(ids).y);
+        ends.push_back(n);
+        return;
+      }
+      try {
+        std::rethrow_exception(result.index() == 1 ? std::get<1>(result) : std::get<LateError>(result).error);
+      } catch (const Error& e) {
+        errors.push_back(e.what());
+      }
+      ends.push_back(-n);
+    };
+  }
+  std::vector<int> ends;  // numbers of texts; negative: with an error
+  std::vector<std::string> errors;
+};
 
 // Three roles in one process. P0 serves each connection in a thread of its own.
 struct LaneWorld {
@@ -79,6 +105,16 @@ struct LaneWorld {
     };
     return o;
   }
+  Lanes Begin(Lanes::Options o) { return {engine[2], home[1], links.Dial(Role::kData), std::move(o)}; }
+  // Submits text number n.
+  uint64_t Submit(Lanes& lanes, int n, int priority = 0) { return lanes.Submit(TextOf(n), priority, results.Of(n)); }
+  // Runs the texts of these numbers with RunInLanes.
+  size_t Run(Lanes::Options o, const std::vector<int>& numbers) {
+    std::vector<model::Ids> texts;
+    for (int n : numbers) texts.push_back(TextOf(n));
+    return RunInLanes(engine[2], home[1], links.Dial(Role::kData), std::move(o), std::move(texts),
+                      [&](size_t text, Embedding e) { results.Of(numbers[text])(std::move(e)); });
+  }
   void AwaitOver(int count) {
     std::unique_lock l(m);
     changed.wait(l, [&] { return over >= count; });
@@ -99,31 +135,7 @@ struct LaneWorld {
   std::vector<store::Job> ran;  // in the order of their ends at P0
   int dialled = 0, over = 0;
   std::atomic<int> set_up{0};
-};
-
-// The results of texts, in the order of their delivery.
-class LaneResults {
- public:
-  // Returns the callback of text number n.
-  Lanes::OnResult Of(int n) {
-    return [this, n](LaneResult result) {
-      if (auto* e = std::get_if<Embedding>(&result)) {
-        const model::Ids text = TextOf(n);
-        const std::vector<int32_t> ids(text.begin(), text.end());
-        EXPECT_EQ(e->Integers(), nn::PlanSimulator(TheLaneModel().plan, TheLaneModel().weights).Run(ids).y);
-        ends.push_back(n);
-        return;
-      }
-      try {
-        std::rethrow_exception(result.index() == 1 ? std::get<1>(result) : std::get<LateError>(result).error);
-      } catch (const Error& e) {
-        errors.push_back(e.what());
-      }
-      ends.push_back(-n);
-    };
-  }
-  std::vector<int> ends;  // numbers of texts; negative: with an error
-  std::vector<std::string> errors;
+  LaneResults results;
 };
 
 // A gate in P0's hook of a run: the first run waits there.
@@ -139,19 +151,34 @@ struct FirstRun {
   }
 };
 
+// Lanes with one session, whose first text is held at P0 while it runs.
+struct HeldText {
+  explicit HeldText(int n, int batch = 1)
+      : lanes([&] {
+          Lanes::Options options = w.Options(1);
+          options.batch = batch;
+          return w.Begin(std::move(options));
+        }()) {
+    w.Submit(lanes, n);
+    first.begun.get_future().wait();
+  }
+  FirstRun first;
+  LaneWorld w{{.runs = first.Hook()}};
+  Lanes lanes;
+};
+
 TEST(TextLanes, EveryTextHasTheWordsOfTheSimulator) {
   for (int parallel : {1, 3}) {
     LaneWorld w;
-    LaneResults results;
     std::atomic<int> opened{0};
     Lanes::Options options = w.Options(parallel);
     options.opened = [&](const DataOwner::Session&) { ++opened; };
-    Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
-    for (int i = 0; i < 9; ++i) EXPECT_EQ(lanes.Submit(TextOf(1 + i % 4), 0, results.Of(1 + i % 4)), uint64_t(i));
+    Lanes lanes = w.Begin(std::move(options));
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(w.Submit(lanes, 1 + i % 4), uint64_t(i));
     lanes.Wait();
-    EXPECT_EQ(results.ends.size(), 9u);
-    EXPECT_TRUE(results.errors.empty());
-    lanes.Submit(TextOf(5), 0, results.Of(5));  // after a pause
+    EXPECT_EQ(w.results.ends.size(), 9u);
+    EXPECT_TRUE(w.results.errors.empty());
+    w.Submit(lanes, 5);  // after a pause
     lanes.Wait();
     lanes.Close();
     w.AwaitOver(opened);
@@ -165,17 +192,12 @@ TEST(TextLanes, EveryTextHasTheWordsOfTheSimulator) {
 }
 
 TEST(TextLanes, AHigherPriorityRunsFirst) {
-  FirstRun first;
-  LaneWorld w({.runs = first.Hook()});
-  LaneResults results;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
-  lanes.Submit(TextOf(1), 0, results.Of(1));
-  first.begun.get_future().wait();
-  for (auto [n, priority] : {std::pair(2, 0), {3, 5}, {4, -1}, {5, 5}})
-    lanes.Submit(TextOf(n), priority, results.Of(n));
+  HeldText held(1);
+  auto& [first, w, lanes] = held;
+  for (auto [n, priority] : {std::pair(2, 0), {3, 5}, {4, -1}, {5, 5}}) w.Submit(lanes, n, priority);
   first.go.set_value();
   lanes.Wait();
-  EXPECT_THAT(results.ends, ElementsAre(1, 3, 5, 2, 4));
+  EXPECT_THAT(w.results.ends, ElementsAre(1, 3, 5, 2, 4));
   lanes.Close();
   EXPECT_EQ(w.dialled, 1);
 }
@@ -183,16 +205,15 @@ TEST(TextLanes, AHigherPriorityRunsFirst) {
 TEST(TextLanes, CancelTakesBackWhatHasNotBegun) {
   FirstRun first;
   LaneWorld w({.runs = first.Hook()});
-  LaneResults results;
   Lanes::Options options = w.Options(1);
   std::promise<void> submitted;
   options.dial = [&, dial = options.dial, all = submitted.get_future().share()](std::stop_token stop) {
     all.wait();
     return dial(stop);
   };
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  Lanes lanes = w.Begin(std::move(options));
   std::vector<uint64_t> texts;
-  for (int n : {1, 2, 3, 4}) texts.push_back(lanes.Submit(TextOf(n), 0, results.Of(n)));
+  for (int n : {1, 2, 3, 4}) texts.push_back(w.Submit(lanes, n));
   submitted.set_value();
   first.begun.get_future().wait();
   EXPECT_FALSE(lanes.Cancel(texts[0])) << "it runs";
@@ -202,7 +223,7 @@ TEST(TextLanes, CancelTakesBackWhatHasNotBegun) {
   EXPECT_FALSE(lanes.Cancel(99));
   first.go.set_value();
   lanes.Wait();
-  EXPECT_THAT(results.ends, ElementsAre(1, 4));
+  EXPECT_THAT(w.results.ends, ElementsAre(1, 4));
   EXPECT_FALSE(lanes.Cancel(texts[3]));
   lanes.Close();
   w.AwaitOver(2);
@@ -212,102 +233,85 @@ TEST(TextLanes, CancelTakesBackWhatHasNotBegun) {
 
 // Batches of texts of one length, in the order of their first texts.
 TEST(TextLanes, TextsOfOneLengthRunInBatches) {
-  FirstRun first;
-  LaneWorld w({.runs = first.Hook()});
-  LaneResults results;
-  Lanes::Options options = w.Options(1);
-  options.batch = 3;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
-  lanes.Submit(TextOf(5), 0, results.Of(5));
-  first.begun.get_future().wait();
-  for (int n : {1, 2, 1, 1, 1, 2, 3}) lanes.Submit(TextOf(n), 0, results.Of(n));
+  HeldText held(5, 3);
+  auto& [first, w, lanes] = held;
+  for (int n : {1, 2, 1, 1, 1, 2, 3}) w.Submit(lanes, n);
   first.go.set_value();
   lanes.Wait();
   lanes.Close();
   w.AwaitOver(1);
-  EXPECT_TRUE(results.errors.empty());
-  EXPECT_THAT(results.ends, ElementsAre(5, 1, 1, 1, 2, 2, 1, 3));
+  EXPECT_TRUE(w.results.errors.empty());
+  EXPECT_THAT(w.results.ends, ElementsAre(5, 1, 1, 1, 2, 2, 1, 3));
   EXPECT_THAT(w.ran, ElementsAre(store::JobOf(7), store::JobOf(3, 0, 3), store::JobOf(4, 0, 2), store::JobOf(3),
                                  store::JobOf(5)));
 }
 
 TEST(TextLanes, ErrorsOfDoneReachWaitAndStopNothing) {
   LaneWorld w;
-  LaneResults results;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(2));
+  Lanes lanes = w.Begin(w.Options(2));
   lanes.Submit(TextOf(1), 0, [](LaneResult) { Fail(Cause::kInput, "done did not like it"); });
-  for (int n : {2, 3}) lanes.Submit(TextOf(n), 0, results.Of(n));
+  for (int n : {2, 3}) w.Submit(lanes, n);
   EXPECT_TRUE(Fails(Cause::kInput, "done did not like it", [&] { lanes.Wait(); }));
-  EXPECT_EQ(results.ends.size(), 2u);
+  EXPECT_EQ(w.results.ends.size(), 2u);
   lanes.Wait();
   lanes.Close();
 }
 
 TEST(TextLanes, CloseLetsARunningTextEnd) {
-  FirstRun first;
-  LaneWorld w({.runs = first.Hook()});
-  LaneResults results;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
-  lanes.Submit(TextOf(1), 0, results.Of(1));
-  first.begun.get_future().wait();
-  lanes.Submit(TextOf(2), 0, results.Of(2));
-  std::thread closing([&] { lanes.Close(); });
-  const auto nothing = [&] { lanes.Submit(TextOf(3), -1, [](const LaneResult&) {}); };
+  HeldText held(1);
+  auto& [first, w, lanes] = held;
+  w.Submit(lanes, 2);
+  std::thread closing([&] { held.lanes.Close(); });
+  const auto nothing = [&] { held.lanes.Submit(TextOf(3), -1, [](const LaneResult&) {}); };
   while (!Fails(Cause::kInput, "the lanes are closed", nothing)) std::this_thread::yield();
   first.go.set_value();
   closing.join();
-  EXPECT_THAT(results.ends, testing::UnorderedElementsAre(1, -2));
+  EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(1, -2));
 }
 
 TEST(TextLanes, CloseWithAStopEndsARunningTextAtOnce) {
-  FirstRun first;
-  LaneWorld w({.runs = first.Hook()});
-  LaneResults results;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(1));
-  lanes.Submit(TextOf(1), 0, results.Of(1));
-  first.begun.get_future().wait();
-  lanes.Submit(TextOf(2), 0, results.Of(2));
+  HeldText held(1);
+  auto& [first, w, lanes] = held;
+  w.Submit(lanes, 2);
   std::stop_source stop;
   stop.request_stop();
   lanes.Close(stop.get_token());  // while P0 still waits in its hook
-  EXPECT_THAT(results.ends, testing::UnorderedElementsAre(-1, -2));
-  EXPECT_THAT(results.errors, testing::UnorderedElementsAre(testing::HasSubstr("early"),
-                                                            testing::HasSubstr("closed before this text began")));
+  EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(-1, -2));
+  EXPECT_THAT(w.results.errors, testing::UnorderedElementsAre(testing::HasSubstr("early"),
+                                                              testing::HasSubstr("closed before this text began")));
   first.go.set_value();
 }
 
 TEST(TextLanes, ASessionThatEndedDuringAPauseIsOpenedAgain) {
   LaneWorld w({.idle = net::Millis{1}});
-  LaneResults results;
   Lanes::Options options = w.Options(1);
   options.pause = net::Millis{1};
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
+  Lanes lanes = w.Begin(std::move(options));
   for (int n : {1, 2}) {
-    lanes.Submit(TextOf(n), 0, results.Of(n));
+    w.Submit(lanes, n);
     lanes.Wait();
     w.AwaitOver(n);
   }
-  EXPECT_THAT(results.ends, ElementsAre(1, 2));
+  EXPECT_THAT(w.results.ends, ElementsAre(1, 2));
   lanes.Close();
   EXPECT_EQ(w.dialled, 2);
 }
 
 TEST(TextLanes, AModelOwnerThatCannotBeReachedFailsEachText) {
   LaneWorld w;
-  LaneResults results;
   Lanes::Options options = w.Options(2);
   int calls = 0;
   options.dial = [&, dial = options.dial](std::stop_token stop) {
     if (++calls == 1) Fail(Cause::kPeer, "no process answers");
     return dial(stop);
   };
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options));
-  lanes.Submit(TextOf(1), 0, results.Of(1));
-  lanes.Wait();
-  lanes.Submit(TextOf(2), 0, results.Of(2));
-  lanes.Wait();
-  EXPECT_THAT(results.ends, ElementsAre(-1, 2));
-  EXPECT_THAT(results.errors, ElementsAre("no process answers"));
+  Lanes lanes = w.Begin(std::move(options));
+  for (int n : {1, 2}) {
+    w.Submit(lanes, n);
+    lanes.Wait();
+  }
+  EXPECT_THAT(w.results.ends, ElementsAre(-1, 2));
+  EXPECT_THAT(w.results.errors, ElementsAre("no process answers"));
 }
 
 TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
@@ -317,7 +321,7 @@ TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
       Lanes::Options o = w.Options(parallel);
       o.client.audits = audits;
       o.batch = batch;
-      Lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(o));
+      (void)w.Begin(std::move(o));
     };
   };
   for (int parallel : {0, -1, 65})
@@ -326,12 +330,11 @@ TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
   for (int batch : {0, 65})
     EXPECT_TRUE(Fails(Cause::kInput, "texts are not possible; the limits are 1 and 64", make(2, 0, batch)));
   EXPECT_TRUE(Fails(Cause::kInput, "have no audits", make(2, 1)));
-  LaneResults results;
-  Lanes lanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), w.Options(2));
-  EXPECT_TRUE(Fails(Cause::kInput, "vocabulary", [&] { lanes.Submit({1, 6, 1}, 0, results.Of(1)); }));
-  EXPECT_TRUE(Fails(Cause::kInput, "9 tokens", [&] { lanes.Submit(TextOf(7), 0, results.Of(7)); }));
+  Lanes lanes = w.Begin(w.Options(2));
+  EXPECT_TRUE(Fails(Cause::kInput, "vocabulary", [&] { lanes.Submit({1, 6, 1}, 0, w.results.Of(1)); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "9 tokens", [&] { w.Submit(lanes, 7); }));
   lanes.Close();
-  EXPECT_TRUE(results.ends.empty());
+  EXPECT_TRUE(w.results.ends.empty());
   EXPECT_EQ(w.dialled, 0);
 }
 
@@ -342,17 +345,8 @@ TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {
   options.client.audits = 7;
   std::atomic<int> at_p1{0};
   options.client.audited = [&] { ++at_p1; };
-  std::vector<model::Ids> texts;
-  for (int n : {3, 1, 4, 1, 5}) texts.push_back(TextOf(n));
-  LaneResults results;
-  std::vector<size_t> which;
-  EXPECT_EQ(RunInLanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options), texts,
-                       [&](size_t text, Embedding e) {
-                         which.push_back(text);
-                         results.Of(int(texts[text].size()) - 2)(std::move(e));
-                       }),
-            5u);
-  EXPECT_THAT(which, testing::UnorderedElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(w.Run(std::move(options), {3, 1, 4, 1, 5}), 5u);
+  EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(3, 1, 4, 1, 5));
   EXPECT_EQ(audited, 7);
   EXPECT_EQ(at_p1, 7);
   EXPECT_EQ(w.dialled, 2);
@@ -365,13 +359,8 @@ TEST(RunInLanes, BatchesAreAuditedAsWhole) {
   Lanes::Options options = w.Options(1);
   options.client.audits = 2;
   options.batch = 2;
-  std::vector<model::Ids> texts;
-  for (int n : {1, 2, 1, 2}) texts.push_back(TextOf(n));
-  LaneResults results;
-  EXPECT_EQ(RunInLanes(w.engine[2], w.home[1], w.links.Dial(Role::kData), std::move(options), texts,
-                       [&](size_t text, Embedding e) { results.Of(int(texts[text].size()) - 2)(std::move(e)); }),
-            4u);
-  EXPECT_THAT(results.ends, ElementsAre(1, 1, 2, 2));
+  EXPECT_EQ(w.Run(std::move(options), {1, 2, 1, 2}), 4u);
+  EXPECT_THAT(w.results.ends, ElementsAre(1, 1, 2, 2));
   EXPECT_THAT(audited, ElementsAre(store::JobOf(3, 0, 2), store::JobOf(4, 0, 2)));
 }
 

@@ -45,6 +45,21 @@ def held(w, start, name, **flags):
     return e, inside.go
 
 
+def beside(w, count, pattern=None, **serve):
+    """Holds an inference of alice as `held` does, and starts bob with so many texts. Waits for bob's message of a
+    pattern. Returns (alice's process, the function that lets it go on, bob's process, bob's results)."""
+    start = begin(w, serve=serve)
+    first, go = held(w, start, 'alice')
+    path, wanted = texts(w, count)
+    second = start('bob', None, file=path)
+    assert not pattern or second.said(pattern), second.err
+    return first, go, second, wanted
+
+
+def results(w, e):
+    return [w.result(r) for r in e.rows()]
+
+
 @row('four data owners at the same time', 0, '', 20)
 def _(w):
     names = ('alice', 'bob', 'carol', 'dan')
@@ -53,7 +68,7 @@ def _(w):
     all = [start(name, None, file=path) for name in names]
     for e in all:
         assert e.finish() == 0, e.err
-        assert [w.result(r) for r in e.rows()] == wanted
+        assert results(w, e) == wanted
     yield start('alice')
     assert len(w.lanes('model')) == 4 and len(w.lanes('data-alice')) == 1
     folders = {p.parent.name for p in w.lanes('model')}
@@ -66,7 +81,7 @@ def _(w):
     path, wanted = texts(w, 20)
     e = w.embed(None, file=path, parallel=8)
     yield e
-    assert [w.result(r) for r in e.rows()] == wanted, 'the results keep the order of the texts'
+    assert results(w, e) == wanted, 'the results keep the order of the texts'
     assert 2 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
 
 
@@ -94,48 +109,37 @@ def _(w):
     for flags in ({}, {'audit': 6}):
         e = w.embed(None, file=path, parallel=3, **flags)
         assert e.finish() == 0, e.err
-        assert [w.result(r) for r in e.rows()] == w.base.simulate([text]) * 10
+        assert results(w, e) == w.base.simulate([text]) * 10
         assert len([line for line in e.err if 'audited a bundle' in line]) == flags.get('audit', 0)
     yield e
 
 
 @row('one place: a data owner waits while another one runs', 0, '', 20)
 def _(w):
-    start = begin(w, serve={'at-once': 1})
-    first, go = held(w, start, 'alice')
-    second = start('bob')
-    assert second.said('others run first: place 1'), second.err
+    first, go, second, wanted = beside(w, 1, 'others run first: place 1', **{'at-once': 1})
     assert len(w.fates('data-bob')) == 0, 'nothing is spent before its turn'
     go()
     assert first.finish() == 0, first.err
     yield second
-    for e in (first, second):
-        assert w.result(e.rows()[0]) == w.expected()
+    assert results(w, first) == [w.expected()] and results(w, second) == wanted
 
 
 @row('a data owner stops inside a long frame while another one goes on', 0, '', 20)
 def _(w):
-    start = begin(w)
-    first, go = held(w, start, 'alice')
-    path, wanted = texts(w, 4)
-    second = start('bob', None, file=path)
+    first, go, second, wanted = beside(w, 4)
     yield second
-    assert [w.result(r) for r in second.rows()] == wanted
+    assert results(w, second) == wanted
     go()
     assert first.finish() == 0, first.err
 
 
 @row('SIGTERM of serve while one runs and one waits', 3, 'the model owner is stopping and takes nothing new', 20)
 def _(w):
-    start = begin(w, serve={'at-once': 1})
-    path, wanted = texts(w, 3)
-    first, go = held(w, start, 'alice')
-    second = start('bob', None, file=path)
-    assert second.said('others run first: place 1'), second.err
+    first, go, second, _ = beside(w, 3, 'others run first: place 1', **{'at-once': 1})
     w.server.signal(signal.SIGTERM)
     yield second
     go()
-    assert first.finish() == 0 and w.result(first.rows()[0]) == w.expected(), first.err
+    assert first.finish() == 0 and results(w, first) == [w.expected()], first.err
     assert w.server.finish() == 0, w.server.err
     ended(w, 'waited for its turn when we stopped')
     assert not w.fates('data-bob')
@@ -143,16 +147,13 @@ def _(w):
 
 @row('SIGKILL of one of two data owners', 0, '', 20)
 def _(w):
-    start = begin(w)
-    first, go = held(w, start, 'alice')
-    path, wanted = texts(w, 4)
-    second = start('bob', None, file=path)
+    first, go, second, wanted = beside(w, 4)
     first.kill()
     go()
     yield second
-    assert [w.result(r) for r in second.rows()] == wanted
+    assert results(w, second) == wanted
     ended(w, 'the data owner ended the connection')
-    assert start('alice').finish() == 0
+    assert w.embed(certs=w.dir / 'certs/data-alice', store=w.dir / 'data-alice').finish() == 0
 
 
 @row('a signal ends several sessions after their texts', -2, 'embed was stopped by a signal; [0-9]+ of 400 texts', 20)
@@ -195,7 +196,7 @@ def _(w):
     path, wanted = texts(w, 6)
     e = w.embed(None, file=path, batch=4, record=w.dir / 'record')
     yield e
-    assert [w.result(r) for r in e.rows()] == wanted
+    assert results(w, e) == wanted
     assert (w.dir / 'record').stat().st_size > 10_000
 
 
