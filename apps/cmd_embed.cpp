@@ -116,14 +116,14 @@ class OrderedResults {
   size_t passed_ = 0, added_ = 0, done_ = 0;  // usable lines; results in order; results
 };
 
-// Runs the texts over one session, in batches.
-void RunBatches(roles::DataOwner::Session& session, OrderedResults& results, size_t most) {
+// Runs the texts over one session, in batches. Returns whether all ran.
+bool RunBatches(roles::DataOwner::Session& session, OrderedResults& results, size_t most) {
   std::vector<model::Ids> texts = results.Texts();
   const std::vector<std::vector<size_t>> of = roles::BatchesOf(roles::LengthsOf(texts), most);
-  (void)session.RunBatches(roles::MoveToBatches(std::move(texts), of),
-                           [&](size_t batch, std::vector<roles::Embedding> all) {
-                             for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
-                           });
+  const auto done = [&](size_t batch, std::vector<roles::Embedding> all) {
+    for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
+  };
+  return session.RunBatches(roles::MoveToBatches(std::move(texts), of), done) == of.size();
 }
 
 // Runs the texts over several sessions.
@@ -223,8 +223,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     roles::DataOwner::Session session(owner, *ch);
     options.opened(session);
     take_signals();
-    RunBatches(session, results, size_t(a.batch));
-    if (results.done() == usable) session.End();
+    if (RunBatches(session, results, size_t(a.batch))) session.End();
   }
   bar.Clear();
   results.Flush();

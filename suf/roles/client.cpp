@@ -173,11 +173,16 @@ struct Client::Session::State {
     return e;
   }
 
+  void ThrowLate() {
+    if (late) std::rethrow_exception(std::exchange(late, nullptr));
+  }
+
   Client& client;
   net::Channel& ch;
   std::shared_ptr<const run::Inputs> base;  // masked weights
   proto::DataSession session;
-  uint64_t setup = 0;  // bytes, reported with the first job
+  std::exception_ptr late;  // the first error of a Run's job behind the server's last frame
+  uint64_t setup = 0;       // bytes, reported with the first job
   Clock::time_point begun = Clock::now();
 };
 
@@ -203,14 +208,16 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
     const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts);
     auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) {
-      s.session.GiveUp();
+      GiveUp();
       return i;
     }
     JobResult ran = s.RunJob(i, std::move(jobs[i]), job, std::move(work), due.Take());
+    const std::exception_ptr late = s.session.TakeError();
+    if (late && !s.late) s.late = late;
     const bool goes_on = s.Audit(due.places[i][1], job, due);
-    done(i, std::move(ran));
+    if (!late) done(i, std::move(ran));
     if (!goes_on) {
-      s.session.GiveUp();
+      GiveUp();
       return i + 1;
     }
   }
@@ -231,7 +238,13 @@ std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t numbe
 bool Client::Session::claimed() const { return s_->session.claimed(); }
 bool Client::Session::audit_failed() const { return s_->session.audit_failed(); }
 void Client::Session::Stay() { s_->session.Stay(); }
-void Client::Session::GiveUp() { s_->session.GiveUp(); }
-void Client::Session::End() { s_->session.End(); }
+void Client::Session::GiveUp() {
+  s_->session.GiveUp();
+  s_->ThrowLate();
+}
+void Client::Session::End() {
+  s_->session.End();
+  s_->ThrowLate();
+}
 
 }  // namespace suf::roles

@@ -105,8 +105,9 @@ class Client {
     // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
     // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),
-    // before anything is spent. Also throws the errors of proto::DataSession. Returns how many jobs are done: all,
-    // unless ClientOptions::stop ended the session.
+    // before anything is spent. Also throws the errors of proto::DataSession. Returns how many jobs ran: all, unless
+    // ClientOptions::stop ended the session. A job that failed after the server's last frame ran without a result. End
+    // throws its error.
     // `places`, if set, are those of the audits; otherwise they are drawn here.
     size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done,
                std::optional<AuditPlaces> places = {});

@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
 #include <future>
+#include <map>
+#include <tuple>
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/cpu/packed.hpp"
@@ -64,6 +67,13 @@ class LaneResults {
   std::vector<std::string> errors;
 };
 
+// A session as P0 sees it.
+struct SeenSession {
+  std::vector<std::tuple<bool, uint16_t, uint32_t>> frames;  // whether P0 sent it, kind, bytes
+  std::string end = "none";                                  // the error; empty: it ended well
+  bool operator==(const SeenSession&) const = default;
+};
+
 // Three roles in one process. P0 serves each connection in a thread of its own.
 struct LaneWorld {
   explicit LaneWorld(Server::Options o = {}) {
@@ -72,9 +82,9 @@ struct LaneWorld {
     o.setup = [this, told = std::move(o.setup)](const PeerName&, uint64_t sent, uint64_t all) {
       set_up += sent == all;
     };
-    o.over = [this](const PeerName&, const Error*) {
+    o.over = [this](const PeerName& peer, const Error* error) {
       const std::lock_guard l(m);
-      ++over;
+      ends[peer.session] = error ? error->what() : "";
       changed.notify_all();
     };
     o.ran = [this](const PeerName&, const store::Job& job, uint64_t, const run::Times&) {
@@ -94,7 +104,9 @@ struct LaneWorld {
       auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
       const std::lock_guard l(m);
       ++dialled;
-      serving.emplace_back([this, ch = std::move(far)]() mutable {
+      auto record = std::make_unique<net::Recorder>(Record(dialled));
+      far->set_recorder(record.get());
+      serving.emplace_back([this, ch = std::move(far), kept = std::move(record)]() mutable {
         try {
           server->Serve(*ch);
         } catch (const Error&) {
@@ -117,8 +129,30 @@ struct LaneWorld {
   }
   void AwaitOver(int count) {
     std::unique_lock l(m);
-    changed.wait(l, [&] { return over >= count; });
+    changed.wait(l, [&] { return int(ends.size()) >= count; });
   }
+  // Returns so many sessions, which have ended, in the order in which they began.
+  std::vector<SeenSession> Seen(int count) {
+    AwaitOver(count);
+    std::vector<SeenSession> all;
+    for (int i = 1; i <= count; ++i) {
+      SeenSession& seen = all.emplace_back();
+      seen.end = ends.at(uint64_t(i));
+      std::ifstream file(Record(i), std::ios::binary);
+      const Bytes record{std::istreambuf_iterator<char>(file), {}};
+      Reader r(record, "a record");
+      (void)r.Raw(8);
+      while (r.left()) {
+        const bool sent = r.Get<uint8_t>();
+        (void)r.Get<uint8_t>();
+        const auto bytes = r.Get<uint32_t>();
+        seen.frames.emplace_back(sent, r.Get<uint16_t>(), bytes);
+        (void)r.Raw(sizeof(uint16_t) + bytes);
+      }
+    }
+    return all;
+  }
+  std::string Record(int session) const { return Str(dir / "record", session); }
 
   int at_once = 8;
   Scratch dir;
@@ -133,7 +167,8 @@ struct LaneWorld {
   std::condition_variable changed;
   std::vector<std::thread> serving;
   std::vector<store::Job> ran;  // in the order of their ends at P0
-  int dialled = 0, over = 0;
+  int dialled = 0;
+  std::map<uint64_t, std::string> ends;  // of sessions by number: the error; empty: well
   std::atomic<int> set_up{0};
   LaneResults results;
 };
@@ -336,6 +371,71 @@ TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
   lanes.Close();
   EXPECT_TRUE(w.results.ends.empty());
   EXPECT_EQ(w.dialled, 0);
+}
+
+// Returns two sessions as P0 sees them. The first one runs one text, and meanwhile the second one two. With `late`, the
+// first of these fails behind P0's last frame.
+std::vector<SeenSession> TwoSessions(bool late) {
+  FirstRun first;
+  LaneWorld w({.runs = first.Hook()});
+  Lanes::Options options = w.Options(2);
+  options.close_on_error = true;
+  options.pause = std::chrono::hours{1};
+  options.client.progress = [&](size_t text, double done, const std::string&) {
+    if (late && text == 1 && done == 1) Fail(Cause::kResource, "no memory for the result");
+  };
+  Lanes lanes = w.Begin(std::move(options));
+  w.Submit(lanes, 1);
+  first.begun.get_future().wait();
+  for (int n : {2, 3}) {
+    std::promise<void> given;
+    lanes.Submit(TextOf(n), 0, [&](LaneResult result) {
+      EXPECT_EQ(std::holds_alternative<LateError>(result), late && n == 2);
+      w.results.Of(n)(std::move(result));
+      given.set_value();
+    });
+    given.get_future().wait();
+  }
+  first.go.set_value();
+  lanes.Wait();
+  lanes.Close();
+  EXPECT_THAT(w.results.ends, ElementsAre(late ? -2 : 2, 3, 1));
+  EXPECT_EQ(w.dialled, 2);
+  return w.Seen(2);
+}
+
+TEST(TextLanes, P0SeesNothingOfALateError) {
+  const std::vector<SeenSession> well = TwoSessions(false);
+  EXPECT_EQ(TwoSessions(true), well);
+  for (const SeenSession& s : well) {
+    EXPECT_EQ(s.end, "");
+    EXPECT_EQ(s.frames.back(), std::tuple(true, net::kEnd, 0u));
+  }
+}
+
+TEST(RunInLanes, P0SeesNothingOfALateError) {
+  std::vector<SeenSession> seen[2];
+  for (const bool late : {false, true}) {
+    LaneWorld w;
+    Lanes::Options options = w.Options(2);
+    std::thread::id one;  // the thread of the first session
+    options.opened = [&](const DataOwner::Session&) {
+      if (one == std::thread::id()) one = std::this_thread::get_id();
+    };
+    options.client.progress = [&](size_t text, double done, const std::string&) {
+      if (late && text == 0 && done == 1 && std::this_thread::get_id() == one)
+        Fail(Cause::kResource, "no memory for the result");
+    };
+    const auto run = [&] { (void)w.Run(std::move(options), {1, 2, 3, 4}); };
+    if (late)
+      EXPECT_TRUE(Fails(Cause::kResource, "no memory for the result", run));
+    else
+      run();
+    EXPECT_EQ(w.results.ends.size(), late ? 3u : 4u);
+    seen[late] = w.Seen(2);
+  }
+  EXPECT_EQ(seen[1], seen[0]);
+  for (const SeenSession& s : seen[0]) EXPECT_EQ(s.end, "");
 }
 
 TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {
