@@ -384,6 +384,28 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
   EXPECT_EQ(w.LastRecord(0, 2), store::RecordKind::kDone);
 }
 
+// Sequence numbers have 16 bits, and wrap within the second inference. MACs cover all frames, and the next one runs.
+TEST(Session, GoesOnBeyond65536Frames) {
+  const RunHook many = [](Inference& inf) {
+    constexpr int kMany = (1 << 15) + 9;
+    net::Channel& ch = inf.channel();
+    const bool p1 = ch.self().role == Role::kData;
+    for (int i = 0; i < kMany; ++i) p1 ? ch.Send(net::kFirstRun, {}) : (void)ch.RecvExact(net::kFirstRun, 0);
+    inf.EndOffline();
+    for (int i = 0; i < kMany; ++i) p1 ? (void)ch.RecvExact(net::kFirstRun, 0) : ch.Send(net::kFirstRun, {});
+    if (p1) inf.EndOnline();
+  };
+  World w;
+  w.Session(w.Host(many), [&](net::Channel& ch) {
+    DataSession s(ch, w.plan, w.lane[1], w.Dial(), w.keys);
+    for (int i = 0; i < 3; ++i) s.Infer(store::JobOf(3), many);
+    s.End();
+    EXPECT_GT(ch.traffic(net::Phase::kOnline).frames_received, 3u << 15);
+    EXPECT_GT(ch.traffic(net::Phase::kOffline).frames_sent, 3u << 15);
+  });
+  EXPECT_FALSE(w.model_error);
+}
+
 TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   // P1 sends correct frames but holds another pair secret, like that of an equal serial from elsewhere
   World w(2);
