@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "apps/log.hpp"
 #include "apps/results.hpp"
@@ -14,10 +14,8 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/texts.hpp"
-#include "suf/base/cores.hpp"
 #include "suf/base/file.hpp"
 #include "suf/model/vocabulary.hpp"
-#include "suf/roles/estimate.hpp"
 #include "suf/roles/lanes.hpp"
 #include "suf/roles/model.hpp"
 
@@ -174,6 +172,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   roles::Lanes::Options options{.parallel = a.parallel, .batch = a.batch};
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
+  options.client.memory = MemoryLimit(a.memory);
   options.client.keys.setup = [&](uint64_t came, uint64_t all) {
     receiving.At(double(came) / double(all),
                  Str("receiving the masked weights, ", Bytes10(int64_t(all)), ", once for this store"));
@@ -240,43 +239,41 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   return {done, stop.signal};
 }
 
-// Refuses jobs and sessions that need more memory than the machine has, and a record of several sessions.
+// Refuses a record of several sessions, and a job that does not fit into memory alone. Sessions wait for memory.
 void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vector<TextLine>& lines) {
   if (a.parallel > 1 && !a.record.empty())
     Fail(Cause::kInput, "--record writes the frames of one session, and --parallel asks for ", a.parallel,
          "; leave out one of both");
-  if (a.parallel == 1 && a.batch == 1) return;
   std::vector<size_t> lengths;
   for (const TextLine& l : lines)
     if (l.error.empty()) lengths.push_back(l.ids.size());
-  const uint32_t allowed = engine.Allowed(a.variant);
+  std::map<size_t, size_t, std::greater<>> jobs;  // the largest batch by length, long texts first
+  for (const std::vector<size_t>& batch : roles::BatchesOf(lengths, size_t(a.batch)))
+    jobs[lengths[batch[0]]] = std::max(jobs[lengths[batch[0]]], batch.size());
+  const auto plan = engine.ForProto(Role::kData);
   const uint64_t window = a.audit ? store::KeySource::kWhole : uint64_t(a.keys.window) << 20;
-  // Returns the bytes of so many sessions with batches of at most `most` texts.
-  const auto bytes = [&](int most, int sessions) {
-    std::set<std::pair<size_t, size_t>> sizes;
-    const auto batches = roles::BatchesOf(lengths, size_t(most));
-    for (const std::vector<size_t>& batch : batches) sizes.emplace(lengths[batch[0]], batch.size());
-    int64_t largest = 0, weights = 0;
-    for (const auto& [tokens, texts] : sizes)
-      for (uint32_t v = 0; v < engine.variants().size(); ++v) {
-        if (!(allowed >> v & 1)) continue;
-        const store::Job job = store::JobOf(uint32_t(tokens), v, uint32_t(texts));
-        const roles::MemoryNeeds needs = roles::NeedsOf(engine, job, Role::kData, window);
-        largest = std::max(largest, 2 * needs.keys + needs.frames + needs.values);
-        weights = needs.weights;
-      }
-    return largest * int64_t(std::min(size_t(sessions), batches.size())) + weights;
+  const uint64_t limit = MemoryLimit(a.memory);
+  // Returns the bytes of a job in the smallest variant that is allowed, or in one that fits.
+  const auto needs = [&](size_t tokens, size_t texts) {
+    uint64_t least = ~uint64_t{0};
+    for (uint32_t v = 0; v < engine.variants().size() && least > limit; ++v)
+      if (engine.Allowed(a.variant) >> v & 1)
+        least = std::min(least, plan.needs(store::JobOf(uint32_t(tokens), v, uint32_t(texts)), window));
+    return least;
   };
-  const auto machine = int64_t(MachineMemory());
-  const int64_t needed = bytes(a.batch, a.parallel);
-  if (needed <= machine) return;
-  int batch = a.batch, sessions = a.parallel;
-  while (batch > 1 && bytes(batch, sessions) > machine) batch /= 2;
-  while (sessions > 1 && bytes(batch, sessions) > machine) sessions /= 2;
-  Fail(Cause::kInput, "--parallel ", a.parallel, " and --batch ", a.batch, " take ", Bytes10(needed),
-       " of memory for these texts, and this machine has ", Bytes10(machine), "; ",
-       bytes(batch, sessions) <= machine ? Str("ask for --parallel ", sessions, " and --batch ", batch)
-                                         : std::string("bring shorter texts"));
+  size_t most = 0;  // a job with more tokens and as many texts needs more
+  for (const auto& [tokens, texts] : jobs) {
+    if (texts <= most) continue;
+    most = texts;
+    const uint64_t bytes = needs(tokens, texts);
+    if (bytes <= limit) continue;
+    size_t batch = texts;
+    while (batch > 1 && needs(tokens, batch) > limit) batch /= 2;
+    Fail(Cause::kInput, "running ", Plural(texts, "text"), " of ", tokens, " tokens takes ", Bytes10(int64_t(bytes)),
+         " of memory, and ", Bytes10(int64_t(limit)), " are allowed; raise --memory, or ",
+         batch < texts && needs(tokens, batch) <= limit ? Str("lower --batch to ", batch)
+                                                        : std::string("bring shorter texts"));
+  }
 }
 
 }  // namespace

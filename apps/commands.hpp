@@ -135,6 +135,7 @@ struct EmbedArgs : PartyArgs {
   int audit = 0;            // extra bundles that P0 audits
   int parallel = 1;         // sessions with the model owner
   int batch = 1;            // texts of one length that run as one job
+  int64_t memory = 0;       // MB of all texts that run side by side; 0: three quarters of the machine's
 };
 int RunEmbed(const EmbedArgs& a);
 

@@ -39,18 +39,22 @@ void AddTraces(CLI::App* c, int* megabytes) {
       ->option_text("MB");
 }
 
+void AddMemory(CLI::App* c, int64_t* megabytes, const char* what) {
+  c->add_option("--memory", *megabytes,
+                Str("megabytes for the keys, frames and values of ", what,
+                    " that run side by side; suf estimate prints the need of one (default: three quarters of the "
+                    "machine's)"))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->option_text("MB");
+}
+
 void AddTurns(CLI::App* c, TurnArgs* turns, const char* what) {
   c->add_option("--at-once", turns->at_once,
                 Str(what, " that run side by side, 1 to ", kMostAtOnce,
                     "; others wait for their turn (default: the number of cores)"))
       ->check(CLI::Range(1, kMostAtOnce))
       ->option_text("N");
-  c->add_option("--memory", turns->memory,
-                Str("megabytes for the keys, frames and values of ", what,
-                    " that run side by side; suf estimate prints the need of one (default: three quarters of the "
-                    "machine's)"))
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
-      ->option_text("MB");
+  AddMemory(c, &turns->memory, what);
 }
 
 void AddBatch(CLI::App* c, int* batch) {

@@ -22,6 +22,8 @@ void AddWindow(CLI::App* c, int* megabytes, const char* what);
 void AddStreams(CLI::App* c, int* streams);
 // Adds --traces, the megabytes of traces that a role of a model keeps.
 void AddTraces(CLI::App* c, int* megabytes);
+// Adds --memory, the limit of `what` that run side by side.
+void AddMemory(CLI::App* c, int64_t* megabytes, const char* what);
 // Adds --at-once and --memory, the limits of `what` that run side by side.
 void AddTurns(CLI::App* c, TurnArgs* turns, const char* what);
 // Adds --batch, the texts of one length that run as one job.

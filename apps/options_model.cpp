@@ -258,6 +258,7 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
       ->check(CLI::Range(1, roles::Lanes::kMost))
       ->option_text("N");
   AddBatch(c, &a->batch);
+  AddMemory(c, &a->memory, "texts");
   AddSource(c, &a->source, true);
   c->callback([=] { *status = RunEmbed(*a); });
 }

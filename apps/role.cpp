@@ -187,12 +187,16 @@ RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
   return {std::move(own), RoleBackend(command, a.backend)};
 }
 
-proto::Turns::Limits LimitsOf(const TurnArgs& a) {
+uint64_t MemoryLimit(int64_t megabytes) {
   const uint64_t machine = MachineMemory();
-  const uint64_t memory = a.memory ? uint64_t(a.memory) << 20 : machine - machine / 4;
+  const uint64_t memory = megabytes ? uint64_t(megabytes) << 20 : machine - machine / 4;
   if (memory > machine)
-    Fail(Cause::kInput, "--memory allows ", a.memory, " MB, and this machine has ", machine >> 20, "; allow less");
-  return {.at_once = a.at_once ? a.at_once : Cores(), .memory = memory};
+    Fail(Cause::kInput, "--memory allows ", megabytes, " MB, and this machine has ", machine >> 20, "; allow less");
+  return memory;
+}
+
+proto::Turns::Limits LimitsOf(const TurnArgs& a) {
+  return {.at_once = a.at_once ? a.at_once : Cores(), .memory = MemoryLimit(a.memory)};
 }
 
 void AllowSessions(const char* command, int sessions, int streams) {

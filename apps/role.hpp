@@ -48,6 +48,8 @@ struct RoleProcess {
 // Cause::kInput if a pin is no key of another role. Also throws the errors of UseKernels and BackendOf.
 RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
 
+// Converts --memory to bytes. Throws Cause::kInput for more than the machine has.
+uint64_t MemoryLimit(int64_t megabytes);
 // Converts --at-once and --memory. Throws Cause::kInput for more memory than the machine has.
 proto::Turns::Limits LimitsOf(const TurnArgs& a);
 

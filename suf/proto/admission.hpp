@@ -1,4 +1,5 @@
-// The admission of an inference, or of the deal of a bundle: its turn, and the backend's memory for it.
+// The admission of an inference, or of the deal of a bundle: its turn, and the backend's memory for it. P1's sessions
+// take turns for their memory alone.
 #pragma once
 #include <memory>
 
@@ -10,7 +11,7 @@ namespace suf::proto {
 // The permission of a job to run. Its turn and its memory end with it.
 struct JobPass {
   std::shared_ptr<void> memory;         // reserved in the backend
-  std::shared_ptr<Turns::Permit> turn;  // ends first; null at P1, which has no turns
+  std::shared_ptr<Turns::Permit> turn;  // ends first
 };
 
 // The turns of a process, and the memory that its backend has reserved for them. A job whose turn has come waits until

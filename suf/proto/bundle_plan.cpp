@@ -53,15 +53,6 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
          plan.max_tokens, "; ", plan.unit.remedy);
 }
 
-std::shared_ptr<void> Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job) {
-  try {
-    return plan.reserve ? plan.reserve(job) : nullptr;
-  } catch (const Error& e) {
-    if (e.cause() == Cause::kResource) ch.Refuse(net::Refusal::kMemory);
-    throw;
-  }
-}
-
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
   if (!plan.Knows(job))
     net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,

@@ -82,9 +82,6 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
 // Throws Cause::kInput if the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
-// Reserves this role's memory for a job; null if the plan needs none. Ends the session if there is too little, before a
-// serial is spent.
-std::shared_ptr<void> Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
 // Ends the session if the plan does not cover a job of the peer. `did` is a verb: "announced" or "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 

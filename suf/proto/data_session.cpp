@@ -10,8 +10,14 @@
 namespace suf::proto {
 
 DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
-                         KeyPolicy keys, uint32_t variants, const PairInfo& info)
-    : ch_(p0), plan_(plan), lane_(std::move(lane)), dealer_(std::move(dealer)), keys_(keys) {
+                         KeyPolicy keys, uint32_t variants, const PairInfo& info, Admission* memory)
+    : ch_(p0),
+      plan_(plan),
+      lane_(std::move(lane)),
+      dealer_(std::move(dealer)),
+      keys_(std::move(keys)),
+      alone_(Turns::Limits{}),
+      memory_(memory ? *memory : alone_) {
   net::Guarded(ch_, [&] {
     if (!lane_->home().Pin(ch_.peer()))
       net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
@@ -87,8 +93,36 @@ void DataSession::KeepSetup() {
   unverified_.reset();
 }
 
+Admission::Applicant DataSession::ApplicantOf(const store::Job& job) const {
+  return {plan_, job, WindowOf(keys_, keys_.whole), {ch_.peer().key, lane_->id()}};
+}
+
+// A session waits before it announces. So it holds no turn at P0 meanwhile, and a session that holds one has its
+// memory.
+bool DataSession::Admit(const store::Job& job, const std::function<bool()>& leave) {
+  return net::Guarded(ch_, [&] {
+    CheckJob(plan_, job);
+    if (next_) return true;  // it was admitted during the job before
+    bool left = false;
+    const auto gone = [&] { return (left = leave && leave()) || ch_.PeerGone(0); };
+    std::optional<JobPass> pass;
+    try {
+      pass = memory_.Admit(
+          ApplicantOf(job), [&](const Turns::Wait&) { Stay(); }, gone);
+    } catch (const Error& e) {
+      if (e.cause() == Cause::kResource) {
+        ch_.Refuse(net::Refusal::kMemory);
+        stays_ = false;  // P0 is not the cause
+      }
+      throw;
+    }
+    if (pass) admitted_.emplace(job, std::move(*pass));
+    if (!pass && !left) ch_.Recv(net::kRefuse, 0);  // throws why P0 has left
+    return !left;
+  });
+}
+
 double DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
-  claimed_ = false;
   return net::Guarded(ch_, [&] { return RunOne(BeginJob(job, next), run, next); });
 }
 
@@ -114,12 +148,12 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens, job.texts) && (!next.tokens || next == JobOf(next.tokens, next.texts)));
-  PendingJob what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job, Reserve(ch_, plan_, job), false);
+  if (!next_ && !admitted_) (void)Admit(job);
+  auto admitted = std::exchange(admitted_, std::nullopt);
+  PendingJob what =
+      next_ ? *std::exchange(next_, std::nullopt) : Announce(admitted->first, std::move(admitted->second), false);
   SUF_CHECK(what.job == job);
-  if (next == job)
-    next_memory_ = what.pass.memory;  // the second of two equal jobs begins when the first has ended
-  else if (next.tokens)
-    ReserveNext(next);
+  AdmitNext(next, what);
   (void)AwaitDelivery(ch_, what);
   last_ = what.delivery;
   CheckChoice(what);
@@ -127,13 +161,14 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
   return what;
 }
 
-// Reserves memory for the job after the one that is due. If it is lacking, that job is announced after this one.
-void DataSession::ReserveNext(const store::Job& next) {
-  next_memory_.reset();
+// Admits the job after the one that is due. If memory is lacking, that job is announced after this one.
+void DataSession::AdmitNext(const store::Job& next, const PendingJob& current) {
+  next_pass_.reset();
+  if (!next.tokens) return;
   try {
-    next_memory_ = plan_.reserve ? plan_.reserve(next) : nullptr;
+    next_pass_ = memory_.TryAdmit(ApplicantOf(next), current.job, current.pass);
   } catch (const Error& e) {
-    if (e.cause() != Cause::kResource) throw;
+    if (e.cause() != Cause::kResource) throw;  // Admit throws that again when the job is due
   }
 }
 
@@ -144,23 +179,23 @@ void DataSession::CheckChoice(const PendingJob& what) {
 }
 
 void DataSession::AnnounceNext(const store::Job& next) {
-  auto memory = std::exchange(next_memory_, std::nullopt);
-  if (!next.tokens || !memory) return AnnounceNone(ch_);
-  next_ = Announce(next, std::move(*memory), true);
+  auto pass = std::exchange(next_pass_, std::nullopt);
+  if (!pass) return AnnounceNone(ch_);
+  next_ = Announce(next, std::move(*pass), true);
   if (next_->serial == kLater) next_.reset();
 }
 
 // Announces the job and the bundles that fit. P0 chooses one of them, or both parties fetch one. If a job runs
 // meanwhile, P0 may choose kLater instead; if none runs, it may let us wait.
-PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> memory, bool runs) {
+PendingJob DataSession::Announce(const store::Job& job, JobPass pass, bool runs) {
   ch_.set_phase(net::Phase::kControl);
-  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, {std::move(memory), nullptr}};
+  PendingJob what{job, plan_.task(job), 0, keys_.whole, nullptr, std::move(pass)};
   std::vector<BundleOffer> offers;
   for (const store::BundleHeader& h : lane_->Bundles(job))
     if (IsFor(h, what, lane_->id(), plan_, weights_, ch_)) offers.push_back({h.serial, h.rho});
-  stays_ = false;
   SendAnnouncement(ch_, what, offers);
   what.serial = runs ? RecvChoice(ch_) : AwaitChoice(ch_, keys_.waits);
+  stays_ = false;
   if (runs && what.serial == kLater) return what;
   if (what.serial == kLater)
     net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
@@ -177,7 +212,6 @@ PendingJob DataSession::Announce(const store::Job& job, std::shared_ptr<void> me
 }
 
 double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
-  claimed_ = true;
   store::Bundle bundle = TakeBundle(ch_, *lane_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
   const KeysCloser closer{bundle.keys};
   BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {

@@ -92,9 +92,10 @@ class DataSession {
   // Exchanges hellos, and receives the weights id and the SHA-256 of W_hat. Names the lane, which this session alone
   // has open. Fetches W_hat if the store does not have that one. A fetched W_hat stays out of the store until P0's
   // first MAC, which covers the hash, is verified. `variants` are those that P1 allows, as bits. The session ends if P0
-  // allows none of them. If both allow several, the link is measured, or taken from `info`.
+  // allows none of them. If both allow several, the link is measured, or taken from `info`. `memory` admits the jobs of
+  // all sessions of this process, which it outlives. Null: this session is alone, without a limit.
   DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
-              KeyPolicy keys = {}, uint32_t variants = ~0u, const PairInfo& info = {});
+              KeyPolicy keys = {}, uint32_t variants = ~0u, const PairInfo& info = {}, Admission* memory = nullptr);
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // The SHA-256 of W_hat.
@@ -115,6 +116,11 @@ class DataSession {
   }
   // Notices for the user about the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
+  // Waits until this process has memory for the next call of Infer or Audit, which is of this job. They do so
+  // themselves otherwise. Nothing is announced, fetched or spent meanwhile, and P0 is notified that the session stays.
+  // Polls `leave`, if set, while it waits. Returns false if that is true. Throws Cause::kResource if the job never
+  // fits.
+  bool Admit(const store::Job& job, const std::function<bool()>& leave = {});
   // Runs one inference, as soon as it is this lane's turn. If `run` throws after EndOnline, End throws that error.
   // `next` is the next job, an inference or an audit. Its bundle is fetched meanwhile, unless it is another lane's turn
   // or memory is lacking. It has 0 tokens if there is none or it is not known yet. If that fetch fails, the call that
@@ -134,8 +140,9 @@ class DataSession {
   void GiveUp();
   // Takes the error of a run that failed after EndOnline. End does not throw it then.
   std::exception_ptr TakeError() { return std::exchange(pending_, nullptr); }
-  // Whether the last call of Infer claimed a bundle, which is spent in any case.
-  bool claimed() const { return claimed_; }
+  // Whether P0 was notified that the session stays, and has not accepted a job since. It may have ended the session
+  // then, and nothing was spent on the next job.
+  bool stays() const { return stays_; }
   // Whether an audit of this session failed. Other sessions with this P0 must end as well.
   bool audit_failed() const { return audit_failed_; }
   // Traffic with the dealer in this session.
@@ -152,8 +159,9 @@ class DataSession {
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  PendingJob Announce(const store::Job& job, std::shared_ptr<void> memory, bool runs);
-  void ReserveNext(const store::Job& next);
+  Admission::Applicant ApplicantOf(const store::Job& job) const;
+  PendingJob Announce(const store::Job& job, JobPass pass, bool runs);
+  void AdmitNext(const store::Job& next, const PendingJob& current);
   void AnnounceNext(const store::Job& next);
   PendingJob BeginJob(const store::Job& job, const store::Job& next);
   void CheckChoice(const PendingJob& what);
@@ -163,6 +171,8 @@ class DataSession {
   const std::shared_ptr<store::Lane> lane_;
   DialDealer dealer_;
   KeyPolicy keys_;
+  Admission alone_;  // of this session, if it shares none
+  Admission& memory_;
   Hash weights_{}, setup_hash_{};
   uint32_t brought_ = 0;
   Common common_;
@@ -173,10 +183,12 @@ class DataSession {
   std::exception_ptr pending_;
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last; the next one begins after it
   std::optional<PendingJob> next_;
-  bool claimed_ = false, audit_failed_ = false;
-  bool stays_ = false;  // P0 was notified that no job follows for now.
-  // The memory of the next job, until it is announced. Nothing if it is lacking for now.
-  std::optional<std::shared_ptr<void>> next_memory_;
+  bool audit_failed_ = false;
+  bool stays_ = false;
+  // The pass of the job that Admit named, until it is announced.
+  std::optional<std::pair<store::Job, JobPass>> admitted_;
+  // The pass of the job after the one that is due, until it is announced. Nothing if memory is lacking for now.
+  std::optional<JobPass> next_pass_;
 };
 
 // The window of P0's sink for W_hat. That delivery has no turn, so it takes little memory.

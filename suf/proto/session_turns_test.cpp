@@ -22,6 +22,7 @@ struct TurnWorld : World {
   BundlePlan own;
   SessionTable table;
   net::Millis idle{600'000};
+  Admission* memory = nullptr;  // of P1's sessions
   store::Home theirs;
 };
 
@@ -44,7 +45,7 @@ struct TurnSession {
       };
       const DialDealer dial = [&](std::stop_token stop) { return w.Link(owner, std::move(stop)); };
       Keep(1, [&] {
-        DataSession s(*ch, w.plan, home.Open({}, store::LaneId{lane}), dial, keys);
+        DataSession s(*ch, w.plan, home.Open({}, store::LaneId{lane}), dial, keys, ~0u, {}, w.memory);
         use(s);
       });
       ch.reset();
@@ -242,6 +243,106 @@ TEST(SessionTurns, MemoryLimitsWhatRunsSideBySide) {
   EXPECT_TRUE(
       first.Ended(0, Cause::kResource, "needs 800 bytes of memory, and 700 bytes are allowed for all inferences"));
   EXPECT_EQ(w.dealt.size(), 2u);
+}
+
+// P1 has memory for one job of 4 tokens.
+struct NarrowWorld : TurnWorld {
+  explicit NarrowWorld(Turns::Limits at_p0 = {.at_once = 4}) : TurnWorld(at_p0) {
+    plan.needs = [](const store::Job& job, uint64_t) { return uint64_t{100} * job.tokens; };
+    memory = &narrow;
+  }
+  Admission narrow{{.at_once = 64, .memory = 400}};
+};
+
+// A session of P1 without memory announces nothing, although P0 has a place for it.
+TEST(SessionTurns, ASessionAnnouncesWhenP1HasMemoryForIt) {
+  NarrowWorld w;
+  TurnEvent runs, go, waits;
+  TurnSession first(w, kId[1], *w.home[1], 1, [&](DataSession& s) {
+    s.Infer(JobOf(4), Held(runs, go));
+    s.End();
+  });
+  runs.Wait();
+  TurnSession second(w, kId[1], *w.home[1], 2, [&](DataSession& s) {
+    const auto poll = [&] {
+      waits.Set();
+      return false;
+    };
+    EXPECT_TRUE(s.Admit(JobOf(2), poll));
+    EXPECT_TRUE(s.stays());
+    s.Infer(JobOf(2), TestRun, JobOf(2));
+    EXPECT_FALSE(s.stays());
+    EXPECT_TRUE(s.Admit(JobOf(2))) << "it was admitted during the job before";
+    s.Infer(JobOf(2), TestRun);
+    s.End();
+  });
+  waits.Wait();
+  EXPECT_TRUE(w.Dealt(1));
+  {
+    const std::lock_guard l(w.m);
+    EXPECT_EQ(w.dealt.size(), 1u) << "nothing is fetched before the memory is free";
+  }
+  go.Set();
+  first.Join();
+  second.Join();
+  EXPECT_TRUE(first.well() && second.well());
+  EXPECT_TRUE(second.waited.empty()) << "it waited at P1, not for a turn of P0";
+  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
+}
+
+TEST(SessionTurns, ASessionMayLeaveWhileItWaitsForMemory) {
+  NarrowWorld w;
+  TurnEvent runs, go;
+  TurnSession first(w, kId[1], *w.home[1], 1, [&](DataSession& s) {
+    s.Infer(JobOf(4), Held(runs, go));
+    s.End();
+  });
+  runs.Wait();
+  TurnSession second(w, kId[1], *w.home[1], 2, [&](DataSession& s) {
+    EXPECT_FALSE(s.Admit(JobOf(1), [] { return true; }));
+    s.GiveUp();
+  });
+  second.Join();
+  w.idle = net::Millis{1};  // P0 ends the next one while it waits
+  TurnSession third(w, kId[1], *w.home[1], 3, [&](DataSession& s) {
+    EXPECT_TRUE(Fails(Cause::kPeer, "because nothing was requested for long", [&] { s.Infer(JobOf(1), TestRun); }));
+    EXPECT_TRUE(s.stays());
+  });
+  third.Join();
+  go.Set();
+  first.Join();
+  EXPECT_TRUE(first.well() && second.well());
+  EXPECT_EQ(w.dealt.size(), 1u);
+}
+
+TEST(SessionTurns, AJobThatNeverFitsAtP1EndsItsSessionBeforeAnythingIsSpent) {
+  NarrowWorld w;
+  TurnSession alone(w, kId[1], *w.home[1], 1, [](DataSession& s) {
+    s.Infer(JobOf(4), TestRun, JobOf(5));
+    s.Infer(JobOf(5), TestRun);
+  });
+  alone.Join();
+  EXPECT_TRUE(alone.Ended(1, Cause::kResource, "needs 500 bytes of memory, and 400 bytes are allowed for all"));
+  EXPECT_TRUE(alone.Ended(0, Cause::kResource, "the data owner has too little memory for our number of tokens"));
+  EXPECT_EQ(w.dealt.size(), 1u);
+}
+
+// P0 has one place, and P1 memory for one or two jobs. No session waits for memory while it holds a turn.
+TEST(SessionTurns, SessionsThatWaitAtBothPartiesEnd) {
+  NarrowWorld w({.at_once = 1});
+  const auto use = [](DataSession& s) {
+    const std::vector<uint32_t> lengths{4, 3, 3, 2, 4};
+    for (size_t i = 0; i < lengths.size(); ++i)
+      s.Infer(JobOf(lengths[i]), TestRun, JobOf(i + 1 < lengths.size() ? lengths[i + 1] : 0));
+    s.End();
+  };
+  TurnSession first(w, kId[1], *w.home[1], 1, use), second(w, kId[1], *w.home[1], 2, use);
+  TurnSession third(w, kId[1], *w.home[1], 3, use);
+  for (TurnSession* s : {&first, &second, &third}) {
+    s->Join();
+    EXPECT_TRUE(s->well());
+  }
+  EXPECT_EQ(w.dealt.size(), 15u);
 }
 
 // The backend of P0 has memory for one job. Others have their turn, but wait until it is free.

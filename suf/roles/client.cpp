@@ -59,6 +59,7 @@ Client::Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Opti
       dealer_(std::move(dealer)),
       options_(std::move(options)),
       plan_(engine.ForProto(Role::kData)),
+      memory_({.at_once = int(store::kMostLanes), .memory = options_.memory}),
       setups_(std::make_shared<SetupCache>()) {
   if (options_.keys.ahead > 1) home.CheckCanKeepBundles();
   options_.keys.whole = options_.audits > 0;
@@ -92,7 +93,7 @@ struct Client::Session::State {
       : client(c),
         ch(server),
         session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants,
-                Info(lanes, link)) {
+                Info(lanes, link), &client.memory_) {
     setup = ByteCounts(ch).setup;
     if (base) return;
     const Bytes w_hat = session.Setup();
@@ -129,10 +130,15 @@ struct Client::Session::State {
 
   bool Stop() const { return client.options_.stop && client.options_.stop(); }
 
+  // Waits until a bundle may be used. Returns false if no further result is wanted.
+  bool Admit(const store::Job& job) {
+    return !Stop() && session.Admit(job, [&] { return Stop(); });
+  }
+
   // Returns false if no further result is wanted.
   bool Audit(int count, const store::Job& job, BundleQueue& due) {
     for (int i = 0; i < count; ++i) {
-      if (Stop()) return false;
+      if (!Admit(job)) return false;
       session.Audit(job, due.Take());
       if (client.options_.audited) client.options_.audited();
     }
@@ -207,7 +213,7 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
   for (size_t i = 0; i < jobs.size(); ++i) {
     const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts);
     auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
-    if (!s.Audit(due.places[i][0], job, due) || s.Stop()) {
+    if (!s.Audit(due.places[i][0], job, due) || !s.Admit(job)) {
       GiveUp();
       return i;
     }
@@ -224,6 +230,10 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
   return jobs.size();
 }
 
+bool Client::Session::Admit(const JobSize& size, const std::function<bool()>& leave) {
+  return s_->session.Admit(s_->session.JobOf(size.count, size.texts), leave);
+}
+
 std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request,
                                                                     const JobSize& next) {
   State& s = *s_;
@@ -235,7 +245,7 @@ std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t numbe
   return ran;
 }
 
-bool Client::Session::claimed() const { return s_->session.claimed(); }
+bool Client::Session::stays() const { return s_->session.stays(); }
 bool Client::Session::audit_failed() const { return s_->session.audit_failed(); }
 void Client::Session::Stay() { s_->session.Stay(); }
 void Client::Session::GiveUp() {

@@ -56,6 +56,9 @@ struct ClientOptions {
   // The number of additional bundles that a Run reveals to the server, which checks them. They are at random places, so
   // the dealer cannot know which bundles are used. Not possible with one_by_one, because its pauses would show that.
   int audits = 0;
+  // Bytes for the keys, frames and values of all jobs that run at the same time, without the masked weights. Sessions
+  // wait for memory before they announce a job.
+  uint64_t memory = ~uint64_t{0};
   // Whether the server is trusted to follow the protocol. If it is, a job may have a steering (CompiledJob).
   bool semi_honest = false;
   // Receives each report of the server while a job waits for its turn. `place` is its place in the line, and `ms` the
@@ -111,12 +114,14 @@ class Client {
     // `places`, if set, are those of the audits; otherwise they are drawn here.
     size_t Run(std::vector<JobRequest> jobs, const std::function<void(size_t job, JobResult)>& done,
                std::optional<AuditPlaces> places = {});
+    // Waits for the memory of RunOne's job, as DataSession::Admit does. Returns false if `leave` says so.
+    bool Admit(const JobSize& size, const std::function<bool()>& leave);
     // Runs one job, without audits. `number` is the job's for ClientOptions::progress. `next` is the size of the job
     // that follows; its keys are fetched meanwhile. Its count is 0 if none is known. Returns the result. If it failed
     // after the server's last frame, returns the error instead, and the session goes on. Throws as Run does.
     std::variant<JobResult, std::exception_ptr> RunOne(size_t number, JobRequest job, const JobSize& next = {});
-    // Whether the last RunOne claimed a bundle, which is spent in any case.
-    bool claimed() const;
+    // Whether the server may have ended the session meanwhile (DataSession::stays).
+    bool stays() const;
     // Whether an audit of this session failed. Other sessions with this server must end as well.
     bool audit_failed() const;
     // Notifies the server that no job follows for now (DataSession::Stay).
@@ -139,6 +144,7 @@ class Client {
   proto::DialDealer dealer_;
   Options options_;
   const proto::BundlePlan plan_;
+  proto::Admission memory_;             // of the jobs of all sessions
   std::shared_ptr<SetupCache> setups_;  // masked weights, which all sessions share
   std::shared_ptr<std::atomic<uint64_t>> dealer_rate_ = std::make_shared<std::atomic<uint64_t>>();  // of any session
 };

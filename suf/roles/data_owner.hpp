@@ -56,11 +56,13 @@ class DataOwner {
     // Cause::kInput for texts of different lengths in a batch.
     size_t RunBatches(std::vector<TextBatch> batches, const std::function<void(size_t, std::vector<Embedding>)>& done,
                       std::optional<Client::AuditPlaces> places = {});
+    // Waits for the memory of a batch, as Client::Session::Admit does.
+    bool Admit(const JobSize& size, const std::function<bool()>& leave) { return session_.Admit(size, leave); }
     // Runs one batch, as Client::Session::RunOne does. `next` is the size of the following one.
     std::variant<std::vector<Embedding>, std::exception_ptr> RunOne(size_t number, TextBatch batch,
                                                                     const JobSize& next = {});
     // See Client::Session.
-    bool claimed() const { return session_.claimed(); }
+    bool stays() const { return session_.stays(); }
     bool audit_failed() const { return session_.audit_failed(); }
     void Stay() { session_.Stay(); }
     void GiveUp() { session_.GiveUp(); }

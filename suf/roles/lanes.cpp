@@ -36,7 +36,6 @@ JobSize SizeOf(const LaneJob& job) {
 struct LaneLine {
   std::unique_ptr<net::Channel> channel;
   std::optional<DataOwner::Session> session;
-  bool stayed = false;  // it stayed before its current text, so the model owner may have ended it
 };
 
 void CheckOptions(const Lanes::Options& o) {
@@ -67,7 +66,6 @@ class OpenLines {
       known = link_;
     }
     line.session.emplace(owner, *line.channel, uint32_t(options_.parallel), known);
-    line.stayed = false;
     {
       const std::lock_guard l(m_);
       if (!link_) link_ = line.session->link();
@@ -227,7 +225,7 @@ struct Lanes::State {
     LaneLine line;
     for (LaneJob job = NextJob(line); !job.empty(); job = NextJob(line)) RunJobs(line, std::move(job));
     if (line.session) try {
-        line.session->End();
+        line.session->GiveUp();
       } catch (const std::exception&) {  // all texts have their results
       }
     lines.Drop(line);
@@ -241,9 +239,8 @@ struct Lanes::State {
     const auto ready = [&] { return closing || MayTakeLocked(open); };
     free_sessions += open;
     ++free_workers;
-    if (open && !line.stayed && !changed.wait_for(l, options.pause, ready)) {
+    if (open && !line.session->stays() && !changed.wait_for(l, options.pause, ready)) {
       l.unlock();
-      line.stayed = true;
       try {
         line.session->Stay();
       } catch (const std::exception&) {  // the model owner ended the session; the next text opens it again
@@ -264,16 +261,16 @@ struct Lanes::State {
       LaneJob next;
       try {
         if (!line.session) Open(line);
+        (void)line.session->Admit(SizeOf(job), [this] { return Closing(); });
         if (Closed(&job)) return;
         next = TakeNext();
         auto result = line.session->RunOne(job[0].number, BatchOf(job), SizeOf(next));
-        line.stayed = false;
         Give(std::move(job), std::move(result));
         job = Due(line, std::move(next));
       } catch (...) {
         const std::exception_ptr error = std::current_exception();
         // a session that stayed may have ended meanwhile; nothing was spent then
-        const bool again = line.session && line.stayed && !line.session->claimed() && !lines.stopped();
+        const bool again = line.session && line.session->stays() && !lines.stopped();
         lines.Drop(line);
         const std::lock_guard l(m);
         PutBackNextLocked(std::move(next));
@@ -292,12 +289,17 @@ struct Lanes::State {
     first_opens = false;
     changed.notify_all();
   }
-  // Returns whether the lanes are closed; the job then has no result.
-  bool Closed(LaneJob* job) {
+  bool Closing() {
     Poll();
     const std::lock_guard l(m);
-    if (closing) GiveLocked(std::move(*job), ClosedError());
     return closing;
+  }
+  // Returns whether the lanes are closed; the job then has no result.
+  bool Closed(LaneJob* job) {
+    if (!Closing()) return false;
+    const std::lock_guard l(m);
+    GiveLocked(std::move(*job), ClosedError());
+    return true;
   }
 
   // Takes the job that is announced during the next run; none if another worker is free for it.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
@@ -126,6 +127,10 @@ struct LaneWorld {
     for (int n : numbers) texts.push_back(TextOf(n));
     return RunInLanes(engine[2], home[1], links.Dial(Role::kData), std::move(o), std::move(texts),
                       [&](size_t text, Embedding e) { results.Of(numbers[text])(std::move(e)); });
+  }
+  // Returns P1's memory for a text.
+  uint64_t MemoryOf(int n, uint64_t window = store::kKeyWindow) {
+    return engine[2].ForProto(Role::kData).needs(store::JobOf(uint32_t(TextOf(n).size())), window);
   }
   void AwaitOver(int count) {
     std::unique_lock l(m);
@@ -373,6 +378,53 @@ TEST(TextLanes, BadOptionsAndTextsAreRefusedAtOnce) {
   EXPECT_EQ(w.dialled, 0);
 }
 
+constexpr int kPollsOfAText = 4;  // of ClientOptions::stop
+
+// P1 has memory for one text. The first one is held at P0 until two other sessions wait.
+TEST(TextLanes, SessionsWaitForMemory) {
+  FirstRun first;
+  std::mutex m;
+  std::condition_variable changed;
+  int begun = 0;
+  std::map<std::thread::id, int> polls;  // one for each step of a text, and many while its session waits
+  LaneWorld w({.runs = [&, hold = first.Hook()](const PeerName& peer, const store::Job& job, uint64_t serial) {
+    {
+      const std::lock_guard l(m);
+      ++begun;
+      changed.notify_all();
+    }
+    hold(peer, job, serial);
+  }});
+  Lanes::Options options = w.Options(3);
+  options.client.memory = w.MemoryOf(3);
+  options.client.stop = [&] {
+    const std::lock_guard l(m);
+    ++polls[std::this_thread::get_id()];
+    changed.notify_all();
+    return false;
+  };
+  Lanes lanes = w.Begin(std::move(options));
+  for (int n : {3, 3, 3}) w.Submit(lanes, n);
+  {
+    std::unique_lock l(m);
+    changed.wait(l, [&] {
+      const auto waiting =
+          std::count_if(polls.begin(), polls.end(), [](const auto& p) { return p.second > kPollsOfAText; });
+      return begun > 1 || (begun == 1 && waiting == 2);
+    });
+    EXPECT_EQ(begun, 1);
+  }
+  first.go.set_value();
+  lanes.Wait();
+  w.Submit(lanes, 6);  // it never fits
+  w.Submit(lanes, 2);
+  lanes.Wait();
+  lanes.Close();
+  EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(3, 3, 3, -6, 2));
+  EXPECT_THAT(w.results.errors, ElementsAre(testing::HasSubstr(Str(w.MemoryOf(6), " bytes of memory, and ",
+                                                                   w.MemoryOf(3), " bytes are allowed"))));
+}
+
 // Returns two sessions as P0 sees them. The first one runs one text, and meanwhile the second one two. With `late`, the
 // first of these fails behind P0's last frame.
 std::vector<SeenSession> TwoSessions(bool late) {
@@ -436,6 +488,15 @@ TEST(RunInLanes, P0SeesNothingOfALateError) {
   }
   EXPECT_EQ(seen[1], seen[0]);
   for (const SeenSession& s : seen[0]) EXPECT_EQ(s.end, "");
+}
+
+TEST(RunInLanes, SessionsWithAuditsWaitForMemory) {
+  LaneWorld w;
+  Lanes::Options options = w.Options(3);
+  options.client.audits = 3;
+  options.client.memory = w.MemoryOf(3, store::KeySource::kWhole);
+  EXPECT_EQ(w.Run(std::move(options), {3, 1, 2, 3, 3}), 5u);
+  EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(3, 1, 2, 3, 3));
 }
 
 TEST(RunInLanes, AuditsAreSpreadOverTheLanes) {

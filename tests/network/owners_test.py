@@ -12,6 +12,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import GateWorld, HeldRuns
 from rows import alone, both_worlds, ended, main, row
 
+NARROW = 2  # MB: two texts of 8 tokens
+
 
 def owners(w, names=('alice', 'bob')):
     """Makes certificates of several data owners. Returns {name: the folder}."""
@@ -93,10 +95,18 @@ def _(w):
     both = [start(name, None, file=w.dir / 'texts', parallel=2, batch=2) for name in ('alice', 'bob')]
     for e in both:
         assert e.finish() == 0, e.err
-        rows = e.rows()
-        assert [w.result(r) for r in rows] == w.base.simulate(lines)
-        assert {r.get('texts') for r in rows} == {2}, 'a text ran alone'
+        assert results(w, e) == w.base.simulate(lines)
+        assert {r.get('texts') for r in e.rows()} == {2}, 'a text ran alone'
     yield e
+
+
+@row('eight sessions in the memory of some', 0, 'embed: 20 sentences', 20)
+def _(w):
+    w.both()
+    path, wanted = texts(w, 20)
+    e = w.embed(None, file=path, parallel=8, batch=2, memory=NARROW)
+    yield e
+    assert results(w, e) == wanted
 
 
 @row('several sessions with keys from the disk and audits', 0, 'embed: 10 sentences', 30)
@@ -219,6 +229,12 @@ alone('65 texts in a bundle made ahead', 2, '--texts', 'deal --plan {plan} --cer
 alone('a batch of a function at the dealer', 2, 'the batch has 2 texts; this plan takes 1 to 1 at once', 'deal --plan {w}/f.plan --certs {certs} --listen 127.0.0.1:0 --state {w}/d --tokens 4 --texts 2 --count 1'.split(),
       lambda w: (w.dir / 'f.plan').write_bytes(w.base.function.read_bytes()))
 alone('a batch of a function', 2, '--batch', 'fn ask --plan p --certs {certs} --dealer h:1 --connect h:2 --store {w}/p1 --values v --batch 2'.split())
+alone('no memory at the data owner', 2, '--memory', [*EMBED, '--memory', '0', '--', 'the dog'])
+alone('more memory than the data owner has', 2, 'allows 900000000 MB, and this machine has [0-9]+; allow less', [*EMBED, '--memory', '900000000', '--', 'the dog'])
+alone('a batch that never fits at the data owner', 2, 'running 8 texts of 8 tokens takes [0-9.]+ MB of memory, and [0-9.]+ MB are allowed; raise --memory, or lower --batch to 2',
+      [*EMBED, '--memory', str(NARROW), '--batch', '8', '--file', '{w}/eight'], lambda w: (w.dir / 'eight').write_text(f'{w.base.text(8)}\n' * 8))
+alone('a text that never fits at the data owner', 2, 'running 1 text of 16 tokens takes .*; raise --memory, or bring shorter texts',
+      [*EMBED, '--memory', '1', '--file', '{w}/long'], lambda w: (w.dir / 'long').write_text(f'{w.base.text(16)}\n'))
 alone('a record of several sessions', 2, 'leave out one of both', [*EMBED, '--parallel', '2', '--record', '{w}/record', '--', 'the dog'])
 
 
