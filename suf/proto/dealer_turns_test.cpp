@@ -278,8 +278,7 @@ TEST(DealerTurns, ThePartnerOfASlowReaderReceivesWaitsBetweenTwoBundles) {
   AskFor(w, *model, 1, 2);
   const store::SharedLayout body = w.plan.task(JobOf(4)).body[0];
   const auto take = [&] {
-    for (const auto& chunk : body->chunks())
-      (void)model->RecvExact(net::kChunk, net::ChunkTags::kBytes + chunk.bytes);
+    for (const auto& chunk : body->chunks()) (void)model->RecvExact(net::kChunk, net::ChunkTags::kBytes + chunk.bytes);
   };
   (void)model->RecvExact(net::kGrant, sizeof(uint32_t));
   (void)model->RecvExact(net::kHeader, store::kHeaderBytes);
