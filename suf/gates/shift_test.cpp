@@ -97,8 +97,8 @@ TEST(Shift, WideRings) {
           Check(gap, z, k, gap.Spec(z, k));
           SlackARS slack{s, ring, half < 0 ? half : -half, 5, stages};
           z = Some(slack.low,
-                   slack.low + int64_t((uint64_t{1} << (k - 1)) - 1 +
-                                       ((uint64_t{1} << (k - 1)) - (uint64_t{1} << (k - 5))) - uint64_t(step)),
+                   int64_t(uint64_t(slack.low) + (uint64_t{1} << (k - 1)) - 1 +
+                           ((uint64_t{1} << (k - 1)) - (uint64_t{1} << (k - 5))) - uint64_t(step)),
                    100, 4);
           Check(slack, z, k, slack.Spec(z, k));
         }

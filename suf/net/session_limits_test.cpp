@@ -196,6 +196,7 @@ void HangUpWhile(HungIn wait, Channel& ch) {
 void MeetHangUp(HungIn wait, Channel& ch, std::future<void> over) {
   ch.Send(kGo, {});
   const Bytes payload(1 << 20);
+  const std::shared_ptr<void> released(nullptr, [&](void*) { ch.Release(payload); });
   if (wait == HungIn::kHalfOfALongFrame) ch.SendUpTo(kFirstRun, payload, payload.size() / 2);
   if (wait == HungIn::kSend) over.wait();
   (void)ch.Recv(kFirstRun, kMaxFrame);
