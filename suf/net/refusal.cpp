@@ -53,7 +53,7 @@ constexpr Row kTable[] = {
     {Refusal::kStream, Cause::kRefused,
      "knows no session for a stream of ours; let one process listen at its address, and start again"},
     {Refusal::kMemory, Cause::kResource,
-     "has too little memory for our number of tokens or values; use fewer, or give it more memory"},
+     "has too little memory for our number of tokens, values or texts; use fewer at once, or give it more memory"},
     {Refusal::kAuditMemory, Cause::kResource,
      "allows less memory for audits than our bundles take; use fewer tokens or values, leave out the audits, or let it "
      "allow more"},

@@ -39,7 +39,7 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {21, Refusal::kCount, kInput, "brings another number of values than we do"},
       {22, Refusal::kVariant, kRefused, "allows none of the plan's variants that we allow"},
       {23, Refusal::kStream, kRefused, "knows no session for a stream of ours"},
-      {24, Refusal::kMemory, kResource, "has too little memory for our number of tokens or values"},
+      {24, Refusal::kMemory, kResource, "has too little memory for our number of tokens, values or texts"},
       {25, Refusal::kAuditMemory, kResource, "allows less memory for audits than our bundles take"},
       {26, Refusal::kLaneBusy, kPeer, "runs another session in the same lane of our store"},
       {27, Refusal::kLanes, kResource, "holds keys in as many lanes of ours as it allows"},

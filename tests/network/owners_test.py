@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from roles import GateWorld, HeldRuns
 from rows import alone, both_worlds, ended, main, row
 
-NARROW = 2  # MB: two texts of 8 tokens
+NARROW = 4  # MB: a batch of two texts of 8 tokens
 
 
 def owners(w, names=('alice', 'bob')):
