@@ -180,8 +180,9 @@ struct Lanes::State {
     results.emplace_back(std::move(text.done), std::move(result));
     given.notify_all();
   }
-  void GiveLocked(LaneJob job, const std::exception_ptr& error) {
-    for (LaneText& text : job) GiveLocked(std::move(text), error);
+  // The caller keeps no reference to an error, so the thread that delivers it also destroys it.
+  void GiveLocked(LaneJob job, std::exception_ptr error) {
+    for (LaneText& text : job) GiveLocked(std::move(text), &text == &job.back() ? std::move(error) : error);
   }
   // Gives each text of a job its result, or all of them the error.
   void Give(LaneJob job, std::variant<std::vector<Embedding>, std::exception_ptr> result) {
@@ -189,8 +190,10 @@ struct Lanes::State {
     for (size_t i = 0; i < job.size(); ++i)
       if (auto* all = std::get_if<0>(&result))
         GiveLocked(std::move(job[i]), std::move(all->at(i)));
+      else if (auto& error = std::get<1>(result); i + 1 < job.size())
+        GiveLocked(std::move(job[i]), LateError{error});
       else
-        GiveLocked(std::move(job[i]), LateError{std::get<1>(result)});
+        GiveLocked(std::move(job[i]), LateError{std::move(error)});
   }
   // Calls OnResult for each result, in the order of their ends.
   void Deliver() {
@@ -259,6 +262,7 @@ struct Lanes::State {
   void RunJobs(LaneLine& line, LaneJob job) {
     while (!job.empty()) {
       LaneJob next;
+      std::exception_ptr error;
       try {
         if (!line.session) Open(line);
         (void)line.session->Admit(SizeOf(job), [this] { return Closing(); });
@@ -267,19 +271,20 @@ struct Lanes::State {
         auto result = line.session->RunOne(job[0].number, BatchOf(job), SizeOf(next));
         Give(std::move(job), std::move(result));
         job = Due(line, std::move(next));
+        continue;
       } catch (...) {
-        const std::exception_ptr error = std::current_exception();
-        // a session that stayed may have ended meanwhile; nothing was spent then
-        const bool again = line.session && line.session->stays() && !lines.stopped();
-        lines.Drop(line);
-        const std::lock_guard l(m);
-        PutBackNextLocked(std::move(next));
-        if (again) continue;
-        if (options.close_on_error) CloseLocked();
-        first_opens = false;
-        changed.notify_all();
-        GiveLocked(std::exchange(job, {}), error);
+        error = std::current_exception();
       }
+      // a session that stayed may have ended meanwhile; nothing was spent then
+      const bool again = line.session && line.session->stays() && !lines.stopped();
+      lines.Drop(line);
+      const std::lock_guard l(m);
+      PutBackNextLocked(std::move(next));
+      if (again) continue;
+      if (options.close_on_error) CloseLocked();
+      first_opens = false;
+      changed.notify_all();
+      GiveLocked(std::exchange(job, {}), std::move(error));
     }
   }
 
