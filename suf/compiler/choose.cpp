@@ -244,7 +244,10 @@ double Seconds(const Bill& b, const Prices& p) {
   const size_t dealer = size_t(Role::kDealer);
   const std::array<double, 2> link{p.wire, p.thin > 0 ? p.thin : p.wire};
   double before = 0;  // until the keys of both parties are there
-  for (size_t i : {0, 1}) before = std::max(before, double(b.key[i]) * (p.key + (p.now ? link[i] : p.disk)));
+  for (size_t i : {0, 1}) {
+    const double took = double(b.key[i]) * (p.key + (p.now ? link[i] : p.disk));
+    before = p.now && p.together ? before + took : std::max(before, took);  // one machine encrypts and decrypts both
+  }
   if (p.now) before += (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
   Clock clock(p);
   for (size_t begin = 0, end = 0; begin < b.steps.size(); begin = end) {

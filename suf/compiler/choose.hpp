@@ -13,7 +13,7 @@ namespace suf::compiler {
 // Prices of a network and its machines.
 struct Prices {
   // Seconds of a flight, a byte on the wire, a byte of key, an AES block, and a computed word. Key bytes are those of
-  // the party that has more.
+  // the party that has more, or of both if one machine also receives them now.
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
   bool now = false;       // the parties wait for keys, which are dealt during the run and use the same wire
   bool duplex = false;    // both directions work at once; otherwise a frame waits for one in the other direction

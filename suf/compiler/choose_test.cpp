@@ -122,6 +122,15 @@ TEST(Seconds, EachPartyHasItsDealerLink) {
   EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 2, .now = true, .thin = 30}), 16500);
 }
 
+// One machine encrypts, sends and decrypts the keys of both parties. Keys ahead are read side by side.
+TEST(Seconds, OneMachineTakesTheKeysOfBoth) {
+  Bill b;
+  b.key = {1000, 100};
+  const Prices now{.wire = 2, .key = 3, .now = true, .together = true}, ahead{.wire = 2, .key = 3, .together = true};
+  EXPECT_DOUBLE_EQ(Seconds(b, now), 1100 * (2 + 3));
+  EXPECT_DOUBLE_EQ(Seconds(b, ahead), 1000 * 3);
+}
+
 // Each party has its own link to the dealer. On one machine every byte counts, and the dealer's work in any case.
 TEST(Seconds, OfADelivery) {
   Bill b;
