@@ -51,6 +51,8 @@ class Trace {
 
   // Sets which bundle receives corrections, before anything is dealt. The default is kBalanced.
   void SetKeysTo(KeysTo keys_to);
+  // Balances the corrections that follow by themselves. For prices of parts; a bundle is balanced better without it.
+  void BalanceAfresh() { load_ = {0, 0}; }
 
   // ---- inputs
   // Emits public data of the plan in Add(64), in row-major order. One value fills the whole shape.

@@ -120,6 +120,7 @@ class Compiler {
   Measures measures_;
   Shifts* const shifts_;
   Plan plan_;
+  BillMemo memo_;  // of all variants, whose classes have the same parts
   std::vector<Seen> seen_;
   Options policy_;  // of the class that is being made
   int class_ = 0, least_ = 0;
@@ -281,7 +282,7 @@ void Compiler::MakeVariant(int variant, StageProgress* certify, StageProgress* s
       c.variant = variant;
       return c;
     };
-    SearchSegments(&plan_, i, prices, o_.policy, make, &start);
+    SearchSegments(&plan_, i, prices, o_.policy, make, &start, &memo_);
     ChooseTiles(&plan_, i, prices, o_.policy);
     search->Step();
   }

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "suf/nn/read/build.hpp"
+#include <optional>
+#include <set>
 
 namespace suf::nn {
 
 namespace {
 
-// A knob of all operators of one kind and role. `node` is the first of them.
+// A knob of all operators of one kind and role, at `nodes`.
 struct KnobGroup {
-  int node;
+  std::vector<int> nodes;
   std::string name;
   std::vector<std::string> options;
   size_t at = 0;
@@ -31,10 +31,11 @@ std::vector<KnobGroup> GroupsOf(Plan* plan, Class* c) {
     for (Knob& k : op.Knobs()) {
       const std::string name = Str(n->label.empty() ? std::string(op.Name()) : n->label, ", ", k.name);
       auto [at, fresh] = found.try_emplace(name, out.size());
-      if (fresh) out.push_back({n->index, name, k.options, k.at, {}});
+      if (fresh) out.push_back({{}, name, k.options, k.at, {}});
       KnobGroup& g = out[at->second];
       if (g.options != k.options) continue;  // a layer with other options keeps its own
       k.set(g.at);
+      g.nodes.push_back(n->index);
       g.knobs.push_back(std::move(k));
     }
   }
@@ -71,7 +72,8 @@ class Descent {
         emit_(emit),
         groups_(GroupsOf(plan, &class_)),
         from_(*from),
-        known_(from->known) {
+        known_(from->known),
+        bills_(MakeBills()) {
     for (KnobGroup& g : groups_) Begin(&g, from_.knobs);
   }
 
@@ -109,15 +111,30 @@ class Descent {
     }
   }
 
-  // Returns the cost of the plan as it is set. Infinite if a cut has no such plan, or if enough traces were priced.
+  // Returns the bills of the class. It sets each knob to its first option meanwhile.
+  ClassBills MakeBills() {
+    std::vector<std::vector<size_t>> knobs(class_.ops.size());
+    const std::vector<size_t> made = State();
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (const int node : groups_[g].nodes) knobs[size_t(node)].push_back(g);
+      groups_[g].Set(0);
+    }
+    ClassBills bills(plan_, class_, std::move(knobs), from_.memo ? *from_.memo : own_memo_);
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(made[g]);
+    return bills;
+  }
+
+  // Returns the cost of the plan as it is set. Infinite if a cut has no such plan, or if enough states were priced.
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
-    if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
+    if (!fresh || known_.size() > size_t(kMostStates)) return it->second;
     Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
-    const compiler::TraceBill priced = compiler::PriceOf(
-        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
-    if (!priced.why_not.empty()) return it->second;
-    return it->second = priced.seconds;
+    if (emit_) {
+      const compiler::TraceBill priced = compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { emit_(t, plan_); });
+      return it->second = priced.why_not.empty() ? priced.seconds : INFINITY;
+    }
+    if (const auto bill = bills_.Of(State())) it->second = compiler::Seconds(*bill, prices_);
+    return it->second;
   }
 
   // Sets other options of some groups, and keeps them if the plan gets cheaper.
@@ -139,12 +156,50 @@ class Descent {
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t o = 0; o < groups_[g].options.size(); ++o)
         if (o != groups_[g].at && (groups_[g].options[o] == "dcf" || groups_[g].options[o] == "StepDcf"))
-          changes[groups_[g].node].push_back({g, o});
+          changes[groups_[g].nodes[0]].push_back({g, o});
     for (auto& [node, change] : changes)
       if (change.size() > 1) Try(change);
   }
 
+  // Makes traces in which many groups have another option at once, at most one of each operator. Then the bills of
+  // single changes of all or only fresh groups need no trace.
+  void Explore(bool fresh) {
+    if (emit_) return;
+    const std::vector<size_t> base = State();
+    std::vector<std::pair<size_t, size_t>> rest;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o = 0; o < groups_[g].options.size(); ++o)
+        if (o != base[g] && (groups_[g].fresh || !fresh)) rest.push_back({g, o});
+    while (!rest.empty()) {
+      std::set<int> taken;
+      std::erase_if(rest, [&](const auto& change) {
+        KnobGroup& g = groups_[change.first];
+        if (std::any_of(g.nodes.begin(), g.nodes.end(), [&](int n) { return taken.contains(n); })) return false;
+        taken.insert(g.nodes.begin(), g.nodes.end());
+        g.Set(change.second);
+        return true;
+      });
+      LearnFeasible(base);
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(base[g]);
+    }
+  }
+
+  // Makes a trace of the plan as it is set. Operators that refuse their options take those of `base`.
+  void LearnFeasible(const std::vector<size_t>& base) {
+    for (bool changed = true; changed;) {
+      Derive(plan_.graph, class_.ops);
+      const std::optional<size_t> refused = bills_.Learn(State());
+      changed = false;
+      if (!refused) return;
+      for (size_t g : bills_.KnobsOf(*refused)) {
+        changed = changed || groups_[g].at != base[g];
+        groups_[g].Set(base[g]);
+      }
+    }
+  }
+
   bool Singles(bool fresh = false) {
+    Explore(fresh);
     bool better = false;
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t o = 0; o < groups_[g].options.size(); ++o)
@@ -198,6 +253,8 @@ class Descent {
   std::vector<KnobGroup> groups_;
   SearchStart& from_;
   PricedStates& known_;
+  BillMemo own_memo_;
+  ClassBills bills_;
   double best_ = 0;
 };
 

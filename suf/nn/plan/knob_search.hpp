@@ -7,12 +7,11 @@
 #include <functional>
 #include <map>
 
-#include "suf/compiler/choose.hpp"
-#include "suf/nn/plan/plan.hpp"
+#include "suf/nn/plan/bill_memo.hpp"
 
 namespace suf::nn {
 
-inline constexpr int kMostTraces = 1000;  // limit of the traces that one search prices
+inline constexpr int kMostStates = 1000;  // limit of the states that one search prices
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 // The extent of a search.
 // * kFull: until nothing improves.
@@ -38,10 +37,12 @@ struct SearchStart {
   double best = INFINITY, hopeless = 1;
   // Priced states of earlier searches of the same class.
   PricedStates known;
+  // Parts of bills that earlier searches left. Null: this search remembers its own alone.
+  BillMemo* memo = nullptr;
 };
 // Sets the knobs of class `which`, and records the choices and the next best options. Coordinate descent over single
-// classes of operators and over pairs, with at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// `emit` makes the trace that is priced; null stands for the class's longest text.
+// classes of operators and over pairs, with at most kMostStates states. Deterministic. Returns the seconds of the best.
+// `emit` makes the trace that is priced, anew for each state. Null stands for the class's longest text.
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               SearchStart* from = nullptr, const EmitPlan& emit = {});
 
@@ -67,9 +68,9 @@ using MakeClass = std::function<Class(const Options&)>;
 // Makes class `which` again for options that `policy` leaves to cost (Options::kByCost), alone and in pairs. Searches
 // the knobs of each candidate, sets the cheapest and records the next best choices. `make` returns the class for
 // options, without a search; if it throws Cause::kRefused, there is none. If another class was chosen before,
-// candidates that start far from the best are not searched.
+// candidates that start far from the best are not searched. `memo` keeps parts of bills for other variants.
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, Start* start);
+                    const MakeClass& make, Start* start, BillMemo* memo);
 
 // Whether a text of the class may run in two tiles. No operator may be causal, and the class must be long enough.
 bool MayTile(const Graph& g, const Class& c);

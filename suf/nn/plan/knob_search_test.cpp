@@ -75,9 +75,10 @@ TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
   EXPECT_EQ(Of(longer.knobs, "gelu, lowering").options[slice], "WindowLut/1");
 
   Plan behind = made[0], fresh = made[0];
+  BillMemo memo;
   Start start{{0, 0, 1, 0}, longer.knobs}, none;
-  SearchSegments(&behind, 0, Far(), policy, make, &start);
-  SearchSegments(&fresh, 0, Far(), policy, make, &none);
+  SearchSegments(&behind, 0, Far(), policy, make, &start, &memo);
+  SearchSegments(&fresh, 0, Far(), policy, make, &none, &memo);
   EXPECT_EQ(start.segments, (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(flights(behind), flights(fresh));
   EXPECT_LT(flights(behind), flights(slices));

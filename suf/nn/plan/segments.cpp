@@ -31,8 +31,9 @@ constexpr double kWorthTiles = 0.97;
 
 class Choosing {
  public:
-  Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make)
-      : plan_(*plan), which_(which), prices_(prices), policy_(policy), make_(make) {
+  Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make,
+           BillMemo* memo)
+      : plan_(*plan), which_(which), prices_(prices), policy_(policy), make_(make), memo_(memo) {
     for (const Segment& s : kSegments)
       if (policy.*s.field == Options::kByCost) open_.push_back(&s);
   }
@@ -90,7 +91,7 @@ class Choosing {
       return INFINITY;
     }
     const std::vector<SearchState>& nearest = known_.at(at_).from.knobs;
-    it->second.from = {nearest.empty() ? start_ : nearest, best_, hopeless_, {}};
+    it->second.from = {nearest.empty() ? start_ : nearest, best_, hopeless_, {}, memo_};
     it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
@@ -99,9 +100,12 @@ class Choosing {
 
   // Chooses the candidate with the fewest flights among those that cost as much as the cheapest.
   void FewestFlights() {
+    const auto near = [this](const auto& candidate) { return candidate.second.seconds <= kTie * best_; };
+    if (std::count_if(known_.begin(), known_.end(), near) == 1) return;  // the cheapest one
     int fewest = std::numeric_limits<int>::max();
-    for (const auto& [at, known] : known_) {
-      if (known.seconds > kTie * best_) continue;
+    for (const auto& candidate : known_) {
+      if (!near(candidate)) continue;
+      const auto& [at, known] = candidate;
       plan_.classes[which_] = Class(known.made);
       pfss::Trace t;
       Build(t, plan_, known.made.max_n, known.made.variant);
@@ -140,6 +144,7 @@ class Choosing {
   const compiler::Prices& prices_;
   const Options& policy_;
   const MakeClass& make_;
+  BillMemo* const memo_;
   std::vector<const Segment*> open_;
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
@@ -153,8 +158,8 @@ class Choosing {
 std::span<const Segment> Segments() { return kSegments; }
 
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, Start* start) {
-  Choosing(plan, which, prices, policy, make).Run(start);
+                    const MakeClass& make, Start* start, BillMemo* memo) {
+  Choosing(plan, which, prices, policy, make, memo).Run(start);
 }
 
 bool MayTile(const Graph& g, const Class& c) {
@@ -166,6 +171,18 @@ bool MayTile(const Graph& g, const Class& c) {
 
 namespace {
 
+// Returns the cost of a batch in the class's longest text. Infinite if there is no such trace.
+double SecondsOf(const Plan& plan, const Class& c, int texts, const compiler::Prices& prices) {
+  pfss::Trace t;
+  try {
+    Build(t, plan, c.max_n, c.variant, texts);
+  } catch (const Error& e) {
+    if (e.cause() != Cause::kRefused) throw;
+    return INFINITY;
+  }
+  return compiler::Seconds(compiler::BillOf(pfss::Schedule(t)), prices);
+}
+
 // Sets *tiles to the cheaper number for a batch of `texts` texts, and records the choice.
 void ChooseNumber(Plan* plan, size_t which, const compiler::Prices& prices, int texts, int Class::*tiles,
                   const char* what) {
@@ -173,9 +190,7 @@ void ChooseNumber(Plan* plan, size_t which, const compiler::Prices& prices, int 
   double seconds[3] = {};
   for (int number : {1, 2}) {
     c.*tiles = number;
-    const compiler::TraceBill priced =
-        compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant, texts); });
-    seconds[number] = priced.why_not.empty() ? priced.seconds : INFINITY;
+    seconds[number] = SecondsOf(*plan, c, texts, WithSteps(prices));
   }
   c.*tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.*tiles;

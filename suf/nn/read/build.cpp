@@ -11,6 +11,7 @@
 // (docs/mathematics.md#antiphase)
 #include "suf/nn/read/build.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -69,6 +70,29 @@ bool Lies(const AnyWire& w, OperandForm form, int ring, const Shape& shape) {
                       : form == OperandForm::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
                                                   : both;
   return serves && RingBits(w) == ring && ShapeOf(w) == shape;
+}
+
+// Returns the nodes of wires that readers take, except masks.
+std::vector<int> NodesOf(const Tiles& wires) {
+  std::vector<int> out;
+  auto add = [&](int node) {
+    if (std::find(out.begin(), out.end(), node) == out.end()) out.push_back(node);
+  };
+  for (const AnyWire& w : wires)
+    std::visit(
+        [&](const auto& x) {
+          if constexpr (requires { x.hat; }) {
+            add(x.hat.id());
+          } else if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Summands>) {
+            for (const compiler::Factor& f : x.sum) {
+              if (f.p) add(f.p->id());
+              if (f.held) add(f.held->a.id());
+              if (f.held) add(f.held->b.id());
+            }
+          }
+        },
+        w);
+  return out;
 }
 
 class Builder {
@@ -220,11 +244,18 @@ class Builder {
 Unbuilt::Unbuilt(const std::string& where, const std::string& why)
     : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
 
-void Build(pfss::Trace& t, const Plan& plan, int n, int variant, int texts) {
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant, int texts, std::vector<OperatorNodes>* emitted) {
   CheckBatch(texts, kMostTexts);
   t.SetKeysTo(plan.variants.at(size_t(variant)).keys_to);
   Builder b(t, plan, n, variant, texts);
-  Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
+  Forward<Tiles>(plan.graph, [&](const GraphNode& node, std::span<const Tiles* const> in) {
+    if (!emitted) return b.Node(node, in);
+    t.BalanceAfresh();
+    const int begin = int(t.nodes().size());
+    Tiles out = b.Node(node, in);
+    emitted->push_back({begin, int(t.nodes().size()), NodesOf(out)});
+    return out;
+  });
   t.close();
 }
 
