@@ -9,7 +9,7 @@ namespace suf::nn {
 
 namespace {
 
-std::map<std::string, func::Real, std::less<>>& Functions() {
+std::map<std::string, func::Real, std::less<>>& NamedFunctions() {
   static std::map<std::string, func::Real, std::less<>> all{
       {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
       // the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016
@@ -24,14 +24,14 @@ std::map<std::string, func::Real, std::less<>>& Functions() {
 }  // namespace
 
 const func::Real& RealFunction(const std::string& name) {
-  auto it = Functions().find(name);
-  if (it == Functions().end())
+  auto it = NamedFunctions().find(name);
+  if (it == NamedFunctions().end())
     Fail(Cause::kRefused, "there is no function ", name.substr(0, 40), "; this program knows other ones, update it");
   return it->second;
 }
 
 void RegisterFunction(std::string_view name, func::Real f) {
-  SUF_CHECK(Functions().emplace(name, std::move(f)).second);
+  SUF_CHECK(NamedFunctions().emplace(name, std::move(f)).second);
 }
 
 int64_t MostOf(const std::vector<int64_t>& t) {
