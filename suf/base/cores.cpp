@@ -47,18 +47,6 @@ int RunningCores() {
   return cores.compare_exchange_strong(none, now, std::memory_order_relaxed) ? now : none;
 }
 
-void CoreContention::Lost(Clock::time_point now) {
-  const Clock::duration ago(Since(now) - last_.load(std::memory_order_relaxed));
-  if (ago < kOnce) return;
-  if (ago < kNear) until_.store(Since(now + kTime), std::memory_order_relaxed);
-  last_.store(Since(now), std::memory_order_relaxed);
-}
-
-CoreContention& TheContention() {
-  static CoreContention contention;
-  return contention;
-}
-
 bool RunningInference::IsStalled(Clock::time_point now) const {
   const Clock::rep since = since_.load(std::memory_order_relaxed);
   return since && now - Clock::time_point(Clock::duration(since)) > kStalled;

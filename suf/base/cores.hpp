@@ -43,27 +43,8 @@ class RunningInference {
   int cores_ = 1;
 };
 
-// Whether threads of this or other processes compete for the cores, as far as polling threads notice. A polling thread
-// that did not run for kGap between two polls lost its core. Two such losses within kNear count as competition, for
-// kTime. Losses within kOnce are one: a virtual machine may stop all of its cores for a moment.
-class CoreContention {
- public:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kGap{300};
-  static constexpr std::chrono::milliseconds kOnce{2}, kNear{20}, kTime{200};
-  // Records that a polling thread had lost its core until `now`.
-  void Lost(Clock::time_point now);
-  bool IsAt(Clock::time_point now) const { return Since(now) < until_.load(std::memory_order_relaxed); }
-
- private:
-  static Clock::rep Since(Clock::time_point t) { return t.time_since_epoch().count(); }
-  std::atomic<Clock::rep> last_{0}, until_{0};
-};
-// That of this process.
-CoreContention& TheContention();
-
 // Whether so many cores can spare one for a thread that polls.
-inline bool HasManyCores(int cores) { return cores >= 8 && !TheContention().IsAt(CoreContention::Clock::now()); }
+inline bool HasManyCores(int cores) { return cores >= 8; }
 
 // Pauses for about a microsecond, or until changed() is true. The core's other hardware thread runs meanwhile.
 template <class F>
@@ -79,13 +60,9 @@ void Pause(F&& changed) {
 template <class F, class Changed>
 bool PollUntil(std::chrono::steady_clock::time_point deadline, F&& ready, Changed&& changed) {
   const bool many = HasManyCores(RunningCores());
-  auto last = std::chrono::steady_clock::time_point::max();
   for (unsigned polls = 1;; ++polls) {
     if (ready()) return true;
-    const auto now = std::chrono::steady_clock::now();
-    if (now >= deadline) return false;
-    if (many && now > last && now - last > CoreContention::kGap) TheContention().Lost(now);
-    last = now;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
     if (many && polls % 8)
       Pause(changed);
     else

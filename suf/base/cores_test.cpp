@@ -40,23 +40,5 @@ TEST(Cores, OfAStalledInferenceAreFree) {
   EXPECT_EQ(RunningInference().cores(), std::max(1, all / 2));
 }
 
-TEST(CoreContention, LastsAfterTwoLossesOfAPollingThread) {
-  using namespace std::chrono_literals;
-  const CoreContention::Clock::time_point start{1h};
-  CoreContention one_pause, rare, contention;
-  for (auto at : {start, start + 1ms, start + 1900us}) one_pause.Lost(at);
-  EXPECT_FALSE(one_pause.IsAt(start + 2ms)) << "all cores stopped once";
-  for (auto at : {start, start + 20ms}) rare.Lost(at);
-  EXPECT_FALSE(rare.IsAt(start + 20ms));
-  for (auto at : {start, start + 3ms}) contention.Lost(at);
-  EXPECT_TRUE(contention.IsAt(start + 3ms));
-  EXPECT_TRUE(contention.IsAt(start + 202ms));
-  EXPECT_FALSE(contention.IsAt(start + 203ms));
-  contention.Lost(start + 210ms);
-  EXPECT_FALSE(contention.IsAt(start + 210ms)) << "the loss before is long ago";
-  contention.Lost(start + 215ms);
-  EXPECT_TRUE(contention.IsAt(start + 215ms));
-}
-
 }  // namespace
 }  // namespace suf
