@@ -45,6 +45,15 @@ struct LaneFetch {
   std::thread threads[2];
 };
 
+// Each deal reports that it comes, and goes on when it may.
+Generate HeldDeals(TurnEvent& comes, TurnEvent& go) {
+  return [&](const DealJob& job, store::Sink& a, store::Sink& b) {
+    comes.Set();
+    go.Wait();
+    TestGenerate(job, a, b);
+  };
+}
+
 // Sends a party's hello and its request for a lane by hand.
 void AskFor(World& w, net::Channel& ch, uint8_t lane, uint32_t count = 1) {
   SendHello(ch, w.plan);
@@ -69,6 +78,24 @@ void TakeBundle(net::Channel& ch) {
   ch.Send(net::kEnd, {});
   (void)ch.RecvExact(net::kEnd, sizeof(uint64_t));
 }
+
+// A pair in a lane whose P1 acts by hand. P0 fetches in a thread.
+struct PairByHand {
+  explicit PairByHand(World& w, uint8_t lane = 2)
+      : data(w.Link(Role::kData)), kept(w.home[0]->Open(kId[1].key, store::LaneId{lane})) {
+    AskFor(w, *data, lane);
+    model = std::thread([this, &w] { serials = Fetch(*w.Link(Role::kModel), w.plan, *kept, ArgsOf(0)).serials; });
+  }
+  // Takes the bundle of P1, and waits until P0 has its own.
+  void Take() {
+    TakeBundle(*data);
+    model.join();
+  }
+  const std::unique_ptr<net::Channel> data;
+  const std::shared_ptr<store::Lane> kept;
+  std::vector<uint64_t> serials;  // of P0
+  std::thread model;
+};
 
 // The dealer's end of a link to a party that takes no chunk until an event. With `fails` it then turns out to be gone.
 class SlowReader final : public net::Channel {
@@ -127,25 +154,17 @@ TEST(DealerTurns, PairsOfTwoLanesAreDealtSideBySide) {
 
 TEST(DealerTurns, APairWaitsForItsTurnAndHalfAPairHoldsNone) {
   TurnEvent comes, go;
-  World w(1, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
+  World w(1, net::Millis{20'000}, HeldDeals(comes, go));
   w.MakeDealer({.at_once = 1});
   auto half = w.Link(Role::kData);  // its partner does not come
   AskFor(w, *half, 3);
   LaneFetch one(w, 1);
   comes.Wait();
-  auto data = w.Link(Role::kData);
-  AskFor(w, *data, 2);
-  const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-  std::thread model([&] { (void)Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)); });
-  EXPECT_EQ(ReadWait(data->RecvExact(net::kWait, kWaitBytes)), kUnknown);
+  PairByHand two(w);
+  EXPECT_EQ(ReadWait(two.data->RecvExact(net::kWait, kWaitBytes)), kUnknown);
   EXPECT_TRUE(w.dealt.empty());
   go.Set();
-  TakeBundle(*data);
-  model.join();
+  two.Take();
   one.Join();
   half.reset();
   w.Join();
@@ -157,24 +176,16 @@ TEST(DealerTurns, APairWaitsForItsTurnAndHalfAPairHoldsNone) {
 // A lane that requests many bundles gives way between two of them.
 TEST(DealerTurns, ManyBundlesOfOneLaneLetAnotherLaneIn) {
   TurnEvent comes, go;
-  World w(3, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
+  World w(3, net::Millis{20'000}, HeldDeals(comes, go));
   w.MakeDealer({.at_once = 1});
   LaneFetch many(w, 1, 3);
   comes.Wait();
-  auto data = w.Link(Role::kData);
-  AskFor(w, *data, 2);
-  const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-  std::thread model(
-      [&] { EXPECT_EQ(Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)).serials, (std::vector<uint64_t>{4})); });
-  (void)data->RecvExact(net::kWait, kWaitBytes);
+  PairByHand two(w);
+  (void)two.data->RecvExact(net::kWait, kWaitBytes);
   go.Set();
-  TakeBundle(*data);
-  model.join();
+  two.Take();
   many.Join();
+  EXPECT_EQ(two.serials, (std::vector<uint64_t>{4}));
   EXPECT_EQ(many.serials[0], (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(many.serials[1], (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 4, 2, 3}));
@@ -182,11 +193,7 @@ TEST(DealerTurns, ManyBundlesOfOneLaneLetAnotherLaneIn) {
 
 TEST(DealerTurns, WhoWaitsWhenTheDealerStopsIsRefusedAndADeliveryGoesOn) {
   TurnEvent comes, go;
-  World w(3, net::Millis{20'000}, [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-    comes.Set();
-    go.Wait();
-    TestGenerate(job, a, b);
-  });
+  World w(3, net::Millis{20'000}, HeldDeals(comes, go));
   w.MakeDealer({.at_once = 1});
   LaneFetch one(w, 1, 3);
   comes.Wait();
@@ -229,16 +236,12 @@ TEST(DealerTurns, KeysForASlowReaderCountAsMemoryAndTakeNoPlace) {
     SlowDown(w, Role::kModel, go, how == Case::kGone);
     LaneFetch slow(w, 1);
     slow.threads[1].join();  // P1 has its bundle, so the turn has ended
-    auto data = w.Link(Role::kData);
-    AskFor(w, *data, 2);
-    const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-    std::thread model([&] { (void)Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)); });
+    PairByHand two(w);
     if (how != Case::kFits) {
-      EXPECT_EQ(ReadWait(data->RecvExact(net::kWait, kWaitBytes)).place, 1u);
+      EXPECT_EQ(ReadWait(two.data->RecvExact(net::kWait, kWaitBytes)).place, 1u);
       go.Set();
     }
-    TakeBundle(*data);
-    model.join();
+    two.Take();
     go.Set();
     slow.Join();
     EXPECT_EQ(bool(slow.error[0]), how == Case::kGone);
@@ -303,27 +306,16 @@ TEST(DealerTurns, TheTraceIsMadeWhenTheTurnHasCome) {
     ++made;
     return task(job);
   };
-  World w(
-      1, net::Millis{20'000},
-      [&](const DealJob& job, store::Sink& a, store::Sink& b) {
-        comes.Set();
-        go.Wait();
-        TestGenerate(job, a, b);
-      },
-      plan);
+  World w(1, net::Millis{20'000}, HeldDeals(comes, go), plan);
   w.MakeDealer({.at_once = 1});
   w.plan = TestPlan();  // of the parties
   LaneFetch one(w, 1);
   comes.Wait();
-  auto data = w.Link(Role::kData);
-  AskFor(w, *data, 2);
-  const auto lane = w.home[0]->Open(kId[1].key, store::LaneId{2});
-  std::thread model([&] { (void)Fetch(*w.Link(Role::kModel), w.plan, *lane, ArgsOf(0)); });
-  (void)data->RecvExact(net::kWait, kWaitBytes);
+  PairByHand two(w);
+  (void)two.data->RecvExact(net::kWait, kWaitBytes);
   EXPECT_EQ(made, 1);
   go.Set();
-  TakeBundle(*data);
-  model.join();
+  two.Take();
   one.Join();
   EXPECT_EQ(made, 2);
 }
