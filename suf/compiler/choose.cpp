@@ -238,17 +238,33 @@ class Clock {
   double cores_ = 0;  // end of the last step of either party
 };
 
+// Returns the seconds of a role's arithmetic.
+double WorkSeconds(const Bill& b, size_t role, const Prices& p) {
+  return (double(b.blocks[role]) * p.block + double(b.words[role]) * p.word) / p.cores;
+}
+
+// Emits into an empty trace and prices it, without steering.
+TraceBill Emitted(const Prices& p, Trace* t, const std::function<void(Trace&)>& emit) {
+  try {
+    emit(*t);
+  } catch (const Error& e) {
+    if (e.cause() != Cause::kRefused) throw;
+    return {{}, 0, e.what(), {}, 0};
+  }
+  const Bill bill = BillOf(pfss::Schedule(*t));
+  return {bill, Seconds(bill, p), {}, {}, 0};
+}
+
 }  // namespace
 
 double Seconds(const Bill& b, const Prices& p) {
-  const size_t dealer = size_t(Role::kDealer);
   const std::array<double, 2> link{p.wire, p.thin > 0 ? p.thin : p.wire};
   double before = 0;  // until the keys of both parties are there
   for (size_t i : {0, 1}) {
     const double took = double(b.key[i]) * (p.key + (p.now ? link[i] : p.disk));
     before = p.now && p.together ? before + took : std::max(before, took);  // one machine encrypts and decrypts both
   }
-  if (p.now) before += (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
+  if (p.now) before += WorkSeconds(b, size_t(Role::kDealer), p);
   Clock clock(p);
   for (size_t begin = 0, end = 0; begin < b.steps.size(); begin = end) {
     while (end < b.steps.size() && b.steps[end].tick == b.steps[begin].tick) ++end;
@@ -258,8 +274,7 @@ double Seconds(const Bill& b, const Prices& p) {
 }
 
 double DeliverySeconds(const Bill& b, const Prices& p) {
-  const size_t dealer = size_t(Role::kDealer);
-  const double dealt = (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
+  const double dealt = WorkSeconds(b, size_t(Role::kDealer), p);
   const double p0 = double(b.key[0]) * p.wire, p1 = double(b.key[1]) * (p.thin > 0 ? p.thin : p.wire);
   return dealt + (p.together ? p0 + p1 : std::max(p0, p1));
 }
@@ -278,17 +293,19 @@ double BusySeconds(const Bill& b, const Prices& p) {
   return std::max(busy(wire, !p.duplex), busy(cores, p.together));
 }
 
+TraceBill CostOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
+  Trace t(can);
+  return Emitted(p, &t, emit);
+}
+
 TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
   Trace t(can);
-  try {
-    emit(t);
-  } catch (const Error& e) {
-    if (e.cause() != Cause::kRefused) throw;
-    return {{}, 0, e.what(), {}, 0};
-  }
-  const Bill bill = BillOf(pfss::Schedule(t));
+  TraceBill out = Emitted(p, &t, emit);
+  if (!out.why_not.empty()) return out;
   const pfss::SteeringReport steering = pfss::ReadSteering(t, 0);
-  return {bill, Seconds(bill, p), {}, steering.first, steering.messages};
+  out.steering = steering.first;
+  out.steered = steering.messages;
+  return out;
 }
 
 std::vector<Candidate> Price(const CompiledFunction& c, const Prices& p, const pfss::Capabilities& can,

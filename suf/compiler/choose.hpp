@@ -90,8 +90,10 @@ struct Candidate : TraceBill {
   Choice choice;
   std::string name;
 };
-// Prices the trace that `emit` writes and closes for a backend with these capabilities. If `emit` throws
-// Cause::kRefused, its message is the reason why there is no trace. Other errors propagate.
+// Prices the trace that `emit` writes and closes for a backend with these capabilities. Leaves out what P0 can steer.
+// If `emit` throws Cause::kRefused, its message is the reason why there is no trace. Other errors propagate.
+TraceBill CostOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
+// Prices a trace in the same way, and reads what P0 can steer.
 TraceBill PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
 // Returns all candidates for numbers and bits of c, in the order of the lowerings. For each one `emit` writes and
 // closes a trace of its own. Candidates that do not apply have a reason.

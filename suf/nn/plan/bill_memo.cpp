@@ -3,57 +3,12 @@
 #include <algorithm>
 
 #include "suf/base/digest.hpp"
-#include "suf/func/text.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/pfss/schedule.hpp"
 
 namespace suf::nn {
 
 namespace {
-
-// Writes all that an operator stores into a text.
-class TextOf : public Visitor {
- public:
-  bool fills() const override { return false; }
-  void Real(const char* name, double* x, double, double) override { Field(name, *x); }
-  void Flag(const char* name, bool* x) override { Field(name, *x); }
-  void Text(const char* name, std::string* x, size_t) override { Field(name, x->size(), ":", *x); }
-  void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override {
-    Field(name, x->size());
-    for (int64_t v : *x) text += Str(v, ",");
-  }
-  void Weight(const char* name, Expr* x, bool) override {
-    std::string of = x->Text();
-    Text(name, &of, 0);
-  }
-  void Function(const char* name, func::Suf* x) override {
-    std::string of = func::Print(*x);
-    Text(name, &of, 0);
-  }
-  void List(const char* name, size_t size, size_t, const std::function<void(size_t)>&,
-            const std::function<void(Visitor&, size_t)>& item) override {
-    Field(name, size);
-    for (size_t i = 0; i < size; ++i) item(*this, i);
-  }
-  std::string text;
-
- protected:
-  void Whole(const char* name, int64_t* x, int64_t, int64_t) override { Field(name, *x); }
-
- private:
-  template <class... T>
-  void Field(const char* name, const T&... x) {
-    text += Str(name, "=", x..., ";");
-  }
-};
-
-std::string StoredBy(Operator& op) {
-  TextOf out;
-  out.text = Str(op.Name(), ";", op.ring, ";", op.scale, ";");
-  op.Attributes(out);
-  op.Fields(out);
-  return std::move(out.text);
-}
 
 // Adds what Derive sets.
 void AddDerived(const Operator& op, BillMemo::Key* key) {
@@ -284,7 +239,8 @@ const BillPart* BillMemo::Find(const Key& key) const {
 ClassBills::ClassBills(const Plan& plan, Class& c, std::vector<std::vector<size_t>> knobs, BillMemo& memo)
     : plan_(plan), class_(c), knobs_(std::move(knobs)), memo_(memo) {
   std::vector<int64_t> stored;
-  for (const OperatorPtr& op : c.ops) stored.push_back(memo.NumberOf(StoredBy(*op)));
+  for (const OperatorPtr& op : c.ops)
+    stored.push_back(memo.NumberOf(Str(op->ring, " ", op->scale, " ", StoredText(*op))));
   const pfss::KeysTo keys_to = plan.variants.at(size_t(c.variant)).keys_to;
   for (auto& n : plan.graph.nodes()) {
     std::string context = Str(n->index, " ", c.max_n, " ", c.tiles, " ", int(keys_to), " ", stored[size_t(n->index)]);

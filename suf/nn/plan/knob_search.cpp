@@ -130,7 +130,7 @@ class Descent {
     if (!fresh || known_.size() > size_t(kMostStates)) return it->second;
     Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
     if (emit_) {
-      const compiler::TraceBill priced = compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { emit_(t, plan_); });
+      const compiler::TraceBill priced = compiler::CostOf(prices_, {}, [&](pfss::Trace& t) { emit_(t, plan_); });
       return it->second = priced.why_not.empty() ? priced.seconds : INFINITY;
     }
     if (const auto bill = bills_.Of(State())) it->second = compiler::Seconds(*bill, prices_);

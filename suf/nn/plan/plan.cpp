@@ -325,6 +325,15 @@ Class::Class(const Class& c)
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 
+std::string StoredText(Operator& op) {
+  Functions functions;
+  Json fields;
+  Put put(fields, functions);
+  op.Attributes(put);
+  op.Fields(put);
+  return Json::array({op.Name(), fields, functions.list}).dump();
+}
+
 Hash PlanHash(const Plan& plan) { return HashOfContent(Content(plan)); }
 
 std::string Serialize(const Plan& plan, int indent) {

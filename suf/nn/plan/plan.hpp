@@ -97,6 +97,9 @@ void Derive(const Graph& g, Ops& ops);
 // Returns canonical JSON text, on one line unless indent >= 0. Equal functions are written once, in the text form of a
 // function. "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
+// Returns what a plan stores of an operator, with its functions in full. Operators with equal texts compute the same on
+// wires of equal rings and scales.
+std::string StoredText(Operator& op);
 // Reads the text of a plan. Throws Cause::kRefused, naming the field, for another version or a hash that does not
 // match. Refuses likewise a field or operator that is unknown, missing, of another type or out of range. Refuses any
 // plan that Check refuses.

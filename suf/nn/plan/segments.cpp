@@ -171,18 +171,6 @@ bool MayTile(const Graph& g, const Class& c) {
 
 namespace {
 
-// Returns the cost of a batch in the class's longest text. Infinite if there is no such trace.
-double SecondsOf(const Plan& plan, const Class& c, int texts, const compiler::Prices& prices) {
-  pfss::Trace t;
-  try {
-    Build(t, plan, c.max_n, c.variant, texts);
-  } catch (const Error& e) {
-    if (e.cause() != Cause::kRefused) throw;
-    return INFINITY;
-  }
-  return compiler::Seconds(compiler::BillOf(pfss::Schedule(t)), prices);
-}
-
 // Sets *tiles to the cheaper number for a batch of `texts` texts, and records the choice.
 void ChooseNumber(Plan* plan, size_t which, const compiler::Prices& prices, int texts, int Class::*tiles,
                   const char* what) {
@@ -190,7 +178,9 @@ void ChooseNumber(Plan* plan, size_t which, const compiler::Prices& prices, int 
   double seconds[3] = {};
   for (int number : {1, 2}) {
     c.*tiles = number;
-    seconds[number] = SecondsOf(*plan, c, texts, WithSteps(prices));
+    const compiler::TraceBill priced =
+        compiler::CostOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant, texts); });
+    seconds[number] = priced.why_not.empty() ? priced.seconds : INFINITY;
   }
   c.*tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.*tiles;
