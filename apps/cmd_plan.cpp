@@ -58,7 +58,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
     return parts;
   };
   const bool none = a.profile.empty() && a.variants.empty();
-  for (const std::string& item : split(none ? "lan" : a.profile, ';')) {
+  for (const std::string& item : split(none ? "cpu,lan,balanced" : a.profile, ';')) {
     if (item.empty() && a.profile.empty()) continue;
     for (const std::string& p : item.find('=') == item.npos ? split(item, ',') : std::vector{item})
       wanted.emplace_back(p.find('=') == p.npos ? p : "given", p);
@@ -71,7 +71,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
   std::vector<nn::Variant> out;
   for (auto& [name, text] : wanted) {
     compiler::Profile p = compiler::ParseProfile(text);
-    compiler::SetKeys(&p, a.keys);
+    compiler::SetKeys(&p, a.keys.empty() && !p.says_keys ? "now" : a.keys);
     const pfss::KeysTo keys_to = a.keys_to.empty() ? compiler::KeysToFor(p.prices) : nn::KeysToNamed(a.keys_to);
     out.push_back({name, p.prices.now && !p.says_keys ? text + ",keys=now" : text, keys_to});
   }

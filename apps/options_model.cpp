@@ -89,12 +89,16 @@ void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
   c->add_option("--set", a->settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
   c->add_option("--profile", a->profile,
                 "the prices that choose: " + compiler::PricesHelp() +
-                    "; several make a variant each: names with commas between, others with ; (default: lan)")
+                    "; several make a variant each: names with commas between, others with ; (default: "
+                    "cpu,lan,balanced)")
       ->option_text("P");
   c->add_option("--variant", a->variants, "one more variant, with this name and these prices; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME=PRICES");
-  c->add_option("--keys", a->keys, kKeysHelp)->check(CLI::IsMember({"ahead", "now"}));
+  c->add_option("--keys", a->keys,
+                "when keys are made: ahead, for roles with --ahead, or now, while the parties wait (default: now, "
+                "unless the profile says ahead)")
+      ->check(CLI::IsMember({"ahead", "now"}));
   c->add_option(
        "--keys-to", a->keys_to,
        "the bundle with the corrections: balanced (the lighter one), or p0. With p0 a data owner downloads a fifth of "

@@ -128,7 +128,7 @@ class Preset:
         checked(run(self.suf, 'model', 'random', '--preset', name, '--seed', '1', '--out', self.model), name)
         if not self.plan or not self.plan.exists():
             self.plan = folder / 'plan.json'
-            checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--profile', 'gpu',
+            checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--profile', 'gpu', '--keys', 'ahead',
                         '--max-tokens', tokens, '--out', self.plan), name)
         if backend == 'cuda':  # otherwise the interpreter computes the first runs
             begin = time.monotonic()

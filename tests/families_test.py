@@ -73,7 +73,7 @@ def family(preset, folder):
     suf('model', 'random', '--preset', preset, '--seed', 1, '--out', path)
     model, rng = reference.load(path), np.random.default_rng(1)
     texts = lambda: [[int(v) for v in rng.integers(0, len(model.w['word']), n)] for n in range(1, MOST + 1) for _ in range(TIMES)]
-    suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts()), '--max-tokens', MOST, '--out', plan)
+    suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts()), '--max-tokens', MOST, '--profile', 'lan', '--keys', 'ahead', '--out', plan)
     rows = texts()
     simulated = [json.loads(line) for line in suf('simulate', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'ids', rows), '--json').splitlines()]
     assert [r['n'] for r in simulated] == [len(r) for r in rows]

@@ -12,7 +12,7 @@ import shutil
 import struct
 import subprocess
 
-from roles import FIXED, LIMIT, read_safetensors, write_safetensors
+from roles import FIXED, LIMIT, ONE, read_safetensors, write_safetensors
 from rows import alone, main, row
 
 # ---- texts
@@ -187,7 +187,7 @@ def _(w):
 @row('ids outside the vocabulary: compile', 2, OUTSIDE.replace('13', '12'), 60)
 def _(w):
     lines_of_ids(w)
-    yield (p := w.role('compile', '--model', w.base.model, '--ids', w.dir / 't', '--max-tokens', 16, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p'))
+    yield (p := w.role('compile', '--model', w.base.model, '--ids', w.dir / 't', '--max-tokens', 16, *ONE, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p'))
     assert any('calibrated on 4 texts' in line for line in p.err) and 'certificates' in w.base.suf('plan', 'show', w.dir / 'p'), p.err
 
 
@@ -265,7 +265,7 @@ def _(w):
     suf = base.suf('fn', 'show', 'relu', '--n', 16, '--scale', 8, '--pass', 'text')
     p = piped(w, suf, 'fn', 'show', '-', '--pass', 'text')
     assert p.finish() == 0 and p.out.decode() == suf, p.err
-    p = piped(w, texts * 3, 'compile', *model, '--calibrate', '-', '--max-tokens', 16, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p')
+    p = piped(w, texts * 3, 'compile', *model, '--calibrate', '-', '--max-tokens', 16, *ONE, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p')
     assert p.finish() == 0 and json.loads((w.dir / 'p').read_text())['calibration'] == hashlib.sha256((texts * 3).encode()).hexdigest(), p.err
     w.both()
     (w.dir / 'file').write_text(texts)
@@ -428,7 +428,7 @@ def _(w):
     (m / 'tokenizer.json').write_text(json.dumps(tokenizer))
     (m / 'sentence_bert_config.json').write_text('{"max_seq_length": 12, "do_lower_case": false}')
     plan, text = w.dir / 'p.json', 'the underwater dog'
-    c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *FIXED, '--out', plan)
+    c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *ONE, *FIXED, '--out', plan)
     assert c.finish(300) == 0, c.err
     assert any('sentence_bert_config.json: max_seq_length is 12, where sentence-transformers cuts texts; this plan takes up to 16 tokens; '
                'use --max-tokens 12 for the same limit' in line for line in c.err), c.err

@@ -212,7 +212,9 @@ class Between:
 
 
 FIXED = [x for segment in ('softmax', 'scores', 'square', 'pieces') for x in ('--set', segment + '=1')]  # if choosing is not the subject
-PLANS = {'plan': (LIMIT,), 'other': (LIMIT - 1, *FIXED), 'both': (LIMIT, '--profile', 'lan,wan')}  # both: one plan of two variants
+AHEAD = ('--keys', 'ahead')
+ONE = ('--profile', 'lan', *AHEAD)  # one variant, if variants are not the subject
+PLANS = {'plan': (LIMIT, *ONE), 'other': (LIMIT - 1, *ONE, *FIXED), 'both': (LIMIT, '--profile', 'lan,wan', *AHEAD)}  # both: one plan of two variants
 
 
 class Base:

@@ -14,7 +14,7 @@ from roles import FIXED, LIMIT
 from rows import alone, ended, main, row
 
 
-FAR, SMALL = ('--variant', 'far=wan'), ('--variant', 'small=flight=1e-9,key=1e-3,keys=now')
+FAR, SMALL = ('--variant', 'far=wan,keys=ahead'), ('--variant', 'small=flight=1e-9,key=1e-3,keys=now')
 MAKING = threading.Lock()
 
 

@@ -22,7 +22,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import AMPLE, FunctionWorld, Tap, World
+from roles import AMPLE, ONE, FunctionWorld, Tap, World
 from rows import each
 
 MANY = 20_000  # more texts than a session finishes during a test
@@ -348,7 +348,7 @@ def too_few(base):
     """compile reports too few calibration texts: their cost, how many are enough, and which were unusable."""
     with World(base, 'few') as w:
         (w.dir / 'texts').write_bytes(b'the dog\n\nthe river\n\nno \xff utf\nwhy ' + b'the ' * 30 + b'\n')
-        done = subprocess.run([base.program, 'compile', '--model', base.model, '--calibrate', w.dir / 'texts', '--max-tokens', '8',
+        done = subprocess.run([base.program, 'compile', '--model', base.model, '--calibrate', w.dir / 'texts', '--max-tokens', '8', *ONE,
                                '--out', w.dir / 'plan'], capture_output=True, text=True)
         lines = done.stderr.splitlines()
         assert done.returncode == 0, lines

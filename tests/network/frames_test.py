@@ -48,7 +48,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import FIXED, Tap, World, read_record, read_safetensors, write_safetensors
+from roles import FIXED, ONE, Tap, World, read_record, read_safetensors, write_safetensors
 from rows import each
 
 RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 8, 9, 300
@@ -243,7 +243,7 @@ def signs(base, folder):
     for file in ('config.json', 'vocab.txt'):
         (base.model / file).write_bytes((folder / 'model' / file).read_bytes())
     (base.model / 'texts').write_text(''.join('dog ' * n + '\n' for n in range(1, 15)))
-    base.suf('compile', '--model', base.model, '--calibrate', base.model / 'texts', '--max-tokens', 16, *FIXED[2:], '--out', base.plan)  # too few texts for shifts
+    base.suf('compile', '--model', base.model, '--calibrate', base.model / 'texts', '--max-tokens', 16, *ONE, *FIXED[2:], '--out', base.plan)  # too few texts for shifts
     return base
 
 
