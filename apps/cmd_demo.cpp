@@ -141,6 +141,7 @@ std::vector<std::string> EmbedCommand(const DemoArgs& a, const DemoFiles& f, con
   args.insert(args.end(), {"--json", "--times", f.dir / "p1.times", "--batch", std::to_string(a.batch)});
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
+  if (a.parallel) args.insert(args.end(), {"--parallel", std::to_string(a.parallel)});
   return args;
 }
 

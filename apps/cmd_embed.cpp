@@ -169,7 +169,8 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   const auto timeout = Timeout(a.timeout);
   Bar receiving("embed"), bar("embed", Bar::Log::kRare);
   Stop stop;
-  roles::Lanes::Options options{.parallel = a.parallel, .batch = a.batch};
+  const int sessions = SessionsOf(a);
+  roles::Lanes::Options options{.parallel = sessions, .batch = a.batch};
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
   options.client.memory = MemoryLimit(a.memory);
@@ -185,7 +186,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   options.client.waits = [&](uint32_t place, uint32_t ms) {
     const std::string what = Str("others run first: place ", place, ", about ", Fixed(std::ceil(ms / 1e3), 0), " s");
     if (!waited.exchange(true)) log::Info("embed: " + what);
-    if (a.parallel == 1) bar.At(0, what);
+    if (sessions == 1) bar.At(0, what);
   };
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   options.client.stop = [&] { return stop.signal != 0 || writer.Stop(); };
@@ -207,7 +208,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     KeepPages();
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
-  if (a.parallel > 1) {
+  if (sessions > 1) {
     take_signals();
     try {
       RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
@@ -277,6 +278,11 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
 }
 
 }  // namespace
+
+int SessionsOf(const EmbedArgs& a) {
+  if (a.parallel) return a.parallel;
+  return a.one_by_one || a.audit || a.keys.ahead || !a.record.empty() ? 1 : 2;
+}
 
 int RunEmbed(const EmbedArgs& a) {
   const RoleProcess process = StartRole("embed", Role::kData, a);

@@ -7,6 +7,7 @@
 #include "suf/nn/plan/plan.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/roles/lanes.hpp"
 #include "suf/store/bundle.hpp"
 
 namespace suf::apps {
@@ -55,6 +56,14 @@ void AddTurns(CLI::App* c, TurnArgs* turns, const char* what) {
       ->check(CLI::Range(1, kMostAtOnce))
       ->option_text("N");
   AddMemory(c, &turns->memory, what);
+}
+
+void AddParallel(CLI::App* c, int* parallel, const std::string& absent) {
+  c->add_option("--parallel", *parallel,
+                Str("sessions with the model owner, 1 to ", roles::Lanes::kMost,
+                    "; while one text waits for the network, others go on (default: ", absent, ")"))
+      ->check(CLI::Range(1, roles::Lanes::kMost))
+      ->option_text("N");
 }
 
 void AddBatch(CLI::App* c, int* batch) {
@@ -160,7 +169,7 @@ void AddAnswer(CLI::App* c, AnswerArgs* a) {
       ->default_val(600)
       ->option_text("S");
   AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
-  c->add_flag("--once", a->once, "end after one session");
+  c->add_flag("--once", a->once, "end when the first sessions have ended");
   c->add_option("--audit-memory", a->audit_memory,
                 Str("megabytes of keys that the audits of all sessions may hold, 0 (no audits) to 1048576; suf "
                     "estimate --audit prints the "

@@ -28,6 +28,7 @@ void AddMemory(CLI::App* c, int64_t* megabytes, const char* what);
 void AddTurns(CLI::App* c, TurnArgs* turns, const char* what);
 // Adds --batch, the texts of one length that run as one job.
 void AddBatch(CLI::App* c, int* batch);
+void AddParallel(CLI::App* c, int* parallel, const std::string& absent);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.

@@ -256,11 +256,7 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   c->add_option("--out", a->out, "also write the embeddings to this safetensors file");
   // its pauses would show the dealer the audited bundle before it deals the next one
   AddAudit(c, &a->audit)->excludes(one_by_one);
-  c->add_option("--parallel", a->parallel,
-                Str("sessions with the model owner, 1 to ", roles::Lanes::kMost,
-                    "; while one text waits for the network, others go on (default: 1)"))
-      ->check(CLI::Range(1, roles::Lanes::kMost))
-      ->option_text("N");
+  AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
   AddMemory(c, &a->memory, "texts");
   AddSource(c, &a->source, true);
@@ -277,6 +273,7 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
+  AddParallel(c, &a->parallel, "1 with --one-by-one, otherwise 2");
   AddBatch(c, &a->batch);
   AddStreams(c, &a->streams);
   AddKernels(c, &a->kernels);

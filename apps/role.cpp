@@ -341,6 +341,23 @@ class ScopedRecord {
   const std::unique_ptr<net::Recorder> recorder_;
 };
 
+// Counts a connection while it lives. Calls `none_left` at its end if no other one is open.
+class Connection {
+ public:
+  Connection(std::atomic<int>& open, std::function<void()> none_left) : open_(open), none_left_(std::move(none_left)) {
+    ++open_;
+  }
+  ~Connection() {
+    if (--open_ == 0) none_left_();
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+ private:
+  std::atomic<int>& open_;
+  const std::function<void()> none_left_;
+};
+
 }  // namespace
 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
@@ -350,8 +367,10 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   SessionRecords records(a);
   const auto timeout = Timeout(a.timeout);
   auto dial = CallDealer(own, a.dealer, timeout, a.streams);
-  std::mutex m;                 // guards `failed`
-  std::optional<Error> failed;  // the error of the first session, with --once
+  std::mutex m;                     // guards `failed`
+  std::optional<Error> failed;      // the first error of a session, with --once
+  std::atomic<bool> served{false};  // a session has ended
+  std::atomic<int> open{0};         // connections
   std::optional<net::Listener> listener;
   roles::Server::Options options;
   options.keys = KeysOf(a.keys, store);
@@ -382,7 +401,8 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     now.Over(peer.session);
     sending.Clear();
     if (const std::lock_guard l(m); a.once && e && !failed) failed = *e;
-    if (a.once || (ends && ends())) listener->Stop();
+    served = true;
+    if (ends && ends()) listener->Stop();
   };
   auto server = make(store, dial, std::move(options));
   AllowSessions(command, sessions, a.streams);
@@ -391,6 +411,9 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
       *listener, command,
       [&](net::Channel& ch) {
         const ScopedRecord record(ch, records);
+        const Connection counted(open, [&] {
+          if (a.once && served) listener->Stop();
+        });
         server->Serve(ch);
       },
       [&] { server->Stop(); },

@@ -320,7 +320,8 @@ class World:
     def embed(self, text='the dog', process={}, dealer=None, connect=None, **flags):
         dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
         defaults = {'plan': self.base.plan, 'vocab': self.base.model / 'vocab.txt', 'certs': self.base.certs, 'json': True,
-                    'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
+                    'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead,
+                    'parallel': 1}  # one session, if several are not the subject
         return self.role(*self.command('embed', defaults, flags), *([] if text is None else ['--', text]), **process)
 
     AHEAD = {'tokens': 8, 'count': 30}  # the dealer's bundles, for two long sessions

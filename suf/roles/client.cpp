@@ -95,10 +95,13 @@ struct Client::Session::State {
         session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants,
                 Info(lanes, link), &client.memory_) {
     setup = ByteCounts(ch).setup;
-    if (base) return;
-    const Bytes w_hat = session.Setup();
-    base = client.setups_->Get({session.weights(), session.setup_hash()},
-                               [&](run::Inputs& made) { ReadSetup(client.engine_, w_hat, made); });
+    if (!base) {
+      const Bytes w_hat = session.Setup();
+      base = client.setups_->Get({session.weights(), session.setup_hash()},
+                                 [&](run::Inputs& made) { ReadSetup(client.engine_, w_hat, made); });
+    }
+    std::call_once(client.begins_, [&] { client.begun_ = Clock::now(); });
+    begun = client.begun_;
   }
 
   proto::PairInfo Info(uint32_t lanes, const std::optional<proto::Network>& link) const {
@@ -189,7 +192,7 @@ struct Client::Session::State {
   proto::DataSession session;
   std::exception_ptr late;  // the first error of a Run's job behind the server's last frame
   uint64_t setup = 0;       // bytes, reported with the first job
-  Clock::time_point begun = Clock::now();
+  Clock::time_point begun;  // of Run, or of the client's first session
 };
 
 Client::Session::Session(Client& client, net::Channel& server, uint32_t lanes,

@@ -2,7 +2,9 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -42,7 +44,7 @@ struct JobResult {
   // `ahead_ms` is the claim and the frame before the inference. Both and `times.total` follow each other. `deal_ms` is
   // the dealer's own work at the same time. `keys_ms` is the part of the online time in which P1 waited for keys.
   double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
-  double at_s = 0;  // seconds from the start of Run (of RunOne: of the session) to the end of this job
+  double at_s = 0;  // seconds from the start of Run to the end of this job; of RunOne: from the client's first session
 };
 
 // The options of a client.
@@ -147,6 +149,8 @@ class Client {
   proto::Admission memory_;             // of the jobs of all sessions
   std::shared_ptr<SetupCache> setups_;  // masked weights, which all sessions share
   std::shared_ptr<std::atomic<uint64_t>> dealer_rate_ = std::make_shared<std::atomic<uint64_t>>();  // of any session
+  std::once_flag begins_;
+  std::chrono::steady_clock::time_point begun_;  // when the first session was open
 };
 
 }  // namespace suf::roles

@@ -87,6 +87,20 @@ def _(w):
     assert 2 <= len(w.lanes('data')) <= 8 and len(w.lanes('model')) == len(w.lanes('data'))
 
 
+@row('two sessions by default, and serve --once ends after both', 0, '', 20)
+def _(w):
+    path, wanted = texts(w, 12)
+    w.deal().port()
+    cases = (({}, 2), ({'one-by-one': True}, 1), ({'record': w.dir / 'record'}, 1), ({'audit': 1}, 1), ({'ahead': 2}, 1))
+    for i, (flags, sessions) in enumerate(cases):
+        server = w.serve(once=True, store=w.dir / f'model{i}')
+        e = w.embed(None, file=path, store=w.dir / f'data{i}', parallel=None, **{'ahead': 0, **flags})
+        assert e.finish() == 0, e.err
+        assert results(w, e) == wanted and server.finish() == 0, server.err
+        assert len(w.lanes(f'data{i}')) == sessions, flags
+    yield e
+
+
 @row('two data owners, each with two sessions of batches', 0, 'embed: 8 sentences', 20)
 def _(w):
     start = begin(w)
