@@ -9,7 +9,9 @@ digests, flights and key bytes must equal tests/data/digests.txt.
 After a change of the trace or of the plan's format, make all files anew with two compilers. Texts have at most 64
 tokens for tiny, and 12 for tiny-gpt2 and tiny-llama:
 
-  suf model random --preset tiny --seed 1 --out T; suf compile --model T --calibrate tests/data/calibrate.txt --max-tokens 64 --out tests/data/tiny_plan.json
+  suf model random --preset tiny --seed 1 --out T
+  suf compile --model T --calibrate tests/data/calibrate.txt --max-tokens 64 --profile lan --keys ahead \\
+              --out tests/data/tiny_plan.json
 """
 import concurrent.futures
 import os

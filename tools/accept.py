@@ -50,7 +50,7 @@ def main():
     ok = True
     with tempfile.TemporaryDirectory() as folder, out.open('w') as f:
         plan = pathlib.Path(folder) / 'plan.json'
-        subprocess.check_call([ROOT / 'build/suf', 'compile', '--model', model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', '128',
+        subprocess.check_call([ROOT / 'build/suf', 'compile', '--model', model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', '128', '--keys', 'ahead',
                                '--profile', ','.join(a.variant), '--out', plan])
         for variant in a.variant:
             summary, rows = accept(model, plan, variant)

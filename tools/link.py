@@ -330,7 +330,7 @@ def main():
     p.add_argument('--out', default=str(ROOT / 'bench/results/link.jsonl'))
     a = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    model, plan = (a.model or machine.fetched(), a.plan) if a.plan else machine.model_and_plan(a.model)
+    model, plan = (a.model or machine.fetched(), a.plan) if a.plan else machine.model_and_plan(a.model, 256, *['--keys', 'ahead'] * a.ahead)
     table, choices, delays, rates = [], [], a.delay_ms, a.mbit
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         certs = pathlib.Path(folder) / 'certs'

@@ -12,10 +12,11 @@ def fetched():
     return subprocess.check_output([ROOT / 'build/suf', 'model', 'path'], text=True).strip()
 
 
-def model_and_plan(model=None, tokens=256):
-    """Returns a model directory (the fetched one by default) and the path of its plan for up to `tokens` tokens."""
+def model_and_plan(model=None, tokens=256, *options):
+    """Returns a model directory (the fetched one by default) and the path of its plan for up to `tokens` tokens.
+    `options` go to `suf compile`."""
     model = model or fetched()
-    return model, subprocess.check_output([ROOT / 'tools/plan.sh', model, str(tokens)], text=True).strip()
+    return model, subprocess.check_output([ROOT / 'tools/plan.sh', model, str(tokens), *options], text=True).strip()
 
 
 def random_model(preset):

@@ -129,7 +129,7 @@ def main():
     p.add_argument('--plan')
     p.add_argument('--out', default=str(ROOT / 'bench/results/owners.jsonl'))
     a = p.parse_args()
-    model, plan = machine.model_and_plan(machine.random_model(a.random) if a.random else None) if not a.plan else (machine.fetched(), a.plan)
+    model, plan = (machine.fetched(), a.plan) if a.plan else machine.model_and_plan(machine.random_model(a.random) if a.random else None, 256, '--keys', 'ahead')
     memory = embed_mb(a, model, plan)
     print(f'embed takes {memory["embed_mb"][SESSIONS[0]]:.0f} MB, and {memory["embed_mb_each"]:.1f} MB for each further running inference', file=sys.stderr)
     lines = []
