@@ -150,14 +150,14 @@ def time_tokens():
     minilm = Plot(p, 80, 40, 370, 220, 'all-MiniLM-L6-v2', Axis('tokens', 14, 290, {n: str(n) for n in (16, 32, 64, 128, 256)}), y)
     two = [row for row in rows('inference', cores=2, verified=True) if 'online_x' in row]
     wide = rows('paired', cores=16, note='378fcea, and with keys read as they come; 16 cores')
-    minilm.series([(r['tokens'], r['ms']['total'] / 1e3) for r in two], 'suf, 2 cores (Zen 4)', BLUE)
+    minilm.series([(r['tokens'], r['ms']['total'] / 1e3) for r in two], 'suf, 2 cores (Xeon)', BLUE)
     minilm.series([(r['tokens'], r['times']['sum']['after_ms'] / 1e3) for r in wide], 'suf, 16 cores (Xeon)', GREEN)
-    minilm.series([(r['tokens'], r['ms']['online'] / 1e3) for r in two], 'suf, 2 cores (Zen 4), online', BLUE, '6 4')
-    minilm.series([(r['tokens'], r['float32_ms'] / 1e3) for r in two], 'float32 in clear, 1 thread (Zen 4)', GREY)
+    minilm.series([(r['tokens'], r['ms']['online'] / 1e3) for r in two], 'suf, 2 cores (Xeon), online', BLUE, '6 4')
+    minilm.series([(r['tokens'], r['float32_ms'] / 1e3) for r in two], 'float32 in clear, 1 thread (Xeon)', GREY)
     minilm.legend(80, 322)
     p.text(410, 326, 'suf, filled: from request to result, all three roles on', 13, PALE)
     p.text(410, 346, 'one machine and keys made for this text, over TLS.', 13, PALE)
-    p.text(410, 370, 'suf, hollow: the online part alone (keys made ahead).', 13, PALE)
+    p.text(410, 370, 'suf, hollow: the online part (H200: keys made ahead).', 13, PALE)
 
     base = Plot(p, 490, 40, 290, 220, "BERT-base's shape, 128 tokens", Axis('', 1, 10, {}), Axis('', y.low, y.high, dict.fromkeys(SECONDS, '')))
     device = {'row': 'c', 'preset': 'bert-base', 'tokens': 128, 'gpu': 'NVIDIA H200, 580.159.04', 'commit': '9f2460477ea8'}
