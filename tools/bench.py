@@ -160,7 +160,8 @@ def many_texts(runs, out):
             ['one more running inference, MB at P0', '<= 90', f'{(median(owners[8], "serve_mb") - median(owners[1], "serve_mb")) / 7:.0f}', '']]
 
     def link(rtt, tokens, *flags):
-        return lines_of('link.py', out / 'link.jsonl', '--ahead', '--pin', 'parties', '--variant', 'lan', '--delay-ms', rtt / 2, '--tokens', tokens, '--runs', runs, *flags)[0]
+        return lines_of('link.py', out / 'link.jsonl', '--ahead', '--pin', 'parties', '--variant', 'lan', '--delay-ms', rtt / 2, '--tokens', tokens, '--runs', runs,
+                        '--note', 'many texts', *flags)[0]
     alone, parallel = link(40, 32), link(40, 32, '--parallel', 8)
     rows.append(['8 sessions against one, 40 ms, texts/s', '>= 5', f'{parallel["texts_per_s"] / alone["texts_per_s"]:.1f}', f'{parallel["texts_per_s"]:.2f} / {alone["texts_per_s"]:.2f}'])
     for rtt, tokens, limit in ((20, 32, 2.5), (60, 32, 1.7), (60, 8, 1.2)):
