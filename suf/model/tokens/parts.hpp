@@ -1,0 +1,71 @@
+// The parts of a tokenizer, as a tokenizer.json of Hugging Face `tokenizers` 0.23 names them. A text passes through
+// them in this order: added tokens are cut out; the rest is normalised; pre-tokenizers cut it into words; a model turns
+// each word into ids; a template puts special tokens around them. Each part is immutable, so many threads may use it.
+// Private to the module.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "suf/model/internal/config.hpp"
+#include "suf/model/tokenizer.hpp"
+
+namespace suf::model {
+
+// A text as code points.
+using Points = std::u32string;
+using PointsView = std::u32string_view;
+
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  virtual Points Normalise(Points text) const = 0;
+};
+
+// A piece of a text that a model encodes by itself.
+struct Word {
+  Points text;
+  bool first = false;  // begins at the first character of the raw text
+};
+
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  // Cuts each word further. Never returns an empty word.
+  virtual std::vector<Word> Split(std::vector<Word> words) const = 0;
+};
+
+// The entries of a model with their ids.
+using EntryIds = std::unordered_map<std::string, int32_t>;
+
+class WordModel {
+ public:
+  virtual ~WordModel() = default;
+  // Appends the ids of one word.
+  virtual void Encode(PointsView word, Ids* ids) const = 0;
+  // The entries of the file; their ids are 0 to size() - 1.
+  virtual const EntryIds& entries() const = 0;
+};
+
+// Special tokens around one text, or around two.
+struct Template {
+  struct Item {
+    enum Kind : uint8_t { kToken, kText, kPair } kind = kText;
+    int32_t id = 0;    // of kToken
+    int32_t type = 0;  // the token type of these ids
+  };
+  std::vector<Item> single = {{}}, pair = {{}, {Item::kPair, 0, 1}};
+};
+
+// Readers of a field of a tokenizer.json. `part` is its object. They throw Cause::kInput, naming file and field, for an
+// unknown type, an unknown field, or a setting that would be computed wrongly. A null part gives null.
+std::unique_ptr<const Normalizer> ReadNormalizer(const Fields& file, const char* field);
+std::unique_ptr<const PreTokenizer> ReadPreTokenizer(const Fields& file, const char* field);
+std::unique_ptr<const WordModel> ReadWordModel(const Fields& file, const char* field);
+// `entries` has the id of each special token by its content.
+Template ReadTemplate(const Fields& file, const char* field, const EntryIds& entries);
+
+}  // namespace suf::model
