@@ -3,6 +3,7 @@
 // module.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace suf::model {
@@ -25,7 +26,7 @@ inline constexpr std::array<char32_t, 256> kByteChars = [] {
 inline constexpr std::array<int16_t, kByteCharEnd> kCharBytes = [] {
   std::array<int16_t, kByteCharEnd> bytes{};
   for (int16_t& b : bytes) b = -1;
-  for (size_t b = 0; b < 256; ++b) bytes[kByteChars[b]] = int16_t(b);
+  for (std::size_t b = 0; b < 256; ++b) bytes[kByteChars[b]] = int16_t(b);
   return bytes;
 }();
 
