@@ -19,16 +19,21 @@ namespace suf::model {
 using Points = std::u32string;
 using PointsView = std::u32string_view;
 
+// A piece of a text. The pieces that the last pre-tokenizer returns are encoded one by one.
+struct Word {
+  Points text;
+  // The number of code points at the start that stem from the first character of the raw text. A raw text has 1 if it
+  // is not cut at its start. A normalizer may increase this number, or set it to 0. A slice of a word from code point
+  // k has k less, and at least 0. `tokenizers` treats a word as the first one if this is not 0.
+  size_t first = 0;
+};
+
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual Points Normalise(Points text) const = 0;
-};
-
-// A piece of a text that a model encodes by itself.
-struct Word {
-  Points text;
-  bool first = false;  // begins at the first character of the raw text
+  // Normalises the text between two added tokens.
+  virtual Word Apply(Word word) const = 0;
+  Points Normalise(Points text) const { return Apply({std::move(text)}).text; }
 };
 
 class PreTokenizer {
