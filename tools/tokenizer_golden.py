@@ -3,7 +3,7 @@
 tokenizers==0.23.3).
 
     tokenizer_golden.py
-        rewrites suf/model/internal/unicode_tables.hpp and suf/model/testdata/{vocab.txt,tokens.jsonl,words.txt,tokenizer.json,added.jsonl}
+        rewrites suf/model/testdata/{vocab.txt,tokens.jsonl,words.txt,tokenizer.json,added.jsonl}
     tokenizer_golden.py --tokenizer tokenizer.json --count 200000 --seed 1 --out tokens.jsonl
         random texts and their ids by a real tokenizer, truncation and padding off
 
@@ -18,110 +18,15 @@ import json
 import pathlib
 import random
 
-import tokenizers
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 MODULE = pathlib.Path(__file__).resolve().parent.parent / 'suf' / 'model'
 SPECIALS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BLOCK = 4096
 
 
 def bert(clean=False, chinese=False, accents=False, lower=False):
     return normalizers.BertNormalizer(clean_text=clean, handle_chinese_chars=chinese, strip_accents=accents, lowercase=lower)
-
-
-# ---- Unicode tables -------------------------------------------------------------------------------------------------
-
-def ranges(points):
-    out = []
-    for c in sorted(points):
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def table(name, comment, points):
-    return rows('CodeRange', name, comment, [f'{{0x{a:X}, 0x{b:X}}}' for a, b in ranges(points)])
-
-
-def rows(kind, name, comment, cells):
-    lines, line = [], ''
-    for cell in cells:
-        if len(line) + len(cell) + 2 > 112:
-            lines.append(line)
-            line = ''
-        line += (', ' if line else '') + cell
-    body = ',\n    '.join(lines + [line])
-    return f'// {comment}\ninline constexpr {kind} {name}[] = {{\n    {body}}};\n'
-
-
-def beside(**flags):
-    """For each code point c: how many code points of the text x + c an added token x matches."""
-    t = Tokenizer(models.WordPiece({'[UNK]': 0}, unk_token='[UNK]', max_input_chars_per_word=100))
-    t.add_tokens([AddedToken('x', normalized=False, **flags)])
-    found = {}
-    for start in range(0, len(POINTS), BLOCK):
-        part = POINTS[start:start + BLOCK]
-        for c, e in zip(part, t.encode_batch(['x' + chr(c) for c in part])):
-            found[c] = e.offsets[0][1] if e.ids[0] == 1 else 0
-    return found
-
-
-def tables():
-    def image(n, left='x', right='x'):
-        return {c: n.normalize_str(left + chr(c) + right)[1:-1] for c in POINTS}
-    clean, chinese, stripped = image(bert(clean=True)), image(bert(chinese=True)), image(bert(accents=True))
-    lower, nfd = image(bert(lower=True)), image(normalizers.NFD())
-    # A mark of a class other than 0 commutes with U+0334 (class 1) on its right, or with U+0345 (class 240) on its
-    # left.
-    after, before = image(normalizers.NFD(), right='\u0334x'), image(normalizers.NFD(), left='x\u0345')
-    combining = [c for c in POINTS if nfd[c] == chr(c) and
-                 (after[c][0] == '\u0334' and c != 0x334 or before[c][-1] == '\u0345' and c != 0x345 or c in (0x334, 0x345))]
-    pre = pre_tokenizers.BertPreTokenizer()
-    punctuation = [c for c in POINTS if len(pre.pre_tokenize_str('x' + chr(c) + 'x')) == 3]
-    single, right = beside(single_word=True), beside(rstrip=True)
-    # utf8proc decomposes these (Unicode 13 and 16), but the reference does not.
-    newer = [0x105C9, 0x105E4, 0x11383, 0x11385, 0x1138E, 0x11391, 0x113C5, 0x113C7, 0x113C8, 0x11938,
-             *range(0x16121, 0x16129), *range(0x16D68, 0x16D6B)]
-    assert all(nfd[c] == chr(c) for c in newer)
-    # The reference lowers these (Unicode 16 and 17), but older releases of utf8proc do not.
-    lowered = {c: ord(lower[c]) - c for c in [0x1C89, 0xA7CB, 0xA7CC, 0xA7CE, 0xA7D2, 0xA7D4, 0xA7DA, 0xA7DC,
-                                              *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)]}
-    runs = []
-    for c, add in lowered.items():
-        if runs and runs[-1][1] == c - 1 and runs[-1][2] == add:
-            runs[-1][1] = c
-        else:
-            runs.append([c, c, add])
-    lower_rows = [f'{{0x{a:X}, 0x{b:X}, {add}}}' for a, b, add in runs]
-    return header(tokenizers.__version__, [
-        ('kRemoved', 'The code points that clean_text removes.', [c for c in POINTS if clean[c] == '']),
-        ('kSpace', 'The code points that are a space after clean_text.', [c for c in POINTS if clean[c] == ' ']),
-        ('kChinese', 'The code points that handle_chinese_chars sets apart by spaces.', [c for c in POINTS if chinese[c] != chr(c)]),
-        ('kNonspacing', 'The nonspacing marks (Mn) that strip_accents removes.', [c for c in POINTS if stripped[c] == '']),
-        ('kPunctuation', 'The punctuation (P and that of ASCII) at which BertPreTokenizer splits.', punctuation),
-        ('kWord', r'The word characters (\w) beside an added token.', [c for c in POINTS if not single[c]]),
-        ('kBlank', r'The whitespace (\s) beside an added token.', [c for c in POINTS if right[c] == 2]),
-        ('kCombining', 'The code points whose canonical combining class is not 0 in NFD.', combining),
-        ('kUndecomposed', 'The newer characters whose decomposition NFD does not know.', newer),
-    ], lower_rows)
-
-
-def header(version, classes, lower_rows):
-    """Returns the text of unicode_tables.hpp. `classes` are (name, comment, code points)."""
-    return '\n'.join([
-        f'// Classes of code points, as tokenizers {version} treats them. Written by tools/tokenizer_golden.py.\n'
-        '#pragma once\n#include <cstdint>\n\n// clang-format off\nnamespace suf::model {\n\n'
-        '// The code points from `first` to `last`, both included.\n'
-        'struct CodeRange {\n  char32_t first, last;\n};\n'
-        '// Capital letters from `first` to `last`, both included. Their lower case is the code point plus `add`.\n'
-        'struct LowerRange {\n  char32_t first, last;\n  int32_t add;\n};\n',
-        *(table(*c) for c in classes),
-        rows('LowerRange', 'kLower', 'The newer capital letters.', lower_rows),
-        '}  // namespace suf::model\n'])
 
 
 def word_digests(tokenizer):
@@ -314,7 +219,6 @@ def main():
         return
     entries = vocabulary()
     tokenizer = own_tokenizer(entries)
-    (MODULE / 'internal' / 'unicode_tables.hpp').write_text(tables(), encoding='ascii')
     (MODULE / 'testdata' / 'vocab.txt').write_text(''.join(e + '\n' for e in entries), encoding='utf-8')
     (MODULE / 'testdata' / 'words.txt').write_text(''.join(d + '\n' for d in word_digests(tokenizer)), encoding='ascii')
     write_texts(MODULE / 'testdata' / 'tokens.jsonl', tokenizer, golden_texts(entries))
