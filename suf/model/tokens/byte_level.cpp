@@ -1,0 +1,55 @@
+// ByteLevel: splits by the expression of GPT-2 and writes each byte of UTF-8 as a character (byte_alphabet.hpp).
+#include "suf/model/tokens/byte_alphabet.hpp"
+#include "suf/model/tokens/pre_tokenizers.hpp"
+#include "suf/model/tokens/settings.hpp"
+#include "suf/model/tokens/utf8.hpp"
+
+namespace suf::model {
+namespace {
+
+Word AsBytes(const Word& word) {
+  Word out;
+  std::string utf8;
+  for (size_t i = 0; i < word.text.size(); ++i) {
+    utf8.clear();
+    AppendUtf8(word.text[i], &utf8);
+    for (char byte : utf8) out.text.push_back(kByteChars[uint8_t(byte)]);
+    if (i < word.first) out.first = out.text.size();
+  }
+  return out;
+}
+
+class ByteLevel : public PreTokenizer {
+ public:
+  ByteLevel(bool prefix, bool split) : prefix_(prefix), split_(split) {}
+  std::vector<Word> Split(std::vector<Word> words) const override {
+    std::vector<Word> out;
+    for (Word& word : words) {
+      if (word.text.empty()) continue;
+      if (prefix_ && word.text[0] != U' ') {
+        word.text.insert(word.text.begin(), U' ');
+        if (word.first > 0) ++word.first;
+      }
+      if (split_)
+        AppendWords(word, FindSpans(word.text, MatchGpt2), Behavior::kIsolated, &out);
+      else
+        out.push_back(std::move(word));
+    }
+    for (Word& word : out) word = AsBytes(word);
+    return out;
+  }
+
+ private:
+  bool prefix_, split_;
+};
+
+}  // namespace
+
+// trim_offsets concerns the places of tokens in the text, which are not computed here.
+PreTokenizerPtr ReadByteLevel(const Fields& part) {
+  part.Only({"type", "add_prefix_space", "trim_offsets", "use_regex"});
+  (void)ReadFlag(part, "trim_offsets");
+  return std::make_unique<ByteLevel>(ReadFlag(part, "add_prefix_space"), ReadFlag(part, "use_regex", true));
+}
+
+}  // namespace suf::model

@@ -1,0 +1,80 @@
+// The normalizers of `tokenizers` 0.23, one function each, and what they share. Private to the module.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "suf/model/tokens/parts.hpp"
+
+namespace suf::model {
+
+using NormalizerPtr = std::unique_ptr<const Normalizer>;
+
+// Readers of a part. They throw Cause::kInput for a setting that is missing, unknown or not supported. The result of
+// `growth` is the largest ratio of a result's length to its text's; it is 1 if the file does not determine it.
+NormalizerPtr ReadBert(const Fields& part);
+NormalizerPtr ReadUnicodeForm(const Fields& part);  // NFC, NFD, NFKC, NFKD
+NormalizerPtr ReadLowercase(const Fields& part);
+NormalizerPtr ReadStripAccents(const Fields& part);
+NormalizerPtr ReadStrip(const Fields& part);
+NormalizerPtr ReadPrepend(const Fields& part);
+NormalizerPtr ReadNmt(const Fields& part);
+NormalizerPtr ReadReplace(const Fields& part, size_t* growth);
+NormalizerPtr ReadPrecompiled(const Fields& part, size_t* growth);
+
+// A normalizer that is a function without settings.
+class FixedNormalizer : public Normalizer {
+ public:
+  using Function = Word (*)(Word);
+  explicit FixedNormalizer(Function function) : function_(function) {}
+  Word Apply(Word word) const override { return function_(std::move(word)); }
+
+ private:
+  Function function_;
+};
+
+// Removes the code points for which remove(c) is true.
+template <class Predicate>
+void RemoveIf(Predicate remove, Word* word) {
+  size_t out = 0, first = 0;
+  for (size_t i = 0; i < word->text.size(); ++i) {
+    const char32_t c = word->text[i];
+    if (remove(c)) continue;
+    if (i < word->first) ++first;
+    word->text[out++] = c;
+  }
+  word->text.resize(out);
+  word->first = first;
+}
+
+// Replaces each code point c by those that append(c, &out) appends, at least one.
+template <class Function>
+Word Expand(const Word& word, Function append) {
+  Word out;
+  out.text.reserve(word.text.size());
+  for (size_t i = 0; i < word.text.size(); ++i) {
+    append(word.text[i], &out.text);
+    if (i < word.first) out.first = out.text.size();
+  }
+  return out;
+}
+
+// A code point of a changed text, with its effect on the old text. Above 0, it was added. Otherwise it replaces one
+// code point, and -effect more are removed.
+struct Change {
+  char32_t c;
+  int32_t effect;
+};
+// Replaces a word's text. As in `tokenizers`, the effects alone decide which code points stem from which, so `first`
+// may be unexpected.
+Word Changed(const Word& word, const std::vector<Change>& changes);
+
+// Decomposes canonically (NFD) or compatibly (NFKD).
+std::vector<Change> Decomposed(PointsView text, bool compatible);
+// Composes a decomposed text (NFC, NFKC).
+std::vector<Change> Composed(const std::vector<Change>& decomposed);
+
+// Appends the lower case of a code point, as Rust's char::to_lowercase: sigma does not depend on its neighbours.
+void AppendLower(char32_t c, Points* out);
+
+}  // namespace suf::model
