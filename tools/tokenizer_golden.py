@@ -76,13 +76,15 @@ def vocabulary():
     return list(dict.fromkeys(e for e in entries if e in SPECIALS or norm.normalize_str(e) == e))
 
 
-def own_tokenizer(entries):
+def own_tokenizer(entries, lower=True, specials=SPECIALS, pairs=False):
     t = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token='[UNK]', max_input_chars_per_word=100))
-    t.normalizer = bert(True, True, None, True)
+    t.normalizer = bert(True, True, None, lower)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    t.add_special_tokens([AddedToken(s, special=True, normalized=False) for s in SPECIALS])
-    t.post_processor = processors.TemplateProcessing(
-        single='[CLS] $A [SEP]', special_tokens=[(s, t.token_to_id(s)) for s in ('[CLS]', '[SEP]')])
+    t.add_special_tokens([AddedToken(s, special=True, normalized=False) for s in specials])
+    if specials:
+        pair = {'pair': '[CLS] $A [SEP] $B:1 [SEP]:1'} if pairs else {}
+        t.post_processor = processors.TemplateProcessing(
+            single='[CLS] $A [SEP]', special_tokens=[(s, t.token_to_id(s)) for s in ('[CLS]', '[SEP]')], **pair)
     return t
 
 

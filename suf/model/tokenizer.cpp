@@ -5,25 +5,45 @@
 #include "suf/base/error.hpp"
 #include "suf/model/internal/entries.hpp"
 #include "suf/model/internal/files.hpp"
-#include "suf/model/internal/words.hpp"
+#include "suf/model/tokens/text.hpp"
 
 namespace suf::model {
 namespace {
 
-constexpr size_t kWordLimit = 100;  // code points; a longer word is [UNK]
+using TemplateItem = Template::Item;
 
-using Pieces = std::unordered_map<std::u32string, int32_t>;
+// Returns the number of special tokens in a template.
+size_t SpecialsOf(const std::vector<TemplateItem>& items) {
+  return size_t(
+      std::count_if(items.begin(), items.end(), [](const TemplateItem& i) { return i.kind == TemplateItem::kToken; }));
+}
+
+// Returns the special tokens of a template for an error message: "[CLS] and [SEP]".
+std::string SpecialNames(const TokenizerParts& parts) {
+  std::vector<std::string> names;
+  for (const TemplateItem& i : parts.around.single)
+    if (const std::string name = i.kind == TemplateItem::kToken ? parts.Content(i.id) : "";
+        !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) all += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return all;
+}
+
+void CheckSpecialCount(size_t specials, size_t n) {
+  if (specials > n)
+    Fail(Cause::kInput, "the limit is ", n, " tokens, and the special tokens alone are ", specials, "; raise it");
+}
 
 }  // namespace
 
 struct Tokenizer::Rules {
-  void EncodePlain(std::u32string_view normalised, Ids* ids) const;
-  void EncodeWord(const std::u32string& word, Ids* ids) const;
+  Ids Body(std::string_view text, const char* what) const;
+  void EncodeNormalised(Word word, Ids* ids) const;
 
-  size_t size = 0, longest = 0;  // longest: code points of an entry
-  Pieces first, rest;            // entries that start a word; "##" ones, without it
-  AddedTokens raw, normalised;   // matched in the raw text; in the text between those, normalised
-  int32_t unknown = 0, begin = 0, end = 0;
+  TokenizerParts parts;
+  AddedTokens raw, normalised;  // matched in the raw text; in the text between those, normalised
+  std::string specials;         // the names of the special tokens around one text
 };
 
 Tokenizer Tokenizer::Load(const std::filesystem::path& vocabulary) {
@@ -31,70 +51,96 @@ Tokenizer Tokenizer::Load(const std::filesystem::path& vocabulary) {
 }
 
 Tokenizer Tokenizer::Of(std::string_view text, const std::string& name) {
-  const Entries entries = ParseEntries(text, name);
-  Rules r;
-  r.size = size_t(entries.size);
-  for (const auto& [entry, id] : entries.ids) {
-    const std::u32string points = Decode(entry, Str("line ", id + 1, " of ", name));
-    const bool rest = points.size() > 2 && points.starts_with(U"##");
-    (rest ? r.rest[points.substr(2)] : r.first[points]) = id;
-    r.longest = std::max(r.longest, points.size());
-  }
-  for (const auto& [written, token] : entries.added) {
+  Rules r{.parts = ParseTokenizer(text, name), .raw = {}, .normalised = {}, .specials = {}};
+  const auto refuse = [&](const AddedToken& token) {
+    Fail(Cause::kInput, name, ": the added token ", Quoted(token.content),
+         " is matched in the normalised text, where it is empty or equals another; set its field normalized to false");
+  };
+  for (const auto& [written, token] : r.parts.added) {
     std::u32string content = Decode(written, Str("an added token of ", name));
-    if (token.normalized) content = Normalised(content);
-    if (content.empty() || !(token.normalized ? r.normalised : r.raw).Add(std::move(content), token))
-      Fail(
-          Cause::kInput, name, ": the added token ", Quoted(written),
-          " is matched in the normalised text, where it is empty or equals another; set its field normalized to false");
+    if (token.normalized && r.parts.normalizer) content = r.parts.normalizer->Normalise(std::move(content));
+    if (content.empty()) refuse(token);
+    if (content.size() > kAddedLimit)
+      Fail(Cause::kInput, name, ": the added token ", Quoted(written), " has ", content.size(),
+           " characters, the limit is ", kAddedLimit, "; ", kAnother);
+    (token.normalized ? r.normalised : r.raw).Add(std::move(content), token);
   }
-  r.unknown = entries.ids.at("[UNK]");
-  r.begin = entries.Added("[CLS]")->id;
-  r.end = entries.Added("[SEP]")->id;
+  for (AddedTokens* tokens : {&r.raw, &r.normalised})
+    if (const AddedToken* twice = tokens->Sort()) refuse(*twice);
+  r.specials = SpecialNames(r.parts);
   Tokenizer t;
   t.rules_ = std::make_shared<const Rules>(std::move(r));
   return t;
 }
 
-size_t Tokenizer::size() const { return rules_->size; }
+size_t Tokenizer::size() const { return size_t(rules_->parts.size); }
 
 Ids Tokenizer::Encode(std::string_view text) const {
-  const std::u32string points = Decode(text, "the text");
-  Ids ids = {rules_->begin};
-  for (const AddedTokens::TextPart& piece : rules_->raw.Split(points)) {
-    if (piece.id)
-      ids.push_back(*piece.id);
+  const Ids body = rules_->Body(text, "the text");
+  Ids ids;
+  for (const TemplateItem& i : rules_->parts.around.single) {
+    if (i.kind == TemplateItem::kToken)
+      ids.push_back(i.id);
     else
-      rules_->EncodePlain(Normalised(piece.text), &ids);
+      ids.insert(ids.end(), body.begin(), body.end());
   }
-  if (ids.size() == 1)
-    Fail(Cause::kInput, "the text has no token besides [CLS] and [SEP], the least is one; write a word");
-  ids.push_back(rules_->end);
   return ids;
 }
 
-void Tokenizer::Rules::EncodePlain(std::u32string_view normalised_text, Ids* ids) const {
-  for (const AddedTokens::TextPart& piece : normalised.Split(normalised_text)) {
-    if (piece.id) ids->push_back(*piece.id);
-    for (const std::u32string& word : Words(piece.text)) EncodeWord(word, ids);
+namespace {
+
+// Puts the special tokens around the ids of two texts.
+Pair Joined(const std::vector<TemplateItem>& items, const Ids& first, const Ids& second) {
+  Pair pair{{}, {}, first.size(), second.size()};
+  for (const TemplateItem& i : items) {
+    if (i.kind == TemplateItem::kToken) {
+      pair.ids.push_back(i.id);
+    } else {
+      const Ids& text = i.kind == TemplateItem::kText ? first : second;
+      pair.ids.insert(pair.ids.end(), text.begin(), text.end());
+    }
+    pair.types.resize(pair.ids.size(), i.type);
   }
+  return pair;
 }
 
-// Encodes a word greedily, longest piece first. A word that cannot be covered is one [UNK].
-void Tokenizer::Rules::EncodeWord(const std::u32string& word, Ids* ids) const {
-  const size_t before = ids->size();
-  for (size_t at = 0; at < word.size() && word.size() <= kWordLimit;) {
-    const Pieces& pieces = at == 0 ? first : rest;
-    auto found = pieces.end();
-    size_t n = std::min(word.size() - at, longest);
-    while (n > 0 && (found = pieces.find(word.substr(at, n))) == pieces.end()) --n;
-    if (n == 0) break;
-    ids->push_back(found->second);
-    at += n;
-    if (at == word.size()) return;
+}  // namespace
+
+Pair Tokenizer::EncodePair(std::string_view first, std::string_view second) const {
+  const Ids a = rules_->Body(first, "the first text"), b = rules_->Body(second, "the second text");
+  return Joined(rules_->parts.around.pair, a, b);
+}
+
+// Returns the ids of a text without special tokens around them.
+Ids Tokenizer::Rules::Body(std::string_view text, const char* what) const {
+  const std::u32string points = Decode(text, what);
+  Ids ids;
+  for (const AddedTokens::TextPart& piece : raw.Split(points)) {
+    if (piece.id) {
+      ids.push_back(*piece.id);
+      continue;
+    }
+    Word word{Points(piece.text), piece.text.data() == points.data() ? size_t(1) : 0};
+    EncodeNormalised(parts.normalizer ? parts.normalizer->Apply(std::move(word)) : std::move(word), &ids);
   }
-  ids->resize(before);
-  ids->push_back(unknown);
+  if (ids.empty())
+    Fail(Cause::kInput, what, " has no token", specials.empty() ? "" : " besides ", specials,
+         ", the least is one; write a word");
+  return ids;
+}
+
+void Tokenizer::Rules::EncodeNormalised(Word word, Ids* ids) const {
+  for (const AddedTokens::TextPart& piece : normalised.Split(word.text)) {
+    if (piece.id) {
+      ids->push_back(*piece.id);
+      continue;
+    }
+    const auto at = size_t(piece.text.data() - word.text.data());
+    std::vector<Word> words(1);
+    words[0] = {Points(piece.text), word.first - std::min(word.first, at)};
+    if (parts.pre_tokenizer) words = parts.pre_tokenizer->Split(std::move(words));
+    for (const Word& w : words) parts.words->Encode(w.text, ids);
+  }
 }
 
 size_t CheckLength(size_t n, size_t limit, bool truncate) {
@@ -105,12 +151,43 @@ size_t CheckLength(size_t n, size_t limit, bool truncate) {
   return std::min(n, limit);
 }
 
-Ids Shorten(Ids ids, size_t n) {
-  if (n == ids.size()) return ids;
-  SUF_CHECK(n >= 2 && n <= ids.size());
-  ids[n - 1] = ids.back();
-  ids.resize(n);
+Ids Tokenizer::Shorten(Ids ids, size_t n) const {
+  SUF_CHECK(n <= ids.size());
+  const std::vector<TemplateItem>& items = rules_->parts.around.single;
+  CheckSpecialCount(SpecialsOf(items), n);
+  const auto text =
+      std::find_if(items.begin(), items.end(), [](const TemplateItem& i) { return i.kind == TemplateItem::kText; });
+  const auto closing = items.end() - text - 1;  // special tokens behind the text
+  ids.erase(ids.end() - closing - ptrdiff_t(ids.size() - n), ids.end() - closing);
   return ids;
+}
+
+Pair Tokenizer::Shorten(const Pair& pair, size_t n) const {
+  SUF_CHECK(n <= pair.ids.size());
+  const std::vector<TemplateItem>& items = rules_->parts.around.pair;
+  const size_t specials = SpecialsOf(items);
+  SUF_CHECK(pair.ids.size() == specials + pair.first + pair.second);
+  CheckSpecialCount(specials, n);
+  const size_t texts = n - specials;
+  size_t a = pair.first, b = pair.second;
+  if (a + b > texts) {
+    const size_t shorter = std::min(a, b);
+    if (2 * shorter <= texts) {
+      (a > b ? a : b) = texts - shorter;
+    } else {  // the text that was longer keeps the odd id
+      const bool first_longer = a > b;
+      (first_longer ? b : a) = texts / 2;
+      (first_longer ? a : b) = texts - texts / 2;
+    }
+  }
+  Ids first, second;
+  auto at = pair.ids.begin();
+  for (const TemplateItem& i : items) {
+    if (i.kind == TemplateItem::kText) first.assign(at, at + ptrdiff_t(a));
+    if (i.kind == TemplateItem::kPair) second.assign(at, at + ptrdiff_t(b));
+    at += ptrdiff_t(i.kind == TemplateItem::kToken ? 1 : i.kind == TemplateItem::kText ? pair.first : pair.second);
+  }
+  return Joined(items, first, second);
 }
 
 }  // namespace suf::model

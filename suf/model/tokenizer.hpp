@@ -1,6 +1,6 @@
-// BERT-uncased WordPiece on raw UTF-8 (Devlin et al., "BERT", 2019). The ids are those of Hugging Face `tokenizers`
-// 0.23 with BertNormalizer, BertPreTokenizer and WordPiece. Tokenizers of other models are refused (entries.hpp,
-// vocabulary.hpp).
+// Token ids of raw UTF-8, by the parts that a tokenizer file names (tokens/parts.hpp). The ids are those of Hugging
+// Face `tokenizers` 0.23. A vocab.txt stands for uncased BERT with standard settings (Devlin et al., "BERT", 2019).
+// Tokenizers with other parts are refused.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,19 +15,33 @@ namespace suf::model {
 // The ids of a text's tokens, as secret as the text.
 using Ids = WipedVector<int32_t>;
 
-// A vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
+// The ids of two texts in one sequence, with a token type for each id.
+struct Pair {
+  Ids ids, types;
+  size_t first = 0, second = 0;  // the number of ids of each text, without special tokens
+};
+
+// The parts of a tokenizer file. Immutable; Encode may run on many threads.
 class Tokenizer {
  public:
   // Reads a vocab.txt, with one entry a line, or a tokenizer.json of `tokenizers`, under any file name. Throws
   // Cause::kInput for an empty or repeated entry, text that is not UTF-8, or more than 2^20 entries. Throws it also if
-  // one of [PAD] [UNK] [CLS] [SEP] [MASK] is missing. Refuses rules that are not ours likewise, naming the field.
+  // a special token is missing. Refuses parts and settings that are not supported likewise, naming the field.
   static Tokenizer Load(const std::filesystem::path& vocabulary);
   // Reads the text of such a file; `name` is the file in error messages.
   static Tokenizer Of(std::string_view text, const std::string& name);
 
-  // Returns [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face. Throws
-  // Cause::kInput for text that is not UTF-8, naming the byte, and for a text without any token.
+  // Returns the ids with special tokens around them. Added tokens written in the text count as themselves, as in
+  // Hugging Face. Throws Cause::kInput for text that is not UTF-8, naming the byte, and for a text without any token.
   Ids Encode(std::string_view text) const;
+  // Returns the ids of two texts likewise. Each text needs a token.
+  Pair EncodePair(std::string_view first, std::string_view second) const;
+
+  // Returns the first n ids with the special tokens that close the text, as Hugging Face truncates; n <= ids.size().
+  // Throws Cause::kInput if the special tokens alone are more than n.
+  Ids Shorten(Ids ids, size_t n) const;
+  // Shortens the longer text first, then both in turn ("longest_first").
+  Pair Shorten(const Pair& pair, size_t n) const;
 
   // Returns the size of the vocabulary: ids are below it.
   size_t size() const;
@@ -43,8 +57,5 @@ void RefuseStandIn(std::string_view start, const std::filesystem::path& file);
 
 // Returns how many of a text's n tokens to keep, for limit >= 2. Throws Cause::kInput if n > limit and not `truncate`.
 size_t CheckLength(size_t n, size_t limit, bool truncate);
-
-// Returns the first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
-Ids Shorten(Ids ids, size_t n);
 
 }  // namespace suf::model

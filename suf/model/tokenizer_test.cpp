@@ -6,8 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "suf/base/digest.hpp"
-#include "suf/model/internal/words.hpp"
 #include "suf/model/testing.hpp"
 
 namespace suf::model {
@@ -73,33 +71,28 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
   EXPECT_NO_THROW((void)Tokenizer::Of(good.dump(), "t"));
   const std::tuple<const char*, nlohmann::json, std::string> cases[] = {
       {"/version", "2.0", "version is \"2.0\", only \"1.0\" is supported"},
-      {"/model", nullptr, "model is \"null\", only a WordPiece model is supported"},
-      {"/model/type", "BPE", "model.type is \"BPE\", only \"WordPiece\" is supported"},
+      {"/model", nullptr, "model is \"null\", only a WordPiece, BPE or Unigram model is supported"},
+      {"/model/type", "WordLevel",
+       "model.type is \"WordLevel\", only \"WordPiece\", \"BPE\", \"Unigram\" are supported"},
       {"/model/unk_token", "<unk>", "model.unk_token"},
-      {"/model/continuing_subword_prefix", "", "model.continuing_subword_prefix is \"\""},
-      {"/model/max_input_chars_per_word", 200, "model.max_input_chars_per_word is \"200\", only 100"},
       {"/model/vocab", nlohmann::json::array(), "model.vocab is \"[]\", only an object"},
       {"/model/vocab/cat", 7, "gives the entry"},
       {"/model/vocab/cat", -1, "gives the entry \"cat\" the id \"-1\", ids must be 0 to 1985, each once"},
       {"/model/vocab/cat", "7", "gives the entry \"cat\""},
-      {"/normalizer", nullptr, "normalizer is \"null\", only a BertNormalizer is supported"},
-      {"/normalizer/type", "Lowercase", "normalizer.type is \"Lowercase\""},
-      {"/normalizer/lowercase", false, "normalizer.lowercase is \"false\", only true is supported"},
-      {"/normalizer/strip_accents", false, "normalizer.strip_accents is \"false\""},
-      {"/normalizer/clean_text", false, "normalizer.clean_text"},
-      {"/normalizer/handle_chinese_chars", false, "normalizer.handle_chinese_chars"},
+      {"/normalizer", {{"type", "Fancy"}}, "normalizer.type is \"Fancy\""},
+      {"/normalizer/lowercase", 1, "normalizer.lowercase is \"1\", it must be true or false"},
       {"/normalizer/more", 1, "normalizer.\"more\" is \"1\", and its effect is not known here"},
-      {"/pre_tokenizer", nullptr, "pre_tokenizer is \"null\", only a BertPreTokenizer"},
-      {"/pre_tokenizer/type", "Whitespace", "pre_tokenizer.type is \"Whitespace\""},
-      {"/post_processor", nullptr, "post_processor is \"null\", only a template of [CLS], the text and [SEP]"},
-      {"/post_processor/type", "Sequence", "post_processor.type"},
-      {"/post_processor/single", nlohmann::json::array(), "post_processor.single is \"[]\", only a template"},
-      {"/post_processor/special_tokens/[SEP]/ids", {2}, "post_processor.special_tokens.[SEP].ids is \"[2]\""},
+      {"/pre_tokenizer/type", "UnicodeScripts", "pre_tokenizer.type is \"UnicodeScripts\""},
+      {"/post_processor/type", "Other", "post_processor.type"},
+      {"/post_processor/single", nlohmann::json::array(), "post_processor.single is \"[]\""},
+      {"/post_processor/special_tokens/[SEP]/ids", {2}, "ids is \"[2]\""},
+      {"/decoder", {{"type", "Other"}}, "decoder.type is \"Other\""},
       {"/added_tokens", nullptr, "added_tokens is \"null\", only a list"},
-      {"/added_tokens", nlohmann::json::array(), "added_tokens has no [PAD], which would be cut into pieces"},
+      {"/added_tokens", nlohmann::json::array(), "added_tokens has no [CLS], which would be cut into pieces"},
       {"/added_tokens/5/id", 9, ".id is \"9\", its place in the vocabulary is "},
       {"/added_tokens/5/content", "", ".content is \"\", only a text"},
       {"/added_tokens/5/content", "[PAD]", ".content is \"[PAD]\", as of a token before it"},
+      {"/added_tokens/15/content", std::string(300, 'x'), "has 300 characters, the limit is 256"},
       {"/added_tokens/5/lstrip", nullptr, ".lstrip is \"null\", only true or false"},
       {"/added_tokens/5/lstrap", true, ".\"lstrap\" is \"true\""},
       {"/moreover", true, "\"moreover\" is \"true\", and its effect is not known here"}};
@@ -143,25 +136,6 @@ TEST(Tokenizer, APointerOrAPageIsNamed) {
                    "vocab.txt is an HTML page, not the file itself; download");
 }
 
-// Every code point, between two letters.
-TEST(Tokenizer, WordsOfEveryCodePoint) {
-  std::ifstream in(kData + "words.txt");
-  char32_t next = 0;
-  for (std::string start, digest; in >> start >> digest;) {
-    Sha256 hash;
-    for (const char32_t end = next + 4096; next < end; ++next) {
-      if (next >= 0xD800 && next < 0xE000) continue;
-      for (const std::u32string& word : Words(Normalised(std::u32string{U'x', next, U'y'}))) {
-        for (char32_t c : word) hash.Number(uint32_t(c));
-        hash.Number(uint32_t('\n'));
-      }
-      hash.Number(uint32_t('\n'));
-    }
-    EXPECT_EQ(Hex(hash.Done()), digest) << "the block at " << start;
-  }
-  EXPECT_EQ(next, char32_t(0x110000));
-}
-
 TEST(Tokenizer, InvalidUtf8NamesTheByte) {
   const std::pair<std::string, int> cases[] = {
       {"ab\xff", 2},           {"\x80", 0},         {"a\xc3", 1},
@@ -183,9 +157,15 @@ TEST(Tokenizer, LengthIsCheckedOrCut) {
   EXPECT_EQ(CheckLength(8, 7, true), 7u);
   ExpectSentence([] { (void)CheckLength(8, 7, false); },
                  "the text has 8 tokens; the limit is 7; shorten it or let it be cut");
-  EXPECT_EQ(Shorten({2, 10, 11, 12, 3}, 4), (Ids{2, 10, 11, 3}));
-  EXPECT_EQ(Shorten({2, 10, 3}, 3), (Ids{2, 10, 3}));
-  EXPECT_THROW((void)Shorten({2, 3}, 3), Bug);
+  EXPECT_EQ(Own().Shorten({2, 10, 11, 12, 3}, 4), (Ids{2, 10, 11, 3}));
+  EXPECT_EQ(Own().Shorten({2, 10, 3}, 3), (Ids{2, 10, 3}));
+  EXPECT_EQ(Own().Shorten({2, 10, 3}, 2), (Ids{2, 3}));
+  EXPECT_THROW((void)Own().Shorten({2, 3}, 3), Bug);
+  ExpectSentence(
+      [] {
+        (void)Own().Shorten({2, 10, 3}, 1);
+      },
+      "the limit is 1 tokens, and the special tokens alone are 2; raise it");
 }
 
 TEST(Tokenizer, BadVocabulariesAreRefused) {

@@ -3,15 +3,17 @@
 // to the module.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace suf::model {
+
+// The most code points of an added token. It bounds the time of a search.
+inline constexpr size_t kAddedLimit = 256;
 
 struct AddedToken {
   std::string content;  // as in the file
@@ -25,8 +27,10 @@ struct AddedToken {
 // The tokens that are matched in one form of a text.
 class AddedTokens {
  public:
-  // Adds a token under the content to match. Returns false if another token has that content.
-  bool Add(std::u32string content, const AddedToken& token);
+  // Adds a token under the content to match, which is not empty.
+  void Add(std::u32string content, const AddedToken& token);
+  // Must follow the last Add. Returns a token whose content to match another one has, or null.
+  const AddedToken* Sort();
 
   // The id of a matched token, or the text between two of them.
   struct TextPart {
@@ -37,10 +41,11 @@ class AddedTokens {
   std::vector<TextPart> Split(std::u32string_view text) const;
 
  private:
+  using Entry = std::pair<std::u32string, AddedToken>;
   const AddedToken* LongestAt(std::u32string_view text, size_t* length) const;
 
-  std::unordered_map<std::u32string, AddedToken> tokens_;
-  std::unordered_map<char32_t, std::set<size_t, std::greater<>>> lengths_;  // by first character
+  std::vector<Entry> tokens_;                                         // sorted by content
+  std::unordered_map<char32_t, std::pair<size_t, size_t>> by_first_;  // the range in tokens_ of a first character
 };
 
 }  // namespace suf::model

@@ -1,32 +1,48 @@
-// The content of a vocabulary file: entries with their ids, and added tokens. The file is a vocab.txt, with one entry a
-// line, or a tokenizer.json of `tokenizers`. The latter has a WordPiece model and the rules of uncased BERT. Private to
-// the module.
+// The content of a tokenizer file: its parts and its added tokens. The file is a vocab.txt, with one entry a line, or a
+// tokenizer.json of `tokenizers`. A vocab.txt stands for uncased BERT with standard settings. Private to the module.
 #pragma once
-#include <filesystem>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "suf/model/internal/added.hpp"
+#include "suf/model/internal/config.hpp"
+#include "suf/model/tokens/parts.hpp"
 
 namespace suf::model {
 
 inline constexpr size_t kVocabularyLimit = 64 << 20, kEntryLimit = 1 << 20;
-// The entries that every vocabulary has. They are the added tokens of a vocab.txt.
+// The entries that every vocab.txt of uncased BERT has. They are its added tokens.
 inline constexpr const char* kSpecials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 
-struct Entries {
-  std::unordered_map<std::string, int32_t> ids;       // of pieces of words
+struct TokenizerParts {
+  std::unique_ptr<const Normalizer> normalizer;       // null: none
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;  // null: none
+  std::unique_ptr<const WordModel> words;
+  Template around;
   std::unordered_map<std::string, AddedToken> added;  // by content; an id is that of an entry, or follows the entries
   int32_t size = 0;                                   // ids are below it
+  json settings;                                      // the file without its entries and added tokens
+
   // Returns the added token with this content, or null.
   const AddedToken* Added(const std::string& content) const;
+  // Returns the text of an added token or entry with this id.
+  std::string Content(int32_t id) const;
 };
 
 // Parses a file's text, in either form. Error messages name the file as `name`. Throws Cause::kInput for an empty or
-// repeated entry, a missing one of kSpecials, or more than kEntryLimit entries. Throws it also for other rules of a
-// tokenizer.json, naming the field.
-Entries ParseEntries(std::string_view text, const std::string& name);
-// Parses a vocab.txt, which may lack kSpecials here. Reads no added tokens.
-Entries ParseLines(std::string_view text, const std::string& name);
+// repeated entry, a missing special token, or more than kEntryLimit entries. Throws it also for parts of a
+// tokenizer.json that are not supported, naming the field.
+TokenizerParts ParseTokenizer(std::string_view text, const std::string& name);
+// Parses a vocab.txt, which may lack kSpecials.
+EntryIds ParseLines(std::string_view text, const std::string& name);
+
+// Returns the normalizer of a BERT tokenizer in a tokenizer.json.
+json BertNormalizerJson(bool lowercase = true, bool chinese = true, const json& strip_accents = {});
+// Returns an element of added_tokens in a tokenizer.json.
+json AddedTokenJson(const AddedToken& token, bool special);
+// Returns a post-processor that puts one special token before a text and one behind it, and one behind a second text.
+json BertTemplateJson(const std::string& begin, int32_t begin_id, const std::string& end, int32_t end_id);
 
 }  // namespace suf::model

@@ -1,0 +1,32 @@
+// Builds a tokenizer.json for a folder that has only the older, separate files: tokenizer_config.json with a vocab.txt,
+// or with vocab.json and merges.txt. The result is that of Hugging Face `transformers` 5. Private to the module.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "suf/model/internal/config.hpp"
+
+namespace suf::model {
+
+// The tokenizer classes of `transformers`, by the rules that they have.
+enum class TokenizerRules : uint8_t {
+  kUnknown,     // no class, or one that reads tokenizer.json alone
+  kWordPiece,   // BERT: [CLS] text [SEP]
+  kSWordPiece,  // likewise, with <s> text </s>
+  kBytes,       // byte-level pairs
+  kSBytes,      // likewise, with <s> text </s>
+  kSplitBytes,  // byte-level pairs of NFC text, split by another expression
+  kPieces,      // SentencePiece; needs a tokenizer.json
+};
+// Returns the rules of a class of `transformers`. Throws Cause::kInput, naming the field of `file`, if the class is not
+// supported.
+TokenizerRules RulesOf(const Fields& tokenizer_config);
+
+// Returns whether tokenizer_config.json requests the settings that a vocab.txt stands for.
+bool IsUncased(const Fields& tokenizer_config);
+
+// Returns the text of the tokenizer.json. Throws Cause::kInput, naming file and field, if a file is missing or a
+// setting is not supported.
+std::string BuildTokenizerJson(const std::filesystem::path& dir);
+
+}  // namespace suf::model
