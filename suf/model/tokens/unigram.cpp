@@ -18,32 +18,41 @@ namespace {
 
 constexpr double kUnknownPenalty = 10;  // below the least score
 
-// Returns the number that `tokenizers` reads for the shortest text of x. It rounds the digits, then
-// their quotient by a power of ten. So its result may be beside the nearest number. Ties between sums depend on this.
+constexpr int kMostPower = 308;  // of ten, as a double
+
+// Returns 10^n, rounded to the nearest double; 0 <= n <= kMostPower.
+double PowerOfTen(int n) {
+  static const std::vector<double> powers = [] {
+    std::vector<double> all;
+    for (int i = 0; i <= kMostPower; ++i) all.push_back(std::strtod(Str("1e", i).c_str(), nullptr));
+    return all;
+  }();
+  return powers.at(size_t(n));
+}
+
+// Returns the number that `tokenizers` reads for the shortest text of x. It rounds the digits, then their quotient by a
+// power of ten. So its result may be beside the nearest number. Ties between sums depend on this.
 double TwiceRounded(double x) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, std::abs(x), std::chars_format::scientific).ptr;
+  char text[32] = {};  // "d.ddde-dd" and zeros
+  std::to_chars(text, text + sizeof text - 1, std::abs(x), std::chars_format::scientific);
   uint64_t digits = 0;
   int exponent = 0;
   const char* at = text;
-  bool fraction = false;
-  for (; at != end && *at != 'e'; ++at) {
+  for (bool fraction = false; *at != 'e'; ++at) {
     if (*at == '.') {
       fraction = true;
-      continue;
+    } else {
+      digits = digits * 10 + uint64_t(*at - '0');
+      exponent -= fraction;
     }
-    digits = digits * 10 + uint64_t(*at - '0');
-    exponent -= fraction;
   }
-  exponent += std::atoi(at + 1);  // the text has an exponent, and to_chars put no null behind it
-  double value = double(digits);
-  constexpr int kMost = 308;  // the largest power of ten
-  if (exponent < -kMost) {
-    value /= 1e308;
-    exponent += kMost;
+  exponent += std::atoi(at + 1);
+  auto value = double(digits);
+  if (exponent < -kMostPower) {
+    value /= PowerOfTen(kMostPower);
+    exponent += kMostPower;
   }
-  const double power = std::strtod(("1e" + std::to_string(std::abs(exponent))).c_str(), nullptr);
-  value = exponent >= 0 ? value * power : value / power;
+  value = exponent >= 0 ? value * PowerOfTen(exponent) : value / PowerOfTen(-exponent);
   return std::signbit(x) ? -value : value;
 }
 
