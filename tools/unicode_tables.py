@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes suf/model/tokens/unicode_tables.hpp by experiments with Hugging Face `tokenizers` (pip install
-tokenizers==0.23.3). Each class of code points is the set that one of its parts treats alike, so the tables have the
-versions of Unicode that `tokenizers` was built with.
+tokenizers==0.23.3). Each class is the set of code points that one of its parts treats alike. So the tables have
+the versions of Unicode that `tokenizers` was built with.
 
     unicode_tables.py               rewrites the header
-    unicode_tables.py --digests     prints, for each part, a SHA-256 of its results on all code points; the tests of
-                                    suf/model/tokens hold them
+    unicode_tables.py --digests     prints, for each part, a SHA-256 of its results on each code point of the planes in
+                                    use; the tests of suf/model/tokens hold them
 """
 import argparse
 import base64
@@ -20,6 +20,7 @@ HEADER = pathlib.Path(__file__).resolve().parent.parent / 'suf' / 'model' / 'tok
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BLOCK = 4096
 SYLLABLES = range(0xAC00, 0xD7A4)
+DIGEST_POINTS = [c for c in POINTS if c < 0x32000 or 0xE0000 <= c < 0xE0200]
 ACUTE = '\u0301'
 
 
@@ -55,8 +56,8 @@ def expression(text):
 
 
 def every_byte():
-    """A charsmap whose trie turns each string of bytes into "|". It shows graphemes: one of up to 5 bytes becomes one
-    "|", and a longer one becomes one for each code point."""
+    """A charsmap whose trie turns each string of bytes into "|". It shows graphemes. One of up to 5 bytes becomes one
+    "|". A longer one becomes one for each code point."""
     units = [0] * 768
     units[0] = 256 << 10
     for c in range(1, 256):
@@ -233,8 +234,8 @@ QWEN2 = LLAMA3.replace('{1,3}', '')
 
 
 def digests():
-    """Yields the part and the digest of its results on " x<c>y<c>" for each code point c. A newline follows each word
-    or text, and one more each c."""
+    """Yields the part and the digest of its results on " x<c>y<c>" for each c of DIGEST_POINTS. A newline follows each
+    word or text, and one more each c."""
     parts = [
         *({'type': t} for t in ('NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase', 'StripAccents', 'Nmt')),
         {'type': 'Strip', 'strip_left': True, 'strip_right': True},
@@ -252,7 +253,7 @@ def digests():
         normal = part['type'] not in ('BertPreTokenizer', 'Whitespace', 'WhitespaceSplit', 'Digits', 'Punctuation', 'ByteLevel', 'Split')
         t = Tokenizer.from_str(json.dumps(tokenizer | {'normalizer' if normal else 'pre_tokenizer': part}))
         digest = hashlib.sha256()
-        for c in POINTS:
+        for c in DIGEST_POINTS:
             text = f' x{chr(c)}y{chr(c)}'
             out = [t.normalizer.normalize_str(text)] if normal else [w for w, _ in t.pre_tokenizer.pre_tokenize_str(text)]
             digest.update(''.join(w + '\n' for w in out + ['']).encode('utf-32-le'))

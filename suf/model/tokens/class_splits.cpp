@@ -43,8 +43,8 @@ class Whitespace : public PreTokenizer {
  private:
   enum class Kind { kSpace, kWord, kSymbol };
   static Kind KindOf(char32_t c) { return IsWord(c) ? Kind::kWord : IsSpace(c) ? Kind::kSpace : Kind::kSymbol; }
-  static std::vector<Span> Runs(PointsView text) {
-    std::vector<Span> runs;
+  static std::vector<MatchSpan> Runs(PointsView text) {
+    std::vector<MatchSpan> runs;
     Kind last = Kind::kSpace;
     for (size_t i = 0; i < text.size(); ++i) {
       const Kind kind = KindOf(text[i]);

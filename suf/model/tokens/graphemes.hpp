@@ -1,5 +1,5 @@
-// Cuts a text into grapheme clusters (Unicode Standard Annex 29), as far as Precompiled needs it: graphemes of up to 5
-// bytes are exact. Pairs of regional indicators are longer, so they are not joined. Private to the module.
+// Cuts a text into grapheme clusters (Unicode Standard Annex 29) for Precompiled. Graphemes of up to 5 bytes are exact.
+// Pairs of regional indicators are longer, so they are not joined. Private to the module.
 #pragma once
 #include "suf/model/tokens/parts.hpp"
 

@@ -1,4 +1,4 @@
-// The normalizers of `tokenizers` 0.23, one function each, and what they share. Private to the module.
+// The normalizers of `tokenizers` 0.23, with one reader each, and their common functions. Private to the module.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@ namespace suf::model {
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
 
-// Readers of a part. They throw Cause::kInput for a setting that is missing, unknown or not supported. The result of
-// `growth` is the largest ratio of a result's length to its text's; it is 1 if the file does not determine it.
+// Readers of a part. They throw Cause::kInput for a setting that is missing, unknown or not supported. `growth`
+// receives the largest ratio of a result's length to its text's, as far as the file determines it.
 NormalizerPtr ReadBert(const Fields& part);
 NormalizerPtr ReadUnicodeForm(const Fields& part);  // NFC, NFD, NFKC, NFKD
 NormalizerPtr ReadLowercase(const Fields& part);
@@ -25,12 +25,11 @@ NormalizerPtr ReadPrecompiled(const Fields& part, size_t* growth);
 // A normalizer that is a function without settings.
 class FixedNormalizer : public Normalizer {
  public:
-  using Function = Word (*)(Word);
-  explicit FixedNormalizer(Function function) : function_(function) {}
+  explicit FixedNormalizer(Word (*function)(Word)) : function_(function) {}
   Word Apply(Word word) const override { return function_(std::move(word)); }
 
  private:
-  Function function_;
+  Word (*function_)(Word);
 };
 
 // Removes the code points for which remove(c) is true.

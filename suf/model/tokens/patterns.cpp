@@ -74,8 +74,8 @@ Pattern RunOf(Predicate in, size_t least) {
 
 }  // namespace
 
-std::vector<Span> FindSpans(PointsView text, const Matcher& match) {
-  std::vector<Span> spans;
+std::vector<MatchSpan> FindSpans(PointsView text, const Matcher& match) {
+  std::vector<MatchSpan> spans;
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = match(text, at);

@@ -1,5 +1,5 @@
-// Patterns of Replace and Split: a fixed text, or one of a few regular expressions, each a matcher of our own. The
-// classes are those of Oniguruma in `tokenizers` 0.23. Private to the module.
+// Patterns of Replace and Split: a fixed text, or one of a few regular expressions. Each expression has a matcher of
+// our own. The classes are those of Oniguruma in `tokenizers` 0.23. Private to the module.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -18,13 +18,13 @@ struct Pattern {
   size_t shortest = 1;  // the least number of code points of a match
 };
 
-// A part of a text: a match, or what lies between two.
-struct Span {
+// A part of a text: a match, or the text between two.
+struct MatchSpan {
   size_t begin, end;
   bool match;
 };
 // Returns the spans of a text, in order, without empty ones.
-std::vector<Span> FindSpans(PointsView text, const Matcher& match);
+std::vector<MatchSpan> FindSpans(PointsView text, const Matcher& match);
 
 // Matchers of the expressions that cut texts into words.
 size_t MatchGpt2(PointsView text, size_t at);

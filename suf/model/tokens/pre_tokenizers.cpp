@@ -56,13 +56,13 @@ PreTokenizerPtr ReadPreTokenizerPart(const Fields& part, const std::string& plac
 }
 
 // Joins the spans of each match to those beside it, and marks the spans to leave out as matches.
-std::vector<Span> Arranged(std::vector<Span> spans, Behavior behavior) {
+std::vector<MatchSpan> Arranged(std::vector<MatchSpan> spans, Behavior behavior) {
   if (behavior == Behavior::kRemoved) return spans;
   const bool backward = behavior == Behavior::kWithNext;
   if (backward) std::reverse(spans.begin(), spans.end());
-  std::vector<Span> out;
+  std::vector<MatchSpan> out;
   bool last = false;  // whether the previous span was a match
-  for (const Span& span : spans) {
+  for (const MatchSpan& span : spans) {
     const bool joins = behavior == Behavior::kContiguous ? span.match == last
                        : behavior == Behavior::kIsolated ? false
                                                          : span.match && !last;
@@ -91,8 +91,8 @@ Behavior ReadBehavior(const Fields& part, const char* absent) {
   return std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == name; })->second;
 }
 
-void AppendWords(const Word& word, const std::vector<Span>& spans, Behavior behavior, std::vector<Word>* out) {
-  for (const Span& span : Arranged(spans, behavior)) {
+void AppendWords(const Word& word, const std::vector<MatchSpan>& spans, Behavior behavior, std::vector<Word>* out) {
+  for (const MatchSpan& span : Arranged(spans, behavior)) {
     if (span.match) continue;
     const size_t first = std::min(word.first, span.end) - std::min(word.first, span.begin);
     out->push_back({word.text.substr(span.begin, span.end - span.begin), first});

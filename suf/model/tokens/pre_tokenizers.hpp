@@ -1,4 +1,4 @@
-// The pre-tokenizers of `tokenizers` 0.23, one function each, and what they share. Private to the module.
+// The pre-tokenizers of `tokenizers` 0.23, with their readers and common functions. Private to the module.
 #pragma once
 #include <memory>
 #include <vector>
@@ -29,12 +29,12 @@ enum class Behavior : uint8_t {
 Behavior ReadBehavior(const Fields& part, const char* absent);
 
 // Appends the words that a word is cut into.
-void AppendWords(const Word& word, const std::vector<Span>& spans, Behavior behavior, std::vector<Word>* out);
+void AppendWords(const Word& word, const std::vector<MatchSpan>& spans, Behavior behavior, std::vector<Word>* out);
 
 // Returns the spans of a text of which each code point in a class is a match.
 template <class Predicate>
-std::vector<Span> SpansOfEach(PointsView text, Predicate in) {
-  std::vector<Span> spans;
+std::vector<MatchSpan> SpansOfEach(PointsView text, Predicate in) {
+  std::vector<MatchSpan> spans;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool match = in(text[i]);
     if (match || spans.empty() || spans.back().match)

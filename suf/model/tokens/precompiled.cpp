@@ -2,9 +2,9 @@
 // it. A grapheme of up to 5 bytes is replaced as a whole if the map has a prefix of it. Otherwise each of its code
 // points is replaced by itself. The shortest prefix counts.
 //
-// The map is a number of bytes, a double-array trie of so many bytes, and texts that end with a zero byte. A leaf of
-// the trie holds the place of a text. A unit's node is found by exclusive or, so a damaged trie may point anywhere: the
-// reader walks every node that a text can reach.
+// The map begins with the size in bytes of a double-array trie. The trie follows, and texts that each end with a zero
+// byte. A leaf of the trie holds the place of a text. Exclusive or leads from a unit to a node, so a damaged trie may
+// point anywhere. The reader therefore checks every node that a text can reach.
 #include <array>
 #include <cstring>
 

@@ -14,7 +14,7 @@ class Replace : public Normalizer {
   Word Apply(Word word) const override {
     Word out;
     out.text.reserve(word.text.size());
-    for (const Span& span : FindSpans(word.text, match_)) {
+    for (const MatchSpan& span : FindSpans(word.text, match_)) {
       // The content stems from the last character of a match.
       const size_t from_first = span.match ? (span.end <= word.first ? content_.size() : 0)
                                            : std::min(word.first, span.end) - std::min(word.first, span.begin);

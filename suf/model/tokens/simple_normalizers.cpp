@@ -94,9 +94,10 @@ NormalizerPtr ReadStrip(const Fields& part) {
   return std::make_unique<Strip>(ReadFlag(part, "strip_left"), ReadFlag(part, "strip_right"));
 }
 
+// `tokenizers` repeats a character if the text to prepend is empty, so an empty one is refused.
 NormalizerPtr ReadPrepend(const Fields& part) {
   part.Only({"type", "prepend"});
-  return std::make_unique<Prepend>(ReadPoints(part, "prepend", 0, kPrependLimit));
+  return std::make_unique<Prepend>(ReadPoints(part, "prepend", 1, kPrependLimit));
 }
 
 }  // namespace suf::model

@@ -12,8 +12,8 @@ class PatternSplit : public PreTokenizer {
   std::vector<Word> Split(std::vector<Word> words) const override {
     std::vector<Word> out;
     for (const Word& word : words) {
-      std::vector<Span> spans = FindSpans(word.text, match_);
-      for (Span& span : spans) span.match ^= invert_;
+      std::vector<MatchSpan> spans = FindSpans(word.text, match_);
+      for (MatchSpan& span : spans) span.match ^= invert_;
       AppendWords(word, spans, behavior_, &out);
     }
     return out;
