@@ -112,9 +112,9 @@ void CheckAround(const Fields& t, const TokenizerParts& parts) {
     const std::string is = item.kind == Template::Item::kToken ? parts.Content(item.id) : "";
     if (t.Value(add).is_boolean() && t.True(add, false) != !is.empty())
       t.Refuse(add, "and tokenizer.json has ", is.empty() ? "no special token" : Quoted(is), " there; ", kFilesOfOne);
-    for (const char* field : {a, b})
-      if (const std::string named = Named(t, field); is.empty() || named.empty() || named == is) return;
-    t.Refuse(a, "and tokenizer.json has ", Quoted(is), " around a text; ", kFilesOfOne);
+    const std::string first = Named(t, a), second = Named(t, b);
+    if (!is.empty() && first != is && second != is && !(first + second).empty())
+      t.Refuse(first.empty() ? b : a, "and tokenizer.json has ", Quoted(is), " around a text; ", kFilesOfOne);
   };
   check(items.front(), "cls_token", "bos_token", "add_bos_token");
   check(items.back(), "sep_token", "eos_token", "add_eos_token");

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "suf/model/testing.hpp"
+#include "suf/model/tokenizer.hpp"
 
 namespace suf::model {
 namespace {
@@ -33,6 +35,13 @@ json Json(const std::vector<json>& added = {}) {
   }
   for (const json& t : added) j["added_tokens"].push_back(t);
   return j;
+}
+
+// Returns kLines' tokenizer.json with another value at a place.
+std::string Changed(const char* place, const json& value) {
+  json j = Json();
+  j[json::json_pointer(place)] = value;
+  return j.dump();
 }
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
@@ -85,6 +94,16 @@ TEST(FindVocabulary, VocabTxtWhereThatSaysAllElseTokenizerJson) {
          R"({"tokenizer_class": "PreTrainedTokenizerFast", "extra_special_tokens": {"mail_token": "[EMAIL]"}, "mail_token": "[EMAIL]"})"}},
        t,
        8},
+      // settings that no vocab.txt has: a tokenizer.json is built
+      {{{txt, kLines}, {config, R"({"strip_accents": false})"}}, t, 7},
+      {{{txt, kLines}, {config, R"({"tokenize_chinese_chars": false})"}}, t, 7},
+      {{{txt, kLines + "The\n"}, {config, R"({"do_lower_case": false, "tokenizer_class": "BertTokenizerFast"})"}},
+       t,
+       8},
+      {{{txt, kLines}, {t, Changed("/normalizer/strip_accents", false)}, {config, R"({"strip_accents": false})"}},
+       t,
+       7},
+      {{{txt, kLines}, {t, Changed("/post_processor/sep", {"[MASK]", 4})}}, t, 7},
       {{{"0_Transformer/vocab.txt", kLines},
         {"modules.json",
          R"([{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
@@ -100,6 +119,8 @@ TEST(FindVocabulary, VocabTxtWhereThatSaysAllElseTokenizerJson) {
     EXPECT_EQ(v.file, folder.path() / c.file);
     EXPECT_EQ(v.json, c.file.ends_with(".json"));
     EXPECT_EQ(v.size, c.size);
+    EXPECT_EQ(v.built.empty(), std::filesystem::exists(v.file));
+    EXPECT_EQ(Tokenizer::Of(VocabularyText(v), "v").size(), c.size);
   }
 }
 
@@ -133,16 +154,30 @@ TEST(FindVocabulary, FilesThatDisagreeOrSayWhatIsNotOursAreRefused) {
        "added_tokens_decoder.6 is "},
       {{{t, covid}, {config, R"({"added_tokens_decoder": {"6": {"content": "covid-19", "normalized": true}}})"}},
        "added_tokens_decoder.6 is "},
-      {{{txt, kLines}, {config, R"({"do_lower_case": false})"}}, "do_lower_case is \"false\", only true is supported"},
-      {{{txt, kLines}, {config, R"({"strip_accents": false})"}}, "strip_accents is \"false\", only true is supported"},
-      {{{txt, kLines}, {config, R"({"tokenize_chinese_chars": false})"}}, "tokenize_chinese_chars is \"false\""},
+      {{{txt, kLines}, {config, R"({"do_lower_case": false})"}},
+       "keeps capital letters, and none of its 7 entries has one; use the files of one model"},
+      {{{t, plain}, {config, R"({"do_lower_case": false})"}},
+       "do_lower_case is \"false\", and tokenizer.json does otherwise"},
+      {{{t, plain}, {config, R"({"strip_accents": false})"}}, "strip_accents is \"false\", and tokenizer.json does"},
+      {{{t, plain}, {config, R"({"tokenize_chinese_chars": false})"}}, "tokenize_chinese_chars is \"false\""},
+      {{{t, plain}, {config, R"({"do_lower_case": "no"})"}}, "do_lower_case is \"no\", only true or false"},
+      {{{t, Changed("/normalizer/lowercase", false)}, {config, R"({"tokenizer_class": "BertTokenizer"})"}},
+       "keeps capital letters"},
+      {{{t, plain}, {config, R"({"tokenizer_class": "GPT2Tokenizer"})"}},
+       "tokenizer_class is \"GPT2Tokenizer\", and tokenizer.json has other parts"},
+      {{{t, plain}, {config, R"({"cls_token": "[MASK]"})"}},
+       "cls_token is \"[MASK]\", and tokenizer.json has \"[CLS]\""},
+      {{{t, plain}, {config, R"({"add_bos_token": false})"}}, "add_bos_token is \"false\", and tokenizer.json has"},
       {{{txt, kLines}, {config, R"({"do_basic_tokenize": false})"}}, "do_basic_tokenize is \"false\""},
       {{{txt, kLines}, {config, R"({"never_split": ["the"]})"}}, "never_split"},
       {{{txt, kLines}, {config, R"({"split_special_tokens": true})"}}, "split_special_tokens is \"true\""},
       {{{txt, kLines}, {config, R"({"truncation_side": "left"})"}}, "truncation_side is \"left\", only \"right\""},
       {{{txt, kLines}, {config, R"({"auto_map": {"AutoTokenizer": ["x.X", null]}})"}}, "auto_map"},
-      {{{txt, kLines}, {config, R"({"tokenizer_class": "RobertaTokenizer"})"}},
-       "tokenizer_class is \"RobertaTokenizer\", only \"BertTokenizer\""},
+      {{{txt, kLines}, {config, R"({"tokenizer_class": "OtherTokenizer"})"}},
+       "tokenizer_class is \"OtherTokenizer\", only \"BertTokenizer\""},
+      {{{txt, kLines}, {config, R"({"tokenizer_class": "XLMRobertaTokenizer"})"}}, "there is none; fetch the whole"},
+      {{{txt, kLines}, {config, R"({"tokenizer_class": "RobertaTokenizer"})"}}, "there is no file"},
+      {{{"vocab.json", "{}"}}, "tokenizer_config.json and no tokenizer.json"},
       {{{txt, kLines}, {config, R"({"tokenizer_class": "PreTrainedTokenizerFast"})"}},
        "which reads tokenizer.json, and there is none"},
       {{{txt, kLines}, {t, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"}},
@@ -150,6 +185,124 @@ TEST(FindVocabulary, FilesThatDisagreeOrSayWhatIsNotOursAreRefused) {
       {{{txt, "<!DOCTYPE html>"}}, "vocab.txt is an HTML page"},
       {{{txt, kLines}, {map, "<html>"}}, "special_tokens_map.json is an HTML page"},
   };
+  for (const auto& [files, sentence] : cases) {
+    const ModelFolder folder;
+    Write(folder, files);
+    ExpectSentence([&] { (void)FindVocabulary(folder.path()); }, sentence);
+  }
+}
+
+// Splits a tokenizer.json of testdata/kinds into the separate files of its class.
+Files SeparateFiles(const std::string& kind, const std::string& config) {
+  std::ifstream in("suf/model/testdata/kinds/" + kind + ".json");
+  const json whole = json::parse(in), &model = whole["model"];
+  json settings = json::parse(config);
+  for (json t : whole["added_tokens"]) {
+    const std::string id = t["id"].dump();
+    t.erase("id");
+    settings["added_tokens_decoder"][id] = t;
+  }
+  Files files = {{"tokenizer_config.json", settings.dump()}};
+  if (!model.contains("merges")) {
+    std::vector<std::string> entries(model["vocab"].size());
+    for (const auto& [entry, id] : model["vocab"].items()) entries[id.get<size_t>()] = entry;
+    std::string lines;
+    for (const std::string& e : entries) lines += e + "\n";
+    files.emplace_back("vocab.txt", lines);
+    return files;
+  }
+  std::string merges = "#version: 0.2\n";
+  for (const json& m : model["merges"]) merges += m[0].get<std::string>() + " " + m[1].get<std::string>() + "\n";
+  files.emplace_back("vocab.json", model["vocab"].dump());
+  files.emplace_back("merges.txt", merges);
+  return files;
+}
+
+// The ids are also those of `transformers` 5.24 for these folders.
+TEST(TokenizerJson, SeparateFilesGiveTheIdsOfOneFile) {
+  const std::pair<const char*, const char*> kinds[] = {
+      {"bert_cased", R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false})"},
+      {"mpnet", R"({"tokenizer_class": "MPNetTokenizer", "do_lower_case": true})"},
+      {"roberta", R"({"tokenizer_class": "RobertaTokenizer", "mask_token": "<mask>"})"},
+      {"qwen2", R"({"tokenizer_class": "Qwen2Tokenizer"})"}};
+  std::vector<std::string> texts;
+  std::ifstream in("suf/model/testdata/kinds/texts.jsonl");
+  for (std::string line; std::getline(in, line) && texts.size() < 300;) texts.push_back(json::parse(line));
+  for (const auto& [kind, config] : kinds) {
+    const ModelFolder folder;
+    Write(folder, SeparateFiles(kind, config));
+    const Vocabulary v = FindVocabulary(folder.path());
+    EXPECT_EQ(v.built, TokenizerJson(folder.path()));
+    const Tokenizer built = Tokenizer::Of(v.built, kind);
+    const Tokenizer one = Tokenizer::Load("suf/model/testdata/kinds/" + std::string(kind) + ".json");
+    EXPECT_EQ(built.size(), one.size());
+    size_t empty = 0;
+    for (const std::string& text : texts) try {
+        EXPECT_EQ(built.Encode(text), one.Encode(text)) << kind << ": " << text;
+      } catch (const Error&) {
+        ++empty;
+      }
+    EXPECT_LT(empty, 20u);
+    // the folder may have the file, too
+    folder.Write("tokenizer.json", v.built);
+    EXPECT_TRUE(FindVocabulary(folder.path()).built.empty());
+  }
+}
+
+// The ids are those of `transformers` 5.24.
+TEST(TokenizerJson, ClassesHaveTheirSpecialTokens) {
+  const auto entries = [](std::vector<std::string> all) {
+    json vocab;
+    for (const std::string& e : all) vocab[e] = vocab.size();
+    return vocab.dump();
+  };
+  const std::string merges = "#version: 0.2\nt h\r\nth e\n", config = "tokenizer_config.json";
+  const std::pair<Files, Ids> cases[] = {
+      {{{"vocab.json", entries({"t", "h", "e", "th", "the", "\u0120", "<|endoftext|>"})},
+        {"merges.txt", merges},
+        {config, R"({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": true})"}},
+       {6, 4, 5, 4}},
+      {{{"vocab.json", entries({"t", "h", "e", "th", "the", "\u0120", "<|endoftext|>"})},
+        {"merges.txt", merges},
+        {config, R"({"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true})"}},
+       {5, 4, 5, 4}},
+      {{{"vocab.json", entries({"<s>", "<pad>", "</s>", "<unk>", "t", "h", "e", "th", "the", "\u0120", "<mask>"})},
+        {"merges.txt", merges},
+        {config, R"({"tokenizer_class": "RobertaTokenizerFast"})"}},
+       {0, 8, 9, 8, 2}},
+      {{{"vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\nthe\n<mask>\n"}, {config, R"({"tokenizer_class": "MPNetTokenizer"})"}},
+       {0, 4, 4, 2}}};
+  for (const auto& [files, ids] : cases) {
+    const ModelFolder folder;
+    Write(folder, files);
+    EXPECT_EQ(Tokenizer::Of(VocabularyText(FindVocabulary(folder.path())), "v").Encode("the the"), ids);
+  }
+}
+
+TEST(TokenizerJson, BadSeparateFilesAreRefused) {
+  const std::string config = "tokenizer_config.json", gpt = R"({"tokenizer_class": "GPT2Tokenizer"})";
+  const std::string vocab = R"({"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3})";
+  const std::pair<Files, std::string> cases[] = {
+      {{{config, gpt}, {"vocab.json", vocab}}, "there is no file"},
+      {{{config, gpt}, {"vocab.json", R"({"a": 0, "b": 2})"}, {"merges.txt", ""}},
+       "vocab.json gives the entry \"b\" the id \"2\", ids must be 0 to 1, each once"},
+      {{{config, gpt}, {"vocab.json", R"({"a": 0, "b": 0})"}, {"merges.txt", ""}},
+       "gives the entry \"b\" the id \"0\""},
+      {{{config, gpt}, {"vocab.json", R"({"a": 0})"}, {"merges.txt", ""}},
+       "the special token \"<|endoftext|>\" (bos_token) is no entry of the vocabulary"},
+      {{{config, gpt}, {"vocab.json", vocab}, {"merges.txt", "a b\nab\n"}}, "merges.txt: line 2 must be two entries"},
+      {{{config, gpt}, {"vocab.json", vocab}, {"merges.txt", "a b c\n"}}, "merges.txt: line 1 must be two entries"},
+      {{{config, gpt}, {"vocab.json", vocab}, {"merges.txt", "a \xff\n"}}, "merges.txt is not UTF-8 at byte 2"},
+      {{{config, gpt}, {"vocab.json", vocab}, {"merges.txt", "a c\n"}}, "model.merges"},
+      {{{config,
+         R"({"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": {"9": {"content": "<|endoftext|>"}}})"},
+        {"vocab.json", R"({"a": 0, "b": 1, "ab": 2})"},
+        {"merges.txt", "a b\n"}},
+       "added_tokens_decoder.9 is"},
+      {{{config, R"({"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": {"x": {"content": "c"}}})"},
+        {"vocab.json", vocab},
+        {"merges.txt", "a b\n"}},
+       "added_tokens_decoder.x is"}};
   for (const auto& [files, sentence] : cases) {
     const ModelFolder folder;
     Write(folder, files);
