@@ -15,16 +15,16 @@ GraphemeClass ClassOf(char32_t c) {
   return r != std::begin(kGraphemes) && c <= r[-1].last ? r[-1].value : GraphemeClass::kOther;
 }
 
-bool IsSyllable28(char32_t c) { return c >= kFirstSyllable && c <= kLastSyllable; }
+bool IsHangulSyllable(char32_t c) { return c >= kFirstSyllable && c <= kLastSyllable; }
 // Whether c is a syllable without a final consonant.
-bool IsOpenSyllable(char32_t c) { return IsSyllable28(c) && (c - kFirstSyllable) % kSyllablesOfVowel == 0; }
+bool IsOpenSyllable(char32_t c) { return IsHangulSyllable(c) && (c - kFirstSyllable) % kSyllablesOfVowel == 0; }
 
 // Rules GB6 to GB8: Hangul.
 bool JoinsHangul(char32_t a, GraphemeClass a_class, char32_t b, GraphemeClass b_class) {
   using enum GraphemeClass;
-  if (a_class == kLeading) return b_class == kLeading || b_class == kVowel || IsSyllable28(b);
+  if (a_class == kLeading) return b_class == kLeading || b_class == kVowel || IsHangulSyllable(b);
   if (a_class == kVowel || IsOpenSyllable(a)) return b_class == kVowel || b_class == kTrailing;
-  return (a_class == kTrailing || IsSyllable28(a)) && b_class == kTrailing;
+  return (a_class == kTrailing || IsHangulSyllable(a)) && b_class == kTrailing;
 }
 
 // The history of a grapheme that decides whether another base joins it.
