@@ -4,7 +4,7 @@
 #include <queue>
 
 #include "suf/base/error.hpp"
-#include "suf/model/tokens/text.hpp"
+#include "suf/model/tokens/settings.hpp"
 #include "suf/model/tokens/utf8.hpp"
 #include "suf/model/tokens/word_models.hpp"
 
@@ -75,7 +75,7 @@ class BpeMerger {
       BpeSymbol& left = At(step.at);
       if (left.gone || left.after < 0) continue;
       BpeSymbol& right = At(left.after);
-      // A step may be older than its symbols. Like `tokenizers`, this compares the result and not the rank.
+      // A step may be older than its symbols.
       const BpeMerge* now = merges_.Find(left.id, right.id);
       if (!now || now->id != step.id) continue;
       left.id = step.id;
@@ -161,9 +161,9 @@ class Bpe final : public WordModel {
         merges_(ReadMerges(model, entries_)),
         bytes_(entries_),
         unknown_(model.Null("unk_token") ? -1 : EntryOf(model, "unk_token", entries_)),
-        fuse_unknown_(Flag(model, "fuse_unk", false)),
-        byte_fallback_(Flag(model, "byte_fallback", false)),
-        ignore_merges_(Flag(model, "ignore_merges", false)) {
+        fuse_unknown_(ReadFlag(model, "fuse_unk", false)),
+        byte_fallback_(ReadFlag(model, "byte_fallback", false)),
+        ignore_merges_(ReadFlag(model, "ignore_merges", false)) {
     if (!model.Null("dropout") && model.Value("dropout") != json(0))
       model.Refuse("dropout", "only null is supported; ", kSaveTokenizer);
     for (const char* field : {"continuing_subword_prefix", "end_of_word_suffix"}) model.Empty(field);

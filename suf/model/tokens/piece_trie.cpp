@@ -5,9 +5,36 @@
 #include "suf/base/error.hpp"
 
 namespace suf::model {
+namespace {
+
+using TriePieces = std::vector<std::pair<Points, int32_t>>;
+
+// Sorts by text. Most comparisons need the first three characters only, which lie in the key.
+void Sort(TriePieces* pieces) {
+  struct Place {
+    uint64_t key;
+    uint32_t index;
+  };
+  std::vector<Place> places;
+  places.reserve(pieces->size());
+  for (const auto& [text, id] : *pieces) {
+    uint64_t key = 0;
+    for (size_t i = 0; i < 3; ++i) key = key << 21 | (i < text.size() ? uint64_t(text[i]) + 1 : 0);
+    places.push_back({key, uint32_t(places.size())});
+  }
+  std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
+    return a.key != b.key ? a.key < b.key : (*pieces)[a.index].first < (*pieces)[b.index].first;
+  });
+  TriePieces sorted;
+  sorted.reserve(pieces->size());
+  for (const Place& p : places) sorted.push_back(std::move((*pieces)[p.index]));
+  *pieces = std::move(sorted);
+}
+
+}  // namespace
 
 PieceTrie::PieceTrie(std::vector<std::pair<Points, int32_t>> pieces) {
-  std::sort(pieces.begin(), pieces.end());
+  Sort(&pieces);
   struct Span {
     size_t begin, end;  // the pieces that continue a node's text
   };

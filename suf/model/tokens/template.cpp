@@ -1,8 +1,7 @@
 // The post-processors of a tokenizer.json as templates: special tokens around one text or two.
-#include <algorithm>
-
 #include "suf/base/error.hpp"
 #include "suf/model/tokens/parts.hpp"
+#include "suf/model/tokens/settings.hpp"
 #include "suf/model/tokens/word_models.hpp"
 
 namespace suf::model {
@@ -31,12 +30,6 @@ int32_t TokenAndId(const Fields& part, const char* field, const EntryIds& entrie
   return TokenOf(part, field, token[0], token[1], entries);
 }
 
-// Refuses a field that must be true or false if it is something else or missing.
-void MustBeFlag(const Fields& part, const char* field) {
-  if (part.Null(field)) part.Refuse(field, "only true or false is supported; ", kSaveTokenizer);
-  (void)Flag(part, field, false);
-}
-
 Template ReadBert(const Fields& part, const EntryIds& entries) {
   const int32_t cls = TokenAndId(part, "cls", entries), sep = TokenAndId(part, "sep", entries);
   // `tokenizers` takes a part with these fields for a RobertaProcessing
@@ -51,7 +44,7 @@ Template ReadBert(const Fields& part, const EntryIds& entries) {
 // All types are 0, and two separators are between the texts. The two flags change offsets only.
 Template ReadRoberta(const Fields& part, const EntryIds& entries) {
   const int32_t cls = TokenAndId(part, "cls", entries), sep = TokenAndId(part, "sep", entries);
-  for (const char* field : {"trim_offsets", "add_prefix_space"}) MustBeFlag(part, field);
+  for (const char* field : {"trim_offsets", "add_prefix_space"}) (void)ReadFlag(part, field);
   part.Only({"type", "cls", "sep", "trim_offsets", "add_prefix_space"});
   const TemplateItem begin{TemplateItem::kToken, cls, 0}, end{TemplateItem::kToken, sep, 0};
   const TemplateItem text, pair{TemplateItem::kPair, 0, 0};
@@ -74,7 +67,7 @@ std::vector<int32_t> TokenIds(const Fields& part, const std::string& name, const
 
 int32_t TypeOf(const Fields& piece) {
   const json type = piece.Value("type_id");
-  if (!type.is_number_unsigned() || type > kTypeLimit)
+  if (!type.is_number_integer() || type < 0 || type > kTypeLimit)
     piece.Refuse("type_id", "it must be a whole number from 0 to ", kTypeLimit, "; ", kAnother);
   return type.get<int32_t>();
 }
@@ -120,8 +113,8 @@ Template ReadTemplatePart(const Fields& part, const EntryIds& entries) {
 
 // A ByteLevel changes offsets only.
 Template ReadByteLevelPart(const Fields& part) {
-  for (const char* field : {"trim_offsets", "add_prefix_space"}) MustBeFlag(part, field);
-  (void)Flag(part, "use_regex", true);
+  for (const char* field : {"trim_offsets", "add_prefix_space"}) (void)ReadFlag(part, field);
+  (void)ReadFlag(part, "use_regex", true);
   part.Only({"type", "trim_offsets", "add_prefix_space", "use_regex"});
   return {};
 }
@@ -135,13 +128,10 @@ Template ReadTemplateOf(const Fields& part, const EntryIds& entries) {
 }
 
 // At most one part of a sequence may add tokens. A second template would take those of the first for texts.
-Template ReadSequence(const Fields& sequence, const EntryIds& entries) {
-  const json list = sequence.Value("processors");
-  if (!list.is_array()) sequence.Refuse("processors", "only a list is supported; ", kSaveTokenizer);
+Template ReadTemplates(const Fields& sequence, const EntryIds& entries) {
   Template out;
   bool adds = false;
-  for (size_t i = 0; i < list.size(); ++i) {
-    const Fields part(sequence.file(), list[i], Str("post_processor.processors[", i, "]"));
+  for (const Fields& part : ReadSequence(sequence, "processors", "post_processor")) {
     const Template next = ReadTemplateOf(part, entries);
     if (part.Text("type") == "ByteLevel") continue;
     if (adds) part.Refuse("type", "only one part besides ByteLevel is supported; ", kSaveTokenizer);
@@ -157,7 +147,7 @@ Template ReadSequence(const Fields& sequence, const EntryIds& entries) {
 Template ReadTemplate(const Fields& file, const char* field, const EntryIds& entries) {
   if (file.Null(field)) return {};
   const Fields part = file.Object(field, "an object");
-  return part.Text("type") == "Sequence" ? ReadSequence(part, entries) : ReadTemplateOf(part, entries);
+  return part.Text("type") == "Sequence" ? ReadTemplates(part, entries) : ReadTemplateOf(part, entries);
 }
 
 }  // namespace suf::model

@@ -9,7 +9,7 @@
 #include "suf/base/error.hpp"
 #include "suf/model/internal/entries.hpp"
 #include "suf/model/tokens/piece_trie.hpp"
-#include "suf/model/tokens/text.hpp"
+#include "suf/model/tokens/settings.hpp"
 #include "suf/model/tokens/utf8.hpp"
 #include "suf/model/tokens/word_models.hpp"
 
@@ -97,7 +97,7 @@ std::vector<std::pair<Points, int32_t>> PointsOf(const Fields& model, const Entr
 
 int32_t UnknownOf(const Fields& model, size_t pieces) {
   const json id = model.Value("unk_id");
-  if (!id.is_number_unsigned() || id >= pieces)
+  if (!id.is_number_integer() || id < 0 || id >= pieces)
     model.Refuse("unk_id", "it must be a whole number from 0 to ", pieces - 1, "; ", kSaveTokenizer);
   return id.get<int32_t>();
 }
@@ -110,7 +110,7 @@ class Unigram final : public WordModel {
         bytes_(pieces_.ids),
         unknown_(UnknownOf(model, pieces_.scores.size())),
         unknown_score_(*std::min_element(pieces_.scores.begin(), pieces_.scores.end()) - kUnknownPenalty),
-        byte_fallback_(Flag(model, "byte_fallback", false)) {
+        byte_fallback_(ReadFlag(model, "byte_fallback", false)) {
     model.Only({"type", "unk_id", "vocab", "byte_fallback"});
   }
 

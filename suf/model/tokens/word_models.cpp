@@ -10,7 +10,9 @@ namespace suf::model {
 
 std::unique_ptr<const WordModel> ReadWordModel(const Fields& file, const char* field) {
   if (file.Null(field)) return nullptr;
-  const Fields model = file.Object(field, "a WordPiece, BPE or Unigram model");
+  const json& object = file.all().at(field);  // large: copied once
+  if (!object.is_object()) file.Refuse(field, "only a WordPiece, BPE or Unigram model is supported; ", kAnother);
+  const Fields model(file.file(), object, field);
   const std::string type = model.OneOf("type", nullptr, {"WordPiece", "BPE", "Unigram"});
   return type == "WordPiece" ? ReadWordPiece(model) : type == "BPE" ? ReadBpe(model) : ReadUnigram(model);
 }
@@ -37,7 +39,7 @@ EntryIds ReadVocab(const Fields& model) {
   std::vector<bool> seen(vocab->size());
   EntrySizes sizes;
   for (const auto& [entry, id] : vocab->items()) {
-    if (!id.is_number_unsigned() || id >= vocab->size() || seen[id.get<size_t>()])
+    if (!id.is_number_integer() || id < 0 || id >= vocab->size() || seen[id.get<size_t>()])
       Fail(Cause::kInput, model.file(), ": model.vocab gives the entry ", Quoted(entry), " the id ", Quoted(id.dump()),
            ", ids must be 0 to ", vocab->size() - 1, ", each once; ", kSaveTokenizer);
     seen[id.get<size_t>()] = true;
@@ -52,12 +54,6 @@ int32_t EntryOf(const Fields& model, const char* field, const EntryIds& entries)
   const auto entry = model.Value(field).is_string() ? entries.find(model.Text(field)) : entries.end();
   if (entry == entries.end()) model.Refuse(field, "it must be an entry of the vocabulary; ", kSaveTokenizer);
   return entry->second;
-}
-
-bool Flag(const Fields& part, const char* field, bool absent) {
-  if (part.Null(field)) return absent;
-  if (!part.Value(field).is_boolean()) part.Refuse(field, "only true or false is supported; ", kSaveTokenizer);
-  return part.True(field, absent);
 }
 
 ByteEntries::ByteEntries(const EntryIds& entries) {

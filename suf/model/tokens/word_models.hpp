@@ -21,8 +21,6 @@ std::unique_ptr<const WordModel> ReadUnigram(const Fields& model);
 EntryIds ReadVocab(const Fields& model);
 // Returns the id of an entry that a text field names, or throws.
 int32_t EntryOf(const Fields& model, const char* field, const EntryIds& entries);
-// Returns a field that is true or false, or `absent` if it is missing or null.
-bool Flag(const Fields& part, const char* field, bool absent);
 
 // Adds up the lengths of entries and refuses those above the limits.
 class EntrySizes {
