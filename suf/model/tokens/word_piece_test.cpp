@@ -66,8 +66,8 @@ TEST(WordPiece, ALongWordTakesTimeInProportion) {
   model["vocab"]["##" + std::string(1000, 'a') + "b"] = 9;
   const auto m = ReadWords(model);
   Ids ids;
-  m->Encode(Points(100000, U'a'), &ids);
-  EXPECT_EQ(ids.size(), 100000u);
+  m->Encode(Points(5000, U'a'), &ids);
+  EXPECT_EQ(ids.size(), 5000u);
 }
 
 }  // namespace
