@@ -39,7 +39,7 @@ const json kTemplate = json::parse(R"({"type": "TemplateProcessing",
   "special_tokens": {"both": {"id": "both", "ids": [6, 7], "tokens": ["<s>", "a b"]},
                      "[SEP]": {"id": "[SEP]", "ids": [5], "tokens": ["[SEP]"]}}})");
 
-json SequenceOf(const json& parts) { return {{"type", "Sequence"}, {"processors", parts}}; }
+json ProcessorsOf(const json& parts) { return {{"type", "Sequence"}, {"processors", parts}}; }
 
 TEST(Template, EqualsHuggingFace) {
   ExpectTemplate(nullptr, "A:0", "A:0 B:1");
@@ -50,15 +50,15 @@ TEST(Template, EqualsHuggingFace) {
 }
 
 TEST(Template, ASequenceEqualsHuggingFace) {
-  ExpectTemplate(SequenceOf(json::array()), "A:0", "A:0 B:1");
-  ExpectTemplate(SequenceOf({kByteLevel, kRoberta}), "6:0 A:0 5:0", "6:0 A:0 5:0 5:0 B:0 5:0");
-  ExpectTemplate(SequenceOf({kTemplate, kByteLevel}), "6:2 7:2 A:1", "B:0 5:1 A:3");
+  ExpectTemplate(ProcessorsOf(json::array()), "A:0", "A:0 B:1");
+  ExpectTemplate(ProcessorsOf({kByteLevel, kRoberta}), "6:0 A:0 5:0", "6:0 A:0 5:0 5:0 B:0 5:0");
+  ExpectTemplate(ProcessorsOf({kTemplate, kByteLevel}), "6:2 7:2 A:1", "B:0 5:1 A:3");
   ExpectSentence(
       [] {
-        TemplateOf(SequenceOf({kBert, kBert}));
+        TemplateOf(ProcessorsOf({kBert, kBert}));
       },
       "processors[1].type is \"BertProcessing\", only one part besides ByteLevel is supported");
-  ExpectSentence([] { TemplateOf(SequenceOf(json::array({SequenceOf(json::array({kBert}))}))); },
+  ExpectSentence([] { TemplateOf(ProcessorsOf(json::array({ProcessorsOf(json::array({kBert}))}))); },
                  "processors[0].type is \"Sequence\", only ");
 }
 
