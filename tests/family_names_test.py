@@ -3,8 +3,9 @@
 
     family_names_test.py        exit 0, or 1 with a sentence a line
 
-Builders (suf/model/families) and tests may. So may the files of OTHERS, each for the reason given. A file that no
-longer names a family must leave the list. First the search must find a line planted in a copy of each module.
+Builders (suf/model/families), parts of tokenizers (suf/model/tokens: the names in a tokenizer.json) and tests may. So
+may the files of OTHERS, each for the reason given. A file that no longer names a family must leave the list. First the
+search must find a line planted in a copy of each module.
 """
 import pathlib
 import re
@@ -16,11 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = re.compile('bert|gpt|llama|mpnet|minilm', re.IGNORECASE)
 OTHERS = {
     'suf/model/tokenizer.hpp': 'the tokenizer has the name of the paper that it is from',
-    'suf/model/internal/words.hpp': 'likewise',
     'suf/model/internal/entries.hpp': 'likewise',
+    'suf/model/internal/separate_files.hpp': 'classes of tokenizers by their names',
+    'suf/model/internal/separate_files.cpp': 'likewise',
     'suf/model/internal/entries.cpp': 'names of rules in tokenizer.json',
     'suf/model/internal/modules.cpp': 'names of files of sentence-transformers',
-    'suf/model/internal/unicode_tables.hpp': 'likewise',
     'suf/model/vocabulary.hpp': 'published vocabularies by their names',
     'suf/model/vocabulary.cpp': 'likewise',
     'suf/model/fetch.hpp': 'the folder of the one model that is fetched',
@@ -39,7 +40,7 @@ def search(root):
     for module in ('suf/nn', 'suf/model'):
         for path in sorted((root / module).rglob('*')):
             name = path.relative_to(root).as_posix()
-            if not path.is_file() or is_test(path) or name.startswith('suf/model/families/'):
+            if not path.is_file() or is_test(path) or name.startswith(('suf/model/families/', 'suf/model/tokens/')):
                 continue
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 if not NAMES.search(line):

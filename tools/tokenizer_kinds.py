@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""Writes suf/model/testdata/kinds/: one small tokenizer of each kind, and the ids of generated texts by Hugging Face
-`tokenizers` (pip install tokenizers==0.23.3 sentencepiece protobuf).
+"""Writes suf/model/testdata/kinds/: one small tokenizer of each kind, and the ids of generated texts. Needs Hugging Face
+`tokenizers` and two other packages (pip install tokenizers==0.23.3 sentencepiece protobuf).
 
-    tokenizer_kinds.py                   rewrites the folder
-    tokenizer_kinds.py --check FILE..    compares the ids of texts with those of published tokenizer.json files, given
-                                         the program that tokenizer_golden_test.cpp documents
+    tokenizer_kinds.py      rewrites the folder
 
 * KIND.json, or KIND.txt: the tokenizer. Vocabularies are trained here on sentences that this script generates.
-* parts.json: what generated texts are made of.
+* parts.json: the lists of parts from which texts are made.
 * texts.jsonl: the first 1,000 texts, as JSON strings. KIND.ids: their ids, one text a line.
 * KIND.pairs: objects with two numbers of texts, "first" and "second", a limit "n" (0: none), ids and types.
-* digests.json: for each kind the SHA-256 of the ids of each 4,096 texts, 25 times: for each text the number of its ids,
-  then the ids, as 32-bit little-endian numbers. A text without a token counts 0.
+* digests.json: for each kind 25 digests, each of 4,096 texts by SHA-256. Of a text the number of its ids is hashed,
+  then its ids, as 32-bit little-endian numbers. A text without a token counts 0.
 
 Text i is made by SplitMix64 with the state i * 1,000,003. next() is its next number, below(n) is next() % n.
 

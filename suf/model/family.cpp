@@ -127,7 +127,7 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
     const auto file = dir / (json ? "tokenizer.json" : "vocab.txt");
     if (!IsThere(file)) continue;
     const std::string text = ReadText(file, kVocabularyLimit);
-    return {file, json, json ? 0 : size_t(ParseLines(text, file.string()).size)};
+    return {file, json, json ? 0 : ParseLines(text, file.string()).size()};
   }
   return {};
 }

@@ -90,8 +90,8 @@ Ids Tokenizer::Encode(std::string_view text) const {
 namespace {
 
 // Puts the special tokens around the ids of two texts.
-Pair Joined(const std::vector<TemplateItem>& items, const Ids& first, const Ids& second) {
-  Pair pair{{}, {}, first.size(), second.size()};
+TextPair Joined(const std::vector<TemplateItem>& items, const Ids& first, const Ids& second) {
+  TextPair pair{{}, {}, first.size(), second.size()};
   for (const TemplateItem& i : items) {
     if (i.kind == TemplateItem::kToken) {
       pair.ids.push_back(i.id);
@@ -106,7 +106,7 @@ Pair Joined(const std::vector<TemplateItem>& items, const Ids& first, const Ids&
 
 }  // namespace
 
-Pair Tokenizer::EncodePair(std::string_view first, std::string_view second) const {
+TextPair Tokenizer::EncodePair(std::string_view first, std::string_view second) const {
   const Ids a = rules_->Body(first, "the first text"), b = rules_->Body(second, "the second text");
   return Joined(rules_->parts.around.pair, a, b);
 }
@@ -124,7 +124,7 @@ Ids Tokenizer::Rules::Body(std::string_view text, const char* what) const {
     EncodeNormalised(parts.normalizer ? parts.normalizer->Apply(std::move(word)) : std::move(word), &ids);
   }
   if (ids.empty())
-    Fail(Cause::kInput, what, " has no token", specials.empty() ? "" : " besides ", specials,
+    Fail(Cause::kInput, what, specials.empty() ? " has no token" : " has no token besides ", specials,
          ", the least is one; write a word");
   return ids;
 }
@@ -162,7 +162,7 @@ Ids Tokenizer::Shorten(Ids ids, size_t n) const {
   return ids;
 }
 
-Pair Tokenizer::Shorten(const Pair& pair, size_t n) const {
+TextPair Tokenizer::Shorten(const TextPair& pair, size_t n) const {
   SUF_CHECK(n <= pair.ids.size());
   const std::vector<TemplateItem>& items = rules_->parts.around.pair;
   const size_t specials = SpecialsOf(items);

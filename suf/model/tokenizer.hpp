@@ -16,7 +16,7 @@ namespace suf::model {
 using Ids = WipedVector<int32_t>;
 
 // The ids of two texts in one sequence, with a token type for each id.
-struct Pair {
+struct TextPair {
   Ids ids, types;
   size_t first = 0, second = 0;  // the number of ids of each text, without special tokens
 };
@@ -35,13 +35,13 @@ class Tokenizer {
   // Hugging Face. Throws Cause::kInput for text that is not UTF-8, naming the byte, and for a text without any token.
   Ids Encode(std::string_view text) const;
   // Returns the ids of two texts likewise. Each text needs a token.
-  Pair EncodePair(std::string_view first, std::string_view second) const;
+  TextPair EncodePair(std::string_view first, std::string_view second) const;
 
   // Returns the first n ids with the special tokens that close the text, as Hugging Face truncates; n <= ids.size().
   // Throws Cause::kInput if the special tokens alone are more than n.
   Ids Shorten(Ids ids, size_t n) const;
   // Shortens the longer text first, then both in turn ("longest_first").
-  Pair Shorten(const Pair& pair, size_t n) const;
+  TextPair Shorten(const TextPair& pair, size_t n) const;
 
   // Returns the size of the vocabulary: ids are below it.
   size_t size() const;

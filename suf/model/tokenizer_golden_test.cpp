@@ -18,16 +18,16 @@ namespace {
 using nlohmann::json;
 
 const std::string kKinds = "suf/model/testdata/kinds/";
-constexpr uint64_t kTexts = 25 * 4096, kBlock = 4096, kRows = 1000;
+constexpr uint64_t kGoldenTexts = 25 * 4096, kGoldenBlock = 4096, kGoldenRows = 1000;
 
-std::vector<std::string> LinesOf(const std::string& file) {
+std::vector<std::string> KindLines(const std::string& file) {
   std::ifstream in(kKinds + file);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
 }
 
-json JsonOf(const std::string& file) {
+json KindJson(const std::string& file) {
   std::ifstream in(kKinds + file);
   return json::parse(in);
 }
@@ -36,7 +36,7 @@ json JsonOf(const std::string& file) {
 class TextMaker {
  public:
   TextMaker() {
-    const json parts = JsonOf("parts.json");
+    const json parts = KindJson("parts.json");
     for (const char* name : {"words", "specials", "odd", "emoji", "endings", "blanks", "punctuation"})
       for (const json& text : parts.at(name)) lists_[name].push_back(PointsOf(text.get<std::string>()));
     for (const json& script : parts.at("scripts")) scripts_.push_back({script[0], script[1]});
@@ -132,12 +132,12 @@ class TextMaker {
   std::vector<std::pair<uint64_t, uint64_t>> scripts_;
 };
 
-Tokenizer Kind(const std::string& kind) {
+Tokenizer KindTokenizer(const std::string& kind) {
   return Tokenizer::Load(kind == "bert_uncased" ? "suf/model/testdata/vocab.txt" : kKinds + kind + ".json");
 }
 
 // Returns no ids for a text that has no token.
-Ids IdsOf(const Tokenizer& tokenizer, const std::string& text) {
+Ids IdsOrNone(const Tokenizer& tokenizer, const std::string& text) {
   try {
     return tokenizer.Encode(text);
   } catch (const Error& e) {
@@ -149,33 +149,33 @@ Ids IdsOf(const Tokenizer& tokenizer, const std::string& text) {
 class TokenizerGolden : public testing::TestWithParam<const char*> {};
 
 TEST_P(TokenizerGolden, RowsEqualHuggingFace) {
-  const Tokenizer tokenizer = Kind(GetParam());
-  const std::vector<std::string> texts = LinesOf("texts.jsonl"), rows = LinesOf(Str(GetParam(), ".ids"));
-  ASSERT_EQ(texts.size(), kRows);
-  ASSERT_EQ(rows.size(), kRows);
+  const Tokenizer tokenizer = KindTokenizer(GetParam());
+  const std::vector<std::string> texts = KindLines("texts.jsonl"), rows = KindLines(Str(GetParam(), ".ids"));
+  ASSERT_EQ(texts.size(), kGoldenRows);
+  ASSERT_EQ(rows.size(), kGoldenRows);
   TextMaker maker;
   size_t empty = 0;
-  for (size_t i = 0; i < kRows; ++i) {
+  for (size_t i = 0; i < kGoldenRows; ++i) {
     const auto text = json::parse(texts[i]).get<std::string>();
     ASSERT_EQ(maker.Text(i), text) << i;
-    const Ids ids = IdsOf(tokenizer, text);
+    const Ids ids = IdsOrNone(tokenizer, text);
     std::string row;
     for (int32_t id : ids) row += Str(row.empty() ? "" : " ", id);
     empty += ids.empty();
     if (ids.empty()) continue;
     EXPECT_EQ(row, rows[i]) << i << ": " << texts[i];
   }
-  EXPECT_LE(empty, kRows / 20);
+  EXPECT_LE(empty, kGoldenRows / 20);
 }
 
 TEST_P(TokenizerGolden, PairsEqualHuggingFace) {
-  const Tokenizer tokenizer = Kind(GetParam());
+  const Tokenizer tokenizer = KindTokenizer(GetParam());
   TextMaker maker;
-  const std::vector<std::string> rows = LinesOf(Str(GetParam(), ".pairs"));
+  const std::vector<std::string> rows = KindLines(Str(GetParam(), ".pairs"));
   EXPECT_EQ(rows.size(), 60u);
   for (const std::string& row : rows) {
     const json golden = json::parse(row);
-    Pair pair = tokenizer.EncodePair(maker.Text(golden["first"]), maker.Text(golden["second"]));
+    TextPair pair = tokenizer.EncodePair(maker.Text(golden["first"]), maker.Text(golden["second"]));
     if (golden["n"] != 0) pair = tokenizer.Shorten(pair, golden["n"].get<size_t>());
     EXPECT_EQ(pair.ids, golden["ids"].get<Ids>()) << row;
     EXPECT_EQ(pair.types, golden["types"].get<Ids>()) << row;
@@ -183,18 +183,18 @@ TEST_P(TokenizerGolden, PairsEqualHuggingFace) {
 }
 
 TEST_P(TokenizerGolden, DigestsEqualHuggingFace) {
-  const Tokenizer tokenizer = Kind(GetParam());
-  const json golden = JsonOf("digests.json").at(GetParam());
-  ASSERT_EQ(golden.size(), kTexts / kBlock);
+  const Tokenizer tokenizer = KindTokenizer(GetParam());
+  const json golden = KindJson("digests.json").at(GetParam());
+  ASSERT_EQ(golden.size(), kGoldenTexts / kGoldenBlock);
   TextMaker maker;
-  for (uint64_t start = 0; start < kTexts; start += kBlock) {
+  for (uint64_t start = 0; start < kGoldenTexts; start += kGoldenBlock) {
     Sha256 hash;
-    for (uint64_t i = start; i < start + kBlock; ++i) {
-      const Ids ids = IdsOf(tokenizer, maker.Text(i));
+    for (uint64_t i = start; i < start + kGoldenBlock; ++i) {
+      const Ids ids = IdsOrNone(tokenizer, maker.Text(i));
       hash.Number(uint32_t(ids.size()));
       for (int32_t id : ids) hash.Number(uint32_t(id));
     }
-    EXPECT_EQ(Hex(hash.Done()), golden[start / kBlock]) << "texts from " << start;
+    EXPECT_EQ(Hex(hash.Done()), golden[start / kGoldenBlock]) << "texts from " << start;
   }
 }
 

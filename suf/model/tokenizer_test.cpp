@@ -19,7 +19,7 @@ const Tokenizer& Own() {
 }
 
 // Compares every line of a golden file, which Hugging Face `tokenizers` wrote (tools/tokenizer_golden.py).
-void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least_empty) {
+void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least, int least_empty) {
   std::ifstream in(kData + file);
   int lines = 0, empty = 0;
   for (std::string line; std::getline(in, line); ++lines) {
@@ -34,15 +34,15 @@ void ExpectGolden(const Tokenizer& tokenizer, const std::string& file, int least
       EXPECT_EQ(tokenizer.Encode(text), ids) << line;
     }
   }
-  EXPECT_GT(lines, 1400);
+  EXPECT_GE(lines, least);
   EXPECT_GE(empty, least_empty);
 }
 
-TEST(Tokenizer, EqualsHuggingFace) { ExpectGolden(Own(), "tokens.jsonl", 6); }
+TEST(Tokenizer, EqualsHuggingFace) { ExpectGolden(Own(), "tokens.jsonl", 250, 6); }
 
 // Added tokens match raw or normalised text, as single words, with spaces beside them, nested, or in other letters.
 TEST(Tokenizer, AddedTokensEqualHuggingFace) {
-  ExpectGolden(Tokenizer::Load(kData + "tokenizer.json"), "added.jsonl", 0);
+  ExpectGolden(Tokenizer::Load(kData + "tokenizer.json"), "added.jsonl", 1400, 0);
 }
 
 nlohmann::json AddedJson() {
@@ -58,7 +58,7 @@ TEST(Tokenizer, ATokenizerJsonSaysWhatVocabTxtSays) {
   ASSERT_EQ(added.size(), 5u);
   plain["added_tokens"] = added;
   const nlohmann::json model = {{"version", "1.0"}, {"model", plain["model"]}};
-  for (const auto& json : {plain, model}) ExpectGolden(Tokenizer::Of(json.dump(), "t"), "tokens.jsonl", 6);
+  for (const auto& json : {plain, model}) ExpectGolden(Tokenizer::Of(json.dump(), "t"), "tokens.jsonl", 250, 6);
   nlohmann::json processed = plain;
   processed["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"[SEP]", 3}}, {"cls", {"[CLS]", 2}}};
   processed["truncation"] = {{"max_length", 3}};

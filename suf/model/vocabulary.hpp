@@ -13,15 +13,15 @@ namespace suf::model {
 // The one tokenizer file that a data owner needs.
 struct Vocabulary {
   std::filesystem::path file;
-  bool json = false;  // a tokenizer.json; otherwise a vocab.txt
-  size_t size = 0;    // ids are below it
-  std::string built;  // the text that belongs into `file` if the folder lacks it (TokenizerJson); otherwise empty
+  bool json = false;       // a tokenizer.json; otherwise a vocab.txt
+  size_t size = 0;         // ids are below it
+  std::string built = {};  // the text that belongs into `file` if the folder lacks it (TokenizerJson); otherwise empty
 };
 
 // Finds the tokenizer file of a model directory: vocab.txt if it is complete, otherwise tokenizer.json. A vocab.txt is
 // complete for uncased BERT with standard settings. If only separate files are there, builds the text of a
-// tokenizer.json. Throws Cause::kInput, naming file and field, if the directory's files disagree, if files are missing,
-// and for rules that are not supported.
+// tokenizer.json. Throws Cause::kInput, naming file and field, if files disagree or are missing. Refuses rules that are
+// not supported likewise.
 Vocabulary FindVocabulary(const std::filesystem::path& dir);
 
 // Returns the text of the tokenizer file: that of `file`, or `built`.

@@ -13,7 +13,8 @@ void AddedTokens::Add(std::u32string content, const AddedToken& token) {
 }
 
 const AddedToken* AddedTokens::Sort() {
-  std::stable_sort(tokens_.begin(), tokens_.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const ContentEntry& a, const ContentEntry& b) { return a.first < b.first; });
   for (size_t i = 0; i < tokens_.size(); ++i) {
     if (i > 0 && tokens_[i].first == tokens_[i - 1].first) return &tokens_[i].second;
     by_first_.try_emplace(tokens_[i].first[0], i, i).first->second.second = i + 1;
@@ -33,8 +34,8 @@ const AddedToken* AddedTokens::LongestAt(std::u32string_view text, size_t* lengt
       ++low;
     }
     if (n == text.size()) break;
-    low = std::lower_bound(low, high, text[n], [n](const Entry& e, char32_t c) { return e.first[n] < c; });
-    high = std::upper_bound(low, high, text[n], [n](char32_t c, const Entry& e) { return c < e.first[n]; });
+    low = std::lower_bound(low, high, text[n], [n](const ContentEntry& e, char32_t c) { return e.first[n] < c; });
+    high = std::upper_bound(low, high, text[n], [n](char32_t c, const ContentEntry& e) { return c < e.first[n]; });
   }
   return longest;
 }

@@ -41,10 +41,10 @@ class AddedTokens {
   std::vector<TextPart> Split(std::u32string_view text) const;
 
  private:
-  using Entry = std::pair<std::u32string, AddedToken>;
+  using ContentEntry = std::pair<std::u32string, AddedToken>;
   const AddedToken* LongestAt(std::u32string_view text, size_t* length) const;
 
-  std::vector<Entry> tokens_;                                         // sorted by content
+  std::vector<ContentEntry> tokens_;                                  // sorted by content
   std::unordered_map<char32_t, std::pair<size_t, size_t>> by_first_;  // the range in tokens_ of a first character
 };
 

@@ -4,32 +4,31 @@
 
 #include "suf/model/tokenizer.hpp"
 #include "suf/model/tokens/text.hpp"
+#include "suf/model/tokens/word_models.hpp"
 
 namespace suf::model {
 namespace {
 
-constexpr const char* kSaveAgain = "save the tokenizer again with Hugging Face's transformers";
-
 // Reads the added tokens. `tokenizers` ignores the ids in the file: a token has its entry's id, otherwise the next one.
 void ReadAdded(const Fields& file, TokenizerParts* parts) {
   const json list = file.Value("added_tokens");
-  if (!list.is_array()) file.Refuse("added_tokens", "only a list is supported; ", kSaveAgain);
+  if (!list.is_array()) file.Refuse("added_tokens", "only a list is supported; ", kSaveTokenizer);
   const EntryIds& entries = parts->words->entries();
   for (size_t i = 0; i < list.size(); ++i) {
     const Fields t(file.file(), list[i], Str("added_tokens[", i, "]"));
     AddedToken token{.content = t.Text("content")};
-    if (token.content.empty()) t.Refuse("content", "only a text is supported; ", kSaveAgain);
-    if (parts->Added(token.content)) t.Refuse("content", "as of a token before it; ", kSaveAgain);
+    if (token.content.empty()) t.Refuse("content", "only a text is supported; ", kSaveTokenizer);
+    if (parts->Added(token.content)) t.Refuse("content", "as of a token before it; ", kSaveTokenizer);
     for (const auto& [field, at] : {std::pair{"single_word", &AddedToken::single_word},
                                     {"lstrip", &AddedToken::lstrip},
                                     {"rstrip", &AddedToken::rstrip},
                                     {"normalized", &AddedToken::normalized}}) {
-      if (!t.Value(field).is_boolean()) t.Refuse(field, "only true or false is supported; ", kSaveAgain);
+      if (!t.Value(field).is_boolean()) t.Refuse(field, "only true or false is supported; ", kSaveTokenizer);
       token.*at = t.True(field, false);
     }
     const auto entry = entries.find(token.content);
     token.id = entry != entries.end() ? entry->second : parts->size++;
-    if (t.Value("id") != token.id) t.Refuse("id", "its place in the vocabulary is ", token.id, "; ", kSaveAgain);
+    if (t.Value("id") != token.id) t.Refuse("id", "its place in the vocabulary is ", token.id, "; ", kSaveTokenizer);
     t.Only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
     if (size_t(parts->size) > kEntryLimit)
       Fail(Cause::kInput, file.file(), " has more than ", kEntryLimit, " entries; ", kAnother);
@@ -52,7 +51,8 @@ void CheckSpecials(const TokenizerParts& parts, const std::string& name) {
     for (const Template::Item& item : items) {
       const std::string content = item.kind == Template::Item::kToken ? parts.Content(item.id) : "";
       if (!content.empty() && !parts.Added(content))
-        Fail(Cause::kInput, name, ": added_tokens has no ", content, ", which would be cut into pieces; ", kSaveAgain);
+        Fail(Cause::kInput, name, ": added_tokens has no ", content, ", which would be cut into pieces; ",
+             kSaveTokenizer);
     }
 }
 
@@ -63,7 +63,7 @@ TokenizerParts FromJson(json object, const std::string& name) {
   if (!file.Value("model").is_object())
     file.Refuse("model", "only a WordPiece, BPE or Unigram model is supported; ", kAnother);
   for (const char* field : {"normalizer", "pre_tokenizer", "post_processor"})  // `tokenizers` always writes these
-    if (!file.Named(field)) file.Refuse(field, "only an object or null is supported; ", kSaveAgain);
+    if (!file.Named(field)) file.Refuse(field, "only an object or null is supported; ", kSaveTokenizer);
   TokenizerParts parts;
   parts.words = ReadWordModel(file, "model");
   parts.size = int32_t(parts.words->entries().size());

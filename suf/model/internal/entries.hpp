@@ -40,9 +40,5 @@ EntryIds ParseLines(std::string_view text, const std::string& name);
 
 // Returns the normalizer of a BERT tokenizer in a tokenizer.json.
 json BertNormalizerJson(bool lowercase = true, bool chinese = true, const json& strip_accents = {});
-// Returns an element of added_tokens in a tokenizer.json.
-json AddedTokenJson(const AddedToken& token, bool special);
-// Returns a post-processor that puts one special token before a text and one behind it, and one behind a second text.
-json BertTemplateJson(const std::string& begin, int32_t begin_id, const std::string& end, int32_t end_id);
 
 }  // namespace suf::model

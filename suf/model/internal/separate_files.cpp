@@ -13,20 +13,20 @@ constexpr const char* kSaveWhole =
     "save the tokenizer again with Hugging Face's transformers, which writes a tokenizer.json";
 
 // The expression of the class that kSplitBytes has.
-constexpr const char* kSplit =
+constexpr const char* kSplitExpression =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr std::pair<std::string_view, TokenizerRules> kClasses[] = {
+constexpr std::pair<std::string_view, TokenizerRules> kTokenizerClasses[] = {
     {"BertTokenizer", TokenizerRules::kWordPiece},     {"DistilBertTokenizer", TokenizerRules::kWordPiece},
     {"ElectraTokenizer", TokenizerRules::kWordPiece},  {"MPNetTokenizer", TokenizerRules::kSWordPiece},
     {"GPT2Tokenizer", TokenizerRules::kBytes},         {"RobertaTokenizer", TokenizerRules::kSBytes},
     {"Qwen2Tokenizer", TokenizerRules::kSplitBytes},   {"XLMRobertaTokenizer", TokenizerRules::kPieces},
     {"PreTrainedTokenizer", TokenizerRules::kUnknown}, {"TokenizersBackend", TokenizerRules::kUnknown}};
 
-using Tokens = std::map<std::string, std::string>;  // contents by role, such as "cls_token"
+using RoleTokens = std::map<std::string, std::string>;  // contents by role, such as "cls_token"
 
 // The special tokens of a class if tokenizer_config.json names no others.
-Tokens DefaultTokens(TokenizerRules rules) {
+RoleTokens DefaultTokens(TokenizerRules rules) {
   switch (rules) {
     case TokenizerRules::kWordPiece:
       return {{"unk_token", "[UNK]"},
@@ -51,9 +51,9 @@ Tokens DefaultTokens(TokenizerRules rules) {
 }
 
 // The tokens of one build.
-class Build {
+class TokenizerBuild {
  public:
-  Build(const std::filesystem::path& dir, const Fields& config);
+  TokenizerBuild(const std::filesystem::path& dir, const Fields& config);
   std::string Text() const;
 
  private:
@@ -75,10 +75,10 @@ class Build {
   json merges_ = json::array();
   std::map<int32_t, std::pair<AddedToken, bool>> added_;  // by id; true: special
   std::map<std::string, int32_t> ids_;                    // of added_, by content
-  Tokens roles_;
+  RoleTokens roles_;
 };
 
-Build::Build(const std::filesystem::path& dir, const Fields& config)
+TokenizerBuild::TokenizerBuild(const std::filesystem::path& dir, const Fields& config)
     : dir_(dir), config_(config), rules_(RulesOf(config)) {
   if (rules_ == TokenizerRules::kUnknown && config.Null("tokenizer_class") && IsThere(dir / "vocab.txt"))
     rules_ = TokenizerRules::kWordPiece;
@@ -92,13 +92,13 @@ Build::Build(const std::filesystem::path& dir, const Fields& config)
   if (const auto file = dir / "special_tokens_map.json"; IsThere(file)) ReadRoles(Fields(file));
   for (const auto& [role, content] : roles_)
     if (!ids_.contains(content)) {
-      // the class asks for the spaces before this token
+      // in this class the token takes the spaces before it
       const bool lstrip = rules_ == TokenizerRules::kSWordPiece && role == "mask_token";
       AddToken(config, role, {.content = content, .lstrip = lstrip}, true);
     }
 }
 
-void Build::ReadEntries() {
+void TokenizerBuild::ReadEntries() {
   const auto file = dir_ / (ByWords() ? "vocab.txt" : "vocab.json");
   if (ByWords()) {
     entries_ = ParseLines(ReadText(file, kVocabularyLimit), file.string());
@@ -118,7 +118,7 @@ void Build::ReadEntries() {
   }
 }
 
-void Build::ReadMerges() {
+void TokenizerBuild::ReadMerges() {
   const auto file = dir_ / "merges.txt";
   const std::string text = ReadText(file, kVocabularyLimit);
   std::string_view rest = text;
@@ -136,19 +136,19 @@ void Build::ReadMerges() {
   }
 }
 
-bool Flag(const json& v, const char* name) { return v.value(name, json(false)) == json(true); }
+bool FlagOf(const json& v, const char* name) { return v.value(name, json(false)) == json(true); }
 
 AddedToken FlaggedToken(const json& v) {
   const json content = v.value("content", json());
   return {.content = content.is_string() ? content.get<std::string>() : "",
-          .single_word = Flag(v, "single_word"),
-          .lstrip = Flag(v, "lstrip"),
-          .rstrip = Flag(v, "rstrip"),
-          .normalized = Flag(v, "normalized")};
+          .single_word = FlagOf(v, "single_word"),
+          .lstrip = FlagOf(v, "lstrip"),
+          .rstrip = FlagOf(v, "rstrip"),
+          .normalized = FlagOf(v, "normalized")};
 }
 
 // Reads the list of added tokens with their ids and flags.
-void Build::ReadDecoder() {
+void TokenizerBuild::ReadDecoder() {
   const json list = config_.Value("added_tokens_decoder");
   if (list.is_null()) return;
   const Fields tokens = config_.Object("added_tokens_decoder", "an object", kSaveWhole);
@@ -159,17 +159,17 @@ void Build::ReadDecoder() {
     fields[std::stoi(id)] = id;
   }
   for (const auto& [id, field] : fields) {
-    AddToken(tokens, field, FlaggedToken(list[field]), Flag(list[field], "special"));
+    AddToken(tokens, field, FlaggedToken(list[field]), FlagOf(list[field], "special"));
     if (!added_.contains(id)) tokens.Refuse(field, "the next id is ", added_.rbegin()->first, "; ", kSaveWhole);
   }
 }
 
-void Build::ReadRoles(const Fields& f) {
+void TokenizerBuild::ReadRoles(const Fields& f) {
   for (const auto& [field, v] : f.all().items())
     if (field.ends_with("_token") && (v.is_string() || v.is_object())) AddRole(f, field, v);
 }
 
-void Build::AddRole(const Fields& f, const std::string& role, const json& v) {
+void TokenizerBuild::AddRole(const Fields& f, const std::string& role, const json& v) {
   if (v.is_string()) {
     roles_[role] = v.get<std::string>();
     return;
@@ -179,7 +179,7 @@ void Build::AddRole(const Fields& f, const std::string& role, const json& v) {
   if (!ids_.contains(token.content)) AddToken(f, role, token, true);
 }
 
-void Build::AddToken(const Fields& f, const std::string& field, const AddedToken& token, bool special) {
+void TokenizerBuild::AddToken(const Fields& f, const std::string& field, const AddedToken& token, bool special) {
   if (token.content.empty()) f.Refuse(field, "only a text is supported; ", kSaveWhole);
   const auto entry = entries_.find(token.content);
   AddedToken added = token;
@@ -194,14 +194,14 @@ void Build::AddToken(const Fields& f, const std::string& field, const AddedToken
     f.Refuse(field, "as of a token before it; ", kSaveWhole);
 }
 
-const AddedToken& Build::Role(const char* role) const {
+const AddedToken& TokenizerBuild::Role(const char* role) const {
   const auto at = roles_.find(role);
   if (at == roles_.end())
     Fail(Cause::kInput, config_.file(), ": ", role, " is missing, and the text begins or ends with it; ", kSaveWhole);
   return added_.at(ids_.at(at->second)).first;
 }
 
-json Build::PreTokenizerJson() const {
+json TokenizerBuild::PreTokenizerJson() const {
   if (ByWords()) return {{"type", "BertPreTokenizer"}};
   const bool split = rules_ == TokenizerRules::kSplitBytes;
   const json bytes = {{"type", "ByteLevel"},
@@ -209,19 +209,20 @@ json Build::PreTokenizerJson() const {
                       {"trim_offsets", true},
                       {"use_regex", !split}};
   if (!split) return bytes;
-  const json by = {{"type", "Split"}, {"pattern", {{"Regex", kSplit}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const json by = {
+      {"type", "Split"}, {"pattern", {{"Regex", kSplitExpression}}}, {"behavior", "Isolated"}, {"invert", false}};
   return {{"type", "Sequence"}, {"pretokenizers", json::array({by, bytes})}};
 }
 
-json Named(const AddedToken& token) { return json::array({token.content, token.id}); }
+json NameAndId(const AddedToken& token) { return json::array({token.content, token.id}); }
 
-json Build::PostProcessorJson() const {
+json TokenizerBuild::PostProcessorJson() const {
   if (rules_ == TokenizerRules::kWordPiece)
-    return {{"type", "BertProcessing"}, {"sep", Named(Role("sep_token"))}, {"cls", Named(Role("cls_token"))}};
+    return {{"type", "BertProcessing"}, {"sep", NameAndId(Role("sep_token"))}, {"cls", NameAndId(Role("cls_token"))}};
   if (rules_ == TokenizerRules::kSWordPiece || rules_ == TokenizerRules::kSBytes)
     return {{"type", "RobertaProcessing"},
-            {"sep", Named(Role("sep_token"))},
-            {"cls", Named(Role("cls_token"))},
+            {"sep", NameAndId(Role("sep_token"))},
+            {"cls", NameAndId(Role("cls_token"))},
             {"trim_offsets", true},
             {"add_prefix_space", rules_ == TokenizerRules::kSBytes && config_.True("add_prefix_space", false)}};
   json single = json::array(), pair = json::array(), specials = json::object();
@@ -239,7 +240,7 @@ json Build::PostProcessorJson() const {
   return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", specials}};
 }
 
-std::string Build::Text() const {
+std::string TokenizerBuild::Text() const {
   json added = json::array();
   for (const auto& [id, token] : added_) {
     const AddedToken& t = token.first;
@@ -296,7 +297,7 @@ TokenizerRules RulesOf(const Fields& tokenizer_config) {
   std::string_view name = stated;
   if (name.ends_with("Fast")) name.remove_suffix(4);
   std::string names;
-  for (const auto& [known, rules] : kClasses) {
+  for (const auto& [known, rules] : kTokenizerClasses) {
     if (name == known) return rules;
     names += Str(names.empty() ? "" : ", ", '"', known, '"');
   }
@@ -314,7 +315,7 @@ std::string BuildTokenizerJson(const std::filesystem::path& dir) {
     Fail(Cause::kInput, "there is no file ", file.string(),
          " and no tokenizer.json; name a model directory that has one");
   const Fields config(file);
-  return Build(dir, config).Text();
+  return TokenizerBuild(dir, config).Text();
 }
 
 }  // namespace suf::model

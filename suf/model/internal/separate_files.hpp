@@ -1,5 +1,5 @@
-// Builds a tokenizer.json for a folder that has only the older, separate files: tokenizer_config.json with a vocab.txt,
-// or with vocab.json and merges.txt. The result is that of Hugging Face `transformers` 5. Private to the module.
+// Builds a tokenizer.json for a folder that has only older files: tokenizer_config.json and either vocab.txt or
+// vocab.json with merges.txt. The result is that of Hugging Face `transformers` 5. Private to the module.
 #pragma once
 #include <filesystem>
 #include <string>
