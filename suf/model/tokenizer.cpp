@@ -39,7 +39,7 @@ void CheckSpecialCount(size_t specials, size_t n) {
 
 struct Tokenizer::Rules {
   Ids Body(std::string_view text, const char* what) const;
-  void EncodeNormalised(Word word, Ids* ids) const;
+  void EncodeNormalised(TextWord word, Ids* ids) const;
 
   TokenizerParts parts;
   AddedTokens raw, normalised;  // matched in the raw text; in the text between those, normalised
@@ -120,7 +120,7 @@ Ids Tokenizer::Rules::Body(std::string_view text, const char* what) const {
       ids.push_back(*piece.id);
       continue;
     }
-    Word word{Points(piece.text), piece.text.data() == points.data() ? size_t(1) : 0};
+    TextWord word{CodePoints(piece.text), piece.text.data() == points.data() ? size_t(1) : 0};
     EncodeNormalised(parts.normalizer ? parts.normalizer->Apply(std::move(word)) : std::move(word), &ids);
   }
   if (ids.empty())
@@ -129,17 +129,17 @@ Ids Tokenizer::Rules::Body(std::string_view text, const char* what) const {
   return ids;
 }
 
-void Tokenizer::Rules::EncodeNormalised(Word word, Ids* ids) const {
+void Tokenizer::Rules::EncodeNormalised(TextWord word, Ids* ids) const {
   for (const AddedTokens::TextPart& piece : normalised.Split(word.text)) {
     if (piece.id) {
       ids->push_back(*piece.id);
       continue;
     }
     const auto at = size_t(piece.text.data() - word.text.data());
-    std::vector<Word> words(1);
-    words[0] = {Points(piece.text), word.first - std::min(word.first, at)};
+    std::vector<TextWord> words(1);
+    words[0] = {CodePoints(piece.text), word.first - std::min(word.first, at)};
     if (parts.pre_tokenizer) words = parts.pre_tokenizer->Split(std::move(words));
-    for (const Word& w : words) parts.words->Encode(w.text, ids);
+    for (const TextWord& w : words) parts.words->Encode(w.text, ids);
   }
 }
 

@@ -11,7 +11,7 @@ class BertNormalizer : public Normalizer {
   BertNormalizer(bool clean, bool chinese, bool accents, bool lower)
       : clean_(clean), chinese_(chinese), accents_(accents), lower_(lower) {}
 
-  Word Apply(Word word) const override {
+  TextWord Apply(TextWord word) const override {
     if (clean_) {
       RemoveIf([](char32_t c) { return In(kRemoved, c); }, &word);
       for (char32_t& c : word.text)
@@ -26,7 +26,7 @@ class BertNormalizer : public Normalizer {
   }
 
  private:
-  static void AppendSpaced(char32_t c, Points* out) {
+  static void AppendSpaced(char32_t c, CodePoints* out) {
     const bool chinese = In(kChinese, c);
     if (chinese) out->push_back(U' ');
     out->push_back(c);

@@ -171,7 +171,7 @@ class Bpe final : public WordModel {
                 "byte_fallback", "ignore_merges", "vocab", "merges"});
     for (const auto& [entry, id] : entries_)
       if (entry.size() <= 4)  // bytes of the longest character
-        if (const Points points = Decode(entry, "an entry"); points.size() == 1) chars_.emplace(points[0], id);
+        if (const CodePoints points = Decode(entry, "an entry"); points.size() == 1) chars_.emplace(points[0], id);
   }
 
   void Encode(PointsView word, Ids* ids) const override {

@@ -71,7 +71,7 @@ TEST(Bpe, WrongMergesAreRefused) {
 TEST(Bpe, ALongWordTakesTimeInProportion) {
   const auto m = ReadWords(kBpe);
   Ids ids;
-  m->Encode(Points(400002, U'a'), &ids);
+  m->Encode(CodePoints(400002, U'a'), &ids);
   EXPECT_EQ(ids.size(), 100001u);
   EXPECT_EQ(ids.back(), 6);
 }

@@ -7,8 +7,8 @@
 namespace suf::model {
 namespace {
 
-Word AsBytes(const Word& word) {
-  Word out;
+TextWord AsBytes(const TextWord& word) {
+  TextWord out;
   std::string utf8;
   for (size_t i = 0; i < word.text.size(); ++i) {
     utf8.clear();
@@ -22,9 +22,9 @@ Word AsBytes(const Word& word) {
 class ByteLevel : public PreTokenizer {
  public:
   ByteLevel(bool prefix, bool split) : prefix_(prefix), split_(split) {}
-  std::vector<Word> Split(std::vector<Word> words) const override {
-    std::vector<Word> out;
-    for (Word& word : words) {
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
+    std::vector<TextWord> out;
+    for (TextWord& word : words) {
       if (word.text.empty()) continue;
       if (prefix_ && word.text[0] != U' ') {
         word.text.insert(word.text.begin(), U' ');
@@ -35,7 +35,7 @@ class ByteLevel : public PreTokenizer {
       else
         out.push_back(std::move(word));
     }
-    for (Word& word : out) word = AsBytes(word);
+    for (TextWord& word : out) word = AsBytes(word);
     return out;
   }
 

@@ -7,9 +7,9 @@ namespace {
 
 // Splits each word at single characters of a class.
 template <class Predicate>
-std::vector<Word> SplitAtEach(const std::vector<Word>& words, Predicate in, Behavior behavior) {
-  std::vector<Word> out;
-  for (const Word& word : words) AppendWords(word, SpansOfEach(word.text, in), behavior, &out);
+std::vector<TextWord> SplitAtEach(const std::vector<TextWord>& words, Predicate in, Behavior behavior) {
+  std::vector<TextWord> out;
+  for (const TextWord& word : words) AppendWords(word, SpansOfEach(word.text, in), behavior, &out);
   return out;
 }
 
@@ -17,7 +17,7 @@ class ClassSplit : public PreTokenizer {
  public:
   using Class = bool (*)(char32_t);
   ClassSplit(Class in, Behavior behavior) : in_(in), behavior_(behavior) {}
-  std::vector<Word> Split(std::vector<Word> words) const override { return SplitAtEach(words, in_, behavior_); }
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override { return SplitAtEach(words, in_, behavior_); }
 
  private:
   Class in_;
@@ -26,7 +26,7 @@ class ClassSplit : public PreTokenizer {
 
 class BertPreTokenizer : public PreTokenizer {
  public:
-  std::vector<Word> Split(std::vector<Word> words) const override {
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
     return SplitAtEach(SplitAtEach(words, IsSpace, Behavior::kRemoved), IsPunctuation, Behavior::kIsolated);
   }
 };
@@ -34,9 +34,9 @@ class BertPreTokenizer : public PreTokenizer {
 // Keeps the runs of \w and the runs of other characters that are no spaces.
 class Whitespace : public PreTokenizer {
  public:
-  std::vector<Word> Split(std::vector<Word> words) const override {
-    std::vector<Word> out;
-    for (const Word& word : words) AppendWords(word, Runs(word.text), Behavior::kRemoved, &out);
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
+    std::vector<TextWord> out;
+    for (const TextWord& word : words) AppendWords(word, Runs(word.text), Behavior::kRemoved, &out);
     return out;
   }
 

@@ -10,9 +10,9 @@ enum class Scheme : uint8_t { kAlways, kNever, kFirst };
 class Metaspace : public PreTokenizer {
  public:
   Metaspace(char32_t mark, Scheme scheme, bool split) : mark_(mark), scheme_(scheme), split_(split) {}
-  std::vector<Word> Split(std::vector<Word> words) const override {
-    std::vector<Word> out;
-    for (Word& word : words) {
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
+    std::vector<TextWord> out;
+    for (TextWord& word : words) {
       if (word.text.empty()) continue;
       std::replace(word.text.begin(), word.text.end(), U' ', mark_);
       const bool wanted = scheme_ == Scheme::kAlways || (scheme_ == Scheme::kFirst && word.first > 0);

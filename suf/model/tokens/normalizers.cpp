@@ -12,7 +12,7 @@ constexpr int kNormalizerDepth = 3;  // Sequences in each other
 class NormalizerSequence : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
-  Word Apply(Word word) const override {
+  TextWord Apply(TextWord word) const override {
     for (const NormalizerPtr& part : parts_) word = part->Apply(std::move(word));
     return word;
   }

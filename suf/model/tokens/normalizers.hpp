@@ -25,16 +25,16 @@ NormalizerPtr ReadPrecompiled(const Fields& part, size_t* growth);
 // A normalizer that is a function without settings.
 class FixedNormalizer : public Normalizer {
  public:
-  explicit FixedNormalizer(Word (*function)(Word)) : function_(function) {}
-  Word Apply(Word word) const override { return function_(std::move(word)); }
+  explicit FixedNormalizer(TextWord (*function)(TextWord)) : function_(function) {}
+  TextWord Apply(TextWord word) const override { return function_(std::move(word)); }
 
  private:
-  Word (*function_)(Word);
+  TextWord (*function_)(TextWord);
 };
 
 // Removes the code points for which remove(c) is true.
 template <class Predicate>
-void RemoveIf(Predicate remove, Word* word) {
+void RemoveIf(Predicate remove, TextWord* word) {
   size_t out = 0, first = 0;
   for (size_t i = 0; i < word->text.size(); ++i) {
     const char32_t c = word->text[i];
@@ -48,8 +48,8 @@ void RemoveIf(Predicate remove, Word* word) {
 
 // Replaces each code point c by those that append(c, &out) appends, at least one.
 template <class Function>
-Word Expand(const Word& word, Function append) {
-  Word out;
+TextWord Expand(const TextWord& word, Function append) {
+  TextWord out;
   out.text.reserve(word.text.size());
   for (size_t i = 0; i < word.text.size(); ++i) {
     append(word.text[i], &out.text);
@@ -66,7 +66,7 @@ struct Change {
 };
 // Replaces a word's text. As in `tokenizers`, the effects alone decide which code points stem from which, so `first`
 // may be unexpected.
-Word Changed(const Word& word, const std::vector<Change>& changes);
+TextWord Changed(const TextWord& word, const std::vector<Change>& changes);
 
 // Decomposes canonically (NFD) or compatibly (NFKD).
 std::vector<Change> Decomposed(PointsView text, bool compatible);
@@ -74,6 +74,6 @@ std::vector<Change> Decomposed(PointsView text, bool compatible);
 std::vector<Change> Composed(const std::vector<Change>& decomposed);
 
 // Appends the lower case of a code point, as Rust's char::to_lowercase: sigma does not depend on its neighbours.
-void AppendLower(char32_t c, Points* out);
+void AppendLower(char32_t c, CodePoints* out);
 
 }  // namespace suf::model

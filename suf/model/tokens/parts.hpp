@@ -16,12 +16,12 @@
 namespace suf::model {
 
 // A text as code points.
-using Points = std::u32string;
+using CodePoints = std::u32string;
 using PointsView = std::u32string_view;
 
 // A piece of a text. The pieces that the last pre-tokenizer returns are encoded one by one.
-struct Word {
-  Points text;
+struct TextWord {
+  CodePoints text;
   // The number of code points at the start that stem from the first character of the raw text. A raw text has 1 if it
   // is not cut at its start. A normalizer may increase this number, or set it to 0. A slice of a word from code point
   // k has k less, and at least 0. `tokenizers` treats a word as the first one if this is not 0.
@@ -32,15 +32,15 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
   // Normalises the text between two added tokens.
-  virtual Word Apply(Word word) const = 0;
-  Points Normalise(Points text) const { return Apply({std::move(text)}).text; }
+  virtual TextWord Apply(TextWord word) const = 0;
+  CodePoints Normalise(CodePoints text) const { return Apply({std::move(text)}).text; }
 };
 
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   // Cuts each word further. Never returns an empty word.
-  virtual std::vector<Word> Split(std::vector<Word> words) const = 0;
+  virtual std::vector<TextWord> Split(std::vector<TextWord> words) const = 0;
 };
 
 // The entries of a model with their ids.

@@ -21,17 +21,17 @@ struct TextParts {
   std::unique_ptr<const PreTokenizer> pre_tokenizer;
 
   // Returns the words of a text. U+2603 stands for an added token that is matched in the raw text.
-  std::vector<Points> Words(PointsView text) const {
+  std::vector<CodePoints> Words(PointsView text) const {
     constexpr char32_t kToken = U'\u2603';
-    std::vector<Points> words;
+    std::vector<CodePoints> words;
     for (size_t begin = 0;; ++begin) {
       const size_t end = std::min(text.find(kToken, begin), text.size());
-      Word piece{Points(text.substr(begin, end - begin)), begin == 0};
+      TextWord piece{CodePoints(text.substr(begin, end - begin)), begin == 0};
       if (normalizer && begin < end) piece = normalizer->Apply(std::move(piece));
-      std::vector<Word> cut;
+      std::vector<TextWord> cut;
       if (!piece.text.empty()) cut.push_back(std::move(piece));
       if (pre_tokenizer) cut = pre_tokenizer->Split(std::move(cut));
-      for (Word& word : cut) words.push_back(std::move(word.text));
+      for (TextWord& word : cut) words.push_back(std::move(word.text));
       if (end == text.size()) return words;
       words.emplace_back(1, kToken);
       begin = end;
@@ -47,7 +47,7 @@ inline TextParts ReadParts(json normalizer, json pre_tokenizer = {}) {
 // Returns the words of a text in UTF-8, with "|" between them.
 inline std::string WordsOf(const TextParts& parts, const std::string& text) {
   std::string all;
-  for (const Points& word : parts.Words(Decode(text, "the text"))) all += (all.empty() ? "" : "|") + ToUtf8(word);
+  for (const CodePoints& word : parts.Words(Decode(text, "the text"))) all += (all.empty() ? "" : "|") + ToUtf8(word);
   return all;
 }
 inline std::string NormalOf(json normalizer, const std::string& text) {
@@ -62,12 +62,12 @@ inline std::string DigestOf(const TextParts& parts) {
   Sha256 digest;
   for (char32_t c = 0; c < 0xE0200; ++c) {
     if ((c >= 0xD800 && c < 0xE000) || (c >= 0x32000 && c < 0xE0000)) continue;
-    const Points text = {U' ', U'x', c, U'y', c};
-    Points all;
+    const CodePoints text = {U' ', U'x', c, U'y', c};
+    CodePoints all;
     if (parts.normalizer) {
       all = parts.normalizer->Normalise(text) + U'\n';
     } else {
-      for (const Word& word : parts.pre_tokenizer->Split({{text, 1}})) all += word.text + U'\n';
+      for (const TextWord& word : parts.pre_tokenizer->Split({{text, 1}})) all += word.text + U'\n';
     }
     all += U'\n';
     digest.Add(View(reinterpret_cast<const uint8_t*>(all.data()), all.size() * sizeof all[0]));

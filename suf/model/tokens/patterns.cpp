@@ -54,7 +54,7 @@ size_t MatchCased(PointsView text, size_t at, size_t digits) {
   return MatchSpaces(text, at);
 }
 
-Pattern PatternOf(Points text) {
+Pattern PatternOf(CodePoints text) {
   const size_t length = text.size();
   return {[text = std::move(text)](PointsView in, size_t at) {
             return in.substr(at).starts_with(text) ? at + text.size() : at;

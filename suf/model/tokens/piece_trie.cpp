@@ -7,7 +7,7 @@
 namespace suf::model {
 namespace {
 
-using TriePieces = std::vector<std::pair<Points, int32_t>>;
+using TriePieces = std::vector<std::pair<CodePoints, int32_t>>;
 
 // Sorts by text. Most comparisons need the first three characters only, which lie in the key.
 void Sort(TriePieces* pieces) {
@@ -33,7 +33,7 @@ void Sort(TriePieces* pieces) {
 
 }  // namespace
 
-PieceTrie::PieceTrie(std::vector<std::pair<Points, int32_t>> pieces) {
+PieceTrie::PieceTrie(std::vector<std::pair<CodePoints, int32_t>> pieces) {
   Sort(&pieces);
   struct Span {
     size_t begin, end;  // the pieces that continue a node's text

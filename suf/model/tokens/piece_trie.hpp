@@ -13,7 +13,7 @@ class PieceTrie {
   static constexpr uint32_t kRoot = 0, kNone = 0xffffffff;
 
   // The texts are distinct and not empty.
-  explicit PieceTrie(std::vector<std::pair<Points, int32_t>> pieces);
+  explicit PieceTrie(std::vector<std::pair<CodePoints, int32_t>> pieces);
 
   // Returns the node that a node's text leads to with one more character, or kNone.
   uint32_t Child(uint32_t node, char32_t c) const {

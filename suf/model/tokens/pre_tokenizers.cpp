@@ -13,7 +13,7 @@ constexpr int kPreTokenizerDepth = 3;  // Sequences in each other
 class PreTokenizerSequence : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<PreTokenizerPtr> parts) : parts_(std::move(parts)) {}
-  std::vector<Word> Split(std::vector<Word> words) const override {
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
     for (const PreTokenizerPtr& part : parts_) words = part->Split(std::move(words));
     return words;
   }
@@ -91,7 +91,8 @@ Behavior ReadBehavior(const Fields& part, const char* absent) {
   return std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == name; })->second;
 }
 
-void AppendWords(const Word& word, const std::vector<MatchSpan>& spans, Behavior behavior, std::vector<Word>* out) {
+void AppendWords(const TextWord& word, const std::vector<MatchSpan>& spans, Behavior behavior,
+                 std::vector<TextWord>* out) {
   for (const MatchSpan& span : Arranged(spans, behavior)) {
     if (span.match) continue;
     const size_t first = std::min(word.first, span.end) - std::min(word.first, span.begin);

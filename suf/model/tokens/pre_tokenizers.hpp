@@ -29,7 +29,8 @@ enum class Behavior : uint8_t {
 Behavior ReadBehavior(const Fields& part, const char* absent);
 
 // Appends the words that a word is cut into.
-void AppendWords(const Word& word, const std::vector<MatchSpan>& spans, Behavior behavior, std::vector<Word>* out);
+void AppendWords(const TextWord& word, const std::vector<MatchSpan>& spans, Behavior behavior,
+                 std::vector<TextWord>* out);
 
 // Returns the spans of a text of which each code point in a class is a match.
 template <class Predicate>

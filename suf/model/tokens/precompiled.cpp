@@ -69,7 +69,7 @@ class Precompiled : public Normalizer {
     CheckTrie(part);
   }
 
-  Word Apply(Word word) const override {
+  TextWord Apply(TextWord word) const override {
     std::vector<Change> changes;
     changes.reserve(word.text.size());
     for (size_t at = 0; at < word.text.size();) {
@@ -159,7 +159,7 @@ class Precompiled : public Normalizer {
   }
 
   // As `tokenizers`, an empty replacement counts as removed behind the code point before, if there is one.
-  static void AppendChanges(size_t old, const Points& text, std::vector<Change>* changes) {
+  static void AppendChanges(size_t old, const CodePoints& text, std::vector<Change>* changes) {
     for (size_t i = 0; i < text.size(); ++i) changes->push_back({text[i], i >= old});
     if (text.size() < old && !changes->empty()) changes->back().effect -= int32_t(old - text.size());
   }

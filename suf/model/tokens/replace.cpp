@@ -10,9 +10,9 @@ constexpr size_t kContentLimit = 256;  // code points
 
 class Replace : public Normalizer {
  public:
-  Replace(Matcher match, Points content) : match_(std::move(match)), content_(std::move(content)) {}
-  Word Apply(Word word) const override {
-    Word out;
+  Replace(Matcher match, CodePoints content) : match_(std::move(match)), content_(std::move(content)) {}
+  TextWord Apply(TextWord word) const override {
+    TextWord out;
     out.text.reserve(word.text.size());
     for (const MatchSpan& span : FindSpans(word.text, match_)) {
       // The content stems from the last character of a match.
@@ -26,7 +26,7 @@ class Replace : public Normalizer {
 
  private:
   Matcher match_;
-  Points content_;
+  CodePoints content_;
 };
 
 }  // namespace
@@ -34,7 +34,7 @@ class Replace : public Normalizer {
 NormalizerPtr ReadReplace(const Fields& part, size_t* growth) {
   part.Only({"type", "pattern", "content"});
   Pattern pattern = ReadPattern(part, ReplaceExpressions());
-  Points content = ReadPoints(part, "content", 0, kContentLimit);
+  CodePoints content = ReadPoints(part, "content", 0, kContentLimit);
   *growth = std::max<size_t>(1, (content.size() + pattern.shortest - 1) / pattern.shortest);
   return std::make_unique<Replace>(std::move(pattern.match), std::move(content));
 }

@@ -9,12 +9,12 @@ namespace {
 
 constexpr size_t kPrependLimit = 64;
 
-Word WithoutAccents(Word word) {
+TextWord WithoutAccents(TextWord word) {
   RemoveIf([](char32_t c) { return In(kAccents, c); }, &word);
   return word;
 }
 
-Word Lowered(Word word) { return Expand(word, AppendLower); }
+TextWord Lowered(TextWord word) { return Expand(word, AppendLower); }
 
 // The character rules of "nmt" in SentencePiece: control characters go, and some others become spaces.
 bool NmtRemoves(char32_t c) {
@@ -24,7 +24,7 @@ bool NmtSpaces(char32_t c) {
   return c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
          c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
 }
-Word NmtApplied(Word word) {
+TextWord NmtApplied(TextWord word) {
   RemoveIf(NmtRemoves, &word);
   std::replace_if(word.text.begin(), word.text.end(), NmtSpaces, U' ');
   return word;
@@ -33,8 +33,8 @@ Word NmtApplied(Word word) {
 class Strip : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  Word Apply(Word word) const override {
-    Points& text = word.text;
+  TextWord Apply(TextWord word) const override {
+    CodePoints& text = word.text;
     size_t begin = 0, end = text.size();
     while (right_ && end > 0 && IsSpace(text[end - 1])) --end;
     while (left_ && begin < end && IsSpace(text[begin])) ++begin;
@@ -49,8 +49,8 @@ class Strip : public Normalizer {
 
 class Prepend : public Normalizer {
  public:
-  explicit Prepend(Points text) : text_(std::move(text)) {}
-  Word Apply(Word word) const override {
+  explicit Prepend(CodePoints text) : text_(std::move(text)) {}
+  TextWord Apply(TextWord word) const override {
     if (word.text.empty()) return word;
     if (word.first > 0) word.first += text_.size();
     word.text.insert(0, text_);
@@ -58,12 +58,12 @@ class Prepend : public Normalizer {
   }
 
  private:
-  Points text_;
+  CodePoints text_;
 };
 
 }  // namespace
 
-void AppendLower(char32_t c, Points* out) {
+void AppendLower(char32_t c, CodePoints* out) {
   if (c == 0x130) {
     *out += U"i\u0307";
     return;

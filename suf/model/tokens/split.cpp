@@ -9,9 +9,9 @@ class PatternSplit : public PreTokenizer {
  public:
   PatternSplit(Matcher match, Behavior behavior, bool invert)
       : match_(std::move(match)), behavior_(behavior), invert_(invert) {}
-  std::vector<Word> Split(std::vector<Word> words) const override {
-    std::vector<Word> out;
-    for (const Word& word : words) {
+  std::vector<TextWord> Split(std::vector<TextWord> words) const override {
+    std::vector<TextWord> out;
+    for (const TextWord& word : words) {
       std::vector<MatchSpan> spans = FindSpans(word.text, match_);
       for (MatchSpan& span : spans) span.match ^= invert_;
       AppendWords(word, spans, behavior_, &out);

@@ -53,7 +53,7 @@ TEST(Split, LongRunsTakeLittleTime) {
     for (const char32_t c : {U' ', U'\n', U'a', U'1', U'.', U'\''}) {
       const TextParts parts = ReadParts({}, part);
       size_t length = 0;
-      for (const Points& word : parts.Words(U"\n" + Points(kLength, c) + U"x")) length += word.size();
+      for (const CodePoints& word : parts.Words(U"\n" + CodePoints(kLength, c) + U"x")) length += word.size();
       EXPECT_EQ(length, kLength + 2);
     }
 }

@@ -49,7 +49,7 @@ char32_t CompositeOf(char32_t a, char32_t b) {
 class UnicodeForm : public Normalizer {
  public:
   UnicodeForm(bool compatible, bool composed) : compatible_(compatible), composed_(composed) {}
-  Word Apply(Word word) const override {
+  TextWord Apply(TextWord word) const override {
     std::vector<Change> changes = Decomposed(word.text, compatible_);
     if (composed_) changes = Composed(changes);
     return Changed(word, changes);
@@ -61,8 +61,8 @@ class UnicodeForm : public Normalizer {
 
 }  // namespace
 
-Word Changed(const Word& word, const std::vector<Change>& changes) {
-  Word out;
+TextWord Changed(const TextWord& word, const std::vector<Change>& changes) {
+  TextWord out;
   out.text.reserve(changes.size());
   for (const Change& change : changes) out.text.push_back(change.c);
   size_t at = 0;  // the next code point of the old text

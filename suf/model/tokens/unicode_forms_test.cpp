@@ -37,9 +37,9 @@ TEST(UnicodeForms, EqualHuggingFaceOnEachCodePoint) {
 
 // Marks of a million characters are sorted in one run.
 TEST(UnicodeForms, ALongRunOfMarksTakesLittleTime) {
-  Points text = U"a";
+  CodePoints text = U"a";
   for (int i = 0; i < 500000; ++i) text += U"\u0345\u0301";
-  const Points composed = ReadParts({{"type", "NFC"}}).normalizer->Normalise(text);
+  const CodePoints composed = ReadParts({{"type", "NFC"}}).normalizer->Normalise(text);
   EXPECT_EQ(composed.size(), text.size() - 1);
   EXPECT_EQ(composed.substr(0, 3), U"\u00e1\u0301\u0301");
 }

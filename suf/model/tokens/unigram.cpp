@@ -84,8 +84,8 @@ UnigramPieces ReadPieces(const Fields& model) {
   return pieces;
 }
 
-std::vector<std::pair<Points, int32_t>> PointsOf(const Fields& model, const EntryIds& ids) {
-  std::vector<std::pair<Points, int32_t>> pieces;
+std::vector<std::pair<CodePoints, int32_t>> PointsOf(const Fields& model, const EntryIds& ids) {
+  std::vector<std::pair<CodePoints, int32_t>> pieces;
   pieces.reserve(ids.size());
   EntrySizes sizes;
   for (const auto& [piece, id] : ids) {

@@ -75,7 +75,7 @@ TEST(Unigram, AnotherVocabularyIsRefused) {
 TEST(Unigram, ALongWordTakesTimeInProportion) {
   const auto m = ReadWords(kUnigram);
   Ids ids;
-  m->Encode(Points(200001, U'x') + Points(100000, U'a'), &ids);
+  m->Encode(CodePoints(200001, U'x') + CodePoints(100000, U'a'), &ids);
   EXPECT_EQ(ids.size(), 100001u);
 }
 

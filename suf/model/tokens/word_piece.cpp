@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kWordLimits = 1 << 30;  // the largest supported limit of a word
 
-std::vector<std::pair<Points, int32_t>> PiecesOf(const EntryIds& entries) {
-  std::vector<std::pair<Points, int32_t>> pieces;
+std::vector<std::pair<CodePoints, int32_t>> PiecesOf(const EntryIds& entries) {
+  std::vector<std::pair<CodePoints, int32_t>> pieces;
   pieces.reserve(entries.size());
   for (const auto& [entry, id] : entries) pieces.emplace_back(Decode(entry, "an entry"), id);
   return pieces;

@@ -66,7 +66,7 @@ TEST(WordPiece, ALongWordTakesTimeInProportion) {
   model["vocab"]["##" + std::string(1000, 'a') + "b"] = 9;
   const auto m = ReadWords(model);
   Ids ids;
-  m->Encode(Points(5000, U'a'), &ids);
+  m->Encode(CodePoints(5000, U'a'), &ids);
   EXPECT_EQ(ids.size(), 5000u);
 }
 
