@@ -1,7 +1,7 @@
-// The parts of a tokenizer, as a tokenizer.json of Hugging Face `tokenizers` 0.23 names them. A text passes through
-// them in this order: added tokens are cut out; the rest is normalised; pre-tokenizers cut it into words; a model turns
-// each word into ids; a template puts special tokens around them. Each part is immutable, so many threads may use it.
-// Private to the module.
+// The parts of a tokenizer, as a tokenizer.json of Hugging Face `tokenizers` 0.23 names them. First added tokens are
+// cut out of a text. The rest is normalised, and pre-tokenizers cut it into words. A model turns each word into ids,
+// and a template puts special tokens around them. Each part is immutable, so many threads may use it. Private to the
+// module.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -65,8 +65,8 @@ struct Template {
   std::vector<Item> single = {{}}, pair = {{}, {Item::kPair, 0, 1}};
 };
 
-// Readers of a field of a tokenizer.json. `part` is its object. They throw Cause::kInput, naming file and field, for an
-// unknown type, an unknown field, or a setting that would be computed wrongly. A null part gives null.
+// Readers of a field of a tokenizer.json. They throw Cause::kInput, naming file and field, for an unknown type or
+// field. They refuse a setting that would be computed wrongly likewise. A null part gives null.
 std::unique_ptr<const Normalizer> ReadNormalizer(const Fields& file, const char* field);
 std::unique_ptr<const PreTokenizer> ReadPreTokenizer(const Fields& file, const char* field);
 std::unique_ptr<const WordModel> ReadWordModel(const Fields& file, const char* field);

@@ -1,4 +1,4 @@
-// Code points as UTF-8. words.hpp has the other direction. Private to the module.
+// Code points as UTF-8. text.hpp has the other direction. Private to the module.
 #pragma once
 #include <string>
 
