@@ -257,7 +257,9 @@ int RunDemo(const DemoArgs& a) {
   if (files.plan.empty()) files.plan = CompilePlan(a, lines, files.dir);
   const ClearModel clear(a.model, files.plan);
   files.vocabulary = clear.model.vocabulary_file();
-  TokenizeFor(clear.plan, a.source, files.vocabulary, a.truncate, &lines);
+  if (clear.model.vocabulary_built())
+    std::ofstream(files.vocabulary = files.dir / "tokenizer.json", std::ios::binary) << clear.model.vocabulary_text();
+  TokenizeFor(clear.plan, a.source, clear.model, a.truncate, &lines);
   const std::vector<size_t> usable = WriteTexts(files.texts, lines);
   // first all inferences, then all comparisons, which would change the times
   std::vector<ordered_json> all;

@@ -92,7 +92,8 @@ int RunModel(const ModelArgs& a) {
 }
 
 int RunTokenize(const TokenizeArgs& a) {
-  auto tokenizer = model::Tokenizer::Load(model::FindVocabulary(a.model).file);
+  const model::Vocabulary vocabulary = model::FindVocabulary(a.model);
+  const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.file.string());
   auto lines = ReadTexts(a.source);
   TokenizeAll(&tokenizer, {}, &lines);
   for (const TextLine& l : lines) {
@@ -121,14 +122,15 @@ size_t FlightsOf(const nn::Plan& plan) {
   return size_t(pfss::Schedule(t).flights());
 }
 
-// Reports limits of the model that users of the plan should know.
-void ReportModel(const roles::Model& model, int max_tokens) {
+// Reports limits of the model that users of the plan should know. `tokenizer` is the file for one that is built.
+void ReportModel(const roles::Model& model, int max_tokens, const std::filesystem::path& tokenizer) {
   if (const auto [most, said_by] = model.longest(); most && most < max_tokens)
     log::Warn(Str("compile: ", said_by, " is ", most,
                   ", where sentence-transformers cuts texts; this plan takes up to ", max_tokens,
                   " tokens; use --max-tokens ", most, " for the same limit"));
-  if (model.vocabulary_file().filename() == "tokenizer.json")
-    log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
+  const std::filesystem::path file = model.vocabulary_built() ? tokenizer : model.vocabulary_file();
+  if (model.vocabulary_built() || file.filename() == "tokenizer.json")
+    log::Info(Str("compile: data owners need ", file.string(), " beside the plan, not a vocab.txt"));
 }
 
 // The usable calibration texts, as text and as ids, and the numbers of their lines.
@@ -192,12 +194,14 @@ void ReportPlan(const nn::Plan& plan, size_t used) {
 
 std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
-  ReportModel(model, a.max_tokens);
+  const std::filesystem::path tokenizer = roles::TokenizerFile(a.out);
+  ReportModel(model, a.max_tokens, tokenizer);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
   ProbeFile(a.out, 1);
   ProbeFile(shifts, 1);
+  if (model.vocabulary_built()) ProbeFile(tokenizer, model.vocabulary_text().size());
   compiler.Variants(VariantsOf(a));
   if (a.max_tokens < std::max(2, model.min_tokens()))
     Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
@@ -218,9 +222,13 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
   bar.Clear();
   ReportUnusable(a.calibrate, compiler.unusable(), calibration.numbers, a.max_tokens);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
-  TempFile file(a.out, 0666);
-  file.Add(AsView(nn::Serialize(plan) + "\n"));
-  file.Commit();
+  const auto write = [](const std::filesystem::path& path, const std::string& text) {
+    TempFile file(path, 0666);
+    file.Add(AsView(text));
+    file.Commit();
+  };
+  if (model.vocabulary_built()) write(tokenizer, model.vocabulary_text());
+  write(a.out, nn::Serialize(plan) + "\n");
   ReportShifts(compiler.shifts(), shifts, plan);
   ReportPlan(plan, used);
   return lines;
@@ -309,7 +317,7 @@ int RunSimulate(const SimulateArgs& a) {
     simulator.emplace(plan, model, bar.Hook());
   }
   auto lines = ReadTexts(a.source);
-  TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
+  TokenizeFor(plan, a.source, model, a.truncate, &lines);
   for (TextLine& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = nullptr;

@@ -102,6 +102,12 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate) {
   return {plan.min_tokens, plan.max_tokens, plan.vocabulary(), truncate};
 }
 
+// Cuts ids that were given to n. The last one stays, which closes the text.
+static void CutGiven(model::Ids* ids, size_t n) {
+  ids->at(n - 1) = ids->back();
+  ids->resize(n);
+}
+
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines) {
   for (TextLine& l : *lines) {
     if (!l.error.empty()) continue;
@@ -113,7 +119,10 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
         Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", limits.least, "; make it longer");
       l.n = Hinted(Cause::kInput, "--truncate cuts it",
                    [&] { return model::CheckLength(l.n, size_t(limits.most), limits.truncate); });
-      l.ids = model::Shorten(std::move(l.ids), l.n);
+      if (l.given)
+        CutGiven(&l.ids, l.n);
+      else
+        l.ids = tokenizer->Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
       l.error = e.what();
       l.n = 0;
@@ -122,10 +131,10 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
   }
 }
 
-void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
+void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& model, bool truncate,
                  std::vector<TextLine>* lines) {
   std::optional<model::Tokenizer> tokenizer;
-  if (s.ids.empty()) tokenizer = model::Tokenizer::Load(vocabulary);
+  if (s.ids.empty()) tokenizer = model.tokenizer();
   TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, truncate), lines);
 }
 

@@ -7,6 +7,7 @@
 #include "suf/base/bytes.hpp"
 #include "suf/model/tokenizer.hpp"
 #include "suf/nn/plan/plan.hpp"
+#include "suf/roles/model.hpp"
 
 namespace suf::apps {
 
@@ -36,8 +37,8 @@ TextLimits LimitsOf(const nn::Plan& plan, bool truncate);
 // Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. `tokenizer` may be null if
 // all lines hold ids.
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines);
-// Does the same for a plan. Loads the file `vocabulary` unless the source has ids.
-void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
+// Does the same for a plan, by the tokenizer of the model unless the source has ids.
+void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& model, bool truncate,
                  std::vector<TextLine>* lines);
 // Makes the plan of `suf compile` from the usable lines, and returns all lines. Throws as Finish does if none is
 // usable. Defined in cmd_plan.cpp.

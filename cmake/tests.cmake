@@ -51,6 +51,7 @@ endfunction()
 set(SUF_SWEEPS_fss Dpf.Exhaustive Dpf.LevelsAndParitiesExhaustive)
 set(SUF_SWEEPS_compiler Lower.WideRingsAtRandom Lower.GridsUnderEveryMask Lower.EveryMaskOfSmallRings Lower.ClosedForms Lower.WideGrids
     Matrix.RandomFunctionsOfEverySize Matrix.EveryMaskOfEveryShape Wide.SquaresExhaustive)
+set(SUF_SWEEPS_model Kinds/TokenizerGolden.DigestsEqualHuggingFace/*)
 set(SUF_SWEEPS_gates FunctionPlan.Splits FunctionPlan.EveryLoweringIsThePlansFunction)
 
 # suf_module_tests(<module>) adds the cases of <module>_test as one test or two, <module> and <module>_sweeps.

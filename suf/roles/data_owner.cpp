@@ -11,7 +11,7 @@ namespace suf::roles {
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut) {
   model::Ids ids = tokenizer.Encode(text);
   const size_t n = model::CheckLength(ids.size(), size_t(plan.max_tokens), cut);
-  return model::Shorten(std::move(ids), n);
+  return tokenizer.Shorten(std::move(ids), n);
 }
 
 std::vector<int64_t> Embedding::Integers() const {

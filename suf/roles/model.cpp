@@ -76,11 +76,17 @@ void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) 
   for (auto& [name, shape] : leaves) state_->all.Set(name, {shape, tensors.Floats(name, shape)});
 }
 
-std::filesystem::path ShiftsFile(const std::filesystem::path& plan) {
-  std::filesystem::path file = plan;
-  if (file.extension() == ".json") file.replace_extension();
-  return file += ".shifts.safetensors";
+namespace {
+
+std::filesystem::path BesidePlan(std::filesystem::path plan, const char* extension) {
+  if (plan.extension() == ".json") plan.replace_extension();
+  return plan += extension;
 }
+
+}  // namespace
+
+std::filesystem::path ShiftsFile(const std::filesystem::path& plan) { return BesidePlan(plan, ".shifts.safetensors"); }
+std::filesystem::path TokenizerFile(const std::filesystem::path& plan) { return BesidePlan(plan, ".tokenizer.json"); }
 
 void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan) {
   if (shifts.weights.tensors().empty()) return;
@@ -99,6 +105,18 @@ int64_t Model::vocabulary() const {
 }
 int Model::min_tokens() const { return state_->of.min_tokens; }
 const std::filesystem::path& Model::vocabulary_file() const { return state_->of.vocabulary.file; }
+bool Model::vocabulary_built() const { return !state_->of.vocabulary.built.empty(); }
+
+std::string Model::vocabulary_text() const {
+  if (vocabulary_file().empty())
+    Fail(Cause::kInput, "there is no file ", (folder_ / "vocab.txt").string(),
+         " and no tokenizer.json, by which a plan names its vocabulary; put the one that belongs to the model there");
+  return model::VocabularyText(state_->of.vocabulary);
+}
+
+model::Tokenizer Model::tokenizer() const {
+  return model::Tokenizer::Of(vocabulary_text(), vocabulary_file().string());
+}
 
 std::pair<int64_t, std::string> Model::longest() const { return {state_->of.longest, state_->of.longest_said_by}; }
 
@@ -168,17 +186,6 @@ void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int
   nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
-namespace {
-
-std::string Vocabulary(const Model& model) {
-  if (model.vocabulary_file().empty())
-    Fail(Cause::kInput, "there is no file ", (model.folder() / "vocab.txt").string(),
-         " and no tokenizer.json, by which a plan names its vocabulary; put the one that belongs to the model there");
-  return model.vocabulary_file().string();
-}
-
-}  // namespace
-
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
 void Compiler::Set(const std::string& name, int value) {
@@ -210,7 +217,7 @@ void Add(const std::string& error, size_t text, Unusable* to) {
 
 nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
                            size_t* used) {
-  const auto tokenizer = model::Tokenizer::Load(Vocabulary(model_));
+  const model::Tokenizer tokenizer = model_.tokenizer();
   std::vector<std::vector<int32_t>> ids;
   Sha256 hash;
   unusable_ = {};
@@ -220,7 +227,7 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
       model::Ids all = tokenizer.Encode(texts[i]);
       const size_t n = model::CheckLength(all.size(), size_t(max_tokens_), true);
       unusable_.cut += n < all.size();
-      all = model::Shorten(std::move(all), n);
+      all = tokenizer.Shorten(std::move(all), n);
       ids.emplace_back(all.begin(), all.end());
     } catch (const Error& e) {  // not UTF-8, or empty: one bad line does not stop the compiler
       Add(e.what(), i, &unusable_);
@@ -241,7 +248,7 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   options.variants = variants_;
   options.min_tokens = model_.state_->of.min_tokens;
   options.max_tokens = max_tokens_;
-  options.tokenizer = HashOf({AsView(ReadFile(Vocabulary(model_), "the vocabulary ", "check its permissions"))});
+  options.tokenizer = HashOf({AsView(model_.vocabulary_text())});
   options.calibration = std::move(calibration);
   options.progress = [&](const std::string& stage, double done) {
     if (progress) progress(done, stage);

@@ -45,6 +45,12 @@ class Model {
   // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. Empty
   // if the directory has neither.
   const std::filesystem::path& vocabulary_file() const;
+  // Whether the directory lacks that file, and its text is built from separate files (model::TokenizerJson).
+  bool vocabulary_built() const;
+  // Returns that file's text. Throws Cause::kInput if the directory has no such file.
+  std::string vocabulary_text() const;
+  // Returns the tokenizer of that text. Throws likewise.
+  model::Tokenizer tokenizer() const;
   // Returns the most tokens of a text that the directory's files allow, and the field with that limit. 0: any number.
   std::pair<int64_t, std::string> longest() const;
 
@@ -57,6 +63,8 @@ class Model {
 
 // Returns the default file for the shifts of a plan: plan.shifts.safetensors for plan.json.
 std::filesystem::path ShiftsFile(const std::filesystem::path& plan);
+// Returns the file for a tokenizer that is built: plan.tokenizer.json for plan.json.
+std::filesystem::path TokenizerFile(const std::filesystem::path& plan);
 // Writes a file that only its owner may read. Writes nothing if there are no shifts.
 void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan);
 

@@ -73,7 +73,7 @@ std::vector<Change> Decomposed(PointsView text, bool compatible);
 // Composes a decomposed text (NFC, NFKC).
 std::vector<Change> Composed(const std::vector<Change>& decomposed);
 
-// Appends the lower case of a code point, as Rust's char::to_lowercase: sigma does not depend on its neighbours.
+// Appends the lower case of a code point, as Rust's to_lowercase: sigma does not depend on its neighbours.
 void AppendLower(char32_t c, CodePoints* out);
 
 }  // namespace suf::model
