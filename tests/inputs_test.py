@@ -448,6 +448,31 @@ def _(w):
     assert w.rows()[0]['y'] == y and w.rows()[0]['n'] == len(ids)
 
 
+@row('a cased vocab.txt: compile writes the tokenizer', 0, '', 60)
+def _(w):
+    m, plan = shutil.copytree(w.base.model, w.dir / 'm'), w.dir / 'p.json'
+    entries = (m / 'vocab.txt').read_text().split()
+    entries[entries.index('dog')] = 'Dog'
+    (m / 'vocab.txt').write_text('\n'.join(entries) + '\n')
+    (m / 'tokenizer_config.json').write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": false}')
+    c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *ONE, *FIXED, '--out', plan)
+    assert c.finish(300) == 0, c.err
+    built = w.dir / 'p.tokenizer.json'
+    assert any(f'data owners need {built} beside the plan' in line for line in c.err), c.err
+    text = w.dir / 't'
+    text.write_text('the Dog\n')
+    ids = [2, entries.index('the'), entries.index('Dog'), 3]
+    assert w.base.suf('tokenize', '--model', m, '--file', text).split() == [str(i) for i in ids]
+    y = json.loads(w.base.suf('simulate', '--plan', plan, '--model', m, '--file', text, '--json'))['y']
+    assert w.embed('the Dog', plan=plan, vocab=m / 'vocab.txt', dealer=1, connect=1).finish() == 4
+    w.deal(plan=plan).port()
+    w.serve(plan=plan, model=m).port()
+    yield w.embed('the Dog', plan=plan, vocab=built)
+    assert w.rows()[0]['y'] == y and w.rows()[0]['n'] == len(ids)
+    demo = json.loads(w.base.suf('demo', '--plan', plan, '--model', m, '--file', text, '--json'))
+    assert demo['y'] == y and demo['sim_equal']
+
+
 def altered_plan(change):
     def prepare(w):
         plan = json.loads(w.base.plan.read_text())
