@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-NAMES = re.compile('bert|gpt|llama|mpnet|minilm', re.IGNORECASE)
+NAMES = re.compile('bert|gpt|llama|mpnet|minilm|xlm', re.IGNORECASE)
 OTHERS = {
     'suf/model/tokenizer.hpp': 'the tokenizer has the name of the paper that it is from',
     'suf/model/internal/entries.hpp': 'likewise',

@@ -360,4 +360,4 @@ class Llama(Decoder):
 def evaluator(model, plan, shifts=None, variant=0):
     """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
     shifts."""
-    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)
+    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

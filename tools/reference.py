@@ -71,7 +71,7 @@ class Checkpoint:
 
     def activation(self, h):
         """Applies the function that the configuration names; GPT-2 and Llama have defaults."""
-        name = self.config.get('activation_function' if self.kind == 'gpt2' else 'hidden_act', {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
+        name = self.config.get({'gpt2': 'activation_function', 'distilbert': 'activation'}.get(self.kind, 'hidden_act'), {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
         one, root = h.dtype.type(1), h.dtype.type(math.sqrt(2))
         return {
             'gelu': lambda: h / 2 * (one + erf(h / root)),
@@ -90,22 +90,25 @@ class Checkpoint:
 
 class Bert(Checkpoint):
     """BERT sentence encoder: L2-normalised mean of the last layer."""
-    kind, result = 'bert', 'embedding'
+    kind, result, prefix, first = 'bert', 'embedding', 'bert.', 0  # first: the position of the first token
+    sizes_of = ('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
+    layer = 'encoder.layer.%d.'
+    maps = dict(q='attention.self.query', k='attention.self.key', v='attention.self.value', o='attention.output.dense', **{'1': 'intermediate.dense', '2': 'output.dense'})
+    norms = dict(a='attention.output.LayerNorm', f='output.LayerNorm')
 
     def __init__(self, folder, kind=np.float64):
-        super().__init__(folder, kind, 'bert.')
-        self.d, self.heads, self.layers, self.ff = self.sizes('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
-        self.eps = self.config['layer_norm_eps']
+        super().__init__(folder, kind, self.prefix)
+        self.d, self.heads, self.layers, self.ff = self.sizes(*self.sizes_of)
+        self.eps = self.config.get('layer_norm_eps', 1e-12)
         raw, w, e = self.raw, self.w, 'embeddings.'
         w['word'] = raw[e + 'word_embeddings.weight']
-        w['pos'] = raw[e + 'position_embeddings.weight'] + raw[e + 'token_type_embeddings.weight'][0]
+        w['pos'] = raw[e + 'position_embeddings.weight'][self.first:] + raw.get(e + 'token_type_embeddings.weight', np.zeros((1, self.d), kind))[0]
         w['g'], w['b'] = raw[e + 'LayerNorm.weight'], raw[e + 'LayerNorm.bias']
-        names = dict(q='attention.self.query', k='attention.self.key', v='attention.self.value', o='attention.output.dense', **{'1': 'intermediate.dense', '2': 'output.dense'})
         for l in range(self.layers):
-            p = 'encoder.layer.%d.' % l
-            for short, long in names.items():
+            p = self.layer % l
+            for short, long in self.maps.items():
                 w[l, 'W' + short], w[l, 'b' + short] = self.turned(p + long), raw[p + long + '.bias']
-            for short, long in (('a', 'attention.output.LayerNorm'), ('f', 'output.LayerNorm')):
+            for short, long in self.norms.items():
                 w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
 
     def forward(self, ids):
@@ -120,6 +123,19 @@ class Bert(Checkpoint):
             x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
         y = x.mean(0)
         return y / np.sqrt((y * y).sum())                                                                     # (d)
+
+
+class Roberta(Bert):
+    """BERT's layers, whose first token has position 2."""
+    kind, prefix, first = 'roberta', 'roberta.', 2
+
+
+class DistilBert(Bert):
+    """BERT's layers without token types."""
+    kind, prefix = 'distilbert', 'distilbert.'
+    sizes_of, layer = ('dim', 'n_heads', 'n_layers', 'hidden_dim'), 'transformer.layer.%d.'
+    maps = dict(q='attention.q_lin', k='attention.k_lin', v='attention.v_lin', o='attention.out_lin', **{'1': 'ffn.lin1', '2': 'ffn.lin2'})
+    norms = dict(a='sa_layer_norm', f='output_layer_norm')
 
 
 class Gpt2(Checkpoint):
@@ -201,7 +217,7 @@ def read_config(folder):
 
 def load(folder, kind=np.float64):
     """Loads the model in a directory, by its config's model_type."""
-    families = {c.kind: c for c in (Bert, Gpt2, Llama)}
+    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
     name = read_config(folder)['model_type']
     if name not in families:
         sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))

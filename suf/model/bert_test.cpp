@@ -130,7 +130,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const json good = ReadJsonFile(folder.path() / "config.json");
   const json gone(json::value_t::discarded);
   const std::vector<Case> cases = {
-      {"model_type", "roberta", "model_type is \"roberta\", only bert, gpt2, llama are supported"},
+      {"model_type", "t5",
+       "model_type is \"t5\", only bert, distilbert, gpt2, llama, roberta, xlm-roberta are supported"},
       {"model_type", gone, "model_type is missing, only bert"},
       {"hidden_act", "swish", "hidden_act is \"swish\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},
       {"hidden_act", gone, "hidden_act is missing"},

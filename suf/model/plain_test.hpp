@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "suf/nn/graph/expr.hpp"
@@ -117,8 +118,8 @@ Rows Each(Rows x, F f) {
 }
 
 // Returns the mean of the last rows over its length. (d)
-inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
-  const Plain p{w, 2, 4, 4, 1e-12};
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps) {
+  const Plain p{w, 2, 4, 4, eps};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
     Row& r = x.emplace_back(p.RowOf("embeddings.word_embeddings.weight", size_t(ids[i])));
@@ -143,6 +144,44 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   for (double v : y) square += v * v;
   for (double& v : y) v /= std::sqrt(square);
   return y;
+}
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) { return PlainBert(w, ids, 1e-12); }
+
+// The names of DistilBERT and those of BERT.
+inline constexpr std::pair<const char*, const char*> kOfDistilBert[] = {{"transformer.layer.", "encoder.layer."},
+                                                                        {"attention.q_lin", "attention.self.query"},
+                                                                        {"attention.k_lin", "attention.self.key"},
+                                                                        {"attention.v_lin", "attention.self.value"},
+                                                                        {"attention.out_lin", "attention.output.dense"},
+                                                                        {"sa_layer_norm", "attention.output.LayerNorm"},
+                                                                        {"ffn.lin1", "intermediate.dense"},
+                                                                        {"ffn.lin2", "output.dense"},
+                                                                        {"output_layer_norm", "output.LayerNorm"}};
+
+// Returns the tensors of a model under BERT's names. `first` positions are cut off, and token types added as zeros if
+// there are none.
+inline nn::Checkpoint AsBert(const nn::Checkpoint& weights, size_t first) {
+  nn::Checkpoint out;
+  for (const auto& [name, tensor] : weights.tensors()) {
+    std::string as = name;
+    for (const auto& [own, of_bert] : kOfDistilBert)
+      if (const size_t at = as.find(own); at != as.npos) as.replace(at, std::string_view(own).size(), of_bert);
+    nn::Checkpoint::CheckpointTensor t = tensor;
+    if (name == "embeddings.position_embeddings.weight") {
+      t.values.erase(t.values.begin(), t.values.begin() + int64_t(first) * t.shape[1]);
+      t.shape[0] -= int64_t(first);
+    }
+    out.Set(as, std::move(t));
+  }
+  if (!out.tensors().contains("embeddings.token_type_embeddings.weight"))
+    out.Set("embeddings.token_type_embeddings.weight", {{1, 32}, std::vector<float>(32, 0.0f)});
+  return out;
+}
+inline Row PlainRoberta(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainBert(AsBert(w, 2), ids, 1e-5);
+}
+inline Row PlainDistilBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainBert(AsBert(w, 0), ids, 1e-12);
 }
 
 // Returns the logits of the last token. (vocabulary)

@@ -47,6 +47,15 @@ TEST(Protocol, EncoderWithBothAttendedOutputs) {
     }
 }
 
+TEST(Protocol, EncodersWithOtherNames) {
+  nn::Options policy;
+  policy.merge = 8;
+  for (const char* preset : {"tiny-roberta", "tiny-distilbert"}) {
+    const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy);
+    ExpectSameWords(c.plan, c.q, Texts(3, 3, 3, 12), [&](int n) { return EncoderFlights(2, n <= policy.merge); });
+  }
+}
+
 // P0, P1 and the dealer each on each backend: the same bundles, the same frames, the same result.
 TEST(Protocol, AnyRoleOnAnyBackend) {
   const Compiled c = CompileFor(RandomModel("tiny", 1), 16);

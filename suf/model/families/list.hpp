@@ -4,6 +4,6 @@
 
 namespace suf::model {
 
-extern const Family kBert, kGpt2, kLlama;
+extern const Family kBert, kDistilBert, kGpt2, kLlama, kRoberta, kXlmRoberta;
 
 }  // namespace suf::model

@@ -1,0 +1,101 @@
+// Encoders with a norm behind each sum (post-LN), as in sentence-transformers: BERT's layers (Devlin et al. 2019) under
+// the names of each family. The result is the mean of the rows divided by its norm.
+#pragma once
+#include <functional>
+
+#include "suf/model/families/blocks.hpp"
+#include "suf/model/internal/config.hpp"
+
+namespace suf::model {
+
+struct EncoderShape {
+  int64_t d, heads, ff, vocab, layers;
+  double eps;
+  std::string activation;
+};
+
+// The names of an encoder's tensors, without ".weight" and ".bias". Those of layer l follow `layers`, l and a point.
+struct EncoderNames {
+  const char *table, *norm, *layers, *query, *key, *value, *attended, *attention_norm, *up, *down, *output_norm;
+};
+
+// The names of BERT and of the families that took its code.
+inline constexpr EncoderNames kBertNames{
+    "embeddings.word_embeddings", "embeddings.LayerNorm", "encoder.layer.",         "attention.self.query",
+    "attention.self.key",         "attention.self.value", "attention.output.dense", "attention.output.LayerNorm",
+    "intermediate.dense",         "output.dense",         "output.LayerNorm"};
+
+// Reads the shape from a configuration with BERT's field names. Refuses what the layers of Encoder do not compute.
+inline EncoderShape ReadBertShape(const Fields& f) {
+  f.Must("position_embedding_type", "absolute", "absolute");
+  f.Must("is_decoder", false, false);
+  f.Must("add_cross_attention", false, false);
+  f.Empty("pruned_heads");
+  EncoderShape s{f.Count("hidden_size", 8192),        f.Count("num_attention_heads", 256),
+                 f.Count("intermediate_size", 65536), f.Count("vocab_size", 1 << 20),
+                 f.Count("num_hidden_layers", 128),   f.Epsilon("layer_norm_eps", 1e-12),
+                 f.Activation("hidden_act", nullptr)};
+  f.Multiple("hidden_size", s.d, s.heads, "attention heads");
+  return s;
+}
+
+// Returns the rows of positions and, of a single text, of token type 0. Rows before `first` belong to no position.
+inline Expr BertPositions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first, int64_t types) {
+  Expr rows = g.Tensor("embeddings.position_embeddings.weight", {positions, s.d}, Leaf::kTable);
+  if (first) rows = rows.Transposed().Columns(first, positions).Transposed();
+  return rows.Plus(g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable).Row(0));
+}
+
+// Returns the graph. `positions` makes the rows that are added to those of the tokens.
+inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std::function<Expr(Graph&)>& positions) {
+  Graph g;
+  auto norm = [&](GraphNode* x, const std::string& at, const char* key) {
+    Expr gamma = g.Tensor(at + ".weight", {s.d}, Leaf::kGamma);
+    Expr beta = g.Tensor(at + ".bias", {s.d}, Leaf::kBias);
+    return Normalised(g, x, gamma, beta, s.eps, key);
+  };
+  auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
+    Expr w = g.Tensor(at + ".weight", {out, in}, Leaf::kProjection);
+    Expr b = g.Tensor(at + ".bias", {out}, Leaf::kBias);
+    return Linear(g, x, w.Transposed(), b, key, label);
+  };
+  g.Scope("embed");
+  nn::Lookup lookup;
+  lookup.table = g.Tensor(std::string(names.table) + ".weight", {s.vocab, s.d}, Leaf::kTable);
+  lookup.positions = positions(g);
+  GraphNode* x = norm(g.Add(std::move(lookup), {}, "z_embed"), names.norm, "embedding");
+  for (int64_t l = 0; l < s.layers; ++l) {
+    const std::string scope = Str(l, "/"), at = Str(names.layers, l, ".");
+    g.Scope(scope + "attention");
+    GraphNode* q = linear(x, at + names.query, s.d, s.d, "query_key", "z_q");
+    GraphNode* k = linear(x, at + names.key, s.d, s.d, "query_key", "z_k");
+    GraphNode* v = linear(x, at + names.value, s.d, s.d, "value", "z_v");
+    GraphNode* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, false}, q, k, v);
+    g.Scope(scope + "proj");
+    o = linear(o, at + names.attended, s.d, s.d, "attended", "z_proj");
+    o = Sum(g, o, x);
+    g.Scope(scope + "norm1");
+    x = norm(o, at + names.attention_norm, "layer");
+    g.Scope(scope + "gelu");
+    GraphNode* h = Activated(g, linear(x, at + names.up, s.d, s.ff, "linear", "z_ffn1"), s.activation);
+    g.Scope(scope + "ffn2");
+    h = linear(h, at + names.down, s.ff, s.d, "linear", "z_ffn2");
+    h = Sum(g, h, x);
+    g.Scope(scope + "norm2");
+    x = norm(h, at + names.output_norm, "layer");
+  }
+  g.Scope("pool");
+  nn::Norm unit;
+  unit.dim = s.d;
+  unit.unit = unit.by_length = true;
+  unit.key = "unit";
+  g.Add(std::move(unit), {Pooled(g, x, nn::PoolRows::kSum)}, "unit");
+  g.Number();
+  return g;
+}
+
+// Older exports have these names.
+inline constexpr TensorRename kOlderNorms[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                                               {"LayerNorm.bias", "LayerNorm.beta"}};
+
+}  // namespace suf::model
