@@ -1,5 +1,5 @@
-// Encoders with a norm behind each sum (post-LN), as in sentence-transformers: BERT's layers (Devlin et al. 2019) under
-// the names of each family. The result is the mean of the rows divided by its norm.
+// Encoders of sentence-transformers with a norm behind each sum (post-LN). They have BERT's layers (Devlin et al. 2019)
+// under the names of each family. The result is the mean of the rows divided by its norm.
 #pragma once
 #include <functional>
 
