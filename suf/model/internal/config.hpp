@@ -100,7 +100,8 @@ class [[gnu::visibility("hidden")]] Fields {
              ", and its effect is not known here; ", kAnother);
   }
 
-  bool True(const char* field, bool absent) const { return all_.value(field, json(absent)) == json(true); }
+  // Returns whether the field is true. `absent` counts if there is none, or null.
+  bool True(const char* field, bool absent) const { return Has(field) ? Value(field) == json(true) : absent; }
   std::string Text(const char* field) const {
     const auto v = all_.find(field);
     return v != all_.end() && v->is_string() ? v->get<std::string>() : "";
