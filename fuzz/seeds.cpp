@@ -58,6 +58,17 @@ void Models() {
   std::string half = file;
   half.replace(half.find("\"F32\""), 5, "\"F16\"");
   Seed("safetensors", "odd_type", half);
+  const auto shard = [](const std::string& s) {
+    const uint16_t length = uint16_t(s.size());
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + s;
+  };
+  const std::string index = R"({"metadata":{"total_size":48},"weight_map":{"a":"a","b":"a"}})";
+  std::string other = file;
+  other.replace(other.find("\"a\""), 3, "\"x\"").replace(other.find("\"b\""), 3, "\"y\"");
+  Seed("shards", "one", index + '\0' + shard(file));
+  Seed("shards", "twice", R"({"weight_map":{"a":"a","b":"b"}})" + std::string(1, '\0') + shard(file) + shard(file));
+  Seed("shards", "two", R"({"weight_map":{"a":"a","x":"b"}})" + std::string(1, '\0') + shard(file) + shard(other));
+  Seed("shards", "outside", R"({"weight_map":{"a":"a","b":"../a"}})" + std::string(1, '\0') + shard(file));
   std::string config =
       R"({"model_type":"bert","hidden_act":"gelu","hidden_size":8,"num_attention_heads":2,"intermediate_size":16,)"
       R"("vocab_size":8,"num_hidden_layers":1,"max_position_embeddings":16,"layer_norm_eps":1e-12,"type_vocab_size":2})";

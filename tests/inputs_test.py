@@ -353,16 +353,20 @@ def one_layer(m, header, config):
         del header[name]
 
 
-def one_layer_files(m, header, config):
-    one_layer(m, header, config)
-    _, data = read_safetensors(m / 'model.safetensors')
+def write_packed(file, header, data):
+    """Writes the tensors of a header without the data of others."""
     packed = b''
     for t in header.values():
         if 'data_offsets' in t:
             begin, end = t['data_offsets']
             t['data_offsets'] = [len(packed), len(packed) + end - begin]
             packed += data[begin:end]
-    write_safetensors(m / 'model.safetensors', header, packed)
+    write_safetensors(file, header, packed)
+
+
+def one_layer_files(m, header, config):
+    one_layer(m, header, config)
+    write_packed(m / 'model.safetensors', header, read_safetensors(m / 'model.safetensors')[1])
 
 
 for what, sentence, change in (
@@ -375,6 +379,51 @@ for what, sentence, change in (
         ('model: no folder', 'there is no file', lambda m, *_: shutil.rmtree(m) or m.mkdir()),
         ('model: vocabulary repeats a line', 'repeats line', lambda m, *_: (m / 'vocab.txt').write_text('[PAD]\n[PAD]\n'))):
     alone(what, 2, sentence, COMPILE, broken_model(change))
+
+
+INDEX, SHARDS = 'model.safetensors.index.json', [f'model-0000{i}-of-00002.safetensors' for i in (1, 2)]
+
+
+def in_shards(change=lambda m, weight_map: None):
+    """Prepares m: a copy of the model with its weights in two files. change may alter them and the index."""
+    def split(m, header, *_):
+        data, weight_map = read_safetensors(m / 'model.safetensors')[1], {}
+        (m / 'model.safetensors').unlink()
+        names = sorted(n for n in header if n != '__metadata__')
+        for i, shard in enumerate(SHARDS):
+            write_packed(m / shard, {n: header[n] for n in names[i::2]}, data)
+            weight_map.update(dict.fromkeys(names[i::2], shard))
+        (m / INDEX).write_text(change(m, weight_map) or json.dumps({'metadata': {}, 'weight_map': weight_map}))
+    return broken_model(split)
+
+
+def twice(m, weight_map):
+    header, data = read_safetensors(m / SHARDS[0])
+    write_packed(m / SHARDS[1], header, data)
+
+
+@row('weights in shards', 0, '')
+def _(w):
+    in_shards()(w)
+    (w.dir / 't').write_text('the dog\n')
+    yield w.role('simulate', '--plan', w.base.plan, '--model', w.dir / 'm', '--file', w.dir / 't', '--json')
+    assert [r['y'] for r in w.rows()] == w.base.simulate(['the dog'])
+
+
+for what, sentence, change in (
+        ('model: a shard is missing', f'there is no file .*{SHARDS[1]}, which {INDEX} lists; fetch it too', lambda m, _: (m / SHARDS[1]).unlink()),
+        ('model: a shard outside the folder', r'the file of tensor "a" is "\.\./model/model.safetensors", it must be the plain name of a file in the same directory',
+         lambda m, weight_map: weight_map.update(a='../model/model.safetensors')),
+        ('model: a shard by a number', 'the file of tensor "a" is "1", it must be the plain name', lambda m, weight_map: weight_map.update(a=1)),
+        ('model: a tensor in two shards', f'has a tensor ".*", which {SHARDS[0]} also has; fetch all files', twice),
+        ('model: a tensor in no shard', f'lists a tensor "a" in {SHARDS[0]}, which has no such tensor', lambda m, weight_map: weight_map.update(a=SHARDS[0])),
+        ('model: more shards than the limit', f'{INDEX} lists 1001 files, the limit is 1000; save the model in fewer files',
+         lambda m, weight_map: json.dumps({'weight_map': {str(i): str(i) for i in range(1001)}})),
+        ('model: the index is a list', f'{INDEX} is not a JSON object', lambda m, weight_map: '[]'),
+        ('model: the index lists no tensor', 'weight_map is "{}", it must be an object', lambda m, weight_map: weight_map.clear()),
+        ('model: the index is too long', f'{INDEX} is 16777217 bytes long, the limit is 16777216', lambda m, weight_map: ' ' * ((16 << 20) + 1)),
+        ('model: the index nests 100,000 deep', 'nests deeper than 64 levels', lambda m, weight_map: '[' * 100_000)):
+    alone(what, 2, sentence, COMPILE, in_shards(change))
 
 
 def modules(*classes):

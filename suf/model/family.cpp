@@ -5,7 +5,7 @@
 #include "suf/model/internal/config.hpp"
 #include "suf/model/internal/entries.hpp"
 #include "suf/model/internal/modules.hpp"
-#include "suf/model/safetensors.hpp"
+#include "suf/model/shards.hpp"
 #include "suf/nn/ops/lookup.hpp"
 
 namespace suf::model {
@@ -19,6 +19,7 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     if (f.Text("model_type") == family->name) {
       f.Empty("auto_map", "remove the field if the model's own code computes the same, else use another model");
       f.Empty("quantization_config", "save the model with weights that are not quantised");
+      f.Empty("transformers_weights", "give the file that it names the name model.safetensors and remove the field");
       f.Must("is_encoder_decoder", false, false);
       return *family;
     }
@@ -49,20 +50,23 @@ std::vector<std::string> NamesOf(const Family& family, const std::string& name) 
   return names;
 }
 
-// Returns the name under which a file has a tensor, or the tensor's own if the file has none.
-std::string Stored(const Family& family, const Safetensors& tensors, const std::string& name, const std::string& file) {
+// Returns the name under which the weights have a tensor, or the tensor's own if they have none.
+std::string Stored(const Family& family, const Shards& tensors, const std::string& name) {
   std::string found;
   for (const std::string& n : NamesOf(family, name)) {
     if (!tensors.Has(n)) continue;
-    if (!found.empty())
-      Fail(Cause::kInput, file, " has a tensor ", Quoted(found), " and the same one as ", Quoted(n),
+    if (!found.empty()) {
+      const std::filesystem::path &first = tensors.FileOf(found), &second = tensors.FileOf(n);
+      Fail(Cause::kInput, first.string(), " has a tensor ", Quoted(found), " and ",
+           first == second ? "" : second.filename().string() + " ", "the same one as ", Quoted(n),
            "; keep one of them");
+    }
     found = n;
   }
   return found.empty() ? name : found;
 }
 
-void CheckLayers(const Family& family, const nn::Graph& graph, const Safetensors& tensors, const std::string& file) {
+void CheckLayers(const Family& family, const nn::Graph& graph, const Shards& tensors) {
   int64_t last = -1;
   std::string beyond;
   for (const nn::Leaf& leaf : graph.leaves()) {
@@ -76,22 +80,18 @@ void CheckLayers(const Family& family, const nn::Graph& graph, const Safetensors
   if (beyond.empty()) return;
   for (const std::string& name : NamesOf(family, beyond))
     if (tensors.Has(name))
-      Fail(Cause::kInput, file, " has a tensor ", Quoted(name), " beyond the ", last + 1,
+      Fail(Cause::kInput, tensors.FileOf(name).string(), " has a tensor ", Quoted(name), " beyond the ", last + 1,
            " layers of config.json; use the files of one model");
 }
 
-// Checks that there is a file of weights, and nothing beside it that changes them.
+// Checks that there are weights that can be read, and nothing beside them that changes them.
 void CheckWeightsFile(const std::filesystem::path& dir) {
   const auto there = [&](const char* name) { return IsThere(dir / name); };
   if (there("adapter_config.json"))
     Fail(Cause::kInput, (dir / "adapter_config.json").string(),
          " names an adapter, which is not applied; merge it into the weights and save the model again");
-  if (there("model.safetensors")) return;
-  const std::string missing = Str("there is no file ", (dir / "model.safetensors").string());
-  if (there("model.safetensors.index.json"))
-    Fail(Cause::kInput, missing,
-         ", but an index of several parts, which are not read; save the model in one file: "
-         "save_pretrained with a max_shard_size above its size");
+  if (there(kWeightsFile) || there(kWeightsIndex)) return;
+  const std::string missing = Str("there is no file ", (dir / kWeightsFile).string());
   for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack",
                             "model.onnx", "onnx/model.onnx", "openvino/openvino_model.xml"})
     if (there(other))
@@ -152,11 +152,10 @@ LoadedModel Load(const std::filesystem::path& dir) {
     m.longest_said_by = longest.said_by;
   }
   CheckWeightsFile(folder);
-  const std::string file = (folder / "model.safetensors").string();
-  Safetensors tensors(file);
-  CheckLayers(d.family, m.graph, tensors, file);
+  Shards tensors(folder);
+  CheckLayers(d.family, m.graph, tensors);
   for (const nn::Leaf& leaf : m.graph.leaves())
-    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(Stored(d.family, tensors, leaf.name, file), leaf.shape)});
+    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(Stored(d.family, tensors, leaf.name), leaf.shape)});
   return m;
 }
 

@@ -30,6 +30,8 @@ class Safetensors {
 
   const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
   bool Has(const std::string& name) const { return tensors_.contains(name); }
+  // The bytes before the data.
+  uint64_t header_bytes() const { return data_; }
   // Returns an F32, F16 or BF16 tensor, widened exactly, row-major. Refuses one that is missing, not of that shape or
   // not finite.
   std::vector<float> Floats(const std::string& name, const Shape& shape);

@@ -109,6 +109,9 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
       {"/1/idx", 2, "[1].idx is \"2\", only 1 is supported"},
       {"/1/name", "0", "[1].name is \"0\", as that of a module before it"},
       {"/1/path", "../1_Pooling", "[1].path is \"../1_Pooling\""},
+      {"/1/path", "1_Pooling/../..", "[1].path is \"1_Pooling/../..\""},
+      {"/1/path", "..\\1_Pooling", "[1].path is \"..\\1_Pooling\""},
+      {"/1/path", std::string("1_Pooling\0", 10), "[1].path is \"1_Pooling\\x00\""},
       {"/1/path", "/1_Pooling", "[1].path is \"/1_Pooling\""},
       {"/1/path", 1, "[1].path is \"1\""},
       {"/0/kwargs", {"task"}, "[0].kwargs is"},
@@ -289,8 +292,7 @@ TEST_F(Sentences, WeightsInAnotherFormAreNamed) {
   Write("pytorch_model.bin", "");
   Refused("there is no file " + file + ", only pytorch_model.bin, which is not read; save the model as safetensors");
   Write("model.safetensors.index.json", "{}");
-  Refused("there is no file " + file +
-          ", but an index of several parts, which are not read; save the model in one file");
+  Refused("model.safetensors.index.json: weight_map is missing, it must be an object with the file of each tensor");
   Write("adapter_config.json", "{}");
   Refused("adapter_config.json names an adapter, which is not applied; merge it");
 }
@@ -300,6 +302,7 @@ TEST_F(Sentences, WhatAnotherProgramWouldComputeIsRefused) {
   const std::tuple<const char*, json, std::string> cases[] = {
       {"auto_map", {{"AutoModel", "x.X"}}, "auto_map is"},
       {"quantization_config", {{"bits", 8}}, "quantization_config is"},
+      {"transformers_weights", "other.safetensors", "transformers_weights is \"other.safetensors\", which changes"},
       {"pruned_heads", {{"0", {1}}}, "pruned_heads is"},
       {"is_encoder_decoder", true, "is_encoder_decoder is \"true\", only false"}};
   for (const auto& [field, value, sentence] : cases) {

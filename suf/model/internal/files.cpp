@@ -34,6 +34,17 @@ bool IsThere(const std::filesystem::path& file) {
   return std::filesystem::exists(std::filesystem::symlink_status(file, error));
 }
 
+bool StaysInside(const std::string& relative) {
+  const std::filesystem::path path(relative);
+  return !path.is_absolute() && std::find(path.begin(), path.end(), "..") == path.end() &&
+         std::all_of(relative.begin(), relative.end(), [](char c) { return c >= ' ' && c <= '~' && c != '\\'; });
+}
+
+bool IsPlainName(const std::string& name) {
+  constexpr size_t kNameLimit = 255;  // of Linux
+  return !name.empty() && name != "." && name.size() <= kNameLimit && name.find('/') == name.npos && StaysInside(name);
+}
+
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file) {
   constexpr std::string_view kMark = "\xef\xbb\xbf", kBlank = " \t\r\n", kPointer = "version https://",
                              kSpec = "/spec/v";

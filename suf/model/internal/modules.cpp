@@ -27,12 +27,9 @@ std::string ClassOf(const std::string& type) {
 // Returns a module's folder in `dir`.
 path Inside(const path& dir, const Fields& entry) {
   const std::string text = entry.Text("path");
-  const path relative(text);
-  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  const bool up = std::find(relative.begin(), relative.end(), "..") != relative.end();
-  if (!entry.Value("path").is_string() || relative.is_absolute() || up || !printable)
+  if (!entry.Value("path").is_string() || !StaysInside(text))
     entry.Refuse("path", "it must be the name of a folder in the directory, or \"\"; fetch the file again");
-  return text.empty() ? dir : dir / relative;
+  return text.empty() ? dir : dir / text;
 }
 
 // Reads a directory without modules.json, which may still have folders of modules.
