@@ -68,7 +68,7 @@ void Models() {
   Seed("shards", "one", index + '\0' + shard(file));
   Seed("shards", "twice", R"({"weight_map":{"a":"a","b":"b"}})" + std::string(1, '\0') + shard(file) + shard(file));
   Seed("shards", "two", R"({"weight_map":{"a":"a","x":"b"}})" + std::string(1, '\0') + shard(file) + shard(other));
-  Seed("shards", "outside", R"({"weight_map":{"a":"a","b":"../a"}})" + std::string(1, '\0') + shard(file));
+  Seed("shards", "outside", R"({"weight_map":{"a":"a","outside":"../a"}})" + std::string(1, '\0') + shard(file));
   std::string config =
       R"({"model_type":"bert","hidden_act":"gelu","hidden_size":8,"num_attention_heads":2,"intermediate_size":16,)"
       R"("vocab_size":8,"num_hidden_layers":1,"max_position_embeddings":16,"layer_norm_eps":1e-12,"type_vocab_size":2})";
