@@ -61,7 +61,7 @@ Shards::Shards(const path& folder) {
              files_[at->second].filename().string(), " also has; ", kAllAgain);
   }
   for (const auto& [name, file] : listed)
-    if (!Has(name) || FileOf(name).filename() != file)
+    if (!Has(name) || FileOf(name) != folder / file)
       Fail(Cause::kInput, index_.string(), " lists a tensor ", Quoted(name), " in ", file,
            ", which has no such tensor; ", kAllAgain);
 }
