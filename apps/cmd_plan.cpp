@@ -83,8 +83,10 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
 
 int RunModel(const ModelArgs& a) {
   if (!a.random) {
-    std::cout << Hinted(Cause::kInput, "tools/fetch_model.py fetches it", [] { return model::FetchedModel(); }).string()
-              << "\n";
+    (void)model::ModelPath(a.name);  // an unknown name gets no hint
+    const auto path = Hinted(Cause::kInput, Str("tools/fetch_model.py ", a.name, " fetches it").c_str(),
+                             [&] { return model::FetchedModel(a.name); });
+    std::cout << path.string() << "\n";
     return 0;
   }
   model::WriteRandomModel(a.out, model::FindPreset(a.preset), a.seed);

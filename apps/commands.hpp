@@ -17,6 +17,7 @@ struct ModelArgs {
   bool random = false;
   std::string preset = "tiny", out;
   uint64_t seed = 1;
+  std::string name = "all-MiniLM-L6-v2";  // of a fetched model
 };
 int RunModel(const ModelArgs& a);
 

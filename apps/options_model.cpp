@@ -44,12 +44,12 @@ std::string SettingsHelp() {
 
 // Adds `model path` and `model random`.
 void AddModel(CLI::App* app, ModelArgs* a, int* status) {
-  auto* model =
-      app->add_subcommand("model", "print the directory of the fetched model, or write a random one for tests");
+  auto* model = app->add_subcommand("model", "print the directory of a fetched model, or write a random one for tests");
   model->require_subcommand(1);
-  model->add_subcommand("path", "print the directory of the fetched all-MiniLM-L6-v2")->callback([=] {
-    *status = RunModel(*a);
-  });
+  auto* path = model->add_subcommand("path", "print the directory of a model that tools/fetch_model.py fetched");
+  path->add_option("name", a->name, "all-MiniLM-L6-v2, all-mpnet-base-v2 or multilingual-e5-small (default: the first)")
+      ->type_name("NAME");
+  path->callback([=] { *status = RunModel(*a); });
   auto* c = model->add_subcommand("random", "write a model with random weights");
   c->add_option(
        "--preset", a->preset,

@@ -24,8 +24,7 @@ OTHERS = {
     'suf/model/internal/modules.cpp': 'names of files of sentence-transformers',
     'suf/model/vocabulary.hpp': 'published vocabularies by their names',
     'suf/model/vocabulary.cpp': 'likewise',
-    'suf/model/fetch.hpp': 'the folder of the one model that is fetched',
-    'suf/model/fetch.cpp': 'likewise',
+    'suf/model/fetch.cpp': 'models that are fetched by their names',
     'suf/model/README.md': 'it lists the tokenizer',
 }
 
