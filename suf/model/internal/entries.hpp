@@ -38,7 +38,8 @@ TokenizerParts ParseTokenizer(std::string_view text, const std::string& name);
 // Parses a vocab.txt, which may lack kSpecials.
 EntryIds ParseLines(std::string_view text, const std::string& name);
 
-// Returns the normalizer of a BERT tokenizer in a tokenizer.json.
-json BertNormalizerJson(bool lowercase = true, bool chinese = true, const json& strip_accents = {});
+// Returns the normalizer of a BERT tokenizer in a tokenizer.json. Hidden, as Fields.
+[[gnu::visibility("hidden")]] json BertNormalizerJson(bool lowercase = true, bool chinese = true,
+                                                      const json& strip_accents = {});
 
 }  // namespace suf::model
