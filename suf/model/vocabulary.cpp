@@ -16,10 +16,12 @@ struct Known {
   std::string_view sha256, name;
 };
 
-// Compare with: sha256sum vocab.txt
+// Compare with: sha256sum vocab.txt, or tokenizer.json. tools/models.json has the sources of these files.
 constexpr Known kKnown[] = {
     // 30522 tokens. all-MiniLM-L6-v2, which tools/fetch_model.py fetches, has the same file.
     {"07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", "bert-base-uncased"},
+    {"b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842", "all-mpnet-base-v2"},
+    {"0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39", "multilingual-e5-small"},
 };
 
 constexpr const char* kSaveAgain =
