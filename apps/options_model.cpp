@@ -53,9 +53,10 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
   auto* c = model->add_subcommand("random", "write a model with random weights");
   c->add_option(
        "--preset", a->preset,
-       "for tests: tiny, tiny-roberta, tiny-distilbert, tiny-gpt2, tiny-llama. The published model's shape: minilm "
+       "for tests: tiny, tiny-roberta, tiny-distilbert, tiny-mpnet, tiny-gpt2, tiny-llama. The published model's "
+       "shape: minilm "
        "(91 MB). Published shapes with the scores of trained models, for measurements: bert-tiny (17 MB), bert-base "
-       "(436 MB), roberta-base (499 MB), bert-large (1.3 GB), gpt2 (498 MB)")
+       "(436 MB), roberta-base (499 MB), mpnet-base (438 MB), bert-large (1.3 GB), gpt2 (498 MB)")
       ->required();
   c->add_option("--seed", a->seed, "the same seed gives the same files")->required()->check([](const std::string& s) {
     return s.starts_with('-') ? Str(s, " is below 0") : std::string();

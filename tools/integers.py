@@ -6,6 +6,8 @@ The plan gives only numbers, by the name of a node (scope/label): scales, rings,
 are taken modulo 2^64. Every hard certificate is asserted, and every rescale rounds half up. A plan with a node that is
 not read here is refused.
 """
+import math
+
 import numpy as np
 
 I = np.int64
@@ -169,6 +171,10 @@ class Evaluator:
         y = self.wire(name, x * self.function(name, 'rsqrt')(v)[..., None], by, 'product')
         return self.wire(name, shift(y, by))
 
+    def bias(self, at, n):
+        """Returns what is added to the scores of n tokens, at their scale."""
+        return 0
+
     def by_maximum(self, at, s, there):
         """exp relative to the row's maximum, from the scores (heads, n, n)."""
         by, low, level, floor, offset = self.number(at + 'e', 'shift', 'low', 'level', 'floor', 'offset')
@@ -196,7 +202,7 @@ class Evaluator:
         n, heads = q.shape[:2]
         q, k, v = (np.repeat(a.transpose(1, 0, 2), heads // a.shape[1], 0) for a in (q, k, v))
         self.number(at + 'scores', 'ring')
-        s = q @ k.transpose(0, 2, 1)
+        s = q @ k.transpose(0, 2, 1) + self.bias(at, n)
         there = np.tri(n, dtype=bool) if causal else np.ones((n, n), bool)
         if at + 'shift' in self.names:
             self.number(at + 'shift', 'ring')
@@ -227,6 +233,10 @@ class Evaluator:
 
 
 class Bert(Evaluator):
+    def bias(self, at, n):
+        real = self.m.bias(n)
+        return fixed(real * math.sqrt(self.m.d // self.m.heads), self.number(at + 'scores', 'scale')) if np.ndim(real) else 0
+
     def weights(self):
         m, w = self.m, self.m.w
         self.embedding(centre(w['word']), centre(w['pos']))
@@ -360,4 +370,4 @@ class Llama(Decoder):
 def evaluator(model, plan, shifts=None, variant=0):
     """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
     shifts."""
-    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)
+    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

@@ -111,12 +111,16 @@ class Bert(Checkpoint):
             for short, long in self.norms.items():
                 w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
 
+    def bias(self, n):
+        """Returns what is added to the scores of n tokens."""
+        return 0
+
     def forward(self, ids):
         """Computes as HF BertModel in evaluation mode."""
         w, split = self.w, lambda t: t.reshape(len(ids), self.heads, -1)
         x = layer_norm(w['word'][ids] + w['pos'][:len(ids)], w['g'], w['b'], self.eps)                        # (n, d)
         for l in range(self.layers):
-            o = attention(*(split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv'))
+            o = attention(*(split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv'), bias=self.bias(len(ids)))
             x = layer_norm(x + o @ w[l, 'Wo'] + w[l, 'bo'], w[l, 'ga'], w[l, 'ba'], self.eps)
             h = x @ w[l, 'W1'] + w[l, 'b1']                                                                   # (n, ff)
             h = self.activation(h)
@@ -136,6 +140,21 @@ class DistilBert(Bert):
     sizes_of, layer = ('dim', 'n_heads', 'n_layers', 'hidden_dim'), 'transformer.layer.%d.'
     maps = dict(q='attention.q_lin', k='attention.k_lin', v='attention.v_lin', o='attention.out_lin', **{'1': 'ffn.lin1', '2': 'ffn.lin2'})
     norms = dict(a='sa_layer_norm', f='output_layer_norm')
+
+
+class Mpnet(Bert):
+    """BERT's layers without token types, whose first token has position 2, with a bias by distance."""
+    kind, prefix, first = 'mpnet', 'mpnet.', 2
+    maps = dict(q='attention.attn.q', k='attention.attn.k', v='attention.attn.v', o='attention.attn.o', **{'1': 'intermediate.dense', '2': 'output.dense'})
+    norms = dict(a='attention.LayerNorm', f='output.LayerNorm')
+
+    def bias(self, n):
+        """Returns (heads, n, n): a column of the table by bucket, with transformers' float32 logarithms."""
+        i = np.arange(n)
+        ahead, d = i[None] > i[:, None], np.abs(i[None] - i[:, None])
+        far = 8 + (np.log(np.maximum(d, 8).astype(np.float32) / 8) / np.float32(math.log(16)) * 8).astype(int)
+        bucket = 16 * ahead + np.where(d < 8, d, np.minimum(far, 15))
+        return self.raw['encoder.relative_attention_bias.weight'][bucket].transpose(2, 0, 1)
 
 
 class Gpt2(Checkpoint):
@@ -217,7 +236,7 @@ def read_config(folder):
 
 def load(folder, kind=np.float64):
     """Loads the model in a directory, by its config's model_type."""
-    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
+    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, Gpt2, Llama)} | {'xlm-roberta': Roberta}
     name = read_config(folder)['model_type']
     if name not in families:
         sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))
@@ -246,14 +265,14 @@ def rms_norm(x, g, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g
 
 
-def attention(q, k, v, causal=False):
+def attention(q, k, v, causal=False, bias=0):
     """Attention of q (n, heads, dim), k and v (n, serving, dim) -> (n, heads dim). Each k and v serves heads /
     serving heads in a row."""
     n, heads, dim = q.shape
     q, k, v = (t.transpose(1, 0, 2) for t in (q, k, v))
     if len(k) != heads:
         k, v = (np.repeat(t, heads // len(t), 0) for t in (k, v))
-    s = q @ k.transpose(0, 2, 1) / q.dtype.type(math.sqrt(dim))                                               # (heads, n, n)
+    s = q @ k.transpose(0, 2, 1) / q.dtype.type(math.sqrt(dim)) + bias                                        # (heads, n, n)
     if causal:
         s = np.where(np.tri(n, dtype=bool), s, -np.inf)
     s = np.exp(s - s.max(-1, keepdims=True))

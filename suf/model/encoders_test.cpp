@@ -1,4 +1,4 @@
-// RoBERTa, XLM-R and DistilBERT: the fields of their configurations.
+// RoBERTa, XLM-R, DistilBERT and MPNet: the fields of their configurations.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -30,6 +30,10 @@ TEST(Encoders, OtherSettingsAreRefused) {
        {"position_embedding_type", "relative_key", "position_embedding_type"},
        {"is_decoder", true, "is_decoder is \"true\", only false"},
        {"num_attention_heads", 5, "hidden_size is 32, it must be a multiple of the 5 attention heads"}});
+  suf::model::ExpectRefused(
+      json::parse(FindPreset("tiny-mpnet").config),
+      {{"relative_attention_num_buckets", 64, "relative_attention_num_buckets is \"64\", only 32 is supported"},
+       {"pad_token_id", 0, "pad_token_id is \"0\", only 1 is supported"}});
   suf::model::ExpectRefused(json::parse(FindPreset("tiny-distilbert").config),
                             {{"activation", "swish", "activation is \"swish\""},
                              {"pruned_heads", {{"0", {1}}}, "pruned_heads"},

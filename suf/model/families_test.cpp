@@ -17,11 +17,9 @@ struct Statement {
   const char* preset;
   Row (*plain)(const nn::Checkpoint&, std::span<const int32_t>);
 };
-constexpr Statement kStatements[] = {{"tiny", PlainBert},
-                                     {"tiny-roberta", PlainRoberta},
-                                     {"tiny-distilbert", PlainDistilBert},
-                                     {"tiny-gpt2", PlainGpt2},
-                                     {"tiny-llama", PlainLlama}};
+constexpr Statement kStatements[] = {
+    {"tiny", PlainBert},        {"tiny-roberta", PlainRoberta}, {"tiny-distilbert", PlainDistilBert},
+    {"tiny-mpnet", PlainMpnet}, {"tiny-gpt2", PlainGpt2},       {"tiny-llama", PlainLlama}};
 
 double Difference(const Row& a, const Row& b) {
   EXPECT_EQ(a.size(), b.size());
@@ -117,16 +115,15 @@ TEST(Families, EachPassTakesWhatItSays) {
   };
   const Words none, centre{"centre"}, gamma{"gamma"}, biases{"key bias", "value bias"}, rotary{"rotary"},
       merged{"two maps"}, wide{"wide factor"}, both{"wide factor", "narrow stream"}, term{"plain term"};
-  const Case cases[] = {
-      {"tiny", {centre, {"stream of a norm"}, {"gamma", "plain term"}, biases, none, merged, wide}, term, 0, 6, 6},
-      {"tiny-distilbert",
-       {centre, {"stream of a norm"}, {"gamma", "plain term"}, biases, none, merged, wide},
-       term,
-       0,
-       6,
-       6},
-      {"tiny-gpt2", {centre, none, gamma, biases, none, merged, both}, none, 4, 5, 11},
-      {"tiny-llama", {none, none, gamma, none, rotary, merged, both}, none, 4, 5, 13}};
+  const auto encoder = [&](const char* preset) {
+    return Case{preset, {centre, {"stream of a norm"}, {"gamma", "plain term"}, biases, none, merged, wide}, term, 0, 6,
+                6};
+  };
+  const Case cases[] = {encoder("tiny"),
+                        encoder("tiny-distilbert"),
+                        encoder("tiny-mpnet"),
+                        {"tiny-gpt2", {centre, none, gamma, biases, none, merged, both}, none, 4, 5, 11},
+                        {"tiny-llama", {none, none, gamma, none, rotary, merged, both}, none, 4, 5, 13}};
   for (const Case& c : cases) {
     const Graph whole = RandomModel(c.preset).graph;
     Words before = Left(whole);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,7 +71,9 @@ struct Plain {
     }
     return x;
   }
-  Rows Attention(const Rows& q, const Rows& k, const Rows& v, bool causal) const {
+  // `bias`, if set, gives what is added to the score of head h, query i and key j.
+  using Bias = std::function<double(size_t h, size_t i, size_t j)>;
+  Rows Attention(const Rows& q, const Rows& k, const Rows& v, bool causal, const Bias& bias = {}) const {
     const size_t n = q.size(), d = q[0].size(), of = d / size_t(heads);
     Rows y(n, Row(d, 0.0));
     for (size_t h = 0; h < size_t(heads); ++h) {
@@ -78,8 +81,10 @@ struct Plain {
       for (size_t i = 0; i < n; ++i) {
         const size_t count = causal ? i + 1 : n;
         Row p(count, 0.0);
-        for (size_t j = 0; j < count; ++j)
+        for (size_t j = 0; j < count; ++j) {
           for (size_t c = 0; c < of; ++c) p[j] += q[i][h * of + c] * k[j][from + c] / std::sqrt(double(of));
+          if (bias) p[j] += bias(h, i, j);
+        }
         double most = *std::max_element(p.begin(), p.end()), sum = 0;
         for (double& s : p) {
           s = std::exp(s - most);
@@ -118,7 +123,7 @@ Rows Each(Rows x, F f) {
 }
 
 // Returns the mean of the last rows over its length. (d)
-inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps) {
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {}) {
   const Plain p{w, 2, 4, 4, eps};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -131,7 +136,8 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
   x = norm(x, "embeddings.LayerNorm");
   for (int l = 0; l < p.layers; ++l) {
     const std::string at = "encoder.layer." + std::to_string(l) + ".", self = at + "attention.self.";
-    const Rows o = p.Attention(linear(x, self + "query"), linear(x, self + "key"), linear(x, self + "value"), false);
+    const Rows o =
+        p.Attention(linear(x, self + "query"), linear(x, self + "key"), linear(x, self + "value"), false, bias);
     x = norm(Plus(linear(o, at + "attention.output.dense"), x), at + "attention.output.LayerNorm");
     const Rows h =
         Each(linear(x, at + "intermediate.dense"), [](double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; });
@@ -147,16 +153,22 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
 }
 inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) { return PlainBert(w, ids, 1e-12); }
 
-// The names of DistilBERT and those of BERT.
-inline constexpr std::pair<const char*, const char*> kOfDistilBert[] = {{"transformer.layer.", "encoder.layer."},
-                                                                        {"attention.q_lin", "attention.self.query"},
-                                                                        {"attention.k_lin", "attention.self.key"},
-                                                                        {"attention.v_lin", "attention.self.value"},
-                                                                        {"attention.out_lin", "attention.output.dense"},
-                                                                        {"sa_layer_norm", "attention.output.LayerNorm"},
-                                                                        {"ffn.lin1", "intermediate.dense"},
-                                                                        {"ffn.lin2", "output.dense"},
-                                                                        {"output_layer_norm", "output.LayerNorm"}};
+// The names of other families and those of BERT.
+inline constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"transformer.layer.", "encoder.layer."},
+    {"attention.q_lin", "attention.self.query"},
+    {"attention.k_lin", "attention.self.key"},
+    {"attention.v_lin", "attention.self.value"},
+    {"attention.out_lin", "attention.output.dense"},
+    {"sa_layer_norm", "attention.output.LayerNorm"},
+    {"ffn.lin1", "intermediate.dense"},
+    {"ffn.lin2", "output.dense"},
+    {"output_layer_norm", "output.LayerNorm"},
+    {"attention.attn.q.", "attention.self.query."},
+    {"attention.attn.k.", "attention.self.key."},
+    {"attention.attn.v.", "attention.self.value."},
+    {"attention.attn.o.", "attention.output.dense."},
+    {"attention.LayerNorm", "attention.output.LayerNorm"}};
 
 // Returns the tensors of a model under BERT's names. `first` positions are cut off, and token types added as zeros if
 // there are none.
@@ -164,7 +176,7 @@ inline nn::Checkpoint AsBert(const nn::Checkpoint& weights, size_t first) {
   nn::Checkpoint out;
   for (const auto& [name, tensor] : weights.tensors()) {
     std::string as = name;
-    for (const auto& [own, of_bert] : kOfDistilBert)
+    for (const auto& [own, of_bert] : kOtherNames)
       if (const size_t at = as.find(own); at != as.npos) as.replace(at, std::string_view(own).size(), of_bert);
     nn::Checkpoint::CheckpointTensor t = tensor;
     if (name == "embeddings.position_embeddings.weight") {
@@ -182,6 +194,15 @@ inline Row PlainRoberta(const nn::Checkpoint& w, std::span<const int32_t> ids) {
 }
 inline Row PlainDistilBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   return PlainBert(AsBert(w, 0), ids, 1e-12);
+}
+// Distances have buckets of one below 8, then of growing width up to 128; those ahead have buckets of their own.
+inline Row PlainMpnet(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  const auto& table = w.Get("encoder.relative_attention_bias.weight");
+  return PlainBert(AsBert(w, 2), ids, 1e-5, [&](size_t h, size_t i, size_t j) {
+    const double d = std::abs(double(i) - double(j));
+    const double b = d < 8 ? d : std::min(15.0, 8 + std::floor(std::log(d / 8) / std::log(16.0) * 8 + 1e-9));
+    return double(table.values[(size_t(b) + (j > i ? 16 : 0)) * size_t(table.shape[1]) + h]);
+  });
 }
 
 // Returns the logits of the last token. (vocabulary)

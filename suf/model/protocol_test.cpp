@@ -50,7 +50,7 @@ TEST(Protocol, EncoderWithBothAttendedOutputs) {
 TEST(Protocol, EncodersWithOtherNames) {
   nn::Options policy;
   policy.merge = 8;
-  for (const char* preset : {"tiny-roberta", "tiny-distilbert"}) {
+  for (const char* preset : {"tiny-roberta", "tiny-distilbert", "tiny-mpnet"}) {
     const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy);
     ExpectSameWords(c.plan, c.q, Texts(3, 3, 3, 12), [&](int n) { return EncoderFlights(2, n <= policy.merge); });
   }

@@ -54,12 +54,14 @@ struct Heads {
 };
 
 // Adds softmax(q k^T) v over heads, before the output map.
-inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k, GraphNode* v) {
+// `relative`, if set, is added to the scores (nn::Scores).
+inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k, GraphNode* v, Expr relative = {}) {
   nn::Scores s;
   s.heads = h.own;
   s.serving = h.serving;
   s.head_dim = h.dim;
   s.causal = h.causal;
+  s.relative = std::move(relative);
   GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
   nn::Softmax e;
   e.head_dim = h.dim;

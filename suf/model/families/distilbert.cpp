@@ -31,9 +31,7 @@ Graph Build(const std::filesystem::path& dir) {
                        f.Activation("activation", "gelu")};
   f.Multiple("dim", s.d, s.heads, "attention heads");
   const int64_t positions = f.Count("max_position_embeddings", 1 << 16);
-  return Encoder(s, kNames, [&](Graph& g) {
-    return g.Tensor("embeddings.position_embeddings.weight", {positions, s.d}, Leaf::kTable);
-  });
+  return Encoder(s, kNames, [&](Graph& g) { return Positions(g, s, positions, 0); });
 }
 
 constexpr Preset kPresets[] = {

@@ -39,15 +39,34 @@ inline EncoderShape ReadBertShape(const Fields& f) {
   return s;
 }
 
-// Returns the rows of positions and, of a single text, of token type 0. Rows before `first` belong to no position.
-inline Expr BertPositions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first, int64_t types) {
-  Expr rows = g.Tensor("embeddings.position_embeddings.weight", {positions, s.d}, Leaf::kTable);
-  if (first) rows = rows.Transposed().Columns(first, positions).Transposed();
-  return rows.Plus(g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable).Row(0));
+// The position of the first token if padding has id 1, as fairseq counts them.
+inline constexpr int64_t kFirstPosition = 2;
+
+// Reads the number of rows of such positions.
+inline int64_t PositionsBehindPadding(const Fields& f) {
+  f.Must("pad_token_id", 1, 1);
+  const int64_t positions = f.Count("max_position_embeddings", 1 << 16);
+  if (positions <= kFirstPosition)
+    f.Refuse("max_position_embeddings", "the first ", kFirstPosition,
+             " positions belong to no token, so it must be above; ", kAnother);
+  return positions;
 }
 
-// Returns the graph. `positions` makes the rows that are added to those of the tokens.
-inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std::function<Expr(Graph&)>& positions) {
+// Returns the rows of positions. Those before `first` belong to no token.
+inline Expr Positions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first) {
+  Expr rows = g.Tensor("embeddings.position_embeddings.weight", {positions, s.d}, Leaf::kTable);
+  return first ? rows.Transposed().Columns(first, positions).Transposed() : rows;
+}
+// Adds the row of token type 0, of which all tokens of a single text are.
+inline Expr BertPositions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first, int64_t types) {
+  return Positions(g, s, positions, first)
+      .Plus(g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable).Row(0));
+}
+
+// Returns the graph. `positions` makes the rows that are added to those of the tokens, `relative` the bias of scores in
+// every layer.
+inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std::function<Expr(Graph&)>& positions,
+                     const std::function<Expr(Graph&)>& relative = {}) {
   Graph g;
   auto norm = [&](GraphNode* x, const std::string& at, const char* key) {
     Expr gamma = g.Tensor(at + ".weight", {s.d}, Leaf::kGamma);
@@ -64,13 +83,14 @@ inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std
   lookup.table = g.Tensor(std::string(names.table) + ".weight", {s.vocab, s.d}, Leaf::kTable);
   lookup.positions = positions(g);
   GraphNode* x = norm(g.Add(std::move(lookup), {}, "z_embed"), names.norm, "embedding");
+  const Expr bias = relative ? relative(g) : Expr();
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string scope = Str(l, "/"), at = Str(names.layers, l, ".");
     g.Scope(scope + "attention");
     GraphNode* q = linear(x, at + names.query, s.d, s.d, "query_key", "z_q");
     GraphNode* k = linear(x, at + names.key, s.d, s.d, "query_key", "z_k");
     GraphNode* v = linear(x, at + names.value, s.d, s.d, "value", "z_v");
-    GraphNode* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, false}, q, k, v);
+    GraphNode* o = Attended(g, {int(s.heads), int(s.heads), s.d / s.heads, false}, q, k, v, bias);
     g.Scope(scope + "proj");
     o = linear(o, at + names.attended, s.d, s.d, "attended", "z_proj");
     o = Sum(g, o, x);

@@ -10,15 +10,10 @@ namespace {
 Graph Build(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.OneOf("model_type", nullptr, {"roberta", "xlm-roberta"});
-  f.Must("pad_token_id", 1, 1);
-  constexpr int64_t kFirst = 2;
   const EncoderShape s = ReadBertShape(f);
-  const int64_t positions = f.Count("max_position_embeddings", 1 << 16),
+  const int64_t positions = PositionsBehindPadding(f),
                 types = f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2;
-  if (positions <= kFirst)
-    f.Refuse("max_position_embeddings", "the first ", kFirst, " positions belong to no token, so it must be above; ",
-             kAnother);
-  return Encoder(s, kBertNames, [&](Graph& g) { return BertPositions(g, s, positions, kFirst, types); });
+  return Encoder(s, kBertNames, [&](Graph& g) { return BertPositions(g, s, positions, kFirstPosition, types); });
 }
 
 constexpr Preset kRobertaPresets[] = {

@@ -46,13 +46,13 @@ bool IsPlainName(const std::string& name) {
 }
 
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf", kBlank = " \t\r\n", kPointer = "version https://",
+  constexpr std::string_view kMark = "\xef\xbb\xbf", kSpaces = " \t\r\n", kPointer = "version https://",
                              kSpec = "/spec/v";
   start = start.substr(0, kStandInBytes);
   if (start.starts_with(kPointer) && start.substr(0, start.find('\n')).find(kSpec) != start.npos)
     Fail(Cause::kInput, file.string(), " is a git-lfs pointer, not the file itself; fetch it with git lfs pull");
   if (start.starts_with(kMark)) start.remove_prefix(kMark.size());
-  start.remove_prefix(std::min(start.find_first_not_of(kBlank), start.size()));
+  start.remove_prefix(std::min(start.find_first_not_of(kSpaces), start.size()));
   std::string word(start.substr(0, std::string_view("<!doctype html").size()));
   for (char& c : word) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
   if (word.starts_with("<!doctype html") || word.starts_with("<html") || word.starts_with("<head") ||

@@ -69,6 +69,17 @@ Shape ScaledShape(const std::vector<Shape>& a, const std::vector<double>& x) {
 // Whether the first operand has a number for each row of the second one.
 bool OnePerRow(const std::vector<Shape>& a) { return a[0].size() == 1 && a[1].size() == 2 && a[0][0] == a[1][0]; }
 
+constexpr int64_t kDistanceBuckets = 32;  // half of them for positions behind
+
+// Returns the bucket of position j as seen from i, for i - j (Expr::Bucketed). 2 log2(d / 8) >= k is d^2 >= 64 2^k.
+int64_t DistanceBucket(int64_t i_minus_j) {
+  const int64_t half = kDistanceBuckets / 2, exact = half / 2, d = std::abs(i_minus_j);
+  int64_t b = std::min(d, exact);
+  if (d >= exact)
+    while (b < half - 1 && d * d >= (exact * exact) << (b - exact + 1)) ++b;
+  return (i_minus_j < 0 ? half : 0) + b;
+}
+
 constexpr Operation kOperations[] = {
     {"transposed", 1, 0,
      [](const auto& a, const auto&) {
@@ -176,6 +187,19 @@ constexpr Operation kOperations[] = {
              t.push_back(o.a[size_t((std::clamp(j - i, least, most) - least) * heads + h)]);
        return t;
      }},
+    {"bucketed", 1, 1,
+     [](const auto& a, const auto& x) {
+       Want(a[0].size() == 2 && a[0][0] == kDistanceBuckets, "has no table of 32 buckets");
+       return Shape{a[0][1], Whole(x[0]), Whole(x[0])};
+     },
+     [](Operands& o) {
+       const int64_t heads = o.from[1], positions = o.to[1];
+       Reals t;
+       for (int64_t h = 0; h < heads; ++h)
+         for (int64_t i = 0; i < positions; ++i)
+           for (int64_t j = 0; j < positions; ++j) t.push_back(o.a[size_t(DistanceBucket(i - j) * heads + h)]);
+       return t;
+     }},
 };
 
 // Returns the operation of this name, or null.
@@ -237,6 +261,7 @@ Expr Expr::Leaf(std::string name, Shape shape) {
 }
 Expr Expr::Zeros(Shape shape) { return Make("zeros", {}, {shape.begin(), shape.end()}); }
 Expr Expr::Relative(const Expr& table, int64_t positions) { return Make("relative", {table}, {double(positions)}); }
+Expr Expr::Bucketed(const Expr& table, int64_t positions) { return Make("bucketed", {table}, {double(positions)}); }
 Expr Expr::Transposed() const { return Make("transposed", {*this}, {}); }
 Expr Expr::Rows(const Expr& g) const { return Make("rows", {g, *this}, {}); }
 Expr Expr::Centred() const { return Make("centre", {*this}, {}); }

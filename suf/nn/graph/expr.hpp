@@ -24,6 +24,10 @@ class Expr {
   // Returns (heads, positions, positions) from a table of relative positions (buckets, heads). Entry h, i, j is row
   // clamp(j - i, -buckets / 2, (buckets - 1) / 2) + buckets / 2, column h (Shaw et al. 2018).
   static Expr Relative(const Expr& table, int64_t positions);
+  // Returns (heads, positions, positions) from a table of 32 buckets of distances (32, heads), as T5 has them (Raffel
+  // et al. 2020). Entry h, i, j is column h of bucket b for j <= i, and of bucket 16 + b for j > i. With d = |i - j|, b
+  // is d below 8. Otherwise it is 8 + floor(2 log2(d / 8)), at most 15.
+  static Expr Bucketed(const Expr& table, int64_t positions);
 
   Expr Transposed() const;           // (a, b) -> (b, a)
   Expr Rows(const Expr& g) const;    // diag(g) W

@@ -66,6 +66,30 @@ TEST(Expr, Operations) {
   EXPECT_EQ(even.Value(Expr::Relative(L("t", {4, 1}), 3)), (Reals{3, 4, 4, 2, 3, 4, 1, 2, 3}));
 }
 
+// The first distances of each bucket are those of Hugging Face transformers, with float32 logarithms.
+TEST(Expr, BucketsOfDistances) {
+  constexpr int64_t kPositions = 200;
+  constexpr int64_t kFirst[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91};
+  Checkpoint w;
+  std::vector<float> t(64);
+  for (size_t b = 0; b < 32; ++b) {
+    t[2 * b] = float(b);
+    t[2 * b + 1] = -float(b);
+  }
+  w.Set("t", {{32, 2}, t});
+  const Expr e = Expr::Bucketed(L("t", {32, 2}), kPositions);
+  EXPECT_EQ(e.Text(), "bucketed(t[32,2], 200)");
+  EXPECT_EQ(e.shape(), (Shape{2, kPositions, kPositions}));
+  const Reals value = w.Value(e);
+  for (int64_t i = 0; i < kPositions; ++i)
+    for (int64_t j = 0; j < kPositions; ++j) {
+      const auto b = std::upper_bound(std::begin(kFirst), std::end(kFirst), std::abs(i - j)) - std::begin(kFirst) - 1;
+      const double want = double(b + (j > i ? 16 : 0));
+      ASSERT_EQ(value[size_t(i * kPositions + j)], want) << i << " " << j;
+      ASSERT_EQ(value[size_t((kPositions + i) * kPositions + j)], -want);
+    }
+}
+
 TEST(Expr, NamesOfCheckpoints) {
   for (const char* text : {"0.attention.self-query.weight[2,3]", "over(0.a[2], 1.5)", "plus(7[2], 8_b[2])", "zeros(3)",
                            "times(x[1], 1e-05)", "times(x[1], -2.5)"})
@@ -134,7 +158,9 @@ TEST(Expr, ParseRefusals) {
       {"row(w[2,3], 2)", "takes a row that is not there"},
       {"row(w[2], 0)", "takes a row that is not there"},
       {"relative(w[2], 3)", "has no table"},
-      {"relative(w[2,3], 0)", "is too large"}};
+      {"relative(w[2,3], 0)", "is too large"},
+      {"bucketed(w[31,3], 3)", "has no table of 32 buckets"},
+      {"bucketed(w[32], 3)", "has no table of 32 buckets"}};
   for (auto& [text, words] : cases) {
     SCOPED_TRACE(text);
     ExpectRefused([&] { Expr::Parse(text, "the field x"); },
