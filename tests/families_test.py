@@ -57,13 +57,13 @@ def altered_plans(model, plan, ids):
     assert 'leaves its certificate' in refused(lambda: integers.evaluator(model, low).run(ids))
 
 
-def three_processes(path, folder, rows, least):
+def three_processes(path, folder, rows):
     """Runs dealer, model owner and data owner over TLS: every word of every length is the simulator's."""
     plan = folder / (path.name + '.json')
     done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows), '--json').splitlines()]
     assert [r['n'] for r in done] == [len(r) for r in rows] and all(r['sim_equal'] for r in done), done
     flights = {r['flights'] for r in done}
-    assert max(flights) <= FLIGHTS[path.name] and (least > 1 or len(flights) == 1), flights
+    assert max(flights) <= FLIGHTS[path.name] and (PRESETS[path.name] > 1 or len(flights) == 1), flights
     print('ok    %s: %d texts by three processes: every word, %s flights' % (path.name, len(done), flights))
     drawn = timeline.drawn(timeline.bars(done[-1]), 60).splitlines()
     assert len(drawn) == len(timeline.BARS) + 2 and all('#' in line and len(line.split('|')[1]) == 60 for line in drawn[:-2]), drawn
@@ -88,7 +88,7 @@ def family(preset, folder):
     assert least > COSINE, '%s: the cosine with the float model is %.4f, the limit is %s' % (preset, least, COSINE)
     if model.result == 'logits':
         altered_plans(model, plan, rows[0])
-    three_processes(path, folder, rows[::TIMES], PRESETS[preset])
+    three_processes(path, folder, rows[::TIMES])
     print('ok    %s: %d texts of up to %d tokens: simulate == integers.py, cosine with the float model at least %.4f' % (preset, len(rows), MOST, least))
 
 

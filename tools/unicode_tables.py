@@ -14,6 +14,7 @@ import json
 import pathlib
 
 import tokenizers
+from tokenizer_golden import bert
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 HEADER = pathlib.Path(__file__).resolve().parent.parent / 'suf' / 'model' / 'tokens' / 'unicode_tables.hpp'
@@ -22,10 +23,6 @@ BLOCK = 4096
 SYLLABLES = range(0xAC00, 0xD7A4)
 DIGEST_POINTS = [c for c in POINTS if c < 0x32000 or 0xE0000 <= c < 0xE0200]
 ACUTE = '\u0301'
-
-
-def bert(clean=False, chinese=False, accents=False, lower=False):
-    return normalizers.BertNormalizer(clean_text=clean, handle_chinese_chars=chinese, strip_accents=accents, lowercase=lower)
 
 
 # ---- experiments ----------------------------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ Graph Build(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.Must("model_type", nullptr, "bert");
   const EncoderShape s = ReadBertShape(f);
-  const int64_t positions = f.Count("max_position_embeddings", 1 << 16),
-                types = f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2;
+  const int64_t positions = f.Count("max_position_embeddings", 1 << 16), types = TokenTypes(f);
   return Encoder(s, kBertNames, [&](Graph& g) { return BertPositions(g, s, positions, 0, types); });
 }
 

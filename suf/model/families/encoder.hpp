@@ -57,6 +57,8 @@ inline Expr Positions(Graph& g, const EncoderShape& s, int64_t positions, int64_
   Expr rows = g.Tensor("embeddings.position_embeddings.weight", {positions, s.d}, Leaf::kTable);
   return first ? rows.Transposed().Columns(first, positions).Transposed() : rows;
 }
+// Reads the number of token types.
+inline int64_t TokenTypes(const Fields& f) { return f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2; }
 // Adds the row of token type 0, of which all tokens of a single text are.
 inline Expr BertPositions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first, int64_t types) {
   return Positions(g, s, positions, first)

@@ -11,8 +11,7 @@ Graph Build(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.OneOf("model_type", nullptr, {"roberta", "xlm-roberta"});
   const EncoderShape s = ReadBertShape(f);
-  const int64_t positions = PositionsBehindPadding(f),
-                types = f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2;
+  const int64_t positions = PositionsBehindPadding(f), types = TokenTypes(f);
   return Encoder(s, kBertNames, [&](Graph& g) { return BertPositions(g, s, positions, kFirstPosition, types); });
 }
 

@@ -115,6 +115,15 @@ class [[gnu::visibility("hidden")]] Fields {
     if (!Value(field).is_object()) Refuse(field, "only ", supported, " is supported; ", remedy);
     return Fields(file_, Value(field), Place() + field);
   }
+  // Returns the objects of a list of at most `most`.
+  std::vector<Fields> List(const char* field, size_t most) const {
+    json list = Value(field);
+    if (!list.is_array() || list.size() > most) Refuse(field, "it must be a list of up to ", most, "; ", kAnother);
+    std::vector<Fields> out;
+    for (size_t i = 0; i < list.size(); ++i)
+      out.emplace_back(file_, std::move(list[i]), Str(Place(), field, "[", i, "]"));
+    return out;
+  }
   const json& all() const { return all_; }
   const std::string& file() const { return file_; }
 

@@ -60,7 +60,7 @@ void CheckSpecials(const TokenizerParts& parts, const std::string& name) {
 TokenizerParts FromJson(json object, const std::string& name) {
   const Fields file(name, std::move(object), "");
   file.Must("version", "1.0", "1.0");
-  if (!file.Value("model").is_object())
+  if (file.Null("model") || !file.all().at("model").is_object())  // large, so not copied
     file.Refuse("model", "only a WordPiece, BPE or Unigram model is supported; ", kAnother);
   for (const char* field : {"normalizer", "pre_tokenizer", "post_processor"})  // `tokenizers` always writes these
     if (!file.Named(field)) file.Refuse(field, "only an object or null is supported; ", kSaveTokenizer);

@@ -8,15 +8,12 @@ namespace suf::model {
 namespace {
 
 TextWord AsBytes(const TextWord& word) {
-  TextWord out;
   std::string utf8;
-  for (size_t i = 0; i < word.text.size(); ++i) {
+  return Expand(word, [&](char32_t c, CodePoints* out) {
     utf8.clear();
-    AppendUtf8(word.text[i], &utf8);
-    for (char byte : utf8) out.text.push_back(kByteChars[uint8_t(byte)]);
-    if (i < word.first) out.first = out.text.size();
-  }
-  return out;
+    AppendUtf8(c, &utf8);
+    for (char byte : utf8) out->push_back(kByteChars[uint8_t(byte)]);
+  });
 }
 
 class ByteLevel : public PreTokenizer {
@@ -26,10 +23,7 @@ class ByteLevel : public PreTokenizer {
     std::vector<TextWord> out;
     for (TextWord& word : words) {
       if (word.text.empty()) continue;
-      if (prefix_ && word.text[0] != U' ') {
-        word.text.insert(word.text.begin(), U' ');
-        if (word.first > 0) ++word.first;
-      }
+      if (prefix_) PutFirst(U' ', &word);
       if (split_)
         AppendWords(word, FindSpans(word.text, MatchGpt2), Behavior::kIsolated, &out);
       else

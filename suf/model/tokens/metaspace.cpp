@@ -16,10 +16,7 @@ class Metaspace : public PreTokenizer {
       if (word.text.empty()) continue;
       std::replace(word.text.begin(), word.text.end(), U' ', mark_);
       const bool wanted = scheme_ == Scheme::kAlways || (scheme_ == Scheme::kFirst && word.first > 0);
-      if (wanted && word.text[0] != mark_) {
-        word.text.insert(word.text.begin(), mark_);
-        if (word.first > 0) ++word.first;
-      }
+      if (wanted) PutFirst(mark_, &word);
       if (split_)
         AppendWords(word, SpansOfEach(word.text, [&](char32_t c) { return c == mark_; }), Behavior::kWithNext, &out);
       else

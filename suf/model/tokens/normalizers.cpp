@@ -21,15 +21,15 @@ class NormalizerSequence : public Normalizer {
   std::vector<NormalizerPtr> parts_;
 };
 
-NormalizerPtr ReadNormalizerPart(const Fields& part, const std::string& place, int depth, size_t* growth) {
+NormalizerPtr ReadNormalizerPart(const Fields& part, int depth, size_t* growth) {
   const std::string type = part.Text("type");
   size_t ratio = 1;
   NormalizerPtr read;
   if (type == "Sequence" && depth < kNormalizerDepth) {
     part.Only({"type", "normalizers"});
     std::vector<NormalizerPtr> parts;
-    for (const Fields& one : ReadSequence(part, "normalizers", place))
-      parts.push_back(ReadNormalizerPart(one, Str(place, ".normalizers[", parts.size(), "]"), depth + 1, growth));
+    for (const Fields& one : part.List("normalizers", kSequenceLimit))
+      parts.push_back(ReadNormalizerPart(one, depth + 1, growth));
     return std::make_unique<NormalizerSequence>(std::move(parts));
   }
   if (type == "BertNormalizer") read = ReadBert(part);
@@ -55,7 +55,7 @@ NormalizerPtr ReadNormalizerPart(const Fields& part, const std::string& place, i
 std::unique_ptr<const Normalizer> ReadNormalizer(const Fields& file, const char* field) {
   if (file.Null(field)) return nullptr;
   size_t growth = 1;
-  return ReadNormalizerPart(file.Object(field, "a normalizer"), field, 0, &growth);
+  return ReadNormalizerPart(file.Object(field, "a normalizer"), 0, &growth);
 }
 
 }  // namespace suf::model

@@ -46,18 +46,6 @@ void RemoveIf(Predicate remove, TextWord* word) {
   word->first = first;
 }
 
-// Replaces each code point c by those that append(c, &out) appends, at least one.
-template <class Function>
-TextWord Expand(const TextWord& word, Function append) {
-  TextWord out;
-  out.text.reserve(word.text.size());
-  for (size_t i = 0; i < word.text.size(); ++i) {
-    append(word.text[i], &out.text);
-    if (i < word.first) out.first = out.text.size();
-  }
-  return out;
-}
-
 // A code point of a changed text, with its effect on the old text. Above 0, it was added. Otherwise it replaces one
 // code point, and -effect more are removed.
 struct Change {

@@ -28,6 +28,18 @@ struct TextWord {
   size_t first = 0;
 };
 
+// Replaces each code point c by those that append(c, &out) appends, at least one.
+template <class Function>
+TextWord Expand(const TextWord& word, Function append) {
+  TextWord out;
+  out.text.reserve(word.text.size());
+  for (size_t i = 0; i < word.text.size(); ++i) {
+    append(word.text[i], &out.text);
+    if (i < word.first) out.first = out.text.size();
+  }
+  return out;
+}
+
 class Normalizer {
  public:
   virtual ~Normalizer() = default;

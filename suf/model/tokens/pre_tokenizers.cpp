@@ -31,13 +31,13 @@ void CheckOnce(const Fields& part, bool* seen) {
   if (std::exchange(*seen, true)) part.Refuse("type", "and it occurs twice; only one is supported; ", kAnother);
 }
 
-PreTokenizerPtr ReadPreTokenizerPart(const Fields& part, const std::string& place, int depth, GrowingParts* seen) {
+PreTokenizerPtr ReadPreTokenizerPart(const Fields& part, int depth, GrowingParts* seen) {
   const std::string type = part.Text("type");
   if (type == "Sequence" && depth < kPreTokenizerDepth) {
     part.Only({"type", "pretokenizers"});
     std::vector<PreTokenizerPtr> parts;
-    for (const Fields& one : ReadSequence(part, "pretokenizers", place))
-      parts.push_back(ReadPreTokenizerPart(one, Str(place, ".pretokenizers[", parts.size(), "]"), depth + 1, seen));
+    for (const Fields& one : part.List("pretokenizers", kSequenceLimit))
+      parts.push_back(ReadPreTokenizerPart(one, depth + 1, seen));
     return std::make_unique<PreTokenizerSequence>(std::move(parts));
   }
   for (const char* known : {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Digits", "Punctuation"})
@@ -103,7 +103,7 @@ void AppendWords(const TextWord& word, const std::vector<MatchSpan>& spans, Beha
 std::unique_ptr<const PreTokenizer> ReadPreTokenizer(const Fields& file, const char* field) {
   if (file.Null(field)) return nullptr;
   GrowingParts seen;
-  return ReadPreTokenizerPart(file.Object(field, "a pre-tokenizer"), field, 0, &seen);
+  return ReadPreTokenizerPart(file.Object(field, "a pre-tokenizer"), 0, &seen);
 }
 
 }  // namespace suf::model

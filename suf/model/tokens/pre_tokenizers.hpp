@@ -28,6 +28,13 @@ enum class Behavior : uint8_t {
 // Reads the field "behavior" of a part, or returns `absent` if there is none. If `absent` is null, it must exist.
 Behavior ReadBehavior(const Fields& part, const char* absent);
 
+// Puts a character before a word, which is not empty, unless it begins with that.
+inline void PutFirst(char32_t c, TextWord* word) {
+  if (word->text[0] == c) return;
+  word->text.insert(word->text.begin(), c);
+  if (word->first > 0) ++word->first;
+}
+
 // Appends the words that a word is cut into.
 void AppendWords(const TextWord& word, const std::vector<MatchSpan>& spans, Behavior behavior,
                  std::vector<TextWord>* out);

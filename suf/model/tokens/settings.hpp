@@ -27,15 +27,7 @@ inline std::u32string ReadPoints(const Fields& part, const char* field, size_t l
   return points;
 }
 
-// Returns the parts of a Sequence. A file with too many would make each text slow.
-inline std::vector<Fields> ReadSequence(const Fields& part, const char* field, const std::string& place) {
-  constexpr size_t kMost = 32;
-  json list = part.Value(field);
-  if (!list.is_array() || list.size() > kMost) part.Refuse(field, "it must be a list of up to ", kMost, "; ", kAnother);
-  std::vector<Fields> parts;
-  for (size_t i = 0; i < list.size(); ++i)
-    parts.emplace_back(part.file(), std::move(list[i]), Str(place, ".", field, "[", i, "]"));
-  return parts;
-}
+// The most parts of a Sequence. A file with too many would make each text slow.
+inline constexpr size_t kSequenceLimit = 32;
 
 }  // namespace suf::model

@@ -131,7 +131,7 @@ Template ReadTemplateOf(const Fields& part, const EntryIds& entries) {
 Template ReadTemplates(const Fields& sequence, const EntryIds& entries) {
   Template out;
   bool adds = false;
-  for (const Fields& part : ReadSequence(sequence, "processors", "post_processor")) {
+  for (const Fields& part : sequence.List("processors", kSequenceLimit)) {
     const Template next = ReadTemplateOf(part, entries);
     if (part.Text("type") == "ByteLevel") continue;
     if (adds) part.Refuse("type", "only one part besides ByteLevel is supported; ", kSaveTokenizer);

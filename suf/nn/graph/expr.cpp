@@ -69,6 +69,19 @@ Shape ScaledShape(const std::vector<Shape>& a, const std::vector<double>& x) {
 // Whether the first operand has a number for each row of the second one.
 bool OnePerRow(const std::vector<Shape>& a) { return a[0].size() == 1 && a[1].size() == 2 && a[0][0] == a[1][0]; }
 
+// Returns the shape (heads, positions, positions) for a table (rows, heads) and the number of positions.
+Shape ByDistanceShape(const Shape& table, const std::vector<double>& x) { return {table[1], Whole(x[0]), Whole(x[0])}; }
+// Entry h, i, j of the result is column h of the table's row row_of(i, j).
+template <class F>
+Reals ByDistance(const Operands& o, F row_of) {
+  const int64_t heads = o.from[1], positions = o.to[1];
+  Reals t;
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t i = 0; i < positions; ++i)
+      for (int64_t j = 0; j < positions; ++j) t.push_back(o.a[size_t(row_of(i, j) * heads + h)]);
+  return t;
+}
+
 constexpr int64_t kDistanceBuckets = 32;  // half of them for positions behind
 
 // Returns the bucket of position j as seen from i, for i - j (Expr::Bucketed). 2 log2(d / 8) >= k is d^2 >= 64 2^k.
@@ -175,31 +188,18 @@ constexpr Operation kOperations[] = {
     {"relative", 1, 1,
      [](const auto& a, const auto& x) {
        Want(a[0].size() == 2, "has no table");
-       return Shape{a[0][1], Whole(x[0]), Whole(x[0])};
+       return ByDistanceShape(a[0], x);
      },
      [](Operands& o) {
-       const int64_t buckets = o.from[0], heads = o.from[1], positions = o.to[1];
-       const int64_t least = -(buckets / 2), most = (buckets - 1) / 2;
-       Reals t;
-       for (int64_t h = 0; h < heads; ++h)
-         for (int64_t i = 0; i < positions; ++i)
-           for (int64_t j = 0; j < positions; ++j)
-             t.push_back(o.a[size_t((std::clamp(j - i, least, most) - least) * heads + h)]);
-       return t;
+       const int64_t least = -(o.from[0] / 2), most = (o.from[0] - 1) / 2;
+       return ByDistance(o, [=](int64_t i, int64_t j) { return std::clamp(j - i, least, most) - least; });
      }},
     {"bucketed", 1, 1,
      [](const auto& a, const auto& x) {
        Want(a[0].size() == 2 && a[0][0] == kDistanceBuckets, "has no table of 32 buckets");
-       return Shape{a[0][1], Whole(x[0]), Whole(x[0])};
+       return ByDistanceShape(a[0], x);
      },
-     [](Operands& o) {
-       const int64_t heads = o.from[1], positions = o.to[1];
-       Reals t;
-       for (int64_t h = 0; h < heads; ++h)
-         for (int64_t i = 0; i < positions; ++i)
-           for (int64_t j = 0; j < positions; ++j) t.push_back(o.a[size_t(DistanceBucket(i - j) * heads + h)]);
-       return t;
-     }},
+     [](Operands& o) { return ByDistance(o, [](int64_t i, int64_t j) { return DistanceBucket(i - j); }); }},
 };
 
 // Returns the operation of this name, or null.
