@@ -64,10 +64,7 @@ def main():
     page = (ROOT / 'README.md').read_text()
     stated = tables(page)
     assert stated.keys() == {'text', 'similarity'} and len(stated['text']) >= 4, f'README shows the tables {stated}'
-    model = subprocess.check_output([SUF, 'model', 'path'], text=True).strip()
-    plan = subprocess.check_output([ROOT / 'tools/plan.sh', model], text=True, env={**os.environ, 'SUF': SUF}).strip()
-    run = subprocess.run([SUF, 'demo', '--model', model, '--plan', plan, '--file', 'examples/sentences.txt', '--one-by-one'],
-                         cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run([ROOT / 'tools/run.sh'], capture_output=True, text=True, env={**os.environ, 'SUF': SUF})
     assert run.returncode == 0, run.stderr
     printed = tables(run.stdout)
     faults = function_lines(page) + gate_faults(page)
