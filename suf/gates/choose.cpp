@@ -65,8 +65,9 @@ int64_t ArgmaxBit::KeyBits(int k) const {
 
 // Returns Clamp as a function of x + 2^(k-1), whose cutpoints are the bounds.
 static FunctionGate Of(const Clamp& g, int k) {
-  const uint64_t half = uint64_t{1} << (k - 1), low = Word(g.low + int64_t(half), k),
-                 high = Word(g.high + int64_t(half), k);
+  const uint64_t half = uint64_t{1} << (k - 1);
+  auto place = [&](int64_t bound) { return Word(int64_t(uint64_t(bound) + half), k); };
+  const uint64_t low = place(g.low), high = place(g.high);
   SUF_CHECK(k >= 2 && g.low < g.high && Number(uint64_t(g.low), k) == g.low && Number(uint64_t(g.high), k) == g.high);
   std::string text = Str("suf clamp domain ", k, " ring ", g.ring, " outputs 1 degree 1\n");
   auto word = [&](int64_t v) { return Str(Number(uint64_t(v), g.ring)); };
