@@ -80,7 +80,7 @@ void AddTokenize(CLI::App* app, TokenizeArgs* a, int* status) {
 // Adds `compile`.
 void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
   auto* c = app->add_subcommand("compile", "make the plan, which is public and has no weights (model owner)");
-  c->add_option("--model", a->model, "model directory: config.json, model.safetensors, and vocab.txt or tokenizer.json")
+  c->add_option("--model", a->model, "model directory: config.json, safetensors files, and vocab.txt or tokenizer.json")
       ->required();
   c->add_option("--calibrate", a->calibrate, "a file of texts like those to come, one a line; they place the windows");
   c->add_option("--ids", a->ids, "instead of --calibrate: a file with the token ids of one text a line");

@@ -129,7 +129,7 @@ void ResultWriter::Write(const TextResult& d) {
       said = a_.json ? RowOf(row, l) : Said(l, row);
     else  // only P1 ever sees this
       l.error =
-          "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
+          "the pooled vector of this text is zero, so it has no direction and no embedding; change the text";
   }
   if (!l.error.empty()) {
     said = a_.json ? ErrorRow(l) : Str("line ", l.i + 1, ": ", l.error);

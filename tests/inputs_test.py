@@ -444,7 +444,7 @@ for what, sentence, change in (
         ('model: no Normalize', 'has no module Normalize; .*add a Normalize module', with_file('modules.json', modules('Transformer', 'Pooling'))),
         ('model: folder of Pooling is missing', 'there is no file .*1_Pooling/config.json, so how rows are pooled is not known',
          with_file('modules.json', modules('Transformer', 'Pooling', 'Normalize'))),
-        ('model: another pooling', '1_Pooling/config.json: pooling_mode is "cls", only "mean" is supported', with_file('1_Pooling/config.json', '{"pooling_mode": "cls"}')),
+        ('model: another pooling', '1_Pooling/config.json: pooling_mode is "max", only "mean", "cls" and "lasttoken" are supported', with_file('1_Pooling/config.json', '{"pooling_mode": "max"}')),
         ('model: a default prompt', 'so "query: " would stand before every text',
          with_file('config_sentence_transformers.json', '{"prompts": {"query": "query: "}, "default_prompt_name": "query"}')),
         ('model: added tokens beside vocab.txt', 'which vocab.txt does not have; save the tokenizer again', with_file('added_tokens.json', '{"covid-19": 128}')),

@@ -137,6 +137,15 @@ class Evaluator:
             of = self.number(name, 'gamma')
             q['gamma'], q['mean'] = fixed(gamma, of), fixed(gamma / len(gamma), of + mean) if centred else None
 
+    def query_key(self, a, q, k, bias=None):
+        """Quantises the maps of queries and keys: one, or two if fewer queries are wanted. `bias` is that of queries; one
+        of keys adds a constant to a row of scores."""
+        if a + 'z_qk' in self.names:
+            self.linear(a + 'z_qk', np.hstack([q, k]), None if bias is None else np.concatenate([bias, np.zeros(k.shape[1])]))
+        else:
+            self.linear(a + 'z_q', q, bias)
+            self.linear(a + 'z_k', k)
+
     # -- steps
     def embed(self, ids):
         n = len(ids)
@@ -214,6 +223,17 @@ class Evaluator:
         by = self.number(at + 'o', 'shift')
         return self.wire(at + 'o', shift(self.wire(at + 'eV*recip', o, by), by))
 
+    def queries_keys(self, a, n, columns):
+        """Returns queries, of `columns`, and keys of the rows n."""
+        one = lambda name, of: self.rescaled(a + name, self.turned(of, self.map(of, n)), of)
+        if a + 'z_qk' in self.names:
+            both = one('q,k', a + 'z_qk')
+            return both[:, :columns], both[:, columns:]
+        return one('q', a + 'z_q'), one('k', a + 'z_k')
+
+    def turned(self, name, z):
+        return z
+
     def activation(self, name, z):
         by, f = self.number(name, 'shift'), self.function(name, 'lines')
         x = shift(z, by) + I(f.end // 2) & I(f.end - 1)                                                       # its ring, from the least value on
@@ -243,8 +263,7 @@ class Bert(Evaluator):
         g, b = w['g'], w['b']
         for l in range(m.layers):
             at, W = '%d/' % l, lambda c: w[l, 'W' + c]
-            key = np.zeros(m.d)                                                                               # a key bias adds a constant to a row of scores
-            self.linear(at + 'attention/z_qk', np.hstack([g[:, None] * W('q'), g[:, None] * W('k')]), np.concatenate([fold(b, W('q')) + w[l, 'bq'], key]))
+            self.query_key(at + 'attention/', g[:, None] * W('q'), g[:, None] * W('k'), fold(b, W('q')) + w[l, 'bq'])
             self.linear(at + 'attention/z_v', g[:, None] * W('v'))
             o = centre(W('o'))
             self.linear(at + 'proj/z_proj', o, fold(fold(b, W('v')) + w[l, 'bv'], o) + (centre(b) + centre(w[l, 'bo'])), g)
@@ -260,14 +279,15 @@ class Bert(Evaluator):
         for l in range(m.layers):
             at = '%d/' % l
             a = at + 'attention/'
-            qk = self.rescaled(a + 'q,k', self.map(a + 'z_qk', n), a + 'z_qk')
+            q, k = self.queries_keys(a, n, m.d)
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
-            o = self.attention(a, self.split(qk[:, :m.d], m.heads), self.split(qk[:, m.d:], m.heads), self.split(v, m.heads), n, False)
+            o = self.attention(a, *(self.split(x, m.heads) for x in (q, k, v)), n, False)
             n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
             h = self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
             n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', h, n)))
-        s = self.wire('pool/pooled', n.sum(0, keepdims=True))
-        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, len(ids))))[0]
+        first = m.pooling == 'cls'
+        s = self.wire('pool/pooled', n[:1] if first else n.sum(0, keepdims=True))
+        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, 1 if first else len(ids))))[0]
 
 
 class Decoder(Evaluator):
@@ -280,10 +300,9 @@ class Decoder(Evaluator):
             at = '%d/' % l
             a = at + 'attention/'
             n = self.norm(at + 'norm1/normalised', self.clamped('%d/ffn2/' % (l - 1), x) if l else x)
-            qk = self.rescaled(a + 'q,k', self.turned(a + 'z_qk', self.map(a + 'z_qk', n)), a + 'z_qk')
+            q, k = self.queries_keys(a, n, m.heads * m.dim)
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
-            cols = m.heads * m.dim
-            o = self.attention(a, self.split(qk[:, :cols], m.heads), self.split(qk[:, cols:], m.serving), self.split(v, m.serving), n, True)
+            o = self.attention(a, self.split(q, m.heads), self.split(k, m.serving), self.split(v, m.serving), n, True)
             x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
             n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
             x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
@@ -313,9 +332,6 @@ class Decoder(Evaluator):
             x = (x + I(1 << window - 1) & I((1 << window) - 1)) - I(1 << window - 1)
         return self.wire(at + 'clamp', x)
 
-    def turned(self, name, z):
-        return z
-
 
 class Gpt2(Decoder):
     def weights(self):
@@ -324,7 +340,7 @@ class Gpt2(Decoder):
         for l in range(m.layers):
             at, g, b = '%d/' % l, w[l, 'g1'], w[l, 'b1']
             W, bias = np.split(w[l, 'Wqkv'], 3, 1), np.split(w[l, 'bqkv'], 3)
-            self.linear(at + 'attention/z_qk', np.hstack([g[:, None] * W[0], g[:, None] * W[1]]), np.concatenate([fold(b, W[0]) + bias[0], np.zeros(m.d)]))
+            self.query_key(at + 'attention/', g[:, None] * W[0], g[:, None] * W[1], fold(b, W[0]) + bias[0])
             self.linear(at + 'attention/z_v', g[:, None] * W[2])
             o = centre(w[l, 'Wo'])
             self.linear(at + 'proj/z_proj', o, fold(fold(b, W[2]) + bias[2], o) + centre(w[l, 'bo']))
@@ -344,7 +360,7 @@ class Llama(Decoder):
         self.embedding(w['word'])
         for l in range(m.layers):
             at, g = '%d/' % l, w[l, 'g1'][:, None]
-            self.linear(at + 'attention/z_qk', np.hstack([g * w[l, 'Wq'], g * w[l, 'Wk']]))
+            self.query_key(at + 'attention/', g * w[l, 'Wq'], g * w[l, 'Wk'])
             self.linear(at + 'attention/z_v', g * w[l, 'Wv'])
             self.linear(at + 'proj/z_proj', w[l, 'Wo'])
             g = w[l, 'g2'][:, None]
@@ -357,7 +373,7 @@ class Llama(Decoder):
         """Turns the pairs (j, j + half) of every head by the angles of their row."""
         n, half = len(z), self.m.dim // 2
         c, s = (self.function(name, f).values[:n * half, 0].reshape(n, 1, half) for f in ('cosines', 'sines'))
-        z = self.split(z, self.m.heads + self.m.serving)
+        z = z.reshape(n, -1, 2 * half)
         a, b = z[..., :half], z[..., half:]
         return np.concatenate([a * c - b * s, b * c + a * s], -1).reshape(n, -1)
 

@@ -30,7 +30,7 @@ import integers
 # ---------------------------------------------------------------------------------------------------------------- files
 def read_safetensors(path):
     """-> {name: array}. Layout: 8 bytes little-endian length of a JSON header, the header, the data."""
-    kinds = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I64': np.int64, 'I32': np.int32, 'I16': np.int16, 'U8': np.uint8, 'I8': np.int8}
+    kinds = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'BF16': np.uint16, 'I64': np.int64, 'I32': np.int32, 'I16': np.int16, 'U8': np.uint8, 'I8': np.int8}
     with open(path, 'rb') as file:
         size, = struct.unpack('<Q', file.read(8))
         header, data = json.loads(file.read(size)), file.read()
@@ -39,7 +39,19 @@ def read_safetensors(path):
         if name != '__metadata__' and entry['dtype'] in kinds:
             begin, end = entry['data_offsets']
             out[name] = np.frombuffer(data[begin:end], kinds[entry['dtype']]).reshape(entry['shape'])
+            if entry['dtype'] == 'BF16':  # the upper half of a float32
+                out[name] = (out[name].astype(np.uint32) << 16).view(np.float32)
     return out
+
+
+def read_weights(folder):
+    """Reads model.safetensors, or the files that model.safetensors.index.json lists."""
+    one = os.path.join(folder, 'model.safetensors')
+    if os.path.exists(one):
+        return read_safetensors(one)
+    with open(one + '.index.json', encoding='utf8') as file:
+        files = sorted(set(json.load(file)['weight_map'].values()))
+    return {name: value for f in files for name, value in read_safetensors(os.path.join(folder, f)).items()}
 
 
 def write_safetensors(path, tensors):
@@ -67,7 +79,7 @@ class Checkpoint:
     def __init__(self, folder, kind, prefix):
         self.config, self.w = read_config(folder), {}
         now = lambda name: name.removeprefix(prefix).replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
-        self.raw = {now(k): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
+        self.raw = {now(k): v.astype(kind) for k, v in read_weights(folder).items() if v.dtype.kind == 'f'}
 
     def activation(self, h):
         """Applies the function that the configuration names; GPT-2 and Llama have defaults."""
@@ -89,7 +101,7 @@ class Checkpoint:
 
 
 class Bert(Checkpoint):
-    """BERT sentence encoder: L2-normalised mean of the last layer."""
+    """BERT sentence encoder: L2-normalised mean of the last layer, or its first row."""
     kind, result, prefix, first = 'bert', 'embedding', 'bert.', 0  # first: the position of the first token
     sizes_of = ('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
     layer = 'encoder.layer.%d.'
@@ -100,6 +112,7 @@ class Bert(Checkpoint):
         super().__init__(folder, kind, self.prefix)
         self.d, self.heads, self.layers, self.ff = self.sizes(*self.sizes_of)
         self.eps = self.config.get('layer_norm_eps', 1e-12)
+        self.pooling = read_pooling(folder)
         raw, w, e = self.raw, self.w, 'embeddings.'
         w['word'] = raw[e + 'word_embeddings.weight']
         w['pos'] = raw[e + 'position_embeddings.weight'][self.first:] + raw.get(e + 'token_type_embeddings.weight', np.zeros((1, self.d), kind))[0]
@@ -125,7 +138,7 @@ class Bert(Checkpoint):
             h = x @ w[l, 'W1'] + w[l, 'b1']                                                                   # (n, ff)
             h = self.activation(h)
             x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
-        y = x.mean(0)
+        y = x[0] if self.pooling == 'cls' else x.mean(0)
         return y / np.sqrt((y * y).sum())                                                                     # (d)
 
 
@@ -232,6 +245,18 @@ class Llama(Checkpoint):
 def read_config(folder):
     with open(os.path.join(folder, 'config.json'), encoding='utf8') as file:
         return json.load(file)
+
+
+def read_pooling(folder):
+    """Returns 'mean' or 'cls', as the folder of sentence-transformers says, if there is one."""
+    try:
+        with open(os.path.join(folder, '1_Pooling', 'config.json'), encoding='utf8') as file:
+            config = json.load(file)
+    except FileNotFoundError:
+        return 'mean'
+    modes = [mode for mode, flag in dict(mean='mean_tokens', cls='cls_token').items() if config.get('pooling_mode') == mode or config.get('pooling_mode_' + flag)]
+    assert len(modes) == 1, 'the pooling of %s is %s' % (folder, config)
+    return modes[0]
 
 
 def load(folder, kind=np.float64):

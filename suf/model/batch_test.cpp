@@ -70,7 +70,7 @@ void ExpectBatches(const nn::Plan& plan, const nn::QuantisedWeights& q, int n, s
 }
 
 TEST(Batch, EveryCountOnEveryBackend) {
-  for (const char* preset : {"tiny", "tiny-llama"}) {
+  for (const char* preset : {"tiny", "tiny-cls", "tiny-llama"}) {
     SCOPED_TRACE(preset);
     const Compiled c =
         CompileFor(RandomModel(preset, 3, Replaced(FindPreset(preset).config, "num_hidden_layers", "2", "1")), 8);
@@ -81,7 +81,7 @@ TEST(Batch, EveryCountOnEveryBackend) {
 // Options that change a layer's segments, alone and all together as for a far network.
 TEST(Batch, EveryFamilyAndForm) {
   size_t turn = 0;
-  for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"}) {
+  for (const char* preset : {"tiny", "tiny-cls", "tiny-gpt2", "tiny-llama"}) {
     SCOPED_TRACE(preset);
     const Compiled plain = CompileFor(RandomModel(preset, 3), 12);
     ExpectBatches(plain.plan, plain.q, 6);

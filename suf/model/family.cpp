@@ -6,7 +6,7 @@
 #include "suf/model/internal/entries.hpp"
 #include "suf/model/internal/modules.hpp"
 #include "suf/model/shards.hpp"
-#include "suf/nn/ops/lookup.hpp"
+#include "suf/nn/ops.hpp"
 
 namespace suf::model {
 
@@ -108,12 +108,27 @@ struct Described {
   nn::Graph graph;
 };
 
+// Adds the unit vector of the pooled rows of the last node.
+void AddEmbedding(nn::Graph* g, nn::PoolRows::Kind kind) {
+  nn::GraphNode* rows = g->nodes().back().get();
+  g->Scope("pool");
+  nn::PoolRows pool;
+  pool.kind = kind;
+  nn::Norm unit;
+  unit.dim = g->node(0).As<nn::Lookup>()->table.cols();
+  unit.unit = true;
+  unit.by_length = kind == nn::PoolRows::kSum;
+  unit.key = "unit";
+  g->Add(std::move(unit), {g->Add(std::move(pool), {rows}, "pooled")}, "unit");
+  g->Number();
+}
+
 Described Describe(const std::filesystem::path& dir) {
   Modules modules = ReadModules(dir);
   const Family& family = FamilyOf(modules.transformer);
   nn::Graph graph = family.build(modules.transformer);
   if (family.sentences)
-    CheckSentences(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]);
+    AddEmbedding(&graph, ReadPooling(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]));
   else if (modules.listed || !modules.pooling.empty())
     Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
          " needs an embedding of the rows, and of a model of type ", Quoted(family.name),

@@ -11,11 +11,12 @@
 namespace suf::model {
 
 // A random model for tests and benchmarks: its name and config.json. `query_key` is the spread of the weights of
-// queries and keys, in units of 1/sqrt(inputs).
+// queries and keys, in units of 1/sqrt(inputs). `pooling` is a pooling_mode; if it is set, a folder says so.
 struct Preset {
   const char* name;
   const char* config;
   double query_key = 1;
+  const char* pooling = "";
 };
 
 // The end of a tensor's name, and the one that older exports have instead.
@@ -24,8 +25,8 @@ struct TensorRename {
 };
 
 // A family of models. `name` is model_type in config.json. Some exports have `prefix` before tensor names. `min_tokens`
-// is the length of the shortest text. If `sentences`, the model reads word pieces and gives the unit vector of the mean
-// of all rows. The files of the directory must state this as well.
+// is the length of the shortest text. If `sentences`, the model reads word pieces, and `build` ends with the rows of
+// the last layer. The unit vector of their mean, or of one row, is the result, as the files of the directory state.
 //
 // `build` makes the graph from config.json. It throws Cause::kInput naming the file, the field, its value and the
 // supported values.

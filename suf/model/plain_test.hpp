@@ -122,8 +122,9 @@ Rows Each(Rows x, F f) {
   return x;
 }
 
-// Returns the mean of the last rows over its length. (d)
-inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {}) {
+// Returns the mean of the last rows, or with `first` the first of them, over its length. (d)
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {},
+                     bool first = false) {
   const Plain p{w, 2, 4, 4, eps};
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -143,6 +144,7 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
         Each(linear(x, at + "intermediate.dense"), [](double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; });
     x = norm(Plus(linear(h, at + "output.dense"), x), at + "output.LayerNorm");
   }
+  if (first) x.resize(1);
   Row y(x[0].size(), 0.0);
   double square = 0;
   for (const Row& r : x)
@@ -152,6 +154,9 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
   return y;
 }
 inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) { return PlainBert(w, ids, 1e-12); }
+inline Row PlainBertFirst(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainBert(w, ids, 1e-12, {}, true);
+}
 
 // The names of other families and those of BERT.
 inline constexpr std::pair<const char*, const char*> kOtherNames[] = {

@@ -117,6 +117,12 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
   if (error) Fail(Cause::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
 
   WriteWhole(dir / "config.json", {ReadJson(preset.config, {"the preset", "choose another one"}).dump(2), "\n"});
+  if (const std::string pooling = preset.pooling; !pooling.empty()) {
+    const auto folder = dir / "1_Pooling";
+    std::filesystem::create_directories(folder, error);
+    if (error) Fail(Cause::kResource, "cannot make the folder ", folder.string(), "; check the permissions");
+    WriteWhole(folder / "config.json", {nlohmann::json{{"pooling_mode", pooling}}.dump(), "\n"});
+  }
   const nn::Graph graph = ReadGraph(dir);
   const auto scored = QueriesAndKeys(graph);
   Normals normals(seed);

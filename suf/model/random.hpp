@@ -12,7 +12,8 @@ namespace suf::model {
 // Returns the preset "tiny" or another one of the families. Throws Cause::kInput for another name, listing them.
 const Preset& FindPreset(std::string_view name);
 
-// Writes config.json, model.safetensors (F32) and vocab.txt into `dir`, which is made if it is absent. Spreads are like
+// Writes config.json, model.safetensors (F32), vocab.txt and a preset's pooling into `dir`, which is made if it is
+// absent. Spreads are like
 // those of a trained model: tables 0.05, projections 1/sqrt(inputs), queries and keys as the preset says. Biases and
 // LayerNorm's shift have 0.1, its scale 1 +- 0.1. Throws Cause::kInput if `dir` already holds a model, and
 // Cause::kResource if it cannot be written.

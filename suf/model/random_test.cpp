@@ -140,9 +140,9 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   for (const Family* family : Families())
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },
-                 "there is no preset \"huge\"; choose one of tiny, minilm, bert-tiny, bert-base, bert-large, "
-                 "tiny-distilbert, tiny-gpt2, gpt2, tiny-llama, tiny-mpnet, mpnet-base, tiny-roberta, "
-                 "roberta-base");
+                 "there is no preset \"huge\"; choose one of tiny, tiny-cls, minilm, bert-tiny, bge-small, "
+                 "bert-base, bert-large, tiny-distilbert, tiny-gpt2, gpt2, tiny-llama, tiny-mpnet, mpnet-base, "
+                 "tiny-roberta, roberta-base");
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ inline nn::Plan WithPool(nn::Plan plan, nn::PoolRows::Kind kind) {
       if (auto* pool = dynamic_cast<nn::PoolRows*>(op.get())) pool->kind = kind;
   for (auto& n : plan.graph.nodes())
     if (auto* pool = n->As<nn::PoolRows>()) pool->kind = kind;
+  for (nn::Class& one : plan.classes) nn::Derive(plan.graph, one.ops);
   return plan;
 }
 

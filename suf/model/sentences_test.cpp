@@ -60,6 +60,18 @@ TEST_F(Sentences, TheOneOrderOfModulesIsReadInEverySpelling) {
     Write("1_Pooling/config.json", pooling);
     Works();
   }
+  const std::pair<const char*, nn::PoolRows::Kind> others[] = {
+      {R"({"pooling_mode": "cls"})", nn::PoolRows::kFirst},
+      {R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})", nn::PoolRows::kFirst},
+      {R"({"pooling_mode": ["lasttoken"], "pooling_mode_lasttoken": true})", nn::PoolRows::kLast},
+      {R"({"pooling_mode_lasttoken": true, "word_embedding_dimension": 32})", nn::PoolRows::kLast}};
+  for (const auto& [pooling, kind] : others) {
+    Write("1_Pooling/config.json", pooling);
+    const nn::Graph g = Load(folder_.path()).graph;
+    EXPECT_EQ(g.node(g.size() - 2).As<nn::PoolRows>()->kind, kind) << pooling;
+    EXPECT_FALSE(g.node(g.size() - 1).As<nn::Norm>()->by_length) << pooling;
+  }
+  Write("1_Pooling/config.json", kMean);
   Write("2_Normalize/config.json", R"({"module_input_name": "sentence_embedding", "module_output_name": null})");
   Works();
 }
@@ -139,30 +151,33 @@ TEST_F(Sentences, FoldersOfModulesCountWhereThereIsNoList) {
   Write("2_Dense/config.json", "{}");
   Refused("has a folder \"2_Dense\" of a module and no modules.json");
   std::filesystem::remove_all(folder_.path() / "2_Dense");
-  Write("7_Pooling/config.json", R"({"pooling_mode": "cls"})");
+  Write("7_Pooling/config.json", R"({"pooling_mode": "max"})");
   Refused("has a folder \"7_Pooling\" of a module and no");
   std::filesystem::remove_all(folder_.path() / "1_Pooling");
-  Refused("7_Pooling/config.json: pooling_mode is \"cls\", only \"mean\" is supported");
+  Refused("7_Pooling/config.json: pooling_mode is \"max\", only \"mean\", \"cls\" and \"lasttoken\" are supported");
 }
 
 TEST_F(Sentences, OtherPoolingsAreRefused) {
   Modules(kThree);
   Refused("1_Pooling/config.json, so how rows are pooled is not known");
   const std::pair<std::string, std::string> cases[] = {
-      {"{}", "1_Pooling/config.json: pooling_mode_mean_tokens is missing, only true is supported"},
-      {R"({"word_embedding_dimension": 32})", "pooling_mode_mean_tokens is missing"},
-      {R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})",
-       "pooling_mode_mean_tokens is \"false\", only true"},
+      {"{}", "1_Pooling/config.json: pooling_mode is missing, only \"mean\", \"cls\" and \"lasttoken\" are supported"},
+      {R"({"word_embedding_dimension": 32})", "pooling_mode is missing"},
+      {R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})", "pooling_mode is missing"},
+      {R"({"pooling_mode_mean_tokens": 1})", "pooling_mode_mean_tokens is \"1\", it must be true or false"},
+      {R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})",
+       "pooling_mode_cls_token is \"true\", and pooling_mode_mean_tokens too; only one pooling is supported"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true})",
        "pooling_mode_max_tokens is \"true\", only false"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_lasttoken": true})", "pooling_mode_lasttoken"},
       {R"({"pooling_mode_mean_tokens": true, "pooling_mode_new_tokens": true})",
        "\"pooling_mode_new_tokens\" is \"true\", and its effect is not known"},
-      {R"({"pooling_mode": "cls"})", "pooling_mode is \"cls\", only \"mean\" is supported"},
+      {R"({"pooling_mode": "max"})", "pooling_mode is \"max\", only \"mean\", \"cls\""},
       {R"({"pooling_mode": ["mean", "max"]})", "pooling_mode is"},
       {R"({"pooling_mode": "mean", "pooling_mode_mean_tokens": false})", "pooling_mode_mean_tokens is \"false\""},
       {R"({"pooling_mode": "mean", "pooling_mode_cls_token": true})", "pooling_mode_cls_token is \"true\""},
-      {R"({"pooling_mode": "cls", "pooling_mode_mean_tokens": true})", "pooling_mode is \"cls\""},
+      {R"({"pooling_mode": "cls", "pooling_mode_mean_tokens": true})",
+       "pooling_mode_mean_tokens is \"true\", only false"},
       {R"({"pooling_mode": "mean", "include_prompt": false})", "include_prompt is \"false\", only true"},
       {R"({"pooling_mode": "mean", "embedding_dimension": 31})",
        "embedding_dimension is \"31\", the model has 32 columns; use the files of one model"},

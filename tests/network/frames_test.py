@@ -273,9 +273,9 @@ def zero_norm(base, _):
             assert code == (2 if zero in texts else 0), e.err
             for text, row in zip(texts, rows):
                 assert ('y' in row) == (text == other)
-                assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
+                assert text == other or 'the pooled vector of this text is zero' in row['error'], row
             if zero in texts:
-                assert e.err[-1].startswith('suf: ') and 'the sum of this text\'s token vectors is zero' in e.err[-1], e.err
+                assert e.err[-1].startswith('suf: ') and 'the pooled vector of this text is zero' in e.err[-1], e.err
             seen.append(p0_view(w, server, k))
     assert seen[0][0] == seen[2][0] == 0 and len(seen[0][1]) >= 5, seen[0]
     assert seen[0] == seen[1], 'the model owner sees that a result is zero'
@@ -299,7 +299,7 @@ def zero_in_a_batch(base, _):
             wanted = base.simulate([other])[0]
             for text, row in zip(texts, rows, strict=True):
                 assert row.get('y') == (wanted if text == other else None), row
-                assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
+                assert text == other or 'the pooled vector of this text is zero' in row['error'], row
             seen.append(p0_view(w, server, k))
     assert seen[0][0] == 0 and any('3 texts of 4 tokens' in line for line in seen[0][1]), seen[0]
     assert all(view == seen[0] for view in seen), 'the model owner sees that a result of a batch is zero'

@@ -1,5 +1,5 @@
 // Encoders of sentence-transformers with a norm behind each sum (post-LN). They have BERT's layers (Devlin et al. 2019)
-// under the names of each family. The result is the mean of the rows divided by its norm.
+// under the names of each family. The result are the rows of the last layer.
 #pragma once
 #include <functional>
 
@@ -106,12 +106,6 @@ inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std
     g.Scope(scope + "norm2");
     x = norm(h, at + names.output_norm, "layer");
   }
-  g.Scope("pool");
-  nn::Norm unit;
-  unit.dim = s.d;
-  unit.unit = unit.by_length = true;
-  unit.key = "unit";
-  g.Add(std::move(unit), {Pooled(g, x, nn::PoolRows::kSum)}, "unit");
   g.Number();
   return g;
 }

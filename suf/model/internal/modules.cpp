@@ -54,24 +54,50 @@ Modules Unlisted(const path& dir) {
   return m;
 }
 
-void CheckPooling(const path& file, int64_t width) {
+// A pooling by its name in newer files, and the flag of older ones.
+struct PoolingMode {
+  const char *name, *flag;
+  nn::PoolRows::Kind kind;
+};
+constexpr PoolingMode kPoolingModes[] = {{"mean", "pooling_mode_mean_tokens", nn::PoolRows::kSum},
+                                         {"cls", "pooling_mode_cls_token", nn::PoolRows::kFirst},
+                                         {"lasttoken", "pooling_mode_lasttoken", nn::PoolRows::kLast}};
+
+// Returns the mode that the settings name or flag.
+const PoolingMode& ModeOf(const Fields& p) {
+  const bool named = p.Named("pooling_mode");
+  json name = p.Value("pooling_mode");
+  if (name.is_array() && name.size() == 1) name = json(name[0]);
+  const PoolingMode* found = nullptr;
+  for (const PoolingMode& mode : kPoolingModes) {
+    if (p.Named(mode.flag) && !p.Value(mode.flag).is_boolean())
+      p.Refuse(mode.flag, "it must be true or false; fetch the file again");
+    if (named ? name != mode.name : !p.True(mode.flag, false)) continue;
+    if (found) p.Refuse(mode.flag, "and ", found->flag, " too; only one pooling is supported; ", kAnother);
+    found = &mode;
+  }
+  if (!found) p.Refuse("pooling_mode", "only \"mean\", \"cls\" and \"lasttoken\" are supported; ", kAnother);
+  for (const PoolingMode& mode : kPoolingModes)
+    if (p.Named(mode.flag)) p.Must(mode.flag, nullptr, &mode == found);
+  return *found;
+}
+
+nn::PoolRows::Kind PoolingOf(const path& file, int64_t width) {
   if (!IsThere(file))
     Fail(Cause::kInput, "there is no file ", file.string(),
          ", so how rows are pooled is not known; fetch the whole directory");
   const Fields p(file);
-  constexpr std::array<const char*, 5> kOthers = {"pooling_mode_cls_token", "pooling_mode_max_tokens",
-                                                  "pooling_mode_mean_sqrt_len_tokens",
-                                                  "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
-  const bool compact = p.Named("pooling_mode");
-  if (compact && p.Value("pooling_mode") != json::array({"mean"})) p.Must("pooling_mode", nullptr, "mean");
-  if (!compact || p.Named("pooling_mode_mean_tokens")) p.Must("pooling_mode_mean_tokens", false, true);
-  for (const char* other : kOthers) p.Must(other, false, false);
+  const PoolingMode& mode = ModeOf(p);
+  for (const char* other :
+       {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
+    p.Must(other, false, false);
   p.Must("include_prompt", true, true);
   for (const char* dimension : {"embedding_dimension", "word_embedding_dimension"})
     if (p.Named(dimension) && p.Value(dimension) != width)
       p.Refuse(dimension, "the model has ", width, " columns; use the files of one model");
-  p.Only({"pooling_mode", "pooling_mode_mean_tokens", "include_prompt", "embedding_dimension",
-          "word_embedding_dimension"});
+  p.Only({"pooling_mode", "pooling_mode_mean_tokens", "pooling_mode_cls_token", "pooling_mode_lasttoken",
+          "include_prompt", "embedding_dimension", "word_embedding_dimension"});
+  return mode.kind;
 }
 
 void CheckNormalize(const path& file) {
@@ -160,11 +186,12 @@ Modules ReadModules(const path& dir) {
   return {folders[0], folders[1] / "config.json", folders[2] / "config.json", true};
 }
 
-void CheckSentences(const path& dir, const Modules& modules, int64_t width) {
-  if (!modules.pooling.empty()) CheckPooling(modules.pooling, width);
+nn::PoolRows::Kind ReadPooling(const path& dir, const Modules& modules, int64_t width) {
+  const nn::PoolRows::Kind kind = modules.pooling.empty() ? nn::PoolRows::kSum : PoolingOf(modules.pooling, width);
   if (modules.listed) CheckNormalize(modules.normalize);
   CheckRoot(dir / "config_sentence_transformers.json", width);
   for (const path& file : TransformerFiles(modules.transformer)) CheckTransformer(file);
+  return kind;
 }
 
 LongestText ReadLongest(const path& transformer) {

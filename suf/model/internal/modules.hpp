@@ -1,9 +1,11 @@
 // The files that sentence-transformers keeps beside a model: modules.json, the list of steps, and their settings. One
-// list is supported: the model, the mean of its rows, division by its norm. Private to the module.
+// list is supported: the model, the mean or one of its rows, division by its norm. Private to the module.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "suf/nn/ops.hpp"
 
 namespace suf::model {
 
@@ -19,9 +21,9 @@ struct Modules {
 // modules and for another order.
 Modules ReadModules(const std::filesystem::path& dir);
 
-// Checks that the settings request the unit vector of the mean of all rows, of `width` numbers each. The text must be
-// taken as it is. Throws Cause::kInput, naming file and field, for other settings.
-void CheckSentences(const std::filesystem::path& dir, const Modules& modules, int64_t width);
+// Returns the pooling of rows, of `width` numbers each, whose unit vector the settings request. The text must be taken
+// as it is. Throws Cause::kInput, naming file and field, for other settings.
+nn::PoolRows::Kind ReadPooling(const std::filesystem::path& dir, const Modules& modules, int64_t width);
 
 // The most tokens of a text (0: no limit) and the field with this limit, "tokenizer_config.json: model_max_length".
 struct LongestText {

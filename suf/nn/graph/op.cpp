@@ -101,11 +101,10 @@ std::vector<uint64_t> ForTexts(const Ints& one, int64_t texts) {
 }
 
 bool Emission::Packed(bool causal) const {
-  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n * texts);
-  SUF_CHECK(texts == 1 || (from % n == 0 && rows % n == 0));
-  const int each = RowsEach();
-  SUF_CHECK(!causal || each == n || (each == 1 && from == n - 1));
-  return causal && each == n;
+  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n);
+  SUF_CHECK(first_text >= 0 && texts_here >= 1 && first_text + texts_here <= texts);
+  SUF_CHECK(!causal || rows == n || (rows == 1 && from == n - 1));
+  return causal && rows == n;
 }
 
 std::string Emission::NameOf(const WeightSlot& s) const {

@@ -37,6 +37,24 @@ enum class RowLayout : uint8_t { kRows, kPairs, kPacked };
 // * kBoth: both, in two wires.
 // * kFirst, kLast: the first or the last row.
 enum class TakenRows : uint8_t { kOwn, kAll, kBoth, kFirst, kLast };
+// The rows of a text's result that readers take. Only these are computed. Behind the keys and values of the last layer,
+// the embedding of a first token needs one row. (docs/mathematics.md#wanted-rows)
+enum class WantedRows : uint8_t { kAll, kFirst, kLast };
+// Rows [from, from + rows) of a text.
+struct TextRows {
+  int from = 0, rows = 0;
+};
+inline TextRows RangeOf(WantedRows wanted, int n) {
+  if (wanted == WantedRows::kAll) return {0, n};
+  return {wanted == WantedRows::kFirst ? 0 : n - 1, 1};
+}
+// Returns the rows of its own that a reader takes of an input. They are those wanted of it, unless `taken` says others.
+inline WantedRows OwnRows(TakenRows taken, WantedRows wanted) {
+  if (taken == TakenRows::kOwn || taken == TakenRows::kBoth) return wanted;
+  return taken == TakenRows::kFirst  ? WantedRows::kFirst
+         : taken == TakenRows::kLast ? WantedRows::kLast
+                                     : WantedRows::kAll;
+}
 // A value in Z_{2^ring} that is never opened.
 struct Summands {
   compiler::Factors sum;
@@ -87,12 +105,15 @@ struct SeenRange {
 // Ranges seen in calibration, by name. The operator defines their entries.
 using Seen = std::map<std::string, std::vector<SeenRange>>;
 
-// The float model at one node. `value` evaluates a weight and keeps it for the next text.
+// The float model at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows. Those of
+// which an operator reads all (TakenRows::kAll and kBoth) have n. `value` evaluates a weight and keeps it for the next
+// text.
 struct RealCall {
   int n = 0;
   std::span<const int32_t> ids;
   exec::Pool& pool;
   std::function<const Reals&(const Expr&)> value;
+  int from = 0, rows = n;
 };
 
 // The quantised weights of one node and their norms, each measured once.
@@ -150,7 +171,7 @@ class RangeObserver {
   virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
 };
 
-// The specification at one node.
+// The specification at one node, for the rows that RealCall describes.
 struct IntCall {
   int n = 0;
   std::span<const int32_t> ids;
@@ -159,6 +180,7 @@ struct IntCall {
   std::function<const Tensor&(const char* slot)> weight;
   // Returns x W for x (rows, in) and the weight W of `slot`, modulo a power of two above 2^ring.
   std::function<Ints(const Ints& x, const char* slot, int ring)> times;
+  int from = 0, rows = n;
 };
 
 // The three parts of a weight: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
@@ -170,8 +192,9 @@ struct Private {
 
 // The trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, except those of
 // which an operator reads all n (TakenRows). Causal attention takes all rows or the last one, a decoder's new token.
-// A batch has `texts` texts of n tokens. Its rows are those of whole texts, one text behind the other, and inputs have
-// the same ones. Scores and values by heads then lie by texts and heads: (texts heads, n, ..).
+// A batch has `texts` texts of n tokens. A node has these rows of each of `texts_here` texts from `first_text` on, one
+// text behind the other. They are all rows of a text, or one. Inputs have the same ones. Scores and values by heads
+// then lie by texts and heads: (texts_here heads, rows, ..).
 struct Emission {
   pfss::Trace& t;
   int n = 0;
@@ -183,12 +206,7 @@ struct Emission {
   // Ticks by which a text's own data come later, for the second of two tiles.
   int wait = 0;
   int texts = 1;  // of the batch
-  // Returns the number of texts to which the rows belong.
-  int TextsHere() const { return texts == 1 ? 1 : rows / n; }
-  // Returns the rows of each of these texts.
-  int RowsEach() const { return texts == 1 ? rows : n; }
-  // Returns the place of the first row in its text.
-  int FirstPlace() const { return texts == 1 ? from : 0; }
+  int first_text = 0, texts_here = texts;
   // Whether causal scores are the pairs j <= i. The last row alone sees every column, so its scores are not packed.
   bool Packed(bool causal) const;
   // Names, by slot, of weights that differ from the first class's (SlotName).
@@ -252,6 +270,8 @@ class Operator {
   virtual TakenRows InputRows(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
   // Whether Build takes any of a text's rows, so that a text may run in two tiles.
   virtual bool Tiles() const { return true; }
+  // Whether Build takes a text's last row alone.
+  virtual bool TakesLast() const { return Tiles(); }
   // Whether Build takes the rows of several texts (Emission::texts). Otherwise a plan with it runs no batches.
   virtual bool TakesTexts() const { return false; }
   // Returns the order of the result's numbers.
@@ -289,6 +309,7 @@ class Operator {
   int summand_ring = 0;
   // Whether all readers wrap it, whether no reader uses it in this class, and whether it has one row.
   bool wrapped = false, unused = false, one_row = false;
+  WantedRows wanted = WantedRows::kAll;  // by its readers
   // Columns of its rows or heads of scores; heads if the wire lies by heads, otherwise 0.
   int64_t dim = 0, heads = 0;
   int built = 0;          // ring of the wire that Build makes

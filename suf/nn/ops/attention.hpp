@@ -26,6 +26,7 @@ struct Scores : OperatorBase<Scores> {
     return inputs == 1 ? TakenRows::kBoth : input == 1 ? TakenRows::kAll : TakenRows::kOwn;
   }
   bool Tiles() const override { return !causal; }
+  bool TakesLast() const override { return true; }
   bool TakesTexts() const override { return true; }
   RowLayout ResultLayout() const override { return causal ? RowLayout::kPacked : RowLayout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }

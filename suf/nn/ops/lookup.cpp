@@ -45,11 +45,12 @@ RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) co
   CheckPositions(positions, c.n);
   const Reals& words = c.value(table);
   const int64_t d = table.cols();
-  RealArray y{{c.n, d}, {}};
-  for (int32_t id : c.ids) y.at.insert(y.at.end(), words.begin() + id * d, words.begin() + (id + 1) * d);
+  RealArray y{{c.rows, d}, {}};
+  for (int32_t id : c.ids.subspan(size_t(c.from), size_t(c.rows)))
+    y.at.insert(y.at.end(), words.begin() + id * d, words.begin() + (id + 1) * d);
   if (positions) {
     const Reals& p = c.value(positions);
-    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += p[i];
+    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += p[size_t(c.from * d) + i];
   }
   return y;
 }
@@ -118,11 +119,11 @@ RowBound Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
 
 IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const {
   CheckIds(c.ids, table.shape()[0]);
-  IntArray y{{c.n, table.cols()}, {}};
-  for (size_t i = 0; i < c.ids.size(); ++i) {
-    Ints row = c.weight("table").Row(c.ids[i]);
+  IntArray y{{c.rows, table.cols()}, {}};
+  for (int i = c.from; i < c.from + c.rows; ++i) {
+    Ints row = c.weight("table").Row(c.ids[size_t(i)]);
     if (positions) {
-      Ints p = c.weight("positions").Row(int64_t(i));
+      Ints p = c.weight("positions").Row(i);
       for (size_t j = 0; j < row.size(); ++j) row[j] += p[j];
     }
     y.at.insert(y.at.end(), row.begin(), row.end());
@@ -133,7 +134,15 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<WeightSlot> slots = Slots();
   pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {int64_t{e.n} * e.texts}, 64, 0);
-  if (e.rows < e.n * e.texts) tokens = Between(tokens, 0, e.from, e.from + e.rows);
+  if (e.texts_here < e.texts)
+    tokens = Between(tokens, 0, int64_t{e.first_text} * e.n, int64_t{e.first_text + e.texts_here} * e.n);
+  if (e.rows < e.n && e.texts > 1) {
+    tokens = Reshape(tokens, {e.texts_here, e.n});
+    tokens = Between(tokens, 1, e.from, e.from + e.rows);
+    tokens = Reshape(tokens, {int64_t{e.texts_here} * e.rows});
+  } else if (e.rows < e.n) {
+    tokens = Between(tokens, 0, e.from, e.from + e.rows);
+  }
   tokens = Wait(tokens, e.wait);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
   SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)
@@ -142,8 +151,8 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
   if (positions) {
     pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
-    if (e.RowsEach() < e.n) place = Between(place, 0, e.from, e.from + e.rows);
-    z.Bias(ForTexts(place, e.TextsHere()), 0);
+    if (e.rows < e.n) place = Between(place, 0, e.from, e.from + e.rows);
+    z.Bias(ForTexts(place, e.texts_here), 0);
   }
   return e.Open(z.Done());
 }

@@ -31,26 +31,28 @@ Ints Rounded(const Reals& v, int bits) {
   return out;
 }
 
-// Turns rows in place; `mul` and `sum` combine numbers.
+// Turns rows [from, from + rows) of a text in place; `mul` and `sum` combine numbers.
 template <class T, class Mul, class Sum>
-void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<T>& cos, const std::vector<T>& sin,
-              Mul mul, Sum sum) {
+void TurnRows(std::vector<T>& y, int64_t from, int64_t rows, int64_t heads, const std::vector<T>& cos,
+              const std::vector<T>& sin, Mul mul, Sum sum) {
   const int64_t dim = int64_t(y.size()) / rows, half = dim / heads / 2;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t j = 0; j < half; ++j) {
         T& a = y[size_t(i * dim + 2 * h * half + j)];
         T& b = y[size_t(i * dim + (2 * h + 1) * half + j)];
-        const T c = cos[size_t(i * half + j)], s = sin[size_t(i * half + j)], was = a;
+        const size_t at = size_t((from + i) * half + j);
+        const T c = cos[at], s = sin[at], was = a;
         a = sum(mul(a, c), mul(b, T(-s)));
         b = sum(mul(b, c), mul(was, s));
       }
 }
 
-void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
-  const Angles a = AnglesOf(rows, int64_t(y.size()) / rows / heads / 2, base);
+void TurnReals(RealArray& y, int64_t from, int64_t heads, double base) {
+  const Angles a = AnglesOf(from + y.rows(), y.cols() / heads / 2, base);
   TurnRows(
-      y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
+      y.at, from, y.rows(), heads, a.cos, a.sin, [](double p, double q) { return p * q; },
+      [](double p, double q) { return p + q; });
 }
 
 // Adds each row of a matrix, times its factor, to one row.
@@ -99,7 +101,7 @@ RealArray LinearMap::Float(const RealCall& c, std::span<const RealArray* const> 
     const Reals& b = c.value(bias);
     for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += b[i % size_t(d)] * (by_length ? c.n : 1);
   }
-  if (rotary) TurnReals(y.at, n, rotary, base);
+  if (rotary) TurnReals(y, c.from, rotary, base);
   return y;
 }
 
@@ -303,7 +305,7 @@ IntArray LinearMap::Spec(const IntCall& c, std::span<const IntArray* const> x) c
     for (size_t i = 0; i < y.at.size(); ++i)
       y.at[i] = WrapAdd(y.at[i], WrapMul(WrapShl(b[int64_t(i % size_t(d))], up), by_length ? c.n : 1));
   }
-  if (rotary) TurnRows(y.at, n, rotary, cosines, sines, WrapMul, WrapAdd);
+  if (rotary) TurnRows(y.at, c.from, n, rotary, cosines, sines, WrapMul, WrapAdd);
   return y;
 }
 
@@ -334,7 +336,7 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
     const MapTerm& t =
         *std::find_if(terms.begin(), terms.end(), [&](const MapTerm& u) { return s.name == kKinds[u.kind]; });
     Private w = e.Masked(s, s.weight.shape());
-    SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]), e.TextsHere());
+    SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]), e.texts_here);
     if (t.kind == kFull) {
       if (v.k() > ring) v = pfss::Map(v, [&](auto u) { return Low(u, ring); });
       z.Add(v, w, [](auto a, auto b) { return Matmul(a, b); });
@@ -349,17 +351,16 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
     }
   }
   if (rotary) {
-    const int64_t n = e.RowsEach(), half = d / rotary / 2;
+    const int64_t n = e.rows, texts = e.texts_here, half = d / rotary / 2;
     auto rows = [&](const Ints& all) {
-      const auto first = all.begin() + e.FirstPlace() * half;
+      const auto first = all.begin() + e.from * half;
       return e.t.constant(std::vector<uint64_t>(first, first + n * half), {n, 1, half});
     };
     pfss::Const cos = rows(cosines);
     pfss::Const sin = rows(sines);
-    const int64_t texts = e.TextsHere();
     const Shape by_place = texts > 1 ? Shape{texts, n, rotary, half} : Shape{n, rotary, half};
     z.Turn([&](auto v) {
-      auto pairs = Reshape(v, {e.rows, rotary, 2, half});
+      auto pairs = Reshape(v, {texts * n, rotary, 2, half});
       auto first = Between(pairs, 2, 0, 1), second = Between(pairs, 2, 1, 2);
       first = Reshape(first, by_place);
       second = Reshape(second, by_place);
@@ -369,15 +370,15 @@ AnyWire LinearMap::Build(const Emission& e, std::span<const AnyWire> x) const {
       auto right = r + s;
       auto both = Stack(std::vector{left, right});  // (2, n, heads, half), or (2, texts, n, heads, half)
       auto turned = Permute(both, texts > 1 ? Shape{1, 2, 3, 0, 4} : Shape{1, 2, 0, 3});
-      return Reshape(turned, {e.rows, d});
+      return Reshape(turned, {texts * n, d});
     });
   }
   return e.Open(z.Done());
 }
 
-RealArray Rotary::Float(const RealCall&, std::span<const RealArray* const> x) const {
+RealArray Rotary::Float(const RealCall& c, std::span<const RealArray* const> x) const {
   RealArray y = *x[0];
-  TurnReals(y.at, y.rows(), heads, base);
+  TurnReals(y, c.from, heads, base);
   return y;
 }
 namespace {

@@ -164,8 +164,8 @@ IntArray PoolRows::Spec(const IntCall&, std::span<const IntArray* const> x) cons
 }
 
 AnyWire PoolRows::Build(const Emission& e, std::span<const AnyWire> x) const {
-  const int64_t texts = e.TextsHere(), each = e.RowsEach();
-  SUF_CHECK(kind == kSum || (kind == kFirst ? e.FirstPlace() == 0 : e.FirstPlace() + each == e.n));
+  const int64_t texts = e.texts_here, each = e.rows;
+  SUF_CHECK(kind == kSum || (kind == kFirst ? e.from == 0 : e.from + each == e.n));
   return On(x[0], [&](auto v) {
     const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : each - 1;
     const int axis = texts > 1 ? 1 : 0;

@@ -61,7 +61,9 @@ class OpRig {
   int ring = 0;       // ring of the result's wire
   bool late = false;  // the inputs are opened once more
 
-  IntArray Spec(const Operator& op, const std::vector<Given>& in) {
+  // Returns the specification's rows `of` a text; all of them without a number of rows.
+  IntArray Spec(const Operator& op, const std::vector<Given>& in, TextRows of = {}) {
+    if (of.rows == 0) of = {0, n};
     std::vector<const IntArray*> x;
     for (const Given& i : in) x.push_back(&i.x);
     const IntCall call{n,
@@ -69,7 +71,9 @@ class OpRig {
                        OnePool(),
                        witness,
                        [&](const char* slot) -> const Tensor& { return weights.at(slot); },
-                       [&](const Ints& v, const char* slot, int) { return Times(v, weights.at(slot)); }};
+                       [&](const Ints& v, const char* slot, int) { return Times(v, weights.at(slot)); },
+                       of.from,
+                       of.rows};
     return op.Spec(call, x);
   }
 
@@ -191,13 +195,17 @@ int FlightsOf(int n, F run) {
   return sum / 2 - 3;
 }
 
-// Returns the float result of an operator on a text of n tokens.
+// Returns the float result of an operator on rows `of` a text of n tokens. Without a number of rows, takes all.
 inline RealArray FloatOf(const Operator& op, int n, const Checkpoint& weights, const std::vector<RealArray>& in,
-                         std::vector<int32_t> ids = {}, Seen* seen = nullptr) {
+                         std::vector<int32_t> ids = {}, Seen* seen = nullptr, TextRows of = {}) {
   std::map<std::string, Reals> values;
-  const RealCall call{n, ids, OnePool(), [&](const Expr& e) -> const Reals& {
-                        return values.try_emplace(e.Text(), weights.Value(e)).first->second;
-                      }};
+  const RealCall call{n,
+                      ids,
+                      OnePool(),
+                      [&](const Expr& e) -> const Reals& {
+                        return values.try_emplace(e.Text(), weights.Value(e)).first->second; },
+                      of.from,
+                      of.rows ? of.rows : n};
   std::vector<const RealArray*> x;
   for (const RealArray& a : in) x.push_back(&a);
   if (seen) op.See(call, x, seen);

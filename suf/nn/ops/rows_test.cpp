@@ -42,6 +42,44 @@ struct PartRig : OpRig {
   }
 };
 
+// Expects that Spec and Float make these rows from `part` as they make them, among others, from `all`. `part` has the
+// rows that the operator reads.
+void ExpectPart(PartRig& rig, const Operator& op, const std::vector<IntArray>& all, const std::vector<IntArray>& part,
+                const Checkpoint& weights = {}) {
+  const Part p{rig.from, rig.rows};
+  const auto cut = [&](const auto& y) {
+    auto out = y;
+    const int64_t heads = y.shape.size() == 3 ? y.shape[0] : 1, cols = y.cols();
+    out.shape[y.shape.size() - 2] = p.rows;
+    out.at.clear();
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto first = y.at.begin() + (h * kTokens + p.from) * cols;
+      out.at.insert(out.at.end(), first, first + p.rows * cols);
+    }
+    return out;
+  };
+  const auto given = [](const std::vector<IntArray>& x) {
+    std::vector<Given> out;
+    for (const IntArray& a : x) out.push_back({a});
+    return out;
+  };
+  const IntArray want = cut(rig.Spec(op, given(all))), got = rig.Spec(op, given(part), {p.from, p.rows});
+  EXPECT_EQ(got.shape, want.shape);
+  EXPECT_EQ(got.at, want.at);
+  const auto reals = [](const std::vector<IntArray>& x) {
+    std::vector<RealArray> out;
+    for (const IntArray& a : x) {
+      out.push_back({a.shape, Reals(a.at.begin(), a.at.end())});
+      for (double& v : out.back().at) v /= 64;
+    }
+    return out;
+  };
+  const RealArray real = cut(FloatOf(op, kTokens, weights, reals(all), rig.ids)),
+                  own = FloatOf(op, kTokens, weights, reals(part), rig.ids, nullptr, {p.from, p.rows});
+  EXPECT_EQ(own.shape, real.shape);
+  EXPECT_EQ(own.at, real.at);
+}
+
 // Scores read q of the rows and k of all, apart or both in one input. Relative biases of other rows are not read.
 TEST(Rows, Scores) {
   for (bool causal : {false, true})
@@ -74,6 +112,12 @@ TEST(Rows, Scores) {
           }
           EXPECT_EQ(rig.Run(s, {own, served}).size(), size_t(kOwnHeads * p.rows * kTokens));
           EXPECT_EQ(rig.key_bits(size_t(kOwnHeads * p.rows * kTokens)), 0);
+          Checkpoint w;
+          if (relative) Store(&w, s.relative, RealNumbers(196));
+          if (one)
+            ExpectPart(rig, s, {served.wire}, {served.wire}, w);
+          else
+            ExpectPart(rig, s, {q, k}, {CutRows(q, p), k}, w);
         }
 }
 
@@ -95,6 +139,7 @@ TEST(Rows, SoftmaxByMaximum) {
       rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
       const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)};
       rig.Run(s, {{z, s.window(), OperandForm::kOpen, CutPairs(z, p)}});
+      ExpectPart(rig, s, {z}, {CutPairs(z, p)});
     }
 }
 
@@ -123,6 +168,7 @@ TEST(Rows, SoftmaxAboutAShift) {
             shift{{kTokens, kOwnHeads}, Numbers(24, 20, 4)};
         rig.Run(s, {{z, s.Need(0, {}), OperandForm::kOpen, CutPairs(z, p)},
                     {shift, s.Need(1, {}), OperandForm::kOpen, CutRows(shift, p)}});
+        ExpectPart(rig, s, {z, shift}, {CutPairs(z, p), CutRows(shift, p)});
       }
 }
 
@@ -149,6 +195,7 @@ TEST(Rows, WeightedSum) {
     for (int64_t& x : e.at) x = std::abs(x) + 1;
     const IntArray v{{kTokens, kServing * kOf}, Numbers(36, 1 << 9, 8)};
     rig.Run(s, {{e, 24, OperandForm::kProduct, CutPairs(e, p)}, {v, 24, OperandForm::kProduct}});
+    ExpectPart(rig, s, {e, v}, {CutPairs(e, p), v});
   }
 }
 
@@ -169,6 +216,9 @@ TEST(Rows, RotationByPosition) {
     rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
     const IntArray x{{kTokens, 2}, Numbers(12, 100, 4)};
     rig.Run(m, {{x, 20, OperandForm::kMap, CutRows(x, p)}});
+    Checkpoint w;
+    Store(&w, m.terms[0].weight, RealNumbers(16));
+    ExpectPart(rig, m, {x}, {CutRows(x, p)}, w);
   }
 }
 
@@ -184,6 +234,10 @@ TEST(Rows, LookupByPosition) {
     rig.ids = {4, 0, 2, 2, 1, 3};
     rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
     EXPECT_EQ(rig.Run(l, {}).size(), size_t(p.rows * 3));
+    Checkpoint w;
+    Store(&w, l.table, RealNumbers(15));
+    Store(&w, l.positions, RealNumbers(21));
+    ExpectPart(rig, l, {}, {}, w);
   }
 }
 
@@ -219,28 +273,29 @@ TEST(Rows, Refusals) {
   EXPECT_EQ((Emission{t, kTokens}.rows), kTokens);
 }
 
-// The rows of a batch are those of whole texts.
+// A batch's rows are the same ones of some of its texts.
 TEST(Rows, OfABatch) {
   pfss::Trace t;
-  auto at = [&](int from, int rows) {
-    Emission e{t, kTokens, false, OperandForm::kOpen, "7", "y", from, rows};
+  struct Case {
+    int first_text, texts, from, rows;
+  };
+  auto at = [&](const Case& c) {
+    Emission e{t, kTokens, false, OperandForm::kOpen, "7", "y", c.from, c.rows};
     e.texts = 3;
+    e.first_text = c.first_text;
+    e.texts_here = c.texts;
     return e;
   };
-  for (auto [from, rows] : {std::pair{0, 6}, {0, 18}, {6, 12}, {12, 6}}) {
-    EXPECT_TRUE(at(from, rows).Packed(true)) << from;
-    EXPECT_FALSE(at(from, rows).Packed(false)) << from;
-    EXPECT_EQ(at(from, rows).TextsHere(), rows / kTokens);
-    EXPECT_EQ(at(from, rows).RowsEach(), kTokens);
-    EXPECT_EQ(at(from, rows).FirstPlace(), 0);
+  for (const Case& c : {Case{0, 1, 0, 6}, {0, 3, 0, 6}, {1, 2, 0, 6}, {2, 1, 0, 6}}) {
+    EXPECT_TRUE(at(c).Packed(true)) << c.first_text;
+    EXPECT_FALSE(at(c).Packed(false)) << c.first_text;
   }
-  for (auto [from, rows] : {std::pair{0, 5}, {3, 6}, {0, 24}, {12, 12}, {17, 1}}) {
-    EXPECT_THROW((void)at(from, rows).Packed(true), Bug) << from;
+  EXPECT_FALSE(at({1, 2, 5, 1}).Packed(true));
+  EXPECT_FALSE(at({1, 2, 0, 1}).Packed(false));
+  for (const Case& c : {Case{0, 1, 0, 5}, {0, 4, 0, 6}, {2, 2, 0, 6}, {-1, 1, 0, 6}, {0, 0, 0, 6}, {0, 3, 4, 1}}) {
+    EXPECT_THROW((void)at(c).Packed(true), Bug) << c.first_text;
   }
-  const Emission one{t, kTokens, false, OperandForm::kOpen, "7", "y", 2, 3};
-  EXPECT_EQ(one.TextsHere(), 1);
-  EXPECT_EQ(one.RowsEach(), 3);
-  EXPECT_EQ(one.FirstPlace(), 2);
+  EXPECT_EQ((Emission{t, kTokens}.texts_here), 1);
 }
 
 }  // namespace

@@ -9,25 +9,25 @@ namespace suf::nn {
 
 namespace {
 
-// The places of q and k of a head in the inputs' rows.
+// The places of q and k of a head in the inputs' rows. Both in one input have all rows, so those of q begin at `from`.
 template <class T>
 struct Sides {
   const T *q, *k;
   int64_t q_cols, k_cols;
 };
 template <class T>
-Sides<T> SidesOf(const Scores& s, std::span<const Array<T>* const> x, int64_t head) {
+Sides<T> SidesOf(const Scores& s, std::span<const Array<T>* const> x, int64_t head, int64_t from) {
   const int64_t served = head / (s.heads / s.serving) * s.head_dim, own = head * s.head_dim;
   if (x.size() == 2) return {x[0]->at.data() + own, x[1]->at.data() + served, x[0]->cols(), x[1]->cols()};
   const T* row = x[0]->at.data();
-  return {row + own, row + s.heads * s.head_dim + served, x[0]->cols(), x[0]->cols()};
+  return {row + from * x[0]->cols() + own, row + s.heads * s.head_dim + served, x[0]->cols(), x[0]->cols()};
 }
 
 }  // namespace
 
 RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) const {
-  const int64_t n = c.n;
-  RealArray y{{heads, n, n}, Reals(size_t(heads * n * n), 0.0)};
+  const int64_t n = c.n, rows = c.rows;
+  RealArray y{{heads, rows, n}, Reals(size_t(heads * rows * n), 0.0)};
   const Reals* bias = relative ? &c.value(relative) : nullptr;
   const int64_t positions = relative ? relative.shape()[1] : 0;
   if (relative && n > positions)
@@ -35,12 +35,12 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
          " relative positions; lower the limit");
   c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
     for (int64_t h = int64_t(begin); h < int64_t(end); ++h) {
-      const Sides<double> s = SidesOf<double>(*this, x, h);
-      for (int64_t i = 0; i < n; ++i)
+      const Sides<double> s = SidesOf<double>(*this, x, h, c.from);
+      for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < n; ++j) {
-          double& z = y.at[size_t((h * n + i) * n + j)];
+          double& z = y.at[size_t((h * rows + i) * n + j)];
           for (int64_t k = 0; k < head_dim; ++k) z += s.q[i * s.q_cols + k] * s.k[j * s.k_cols + k];
-          if (bias) z += (*bias)[size_t((h * positions + i) * positions + j)] * std::sqrt(double(head_dim));
+          if (bias) z += (*bias)[size_t((h * positions + c.from + i) * positions + j)] * std::sqrt(double(head_dim));
         }
     }
   });
@@ -82,22 +82,22 @@ void Scores::Check(const Edges& in, int max_n, const std::string& where) const {
 }
 
 IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
-  const int64_t n = c.n;
-  IntArray y{{heads, n, n}, Ints(size_t(heads * n * n))};
+  const int64_t n = c.n, rows = c.rows;
+  IntArray y{{heads, rows, n}, Ints(size_t(heads * rows * n))};
   for (int64_t h = 0; h < heads; ++h) {
-    const Sides<int64_t> s = SidesOf<int64_t>(*this, x, h);
-    uint64_t* z = reinterpret_cast<uint64_t*>(&y.at[size_t(h * n * n)]);
-    ring::Gemm(size_t(n), size_t(n), size_t(head_dim), reinterpret_cast<const uint64_t*>(s.q), size_t(s.q_cols),
+    const Sides<int64_t> s = SidesOf<int64_t>(*this, x, h, c.from);
+    uint64_t* z = reinterpret_cast<uint64_t*>(&y.at[size_t(h * rows * n)]);
+    ring::Gemm(size_t(rows), size_t(n), size_t(head_dim), reinterpret_cast<const uint64_t*>(s.q), size_t(s.q_cols),
                reinterpret_cast<const uint64_t*>(s.k), size_t(s.k_cols), ring::MatrixOrder::kTransposed, z, size_t(n),
                false, c.pool);
   }
   if (relative) {
     const Tensor& bias = c.weight("relative");
     const int64_t positions = relative.shape()[1];
-    for (int64_t i = 0; i < heads * n; ++i)
+    for (int64_t i = 0; i < heads * rows; ++i)
       for (int64_t j = 0; j < n; ++j) {
         int64_t& z = y.at[size_t(i * n + j)];
-        z = WrapAdd(z, bias[(i / n * positions + i % n) * positions + j]);
+        z = WrapAdd(z, bias[(i / rows * positions + c.from + i % rows) * positions + j]);
       }
   }
   return y;
@@ -105,7 +105,7 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
 
 AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   const int64_t n = e.n, q_cols = heads * head_dim, k_cols = serving * head_dim;
-  const int64_t texts = e.TextsHere(), rows = e.RowsEach();
+  const int64_t texts = e.texts_here, rows = e.rows;
   const bool packed = e.Packed(causal);
   // (texts rows, of head_dim) -> (texts serving, of / serving rows, head_dim): heads that read one k are rows of one
   // product
@@ -115,7 +115,7 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
     return Reshape(w, {texts * serving, of / serving * each, head_dim});
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
-  SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == texts * n);
+  SUF_CHECK(in[0].shape()[0] == texts * rows && in[1].shape()[0] == texts * n);
   for (int i : {0, 1})  // takes the own part of an input that holds both
     if (in[i].shape()[1] == q_cols + k_cols)
       in[i] = Map(in[i], [&](auto v) { return Between(v, 1, i ? q_cols : 0, i ? q_cols + k_cols : q_cols); });
@@ -130,7 +130,7 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   if (packed || serving != heads) z = compiler::Map(z, shape);
   if (relative) {
     pfss::Own<0> bias = e.Plain(Slots()[0], {heads, n, n});
-    if (rows < n) bias = Between(bias, 1, e.from, e.from + e.rows);
+    if (rows < n) bias = Between(bias, 1, e.from, e.from + rows);
     if (packed) bias = Pack(bias);
     z.y.a = z.y.a + ForTexts(bias, texts);
   }

@@ -16,10 +16,10 @@ const char* const kForms[] = {"maximum", "shift"};
 
 RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x) const {
   const int64_t n = c.n;
-  RealArray y = by == kShift ? SoftmaxByShift::Difference(*this, n, *x[0], *x[1]) : *x[0];
+  RealArray y = by == kShift ? SoftmaxByShift::Difference(*this, c.from, *x[0], *x[1]) : *x[0];
   for (int64_t i = 0; i < y.rows(); ++i) {
     double* row = &y.at[size_t(i * n)];
-    const int64_t count = RowLength(i % n, n);
+    const int64_t count = RowLength(c.from + i % c.rows, n);
     const double most = by == kShift ? 0 : *std::max_element(row, row + count);
     for (int64_t j = 0; j < n; ++j)
       row[j] = j < count ? std::exp(std::min((row[j] - most) / std::sqrt(double(head_dim)), kFinite)) : 0;
@@ -29,25 +29,26 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
 
 // Records scores and row maxima of every head, and scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  const int64_t n = c.n, n_heads = x[0]->shape[0];
+  const int64_t n = c.n, rows = c.rows, n_heads = x[0]->shape[0];
+  auto length = [&](int64_t i) { return RowLength(c.from + i % rows, n); };
   std::vector<SeenRange>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
   score.resize(size_t(n_heads));
   row_max.resize(size_t(n_heads));
-  for (int64_t i = 0; i < n_heads * n; ++i) {
+  for (int64_t i = 0; i < n_heads * rows; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
     double most = -1e300;
-    for (int64_t j = 0; j < RowLength(i % n, n); ++j) {
-      score[size_t(i / n)].See(row[j]);
+    for (int64_t j = 0; j < length(i); ++j) {
+      score[size_t(i / rows)].See(row[j]);
       most = std::max(most, row[j]);
     }
-    row_max[size_t(i / n)].See(most);
+    row_max[size_t(i / rows)].See(most);
   }
   if (x.size() < 2) return;
-  const RealArray z = SoftmaxByShift::Difference(*this, n, *x[0], *x[1]);
+  const RealArray z = SoftmaxByShift::Difference(*this, c.from, *x[0], *x[1]);
   std::vector<SeenRange>& ranges = (*seen)["shifted"];
   ranges.resize(size_t(n_heads));
-  for (int64_t i = 0; i < n_heads * n; ++i)
-    for (int64_t j = 0; j < RowLength(i % n, n); ++j) ranges[size_t(i / n)].See(z.at[size_t(i * n + j)]);
+  for (int64_t i = 0; i < n_heads * rows; ++i)
+    for (int64_t j = 0; j < length(i); ++j) ranges[size_t(i / rows)].See(z.at[size_t(i * n + j)]);
 }
 
 void Softmax::Attributes(Visitor& v) {

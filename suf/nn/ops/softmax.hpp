@@ -50,8 +50,8 @@ struct SoftmaxByShift {
   int64_t EntryAt(uint64_t place) const;
   // Returns e at a place, which is the high bits of a wire, in Z_{2^ring}.
   gates::FunctionGate Read(const Softmax& s, int ring) const;
-  // Returns real scores less their shifts, in units of the scores.
-  static RealArray Difference(const Softmax& s, int64_t n, const RealArray& score, const RealArray& shifts);
+  // Returns real scores less their shifts, in units of the scores, for rows from place `from` on.
+  static RealArray Difference(const Softmax& s, int64_t from, const RealArray& score, const RealArray& shifts);
   void Choose(const Facts& c, const Edges& in, Softmax* s);
   // Returns the ring that input i must have.
   int Need(const Softmax& s, int input) const;
@@ -99,6 +99,7 @@ struct Softmax : OperatorBase<Softmax> {
   bool ReadsRows(bool) const override { return false; }
   bool Summed(const Edges&) const override { return by == kShift; }
   bool Tiles() const override { return !causal; }
+  bool TakesLast() const override { return true; }
   bool TakesTexts() const override { return true; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   RowLayout ResultLayout() const override { return RowLayout::kPairs; }  // packed pairs are unpacked

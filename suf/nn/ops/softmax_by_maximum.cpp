@@ -95,27 +95,28 @@ void SoftmaxByMaximum::Check(const Softmax& s, const Edges& in, int max_n, const
 }
 
 IntArray SoftmaxByMaximum::Spec(const Softmax& s, const IntCall& c, const IntArray& score) const {
-  const int64_t n = c.n, k = s.window(), middle = int64_t{1} << (k - 1);
+  const int64_t n = c.n, rows = c.rows, k = s.window(), middle = int64_t{1} << (k - 1);
+  auto length = [&](int64_t i) { return s.RowLength(c.from + i / n, n); };  // of the row of pair i
   IntArray y{score.shape, Ints(score.at.size(), 0)};
   for (int64_t h = 0; h < score.shape[0]; ++h) {
-    Ints z(score.at.begin() + h * n * n, score.at.begin() + (h + 1) * n * n), seen;
+    Ints z(score.at.begin() + h * rows * n, score.at.begin() + (h + 1) * rows * n), seen;
     const int64_t add = s.offset[size_t(h)];
-    for (int64_t i = 0; i < n * n; ++i)
-      if (i % n < s.RowLength(i / n, n)) seen.push_back(WrapAdd(z[size_t(i)], add - middle));
+    for (int64_t i = 0; i < rows * n; ++i)
+      if (i % n < length(i)) seen.push_back(WrapAdd(z[size_t(i)], add - middle));
     c.watch.See("score", seen);
     const int64_t round = add + (int64_t{1} << (s.shift - 1));
     const Ints low_digit = gates::Slice{s.shift, s.shift + low, 40, round}.Spec(z, int(k));
     Ints levels = gates::Slice{s.shift + low, int(k), 40, round}.Spec(z, int(k));
-    for (int64_t i = 0; i < n * n; ++i)  // a later position is below every level
-      if (i % n >= s.RowLength(i / n, n)) levels[size_t(i)] = 0;
+    for (int64_t i = 0; i < rows * n; ++i)  // a later position is below every level
+      if (i % n >= length(i)) levels[size_t(i)] = 0;
     const Ints all = gates::Maximum{0, count_bits}.Spec(levels, 62, n),
                top = gates::Maximum{floor, count_bits}.Spec(levels, 62, n);
-    for (int64_t i = 0; i < n; ++i)
+    for (int64_t i = 0; i < rows; ++i)
       if (all[size_t(i)] < floor) c.watch.Leave("row_max", all[size_t(i)], floor);
-    for (int64_t i = 0; i < n * n; ++i) levels[size_t(i)] = top[size_t(i / n)] - levels[size_t(i)];
+    for (int64_t i = 0; i < rows * n; ++i) levels[size_t(i)] = top[size_t(i / n)] - levels[size_t(i)];
     const Ints e = Pair(64).Spec(levels, low_digit);
-    for (int64_t i = 0; i < n * n; ++i)
-      if (i % n < s.RowLength(i / n, n)) y.at[size_t(h * n * n + i)] = e[size_t(i)];
+    for (int64_t i = 0; i < rows * n; ++i)
+      if (i % n < length(i)) y.at[size_t(h * rows * n + i)] = e[size_t(i)];
   }
   return y;
 }
@@ -128,7 +129,7 @@ AnyWire SoftmaxByMaximum::Build(const Softmax& s, const Emission& e, const Wire<
   const bool packed = e.Packed(s.causal);
   const int top = s.shift + low;
   std::vector<compiler::Cut> cuts{{s.shift, low}, {top, level}};
-  std::vector<uint64_t> places = ForTexts(s.offset, e.TextsHere());
+  std::vector<uint64_t> places = ForTexts(s.offset, e.texts_here);
   for (uint64_t& place : places) place += uint64_t{1} << (s.shift - 1);
   pfss::Const window_at = t.constant(places, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));

@@ -18,7 +18,7 @@ constexpr double kShiftMargin = 20;  // nats between the calibrated range, at ei
 constexpr double kUnlike = 1;        // nats above the largest calibrated score that a row may reach unnoticed
 constexpr int kLargestIndex = 16;
 
-// Returns the column of (.., n, n) whose score belongs to row i's shift: with itself (0) or the previous token (1).
+// Returns the column whose score belongs to row i's shift: with itself (0) or the previous token (1).
 int64_t Taken(int which, int64_t i) { return which == 0 ? i : std::max<int64_t>(0, i - 1); }
 
 // Returns the coefficients of every head, in sixteenths; none if all are 0.
@@ -39,8 +39,8 @@ auto Raised(int bits, int window) {
 
 // Returns the shifts of all rows (texts heads, rows): the predictions, and the public parts of the rows' own scores.
 Wire<kPub> RowShifts(const Softmax& s, const Emission& e, const Wire<kPub>& score, const Wire<kPub>& predicted) {
-  const int64_t n_heads = score.shape()[0], rows = e.RowsEach();
-  const int texts = e.TextsHere();
+  const int64_t n_heads = score.shape()[0], rows = e.rows;
+  const int texts = e.texts_here;
   Wire<kPub> out = Map(predicted, [&](auto v) {
     auto u = texts == 1 ? Permute(v, {1, 0}) : ByHeads(v, texts, n_heads / texts);
     if (texts > 1) u = Reshape(u, {n_heads, rows});
@@ -52,7 +52,7 @@ Wire<kPub> RowShifts(const Softmax& s, const Emission& e, const Wire<kPub>& scor
     const Ints k = Coefficients(s.own, which);
     if (k.empty()) continue;
     std::vector<uint64_t> places;
-    for (int64_t i = 0; i < n_heads * rows; ++i) places.push_back(uint64_t(Taken(which, e.FirstPlace() + i % rows)));
+    for (int64_t i = 0; i < n_heads * rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % rows)));
     const Const at = e.t.constant(places, {n_heads, rows}), times = e.t.constant(ForTexts(k, texts), {n_heads, 1});
     Wire<kPub> with = Map(all, [&](auto v) {
       auto scores = Take(v, at);
@@ -80,14 +80,14 @@ gates::FunctionGate SoftmaxByShift::Read(const Softmax& s, int ring) const {
   return {compiler::OnOctaves("exp", {{s.shift, 0, end, std::move(all)}}, s.window(), 64), read, {}, ring};
 }
 
-RealArray SoftmaxByShift::Difference(const Softmax& s, int64_t n, const RealArray& score, const RealArray& shifts) {
+RealArray SoftmaxByShift::Difference(const Softmax& s, int64_t from, const RealArray& score, const RealArray& shifts) {
   RealArray z = score;
-  const int64_t n_heads = score.shape[0];
-  for (int64_t i = 0; i < n_heads * n; ++i) {
-    const int64_t h = i / n;
-    double by_row = shifts.at[size_t(i % n * n_heads + h)];
+  const int64_t n_heads = score.shape[0], rows = score.shape[1], n = score.cols();
+  for (int64_t i = 0; i < n_heads * rows; ++i) {
+    const int64_t h = i / rows, place = from + i % rows;
+    double by_row = shifts.at[size_t(i % rows * n_heads + h)];
     for (int which = 0; which < 2 && !s.own.empty(); ++which)
-      by_row += double(s.own[size_t(2 * h + which)]) / 16 * score.at[size_t(i * n + Taken(which, i % n))];
+      by_row += double(s.own[size_t(2 * h + which)]) / 16 * score.at[size_t(i * n + Taken(which, place))];
     for (int64_t j = 0; j < n; ++j) z.at[size_t(i * n + j)] -= by_row;
   }
   return z;
@@ -172,17 +172,17 @@ void SoftmaxByShift::Check(const Softmax& s, const Edges& in, const std::string&
 }
 
 IntArray SoftmaxByShift::Spec(const Softmax& s, const IntCall& c, const IntArray& score, const IntArray& shifts) const {
-  const int64_t n = c.n, n_heads = score.shape[0], top = end << s.shift;
+  const int64_t n = c.n, rows = c.rows, n_heads = score.shape[0], top = end << s.shift;
   IntArray y{score.shape, Ints(score.at.size(), 0)};
   Ints seen;
-  for (int64_t i = 0; i < n_heads * n; ++i) {
-    const int64_t h = i / n, row = i * n;
-    int64_t by_row = WrapShl(shifts.at[size_t(i % n * n_heads + h)], shift_up), highest = 0;
+  for (int64_t i = 0; i < n_heads * rows; ++i) {
+    const int64_t h = i / rows, at = c.from + i % rows, row = i * n;
+    int64_t by_row = WrapShl(shifts.at[size_t(i % rows * n_heads + h)], shift_up), highest = 0;
     for (int which = 0; which < 2 && !s.own.empty(); ++which) {
-      const int64_t with = WrapShl(score.at[size_t(row + Taken(which, i % n))], score_up - s.own_bits());
+      const int64_t with = WrapShl(score.at[size_t(row + Taken(which, at))], score_up - s.own_bits());
       by_row = WrapAdd(by_row, WrapMul(s.own[size_t(2 * h + which)], with));
     }
-    for (int64_t j = 0; j < s.RowLength(i % n, n); ++j) {
+    for (int64_t j = 0; j < s.RowLength(at, n); ++j) {
       int64_t z = WrapShl(score.at[size_t(row + j)], score_up);
       z = WrapAdd(z, WrapAdd(s.offset[size_t(h)], WrapMul(by_row, -1)));
       seen.push_back(WrapAdd(z, (int64_t{1} << (s.window() - 1)) - top));  // the window ends at `end`
@@ -190,7 +190,7 @@ IntArray SoftmaxByShift::Spec(const Softmax& s, const IntCall& c, const IntArray
       y.at[size_t(row + j)] = EntryAt(place);
       if (place < uint64_t(end)) highest = std::max(highest, int64_t(place));
     }
-    if (highest >= peak) c.watch.Leave(Str("head ", h, " row ", i % n).c_str(), highest, peak);
+    if (highest >= peak) c.watch.Leave(Str("head ", h, " row ", at).c_str(), highest, peak);
   }
   c.watch.See("score", seen);
   return y;
@@ -206,7 +206,7 @@ AnyWire SoftmaxByShift::Build(const Softmax& s, const Emission& e, const Wire<kP
     if (!packed) return column;
     return Pack(Broadcast(column, {n_heads, n, n}));
   });
-  const Const place = t.constant(ForTexts(s.offset, e.TextsHere()), packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
+  const Const place = t.constant(ForTexts(s.offset, e.texts_here), packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   const Wire<kPub> z = Map(score, Raised(score_up, s.window()));
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;

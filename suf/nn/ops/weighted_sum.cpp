@@ -26,13 +26,13 @@ const char* const kTails[] = {"e", "payload"};
 }  // namespace
 
 RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const> x) const {
-  const int64_t n = c.n, d = heads * head_dim, cols = x[1]->cols();
-  RealArray y{{n, d}, Reals(size_t(n * d), 0.0)};
+  const int64_t n = c.n, rows_each = c.rows, d = heads * head_dim, cols = x[1]->cols();
+  RealArray y{{rows_each, d}, Reals(size_t(rows_each * d), 0.0)};
   c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
-    for (int64_t i = int64_t(begin) * n; i < int64_t(end) * n; ++i) {
-      const int64_t h = i / n, from = h / (heads / serving) * head_dim;
+    for (int64_t i = int64_t(begin) * rows_each; i < int64_t(end) * rows_each; ++i) {
+      const int64_t h = i / rows_each, from = h / (heads / serving) * head_dim;
       const double* e = &x[0]->at[size_t(i * n)];
-      double* row = &y.at[size_t(i % n * d + h * head_dim)];
+      double* row = &y.at[size_t(i % rows_each * d + h * head_dim)];
       double sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += e[j];
       for (int64_t j = 0; j < n; ++j) {
@@ -133,35 +133,37 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
 }
 
 IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
-  const int64_t n = c.n, d = heads * head_dim, cols = x[1]->cols();
-  IntArray y{{n, d}, Ints(size_t(n * d))};
-  Ints sums(size_t(heads * n), 0), mixed(size_t(heads * n * head_dim));
-  for (int64_t i = 0; i < heads * n; ++i)
+  const int64_t n = c.n, rows_each = c.rows, all = heads * rows_each, d = heads * head_dim, cols = x[1]->cols();
+  IntArray y{{rows_each, d}, Ints(size_t(rows_each * d))};
+  Ints sums(size_t(all), 0), mixed(size_t(all * head_dim));
+  for (int64_t i = 0; i < all; ++i)
     for (int64_t j = 0; j < n; ++j) sums[size_t(i)] = WrapAdd(sums[size_t(i)], x[0]->at[size_t(i * n + j)]);
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t from = h / (heads / serving) * head_dim;
-    ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
-               size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
-               ring::MatrixOrder::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]),
-               size_t(head_dim), false, c.pool);
+    ring::Gemm(size_t(rows_each), size_t(head_dim), size_t(n),
+               reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * rows_each * n)]), size_t(n),
+               reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols), ring::MatrixOrder::kPlain,
+               reinterpret_cast<uint64_t*>(&mixed[size_t(h * rows_each * head_dim)]), size_t(head_dim), false, c.pool);
   }
-  for (int64_t i = 0; i < heads * n; ++i) {
+  for (int64_t i = 0; i < all; ++i) {
     const int64_t sum = sums[size_t(i)], low = floor > 0 ? int64_t{1} << floor : 0, high = int64_t{1} << top;
     if (sum < low || sum >= high)
-      c.watch.Leave(Str("row_sum of head ", i / n, " row ", i % n).c_str(), sum, sum < low ? low : high);
+      c.watch.Leave(Str("row_sum of head ", i / rows_each, " row ", c.from + i % rows_each).c_str(), sum,
+                    sum < low ? low : high);
   }
   c.watch.See("row_sum", sums);
   c.watch.See("product", mixed);
   const Ints inverse = RowOf(recip, row_sum, 64).Spec(sums, row_sum);
-  for (int64_t i = 0; i < heads * n; ++i)
+  for (int64_t i = 0; i < all; ++i)
     for (int64_t k = 0; k < head_dim; ++k)
-      y.at[size_t(i % n * d + i / n * head_dim + k)] = WrapMul(mixed[size_t(i * head_dim + k)], inverse[size_t(i)]);
+      y.at[size_t(i % rows_each * d + i / rows_each * head_dim + k)] =
+          WrapMul(mixed[size_t(i * head_dim + k)], inverse[size_t(i)]);
   return y;
 }
 
 AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x) const {
   pfss::Trace& t = emission.t;
-  const int64_t n = emission.n, texts = emission.TextsHere(), rows_each = emission.RowsEach();
+  const int64_t n = emission.n, texts = emission.texts_here, rows_each = emission.rows;
   if (const auto* weights = std::get_if<Summands>(&x[0])) return BuildPayload(emission, *weights, AsProduct(x[1]));
   SharedWire<kPub> e = AsProduct(x[0]), v = AsProduct(x[1]);
   v = Map(v, [&](auto w) { return ByHeads(w, texts, serving); });
@@ -187,7 +189,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
 // o = F(S) (eV_hat - r). One DCF at S's mask, whose payload is (1, r), gives shares of F(S) and F(S) r.
 AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
   pfss::Trace& t = emission.t;
-  const int64_t n = emission.n, own = emission.RowsEach(), texts = emission.TextsHere();
+  const int64_t n = emission.n, own = emission.rows, texts = emission.texts_here;
   const int64_t all_heads = texts * heads;
   compiler::Factors e = weights.sum;  // (heads, rows, n, 1)
   for (compiler::Factor& f : e) {

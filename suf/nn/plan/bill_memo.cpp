@@ -12,8 +12,9 @@ namespace {
 
 // Adds what Derive sets.
 void AddDerived(const Operator& op, BillMemo::Key* key) {
-  for (const int64_t x : {int64_t(op.form), int64_t(op.summand_ring), int64_t(op.wrapped), int64_t(op.unused),
-                          int64_t(op.one_row), op.dim, op.heads, int64_t(op.built), int64_t(op.summands)})
+  for (const int64_t x :
+       {int64_t(op.form), int64_t(op.summand_ring), int64_t(op.wrapped), int64_t(op.unused), int64_t(op.one_row),
+        int64_t(op.wanted), op.dim, op.heads, int64_t(op.built), int64_t(op.summands)})
     key->push_back(x);
 }
 

@@ -16,6 +16,27 @@ Edges EdgesOf(const GraphNode& n, const Ops& ops) {
   return in;
 }
 
+std::vector<WantedRows> RowsWanted(const Graph& g, const std::function<const Operator&(const GraphNode&)>& op_of) {
+  std::vector<std::optional<WantedRows>> wanted(g.size());
+  wanted.back() = WantedRows::kAll;
+  std::vector<WantedRows> out(g.size(), WantedRows::kAll);
+  for (size_t i = g.size(); i-- > 0;) {
+    const GraphNode& n = g.node(i);
+    const Operator& op = op_of(n);
+    if (!wanted[i]) continue;
+    const bool takes = *wanted[i] == WantedRows::kLast ? op.TakesLast() : op.Tiles();
+    if (takes) out[i] = *wanted[i];
+    for (size_t k = 0; k < n.in.size(); ++k) {
+      if (!op.Uses(int(k))) continue;
+      const TakenRows taken = op.InputRows(int(k), n.in.size());
+      const WantedRows rows = taken == TakenRows::kBoth ? WantedRows::kAll : OwnRows(taken, out[i]);
+      std::optional<WantedRows>& at = wanted[size_t(n.in[k]->index)];
+      at = at.value_or(rows) == rows ? rows : WantedRows::kAll;
+    }
+  }
+  return out;
+}
+
 namespace {
 
 // Derives forms and wrapping backward, from each reader to its inputs.
@@ -35,7 +56,10 @@ void DeriveForms(const Graph& g, Ops& ops) {
       if (op.unused || !op.Uses(int(k))) continue;
       const size_t at = size_t(n.in[k]->index);
       Operator& from = *ops[at];
-      const OperandForm want = op.Transparent() ? op.form : op.Reads(int(k));
+      OperandForm want = op.Transparent() ? op.form : op.Reads(int(k));
+      // a row is taken of an opened wire
+      const WantedRows rows = OwnRows(op.InputRows(int(k), n.in.size()), op.wanted);
+      if (want == OperandForm::kSummands && rows != from.wanted) want = OperandForm::kProduct;
       form[at] = form[at].value_or(want) == want ? want : OperandForm::kProduct;
       from.wrapped = from.wrapped && op.Wraps();
       if (want == OperandForm::kSummands)
@@ -54,6 +78,9 @@ void Derive(const Graph& g, Ops& ops) {
     op.one_row = op.OneRow(in);
     op.heads = op.Heads(in);
   }
+  const std::vector<WantedRows> wanted =
+      RowsWanted(g, [&](const GraphNode& n) -> const Operator& { return *ops[size_t(n.index)]; });
+  for (size_t i = 0; i < g.size(); ++i) ops[i]->wanted = wanted[i];
   DeriveForms(g, ops);
   for (auto& n : g.nodes()) {
     Operator& op = *ops[size_t(n->index)];

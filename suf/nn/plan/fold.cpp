@@ -4,6 +4,7 @@
 #include <set>
 
 #include "suf/nn/ops.hpp"
+#include "suf/nn/plan/plan.hpp"
 
 namespace suf::nn {
 
@@ -150,13 +151,16 @@ void RotateInMap(Graph& g) {
   }
 }
 
+// Keys are those of all rows. If fewer queries are wanted, they have a map of their own.
 void MergeQueryKey(Graph& g) {
+  const std::vector<WantedRows> wanted = RowsWanted(g, [](const GraphNode& n) -> const Operator& { return *n.op; });
   for (GraphNode* n : Of<Scores>(g)) {
     if (n->in.size() != 2) continue;
     GraphNode *qn = n->in[0], *kn = n->in[1];
     LinearMap *q = qn->As<LinearMap>(), *k = kn->As<LinearMap>();
     const bool same = q && k && qn->in == kn->in && q->terms.size() == 1 && k->terms.size() == 1 &&
-                      q->base == k->base && (q->rotary > 0) == (k->rotary > 0);
+                      q->base == k->base && (q->rotary > 0) == (k->rotary > 0) &&
+                      wanted[size_t(qn->index)] == wanted[size_t(kn->index)];
     if (!same) continue;
     if (q->bias || k->bias)
       q->bias = (q->bias ? q->bias : Expr::Zeros({q->dim()})).Beside(k->bias ? k->bias : Expr::Zeros({k->dim()}));
@@ -197,7 +201,11 @@ void InsertRescales(Graph& g) {
       // a gated product waits for its activation, so a rescale in two stages costs no flight
       const bool waits = any([](GraphNode* r) { return r->As<WireProduct>() != nullptr; });
       const auto stages = waits ? compiler::kBeside : compiler::kOnPath;
-      const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
+      const bool apart = x->label == "z_q" || x->label == "z_k";
+      const std::string label = apart                   ? x->label.substr(2)
+                                : m->key == "query_key" ? "q,k"
+                                : m->key == "value"     ? "v"
+                                                        : m->key;
       insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
       // it may go un-truncated into the output map if a norm reads that map
@@ -225,7 +233,7 @@ constexpr Pass kPasses[] = {
     {"gamma", GammaIntoReaders, "Gamma scales the rows of every reader's weight, beta goes into its bias."},
     {"bias", BiasThroughAttention, "A value bias moves behind the output map; a key bias drops out."},
     {"rotate", RotateInMap, "A rotation by position becomes part of the map before it."},
-    {"merge", MergeQueryKey, "Queries and keys read one row: one map, one opening."},
+    {"merge", MergeQueryKey, "Queries and keys of the same rows: one map, one opening."},
     {"rescale", InsertRescales, "Rescales go where products read, extensions where a narrow wire enters a stream."},
 };
 

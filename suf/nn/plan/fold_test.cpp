@@ -90,32 +90,35 @@ TEST(Fold, NormsBeforeBranches) {
             "   0  lookup       embed/z_embed           \n"
             "   1  rescale      embed/stream            <- 0\n"
             "   2  norm         0/attention/normalised  <- 1\n"
-            "   3  map          0/attention/z_qk        <- 2\n"
-            "   4  rescale      0/attention/q,k         <- 3\n"
-            "   5  map          0/attention/z_v         <- 2\n"
-            "   6  rescale      0/attention/v           <- 5\n"
-            "   7  scores       0/attention/scores      <- 4\n"
-            "   8  softmax      0/attention/e           <- 7\n"
-            "   9  weighted_sum 0/attention/mixed       <- 8, 6\n"
-            "  10  rescale      0/attention/o           <- 9\n"
-            "  11  map          0/proj/z_proj           <- 10\n"
-            "  12  add          0/proj/stream           <- 1, 11\n"
-            "  13  rescale      0/proj/clamp            <- 12\n"
-            "  14  norm         0/inner/normalised      <- 13\n"
-            "  15  map          0/inner/z_gate          <- 14\n"
-            "  16  activation   0/inner/silu            <- 15\n"
-            "  17  map          0/inner/z_up            <- 14\n"
-            "  18  rescale      0/inner/linear          <- 17\n"
-            "  19  product      0/inner/product         <- 16, 18\n"
-            "  20  map          0/outer/z_2             <- 19\n"
-            "  21  add          0/outer/stream          <- 12, 20\n"
-            "  22  rescale      0/outer/clamp           <- 21\n"
-            "  23  pool         head/last               <- 22\n"
-            "  24  norm         head/normalised         <- 23\n"
-            "  25  map          head/z_head             <- 24\n"
-            "  26  result       head/logits             <- 25\n");
-  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->rotary, 3);  // two heads of q, one of k
-  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->base, 100);
+            "   3  map          0/attention/z_q         <- 2\n"
+            "   4  rescale      0/attention/q           <- 3\n"
+            "   5  map          0/attention/z_k         <- 2\n"
+            "   6  rescale      0/attention/k           <- 5\n"
+            "   7  map          0/attention/z_v         <- 2\n"
+            "   8  rescale      0/attention/v           <- 7\n"
+            "   9  scores       0/attention/scores      <- 4, 6\n"
+            "  10  softmax      0/attention/e           <- 9\n"
+            "  11  weighted_sum 0/attention/mixed       <- 10, 8\n"
+            "  12  rescale      0/attention/o           <- 11\n"
+            "  13  map          0/proj/z_proj           <- 12\n"
+            "  14  add          0/proj/stream           <- 1, 13\n"
+            "  15  rescale      0/proj/clamp            <- 14\n"
+            "  16  norm         0/inner/normalised      <- 15\n"
+            "  17  map          0/inner/z_gate          <- 16\n"
+            "  18  activation   0/inner/silu            <- 17\n"
+            "  19  map          0/inner/z_up            <- 16\n"
+            "  20  rescale      0/inner/linear          <- 19\n"
+            "  21  product      0/inner/product         <- 18, 20\n"
+            "  22  map          0/outer/z_2             <- 21\n"
+            "  23  add          0/outer/stream          <- 14, 22\n"
+            "  24  rescale      0/outer/clamp           <- 23\n"
+            "  25  pool         head/last               <- 24\n"
+            "  26  norm         head/normalised         <- 25\n"
+            "  27  map          head/z_head             <- 26\n"
+            "  28  result       head/logits             <- 27\n");
+  EXPECT_EQ(Find(g, "z_q").As<LinearMap>()->rotary, 2);  // the last row's
+  EXPECT_EQ(Find(g, "z_k").As<LinearMap>()->rotary, 1);
+  EXPECT_EQ(Find(g, "z_k").As<LinearMap>()->base, 100);
   EXPECT_EQ(Find(g, "o").As<Rescale>()->kind, Rescale::kExact);
   EXPECT_EQ(Find(g, "clamp").As<Rescale>()->kind, Rescale::kClamp);
   EXPECT_EQ(Weight(g, "z_head"), "rows(n3.gamma[16], head[16,8])");
@@ -135,13 +138,29 @@ TEST(Fold, AValueBiasOfGroupedHeadsStays) {
   EXPECT_EQ(Bias(Folded(g), "z_v"), "v.bias[8]");
 }
 
+// Returns the graph before folding with a result of all rows.
+Graph OfAllRows(Graph g) {
+  for (auto& n : g.nodes())
+    if (PoolRows* pool = n->As<PoolRows>()) pool->kind = PoolRows::kSum;
+  return g;
+}
+
+// Queries share a map with keys if as many of them are wanted.
+TEST(Fold, QueriesOfAllRowsAreMergedWithKeys) {
+  const Graph g = Folded(OfAllRows(Before()));
+  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->rotary, 3);  // two heads of q, one of k
+  EXPECT_EQ(Find(g, "z_qk").As<LinearMap>()->base, 100);
+  EXPECT_EQ(Find(g, "q,k").op->Name(), "rescale");
+}
+
 // A rotated key bias is not the same for a whole row, so it stays.
 TEST(Fold, ARotatedKeyBiasStays) {
   Graph g = Before();
   GraphNode& k = g.node(4);
   ASSERT_EQ(k.label, "z_k");
   k.As<LinearMap>()->bias = g.Tensor("k.bias", {kWidth / kHeads}, Leaf::kBias);
-  EXPECT_EQ(Bias(Folded(g), "z_qk"), "beside(zeros(16), k.bias[8])");
+  EXPECT_EQ(Bias(Folded(g), "z_k"), "k.bias[8]");
+  EXPECT_EQ(Bias(Folded(OfAllRows(g)), "z_qk"), "beside(zeros(16), k.bias[8])");
 }
 
 // A reader of a norm that is no map gets a diagonal map.

@@ -2,6 +2,7 @@
 // and length class it has the parameters, rings and certificates of the nodes. Compile makes it (compile.hpp); trace,
 // simulator and tools/reference.py read it. (docs/mathematics.md#graph)
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -90,8 +91,11 @@ int MostTexts(const Plan& plan);
 // Returns a node's inputs, from the operators of one class after Derive, without reaches. An edge's ring is that of the
 // wire that Build makes.
 Edges EdgesOf(const GraphNode& n, const Ops& ops);
-// Sets the fields that follow from the graph. Widths and rows go forward, forms and wrapping backward. Then come the
-// rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all of them.
+// Returns, by node, the rows that readers take of its result. If they take different ones, all are wanted.
+std::vector<WantedRows> RowsWanted(const Graph& g, const std::function<const Operator&(const GraphNode&)>& op_of);
+// Sets the fields that follow from the graph. Widths and rows go forward, wanted rows, forms and wrapping backward.
+// Then come the rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all
+// of them.
 void Derive(const Graph& g, Ops& ops);
 
 // Returns canonical JSON text, on one line unless indent >= 0. Equal functions are written once, in the text form of a

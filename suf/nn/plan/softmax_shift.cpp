@@ -18,10 +18,10 @@ using Vector = Eigen::VectorXd;
 constexpr int kFolds = 5, kOwn = 2;
 constexpr double kSixteenth = 16;
 
-// Returns the map of q and k that a softmax's scores read, behind its rescale; null if there is none.
+// Returns the map of q, or of q and k, behind whose rescale a softmax's scores stand. It is null if there is none.
 GraphNode* Queries(const GraphNode& softmax) {
   const GraphNode* scores = softmax.in[0];
-  if (!scores->As<Scores>() || scores->in.size() != 1) return nullptr;
+  if (!scores->As<Scores>()) return nullptr;
   GraphNode* x = scores->in[0];
   while (x->As<Rescale>()) x = x->in[0];
   const LinearMap* m = x->As<LinearMap>();
@@ -230,7 +230,8 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
     *g = RemoveShifts(*g);
     return out;
   }
-  const Graph plain = RemoveShifts(*g);  // the fit sees no shift yet
+  Graph plain = RemoveShifts(*g);                                  // the fit sees no shift yet
+  for (auto& n : plain.nodes()) n->op->wanted = WantedRows::kAll;  // every row is a sample
   const RealModel model(plain, weights, pool);
   std::map<std::string, Rows> rows;  // by the softmax's place
   for (size_t i = 0; i < texts.size(); ++i) {

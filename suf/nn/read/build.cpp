@@ -7,12 +7,14 @@
 //            (scores of b leave at t+1, those of a at t+2)
 //
 // A tile of a batch is a half of its texts, all rows of them. No operator joins texts, so no tile waits behind its ids.
-// A tile keeps its parity throughout. So each party works on one tile while the other party works on the other one.
+// A tile keeps its parity throughout. So each party works on one tile while the other party works on the other one. A
+// node of which readers want one row of a text has no tiles, except in a batch.
 // (docs/mathematics.md#antiphase)
 #include "suf/nn/read/build.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "suf/nn/ops/lookup.hpp"
@@ -95,15 +97,37 @@ std::vector<int> NodesOf(const Tiles& wires) {
   return out;
 }
 
+// Returns the first or the last row of each text, of a wire with more rows.
+AnyWire RowOf(const Operator& op, const AnyWire& w, int64_t texts, WantedRows which) {
+  return On(w, [&](auto v) {
+    const Shape s = v.shape();
+    const bool last = which == WantedRows::kLast;
+    if (op.ResultLayout() == RowLayout::kPacked && s.size() == 2) {  // the pairs of the last row come last
+      SUF_CHECK(last);
+      const int64_t n = int64_t(std::sqrt(double(2 * s[1])));
+      auto pairs = Between(v, 1, s[1] - n, s[1]);
+      return Reshape(pairs, {s[0], 1, n});
+    }
+    const bool flat = op.ResultLayout() == RowLayout::kRows && !op.heads;
+    const int64_t rows = flat ? s[0] / texts : s[1], at = RangeOf(which, int(rows)).from;
+    if (flat && texts == 1) return Between(v, 0, at, at + 1);
+    if (flat) v = Reshape(v, {texts, rows, s[1]});
+    auto row = Between(v, 1, at, at + 1);
+    return flat ? Reshape(row, {texts, s[1]}) : row;
+  });
+}
+
 class Builder {
  public:
   Builder(pfss::Trace& t, const Plan& plan, int n, int variant, int texts)
       : t_(t), plan_(plan), c_(plan.For(n, variant)), n_(n), texts_(texts) {
     if (texts > 1) WantBatch();
-    const int unit = texts > 1 ? n : 1, count = texts > 1 ? texts : n;  // tiles are made of whole units
+    const int count = texts > 1 ? texts : n;  // a tile has whole texts of a batch, or rows of one text
     const int first = TilesOf(c_, n, texts) == 2 ? (count + 1) / 2 : count;
-    for (int from = 0; from < count; from += first)
-      parts_.push_back({from * unit, std::min(first, count - from) * unit});
+    for (int from = 0; from < count; from += first) {
+      const int some = std::min(first, count - from);
+      parts_.push_back(texts > 1 ? Part{from, some, {0, n}} : Part{0, 1, {from, some}});
+    }
     if (parts_.size() > 1) FindNeeded();
   }
 
@@ -111,7 +135,9 @@ class Builder {
     const Operator& op = OpOf(node);
     if (op.unused) return {};
     t_.scope(node.scope);
-    if (parts_.size() == 1 || (op.one_row && texts_ == 1) || Last(node)) return {Build(node, in, {0, n_ * texts_}, -1)};
+    const bool one_row = op.one_row || op.wanted != WantedRows::kAll;
+    if (parts_.size() == 1 || (one_row && texts_ == 1) || Last(node))
+      return {Build(node, in, {0, texts_, {0, n_}}, -1)};
     const bool meets = Meets(node);
     Tiles out(parts_.size());
     for (int i : {0, 1})
@@ -121,8 +147,10 @@ class Builder {
   }
 
  private:
-  struct Rows {
-    int from, count;
+  // Rows of some texts: a tile, or all.
+  struct Part {
+    int first_text, texts;
+    TextRows rows;
   };
 
   const Operator& OpOf(const nn::GraphNode& n) const { return *c_.ops[size_t(n.index)]; }
@@ -133,21 +161,19 @@ class Builder {
       Fail(Cause::kRefused, "a batch has ", texts_, " texts, and the operator ", n->op->Name(), " at nodes[", n->index,
            "] (", Graph::Where(*n), ") takes 1; run each text alone");
   }
-  // Returns the rows of an input that are read. The result is one wire. A tile of texts has all rows that it reads.
-  TakenRows InputRows(const nn::GraphNode& n, size_t k) const {
-    if (texts_ > 1) return Last(n) ? TakenRows::kAll : TakenRows::kOwn;
-    const TakenRows rows = OpOf(n).InputRows(int(k), n.in.size());
-    return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
-  }
+  TakenRows InputRows(const nn::GraphNode& n, size_t k) const { return OpOf(n).InputRows(int(k), n.in.size()); }
+  // Returns the row of an input that the node reads for its own rows. kAll stands for a tile's rows.
+  WantedRows OwnRow(const nn::GraphNode& n, size_t k) const { return OwnRows(InputRows(n, k), OpOf(n).wanted); }
   // Whether the tiles' rows meet here for the first time since they were apart, as they do at scores.
   bool Meets(const nn::GraphNode& n) const {
     return texts_ == 1 && OpOf(n).ResultLayout() == RowLayout::kPairs &&
            OpOf(*n.in[0]).ResultLayout() == RowLayout::kRows;
   }
 
-  // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile.
+  // Finds the nodes of which each tile is read. Behind the last keys a first row needs no other tile. A tile of texts
+  // has all rows that it reads.
   void FindNeeded() {
-    needed_.assign(plan_.graph.size(), {false, false});
+    needed_.assign(plan_.graph.size(), {texts_ > 1, texts_ > 1});
     needed_.back() = {true, true};
     for (size_t i = plan_.graph.size(); i-- > 0;) {
       const nn::GraphNode& n = plan_.graph.node(i);
@@ -155,17 +181,20 @@ class Builder {
       for (size_t k = 0; k < n.in.size(); ++k) {
         if (!OpOf(n).Uses(int(k))) continue;
         std::array<bool, 2>& x = needed_[size_t(n.in[k]->index)];
-        const TakenRows rows = InputRows(n, k);
-        const bool all = rows == TakenRows::kAll || rows == TakenRows::kBoth, any = needed_[i][0] || needed_[i][1];
-        x[0] = x[0] || (rows == TakenRows::kOwn ? needed_[i][0] : any && (all || rows == TakenRows::kFirst));
-        x[1] = x[1] || (rows == TakenRows::kOwn ? needed_[i][1] : any && (all || rows == TakenRows::kLast));
+        const TakenRows taken = InputRows(n, k);
+        const WantedRows row = OwnRow(n, k);
+        const bool any = needed_[i][0] || needed_[i][1];
+        const bool all = any && (taken == TakenRows::kAll || taken == TakenRows::kBoth || Last(n));
+        x[0] = x[0] || all || (row == WantedRows::kAll ? needed_[i][0] : any && row == WantedRows::kFirst);
+        x[1] = x[1] || all || (row == WantedRows::kAll ? needed_[i][1] : any && row == WantedRows::kLast);
       }
     }
   }
 
   // Builds a tile's rows, or (tile -1) all rows or a text's one row.
-  AnyWire Build(const nn::GraphNode& node, std::span<const Tiles* const> in, Rows rows, int tile) {
+  AnyWire Build(const nn::GraphNode& node, std::span<const Tiles* const> in, Part part, int tile) {
     const Operator& op = OpOf(node);
+    if (op.wanted != WantedRows::kAll) part.rows = RangeOf(op.wanted, n_);
     std::vector<AnyWire> x, behind;
     for (size_t k = 0; k < in.size(); ++k) {
       const Tiles& from = *in[k];
@@ -173,24 +202,24 @@ class Builder {
         x.emplace_back();  // unused in this class
         continue;
       }
-      const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : InputRows(node, k);
-      if (taken == TakenRows::kAll)
-        x.push_back(Whole(*node.in[k], from));
-      else if (taken == TakenRows::kLast) {
-        x.push_back(from.back());
-        rows = parts_.back();
-      } else if (taken == TakenRows::kFirst) {
-        x.push_back(from[0]);
-        rows = parts_[0];
-      } else
-        x.push_back(from[from.size() == 1 ? 0 : size_t(tile)]);
-      if (taken == TakenRows::kBoth) behind.push_back(Whole(*node.in[k], from));
+      const nn::GraphNode& source = *node.in[k];
+      const TakenRows taken = InputRows(node, k);
+      const WantedRows row = OwnRow(node, k);
+      if (taken == TakenRows::kFirst || taken == TakenRows::kLast) part.rows = RangeOf(row, n_);
+      if (row != WantedRows::kAll)
+        x.push_back(Row(source, from, part, tile, row));
+      else
+        x.push_back(taken == TakenRows::kAll ? AllRows(source, from, tile) : Own(source, from, tile));
+      if (taken == TakenRows::kBoth) behind.push_back(AllRows(source, from, tile));
     }
     x.insert(x.end(), behind.begin(), behind.end());
     if (tile >= 0 && tile == ahead_ && Meets(node)) x[0] = Later(x[0], 2);
-    Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, rows.from, rows.count};
+    const auto [first, count] = part.rows;
+    Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, first, count};
     if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
     e.texts = texts_;
+    e.first_text = part.first_text;
+    e.texts_here = part.texts;
     if (&c_ != &plan_.classes[0])
       for (const WeightSlot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return Built(node, e, x);
@@ -215,12 +244,27 @@ class Builder {
   }
   // Returns the shape of the wire of a node's rows.
   Shape ShapeOf(const Operator& op, const Emission& e) const {
-    const int64_t texts = e.TextsHere(), rows = op.one_row ? 1 : e.RowsEach();
+    const int64_t texts = e.texts_here, rows = op.one_row ? 1 : e.rows;
     if (op.ResultLayout() == RowLayout::kPairs || (op.ResultLayout() == RowLayout::kPacked && !e.Packed(true)))
       return {texts * op.dim, rows, n_};
     if (op.ResultLayout() == RowLayout::kPacked) return {texts * op.dim, int64_t{n_} * (n_ + 1) / 2};
     if (op.heads) return {texts * op.heads, rows, op.dim / op.heads};
     return {texts * rows, op.dim};
+  }
+  // Returns the tile's wire of an input. The result reads both tiles.
+  AnyWire Own(const nn::GraphNode& source, const Tiles& from, int tile) {
+    return from.size() == 1 ? from[0] : tile >= 0 ? from[size_t(tile)] : Whole(source, from);
+  }
+  // Returns the wire of all rows of each of the tile's texts.
+  AnyWire AllRows(const nn::GraphNode& source, const Tiles& from, int tile) {
+    return texts_ > 1 ? Own(source, from, tile) : Whole(source, from);
+  }
+  // Returns the wire of one row of each of the tile's texts.
+  AnyWire Row(const nn::GraphNode& source, const Tiles& from, const Part& part, int tile, WantedRows which) {
+    const bool ends = texts_ == 1 && from.size() == 2;  // a text's first row is in its first tile
+    const AnyWire w = !ends ? Own(source, from, tile) : which == WantedRows::kFirst ? from[0] : from[1];
+    const Operator& op = OpOf(source);
+    return op.one_row || op.wanted != WantedRows::kAll ? w : RowOf(op, w, part.texts, which);
   }
   // Joins both tiles of a node to one wire, once.
   AnyWire Whole(const nn::GraphNode& node, const Tiles& x) {
@@ -233,7 +277,7 @@ class Builder {
   const Plan& plan_;
   const Class& c_;
   const int n_, texts_;
-  std::vector<Rows> parts_;
+  std::vector<Part> parts_;
   std::vector<std::array<bool, 2>> needed_;  // by node and tile
   std::map<int, AnyWire> whole_;             // by node
   int ahead_ = 0;                            // the tile whose turn comes first

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "suf/base/error.hpp"
+#include "suf/nn/read/rows.hpp"
 
 namespace suf::nn {
 
@@ -20,14 +21,20 @@ RealModel::~RealModel() = default;
 RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, const RealVisitor& each) const {
   SUF_CHECK(!ids.empty());
   if (see) see->resize(s_->graph.size());
-  RealCall call{int(ids.size()), ids, s_->pool, [this](const Expr& e) -> const Reals& {
+  const int tokens = int(ids.size());
+  RealCall call{tokens, ids, s_->pool, [this](const Expr& e) -> const Reals& {
                   auto [at, fresh] = s_->values.try_emplace(e.Text());
                   if (fresh) at->second = s_->weights.Value(e);
                   return at->second;
                 }};
-  return Forward<RealArray>(s_->graph, [&](const GraphNode& n, std::span<const RealArray* const> x) {
-    if (see) n.op->See(call, x, &(*see)[size_t(n.index)]);
-    RealArray y = n.op->Float(call, x);
+  const auto op_of = [](const GraphNode& n) -> const Operator& { return *n.op; };
+  return Forward<RealArray>(s_->graph, [&](const GraphNode& n, std::span<const RealArray* const> values) {
+    const NodeInputs<double> x(n, op_of, values);
+    const TextRows own = RangeOf(n.op->wanted, tokens);
+    call.from = own.from;
+    call.rows = own.rows;
+    if (see) n.op->See(call, x.all(), &(*see)[size_t(n.index)]);
+    RealArray y = n.op->Float(call, x.all());
     if (each) each(n, y);
     return y;
   });

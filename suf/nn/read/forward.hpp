@@ -18,7 +18,7 @@ class RealModel {
   RealModel& operator=(const RealModel&) = delete;
   using RealVisitor = std::function<void(const GraphNode&, const RealArray&)>;
   // Returns the last node's rows. Each id must be below the vocabulary. `see` receives, by node, the ranges that
-  // operators record of their inputs. `each` receives every node's value.
+  // operators record of their inputs. `each` receives every node's value, which has its wanted rows (Operator::wanted).
   RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr, const RealVisitor& each = {}) const;
 
  private:

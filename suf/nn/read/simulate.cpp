@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "suf/nn/ops/lookup.hpp"
+#include "suf/nn/read/rows.hpp"
 #include "suf/ring/gemm.hpp"
 #include "suf/ring/modular.hpp"
 
@@ -114,12 +115,16 @@ PlanSimulator::~PlanSimulator() = default;
 Simulation PlanSimulator::Run(std::span<const int32_t> ids, const IntVisitor& each, int variant) const {
   const Plan& plan = s_->plan;
   const Class& c = plan.For(int(ids.size()), variant);
+  const auto op_of = [&c](const GraphNode& n) -> const Operator& { return *c.ops[size_t(n.index)]; };
   Simulation out;
-  out.y = Forward<IntArray>(plan.graph, [&](const GraphNode& n, std::span<const IntArray* const> x) {
-            if (c.ops[size_t(n.index)]->unused) return IntArray();
+  out.y = Forward<IntArray>(plan.graph, [&](const GraphNode& n, std::span<const IntArray* const> values) {
+            const Operator& op = op_of(n);
+            if (op.unused) return IntArray();
+            const NodeInputs<int64_t> x(n, op_of, values);
             NodeWatch watch(Str(c.max_n, "/", Graph::Where(n)));
             std::map<std::string, std::string> names;
-            for (const WeightSlot& s : c.ops[size_t(n.index)]->Slots()) names[s.name] = SlotName(plan, c, n, s);
+            for (const WeightSlot& s : op.Slots()) names[s.name] = SlotName(plan, c, n, s);
+            const TextRows own = RangeOf(op.wanted, int(ids.size()));
             IntCall call{int(ids.size()),
                          ids,
                          s_->pool,
@@ -127,8 +132,10 @@ Simulation PlanSimulator::Run(std::span<const int32_t> ids, const IntVisitor& ea
                          [&](const char* slot) -> const Tensor& { return s_->weights.at(names.at(slot)); },
                          [&](const Ints& v, const char* slot, int ring) {
                            return Times(v, s_->Prepared(names.at(slot), ring), s_->pool);
-                         }};
-            IntArray y = c.ops[size_t(n.index)]->Spec(call, x);
+                         },
+                         own.from,
+                         own.rows};
+            IntArray y = op.Spec(call, x.all());
             watch.See("", y.at);
             watch.Finish(c.certificates[size_t(n.index)], &out);
             if (each) each(n, y);

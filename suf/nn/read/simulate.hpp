@@ -43,7 +43,7 @@ class PlanSimulator {
   PlanSimulator& operator=(const PlanSimulator&) = delete;
   using IntVisitor = std::function<void(const GraphNode&, const IntArray&)>;
   // Runs a variant. Throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. `each`
-  // receives every node's value.
+  // receives every node's value, which has its wanted rows.
   Simulation Run(std::span<const int32_t> ids, const IntVisitor& each = {}, int variant = 0) const;
   // Runs each text of a batch. Returns the values of all, one text behind the other, and the wires that left their
   // certificates. A wire's range is that of all texts. Throws as Run and BatchIds do.
