@@ -1,6 +1,7 @@
 #include "suf/nn/graph/expr.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -69,28 +70,39 @@ Shape ScaledShape(const std::vector<Shape>& a, const std::vector<double>& x) {
 // Whether the first operand has a number for each row of the second one.
 bool OnePerRow(const std::vector<Shape>& a) { return a[0].size() == 1 && a[1].size() == 2 && a[0][0] == a[1][0]; }
 
-// Returns the shape (heads, positions, positions) for a table (rows, heads) and the number of positions.
-Shape ByDistanceShape(const Shape& table, const std::vector<double>& x) { return {table[1], Whole(x[0]), Whole(x[0])}; }
-// Entry h, i, j of the result is column h of the table's row row_of(i, j).
+// Returns the shape of the diagonals of each head.
+Shape DiagonalsShape(int64_t heads, double positions) { return {heads, 2 * Whole(positions) - 1}; }
+// Returns value(h, j - i) for every head and diagonal.
 template <class F>
-Reals ByDistance(const Operands& o, F row_of) {
-  const int64_t heads = o.from[1], positions = o.to[1];
+Reals Diagonals(const Shape& shape, F value) {
+  const int64_t most = shape[1] / 2;
   Reals t;
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t i = 0; i < positions; ++i)
-      for (int64_t j = 0; j < positions; ++j) t.push_back(o.a[size_t(row_of(i, j) * heads + h)]);
+  for (int64_t h = 0; h < shape[0]; ++h)
+    for (int64_t d = -most; d <= most; ++d) t.push_back(value(h, d));
   return t;
+}
+// Returns column h of the table's row row_of(j - i).
+template <class F>
+Reals DiagonalsOf(const Operands& o, F row_of) {
+  return Diagonals(o.to, [&](int64_t h, int64_t d) { return o.a[size_t(row_of(d) * o.from[1] + h)]; });
+}
+
+// Returns the slope of head h (Expr::Alibi).
+double AlibiSlope(int64_t h, int64_t heads) {
+  const int64_t power = int64_t(std::bit_floor(uint64_t(heads)));
+  if (h < power) return std::exp2(-8.0 * double(h + 1) / double(power));
+  return std::exp2(-8.0 * double(2 * (h - power) + 1) / double(2 * power));
 }
 
 constexpr int64_t kDistanceBuckets = 32;  // half of them for positions behind
 
-// Returns the bucket of position j as seen from i, for i - j (Expr::Bucketed). 2 log2(d / 8) >= k is d^2 >= 64 2^k.
-int64_t DistanceBucket(int64_t i_minus_j) {
-  const int64_t half = kDistanceBuckets / 2, exact = half / 2, d = std::abs(i_minus_j);
+// Returns the bucket of j - i (Expr::Bucketed). 2 log2(d / 8) >= k is d^2 >= 64 2^k.
+int64_t DistanceBucket(int64_t ahead) {
+  const int64_t half = kDistanceBuckets / 2, exact = half / 2, d = std::abs(ahead);
   int64_t b = std::min(d, exact);
   if (d >= exact)
     while (b < half - 1 && d * d >= (exact * exact) << (b - exact + 1)) ++b;
-  return (i_minus_j < 0 ? half : 0) + b;
+  return (ahead > 0 ? half : 0) + b;
 }
 
 constexpr Operation kOperations[] = {
@@ -188,18 +200,18 @@ constexpr Operation kOperations[] = {
     {"relative", 1, 1,
      [](const auto& a, const auto& x) {
        Want(a[0].size() == 2, "has no table");
-       return ByDistanceShape(a[0], x);
+       return DiagonalsShape(a[0][1], x[0]);
      },
      [](Operands& o) {
        const int64_t least = -(o.from[0] / 2), most = (o.from[0] - 1) / 2;
-       return ByDistance(o, [=](int64_t i, int64_t j) { return std::clamp(j - i, least, most) - least; });
+       return DiagonalsOf(o, [=](int64_t d) { return std::clamp(d, least, most) - least; });
      }},
     {"bucketed", 1, 1,
      [](const auto& a, const auto& x) {
        Want(a[0].size() == 2 && a[0][0] == kDistanceBuckets, "has no table of 32 buckets");
-       return ByDistanceShape(a[0], x);
+       return DiagonalsShape(a[0][1], x[0]);
      },
-     [](Operands& o) { return ByDistance(o, [](int64_t i, int64_t j) { return DistanceBucket(i - j); }); }},
+     [](Operands& o) { return DiagonalsOf(o, DistanceBucket); }},
 };
 
 // Returns the operation of this name, or null.
@@ -217,6 +229,10 @@ Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vecto
     Shape s;
     for (double v : x) s.push_back(Whole(v));
     return s;
+  }
+  if (op == "alibi") {
+    Want(a.empty() && x.size() == 2, operands);
+    return DiagonalsShape(Whole(x[0]), x[1]);
   }
   Want(!a.empty(), operands);
   const Operation* o = OperationNamed(op);
@@ -262,6 +278,7 @@ Expr Expr::Leaf(std::string name, Shape shape) {
 Expr Expr::Zeros(Shape shape) { return Make("zeros", {}, {shape.begin(), shape.end()}); }
 Expr Expr::Relative(const Expr& table, int64_t positions) { return Make("relative", {table}, {double(positions)}); }
 Expr Expr::Bucketed(const Expr& table, int64_t positions) { return Make("bucketed", {table}, {double(positions)}); }
+Expr Expr::Alibi(int64_t heads, int64_t positions) { return Make("alibi", {}, {double(heads), double(positions)}); }
 Expr Expr::Transposed() const { return Make("transposed", {*this}, {}); }
 Expr Expr::Rows(const Expr& g) const { return Make("rows", {g, *this}, {}); }
 Expr Expr::Centred() const { return Make("centre", {*this}, {}); }
@@ -401,6 +418,8 @@ Reals Checkpoint::Value(const Expr& e) const {
     return Reals(t.values.begin(), t.values.end());
   }
   if (n.op == "zeros") return Reals(size_t(Size(n.shape)), 0.0);
+  if (n.op == "alibi")
+    return Diagonals(n.shape, [&](int64_t h, int64_t d) { return AlibiSlope(h, n.shape[0]) * -double(std::abs(d)); });
   const Operation* op = OperationNamed(n.op);
   SUF_CHECK(op);
   Operands o{Value(n.args[0]), n.args.size() > 1 ? Value(n.args[1]) : Reals(), n.args[0].shape(), n.shape, n.numbers};

@@ -21,13 +21,20 @@ class Expr {
   // Returns the tensor of the checkpoint with this name.
   static Expr Leaf(std::string name, Shape shape);
   static Expr Zeros(Shape shape);
-  // Returns (heads, positions, positions) from a table of relative positions (buckets, heads). Entry h, i, j is row
-  // clamp(j - i, -buckets / 2, (buckets - 1) / 2) + buckets / 2, column h (Shaw et al. 2018).
+  // The next three return (heads, 2 positions - 1): the diagonals of a matrix (positions, positions) for each head.
+  // Column positions - 1 + (j - i) is that of row i and column j.
+  //
+  // Relative reads a table of relative positions (buckets, heads): row clamp(j - i, -buckets / 2, (buckets - 1) / 2) +
+  // buckets / 2 (Shaw et al. 2018).
   static Expr Relative(const Expr& table, int64_t positions);
-  // Returns (heads, positions, positions) from a table of 32 buckets of distances (32, heads), as T5 has them (Raffel
-  // et al. 2020). Entry h, i, j is column h of bucket b for j <= i, and of bucket 16 + b for j > i. With d = |i - j|, b
-  // is d below 8. Otherwise it is 8 + floor(2 log2(d / 8)), at most 15.
+  // Bucketed reads a table of 32 buckets of distances (32, heads), as T5 has them (Raffel et al. 2020). The bucket is b
+  // for j <= i, and 16 + b for j > i. With d = |i - j|, b is d below 8. Otherwise b is 8 + floor(2 log2(d / 8)), at
+  // most 15.
   static Expr Bucketed(const Expr& table, int64_t positions);
+  // Alibi returns -m |i - j|, with a slope m for each head (Press et al. 2022). If `heads` is a power of two, m is
+  // 2^(-8 (h + 1) / heads). Otherwise let c be the largest power of two below. The first c heads have the slopes of c
+  // heads. The others have every second slope of 2 c heads.
+  static Expr Alibi(int64_t heads, int64_t positions);
 
   Expr Transposed() const;           // (a, b) -> (b, a)
   Expr Rows(const Expr& g) const;    // diag(g) W

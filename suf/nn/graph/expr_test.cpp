@@ -1,5 +1,8 @@
 #include "suf/nn/graph/expr.hpp"
 
+#include <array>
+#include <cmath>
+
 #include "suf/nn/ops/rig_test.hpp"
 
 namespace suf::nn {
@@ -44,10 +47,11 @@ TEST(Expr, Operations) {
       {kW.Columns(1, 3), "columns(w[2,3], 1, 3)", {2, 2}, {2, 3, 5, 9}},
       {kW.Row(1), "row(w[2,3], 1)", {3}, {4, 5, 9}},
       // two heads, buckets -1, 0, 1
-      {Expr::Relative(kT, 3),
-       "relative(t[3,2], 3)",
-       {2, 3, 3},
-       {3, 5, 5, 1, 3, 5, 1, 1, 3, 4, 6, 6, 2, 4, 6, 2, 2, 4}}};
+      {Expr::Relative(kT, 3), "relative(t[3,2], 3)", {2, 5}, {1, 1, 3, 5, 5, 2, 2, 4, 6, 6}},
+      {Expr::Alibi(4, 3), "alibi(4, 3)", {4, 5}, {-0.5,       -0.25,       0, -0.25,       -0.5,
+                                                  -0.125,     -0.0625,     0, -0.0625,     -0.125,
+                                                  -0.03125,   -0.015625,   0, -0.015625,   -0.03125,
+                                                  -0.0078125, -0.00390625, 0, -0.00390625, -0.0078125}}};
   const Checkpoint w = Some();
   for (const Case& c : cases) {
     EXPECT_EQ(c.e.Text(), c.text);
@@ -63,7 +67,18 @@ TEST(Expr, Operations) {
   // an even number of buckets: -2, -1, 0, 1
   Checkpoint even;
   even.Set("t", {{4, 1}, {1, 2, 3, 4}});
-  EXPECT_EQ(even.Value(Expr::Relative(L("t", {4, 1}), 3)), (Reals{3, 4, 4, 2, 3, 4, 1, 2, 3}));
+  EXPECT_EQ(even.Value(Expr::Relative(L("t", {4, 1}), 3)), (Reals{1, 2, 3, 4, 4}));
+}
+
+// Six heads have the slopes of four, and the first and third of eight, as in the authors' program.
+TEST(Expr, SlopesOfHeadsThatAreNoPowerOfTwo) {
+  const Reals value = Checkpoint().Value(Expr::Alibi(6, 2));
+  for (size_t h = 0; h < 6; ++h) {
+    const double slope = std::exp2(std::array{-2.0, -4.0, -6.0, -8.0, -1.0, -3.0}[h]);
+    EXPECT_EQ(value[3 * h], -slope) << h;
+    EXPECT_EQ(value[3 * h + 1], 0) << h;
+    EXPECT_EQ(value[3 * h + 2], -slope) << h;
+  }
 }
 
 // The first distances of each bucket are those of Hugging Face transformers, with float32 logarithms.
@@ -79,15 +94,14 @@ TEST(Expr, BucketsOfDistances) {
   w.Set("t", {{32, 2}, t});
   const Expr e = Expr::Bucketed(L("t", {32, 2}), kPositions);
   EXPECT_EQ(e.Text(), "bucketed(t[32,2], 200)");
-  EXPECT_EQ(e.shape(), (Shape{2, kPositions, kPositions}));
+  EXPECT_EQ(e.shape(), (Shape{2, 2 * kPositions - 1}));
   const Reals value = w.Value(e);
-  for (int64_t i = 0; i < kPositions; ++i)
-    for (int64_t j = 0; j < kPositions; ++j) {
-      const auto b = std::upper_bound(std::begin(kFirst), std::end(kFirst), std::abs(i - j)) - std::begin(kFirst) - 1;
-      const double want = double(b + (j > i ? 16 : 0));
-      ASSERT_EQ(value[size_t(i * kPositions + j)], want) << i << " " << j;
-      ASSERT_EQ(value[size_t((kPositions + i) * kPositions + j)], -want);
-    }
+  for (int64_t d = 1 - kPositions; d < kPositions; ++d) {  // j - i
+    const auto b = std::upper_bound(std::begin(kFirst), std::end(kFirst), std::abs(d)) - std::begin(kFirst) - 1;
+    const double want = double(b + (d > 0 ? 16 : 0));
+    ASSERT_EQ(value[size_t(kPositions - 1 + d)], want) << d;
+    ASSERT_EQ(value[size_t(3 * kPositions - 2 + d)], -want) << d;
+  }
 }
 
 TEST(Expr, NamesOfCheckpoints) {
@@ -160,7 +174,12 @@ TEST(Expr, ParseRefusals) {
       {"relative(w[2], 3)", "has no table"},
       {"relative(w[2,3], 0)", "is too large"},
       {"bucketed(w[31,3], 3)", "has no table of 32 buckets"},
-      {"bucketed(w[32], 3)", "has no table of 32 buckets"}};
+      {"bucketed(w[32], 3)", "has no table of 32 buckets"},
+      {"alibi(4, 0)", "is too large"},
+      {"alibi(0, 4)", "is too large"},
+      {"alibi(4.5, 4)", "has a number that is no place in a tensor"},
+      {"alibi(4)", operands},
+      {"alibi(w[2], 4, 4)", operands}};
   for (auto& [text, words] : cases) {
     SCOPED_TRACE(text);
     ExpectRefused([&] { Expr::Parse(text, "the field x"); },

@@ -83,7 +83,7 @@ struct WeightSlot {
   // The part of a weight that a text of n tokens reads.
   // * kFixed: all of it.
   // * kRows: the first n rows.
-  // * kCorner: the n x n corner of every block.
+  // * kCorner: an n x n matrix for each row of the weight, which holds diagonals (Expr::Relative).
   // * kTimes: n times the weight.
   enum Length : uint8_t { kFixed, kRows, kCorner, kTimes };
   std::string name;

@@ -13,7 +13,9 @@ struct Scores : OperatorBase<Scores> {
   int heads = 1, serving = 1;
   int64_t head_dim = 1;
   bool causal = false;
-  Expr relative;  // (heads, positions, positions) or none; added to q k^T / sqrt(head_dim)
+  // (heads, 2 positions - 1) or none: diagonals of what is added to q k^T / sqrt(head_dim) (Expr::Relative).
+  Expr relative;
+  int64_t positions() const { return relative ? (relative.cols() + 1) / 2 : 0; }
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
@@ -36,6 +38,12 @@ struct Scores : OperatorBase<Scores> {
   std::vector<WeightSlot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+
+ private:
+  // Returns the place, in the weight, of the diagonal of row i and column j.
+  int64_t Diagonal(int64_t head, int64_t i, int64_t j) const {
+    return head * relative.cols() + positions() - 1 + j - i;
+  }
 };
 
 // (e v) / row sum for each head: rows of (heads head_dim). Inputs are e and v. It is a convex combination of rows of v

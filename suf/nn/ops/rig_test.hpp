@@ -134,10 +134,11 @@ class OpRig {
   Ints Sized(const WeightSlot& s, const Tensor& w) const {
     const int64_t cols = w.cols();
     Ints v;
-    for (int64_t i = 0; i < w.size(); ++i) {
+    for (int64_t i = 0; s.length == WeightSlot::kCorner && i < w.shape()[0] * n * n; ++i)
+      v.push_back(w[i / (n * n) * cols + cols / 2 + i % n - i / n % n]);
+    for (int64_t i = 0; s.length != WeightSlot::kCorner && i < w.size(); ++i) {
       const int64_t row = i / cols % (w.shape().size() > 1 ? w.shape()[w.shape().size() - 2] : 1);
       if (s.length == WeightSlot::kRows && row >= n) continue;
-      if (s.length == WeightSlot::kCorner && (row >= n || i % cols >= n)) continue;
       v.push_back(s.length == WeightSlot::kTimes ? WrapMul(w[i], n) : w[i]);
     }
     return v;

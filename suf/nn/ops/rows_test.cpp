@@ -94,8 +94,8 @@ TEST(Rows, Scores) {
           s.ring = 33;
           PartRig rig(p);
           if (relative) {
-            s.relative = Expr::Leaf("r", {kOwnHeads, 7, 7});
-            rig.weights["relative"] = Tensor({kOwnHeads, 7, 7}, Numbers(196, 1 << 20));
+            s.relative = Expr::Leaf("r", {kOwnHeads, 13});
+            rig.weights["relative"] = Tensor({kOwnHeads, 13}, Numbers(52, 1 << 20));
           }
           rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
           const IntArray q{{kTokens, kOwnHeads * kOf}, Numbers(72, 1 << 12, 5)},
@@ -113,7 +113,7 @@ TEST(Rows, Scores) {
           EXPECT_EQ(rig.Run(s, {own, served}).size(), size_t(kOwnHeads * p.rows * kTokens));
           EXPECT_EQ(rig.key_bits(size_t(kOwnHeads * p.rows * kTokens)), 0);
           Checkpoint w;
-          if (relative) Store(&w, s.relative, RealNumbers(196));
+          if (relative) Store(&w, s.relative, RealNumbers(52));
           if (one)
             ExpectPart(rig, s, {served.wire}, {served.wire}, w);
           else

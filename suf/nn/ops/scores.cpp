@@ -29,9 +29,8 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
   const int64_t n = c.n, rows = c.rows;
   RealArray y{{heads, rows, n}, Reals(size_t(heads * rows * n), 0.0)};
   const Reals* bias = relative ? &c.value(relative) : nullptr;
-  const int64_t positions = relative ? relative.shape()[1] : 0;
-  if (relative && n > positions)
-    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions,
+  if (relative && n > positions())
+    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions(),
          " relative positions; lower the limit");
   c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
     for (int64_t h = int64_t(begin); h < int64_t(end); ++h) {
@@ -40,7 +39,7 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
         for (int64_t j = 0; j < n; ++j) {
           double& z = y.at[size_t((h * rows + i) * n + j)];
           for (int64_t k = 0; k < head_dim; ++k) z += s.q[i * s.q_cols + k] * s.k[j * s.k_cols + k];
-          if (bias) z += (*bias)[size_t((h * positions + c.from + i) * positions + j)] * std::sqrt(double(head_dim));
+          if (bias) z += (*bias)[size_t(Diagonal(h, c.from + i, j))] * std::sqrt(double(head_dim));
         }
     }
   });
@@ -59,7 +58,7 @@ void Scores::Verify(const std::string& where) const {
   Wanted(heads % serving == 0, where, "the heads of k do not divide those of q");
   if (!relative) return;
   const Shape& of = relative.shape();
-  Wanted(of.size() == 3 && of[0] == heads && of[1] == of[2], where, "the relative bias has the wrong shape");
+  Wanted(of.size() == 2 && of[0] == heads && of[1] % 2 == 1, where, "the relative bias has the wrong shape");
 }
 
 std::vector<WeightSlot> Scores::Slots() const {
@@ -78,7 +77,7 @@ void Scores::Check(const Edges& in, int max_n, const std::string& where) const {
     Wanted(!x.one_row, where, "an input has one row");
   }
   Wanted(scale == 2 * in[0].scale, where, "its scale does not follow from its inputs'");
-  Wanted(!relative || relative.shape()[1] >= max_n, where, "the relative bias has too few positions");
+  Wanted(!relative || positions() >= max_n, where, "the relative bias has too few positions");
 }
 
 IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -93,11 +92,10 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
   }
   if (relative) {
     const Tensor& bias = c.weight("relative");
-    const int64_t positions = relative.shape()[1];
     for (int64_t i = 0; i < heads * rows; ++i)
       for (int64_t j = 0; j < n; ++j) {
         int64_t& z = y.at[size_t(i * n + j)];
-        z = WrapAdd(z, bias[(i / rows * positions + c.from + i % rows) * positions + j]);
+        z = WrapAdd(z, bias[Diagonal(i / rows, c.from + i % rows, j)]);
       }
   }
   return y;

@@ -32,7 +32,7 @@ Ints Meant(const Scores& s, int64_t n, const Ints& q, const Ints& k, const Tenso
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j) {
         if (s.causal && j > i) continue;
-        uint64_t sum = bias ? uint64_t((*bias)[(h * bias->cols() + i) * bias->cols() + j]) : 0;
+        uint64_t sum = bias ? uint64_t((*bias)[h * bias->cols() + bias->cols() / 2 + j - i]) : 0;
         for (int64_t d = 0; d < s.head_dim; ++d)
           sum += uint64_t(q[size_t((i * s.heads + h) * s.head_dim + d)]) *
                  uint64_t(k[size_t((j * s.serving + h * s.serving / s.heads) * s.head_dim + d)]);
@@ -71,8 +71,8 @@ TEST(Scores, EveryShape) {
             OpRig rig(n);
             if (causal) rig.order = Packed;
             if (relative) {
-              s.relative = Expr::Leaf("r", {4, 6, 6});
-              rig.weights["relative"] = Tensor({4, 6, 6}, Numbers(144, 1 << 20));
+              s.relative = Expr::Leaf("r", {4, 11});
+              rig.weights["relative"] = Tensor({4, 11}, Numbers(44, 1 << 20));
             }
             const Tensor* bias = relative ? &rig.weights["relative"] : nullptr;
             const Ints q = Numbers(size_t(n * 12), int64_t{1} << (ring - 3), 5),
@@ -112,11 +112,11 @@ TEST(Scores, OneFlight) {
 TEST(Scores, Float) {
   Scores s = Make(2, 1, 2, false, 0);
   Checkpoint w;
-  s.relative = Expr::Leaf("r", {2, 2, 2});
-  Store(&w, s.relative, {1, 2, 3, 4, 5, 6, 7, 8});
+  s.relative = Expr::Leaf("r", {2, 3});
+  Store(&w, s.relative, {1, 2, 3, 4, 5, 6});  // one behind, itself, one ahead
   const RealArray q{{2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, k{{2, 2}, {1, -1, 2, 0.5}};
   const double r = std::sqrt(2.0);
-  const Reals want{-1 + r, 3 + 2 * r, -1 + 3 * r, 13 + 4 * r, -1 + 5 * r, 8 + 6 * r, -1 + 7 * r, 18 + 8 * r};
+  const Reals want{-1 + 2 * r, 3 + 3 * r, -1 + r, 13 + 2 * r, -1 + 5 * r, 8 + 6 * r, -1 + 4 * r, 18 + 5 * r};
   const RealArray y = FloatOf(s, 2, w, {q, k}),
                   one = FloatOf(s, 2, w, {{{2, 6}, {1, 2, 3, 4, 1, -1, 5, 6, 7, 8, 2, 0.5}}});
   EXPECT_EQ(y.shape, (Shape{2, 2, 2}));
@@ -136,12 +136,12 @@ TEST(Scores, ChooseSlotsAndFields) {
   EXPECT_EQ(s.Bound({Options{}}, in, &widths).dim, 0);  // read by slices alone: no certificate
   EXPECT_TRUE(widths.empty());
   ExpectFields(s);
-  s.relative = Expr::Leaf("r", {4, 9, 9});
+  s.relative = Expr::Leaf("r", {4, 17});
   ExpectFields(s);
   const WeightSlot slot = s.Slots().at(0);
   EXPECT_TRUE(slot.name == "relative" && slot.scale == 16 && !slot.masked && slot.length == WeightSlot::kCorner);
   Checkpoint w;
-  Store(&w, s.relative, Reals(324, 2.0));
+  Store(&w, s.relative, Reals(68, 2.0));
   EXPECT_DOUBLE_EQ(w.Value(slot.weight)[7], 2 * std::sqrt(3.0));  // scores are not yet divided by sqrt(head_dim)
 }
 
@@ -150,15 +150,13 @@ TEST(Scores, Refusals) {
   Scores s = Make(4, 3, 2, false, 20);
   refuses(s, "the heads of k do not divide those of q");
   s = Make(4, 2, 2, false, 20);
-  s.relative = Expr::Leaf("r", {3, 9, 9});
-  refuses(s, "the relative bias has the wrong shape");
-  s.relative = Expr::Leaf("r", {4, 9});
-  refuses(s, "the relative bias has the wrong shape");
-  s.relative = Expr::Leaf("r", {4, 9, 1});
-  refuses(s, "the relative bias has the wrong shape");
+  for (const Shape& shape : {Shape{3, 17}, {4, 16}, {4, 9, 9}, {17}}) {
+    s.relative = Expr::Leaf("r", shape);
+    refuses(s, "the relative bias has the wrong shape");
+  }
 
   s = Make(4, 2, 3, true, 20);
-  s.relative = Expr::Leaf("r", {4, 9, 9});
+  s.relative = Expr::Leaf("r", {4, 17});
   s.scale = 16;
   EXPECT_NO_THROW(s.Verify("here"));
   using F = Fault<Scores>;
@@ -171,7 +169,7 @@ TEST(Scores, Refusals) {
        F{[](Scores&, Edges& e) { e[1].one_row = true; }, "an input has one row"},
        F{[](Scores& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"},
        F{[](Scores& x, Edges&) {
-           x.relative = Expr::Leaf("r", {4, 8, 8});
+           x.relative = Expr::Leaf("r", {4, 15});
          },
          "the relative bias has too few positions"}});
   ExpectChecked<Scores>(s, {EdgeOf(8, 20, 18)}, 9,

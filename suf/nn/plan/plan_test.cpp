@@ -350,7 +350,7 @@ TEST(BrokenPlan, Attributes) {
       {[](Json& j) { NodeOf(j, kPool)["kind"] = "max"; }, "the plan pools by max, which this program does not know"},
       {[](Json& j) { NodeOf(j, kScores)["serving"] = 3; },
        "(0/attention/scores): the heads of k do not divide those of q"},
-      {[](Json& j) { NodeOf(j, kScores)["relative"] = "r[3,16,16]"; },
+      {[](Json& j) { NodeOf(j, kScores)["relative"] = "r[3,31]"; },
        "(0/attention/scores): the relative bias has the wrong shape"},
       {[](Json& j) { NodeOf(j, kMixed)["serving"] = 3; },
        "(0/attention/mixed): the heads of v do not divide those of the scores"},

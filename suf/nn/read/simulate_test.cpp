@@ -115,7 +115,8 @@ struct Naive {
         Wide most = m.floor, sum = 0;
         for (size_t j = 0; j < count; ++j) {
           Wide s = y.offset[h];
-          if (scores >= 0) s += At(scores, "relative", (h * size_t(kPositions) + i) * size_t(kPositions) + j);
+          if (scores >= 0)
+            s += At(scores, "relative", (h + 1) * size_t(2 * kPositions - 1) - size_t(kPositions) + j - i);
           for (size_t t = 0; t < of; ++t) s += qk[i][h * of + t] * qk[j][size_t(kWidth) + served + t];
           x.push_back(Mod(Round(s, y.shift), m.low + m.level));
           most = std::max(most, x.back() >> m.low);

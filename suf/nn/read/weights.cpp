@@ -49,10 +49,10 @@ Tensor Sized(const Tensor& t, WeightSlot::Length length, int n) {
     for (int64_t i = 0; i < n * t.cols(); ++i) v.push_back(t[i]);
     return {{n, t.cols()}, v};
   }
-  const int64_t blocks = t.shape()[0], p = t.cols();
+  const int64_t blocks = t.shape()[0], middle = t.cols() / 2;
   for (int64_t h = 0; h < blocks; ++h)
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) v.push_back(t[(h * p + i) * p + j]);
+      for (int64_t j = 0; j < n; ++j) v.push_back(t[h * t.cols() + middle + j - i]);
   return {{blocks, n, n}, v};
 }
 

@@ -201,7 +201,8 @@ TEST(Inputs, ByLength) {
     for (int64_t h = 0; h < kHeads; ++h)
       for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j)
-          EXPECT_EQ(corner[(h * n + i) * n + j], m.q.at("6.relative")[(h * kPositions + i) * kPositions + j]);
+          EXPECT_EQ(corner[(h * n + i) * n + j],
+                    m.q.at("6.relative")[h * (2 * kPositions - 1) + kPositions - 1 + j - i]);
     for (int64_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i], n * m.q.at("17.bias")[i]);
   }
   ModelInputs(m.plan, m.q, [&](const std::string& name, const Tensor&) { EXPECT_NE(name, "W.0.positions"); });
