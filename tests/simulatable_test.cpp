@@ -45,10 +45,25 @@ void Coarse(std::vector<func::Octave>& groups, int ring) {
 // * kDcf: rescales without a stage if another borrow exists, and rows by one DCF.
 // * kNarrow: rows and lines opened under a gap, the lines at the un-rounded input.
 // * kTiles: the text in two tiles, of two rows and of one.
-enum class Form { kDefault, kDcf, kNarrow, kTiles };
+// * kSides: activations with four pieces around zero and a line on each side.
+enum class Form { kDefault, kDcf, kNarrow, kTiles, kSides };
+
+// Keeps four pieces of an activation around zero, with lines up to the ends of its window.
+void SetSides(nn::Activation* a) {
+  func::Lines& l = a->lines;
+  l.bits = a->window() - a->shift;
+  l.offset = {-9, 0, 2, 7};
+  l.rise = {1, 0, 3, -2};
+  l.below = {-8, 0};
+  l.above = {5, 3};
+}
 
 void SetForm(nn::Operator* op, Form form) {
   if (form == Form::kDefault || form == Form::kTiles) return;
+  if (form == Form::kSides) {
+    if (auto* a = dynamic_cast<nn::Activation*>(op)) SetSides(a);
+    return;
+  }
   const bool dcf = form == Form::kDcf;
   auto rows = [&](compiler::Lowering* l) {
     if (dcf)
@@ -206,6 +221,15 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
 // Reads at the un-rounded wire, with both neighbours, and openings under a gap. There are no trees, so both checks run.
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, "clear", true, Form::kNarrow);
+  for (int p : {0, 1}) {
+    ExpectOrder(w, p);
+    ExpectTheSameView(w, p);
+  }
+}
+
+// Pieces around zero are read modulo their number, and a table at the top digit gives the side.
+TEST(SimulatableSides, OrderAndTheSameView) {
+  World w(8, "clear", true, Form::kSides);
   for (int p : {0, 1}) {
     ExpectOrder(w, p);
     ExpectTheSameView(w, p);

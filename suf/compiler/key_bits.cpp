@@ -15,15 +15,13 @@ namespace suf::compiler {
 
 namespace {
 
-int64_t OneHotBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
-
 // Returns the key bits of the comparisons that these bits read and, if `wrap`, of 1[x_hat < r].
 int64_t ViewBits(const CompiledFunction& c, const std::vector<Bit>& bits, bool wrap, StepSource steps) {
   int64_t sum = 0;
   std::set<std::pair<int, int>> tables;  // place and width of a digit; views share equal ones
   for (auto& [f, points] : PointsOf(c, bits, wrap)) {
     if (steps == StepSource::kParity) {
-      sum += OneHotBits(f);
+      sum += PlaceKeyBits(f);
       continue;
     }
     const Stages stages = steps == StepSource::kDigits ? Stages::kTwo : Stages::kThree;
@@ -135,11 +133,11 @@ int64_t RowBits(const CompiledFunction& c, const Lowering& l, int shift, int rin
   }
   const int finest = c.f.n - c.groups.front().w;
   const bool one_tree = l.steps == StepSource::kParity && finest > kTableBits;
-  if (one_tree) bits += OneHotBits(finest);
+  if (one_tree) bits += PlaceKeyBits(finest);
   int before = -1;  // groups of one width read one place, so its sign e and e times the borrow are dealt once
   for (const func::Octave& g : c.groups) {
     const bool fresh = std::exchange(before, g.w) != g.w;
-    if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
+    if (fresh && !one_tree) bits += PlaceKeyBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
     // e times the step's mask; the monomials times that and times e
     if (shift + g.w > 0) bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * words.at(shift + g.w));
@@ -211,7 +209,7 @@ int64_t NumbersKeyBits(const CompiledFunction& c, const Lowering& l, const CutRe
 }
 
 int64_t BitsKeyBits(const CompiledFunction& c, const Lowering& l) {
-  if (l.kind == Kind::kDense) return OneHotBits(c.f.n);
+  if (l.kind == Kind::kDense) return PlaceKeyBits(c.f.n);
   SUF_CHECK(l.kind == Kind::kPacked);
   int64_t bits = ViewBits(c, c.bits, false, l.steps);
   std::set<int> dealt;  // top bits of r

@@ -1,5 +1,7 @@
 #include "suf/compiler/place.hpp"
 
+#include "suf/fss/sizes.hpp"
+
 namespace suf::compiler {
 
 Sec SignOf(Sec bit) {
@@ -7,6 +9,8 @@ Sec SignOf(Sec bit) {
   e = e * 2;
   return e - 1;
 }
+
+int64_t PlaceKeyBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
 
 Place::Place(Trace& t, Sec alpha) : t_(t) {
   if (alpha.bits() <= kTableBits) {

@@ -28,6 +28,9 @@ class Place {
   Sec sign_;
 };
 
+// Returns the key bits of both bundles for a place of n bits.
+int64_t PlaceKeyBits(int n);
+
 // Returns 2 bit - 1.
 Sec SignOf(Sec bit);
 

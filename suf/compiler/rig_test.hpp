@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 #include <set>
 
@@ -138,12 +139,13 @@ struct Ran {
   std::array<Bytes, 2> key;  // both bundles
 };
 
-// Runs the function on x_i under masks r_i, or random ones if r is empty. If `shared`, the wire is first opened again
-// under masks of both parties.
-inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
-                 const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
-                 const CutReading& entry = {}, int k = 0) {
-  if (!k) k = f.n;
+// Emits a function at a wire.
+using EmitShares = std::function<FunctionShares(Trace&, const Wire<kPub>&)>;
+
+// Runs `emit` on x_i in Z_{2^k} under masks r_i, or random ones if r is empty. If `shared`, the wire is first opened
+// again under masks of both parties.
+inline Ran RunShares(const EmitShares& emit, int k, const std::vector<uint64_t>& x, const std::vector<uint64_t>& r,
+                     pfss::Backend& backend, bool shared = false) {
   Trace t(backend.capabilities());
   run::Inputs inputs[3];
   inputs[1].Set("x", x);
@@ -154,8 +156,8 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     Sh again = -Sh(w.s) + w.hat;
     w = t.open(again, "again");
   }
-  const CompiledFunction c = Compile(f);
-  FunctionShares y = Lower(t, c, choice, entry, w, ring);
+  FunctionShares y = emit(t, w);
+  const size_t outputs = y.numbers.size(), formulas = y.bits ? size_t(y.bits->y.bits()) : 0;
   if (!y.numbers.empty()) {
     std::vector<pfss::Own<0>> a;
     std::vector<pfss::Own<1>> b;
@@ -189,10 +191,19 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
   }
   Ran out{std::vector<Meaning>(x.size()), s.key_bits(0) + s.key_bits(1), s.flights(), t.digest(), run.key};
   for (size_t i = 0; i < x.size(); ++i) {
-    for (int o = 0; o < f.outputs; ++o) out.at[i].numbers.push_back(run.result[1][size_t(o) * x.size() + i]);
-    for (size_t j = 0; j < f.formulas.size(); ++j) out.at[i].bits.push_back(run.result[0][j * x.size() + i] != 0);
+    for (size_t o = 0; o < outputs; ++o) out.at[i].numbers.push_back(run.result[1][o * x.size() + i]);
+    for (size_t j = 0; j < formulas; ++j) out.at[i].bits.push_back(run.result[0][j * x.size() + i] != 0);
   }
   return out;
+}
+
+// Runs the function on x_i by a choice of lowerings, as RunShares.
+inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
+                 const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
+                 const CutReading& entry = {}, int k = 0) {
+  const CompiledFunction c = Compile(f);
+  const auto emit = [&](Trace& t, const Wire<kPub>& w) { return Lower(t, c, choice, entry, w, ring); };
+  return RunShares(emit, k ? k : f.n, x, r, backend, shared);
 }
 
 // Compares every element with MeaningOf.

@@ -48,8 +48,6 @@ class SelectedAtWords {
   std::optional<Sec> alone_, with_;  // set by the first read, whose sign must be +1
 };
 
-int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits : 2 * int64_t(fss::DpfKeyBits(bits)); }
-
 }  // namespace
 
 // Returns e = s (U - u + b (V - v)). The sign of the place is s = +-1, and U and V are the opened window sums.

@@ -23,19 +23,30 @@ struct FitResult {
   int scale = 0;  // scale of the result; set by Fit
 };
 
+// One line beside pieces: y = `(offset + rise t) / 2^(scale + slope)` at place t from the least x of its side on.
+struct SideLine {
+  int64_t offset = 0, rise = 0;
+  bool operator==(const SideLine&) const = default;
+};
+
 // Linear pieces over a whole signed ring. x = `(u - 2^(a+p-1)) / 2^scale` for u in Z_{2^(a+p)}. With piece i = u >> a,
-// y = `(A_i + B_i (u mod 2^a)) / 2^(scale + slope)`.
+// y = `(A_i + B_i (u mod 2^a)) / 2^(scale + slope)`. If x has more bits, one line on each side reaches to the end of
+// its ring.
 struct Lines {
   int a = 0, scale = 0, slope = 0;
   std::vector<int64_t> offset, rise;  // A, B: 2^p entries
+  int bits = 0;                       // bits of x, above a + p, if there are lines on both sides; otherwise 0
+  SideLine below = {}, above = {};
 };
 // Fits lines. A slope goes through the ends of its piece, and its offset is centred (Chebyshev). Domains of more than
 // 2^24 points are fitted by samples of each piece.
 FitResult<Lines> FitLines(const Real& f, int a, int p, int scale, int slope);
+// Adds the lines on both sides of fitted pieces, for x of `bits` bits. A slope goes through the ends of its side. The
+// line meets the function at the end of the ring, unless its error then exceeds that of the pieces. If so, its offset
+// is centred. The result's error is the largest of pieces and sides.
+FitResult<Lines> WithSides(const Real& f, FitResult<Lines> pieces, int bits);
 // Returns the lines as a SUF.
-inline Suf ToSuf(const Lines& l, std::string name, int ring) {
-  return Uniform(std::move(name), l.a, l.offset, l.rise, ring);
-}
+Suf ToSuf(const Lines& l, std::string name, int ring);
 
 // A request to measure errors in FitOctaves. With kNone they are NaN and cost no time.
 enum class Measure { kNone, kError };

@@ -29,6 +29,37 @@ TEST(Fit, LinesReportTheirError) {
     }
 }
 
+// Lines on both sides reach to the ends of the ring, and the reported error includes theirs. Outside a few units GELU
+// is 0 or x, and tanh is -1 or 1.
+TEST(Fit, SidesReportTheirError) {
+  for (int p : {3, 5}) {
+    const auto pieces = FitLines(Gelu, 3, p, 5, 4), all = WithSides(Gelu, pieces, 12);
+    EXPECT_EQ(all.f.offset, pieces.f.offset);
+    const Suf f = ToSuf(all.f, "gelu", 40);
+    EXPECT_EQ(f.n, 12);
+    EXPECT_EQ(f.pieces.size(), (size_t{1} << p) + 2);
+    double worst = 0;
+    for (uint64_t u = 0; u < uint64_t{1} << 12; ++u) {
+      const double x = std::ldexp(double(int64_t(u) - (int64_t{1} << 11)), -5);
+      worst = std::max(worst, std::abs(std::ldexp(double(Channels(f, u)[0]), -9) - Gelu(x)));
+    }
+    EXPECT_DOUBLE_EQ(worst, all.error);
+    EXPECT_EQ(all.error == pieces.error, p == 5);  // 2^3 pieces end at 1, where GELU still bends
+  }
+  const Lines gelu = WithSides(Gelu, FitLines(Gelu, 3, 5, 5, 4), 12).f;
+  EXPECT_EQ(gelu.below, (SideLine{0, 0}));
+  EXPECT_EQ(gelu.above, (SideLine{4 << 9, 1 << 4}));
+  const Real tanh = [](double x) { return std::tanh(x); };
+  const Lines flat = WithSides(tanh, FitLines(tanh, 3, 5, 5, 4), 12).f;
+  EXPECT_EQ(flat.below, (SideLine{-512, 0}));
+  EXPECT_EQ(flat.above, (SideLine{512, 0}));
+  // a domain too large to visit whole
+  const auto wide = WithSides(Gelu, FitLines(Gelu, 21, 6, 24, 6), 32);
+  EXPECT_FALSE(wide.exact);
+  EXPECT_EQ(wide.f.below, (SideLine{0, 0}));
+  EXPECT_EQ(wide.f.above, (SideLine{int64_t{4} << 30, 1 << 6}));
+}
+
 TEST(Fit, OctavesReportTheirError) {
   Real recip = [](double v) { return std::ldexp(1, 20) / v; };
   auto fit = FitOctaves(recip, 4, 12, 4, 3);

@@ -39,6 +39,11 @@ struct PieceGrid {
   }
 };
 PieceGrid GridOf(const CompiledFunction& c, int ring);
+// Returns powers 0 .. width - 1 of the secret part of a place, -r + 2^(a+1) g b, as summands. `place` is Lifted's.
+std::vector<Factors> SecretPowers(const PieceGrid& grid, const Factors& place);
+// Returns the n-th Taylor coefficient of a polynomial at a public place. Its coefficients are entries first ..
+// first + width - 1 of `values`.
+Sh TaylorAt(const Sh& values, int64_t first, int width, int n, Pub place);
 // Returns whether a lowering reads a function behind a shift from z's own digits, without a wire for x.
 bool ReadsOwnDigits(const CompiledFunction& c, const Lowering& l);
 std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,

@@ -90,7 +90,8 @@ OpenedPiece OpenPiece(Trace& t, const PieceGrid& g, const CutReading& entry, con
   return out;
 }
 
-// Returns powers 0 .. width - 1 of the secret part of a place, -r + 2^(a+1) g b, as summands.
+}  // namespace
+
 std::vector<Factors> SecretPowers(const PieceGrid& grid, const Factors& place) {
   std::vector<Factors> powers{{Factor{}}};
   if (grid.width == 1) return powers;
@@ -110,8 +111,6 @@ std::vector<Factors> SecretPowers(const PieceGrid& grid, const Factors& place) {
   return powers;
 }
 
-// Returns the n-th Taylor coefficient of a polynomial at a public place. Its coefficients are entries first ..
-// first + width - 1 of `values`.
 Sh TaylorAt(const Sh& values, int64_t first, int width, int n, Pub place) {
   Sh sum = At(values, first + n);
   Pub power = place;
@@ -122,8 +121,6 @@ Sh TaylorAt(const Sh& values, int64_t first, int width, int n, Pub place) {
   }
   return sum;
 }
-
-}  // namespace
 
 std::vector<OwedWord> WindowLut(Trace& t, const CompiledFunction& c, const CutReading& entry, const Wire<kPub>& z,
                                 int ring) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/cover.hpp"
@@ -15,6 +16,17 @@ namespace {
 constexpr double kWindowMargin = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
+
+// Fits the fewest pieces of width 2^a around zero whose sides are lines, for x of `bits` bits. Returns nothing if the
+// lines have a larger error than kMostPieces pieces.
+std::optional<func::Lines> FitSides(const func::Real& f, int a, int bits, int scale, int slope) {
+  for (int p = kLeastPieces; p <= kMostPieces && a + p < bits; ++p) {
+    const func::FitResult<func::Lines> pieces = func::FitLines(f, a, p, scale, slope);
+    func::FitResult<func::Lines> all = func::WithSides(f, pieces, bits);
+    if (all.error <= pieces.error) return std::move(all.f);
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -47,16 +59,25 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   const int window = std::max(1, int(std::ceil(std::log2(kWindowMargin * std::max(-seen.low, seen.high)))));
   const int width = function == "relu" ? window + o.input - 1 : o.piece,
             count = window + 1 + o.input - width;  // relu: exact lines
-  if (count < kLeastPieces || count > kMostPieces)
+  const int a = width + at - o.input;
+  const func::Real& f = RealFunction(function);
+  if (count >= kLeastPieces && count <= kMostPieces) {
+    lines = func::FitLines(f, a, count, at, o.slope).f;
+    return;
+  }
+  std::optional<func::Lines> sides;
+  if (count > kMostPieces) sides = FitSides(f, a, a + count, at, o.slope);
+  if (!sides)
     Fail(Cause::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^",
          kMostPieces, "; change `piece`");
-  lines = func::FitLines(RealFunction(function), width + at - o.input, count, at, o.slope).f;
+  lines = std::move(*sides);
+  lowering = {compiler::Kind::kWindowLut};
 }
 
 RowBound Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   widths->push_back({"input", window() - 1, nullptr, 61, true});
   const double over = Excess(lines), slope = std::ldexp(1.0, lines.slope), one = std::ldexp(1.0, shift);
-  const double most = std::ldexp(1.0, lines.a + pieces() - 1);
+  const double most = std::ldexp(1.0, window() - shift - 1);
   RowBound r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
   const double half = shift ? 0.5 : 0;  // added by rounding
   for (double& x : r.each) x = std::min(x / one + half, most) * slope + over;
@@ -82,6 +103,12 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
          "its scale does not follow from its input's");
   Wanted(window() < 62 && in[0].ring >= window(), where,
          "its input's ring is narrower than its shift and pieces, or these are 62 bits or more");
+  if (sided()) {
+    Wanted(pieces() >= kLeastPieces && lines.bits > lines.a + pieces(), where,
+           "its pieces leave no room for lines on both sides");
+    Wanted(compiler::WhyNotSides(Sides(), lowering).empty(), where, "its lowering does not apply");
+    return;
+  }
   const std::string why = compiler::WhyNotNumbers(Gate(64).f, lowering);
   Wanted(why.empty(), where, "its lowering does not apply");
   if (!summands) return;
@@ -91,15 +118,23 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
 }
 
 gates::FunctionGate Activation::Gate(int to) const {
-  gates::FunctionGate f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering,
-                        gates::SignedEntry(window(), shift), to};
-  f.entry.stages = lowering.stages;  // used if the lowering wants x as a wire of its own
-  return f;
+  return {compiler::Compile(func::ToSuf(lines, function, 64)), lowering, Entry(), to};
+}
+
+compiler::CutReading Activation::Entry() const {
+  compiler::CutReading entry = gates::SignedEntry(window(), shift);
+  entry.stages = lowering.stages;  // used if the lowering wants x as a wire of its own
+  return entry;
 }
 
 // Offers to read both neighbours only if nothing is rounded away. Behind a shift WindowLut makes both cuts at once.
 std::vector<Knob> Activation::Knobs() {
   std::vector<compiler::Lowering> options = compiler::AllForNumbers();
+  if (sided()) {
+    std::erase_if(options, [sides = Sides()](const auto& l) { return !compiler::WhyNotSides(sides, l).empty(); });
+    // a name of its own, so that layers without sides are chosen separately
+    return {LoweringKnob("lowering with sides", &lowering, std::move(options))};
+  }
   const compiler::CompiledFunction c = Gate(64).f;
   std::erase_if(options, [&](const compiler::Lowering& l) {
     const bool kind = l.kind == compiler::Kind::kWindowLut || (shift == 0 && l.kind == compiler::Kind::kWindowBoth);
@@ -116,6 +151,7 @@ IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) 
 AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = pfss::Map(z, [&](auto v) { return Low(v, window()); });
+  if (sided()) return e.Open(compiler::LowerSides(e.t, Sides(), Entry(), z, ring));
   if (e.form != OperandForm::kSummands || shift > 0) return e.Open(Gate(ring).Build(e.t, z));
   const gates::FunctionGate f = Gate(summand_ring);
   return Summands{compiler::PieceSummands(e.t, f.f, f.entry, z, summand_ring), summand_ring, z.shape()};

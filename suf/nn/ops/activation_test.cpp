@@ -21,13 +21,33 @@ Activation Make(const char* function, int shift, int a, int p, int scale, int sl
   return x;
 }
 
+// Returns an activation of 2^(a + p) numbers around zero and one line on each side, up to `bits` bits.
+Activation WithSides(const char* function, int shift, int a, int p, int bits, int scale, int slope, int ring,
+                     int stages) {
+  Activation x = Make(function, shift, a, p, scale, slope, ring, stages);
+  const func::Real& f = RealFunction(function);
+  x.lines = func::WithSides(f, func::FitLines(f, a, p, scale, slope), bits).f;
+  return x;
+}
+
 // Returns the result, computed by hand.
 Ints Meant(const Activation& x, const Ints& z) {
   Ints y;
   for (int64_t v : z) {
     const uint64_t half = uint64_t{1} << (x.window() - 1), mask = 2 * half - 1;
     const uint64_t round = x.shift ? uint64_t{1} << (x.shift - 1) : 0;
-    const uint64_t u = ((uint64_t(v) + half + round) & mask) >> x.shift;
+    uint64_t u = ((uint64_t(v) + half + round) & mask) >> x.shift;
+    if (x.sided()) {
+      const uint64_t middle = half >> x.shift, core = uint64_t{1} << (x.lines.a + x.pieces() - 1);
+      const bool below = u < middle - core;
+      if (below || u >= middle + core) {
+        const func::SideLine& line = below ? x.lines.below : x.lines.above;
+        const uint64_t t = below ? u : u - middle - core;
+        y.push_back(gates::Number(uint64_t(line.offset) + uint64_t(line.rise) * t, x.ring));
+        continue;
+      }
+      u -= middle - core;
+    }
     const uint64_t t = u & ((uint64_t{1} << x.lines.a) - 1);
     y.push_back(
         gates::Number(uint64_t(x.lines.offset[u >> x.lines.a]) + uint64_t(x.lines.rise[u >> x.lines.a]) * t, x.ring));
@@ -50,6 +70,38 @@ TEST(Activation, Exhaustive) {
           EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != OperandForm::kOpen))
               << function << stages;
         }
+}
+
+// Every z of the window, under two masks each: few pieces around zero, and lines to both ends. Summands are not made.
+TEST(Activation, ExhaustiveWithSides) {
+  for (const char* function : {"gelu", "silu", "tanh"})
+    for (int shift : {0, 2})
+      for (int stages : {1, 2, 3})
+        for (OperandForm form : kForms)
+          for (int ring : {5, 40}) {
+            Activation x = WithSides(function, shift, 2, 3, 8, 3, 3, ring, stages);
+            x.form = form;
+            ASSERT_EQ(x.window(), 8 + shift);
+            EXPECT_FALSE(x.Summed({}));
+            const int64_t half = int64_t{1} << (7 + shift);
+            const Ints z = gates::Range(-half, half, 2);
+            OpRig rig(int(z.size()));
+            EXPECT_EQ(rig.Run(x, {{{{int64_t(z.size()), 1}, z}, x.window()}}), Meant(x, z)) << function;
+            // no word is owed, so the rig reads the mask of an open wire without a key
+            const int64_t free = form == OperandForm::kOpen ? ring : 0;
+            EXPECT_EQ(rig.key_bits(z.size()),
+                      int64_t(z.size()) * (compiler::SidesKeyBits(x.Sides(), x.Entry(), ring) - free))
+                << function << stages;
+          }
+}
+
+TEST(Activation, FlightsWithSides) {
+  for (int stages : {1, 2, 3})
+    for (OperandForm form : kForms) {
+      Activation x = WithSides("gelu", 2, 2, 3, 8, 3, 3, 40, stages);
+      x.form = form;
+      EXPECT_EQ(FlightsOf(1, [&](OpRig* rig) { rig->Run(x, {{{{4, 1}, {-500, -1, 0, 100}}, 10}}); }), 3 + stages);
+    }
 }
 
 TEST(Activation, Flights) {
@@ -216,6 +268,37 @@ TEST(Activation, Choose) {
   EXPECT_EQ(rig.witness.seen.at("input").size(), 1u);
 }
 
+// MPNet's inputs reach 98. Pieces of an eighth reach to 4, and one line on each side to the end of the window.
+// Functions within the limit of pieces keep their form.
+TEST(Activation, ChooseSides) {
+  for (int neighbours : {0, 1}) {
+    Options o;
+    o.Set("pieces", neighbours);
+    const Activation a = Chosen("gelu", 24, -30, 98, o);
+    ASSERT_TRUE(a.sided());
+    EXPECT_EQ(a.pieces(), 6);
+    EXPECT_EQ(a.lines.a, neighbours ? 21 : 6);
+    EXPECT_EQ(a.window(), 24 + 8);
+    EXPECT_EQ(a.lines.below, func::SideLine{});
+    EXPECT_EQ(a.lines.above.rise, 1 << 6);
+    EXPECT_EQ(a.lines.above.offset, int64_t{4} << a.scale);
+    EXPECT_EQ(compiler::Name(a.lowering), "WindowLut/1");
+    Activation any = a;
+    EXPECT_EQ(any.Knobs().at(0).options, (std::vector<std::string>{"WindowLut/1", "WindowLut/2", "WindowLut/3"}));
+    const double error = ErrorOf(a, 24);
+    std::printf("gelu up to 98: largest error %.2e\n", error);
+    EXPECT_LT(error, neighbours ? 1.5e-3 : 2.5e-3);
+    EXPECT_FALSE(Chosen("gelu", 24, -30, 50, o).sided());  // 2^10 pieces
+  }
+  EXPECT_EQ(Chosen("gelu_new", 24, -30, 98).pieces(), 6);
+  EXPECT_EQ(Chosen("tanh", 24, -30, 98).pieces(), 6);
+  EXPECT_EQ(Chosen("silu", 24, -30, 98).pieces(), 8);
+  EXPECT_FALSE(Chosen("relu", 24, -30, 98).sided());
+  RegisterFunction("wave_test", [](double v) { return std::sin(v); });
+  ExpectRefused([&] { Chosen("wave_test", 24, -30, 98); },
+                "the wave_test needs 2^11 pieces, the limits are 2^2 and 2^10; change `piece`");
+}
+
 // Lines of the un-rounded input have its scale and its ring, and as many pieces. The error of rounding is gone.
 TEST(Activation, ChooseNeighbours) {
   Options o;
@@ -245,7 +328,8 @@ TEST(Activation, ChooseNeighbours) {
 TEST(Activation, BoundIsSound) {
   for (const char* function : kFunctions)
     for (const RowBound& reach : {BoxOf({60, 20}), RowBound{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
-      for (Activation x : {Make(function, 1, 2, 4, 3, 3, 40, 1), Make(function, 0, 3, 4, 4, 3, 40, 1)}) {
+      for (Activation x : {Make(function, 1, 2, 4, 3, 3, 40, 1), Make(function, 0, 3, 4, 4, 3, 40, 1),
+                           WithSides(function, 1, 2, 2, 6, 3, 3, 40, 1)}) {
         const Bounded b = BoundOf(x, 1, {EdgeOf(4, 0, 2, reach)});
         EXPECT_TRUE(b.widths.at("input").calibrated && b.widths.at("input").bits == x.window() - 1);
         OpRig rig(1);
@@ -278,6 +362,35 @@ TEST(Activation, FieldsAndCheck) {
          },
          ring},
        F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kRowLut}; }, "its lowering does not apply"}});
+}
+
+TEST(Activation, FieldsAndCheckWithSides) {
+  const Activation x = WithSides("gelu", 4, 3, 4, 10, 4, 3, 40, 2);
+  ExpectFields(x);
+  using F = Fault<Activation>;
+  const char *room = "its pieces leave no room for lines on both sides", *lowering = "its lowering does not apply";
+  ExpectChecked<Activation>(
+      x, {EdgeOf(8, 14, 4)}, 9,
+      {F{[](Activation& y, Edges&) { y.lines.a = 0; }, "its pieces are too many or too wide"},
+       F{[](Activation& y, Edges&) { y.lines.offset.resize(2048); }, "its pieces are too many or too wide"},
+       F{[](Activation& y, Edges&) {
+           y.lines.offset.resize(2);
+           y.lines.rise.resize(2);
+         },
+         room},
+       F{[](Activation& y, Edges&) { y.lines.bits = 7; }, room}, F{[](Activation& y, Edges&) { y.lines.a = 6; }, room},
+       F{[](Activation&, Edges& e) { e[0].ring = 13; },
+         "its input's ring is narrower than its shift and pieces, or these are 62 bits or more"},
+       F{[](Activation& y, Edges&) { y.lines.bits = 60; },
+         "its input's ring is narrower than its shift and pieces, or these are 62 bits or more"},
+       F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kWindowBoth}; }, lowering},
+       F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kIndex}; }, lowering},
+       F{[](Activation& y, Edges&) {  // pieces that continue their sides
+           y.lines.offset.assign(16, 0);
+           y.lines.rise.assign(16, 0);
+           y.lines.below = y.lines.above = {};
+         },
+         lowering}});
 }
 
 }  // namespace

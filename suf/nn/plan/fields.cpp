@@ -1,6 +1,7 @@
 #include "suf/nn/plan/fields.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "suf/base/error.hpp"
 #include "suf/ring/modular.hpp"
@@ -30,6 +31,22 @@ size_t Across(size_t entries) {
   size_t across = 1;
   while (across < size_t(func::kMostOutputs) && (entries > across * func::kMostPieces || entries % across)) ++across;
   return across;
+}
+
+// Reads pieces of one width around zero and one line on each side. Returns whether the function has this form.
+bool ReadSides(const func::Suf& f, func::Lines* lines) {
+  constexpr size_t kSides = 2, kLeast = 4;  // with fewer pieces the form could also be a grid
+  if (f.pieces.size() < kLeast + kSides || f.n < 3 || f.n > 62 || f.end != func::U128{1} << f.n) return false;
+  const size_t count = f.pieces.size() - kSides;
+  const func::U128 half = func::U128{1} << (f.n - 1), width = f.pieces[2].begin - f.pieces[1].begin;
+  if (!std::has_single_bit(count) || width > half || !std::has_single_bit(uint64_t(width))) return false;
+  const func::U128 core = width * count / 2;
+  if (core >= half) return false;
+  for (size_t i = 0; i <= count; ++i)
+    if (f.pieces[i + 1].begin != half - core + width * i) return false;
+  lines->a = std::countr_zero(uint64_t(width));
+  lines->bits = f.n;
+  return true;
 }
 
 }  // namespace
@@ -103,15 +120,21 @@ void Visitor::Lines(const char* name, func::Lines* lines) {
   if (sees()) f = func::ToSuf(*lines, "lines", kRingBits);
   Function(name, &f);
   if (fills()) {
+    *lines = {0, lines->scale, lines->slope, {}, {}};
     const std::optional<int> a = func::UniformBits(f);
-    if (!a || f.outputs != 1 || f.degree > 1)
+    if (f.outputs != 1 || f.degree > 1 || (!a && !ReadSides(f, lines)))
       Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
-    lines->a = *a;
-    lines->offset.clear();
-    lines->rise.clear();
+    if (a) lines->a = *a;
     for (const func::Piece& p : f.pieces) {
-      lines->offset.push_back(ring::Signed(p.poly[0][0], f.ring));
-      lines->rise.push_back(f.degree ? ring::Signed(p.poly[0][1], f.ring) : 0);
+      const func::SideLine line{ring::Signed(p.poly[0][0], f.ring), f.degree ? ring::Signed(p.poly[0][1], f.ring) : 0};
+      if (lines->bits > 0 && &p == &f.pieces.front()) {
+        lines->below = line;
+      } else if (lines->bits > 0 && &p == &f.pieces.back()) {
+        lines->above = line;
+      } else {
+        lines->offset.push_back(line.offset);
+        lines->rise.push_back(line.rise);
+      }
     }
   }
   Int("input_scale", lines->scale, 0, 62);

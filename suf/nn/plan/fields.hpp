@@ -55,7 +55,7 @@ class Visitor {
   void Octaves(const char* name, std::vector<func::Octave>* groups, int n);
   // Visits a table as a function of constants.
   void Table(const char* name, Ints* entries);
-  // Visits lines as a function.
+  // Visits lines as a function: all of one width, or those and one more on each side.
   void Lines(const char* name, func::Lines* lines);
 
  private:

@@ -57,6 +57,39 @@ TEST(Fields, Lines) {
                 "the plan's function l is not made of lines of one width; compile the plan again");
 }
 
+// Pieces around zero with a line on each side are a function of 2^p + 2 pieces. Every other form is refused.
+TEST(Fields, LinesWithSides) {
+  func::Lines lines{2, 5, 4, {-100, 0, 7, 9}, {-3, 1, 0, 12}}, back;
+  lines.bits = 7;
+  lines.below = {-5, 0};
+  lines.above = {90, -2};
+  Recorder r;
+  r.Lines("l", &lines);
+  r.reading = true;
+  back.offset = {1, 2};
+  r.Lines("l", &back);
+  EXPECT_TRUE(back.a == 2 && back.scale == 5 && back.slope == 4 && back.bits == 7);
+  EXPECT_EQ(back.offset, lines.offset);
+  EXPECT_EQ(back.rise, lines.rise);
+  EXPECT_EQ(back.below, lines.below);
+  EXPECT_EQ(back.above, lines.above);
+  const func::Suf good = func::ToSuf(lines, "lines", 64);
+  const std::function<void(func::Suf&)> changes[] = {
+      [](func::Suf& f) { f.pieces[1].begin += 1; },      // off the grid
+      [](func::Suf& f) { f.pieces[4].begin -= 1; },      // pieces of two widths
+      [](func::Suf& f) { f.pieces.back().begin += 4; },  // not around zero
+      [](func::Suf& f) { f.pieces.erase(f.pieces.begin() + 2); }, [](func::Suf& f) { f.end -= 1; }};
+  for (const auto& change : changes) {
+    func::Suf f = good;
+    change(f);
+    Recorder w;
+    w.Function("l", &f);
+    w.reading = true;
+    ExpectRefused([&] { w.Lines("l", &back); },
+                  "the plan's function l is not made of lines of one width; compile the plan again");
+  }
+}
+
 // Constants are lines without a slope.
 TEST(Fields, LinesOfConstants) {
   std::vector<func::Octave> constants{{2, 0, 4, {9, 8, 7, 6}}};

@@ -122,6 +122,15 @@ double Excess(const std::vector<func::Octave>& table, const func::Real& f) {
 double Excess(const func::Lines& lines) {
   double most = 0;
   const int64_t n = int64_t{1} << lines.a, half = int64_t(lines.offset.size()) * n / 2;
+  if (lines.bits > 0) {
+    const double all = std::ldexp(1.0, lines.bits - 1), count = all - double(half);
+    for (const double t : {0.0, count - 1}) {
+      const double below = double(lines.below.offset) + double(lines.below.rise) * t,
+                   above = double(lines.above.offset) + double(lines.above.rise) * t;
+      most = std::max({most, std::abs(below) - std::ldexp(all - t, lines.slope),
+                       std::abs(above) - std::ldexp(double(half) + t, lines.slope)});
+    }
+  }
   // a piece lies on one side of 0, where |line| - |x| is convex: it is largest at an end
   for (size_t i = 0; i < lines.offset.size(); ++i)
     for (int64_t t : {int64_t{0}, n - 1}) {

@@ -164,6 +164,23 @@ TEST(Tables, ExcessOfLines) {
   }
 }
 
+TEST(Tables, ExcessOfSides) {
+  for (int64_t above : {-300, 40, 500})
+    for (int64_t rise : {-9, 0, 8, 9}) {
+      func::Lines t{2, 0, 3, {0, 0, 0, 0}, {0, 0, 0, 0}};
+      t.bits = 8;
+      t.below = {-above, rise};
+      t.above = {above, rise};
+      const double excess = Excess(t);
+      double most = 0;
+      for (int64_t i = 0; i < 120; ++i) {
+        most = std::max(most, double(std::abs(above + rise * i) - 8 * (8 + i)));
+        most = std::max(most, double(std::abs(-above + rise * i) - 8 * (128 - i)));
+      }
+      EXPECT_EQ(excess, most) << above << " " << rise;
+    }
+}
+
 TEST(Tables, FunctionsHaveNames) {
   EXPECT_NEAR(RealFunction("gelu")(1), 0.8413447460685429, 1e-15);  // the normal distribution at 1
   EXPECT_NEAR(RealFunction("gelu_new")(1), 0.8411919906082768, 1e-15);

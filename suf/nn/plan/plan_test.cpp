@@ -7,6 +7,7 @@
 #include <set>
 
 #include "suf/base/digest.hpp"
+#include "suf/func/text.hpp"
 #include "suf/nn/graph/small_test.hpp"
 #include "suf/nn/read/build.hpp"
 
@@ -394,6 +395,89 @@ TEST(BrokenPlan, Parameters) {
        "the plan's field classes[1].nodes[13].slope is 63, outside 0 to 62"},
       {[](Json& j) { FieldsOf(j, kPool)["ring"] = 64; }, "(pool/pooled): its input's ring or scale is not its own"},
   });
+}
+
+// Returns the plan After with inputs of its activation up to about a hundred, which has pieces around zero alone.
+const Plan& SidedPlan() {
+  static const Plan plan = [] {
+    const Graph g = After(true);
+    Checkpoint w = RandomWeights(g, 1);
+    Checkpoint::CheckpointTensor t = w.Get("w1");
+    for (float& x : t.values) x *= 40;
+    w.Set("w1", t);
+    return Compile(g, w, SmallTexts(101, 40, int(kPositions)), SmallOptions());
+  }();
+  return plan;
+}
+
+// Returns the function of an activation's lines in the second class.
+std::string& LinesOf(Json& j) {
+  return j["functions"][FieldsOf(j, kActivation)["lines"].get<size_t>()].get_ref<std::string&>();
+}
+
+// An even grid is written as it always was. Pieces with sides are a function of two more pieces, and have no other
+// field.
+TEST(Plan, LinesAreFunctions) {
+  for (const Plan* plan : {&AfterPlan(), &SidedPlan()}) {
+    Json j = Json::parse(Serialize(*plan));
+    const auto& a = dynamic_cast<const Activation&>(*plan->classes[1].ops[kActivation]);
+    EXPECT_EQ(a.sided(), plan == &SidedPlan());
+    if (a.sided())
+      EXPECT_EQ(func::Parse(LinesOf(j)).pieces.size(), a.lines.offset.size() + 2);
+    else
+      EXPECT_EQ(LinesOf(j), func::Print(func::Uniform("lines", a.lines.a, a.lines.offset, a.lines.rise, 64)));
+    std::set<std::string> fields;
+    for (const auto& [name, value] : FieldsOf(j, kActivation).items()) fields.insert(name);
+    EXPECT_EQ(fields, (std::set<std::string>{"ring", "scale", "shift", "lines", "input_scale", "slope", "lowering",
+                                             "certificates"}));
+    EXPECT_EQ(Serialize(Parse(j.dump())), Serialize(*plan));
+    pfss::Trace t;
+    EXPECT_NO_THROW(Build(t, *plan, 11));
+  }
+}
+
+TEST(BrokenPlan, Sides) {
+  const Json good = Json::parse(Serialize(SidedPlan()));
+  using Change = std::function<void(func::Suf&)>;
+  const char* form = "the plan's function lines is not made of lines of one width; compile the plan again";
+  const std::pair<Change, const char*> functions[] = {
+      {[](func::Suf& f) { f.pieces.back().begin += 1; }, form},
+      {[](func::Suf& f) { f.pieces[1].begin -= 1; }, form},
+      {[](func::Suf& f) { f.pieces.erase(f.pieces.begin() + 3); }, form},
+      {[](func::Suf& f) {
+         f.pieces.erase(f.pieces.begin());
+         f.pieces[0].begin = 0;
+       },
+       form},
+      {[](func::Suf& f) { f.end -= 1; }, form},
+      {[](func::Suf& f) {
+         f.degree = 2;
+         for (func::Piece& p : f.pieces) p.poly[0].push_back(1);
+       },
+       form},
+      {[](func::Suf& f) {  // a wider ring
+         for (func::Piece& p : f.pieces)
+           if (p.begin > 0) p.begin += f.end / 2;
+         f.n += 1;
+         f.end *= 2;
+       },
+       "its input's ring is narrower than its shift and pieces"},
+      {[](func::Suf& f) {  // no piece differs from its side
+         for (func::Piece& p : f.pieces) p.poly[0] = {0, 0};
+       },
+       "its lowering does not apply"}};
+  for (const auto& [change, sentence] : functions) {
+    Json j = good;
+    func::Suf f = func::Parse(LinesOf(j));
+    change(f);
+    LinesOf(j) = func::Print(f);
+    EXPECT_THAT(Refusal([&] { Parse(j.dump()); }), testing::HasSubstr(sentence));
+  }
+  for (const char* name : {"WindowBoth/1", "Index/digits", "Index/parity", "StepDcf", "RowLut"}) {
+    Json j = good;
+    FieldsOf(j, kActivation)["lowering"] = name;
+    EXPECT_THAT(Refusal([&] { Parse(j.dump()); }), testing::HasSubstr("its lowering does not apply"));
+  }
 }
 
 TEST(BrokenPlan, Certificates) {
