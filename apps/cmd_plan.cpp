@@ -190,6 +190,8 @@ void ReportPlan(const nn::Plan& plan, size_t used) {
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
             << Plural(plan.classes.size() / plan.variants.size(), "length class", "length classes") << " up to "
             << Plural(plan.max_tokens, "token") << ", calibrated on " << Plural(used, "text") << "\n";
+  for (const nn::Chosen& c : plan.classes.at(0).choices)
+    if (c.what.ends_with(nn::kScaleChoice)) std::cerr << c.what << ": " << c.choice << "\n";
 }
 
 }  // namespace

@@ -544,9 +544,12 @@ TEST(Compiler, TakesSettingsAndTexts) {
   EXPECT_EQ(nn::PlanHash(compiler.Compile({"the dog", "", "a cat"})), nn::PlanHash(plain)) << "the defaults, set";
   compiler.Set("slice", 3);
   EXPECT_NE(nn::PlanHash(compiler.Compile({"the dog", "", "a cat"})), nn::PlanHash(plain));
-  compiler.Set("embedding", 18);
-  EXPECT_TRUE(
-      Fails(Cause::kRefused, "lower the scale of what it is made of", [&] { (void)compiler.Compile({"a cat"}); }));
+  compiler.Set("embedding", 18);  // the lookup's ring has 16 bits
+  const nn::Plan lowered = compiler.Compile({"a cat"});
+  EXPECT_LT(lowered.classes.at(0).ops.at(0)->scale, 18);
+  EXPECT_EQ(lowered.classes.at(0).choices.at(0).what, Str("z_embed", nn::kScaleChoice));
+  compiler.Set("result.value", 24);
+  EXPECT_TRUE(Fails(Cause::kRefused, "lower `result.value`", [&] { (void)compiler.Compile({"a cat"}); }));
 }
 
 }  // namespace

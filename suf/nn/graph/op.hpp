@@ -141,6 +141,8 @@ struct Facts {
   bool rows = true;
   // Returns the ring that the reader's result would need if this node gave that edge. Over 64 means that none fits.
   std::function<int(const Edge&)> ring_ahead;
+  // Bits by which Choose lowers the result's scale below the policy's. It does so if it sets a ring that is too narrow.
+  int lower = 0;
 };
 
 // A number of bits that a node needs inside, for every text. If `calibrated`, it holds only on texts like those of the

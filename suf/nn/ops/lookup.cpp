@@ -62,7 +62,7 @@ void Lookup::Attributes(Visitor& v) {
 
 void Lookup::Choose(const Facts& c, const Edges&) {
   CheckPositions(positions, c.n);
-  scale = c.options.embedding;
+  scale = c.options.embedding - c.lower;
   ring = kRingBits;
 }
 

@@ -15,6 +15,12 @@ namespace suf::nn {
 namespace {
 
 constexpr int kWidest = 64;
+constexpr int kLeastScale = 4;  // to which a scale is lowered for a ring that its operator sets itself
+
+// The report that a ring which an operator sets itself lacks bits. The scale of its result can be lowered.
+struct NarrowRing {
+  int node = 0, bits = 0, scale = 0;
+};
 
 int BitsOf(const RowBound& r) { return BitLength(r.most()); }
 
@@ -35,7 +41,7 @@ class StageProgress {
     Report();
   }
   void Report() const {
-    if (report_) report_(double(done_) / double(steps_));
+    if (report_) report_(std::min(1.0, double(done_) / double(steps_)));  // steps repeat if a scale is lowered
   }
 
  private:
@@ -97,6 +103,8 @@ class Compiler {
  private:
   void MakeClasses();
   void MakeVariant(int variant, StageProgress* certify, StageProgress* search);
+  void MakeFirst(int variant, StageProgress* certify);
+  void NoteScales(size_t first);
   // Returns the progress of a stage, from no step on.
   StageProgress Stage(const char* stage, size_t steps) const {
     return {[this, stage](double done) {
@@ -123,6 +131,11 @@ class Compiler {
   BillMemo memo_;  // of all variants, whose classes have the same parts
   std::vector<Seen> seen_;
   Options policy_;  // of the class that is being made
+  struct LoweredScale {
+    int bits = 0, from = 0;  // below the policy's scale; the last scale that was too high
+  };
+  std::map<int, LoweredScale> lowered_;  // by node
+  bool may_lower_ = false;               // whether Rings may report a narrow ring
   int class_ = 0, least_ = 0;
   Ops* ops_ = nullptr;
   std::vector<std::vector<Certificate>> certificates_;
@@ -130,6 +143,7 @@ class Compiler {
 
 Facts Compiler::FactsOf(const GraphNode& n, Walk* walk) {
   Facts c{policy_, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
+  if (const auto lowered = lowered_.find(n.index); lowered != lowered_.end()) c.lower = lowered->second.bits;
   c.ring_ahead = [this, &n, walk](const Edge& mine) { return RingAhead(n, mine, walk); };
   return c;
 }
@@ -200,6 +214,10 @@ void Compiler::Rings(Walk* walk) {
     }
     ring = std::max(ring, op.LeastRing());
     const int limit = op.ring ? op.ring : kWidest;  // a ring that the operator set itself never grows
+    if (ring > limit && op.ring && may_lower_ && op.scale - (ring - limit) >= kLeastScale) {
+      const auto before = lowered_.find(n.index);  // an operator may have no other scale
+      if (before == lowered_.end() || op.scale < before->second.from) throw NarrowRing{n.index, ring - limit, op.scale};
+    }
     if (ring > limit)
       Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
            "; lower the scale of what it is made of, or set clamp=1 for a residual stream");
@@ -261,17 +279,46 @@ void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
 }
 
+// Makes the classes of one variant with their first choices. If a ring is too narrow, it lowers the wire's scale and
+// makes all of them again. A weight has one scale in all classes.
+void Compiler::MakeFirst(int variant, StageProgress* certify) {
+  const auto first = std::ptrdiff_t(plan_.classes.size());
+  may_lower_ = true;
+  for (bool made = false; !made;) {
+    int shortest = o_.min_tokens;
+    try {
+      for (int n : lengths_) {
+        plan_.classes.push_back(MakeClass(o_.policy, shortest, n, certify));
+        plan_.classes.back().variant = variant;
+        shortest = n + 1;
+      }
+      made = true;
+    } catch (const NarrowRing& narrow) {
+      lowered_[narrow.node].bits += narrow.bits;
+      lowered_[narrow.node].from = narrow.scale;
+      plan_.classes.erase(plan_.classes.begin() + first, plan_.classes.end());
+    }
+  }
+  may_lower_ = false;
+}
+
+// Records the lowered scales among the choices of the classes from `first` on.
+void Compiler::NoteScales(size_t first) {
+  for (size_t i = first; i < plan_.classes.size(); ++i)
+    for (const auto& [node, lowered] : lowered_) {
+      Class& c = plan_.classes[i];
+      const GraphNode& n = plan_.graph.node(size_t(node));
+      const std::string what = Str(n.label.empty() ? std::string(c.ops[size_t(node)]->Name()) : n.label, kScaleChoice);
+      c.choices.insert(c.choices.begin(), {what, Str("2^", c.ops[size_t(node)]->scale), "", 0});
+    }
+}
+
 // Makes the classes of one variant, chosen for its prices.
 void Compiler::MakeVariant(int variant, StageProgress* certify, StageProgress* search) {
   const std::string& profile = plan_.variants[size_t(variant)].profile;
   const size_t first = plan_.classes.size();
-  int shortest = o_.min_tokens;
-  for (int n : lengths_) {
-    plan_.classes.push_back(MakeClass(o_.policy, shortest, n, certify));
-    plan_.classes.back().variant = variant;
-    shortest = n + 1;
-  }
-  if (profile.empty()) return;
+  MakeFirst(variant, certify);
+  if (profile.empty()) return NoteScales(first);
   search->Report();
   const compiler::Prices prices = compiler::ParseProfile(profile).prices;
   Start start;  // the choices of the longer class
@@ -286,6 +333,7 @@ void Compiler::MakeVariant(int variant, StageProgress* certify, StageProgress* s
     ChooseTiles(&plan_, i, prices, o_.policy);
     search->Step();
   }
+  NoteScales(first);
 }
 
 // Makes all classes of all variants. Progress counts every one of them.

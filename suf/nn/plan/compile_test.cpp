@@ -382,8 +382,46 @@ TEST(Compile, RefusesTextsBeyondTheLimits) {
               testing::HasSubstr("token 2 has the id 8, and the vocabulary has the ids 0 to 7"));
 }
 
+// The ring of a lookup never grows, so its scale is lowered until the wire fits. All classes and variants have one
+// scale for its table. A plan without such a scale does not mention it.
+TEST(Compile, LowersAScaleForAFixedRing) {
+  const auto noted = [](const Class& c) {
+    for (const Chosen& x : c.choices)
+      if (x.what == Str("z_embed", kScaleChoice)) return x.choice;
+    return std::string();
+  };
+  for (bool long_rows : {false, true}) {
+    Changed c;
+    c.options.policy.embedding = long_rows ? 12 : 20;
+    c.options.variants = {{"one", ""}, {"two", "lan"}};
+    if (long_rows) {  // only positions of the second class are large
+      Checkpoint::CheckpointTensor t = c.weights.Get("positions");
+      for (size_t i = size_t(12 * kWidth); i < t.values.size(); ++i) t.values[i] *= 100;
+      c.weights.Set("positions", t);
+    }
+    const Plan p = Compile(c.graph, c.weights, c.texts, c.options);
+    const int scale = Of<Lookup>(p, 8, "z_embed").scale;
+    EXPECT_LT(scale, c.options.policy.embedding);
+    EXPECT_GE(scale, long_rows ? 8 : 13);
+    for (const Class& k : p.classes) {
+      EXPECT_EQ(k.ops[0]->scale, scale);
+      EXPECT_EQ(k.ops[0]->ring, Lookup::kRingBits);
+      EXPECT_EQ(noted(k), Str("2^", scale));
+    }
+    CheckWeights(p, Quantise(c.weights, p));
+    EXPECT_EQ(Serialize(Parse(Serialize(p))), Serialize(p));
+    // the same plan at that scale from the start, but for the note
+    c.options.policy.embedding = scale;
+    Plan same = Compile(c.graph, c.weights, c.texts, c.options);
+    for (Class& k : same.classes) EXPECT_EQ(noted(k), "");
+    for (size_t i = 0; i < same.classes.size(); ++i)
+      same.classes[i].choices.insert(same.classes[i].choices.begin(), p.classes[i].choices[0]);
+    EXPECT_EQ(Serialize(same), Serialize(p));
+  }
+}
+
 TEST(Compile, RefusesScalesThatDoNotFit) {
-  EXPECT_THAT(Refused([](Changed& c) { c.options.policy.embedding = 20; }),
+  EXPECT_THAT(Refused([](Changed& c) { c.Scale("table", 1e5f); }),
               testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
                                     "what it is made of, or set clamp=1 .*"));
   EXPECT_EQ(
@@ -419,6 +457,24 @@ TEST(Compile, RefusesTablesBeyondTheLimits) {
                 c.options.policy.norm["embedding"] = 2;
               }),
               testing::HasSubstr("leaves no precision; raise `norm."));
+}
+
+// Inputs of the activation reach over a hundred. Pieces are around zero alone, and the search chooses their stages.
+TEST(Compile, ActivationsOfWideInputsHaveSides) {
+  Changed c;
+  c.Scale("w1", 40);
+  for (const char* profile : {"", "lan"}) {
+    c.options.variants = {{"one", profile}};
+    const Plan p = Compile(c.graph, c.weights, c.texts, c.options);
+    const Activation& a = Of<Activation>(p, 16, "gelu");
+    EXPECT_TRUE(a.sided());
+    EXPECT_EQ(a.pieces(), 6);
+    EXPECT_GT(a.window() - a.shift - a.lines.a, 10);
+    EXPECT_EQ(Serialize(Parse(Serialize(p))), Serialize(p));
+    CheckWeights(p, Quantise(c.weights, p));
+  }
+  c.Scale("w1", 1 / 40.0f);
+  EXPECT_FALSE(Of<Activation>(Compile(c.graph, c.weights, c.texts, c.options), 16, "gelu").sided());
 }
 
 TEST(Compile, RefusesWeightsThatNoRingHolds) {

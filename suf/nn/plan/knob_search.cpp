@@ -62,6 +62,8 @@ void Begin(KnobGroup* g, const std::vector<SearchState>& knobs) {
 
 // A candidate within this factor of the cheapest may be the cheapest once all of its knobs are searched.
 constexpr double kNearBest = 1.03;
+// The most changes an operator by which a start without a trace gets one. Groups may undo each other's changes.
+constexpr size_t kMostRepairs = 4;
 
 class Descent {
  public:
@@ -79,6 +81,7 @@ class Descent {
 
   double Run(Effort effort) {
     best_ = Cost();
+    if (!std::isfinite(best_) && Repair()) best_ = Cost();
     if (effort == Effort::kCompare)
       Compare();
     else {
@@ -98,6 +101,39 @@ class Descent {
     std::vector<size_t> s;
     for (const KnobGroup& g : groups_) s.push_back(g.at);
     return s;
+  }
+
+  // Changes options of operators that have no trace, one operator after the other, until the class has one. Returns
+  // whether it has. Many operators may start so, for example norms whose rows are too long for their tables.
+  bool Repair() {
+    if (emit_) return false;
+    for (size_t left = kMostRepairs * class_.ops.size(); left > 0; --left) {
+      const std::optional<size_t> refused = RefusedNow();
+      if (!refused) return true;
+      if (!Advance(*refused)) return false;
+    }
+    return false;
+  }
+
+  // Sets another option of one of a refused operator's groups, with which the trace gets beyond it. Returns whether
+  // there is one.
+  bool Advance(size_t refused) {
+    for (const size_t g : bills_.KnobsOf(refused)) {
+      const size_t own = groups_[g].at;
+      for (size_t o = 0; o < groups_[g].options.size(); ++o) {
+        if (o == own) continue;
+        groups_[g].Set(o);
+        if (const std::optional<size_t> next = RefusedNow(); !next || *next > refused) return true;
+      }
+      groups_[g].Set(own);
+    }
+    return false;
+  }
+
+  // Returns the operator that has no trace as the plan is set.
+  std::optional<size_t> RefusedNow() {
+    Derive(plan_.graph, class_.ops);
+    return bills_.Learn(State());
   }
 
   // Searches the knobs that no search has set. The others change a candidate's cost by less than kNearBest.
@@ -187,8 +223,7 @@ class Descent {
   // Makes a trace of the plan as it is set. Operators that refuse their options take those of `base`.
   void LearnFeasible(const std::vector<size_t>& base) {
     for (bool changed = true; changed;) {
-      Derive(plan_.graph, class_.ops);
-      const std::optional<size_t> refused = bills_.Learn(State());
+      const std::optional<size_t> refused = RefusedNow();
       changed = false;
       if (!refused) return;
       for (size_t g : bills_.KnobsOf(*refused)) {

@@ -84,5 +84,63 @@ TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
   EXPECT_LT(flights(behind), flights(slices));
 }
 
+// Gives the norms of a plan tables whose pieces are too wide for RowLut, and `steps` values for a DCF. Every norm then
+// starts without a trace.
+void Widen(Plan* plan, int64_t steps) {
+  for (OperatorPtr& op : plan->classes[0].ops)
+    if (auto* n = dynamic_cast<Norm*>(op.get())) {
+      n->square = 60;
+      n->windows = {{57, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}};
+      n->rsqrt = n->windows;
+      n->steps = {{40, 0, steps, {}}};
+      for (int64_t i = 0; i < steps; ++i) n->steps[0].values.push_back(steps - i);
+    }
+}
+
+std::string WhyNotBuilt(const Plan& plan) {
+  return Refusal([&] {
+    pfss::Trace t;
+    Build(t, plan, 8);
+  });
+}
+
+// The search goes on from a start that has no trace, also if this is due to every norm.
+TEST(Search, GoesOnFromAStartWithoutATrace) {
+  for (Effort effort : {Effort::kFull, Effort::kCompare}) {
+    Plan plan = Made(0);
+    Widen(&plan, 20);
+    EXPECT_THAT(WhyNotBuilt(plan), testing::HasSubstr("its pieces are 2^57 wide, and 2^56 are the most"));
+    const double seconds = Search(&plan, 0, Far(), effort);
+    EXPECT_TRUE(std::isfinite(seconds));
+    EXPECT_EQ(WhyNotBuilt(plan), "(no refusal)");
+    int norms = 0;
+    for (const OperatorPtr& op : plan.classes[0].ops)
+      if (auto* n = dynamic_cast<const Norm*>(op.get())) {
+        EXPECT_EQ(n->rows.kind, compiler::Kind::kStepDcf);
+        ++norms;
+      }
+    EXPECT_EQ(norms, 4);
+  }
+}
+
+// Segments as well. If no candidate has a trace, the reason is reported.
+TEST(Search, SegmentsGoOnFromAStartWithoutATrace) {
+  Plan made[] = {Made(0), Made(1)};
+  Options policy;
+  policy.softmax = policy.scores = 0;
+  policy.square = 1;
+  auto make = [&](const Options& o) { return Class(made[o.pieces].classes[0]); };
+  for (Plan& plan : made) Widen(&plan, 20);
+  Plan plan = made[0];
+  BillMemo memo;
+  Start start;
+  SearchSegments(&plan, 0, Far(), policy, make, &start, &memo);
+  EXPECT_EQ(WhyNotBuilt(plan), "(no refusal)");
+  for (Plan& p : made) Widen(&p, 1 << 15);  // too many pieces for a DCF
+  Start again;
+  EXPECT_THAT(Refusal([&] { SearchSegments(&plan, 0, Far(), policy, make, &again, &memo); }),
+              testing::HasSubstr("its pieces are 2^57 wide, and 2^56 are the most"));
+}
+
 }  // namespace
 }  // namespace suf::nn

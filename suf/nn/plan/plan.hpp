@@ -21,6 +21,9 @@ struct Chosen {
   int64_t microseconds = 0;
 };
 
+// The end of Chosen::what for a scale that compile lowered, so that a fixed ring holds the wire.
+inline constexpr const char* kScaleChoice = ", scale that its ring holds";
+
 // One way to compute the graph, made for a network. `name` has at most 24 lower-case letters, digits and dashes. The
 // prices of `profile` chose between lowerings (compiler::ParseProfile). If it is empty, nothing was searched. `keys_to`
 // is the bundle that receives corrections. It changes no word, frame or flight.

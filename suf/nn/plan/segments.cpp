@@ -54,6 +54,7 @@ class Choosing {
       for (size_t i = 0; i < open_.size() && !better; ++i)
         for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
     }
+    if (!std::isfinite(best_)) Refuse();
     FewestFlights();
     for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for the next best choices
     Known& chosen = known_.at(at_);
@@ -96,6 +97,17 @@ class Choosing {
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
     return it->second.seconds;
+  }
+
+  // Throws the reason why no candidate has a trace: that of the present choices.
+  void Refuse() {
+    Options o = policy_;
+    for (size_t i = 0; i < open_.size(); ++i) o.*open_[i]->field = at_[i];
+    plan_.classes[which_] = make_(o);
+    pfss::Trace t;
+    const Class& c = plan_.classes[which_];
+    Build(t, plan_, c.max_n, c.variant);
+    Fail(Cause::kRefused, "no choice of options gives texts of ", c.max_n, " tokens a trace; use shorter texts");
   }
 
   // Chooses the candidate with the fewest flights among those that cost as much as the cheapest.
