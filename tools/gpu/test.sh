@@ -4,14 +4,14 @@
 # available backend. Their subjects are operations, gates, layers, tiny models of 3 to 40 tokens and other randomness
 # (simulatability). They also are audits and the matrix lowering x backend x function.
 # JOBS of them run at a time (default 1), and long ones are cut into JOBS parts. Tests that measure free device memory
-# or have time limits run alone. ONLY, a pattern, picks programs by name. Output goes to FOLDER/gpu_test/, that of
+# or have time limits run alone. ONLY, a pattern, picks programs by name. Output goes to FOLDER/gpu_logs/, that of
 # failures also here. Exit code 1 if a test fails, or if there is none.
 set -u
 : "${JOBS:=1}"
 folder=${1:-build}
-logs=$folder/gpu_test
+logs=$folder/gpu_logs
 [ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$(cd "$folder" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # made by pack.sh
-mkdir -p "$logs"
+mkdir -p "$logs" || exit 1
 rm -f "$logs"/*
 
 # tests JOBS runs the commands on standard input, JOBS at a time.
