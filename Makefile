@@ -42,10 +42,10 @@ test-all: setup model
 	@rm -f $(BUILD)/matrix.txt
 	$(CTEST) -L '^(fast|full)$$'; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
 
-## nightly        all tiers, sweeps whole; adds to bench/results/nightly.jsonl
+## nightly        all tiers, sweeps whole; adds to bench/results/nightly.jsonl; TESTS=PATTERN: some
 .PHONY: nightly
 nightly: build model
-	.venv/bin/python tools/nightly.py $(BUILD)
+	.venv/bin/python tools/nightly.py $(BUILD) $(if $(TESTS),"$(TESTS)")
 
 ## gpu-host-test  what the host does for a device, tested without a device
 .PHONY: gpu-host-test

@@ -2,10 +2,11 @@
 """Runs every test of a build folder, with whole sweeps. Appends one line per test to bench/results/nightly.jsonl as it
 ends.
 
-    nightly.py BUILD
+    nightly.py BUILD [TESTS]      TESTS: a pattern of names, to run only these
 
 A line has commit, test, tier, seconds, result, cores and day. A second call at the same commit runs tests that failed
-or have no line. Exit code 1 if a test failed; 2 if the checkout has uncommitted changes (other than that file).
+or have no line. Exit code 1 if a test failed or has no line; 2 if the checkout has uncommitted changes (other than that
+file).
 """
 import datetime
 import json
@@ -17,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / 'bench/results/nightly.jsonl'
-ENDED = re.compile(r'^ *\d+/\d+ Test +#\d+: (\S+) \.*\s*(Passed|\*\*\*.*?|Not Run.*?) +([\d.]+) sec')
+ENDED = re.compile(r'^ *\d+/(\d+) Test +#\d+: (\S+) \.*\s*(Passed|\*\*\*.*?|Not Run.*?) +([\d.]+) sec')
 
 
 def git(*command):
@@ -44,20 +45,22 @@ def lines_of(this):
 
 
 def main():
-    build, this = sys.argv[1], commit()
+    build, this, wanted = sys.argv[1], commit(), ''.join(sys.argv[2:])
     tier, done = tiers(build), lines_of(this)
-    left = [name for name in tier if done.get(name, {}).get('result') != 'passed']
+    left = [name for name in tier if done.get(name, {}).get('result') != 'passed' and re.search(wanted, name)]
     print(f'nightly: {len(left)} of {len(tier)} tests to run at {this}', flush=True)
     if left:
         run = subprocess.Popen(['ctest', '--test-dir', build, '--output-on-failure', '--no-tests=error', '-j', '2', '--timeout', '5400',
                                 '-R', '^(' + '|'.join(map(re.escape, left)) + ')$'],
                                stdout=subprocess.PIPE, text=True, errors='replace', env={**os.environ, 'SHARD': 'all'})
+        count = None  # of tests; the output of a failed test may have lines of another ctest
         for line in run.stdout:
             print(line, end='', flush=True)
             ended = ENDED.match(line)
-            if ended:
-                row = {'commit': this, 'test': ended[1], 'tier': tier[ended[1]], 'seconds': float(ended[3]),
-                       'result': 'passed' if ended[2] == 'Passed' else 'failed',
+            count = count or (ended and ended[1])
+            if ended and ended[1] == count and ended[2] in tier:
+                row = {'commit': this, 'test': ended[2], 'tier': tier[ended[2]], 'seconds': float(ended[4]),
+                       'result': 'passed' if ended[3] == 'Passed' else 'failed',
                        'cores': len(os.sched_getaffinity(0)), 'day': datetime.date.today().isoformat()}
                 with open(RECORD, 'a') as record:
                     record.write(json.dumps(row) + '\n')
