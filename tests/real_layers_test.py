@@ -17,16 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / 'tools'))
 import integers
 import reference
+from families_test import suf
 
 NAME, LAYERS, TOKENS, COSINE = 'all-mpnet-base-v2', 3, 32, 0.9999
 TEXTS = [json.loads(line)['text'] for line in (ROOT / 'tests/data/sentences.jsonl').read_text().splitlines()[:20]]
-
-
-def suf(*args):
-    run = subprocess.run([sys.argv[1], *map(str, args)], capture_output=True, text=True)
-    if run.returncode:
-        sys.exit('FAIL  suf %s: %s' % (args[0], run.stderr.strip().splitlines()[-1]))
-    return run.stdout
 
 
 def cut(model, folder):

@@ -2,11 +2,11 @@
 
 #include <charconv>
 
+#include "suf/model/families/blocks.hpp"
 #include "suf/model/internal/config.hpp"
 #include "suf/model/internal/entries.hpp"
 #include "suf/model/internal/modules.hpp"
 #include "suf/model/shards.hpp"
-#include "suf/nn/ops.hpp"
 
 namespace suf::model {
 
@@ -108,31 +108,31 @@ struct Described {
   nn::Graph graph;
 };
 
-// Adds the unit vector of the pooled rows of the last node.
-void AddEmbedding(nn::Graph* g, nn::PoolRows::Kind kind) {
-  nn::GraphNode* rows = g->nodes().back().get();
-  g->Scope("pool");
-  nn::PoolRows pool;
-  pool.kind = kind;
+// Adds the unit vector of the pooled rows of the last node, of `width` numbers each.
+void AddEmbedding(nn::Graph& g, nn::PoolRows::Kind kind, int64_t width) {
+  nn::GraphNode* rows = g.nodes().back().get();
+  g.Scope("pool");
   nn::Norm unit;
-  unit.dim = g->node(0).As<nn::Lookup>()->table.cols();
+  unit.dim = width;
   unit.unit = true;
   unit.by_length = kind == nn::PoolRows::kSum;
   unit.key = "unit";
-  g->Add(std::move(unit), {g->Add(std::move(pool), {rows}, "pooled")}, "unit");
-  g->Number();
+  g.Add(std::move(unit), {Pooled(g, rows, kind)}, "unit");
+  g.Number();
 }
 
 Described Describe(const std::filesystem::path& dir) {
   Modules modules = ReadModules(dir);
   const Family& family = FamilyOf(modules.transformer);
   nn::Graph graph = family.build(modules.transformer);
-  if (family.sentences)
-    AddEmbedding(&graph, ReadPooling(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]));
-  else if (modules.listed || !modules.pooling.empty())
+  if (family.sentences) {
+    const int64_t width = graph.node(0).As<nn::Lookup>()->table.cols();
+    AddEmbedding(graph, ReadPooling(dir, modules, width), width);
+  } else if (modules.listed || !modules.pooling.empty()) {
     Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
          " needs an embedding of the rows, and of a model of type ", Quoted(family.name),
          " the last row's logits are computed; ", kAnother);
+  }
   return {family, std::move(modules), std::move(graph)};
 }
 

@@ -44,7 +44,7 @@ int64_t Whole(double v) {
   return int64_t(v);
 }
 
-// The operands of an operation, and the shapes of the first one and of the result.
+// The operands of an operation, and the shapes of the first one, if there is one, and of the result.
 struct Operands {
   Reals a, b;
   const Shape &from, &to;
@@ -52,7 +52,7 @@ struct Operands {
   int64_t cols() const { return to.back(); }
 };
 
-// An operation on one or two weights. `shape` refuses operands that do not fit, and `value` computes.
+// An operation on up to two weights. `shape` refuses operands that do not fit, and `value` computes.
 struct Operation {
   std::string_view name;
   size_t args, numbers;
@@ -212,6 +212,10 @@ constexpr Operation kOperations[] = {
        return DiagonalsShape(a[0][1], x[0]);
      },
      [](Operands& o) { return DiagonalsOf(o, DistanceBucket); }},
+    {"alibi", 0, 2, [](const auto&, const auto& x) { return DiagonalsShape(Whole(x[0]), x[1]); },
+     [](Operands& o) {
+       return Diagonals(o.to, [&](int64_t h, int64_t d) { return AlibiSlope(h, o.to[0]) * -double(std::abs(d)); });
+     }},
 };
 
 // Returns the operation of this name, or null.
@@ -230,12 +234,8 @@ Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vecto
     for (double v : x) s.push_back(Whole(v));
     return s;
   }
-  if (op == "alibi") {
-    Want(a.empty() && x.size() == 2, operands);
-    return DiagonalsShape(Whole(x[0]), x[1]);
-  }
-  Want(!a.empty(), operands);
   const Operation* o = OperationNamed(op);
+  Want(!a.empty() || (o && o->args == 0), operands);
   if (!o) Unfit(Str("has an unknown operation ", std::string(op.substr(0, 30))));
   Want(a.size() == o->args && x.size() == o->numbers, operands);
   return o->shape(a, x);
@@ -418,11 +418,10 @@ Reals Checkpoint::Value(const Expr& e) const {
     return Reals(t.values.begin(), t.values.end());
   }
   if (n.op == "zeros") return Reals(size_t(Size(n.shape)), 0.0);
-  if (n.op == "alibi")
-    return Diagonals(n.shape, [&](int64_t h, int64_t d) { return AlibiSlope(h, n.shape[0]) * -double(std::abs(d)); });
   const Operation* op = OperationNamed(n.op);
   SUF_CHECK(op);
-  Operands o{Value(n.args[0]), n.args.size() > 1 ? Value(n.args[1]) : Reals(), n.args[0].shape(), n.shape, n.numbers};
+  const auto arg = [&](size_t i) { return n.args.size() > i ? Value(n.args[i]) : Reals(); };
+  Operands o{arg(0), arg(1), n.args.empty() ? n.shape : n.args[0].shape(), n.shape, n.numbers};
   return op->value(o);
 }
 

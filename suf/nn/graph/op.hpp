@@ -386,6 +386,18 @@ V ForTexts(V one, int64_t texts) {
   one = Broadcast(one, by_text);
   return Reshape(one, all);
 }
+// Returns rows [from, from + rows) of each text, of a value whose first axis has all texts' rows.
+template <class V>
+V RowsOfTexts(V all, int64_t texts, int64_t from, int64_t rows) {
+  if (texts == 1) return Between(all, 0, from, from + rows);
+  Shape by_text = all.shape(), of = by_text;
+  by_text[0] /= texts;
+  by_text.insert(by_text.begin(), texts);
+  of[0] = texts * rows;
+  all = Reshape(all, by_text);
+  all = Between(all, 1, from, from + rows);
+  return Reshape(all, of);
+}
 int RingBits(const AnyWire& w);
 const Shape& ShapeOf(const AnyWire& w);
 

@@ -136,13 +136,7 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {int64_t{e.n} * e.texts}, 64, 0);
   if (e.texts_here < e.texts)
     tokens = Between(tokens, 0, int64_t{e.first_text} * e.n, int64_t{e.first_text + e.texts_here} * e.n);
-  if (e.rows < e.n && e.texts > 1) {
-    tokens = Reshape(tokens, {e.texts_here, e.n});
-    tokens = Between(tokens, 1, e.from, e.from + e.rows);
-    tokens = Reshape(tokens, {int64_t{e.texts_here} * e.rows});
-  } else if (e.rows < e.n) {
-    tokens = Between(tokens, 0, e.from, e.from + e.rows);
-  }
+  if (e.rows < e.n) tokens = RowsOfTexts(tokens, e.texts_here, e.from, e.rows);
   tokens = Wait(tokens, e.wait);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
   SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)

@@ -23,9 +23,10 @@ std::vector<Part> PartsOf(bool causal) {
 }
 
 // Returns these rows of (heads, n, ..).
-Ints Cut(const Ints& all, int64_t heads, Part p) {
+template <class T>
+std::vector<T> Cut(const std::vector<T>& all, int64_t heads, Part p) {
   const int64_t of = int64_t(all.size()) / heads / kTokens;
-  Ints v;
+  std::vector<T> v;
   for (int64_t h = 0; h < heads; ++h) {
     const auto first = all.begin() + (h * kTokens + p.from) * of;
     v.insert(v.end(), first, first + p.rows * of);
@@ -49,13 +50,8 @@ void ExpectPart(PartRig& rig, const Operator& op, const std::vector<IntArray>& a
   const Part p{rig.from, rig.rows};
   const auto cut = [&](const auto& y) {
     auto out = y;
-    const int64_t heads = y.shape.size() == 3 ? y.shape[0] : 1, cols = y.cols();
     out.shape[y.shape.size() - 2] = p.rows;
-    out.at.clear();
-    for (int64_t h = 0; h < heads; ++h) {
-      const auto first = y.at.begin() + (h * kTokens + p.from) * cols;
-      out.at.insert(out.at.end(), first, first + p.rows * cols);
-    }
+    out.at = Cut(y.at, y.shape.size() == 3 ? y.shape[0] : 1, p);
     return out;
   };
   const auto given = [](const std::vector<IntArray>& x) {

@@ -37,6 +37,10 @@ std::vector<WantedRows> RowsWanted(const Graph& g, const std::function<const Ope
   return out;
 }
 
+std::vector<WantedRows> RowsWanted(const Graph& g) {
+  return RowsWanted(g, [](const GraphNode& n) -> const Operator& { return *n.op; });
+}
+
 namespace {
 
 // Derives forms and wrapping backward, from each reader to its inputs.

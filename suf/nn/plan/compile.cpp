@@ -354,8 +354,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
       cut[i].push_back(texts[i].back());
     }
   Shift(cut);
-  const std::vector<WantedRows> wanted =
-      RowsWanted(plan_.graph, [](const GraphNode& n) -> const Operator& { return *n.op; });
+  const std::vector<WantedRows> wanted = RowsWanted(plan_.graph);
   for (auto& n : plan_.graph.nodes()) n->op->wanted = wanted[size_t(n->index)];
   {
     RealModel model(plan_.graph, weights_, pool_);

@@ -153,7 +153,7 @@ void RotateInMap(Graph& g) {
 
 // Keys are those of all rows. If fewer queries are wanted, they have a map of their own.
 void MergeQueryKey(Graph& g) {
-  const std::vector<WantedRows> wanted = RowsWanted(g, [](const GraphNode& n) -> const Operator& { return *n.op; });
+  const std::vector<WantedRows> wanted = RowsWanted(g);
   for (GraphNode* n : Of<Scores>(g)) {
     if (n->in.size() != 2) continue;
     GraphNode *qn = n->in[0], *kn = n->in[1];

@@ -96,6 +96,8 @@ int MostTexts(const Plan& plan);
 Edges EdgesOf(const GraphNode& n, const Ops& ops);
 // Returns, by node, the rows that readers take of its result. If they take different ones, all are wanted.
 std::vector<WantedRows> RowsWanted(const Graph& g, const std::function<const Operator&(const GraphNode&)>& op_of);
+// Returns them for the graph's own operators.
+std::vector<WantedRows> RowsWanted(const Graph& g);
 // Sets the fields that follow from the graph. Widths and rows go forward, wanted rows, forms and wrapping backward.
 // Then come the rings that Build makes. A wire that is read in two forms is opened as for a product, which serves all
 // of them.

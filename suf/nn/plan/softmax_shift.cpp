@@ -230,8 +230,7 @@ Shifts FitShifts(Graph* g, const Checkpoint& weights, std::span<const std::vecto
     *g = RemoveShifts(*g);
     return out;
   }
-  Graph plain = RemoveShifts(*g);                                  // the fit sees no shift yet
-  for (auto& n : plain.nodes()) n->op->wanted = WantedRows::kAll;  // every row is a sample
+  const Graph plain = RemoveShifts(*g);  // the fit sees no shift yet; every row is a sample
   const RealModel model(plain, weights, pool);
   std::map<std::string, Rows> rows;  // by the softmax's place
   for (size_t i = 0; i < texts.size(); ++i) {

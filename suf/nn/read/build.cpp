@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "suf/nn/ops/lookup.hpp"
@@ -97,23 +96,18 @@ std::vector<int> NodesOf(const Tiles& wires) {
   return out;
 }
 
-// Returns the first or the last row of each text, of a wire with more rows.
-AnyWire RowOf(const Operator& op, const AnyWire& w, int64_t texts, WantedRows which) {
+// Returns the first or the last row of each text of n tokens, of a wire with more rows.
+AnyWire RowOf(const Operator& op, const AnyWire& w, int64_t texts, int64_t n, WantedRows which) {
   return On(w, [&](auto v) {
     const Shape s = v.shape();
-    const bool last = which == WantedRows::kLast;
     if (op.ResultLayout() == RowLayout::kPacked && s.size() == 2) {  // the pairs of the last row come last
-      SUF_CHECK(last);
-      const int64_t n = int64_t(std::sqrt(double(2 * s[1])));
+      SUF_CHECK(which == WantedRows::kLast);
       auto pairs = Between(v, 1, s[1] - n, s[1]);
       return Reshape(pairs, {s[0], 1, n});
     }
     const bool flat = op.ResultLayout() == RowLayout::kRows && !op.heads;
     const int64_t rows = flat ? s[0] / texts : s[1], at = RangeOf(which, int(rows)).from;
-    if (flat && texts == 1) return Between(v, 0, at, at + 1);
-    if (flat) v = Reshape(v, {texts, rows, s[1]});
-    auto row = Between(v, 1, at, at + 1);
-    return flat ? Reshape(row, {texts, s[1]}) : row;
+    return flat ? RowsOfTexts(v, texts, at, 1) : Between(v, 1, at, at + 1);
   });
 }
 
@@ -264,7 +258,7 @@ class Builder {
     const bool ends = texts_ == 1 && from.size() == 2;  // a text's first row is in its first tile
     const AnyWire w = !ends ? Own(source, from, tile) : which == WantedRows::kFirst ? from[0] : from[1];
     const Operator& op = OpOf(source);
-    return op.one_row || op.wanted != WantedRows::kAll ? w : RowOf(op, w, part.texts, which);
+    return op.one_row || op.wanted != WantedRows::kAll ? w : RowOf(op, w, part.texts, n_, which);
   }
   // Joins both tiles of a node to one wire, once.
   AnyWire Whole(const nn::GraphNode& node, const Tiles& x) {
