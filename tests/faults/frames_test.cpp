@@ -171,10 +171,12 @@ class Case {
     if (!ok) throw Bug(what);
   }
   bool Victim(Role r) const { return OfProcess(fault_.what) && fault_.victim == r; }
+  // Ends the role and takes its last events, which could pass for those of its next process.
   void End(Role r) {
     if (!pid_[int(r)]) return;
     kill(pid_[int(r)], SIGKILL);
     waitpid(std::exchange(pid_[int(r)], 0), nullptr, 0);
+    for (Event e; pipe_.Hear(e, 0);) Take(e);
   }
   // Keeps the records of a party's ledger, because its next start forgets finished ones.
   void Keep(Role r) {
@@ -265,10 +267,10 @@ class Case {
 
   // Runs the next inference, on the same stores.
   void Next() {
+    End(Role::kData);
     Outcome before = out_;
     Need(before.result != 2, "a wrong result");
     scene_.board.calm = true;
-    End(Role::kData);
     serial_ = 0;
     out_.code[int(Role::kData)] = -1;
     out_.result = 0;
