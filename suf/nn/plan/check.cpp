@@ -16,22 +16,38 @@ Edges EdgesOf(const GraphNode& n, const Ops& ops) {
   return in;
 }
 
+namespace {
+
+// The wish of a node's readers. `what` always has a value: a compiler may compare that of an empty std::optional,
+// which Memcheck reports.
+template <class T>
+struct ReadersWish {
+  bool any = false;
+  T what{};
+  // Adds a reader's wish; `both` serves different ones.
+  void Add(T wish, T both) {
+    what = any && what != wish ? both : wish;
+    any = true;
+  }
+};
+
+}  // namespace
+
 std::vector<WantedRows> RowsWanted(const Graph& g, const std::function<const Operator&(const GraphNode&)>& op_of) {
-  std::vector<std::optional<WantedRows>> wanted(g.size());
-  wanted.back() = WantedRows::kAll;
+  std::vector<ReadersWish<WantedRows>> wanted(g.size());
+  wanted.back().Add(WantedRows::kAll, WantedRows::kAll);
   std::vector<WantedRows> out(g.size(), WantedRows::kAll);
   for (size_t i = g.size(); i-- > 0;) {
     const GraphNode& n = g.node(i);
     const Operator& op = op_of(n);
-    if (!wanted[i]) continue;
-    const bool takes = *wanted[i] == WantedRows::kLast ? op.TakesLast() : op.Tiles();
-    if (takes) out[i] = *wanted[i];
+    if (!wanted[i].any) continue;
+    const bool takes = wanted[i].what == WantedRows::kLast ? op.TakesLast() : op.Tiles();
+    if (takes) out[i] = wanted[i].what;
     for (size_t k = 0; k < n.in.size(); ++k) {
       if (!op.Uses(int(k))) continue;
       const TakenRows taken = op.InputRows(int(k), n.in.size());
       const WantedRows rows = taken == TakenRows::kBoth ? WantedRows::kAll : OwnRows(taken, out[i]);
-      std::optional<WantedRows>& at = wanted[size_t(n.in[k]->index)];
-      at = at.value_or(rows) == rows ? rows : WantedRows::kAll;
+      wanted[size_t(n.in[k]->index)].Add(rows, WantedRows::kAll);
     }
   }
   return out;
@@ -45,7 +61,7 @@ namespace {
 
 // Derives forms and wrapping backward, from each reader to its inputs.
 void DeriveForms(const Graph& g, Ops& ops) {
-  std::vector<std::optional<OperandForm>> form(g.size());
+  std::vector<ReadersWish<OperandForm>> form(g.size());
   for (const OperatorPtr& op : ops) {
     op->wrapped = true;
     op->summand_ring = 0;
@@ -53,9 +69,9 @@ void DeriveForms(const Graph& g, Ops& ops) {
   for (size_t i = g.size(); i-- > 0;) {
     const GraphNode& n = g.node(i);
     Operator& op = *ops[i];
-    op.form = form[i].value_or(OperandForm::kOpen);
-    op.wrapped = form[i] && op.wrapped;
-    op.unused = !form[i] && i + 1 < g.size();
+    op.form = form[i].what;
+    op.wrapped = form[i].any && op.wrapped;
+    op.unused = !form[i].any && i + 1 < g.size();
     for (size_t k = 0; k < n.in.size(); ++k) {
       if (op.unused || !op.Uses(int(k))) continue;
       const size_t at = size_t(n.in[k]->index);
@@ -64,7 +80,7 @@ void DeriveForms(const Graph& g, Ops& ops) {
       // a row is taken of an opened wire
       const WantedRows rows = OwnRows(op.InputRows(int(k), n.in.size()), op.wanted);
       if (want == OperandForm::kSummands && rows != from.wanted) want = OperandForm::kProduct;
-      form[at] = form[at].value_or(want) == want ? want : OperandForm::kProduct;
+      form[at].Add(want, OperandForm::kProduct);
       from.wrapped = from.wrapped && op.Wraps();
       if (want == OperandForm::kSummands)
         from.summand_ring = std::max(from.summand_ring, op.Transparent() ? op.summand_ring : op.SummandRing(int(k)));
