@@ -11,23 +11,9 @@
 * digests.json: for each kind 25 digests, each of 4,096 texts by SHA-256. Of a text the number of its ids is hashed,
   then its ids, as 32-bit little-endian numbers. A text without a token counts 0.
 
-Text i is made by SplitMix64 with the state i * 1,000,003. next() is its next number, below(n) is next() % n.
+tokenizer_texts.py makes the texts.
 
-1. It has 1 + below(3 + min(i / 1000, 9)) parts.
-2. A part has a kind, below(16). A code point that is a surrogate is replaced by a space.
-   0, 1   1 + below(6) code points, each below a limit; the limit is that of LIMITS[below(7)]
-   2..5   words[below(..)]; then below(4): 0 and 1 as it is, 2 first letter raised, 3 all letters raised (ASCII)
-   6      specials[below(..)]
-   7      odd[below(..)]
-   8      emoji[below(..)]; then below(3) = 0 removes its last code point
-   9      one character of words[below(..)], number below(its length), 1 + below(40) times; below(8) = 0: 8 times that
-   10     1 + below(8) digits, each below(10)
-   11     endings[below(..)]
-   12     1 + below(4) blanks, each blanks[below(..)]
-   13     a code point 97 + below(26), then below(5) code points 0x300 + below(112)
-   14     1 + below(5) code points first + below(count), where [first, count] is scripts[below(..)]
-   15     1 + below(5) code points, each of punctuation[below(..)]
-3. After each part below(5): 0 and 1 nothing, otherwise a space.
+    tokenizer_kinds.py --published FOLDER..      prints such digests of the tokenizers of fetched models, as JSON
 """
 import argparse
 import base64
@@ -40,11 +26,10 @@ import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import tokenizer_golden as golden
+from tokenizer_texts import Rng, raised, text
 
 KINDS = golden.MODULE / 'testdata' / 'kinds'
 TEXTS, ROWS, BLOCK = 25 * 4096, 1000, 4096
-MASK = (1 << 64) - 1
-LIMITS = [0x80, 0x250, 0x800, 0x3000, 0x10000, 0x20000, 0x110000]
 LLAMA = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = LLAMA.replace('{1,3}', '')
 PARTS = {
@@ -61,75 +46,6 @@ PARTS = {
                 [0xac00, 11172], [0x1f300, 0x300], [0xa0, 0x60], [0x1e00, 0x100], [0xff00, 0x100], [0x2460, 0xa0], [0xf00, 0xbc], [0x1d400, 0x400]],
     'punctuation': ['.', ',', '!', '?', '-', '_', '(', ')', '"', '/', '\\', '#', '@', '$', '^', '`', '~', '|', '+', '<', '=', '%', '&', '*', '…', '—', '“', '¿', '。', '、', '٪', '€', '€', '©', '´', '·'],
 }
-
-
-# ---- texts ----------------------------------------------------------------------------------------------------------
-
-class Rng:
-    """SplitMix64 (Steele, Lea and Flood, 2014)."""
-
-    def __init__(self, state):
-        self.state = state & MASK
-
-    def below(self, n):
-        self.state = self.state + 0x9E3779B97F4A7C15 & MASK
-        z = self.state
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-        return (z ^ z >> 31) % n
-
-    def of(self, items):
-        return items[self.below(len(items))]
-
-
-def point(c):
-    return ' ' if 0xD800 <= c < 0xE000 else chr(c)
-
-
-def raised(text, count):
-    return ''.join(c.upper() if 'a' <= c <= 'z' and i < count else c for i, c in enumerate(text))
-
-
-def part(rng):
-    kind = rng.below(16)
-    if kind < 2:
-        n, limit = 1 + rng.below(6), LIMITS[rng.below(7)]
-        return ''.join(point(rng.below(limit)) for _ in range(n))
-    if kind < 6:
-        w = rng.of(PARTS['words'])
-        return raised(w, {2: 1, 3: len(w)}.get(rng.below(4), 0))
-    if kind == 6:
-        return rng.of(PARTS['specials'])
-    if kind == 7:
-        return rng.of(PARTS['odd'])
-    if kind == 8:
-        e = rng.of(PARTS['emoji'])
-        return e[:-1] if rng.below(3) == 0 else e
-    if kind == 9:
-        w = rng.of(PARTS['words'])
-        c, n = w[rng.below(len(w))], 1 + rng.below(40)
-        return c * (8 * n if rng.below(8) == 0 else n)
-    if kind == 10:
-        return ''.join(chr(48 + rng.below(10)) for _ in range(1 + rng.below(8)))
-    if kind == 11:
-        return rng.of(PARTS['endings'])
-    if kind == 12:
-        return ''.join(rng.of(PARTS['blanks']) for _ in range(1 + rng.below(4)))
-    if kind == 13:
-        c = chr(97 + rng.below(26))
-        return c + ''.join(chr(0x300 + rng.below(112)) for _ in range(rng.below(5)))
-    if kind == 14:
-        n, (first, count) = 1 + rng.below(5), rng.of(PARTS['scripts'])
-        return ''.join(point(first + rng.below(count)) for _ in range(n))
-    return ''.join(rng.of(PARTS['punctuation']) for _ in range(1 + rng.below(5)))
-
-
-def text(i):
-    rng, out = Rng(i * 1000003), ''
-    for _ in range(1 + rng.below(3 + min(i // 1000, 9))):
-        out += part(rng)
-        out += '' if rng.below(5) < 2 else ' '
-    return out
 
 
 # ---- tokenizers -----------------------------------------------------------------------------------------------------
@@ -270,6 +186,17 @@ def digests(tokenizer, texts):
         yield digest.hexdigest()
 
 
+def published(folder):
+    """Returns the tokenizer of a model's folder: tokenizer.json, or vocab.txt of uncased BERT."""
+    if (folder / 'tokenizer.json').exists():
+        t = Tokenizer.from_file(str(folder / 'tokenizer.json'))
+    else:
+        t = golden.own_tokenizer((folder / 'vocab.txt').read_text().splitlines())
+    t.no_truncation()
+    t.no_padding()
+    return t
+
+
 def pairs(tokenizer, texts):
     rng = Rng(7)
     none = len(tokenizer.encode('').ids)
@@ -293,9 +220,13 @@ def write(name, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args()
+    parser.add_argument('--published', nargs='+', type=pathlib.Path, metavar='FOLDER')
+    folders = parser.parse_args().published
+    texts = [text(i, PARTS) for i in range(TEXTS)]
+    if folders:
+        print(json.dumps({f.name: list(digests(published(f), texts)) for f in folders}, indent=1))
+        return
     KINDS.mkdir(exist_ok=True)
-    texts = [text(i) for i in range(TEXTS)]
     write('parts.json', json.dumps(PARTS, separators=(',', ':')) + '\n')
     write('texts.jsonl', ''.join(json.dumps(t) + '\n' for t in texts[:ROWS]))
     found = {}
