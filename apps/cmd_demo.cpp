@@ -79,7 +79,7 @@ std::string CompilePlan(const DemoArgs& a, const std::vector<TextLine>& lines, c
     file = dir / "calibrate.txt";
     std::ofstream out(file, std::ios::binary);
     for (auto& l : lines)
-      if (l.error.empty()) out << l.text << "\n";
+      if (l.error.empty()) out << l.text << (l.second ? "\t" + *l.second : "") << "\n";
   }
   (void)Compile(c);  // TokenizeFor finds the unusable lines again
   return c.out;
@@ -92,7 +92,9 @@ std::vector<size_t> WriteTexts(const std::string& file, const std::vector<TextLi
   for (size_t i = 0; i < lines.size(); ++i) {
     const TextLine& l = lines[i];
     if (!l.error.empty()) continue;
-    out << (l.given ? l.text : ordered_json{{"text", l.text}}.dump()) << "\n";
+    ordered_json row{{"text", l.text}};
+    if (l.second) row["second"] = *l.second;
+    out << (l.given ? l.text : row.dump()) << "\n";
     usable.push_back(i);
   }
   return usable;
@@ -140,6 +142,8 @@ std::vector<std::string> EmbedCommand(const DemoArgs& a, const DemoFiles& f, con
   args.insert(args.end(), {a.source.ids.empty() ? "--json-file" : "--ids", f.texts, "--variant", a.variant});
   args.insert(args.end(), {"--json", "--times", f.dir / "p1.times", "--batch", std::to_string(a.batch)});
   if (a.truncate) args.push_back("--truncate");
+  if (a.source.prompt && a.source.prompt->empty()) args.push_back("--no-prompt");
+  if (a.source.prompt && !a.source.prompt->empty()) args.insert(args.end(), {"--prompt", *a.source.prompt});
   if (a.one_by_one) args.push_back("--one-by-one");
   if (a.parallel) args.insert(args.end(), {"--parallel", std::to_string(a.parallel)});
   return args;
@@ -189,8 +193,8 @@ class ClearModel {
       : plan(roles::LoadPlan(plan_file)),
         model(ReadModel(folder, plan_file, "", plan)),
         simulator_(plan, model, Bar("demo").Hook()) {}
-  // Adds to a row the first word that differs from the simulator's, and the cosine to the float model's result. Returns
-  // whether no word differs.
+  // Adds to a row the first word that differs from the simulator's. Adds the cosine to the float model's embedding, or
+  // the largest error of a score. Returns whether no word differs.
   bool Compare(const TextLine& l, ordered_json* row) const {
     const auto y = (*row)["y"].get<std::vector<int64_t>>();
     const std::vector<int32_t> tokens(l.ids.begin(), l.ids.end());
@@ -199,7 +203,15 @@ class ClearModel {
     const bool equal = y == sim.y;
     (*row)["sim_equal"] = equal;
     (*row)["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
-    (*row)["cos"] = nn::Cosine(std::vector<double>(y.begin(), y.end()), model.Embed(tokens));
+    const std::vector<double> real = model.Embed(tokens), values(y.begin(), y.end());
+    if (plan.about.result != nn::ResultKind::kScores) {
+      (*row)["cos"] = nn::Cosine(values, real);
+      return equal;
+    }
+    double most = 0;
+    for (size_t i = 0; i < real.size(); ++i)
+      most = std::max(most, std::abs((*row)["scores"][i].get<double>() - real[i]));
+    (*row)["score_error"] = most;
     return equal;
   }
   const nn::Plan plan;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "apps/exit.hpp"
 #include "apps/log.hpp"
 #include "apps/results.hpp"
 #include "apps/role.hpp"
@@ -40,7 +41,7 @@ struct Stop {
 std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   if (!a.source.ids.empty()) {
-    TokenizeAll(nullptr, LimitsOf(plan, a.truncate), &lines);
+    TokenizeAll(nullptr, LimitsOf(plan, a.source, a.truncate), &lines);
     return lines;
   }
   if (a.vocab.empty()) Fail(Cause::kInput, "texts need the vocabulary of the plan's model; name it with --vocab");
@@ -48,7 +49,7 @@ std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   // it determines the number of tokens, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
-  TokenizeAll(&tokenizer, LimitsOf(plan, a.truncate), &lines);
+  TokenizeAll(&tokenizer, LimitsOf(plan, a.source, a.truncate), &lines);
   return lines;
 }
 
@@ -287,6 +288,13 @@ int SessionsOf(const EmbedArgs& a) {
 int RunEmbed(const EmbedArgs& a) {
   const RoleProcess process = StartRole("embed", Role::kData, a);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
+  if (engine.plan().public_table())
+    engine.UseTable(Hinted(Cause::kInput, "--table names the file", [&] {
+      return roles::PublicTable(a.table.empty() ? roles::TableFile(a.plan) : std::filesystem::path(a.table),
+                                engine.plan());
+    }));
+  else if (!a.table.empty())
+    Fail(Cause::kInput, "--table names a table of embeddings, and the plan's is private; leave out the option");
   engine.MoveParts();
   engine.KeepTraces(uint64_t(a.traces) << 20);
   if (!a.times.empty()) engine.MeasureScopes();

@@ -97,7 +97,8 @@ int RunTokenize(const TokenizeArgs& a) {
   const model::Vocabulary vocabulary = model::FindVocabulary(a.model);
   const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.file.string());
   auto lines = ReadTexts(a.source);
-  TokenizeAll(&tokenizer, {}, &lines);
+  for (TextLine& l : lines) l.plain = false;  // without a model, a tab is a space
+  TokenizeAll(&tokenizer, {.rules = {.form = nn::TextForm::kEither}}, &lines);
   for (const TextLine& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
@@ -126,8 +127,8 @@ size_t FlightsOf(const nn::Plan& plan) {
 
 // Reports limits of the model that users of the plan should know. `tokenizer` is the file for one that is built.
 void ReportModel(const roles::Model& model, int max_tokens, const std::filesystem::path& tokenizer) {
-  if (const auto [most, said_by] = model.longest(); most && most < max_tokens)
-    log::Warn(Str("compile: ", said_by, " is ", most,
+  if (const int64_t most = model.about().longest; most && most < max_tokens)
+    log::Warn(Str("compile: ", model.longest_said_by(), " is ", most,
                   ", where sentence-transformers cuts texts; this plan takes up to ", max_tokens,
                   " tokens; use --max-tokens ", most, " for the same limit"));
   const std::filesystem::path file = model.vocabulary_built() ? tokenizer : model.vocabulary_file();
@@ -207,12 +208,17 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
   ProbeFile(shifts, 1);
   if (model.vocabulary_built()) ProbeFile(tokenizer, model.vocabulary_text().size());
   compiler.Variants(VariantsOf(a));
+  const std::filesystem::path table = roles::TableFile(a.out);
+  if (a.public_table) {
+    compiler.PublishTable();
+    ProbeFile(table, 1);
+  }
   if (a.max_tokens < std::max(2, model.min_tokens()))
     Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
          std::max(2, model.min_tokens()), " tokens; raise it");
   Hash digest;
   auto lines = ReadTexts({"", a.calibrate, "", a.ids}, &digest);
-  if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
+  if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.rules(), true}, &lines);
   const Calibration calibration(lines);
   size_t used = calibration.texts.size();
   if (!used) (void)Finish(lines);  // throws
@@ -232,6 +238,10 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
     file.Commit();
   };
   if (model.vocabulary_built()) write(tokenizer, model.vocabulary_text());
+  if (compiler.table()) {
+    compiler.table()->Write(table);
+    log::Info(Str("compile: data owners need ", table.string(), " too, the public table of embeddings"));
+  }
   write(a.out, nn::Serialize(plan) + "\n");
   ReportShifts(compiler.shifts(), shifts, plan);
   ReportPlan(plan, used);
@@ -263,7 +273,10 @@ int RunPlanShow(const PlanShowArgs& a) {
   std::cout << "plan " << Hex(engine.hash()) << "\n"
             << roles::ShapeOf(plan) << "; up to " << plan.max_tokens << " tokens; result at 2^-"
             << roles::ResultScale(plan) << "\n"
-            << VocabularyOf(plan.tokenizer) << "\n\n";
+            << VocabularyOf(plan.tokenizer) << "\n"
+            << AboutOf(plan.about)
+            << (plan.public_table() ? "the table of embeddings is public: data owners look up rows themselves\n" : "")
+            << "\n";
   if (engine.variants().size() > 1) {
     std::vector<std::vector<std::string>> rows{{"variant", "made for", "keys to"}};
     for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile, nn::NameOf(v.keys_to)});
@@ -339,8 +352,7 @@ int RunSimulate(const SimulateArgs& a) {
     if (a.json)
       std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l));
     else if (l.error.empty())
-      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", y[0..3] = " << row["y"][0] << " "
-                << row["y"][1] << " " << row["y"][2];
+      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", y = " << FirstOf(row["y"]);
     else
       std::cout << "line " << l.i + 1 << ": " << l.error;
     std::cout << std::endl;

@@ -8,9 +8,11 @@
 
 namespace suf::apps {
 
-// The source of texts; exactly one of the four is set.
+// The source of texts; exactly one of the first four is set.
 struct Source {
   std::string text, file, json_file, ids = {};
+  std::optional<std::string> second = {};  // the second text of a pair, beside `text`
+  std::optional<std::string> prompt = {};  // by name; empty: none; not set: the plan's default
 };
 
 struct ModelArgs {
@@ -35,6 +37,7 @@ struct CompileArgs {
   std::string profile = {}, keys = {}, keys_to = {};
   std::vector<std::string> variants = {};  // NAME=PROFILE
   int max_tokens = 256;
+  bool public_table = false;
 };
 int RunCompile(const CompileArgs& a);
 
@@ -129,7 +132,7 @@ struct ServeArgs : AnswerArgs {
 int RunServe(const ServeArgs& a);
 
 struct EmbedArgs : PartyArgs {
-  std::string vocab, connect, out, variant = "auto";
+  std::string vocab, connect, out, variant = "auto", table = {};
   Source source;
   bool json = false, truncate = false;
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs

@@ -18,13 +18,17 @@ using nlohmann::ordered_json;
 namespace {
 
 void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "key fetch ms",
-                                               "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
-                                               "P1 ahead", "flights", "key each"}};
+  const bool scores = rows[0].contains("scores");
+  const char* const error = scores ? "error of a score" : "cosine to float";
+  std::vector<std::vector<std::string>> table{{"text", "tokens", error, "= simulator", "key fetch ms", "online ms",
+                                               "dealing", "waiting for keys", "sent P0", "sent P1", "P1 ahead",
+                                               "flights", "key each"}};
   for (auto& r : rows) {
     const TextLine& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
-    table.push_back({Str(l.i + 1, " ", screen::Clip(l.text, 38)), r["n"].dump(), Fixed(r["cos"], 6),
+    const std::string close = scores ? Fixed(r["score_error"], 5) : Fixed(r["cos"], 6);
+    const std::string text = l.second ? Str(l.text, " | ", *l.second) : l.text;
+    table.push_back({Str(l.i + 1, " ", screen::Clip(text, 38)), r["n"].dump(), close,
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
                      Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0), Fixed(r["within_ms"]["keys"], 0),
                      Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["flights"].dump(),
@@ -32,7 +36,18 @@ void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json
   }
   std::cout << "\n"
             << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
-                             "sent P1", "flights", "cosine to float", "tokens"});
+                             "sent P1", "flights", error, "tokens"});
+}
+
+// Prints the scores of each text or pair, with the label of the highest one.
+void ShowScores(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
+  PrintedRows table{{"text", rows[0].contains("label") ? "label" : "", "scores"}};
+  for (auto& r : rows) {
+    const TextLine& l = lines[r["i"].get<size_t>()];
+    table.push_back({Str(l.i + 1, " ", screen::Clip(l.second ? Str(l.text, " | ", *l.second) : l.text, 38)),
+                     r.value("label", ""), FirstOf(r["scores"], 4)});
+  }
+  std::cout << "\n" << Table(table);
 }
 
 void ShowSimilarity(const std::vector<ordered_json>& rows) {
@@ -149,7 +164,10 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
 
 void ShowDemo(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
   ShowRows(lines, rows);
-  ShowSimilarity(rows);
+  if (rows[0].contains("scores"))
+    ShowScores(lines, rows);
+  else
+    ShowSimilarity(rows);
   ShowTimes(rows);
   const auto& memory = rows.back()["rss_mb"];
   std::cout << "peak memory: dealer " << Fixed(memory[0], 0) << " MB, model owner " << Fixed(memory[1], 0)

@@ -15,10 +15,19 @@ namespace {
 // Adds the ways to give texts, of which exactly one is required. An option group would miss its positional after "--".
 void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
   std::vector<CLI::Option*> ways;
-  if (text) ways.push_back(c->add_option("text", s->text, "one text (write -- before it if it begins with a dash)"));
-  ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8)"));
-  ways.push_back(c->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line"));
-  if (ids) ways.push_back(c->add_option("--ids", s->ids, "a file with the token ids of one text a line"));
+  if (text) {
+    ways.push_back(c->add_option("text", s->text, "one text (write -- before it if it begins with a dash)"));
+    c->add_option("--second", s->second, "the text that TEXT is compared with, for a model that reads pairs")
+        ->needs(ways[0])
+        ->option_text("TEXT");
+  }
+  ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8), or a pair with a tab between"));
+  ways.push_back(c->add_option("--json-file", s->json_file,
+                               "a file with {\"id\": .., \"text\": ..} a line, \"second\" beside "
+                               "\"text\" for a pair"));
+  if (ids)
+    ways.push_back(
+        c->add_option("--ids", s->ids, "a file with the token ids of one text a line; ID:1 is a token of type 1"));
   c->parse_complete_callback([ways] {
     size_t given = 0;
     std::string names;
@@ -32,6 +41,16 @@ void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
     if (given == 0) throw CLI::RequiredError("one of " + names);
     if (given > 1) throw CLI::ValidationError("give only one of " + names);
   });
+}
+
+// Adds the choice of a prompt.
+void AddPrompt(CLI::App* c, Source* s) {
+  auto* prompt = c->add_option("--prompt", s->prompt,
+                               "name of the prompt that stands before every text, as suf plan show lists them "
+                               "(default: the model's default prompt, if it has one)")
+                     ->option_text("NAME");
+  c->add_flag_callback("--no-prompt", [s] { s->prompt = ""; }, "texts stand without the model's default prompt")
+      ->excludes(prompt);
 }
 
 // Returns the help of --set.
@@ -53,10 +72,11 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
   auto* c = model->add_subcommand("random", "write a model with random weights");
   c->add_option(
        "--preset", a->preset,
-       "for tests: tiny, tiny-roberta, tiny-distilbert, tiny-mpnet, tiny-gpt2, tiny-llama. The published model's "
-       "shape: minilm "
-       "(91 MB). Published shapes with the scores of trained models, for measurements: bert-tiny (17 MB), bert-base "
-       "(436 MB), roberta-base (499 MB), mpnet-base (438 MB), bert-large (1.3 GB), gpt2 (498 MB)")
+       "for tests: tiny, tiny-cls, tiny-reranker, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
+       "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-gpt2, tiny-llama. The published model's shape: "
+       "minilm (91 MB). For measurements, published shapes with the scores of trained models: bert-tiny (17 MB), "
+       "bge-small (133 MB), cross-encoder (91 MB). Larger ones: bert-base (436 MB), roberta-base (499 MB), mpnet-base "
+       "(438 MB), bert-large (1.3 GB), gpt2 (498 MB)")
       ->required();
   c->add_option("--seed", a->seed, "the same seed gives the same files")->required()->check([](const std::string& s) {
     return s.starts_with('-') ? Str(s, " is below 0") : std::string();
@@ -105,6 +125,9 @@ void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
        "the bundle with the corrections: balanced (the lighter one), or p0. With p0 a data owner downloads a fifth of "
        "its keys. The default is p0 if thin= is below half of rate=, else balanced")
       ->check(CLI::IsMember({"balanced", "p0"}));
+  c->add_flag("--public-table", a->public_table,
+              "publish the table of word embeddings. Data owners get PLAN.table.safetensors and look up rows "
+              "themselves, which saves the one-hot rows of the vocabulary");
   c->parse_complete_callback([=] {
     if (a->calibrate.empty() && a->ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
     if (!a->calibrate.empty() && !a->ids.empty()) throw CLI::ValidationError("give only one of --calibrate and --ids");
@@ -180,6 +203,7 @@ void AddSimulate(CLI::App* app, SimulateArgs* a, int* status) {
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   AddVariant(c, &a->variant);
+  AddPrompt(c, &a->source);
   AddSource(c, &a->source, false);
   c->callback([=] { *status = RunSimulate(*a); });
 }
@@ -249,17 +273,21 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   AddTraces(c, &a->traces);
   c->add_option("--vocab", a->vocab,
                 "the model's vocab.txt, or its tokenizer.json if compile named that (public); --ids needs none");
+  c->add_option("--table", a->table,
+                "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
+      ->option_text("FILE");
   AddAddress(c, "--connect", &a->connect, "address of the model owner");
   c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   auto* one_by_one = c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
-  c->add_option("--out", a->out, "also write the embeddings to this safetensors file");
+  c->add_option("--out", a->out, "also write the results to this safetensors file");
   // its pauses would show the dealer the audited bundle before it deals the next one
   AddAudit(c, &a->audit)->excludes(one_by_one);
   AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
   AddMemory(c, &a->memory, "texts");
+  AddPrompt(c, &a->source);
   AddSource(c, &a->source, true);
   c->callback([=] { *status = RunEmbed(*a); });
 }
@@ -280,6 +308,7 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
   AddKernels(c, &a->kernels);
   AddBackend(c, &a->backend);
   c->add_option("--variant", a->variant, kAutoHelp)->default_val("auto");
+  AddPrompt(c, &a->source);
   AddSource(c, &a->source, false);
   c->callback([=] { *status = RunDemo(*a); });
 }

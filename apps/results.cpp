@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,14 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// Adds the result under the name of its kind, and the label of the highest of several scores.
+void AddResult(const nn::About& about, const std::vector<float>& values, ordered_json* row) {
+  (*row)[ResultName(about)] = values;
+  if (about.result != nn::ResultKind::kScores || about.labels.size() < 2) return;
+  const auto most = std::max_element(values.begin(), values.end());
+  (*row)["label"] = about.labels[size_t(most - values.begin())];
+}
+
 // Returns the row of one text, without rounding the floats.
 ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const roles::Embedding& d,
                       const std::vector<int64_t>& y) {
@@ -30,7 +39,7 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y;
   row["f"] = d.scale;
-  row["embedding"] = d.Values();
+  AddResult(engine.plan().about, d.Values(), &row);
   const pfss::Schedule& s = *d.work->schedule;
   row["flights"] = s.flights();
   row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
@@ -46,18 +55,25 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
 }
 
 // Returns the line of one text for people.
-std::string Said(const TextLine& l, const ordered_json& row) {
-  const auto& e = row["embedding"];
-  const std::string begin =
-      Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(), ", ",
-          Fixed(row["ms"]["online"].get<double>(), 0), " ms online, ");
-  const std::string whole = Str(begin, "embedding [", Fixed(e[0], 4), " ", Fixed(e[1], 4), " ", Fixed(e[2], 4), " .. ",
-                                Fixed(e.back(), 4), "]");
+std::string Said(const TextLine& l, const nn::About& about, const ordered_json& row) {
+  const std::string name = ResultName(about);
+  const auto& values = row[name];
+  std::string begin = Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(),
+                          ", ", Fixed(row["ms"]["online"].get<double>(), 0), " ms online, ");
+  if (values.size() == 1) return Str(begin, "score ", Fixed(values[0], 4));
+  if (row.contains("label")) begin += Str(row["label"].get<std::string>(), ", ");
+  const std::string whole = Str(begin, name, " [", FirstOf(values, 4), "]");
   const size_t columns = screen::Columns(STDOUT_FILENO);
-  return !columns || whole.size() <= columns ? whole : Str(begin, "[", Fixed(e[0], 4), " .. ", Fixed(e.back(), 4), "]");
+  return !columns || whole.size() <= columns
+             ? whole
+             : Str(begin, "[", Fixed(values[0], 4), " .. ", Fixed(values.back(), 4), "]");
 }
 
 }  // namespace
+
+const char* ResultName(const nn::About& about) {
+  return about.result == nn::ResultKind::kScores ? "scores" : "embedding";
+}
 
 ResultWriter::ResultWriter(const EmbedArgs& a, const roles::ModelEngine& engine)
     : a_(a), times_(a.times), engine_(engine), thread_([this] { Loop(); }) {}
@@ -89,7 +105,7 @@ void ResultWriter::End() {
   if (a_.out.empty()) return;
   const int64_t rows = int64_t(index_.size());
   std::vector<model::NewTensor> tensors{
-      {"embedding", {rows, roles::ResultWidth(engine_.plan())}, std::span<const float>(embeddings_)},
+      {ResultName(engine_.plan().about), {rows, roles::ResultWidth(engine_.plan())}, std::span<const float>(values_)},
       {"line", {rows}, std::span<const int64_t>(index_)}};
   model::WriteSafetensors(a_.out, tensors, model::Readers::kOwner);
 }
@@ -117,25 +133,25 @@ void ResultWriter::Loop() {
 // Does as much work for a result of zero as for any other.
 void ResultWriter::Write(const TextResult& d) {
   TextLine& l = *d.line;
+  const nn::About& about = engine_.plan().about;
   ordered_json row;
   std::string said;
   if (d.embedding) {
     if (!d.embedding->place) times_.Add(d.embedding->serial, d.embedding->times);
     const std::vector<int64_t> y = d.embedding->Integers();
-    int64_t any = 0;
+    int64_t any = about.result != nn::ResultKind::kUnit;
     for (int64_t v : y) any |= v;
     row = EmbedRow(engine_, l, *d.embedding, y);
     if (any)
-      said = a_.json ? RowOf(row, l) : Said(l, row);
+      said = a_.json ? RowOf(row, l) : Said(l, about, row);
     else  // only P1 ever sees this
-      l.error =
-          "the pooled vector of this text is zero, so it has no direction and no embedding; change the text";
+      l.error = "the pooled vector of this text is zero, so it has no direction and no embedding; change the text";
   }
   if (!l.error.empty()) {
     said = a_.json ? ErrorRow(l) : Str("line ", l.i + 1, ": ", l.error);
   } else if (!a_.out.empty()) {
     index_.push_back(l.i);
-    for (auto& v : row["embedding"]) embeddings_.push_back(v.get<float>());
+    for (auto& v : row[ResultName(about)]) values_.push_back(v.get<float>());
   }
   std::cout << said << std::endl;
 }

@@ -16,6 +16,10 @@
 
 namespace suf::apps {
 
+// Returns the name of a result in rows of JSON and in the file of --out. It is "scores" for a classifier, otherwise
+// "embedding".
+const char* ResultName(const nn::About& about);
+
 // A text that the session has finished, whatever its result is.
 struct TextResult {
   TextLine* line;                                  // receives the error of a result that is zero
@@ -50,7 +54,7 @@ class ResultWriter {
   bool closed_ = false;
   std::exception_ptr failure_;
   std::atomic<bool> stop_{false};
-  std::vector<float> embeddings_;  // of the texts that have one, for --out
+  std::vector<float> values_;  // of the texts that have a result, for --out
   std::vector<int64_t> index_;
   std::thread thread_;
 };

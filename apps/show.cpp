@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
@@ -221,6 +222,29 @@ std::string VocabularyOf(const Hash& sha256) {
   return Str("vocabulary SHA-256 ", Hex(sha256), ": ",
              name.empty() ? "not a known one; ask the model owner for its origin, and compare (docs/operations.md)"
                           : Str("that of ", name));
+}
+
+std::string AboutOf(const nn::About& about) {
+  static const char* const kResults[] = {"an embedding of norm 1", "an embedding that is not normalised",
+                                         "the logits of a classifier", "the logits of the next token"};
+  std::string s = about.texts == nn::TextForm::kPair ? "result: the score of a pair of texts"
+                                                     : Str("result: ", kResults[int(about.result)]);
+  if (about.texts == nn::TextForm::kEither) s += ", for a text or a pair";
+  if (!about.similarity.empty()) s += Str("; compared by ", about.similarity);
+  s += "\n";
+  if (about.labels.size() > 1) s += Str("labels: ", Joined(about.labels), "\n");
+  for (const nn::Prompt& p : about.prompts)
+    s += Str("prompt ", p.name, p.name == about.default_prompt ? " (the default)" : "", ": ", Quoted(p.text), "\n");
+  if (about.longest) s += Str("sentence-transformers cuts texts to ", Plural(about.longest, "token"), "\n");
+  return s;
+}
+
+std::string FirstOf(const nlohmann::ordered_json& values, int digits) {
+  constexpr size_t kShown = 3;
+  std::string s;
+  for (size_t i = 0; i < std::min(values.size(), kShown); ++i)
+    s += (i ? " " : "") + (digits < 0 ? values[i].dump() : Fixed(values[i], digits));
+  return values.size() > kShown ? s + " .. " + (digits < 0 ? values.back().dump() : Fixed(values.back(), digits)) : s;
 }
 
 double PeakRss(int pid) {

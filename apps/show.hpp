@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "suf/base/bytes.hpp"
 #include "suf/base/plural.hpp"
+#include "suf/nn/plan/about.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::apps {
@@ -61,6 +63,10 @@ std::string Duration10(double seconds);  // "43.0 us", "43.00 ms", "43.00 s"
 std::string Fixed(double v, int digits);
 // Names the vocabulary with this hash, or says that it is unknown.
 std::string VocabularyOf(const Hash& sha256);
+// Describes a plan's result, labels and prompts, a line each.
+std::string AboutOf(const nn::About& about);
+// Returns the first three of a result's values and the last one. They have so many digits behind the point; -1: all.
+std::string FirstOf(const nlohmann::ordered_json& values, int digits = -1);
 // Returns the peak memory of a process in MB; 0 if unknown. pid 0 is this process.
 double PeakRss(int pid = 0);
 

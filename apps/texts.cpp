@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "apps/exit.hpp"
 #include "suf/base/digest.hpp"
@@ -29,7 +30,7 @@ void CheckLine(const std::string& text) {
 
 // Reads a line of JSON. Sets the id even if the text is missing.
 void ReadJsonLine(const std::string& text, TextLine* l) {
-  const std::string remedy = "write {\"id\": .., \"text\": ..}";
+  const std::string remedy = "write {\"id\": .., \"text\": ..}, and \"second\" for a pair";
   std::map<std::string, std::string> wholes;
   const nlohmann::json j = ReadJson(text, {"the line", remedy, Cause::kInput, &wholes});
   if (!j.is_object()) Fail(Cause::kInput, "the line is no JSON object; ", remedy);
@@ -43,14 +44,34 @@ void ReadJsonLine(const std::string& text, TextLine* l) {
   if (words == j.end() || !words->is_string())
     Fail(Cause::kInput, "the line has no \"text\" that is a string; ", remedy);
   l->text = words->get<std::string>();
+  if (const auto second = j.find("second"); second != j.end()) {
+    if (!second->is_string()) Fail(Cause::kInput, "the \"second\" of the line is no string; ", remedy);
+    l->second = second->get<std::string>();
+  }
+}
+
+// Takes the type from a word ID:TYPE of the line; returns 0 if it has none.
+int32_t TakeType(std::string* word, size_t place, int64_t types) {
+  const size_t colon = word->find(':');
+  if (colon == word->npos) return 0;
+  int32_t type = -1;
+  const char *begin = word->data() + colon + 1, *end = word->data() + word->size();
+  const auto [stop, error] = std::from_chars(begin, end, type);
+  if (error != std::errc{} || stop != end || type < 0 || type >= types)
+    Fail(Cause::kInput, "word ", place + 1, " of the line has no token type behind its colon; the model has ",
+         types == 1 ? std::string("no types, so leave it out") : Str("the types 0 to ", types - 1));
+  word->resize(colon);
+  return type;
 }
 
 // Parses the token ids of a line.
-model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
+model::Ids GivenIds(const std::string& text, const roles::TextRules& rules) {
   constexpr size_t kShown = 24;  // most digits of a number in an error message
+  const int64_t vocabulary = rules.vocabulary;
   model::Ids ids;
   std::istringstream in(text);
   for (std::string word; in >> word;) {
+    const int32_t type = TakeType(&word, ids.size(), rules.types);
     const size_t digits = word[0] == '-';
     if (digits == word.size() || word.find_first_not_of("0123456789", digits) != word.npos)
       Fail(Cause::kInput, "word ", ids.size() + 1,
@@ -58,11 +79,11 @@ model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
     int32_t id = 0;
     if (std::from_chars(word.data(), word.data() + word.size(), id).ec != std::errc{})
       nn::RefuseId(ids.size(), word.size() > kShown ? word.substr(0, kShown) + ".." : word, vocabulary);
-    ids.push_back(id);
+    if (id < 0 || id >= vocabulary) nn::RefuseId(ids.size(), word, vocabulary);
+    ids.push_back(id + type * int32_t(vocabulary));
   }
   if (ids.empty())
     Fail(Cause::kInput, "the line has no token id; leave it out, or write whole numbers with spaces between");
-  nn::CheckIds(ids, vocabulary);
   return ids;
 }
 
@@ -71,7 +92,7 @@ model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
 std::vector<TextLine> ReadTexts(const Source& s, Hash* digest) {
   std::vector<TextLine> lines;
   if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
-    lines.push_back({.text = s.text, .alone = true});
+    lines.push_back({.text = s.text, .second = s.second, .alone = true});
     return lines;
   }
   const std::string& path = !s.ids.empty() ? s.ids : s.file.empty() ? s.json_file : s.file;
@@ -80,7 +101,7 @@ std::vector<TextLine> ReadTexts(const Source& s, Hash* digest) {
   std::istringstream in(roles::WithoutMark(std::move(bytes), path));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    TextLine l{.i = int(lines.size()), .given = !s.ids.empty()};
+    TextLine l{.i = int(lines.size()), .given = !s.ids.empty(), .plain = !s.file.empty()};
     try {
       CheckLine(text);
       if (s.json_file.empty())
@@ -98,8 +119,13 @@ std::vector<TextLine> ReadTexts(const Source& s, Hash* digest) {
   return lines;
 }
 
-TextLimits LimitsOf(const nn::Plan& plan, bool truncate) {
-  return {plan.min_tokens, plan.max_tokens, plan.vocabulary(), truncate};
+TextLimits LimitsOf(const nn::Plan& plan, const Source& s, bool truncate) {
+  TextLimits out{plan.min_tokens, plan.max_tokens, roles::RulesOf(plan), truncate, {}};
+  if (const int64_t longest = plan.about.longest; truncate && longest)
+    out.most = int(std::clamp<int64_t>(longest, plan.min_tokens, plan.max_tokens));
+  const std::string& prompt = s.prompt ? *s.prompt : plan.about.default_prompt;
+  if (!prompt.empty()) out.prompt = plan.about.PromptNamed(prompt);
+  return out;
 }
 
 // Cuts ids that were given to n. The last one stays, which closes the text.
@@ -108,23 +134,54 @@ static void CutGiven(model::Ids* ids, size_t n) {
   ids->resize(n);
 }
 
+namespace {
+
+// Refuses a prompt that leaves no room for a text.
+void CheckPrompt(const model::Tokenizer& tokenizer, const TextLimits& limits) {
+  if (limits.prompt.find_first_not_of(" \t\n") == limits.prompt.npos || !limits.most) return;
+  const size_t n = tokenizer.Encode(limits.prompt).size();
+  if (n >= size_t(limits.most))
+    Fail(Cause::kInput, "the prompt has ", n, " tokens, and a text may have ", limits.most,
+         " with it; choose another prompt, or compile a plan for longer texts");
+}
+
+// Splits a line of --file that holds a pair.
+void SplitPair(const roles::TextRules& rules, TextLine* l) {
+  if (!std::exchange(l->plain, false)) return;
+  const roles::TextInput in = roles::SplitLine(l->text, rules);
+  if (!in.second) return;
+  l->second = std::string(*in.second);
+  l->text.resize(in.first.size());
+}
+
+// Returns the ids of a line, which may be cut.
+model::Ids IdsOf(const TextLine& l, const model::Tokenizer* tokenizer, const TextLimits& limits) {
+  if (l.given) {
+    model::Ids ids = GivenIds(l.text, limits.rules);
+    const size_t n = limits.most ? model::CheckLength(ids.size(), size_t(limits.most), limits.truncate) : ids.size();
+    CutGiven(&ids, n);
+    return ids;
+  }
+  const std::string text = limits.prompt + l.text;
+  roles::TextInput in{text};
+  if (l.second) in.second = *l.second;
+  return roles::Encode(*tokenizer, limits.rules, in, size_t(limits.most), limits.truncate);
+}
+
+}  // namespace
+
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines) {
+  if (tokenizer) CheckPrompt(*tokenizer, limits);
   for (TextLine& l : *lines) {
     if (!l.error.empty()) continue;
     try {
-      l.ids = l.given ? GivenIds(l.text, limits.vocabulary) : tokenizer->Encode(l.text);
+      SplitPair(limits.rules, &l);
+      l.ids = IdsOf(l, tokenizer, limits);
       l.n = l.ids.size();
-      if (limits.most == 0) continue;
-      if (l.n < size_t(limits.least))
+      if (limits.most && l.n < size_t(limits.least))
         Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", limits.least, "; make it longer");
-      l.n = Hinted(Cause::kInput, "--truncate cuts it",
-                   [&] { return model::CheckLength(l.n, size_t(limits.most), limits.truncate); });
-      if (l.given)
-        CutGiven(&l.ids, l.n);
-      else
-        l.ids = tokenizer->Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
-      l.error = e.what();
+      l.error = Str(e.what(), dynamic_cast<const model::TooLong*>(&e) ? " (--truncate cuts it)" : "");
       l.n = 0;
       l.ids.clear();
     }
@@ -135,7 +192,7 @@ void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& mode
                  std::vector<TextLine>* lines) {
   std::optional<model::Tokenizer> tokenizer;
   if (s.ids.empty()) tokenizer = model.tokenizer();
-  TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, truncate), lines);
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, s, truncate), lines);
 }
 
 int Finish(const std::vector<TextLine>& lines) {

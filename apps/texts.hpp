@@ -8,6 +8,7 @@
 #include "suf/model/tokenizer.hpp"
 #include "suf/nn/plan/plan.hpp"
 #include "suf/roles/model.hpp"
+#include "suf/roles/text_rules.hpp"
 
 namespace suf::apps {
 
@@ -15,9 +16,11 @@ struct TextLine {
   int i = 0;       // from 0
   std::string id;  // of --json-file, as JSON: a string or a whole number of any size; empty if there is none
   std::string text;
-  size_t n = 0;  // tokens
+  std::optional<std::string> second = {};  // of a pair
+  size_t n = 0;                            // tokens
   model::Ids ids;
   bool given = false;  // text holds token ids
+  bool plain = false;  // a line of --file, in which a tab may stand between the texts of a pair
   bool alone = false;  // an argument of the command, not a line of a file
   std::string error;   // not empty if this line cannot be used
 };
@@ -28,14 +31,17 @@ std::vector<TextLine> ReadTexts(const Source& s, Hash* digest = nullptr);
 
 // The limits of a text.
 struct TextLimits {
-  int least = 0, most = 0;  // tokens; most 0: no limit
-  int64_t vocabulary = 0;   // ids are below it
-  bool truncate = false;    // longer texts are cut
+  int least = 0, most = 0;   // tokens; most 0: no limit
+  roles::TextRules rules{};  // vocabulary 0: ids are not checked
+  bool truncate = false;     // longer texts are cut
+  std::string prompt = {};   // stands before every text
 };
-TextLimits LimitsOf(const nn::Plan& plan, bool truncate);
+// Returns those of a plan. Cut texts are no longer than those of sentence-transformers. Throws Cause::kInput if the
+// plan has no prompt of the source's name.
+TextLimits LimitsOf(const nn::Plan& plan, const Source& s, bool truncate);
 
-// Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. `tokenizer` may be null if
-// all lines hold ids.
+// Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. A pair for a model of one
+// text is another. `tokenizer` may be null if all lines hold ids. Throws Cause::kInput if the prompt alone is too long.
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines);
 // Does the same for a plan, by the tokenizer of the model unless the source has ids.
 void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& model, bool truncate,

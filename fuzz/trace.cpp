@@ -23,6 +23,7 @@ class Patch : public nn::Visitor {
   void Real(const char*, double*, double, double) override {}
   void Flag(const char*, bool*) override {}
   void Text(const char*, std::string*, size_t) override {}
+  void AnyText(const char*, std::string*, size_t) override {}
   void Many(const char*, nn::Ints* x, size_t most, int64_t lo, int64_t hi) override {
     if (Mine()) x->resize(std::min(most, size_t(value_ & 0xfff)), std::clamp(value_ >> 12, lo, hi));
   }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Checks every family, and BERT with the first row as its embedding. Other tests run BERT with the mean. The simulator's integers are those of tools/integers.py, written by hand from the papers, and
-follow the float model. Three processes give the simulator's words.
+"""Checks every family with each of its endings, but BERT with the mean, which other tests run. The simulator's integers
+are those of tools/integers.py, written by hand from the papers, and follow the float model. Three processes give the
+simulator's words.
 
-  families_test.py SUF      SUF: build/suf; needs numpy, no network
+  families_test.py SUF [TOKENS]      SUF: build/suf; needs numpy, no network. TOKENS: 50 texts of each family, of up to
+                                     so many tokens, in place of all lengths up to 12
 """
 import copy
 import json
@@ -18,10 +20,14 @@ import integers
 import reference
 import timeline
 
-MOST, TIMES = 12, 3  # tokens of the longest text; texts of each length
-PRESETS = {'tiny-cls': 3, 'tiny-roberta': 3, 'tiny-distilbert': 3, 'tiny-mpnet': 3, 'tiny-gpt2': 1, 'tiny-llama': 1}  # tokens of the shortest text
-FLIGHTS = {'tiny-cls': 72, 'tiny-roberta': 72, 'tiny-distilbert': 72, 'tiny-mpnet': 72, 'tiny-gpt2': 62, 'tiny-llama': 72}  # at most
+TIMES, TEXTS = 3, 50  # texts of each length; texts if TOKENS is given
+MOST = int(sys.argv[2]) if len(sys.argv) > 2 else 0  # TOKENS
+ENCODERS = ('tiny-cls', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet')
+CLASSIFIERS = ('tiny-reranker', 'tiny-roberta-labels', 'tiny-distilbert-labels', 'tiny-mpnet-labels')
+DECODERS = ('tiny-gpt2', 'tiny-llama')
+FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-gpt2': 62}  # at most
 COSINE = 0.99        # of tiny random models, whose logits are small compared with a step of the result
+ERROR = 0.02         # of a classifier's scores, which are below 1 here
 
 
 def suf(*args):
@@ -31,9 +37,30 @@ def suf(*args):
     return run.stdout
 
 
-def write_ids(path, rows):
-    path.write_text(''.join(' '.join(map(str, row)) + '\n' for row in rows))
+def least(preset):
+    """Returns the tokens of the shortest text."""
+    return 1 if preset in DECODERS else 3
+
+
+def write_ids(path, rows, words):
+    """Writes ids with their types behind colons."""
+    word = lambda v: str(v) if v < words else '%d:%d' % (v % words, v // words)
+    path.write_text(''.join(' '.join(map(word, row)) + '\n' for row in rows))
     return path
+
+
+def lengthen(path, tokens, rng):
+    """Gives a tiny model positions for so many tokens; it has 64."""
+    config = json.loads((path / 'config.json').read_text())
+    more = max(0, tokens - 64)
+    for field in {'max_position_embeddings', 'n_positions'} & set(config):
+        config[field] += more
+    weights = {}
+    for name, w in reference.read_weights(path).items():
+        more_rows = name.endswith(('position_embeddings.weight', 'wpe.weight'))
+        weights[name] = np.vstack([w, rng.normal(0, 0.05, (more, w.shape[1])).astype(w.dtype)]) if more_rows else w
+    (path / 'config.json').write_text(json.dumps(config))
+    reference.write_safetensors(path / 'model.safetensors', weights)
 
 
 def refused(work):
@@ -57,13 +84,13 @@ def altered_plans(model, plan, ids):
     assert 'leaves its certificate' in refused(lambda: integers.evaluator(model, low).run(ids))
 
 
-def three_processes(path, folder, rows):
+def three_processes(path, folder, rows, words):
     """Runs dealer, model owner and data owner over TLS: every word of every length is the simulator's."""
     plan = folder / (path.name + '.json')
-    done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows), '--json').splitlines()]
+    done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows, words), '--json').splitlines()]
     assert [r['n'] for r in done] == [len(r) for r in rows] and all(r['sim_equal'] for r in done), done
     flights = {r['flights'] for r in done}
-    assert max(flights) <= FLIGHTS[path.name] and (PRESETS[path.name] > 1 or len(flights) == 1), flights
+    assert MOST or (max(flights) <= FLIGHTS[path.name] and (least(path.name) > 1 or len(flights) == 1)), flights
     print('ok    %s: %d texts by three processes: every word, %s flights' % (path.name, len(done), flights))
     drawn = timeline.drawn(timeline.bars(done[-1]), 60).splitlines()
     assert len(drawn) == len(timeline.BARS) + 2 and all('#' in line and len(line.split('|')[1]) == 60 for line in drawn[:-2]), drawn
@@ -73,28 +100,38 @@ def three_processes(path, folder, rows):
 def family(preset, folder):
     path, plan = folder / preset, folder / (preset + '.json')
     suf('model', 'random', '--preset', preset, '--seed', 1, '--out', path)
-    model, rng = reference.load(path), np.random.default_rng(1)
-    texts = lambda: [[int(v) for v in rng.integers(0, len(model.w['word']), n)] for n in range(PRESETS[preset], MOST + 1) for _ in range(TIMES)]
-    suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts()), '--max-tokens', MOST, '--profile', 'lan', '--keys', 'ahead', '--out', plan)
+    rng = np.random.default_rng(1)
+    if MOST:
+        lengthen(path, MOST, rng)
+    model = reference.load(path)
+    words = len(model.w['word'])
+    lengths = np.linspace(least(preset), MOST, TEXTS).astype(int) if MOST else np.repeat(range(least(preset), 13), TIMES)
+    texts = lambda: [[int(v) for v in rng.integers(0, words * model.types, n)] for n in lengths]
+    suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts(), words), '--max-tokens', lengths[-1], '--profile', 'lan', '--keys', 'ahead', '--out', plan)
     rows = texts()
-    simulated = [json.loads(line) for line in suf('simulate', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'ids', rows), '--json').splitlines()]
+    simulated = [json.loads(line) for line in suf('simulate', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'ids', rows, words), '--json').splitlines()]
     assert [r['n'] for r in simulated] == [len(r) for r in rows]
+    shifts = plan.with_suffix('.shifts.safetensors')
     plan = json.loads(plan.read_text())
-    evaluator, least = integers.evaluator(model, plan), 1.0
+    evaluator = integers.evaluator(model, plan, reference.read_safetensors(shifts) if shifts.exists() else None)
+    cosine, error = 1.0, 0.0
     for ids, r in zip(rows, simulated):
         assert r['y'] == [int(v) for v in evaluator.run(ids)], '%s: another result than integers.py for %s' % (preset, ids)
         real, y = model.forward(ids), np.array(r['y'], np.float64)
-        least = min(least, float(real @ y / np.linalg.norm(real) / np.linalg.norm(y)))
-    assert least > COSINE, '%s: the cosine with the float model is %.4f, the limit is %s' % (preset, least, COSINE)
-    if model.result == 'logits':
+        cosine = min(cosine, float(real @ y / np.linalg.norm(real) / np.linalg.norm(y)))
+        error = max(error, float(np.abs(real - y / 2 ** r['f']).max()))
+    assert model.classifier or cosine > COSINE, '%s: the cosine with the float model is %.4f, the limit is %s' % (preset, cosine, COSINE)
+    assert not model.classifier or error < ERROR, '%s: the error of a score is %.4f, the limit is %s' % (preset, error, ERROR)
+    if model.result == 'logits' and not MOST:
         altered_plans(model, plan, rows[0])
-    three_processes(path, folder, rows[::TIMES])
-    print('ok    %s: %d texts of up to %d tokens: simulate == integers.py, cosine with the float model at least %.4f' % (preset, len(rows), MOST, least))
+    three_processes(path, folder, rows if MOST else rows[::TIMES], words)
+    close = 'an error of a score below %.4f' % error if model.classifier else 'cosine with the float model at least %.4f' % cosine
+    print('ok    %s: %d texts of up to %d tokens: simulate == integers.py, %s' % (preset, len(rows), lengths[-1], close))
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for preset in PRESETS:
+        for preset in ENCODERS + CLASSIFIERS + DECODERS:
             family(preset, pathlib.Path(folder))
 
 

@@ -17,6 +17,7 @@ import textwrap
 import man
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / 'docs/cli.md'
+MOST = 10  # shared options in a sentence
 COLUMNS = 110
 DEFAULT = re.compile(r' \(default: .*\)$')
 PRICES = re.compile(r'cpu, gpu, .*keys=ahead\|now')  # in the help of each --profile
@@ -100,8 +101,9 @@ def section(command, shared, session):
     for option in sorted(others, key=lambda option: not option.required):
         mark = '*' * option.required
         names.append(f'{mark}`{option.name.split()[0]}`{mark}' + option.default * (option.default != shared[option.key]))
-    if names:
-        yield '\n' + textwrap.fill(f'Shared: {", ".join(names)}.', 118, break_on_hyphens=False, break_long_words=False)
+    said = [f'{begin}: {", ".join(some)}.' for begin, some in (('Shared', names[:MOST]), ('Also', names[MOST:])) if some]
+    if said:
+        yield '\n' + textwrap.fill(' '.join(said), 118, break_on_hyphens=False, break_long_words=False)
     yield from (f'\nMore: [{name}]({name}).' for note in command.notes for name in re.findall(r'docs/(\w+\.md)', note))
 
 

@@ -85,7 +85,7 @@ class Evaluator:
     """The numbers of a plan, by name, and the steps that families share. A family adds its weights and its steps."""
 
     def __init__(self, model, plan, shifts, variant):
-        assert plan['version'] == 5, 'the plan has version %s, this program reads version 5' % plan['version']
+        assert plan['version'] == 6, 'the plan has version %s, this program reads version 6' % plan['version']
         plan = dict(plan, classes=[c for c in plan['classes'] if c['variant'] == variant])
         self.m, self.plan, self.shifts, self.q, self.read = model, plan, shifts, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
@@ -148,9 +148,10 @@ class Evaluator:
 
     # -- steps
     def embed(self, ids):
-        n = len(ids)
-        p = self.q['positions']
-        return self.wire('embed/z_embed', self.q['table'][ids] + (p[:n] if len(p) > 1 else 0))
+        n, p, t = len(ids), self.q['positions'], self.q['table']
+        words = len(t) - (self.m.types if self.m.types > 1 else 0)                                            # the rows of types lie below
+        type, entry = np.divmod(ids, words)
+        return self.wire('embed/z_embed', t[entry] + (t[words + type] if self.m.types > 1 else 0) + (p[:n] if len(p) > 1 else 0))
 
     def map(self, name, x, n=None, times=1):
         q, (up, diag, mean) = self.q[name], self.number(name, 'up', 'diag', 'mean')
@@ -259,7 +260,7 @@ class Bert(Evaluator):
 
     def weights(self):
         m, w = self.m, self.m.w
-        self.embedding(centre(w['word']), centre(w['pos']))
+        self.embedding(centre(np.vstack([w['word'], w['type']]) if m.types > 1 else w['word']), centre(w['pos']))
         g, b = w['g'], w['b']
         for l in range(m.layers):
             at, W = '%d/' % l, lambda c: w[l, 'W' + c]
@@ -271,7 +272,11 @@ class Bert(Evaluator):
             self.linear(at + 'gelu/z_ffn1', g[:, None] * W('1'), fold(b, W('1')) + w[l, 'b1'])
             self.linear(at + 'ffn2/z_ffn2', centre(W('2')), centre(b) + centre(w[l, 'b2']), g)
             g, b = w[l, 'gf'], w[l, 'bf']
-        self.linear('pool/z_pool', None, b, g, centred=False)
+        if m.classifier:
+            self.linear('head/z_dense', g[:, None] * w['WH'], fold(b, w['WH']) + w['bH'])
+            self.linear('head/z_head', w['WL'], w['bL'])
+        else:
+            self.linear('pool/z_pool', None, b, g, centred=False)
 
     def forward(self, ids):
         m = self.m
@@ -285,6 +290,10 @@ class Bert(Evaluator):
             n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
             h = self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
             n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', h, n)))
+        if m.classifier:
+            f, = (label for label in ('tanh', 'relu') if 'head/' + label in self.names)
+            h = self.activation('head/' + f, self.map('head/z_dense', self.wire('head/pooled', n[:1])))
+            return self.wire('head/logits', self.rescaled('head/logits', self.map('head/z_head', h), 'head/z_head'))[0]
         first = m.pooling == 'cls'
         s = self.wire('pool/pooled', n[:1] if first else n.sum(0, keepdims=True))
         return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, 1 if first else len(ids))))[0]

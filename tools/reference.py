@@ -75,6 +75,7 @@ def read_rows(path):
 
 class Checkpoint:
     """The config and float weights of a directory; weights are (inputs, outputs), x @ W."""
+    types, classifier = 1, False  # types: of tokens, among which a text chooses
 
     def __init__(self, folder, kind, prefix):
         self.config, self.w = read_config(folder), {}
@@ -101,8 +102,10 @@ class Checkpoint:
 
 
 class Bert(Checkpoint):
-    """BERT sentence encoder: L2-normalised mean of the last layer, or its first row."""
-    kind, result, prefix, first = 'bert', 'embedding', 'bert.', 0  # first: the position of the first token
+    """BERT: L2-normalised mean of the last layer, or its first row; of a classifier the logits. An id may have its
+    token's type inside: type vocabulary + entry."""
+    kind, prefix, first = 'bert', 'bert.', 0  # first: the position of the first token
+    head = ('pooler.dense', np.tanh, 'classifier')
     sizes_of = ('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
     layer = 'encoder.layer.%d.'
     maps = dict(q='attention.self.query', k='attention.self.key', v='attention.self.value', o='attention.output.dense', **{'1': 'intermediate.dense', '2': 'output.dense'})
@@ -112,10 +115,17 @@ class Bert(Checkpoint):
         super().__init__(folder, kind, self.prefix)
         self.d, self.heads, self.layers, self.ff = self.sizes(*self.sizes_of)
         self.eps = self.config.get('layer_norm_eps', 1e-12)
-        self.pooling = read_pooling(folder)
+        self.classifier = (self.config.get('architectures') or [''])[0].endswith('ForSequenceClassification')
+        self.pooling = 'cls' if self.classifier else read_pooling(folder)
+        self.result = 'logits' if self.classifier else 'embedding'
         raw, w, e = self.raw, self.w, 'embeddings.'
+        types = raw.get(e + 'token_type_embeddings.weight', np.zeros((1, self.d), kind))
+        self.types = len(types) if self.classifier else 1
         w['word'] = raw[e + 'word_embeddings.weight']
-        w['pos'] = raw[e + 'position_embeddings.weight'][self.first:] + raw.get(e + 'token_type_embeddings.weight', np.zeros((1, self.d), kind))[0]
+        w['pos'], w['type'] = raw[e + 'position_embeddings.weight'][self.first:] + (types[0] if self.types == 1 else 0), types
+        if self.classifier:
+            for short, long in zip('HL', self.head[::2]):
+                w['W' + short], w['b' + short] = self.turned(long), raw[long + '.bias']
         w['g'], w['b'] = raw[e + 'LayerNorm.weight'], raw[e + 'LayerNorm.bias']
         for l in range(self.layers):
             p = self.layer % l
@@ -131,7 +141,9 @@ class Bert(Checkpoint):
     def forward(self, ids):
         """Computes as HF BertModel in evaluation mode."""
         w, split = self.w, lambda t: t.reshape(len(ids), self.heads, -1)
-        x = layer_norm(w['word'][ids] + w['pos'][:len(ids)], w['g'], w['b'], self.eps)                        # (n, d)
+        type, entry = np.divmod(ids, len(w['word']))
+        x = w['word'][entry] + w['pos'][:len(ids)] + (w['type'][type] if self.types > 1 else 0)
+        x = layer_norm(x, w['g'], w['b'], self.eps)                                                           # (n, d)
         for l in range(self.layers):
             o = attention(*(split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv'), bias=self.bias(len(ids)))
             x = layer_norm(x + o @ w[l, 'Wo'] + w[l, 'bo'], w[l, 'ga'], w[l, 'ba'], self.eps)
@@ -139,17 +151,21 @@ class Bert(Checkpoint):
             h = self.activation(h)
             x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
         y = x[0] if self.pooling == 'cls' else x.mean(0)
+        if self.classifier:
+            return self.head[1](y @ w['WH'] + w['bH']) @ w['WL'] + w['bL']                                    # (labels)
         return y / np.sqrt((y * y).sum())                                                                     # (d)
 
 
 class Roberta(Bert):
     """BERT's layers, whose first token has position 2."""
     kind, prefix, first = 'roberta', 'roberta.', 2
+    head = ('classifier.dense', np.tanh, 'classifier.out_proj')
 
 
 class DistilBert(Bert):
     """BERT's layers without token types."""
     kind, prefix = 'distilbert', 'distilbert.'
+    head = ('pre_classifier', lambda x: np.maximum(x, 0), 'classifier')
     sizes_of, layer = ('dim', 'n_heads', 'n_layers', 'hidden_dim'), 'transformer.layer.%d.'
     maps = dict(q='attention.q_lin', k='attention.k_lin', v='attention.v_lin', o='attention.out_lin', **{'1': 'ffn.lin1', '2': 'ffn.lin2'})
     norms = dict(a='sa_layer_norm', f='output_layer_norm')
@@ -158,6 +174,7 @@ class DistilBert(Bert):
 class Mpnet(Bert):
     """BERT's layers without token types, whose first token has position 2, with a bias by distance."""
     kind, prefix, first = 'mpnet', 'mpnet.', 2
+    head = ('classifier.dense', np.tanh, 'classifier.out_proj')
     maps = dict(q='attention.attn.q', k='attention.attn.k', v='attention.attn.v', o='attention.attn.o', **{'1': 'intermediate.dense', '2': 'output.dense'})
     norms = dict(a='attention.LayerNorm', f='output.LayerNorm')
 

@@ -19,9 +19,13 @@ struct Statement {
 };
 constexpr Statement kStatements[] = {{"tiny", PlainBert},
                                      {"tiny-cls", PlainBertFirst},
+                                     {"tiny-reranker", PlainReranker},
                                      {"tiny-roberta", PlainRoberta},
+                                     {"tiny-roberta-labels", PlainRobertaLabels},
                                      {"tiny-distilbert", PlainDistilBert},
+                                     {"tiny-distilbert-labels", PlainDistilBertLabels},
                                      {"tiny-mpnet", PlainMpnet},
+                                     {"tiny-mpnet-labels", PlainMpnetLabels},
                                      {"tiny-gpt2", PlainGpt2},
                                      {"tiny-llama", PlainLlama}};
 

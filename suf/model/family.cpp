@@ -5,6 +5,7 @@
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/internal/config.hpp"
 #include "suf/model/internal/entries.hpp"
+#include "suf/model/internal/heads.hpp"
 #include "suf/model/internal/modules.hpp"
 #include "suf/model/shards.hpp"
 
@@ -106,34 +107,87 @@ struct Described {
   const Family& family;
   Modules modules;
   nn::Graph graph;
+  nn::About about = {};
 };
 
-// Adds the unit vector of the pooled rows of the last node, of `width` numbers each.
-void AddEmbedding(nn::Graph& g, nn::PoolRows::Kind kind, int64_t width) {
+// The name of a Dense module's tensors in the graph, before their names in its own file.
+constexpr std::string_view kDense = "dense.";
+
+// Adds x W^T + b.
+nn::GraphNode* AddMap(nn::Graph& g, nn::GraphNode* x, const std::string& at, int64_t in, int64_t out, bool bias,
+                      const char* label) {
+  const nn::Expr w = g.Tensor(at + ".weight", {out, in}, nn::Leaf::kProjection);
+  return Linear(g, x, w.Transposed(), bias ? g.Tensor(at + ".bias", {out}, nn::Leaf::kBias) : nn::Expr(), "head",
+                label);
+}
+
+// Adds the embedding of the rows of the last node, of `width` numbers each.
+void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
   nn::GraphNode* rows = g.nodes().back().get();
   g.Scope("pool");
-  nn::Norm unit;
-  unit.dim = width;
-  unit.unit = true;
-  unit.by_length = kind == nn::PoolRows::kSum;
-  unit.key = "unit";
-  g.Add(std::move(unit), {Pooled(g, rows, kind)}, "unit");
+  const bool mean = steps.pooling == nn::PoolRows::kSum;
+  nn::GraphNode* x = Pooled(g, rows, steps.pooling);
+  if (const auto& dense = steps.dense) {
+    x = AddMap(g, x, std::string(kDense) + "linear", width, dense->outputs, dense->bias, "z_dense");
+    x->As<nn::LinearMap>()->by_length = mean;
+    if (dense->tanh) x = Activated(g, x, "tanh");
+    width = dense->outputs;
+  }
+  if (!steps.unit) {
+    nn::RevealResult result;
+    result.key = "vector";
+    g.Add(std::move(result), {x}, "vector");
+  } else {
+    nn::Norm unit;
+    unit.dim = width;
+    unit.unit = true;
+    unit.by_length = mean;
+    unit.key = "unit";
+    g.Add(std::move(unit), {x}, "unit");
+  }
+  g.Number();
+}
+
+// Adds a classifier of the first row of the last node, of `width` numbers.
+void AddClassifier(nn::Graph& g, const ClassifierHead& head, int64_t width, int64_t labels) {
+  nn::GraphNode* rows = g.nodes().back().get();
+  g.Scope("head");
+  nn::GraphNode* x = AddMap(g, Pooled(g, rows, nn::PoolRows::kFirst), head.dense, width, width, true, "z_dense");
+  x = AddMap(g, Activated(g, x, head.activation), head.out, width, labels, true, "z_head");
+  g.Add(nn::RevealResult{}, {x}, "logits");
   g.Number();
 }
 
 Described Describe(const std::filesystem::path& dir) {
   Modules modules = ReadModules(dir);
   const Family& family = FamilyOf(modules.transformer);
-  nn::Graph graph = family.build(modules.transformer);
-  if (family.sentences) {
-    const int64_t width = graph.node(0).As<nn::Lookup>()->table.cols();
-    AddEmbedding(graph, ReadPooling(dir, modules, width), width);
-  } else if (modules.listed || !modules.pooling.empty()) {
-    Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
-         " needs an embedding of the rows, and of a model of type ", Quoted(family.name),
-         " the last row's logits are computed; ", kAnother);
+  const Fields config(modules.transformer / "config.json");
+  const bool pooled = modules.listed || !modules.pooling.empty();
+  const bool classifier = !pooled && IsClassifier(config, family.sentences);
+  nn::Graph rows = family.build(modules.transformer, classifier);
+  Described d{family, std::move(modules), std::move(rows)};
+  nn::Graph& graph = d.graph;
+  if (!family.sentences) {
+    if (pooled)
+      Fail(Cause::kInput, d.modules.listed ? (dir / "modules.json").string() : d.modules.pooling.string(),
+           " needs an embedding of the rows, and of a model of type ", Quoted(family.name),
+           " the last row's logits are computed; ", kAnother);
+    d.about.result = nn::ResultKind::kNextToken;
+    return d;
   }
-  return {family, std::move(modules), std::move(graph)};
+  const int64_t width = graph.node(0).As<nn::Lookup>()->table.cols();
+  if (!classifier) {
+    AddEmbedding(graph, ReadSteps(dir, d.modules, width, &d.about), width);
+    return d;
+  }
+  if (!family.classifier)
+    config.Refuse("architectures", "no classifier of a model of type ", Quoted(family.name), " is supported; ",
+                  kAnother);
+  d.about.result = nn::ResultKind::kScores;
+  d.about.labels = ReadLabels(config);
+  d.about.texts = d.about.labels.size() == 1 ? nn::TextForm::kPair : nn::TextForm::kEither;
+  AddClassifier(graph, *family.classifier, width, int64_t(d.about.labels.size()));
+  return d;
 }
 
 // Returns the vocabulary file of a family whose texts come as ids, of which only the digest is used.
@@ -154,8 +208,8 @@ nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).gra
 LoadedModel Load(const std::filesystem::path& dir) {
   Described d = Describe(dir);
   const std::filesystem::path& folder = d.modules.transformer;
-  LoadedModel m{std::move(d.graph), {}, d.family.min_tokens};
-  const int64_t words = m.graph.node(0).As<nn::Lookup>()->table.shape()[0];
+  LoadedModel m{std::move(d.graph), {}, d.family.min_tokens, {}, std::move(d.about)};
+  const int64_t words = m.graph.node(0).As<nn::Lookup>()->words();
   m.vocabulary = d.family.sentences ? FindVocabulary(dir) : PlainVocabulary(folder);
   // a table may be padded with rows that no entry has
   if (m.vocabulary.size > size_t(words))
@@ -163,14 +217,20 @@ LoadedModel Load(const std::filesystem::path& dir) {
          " entries, config.json says vocab_size ", words, "; use the files of one model");
   if (d.family.sentences) {
     const LongestText longest = ReadLongest(folder);
-    m.longest = longest.tokens;
+    m.about.longest = longest.tokens;
     m.longest_said_by = longest.said_by;
   }
   CheckWeightsFile(folder);
+  if (d.modules.dense) CheckWeightsFile(*d.modules.dense);
   Shards tensors(folder);
   CheckLayers(d.family, m.graph, tensors);
-  for (const nn::Leaf& leaf : m.graph.leaves())
-    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(Stored(d.family, tensors, leaf.name), leaf.shape)});
+  std::optional<Shards> dense;
+  if (d.modules.dense) dense.emplace(*d.modules.dense);
+  for (const nn::Leaf& leaf : m.graph.leaves()) {
+    const bool behind = dense && leaf.name.starts_with(kDense);
+    const std::string name = behind ? leaf.name.substr(kDense.size()) : Stored(d.family, tensors, leaf.name);
+    m.weights.Set(leaf.name, {leaf.shape, (behind ? *dense : tensors).Floats(name, leaf.shape)});
+  }
   return m;
 }
 

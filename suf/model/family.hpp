@@ -7,16 +7,19 @@
 
 #include "suf/model/vocabulary.hpp"
 #include "suf/nn/graph/graph.hpp"
+#include "suf/nn/plan/about.hpp"
 
 namespace suf::model {
 
 // A random model for tests and benchmarks: its name and config.json. `query_key` is the spread of the weights of
-// queries and keys, in units of 1/sqrt(inputs). `pooling` is a pooling_mode; if it is set, a folder says so.
+// queries and keys, in units of 1/sqrt(inputs). `pooling` is a pooling_mode; if it is set, a folder says so. In every
+// norm, `outliers` gammas are ten to thirty times the others, as in trained models.
 struct Preset {
   const char* name;
   const char* config;
   double query_key = 1;
   const char* pooling = "";
+  int outliers = 0;
 };
 
 // The end of a tensor's name, and the one that older exports have instead.
@@ -24,12 +27,18 @@ struct TensorRename {
   std::string_view name, older;
 };
 
+// The head of a family's classifiers, by its tensors' names without ".weight" and ".bias". The first row of the last
+// layer goes through `dense` and its activation, and `out` gives the logits.
+struct ClassifierHead {
+  const char *dense, *activation, *out;
+};
+
 // A family of models. `name` is model_type in config.json. Some exports have `prefix` before tensor names. `min_tokens`
 // is the length of the shortest text. If `sentences`, the model reads word pieces, and `build` ends with the rows of
-// the last layer. The unit vector of their mean, or of one row, is the result, as the files of the directory state.
+// the last layer. The result is an embedding of them, or the logits of a classifier, as the files state.
 //
-// `build` makes the graph from config.json. It throws Cause::kInput naming the file, the field, its value and the
-// supported values.
+// `build` makes the graph from config.json. With `pairs`, tokens have types if the model knows several; otherwise all
+// are of type 0. It throws Cause::kInput naming the file, the field, its value and the supported values.
 struct Family {
   const char* name;
   const char* prefix;
@@ -37,7 +46,8 @@ struct Family {
   int min_tokens;
   bool sentences;
   std::span<const Preset> presets;
-  nn::Graph (*build)(const std::filesystem::path& dir);
+  nn::Graph (*build)(const std::filesystem::path& dir, bool pairs);
+  const ClassifierHead* classifier = nullptr;  // null: classifiers are not supported
 };
 
 std::span<const Family* const> Families();
@@ -46,9 +56,9 @@ struct LoadedModel {
   nn::Graph graph;  // not folded
   nn::Checkpoint weights;
   int min_tokens = 1;
-  Vocabulary vocabulary = {};        // file "": the directory has none
-  int64_t longest = 0;               // the most tokens of a text that the files allow; 0: any number
-  std::string longest_said_by = {};  // the field with this limit: "tokenizer_config.json: model_max_length"
+  Vocabulary vocabulary = {};  // file "": the directory has none
+  nn::About about = {};
+  std::string longest_said_by = {};  // the field with about.longest: "tokenizer_config.json: model_max_length"
 };
 
 // Reads the graph of the model in `dir`, which may be a directory of sentence-transformers. Throws Cause::kInput naming

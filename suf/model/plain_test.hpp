@@ -122,15 +122,17 @@ Rows Each(Rows x, F f) {
   return x;
 }
 
-// Returns the mean of the last rows, or with `first` the first of them, over its length. (d)
-inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {},
-                     bool first = false) {
+// Returns the last rows. An id has its token's type inside: type vocabulary + entry. (n, d)
+inline Rows PlainBertRows(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps,
+                          const Plain::Bias& bias = {}) {
   const Plain p{w, 2, 4, 4, eps};
+  const size_t words = size_t(w.Get("embeddings.word_embeddings.weight").shape[0]);
   Rows x;
   for (size_t i = 0; i < ids.size(); ++i) {
-    Row& r = x.emplace_back(p.RowOf("embeddings.word_embeddings.weight", size_t(ids[i])));
-    const Row position = p.RowOf("embeddings.position_embeddings.weight", i);
-    for (size_t j = 0; j < r.size(); ++j) r[j] += position[j] + p.At("embeddings.token_type_embeddings.weight", j);
+    Row& r = x.emplace_back(p.RowOf("embeddings.word_embeddings.weight", size_t(ids[i]) % words));
+    const Row position = p.RowOf("embeddings.position_embeddings.weight", i),
+              type = p.RowOf("embeddings.token_type_embeddings.weight", size_t(ids[i]) / words);
+    for (size_t j = 0; j < r.size(); ++j) r[j] += position[j] + type[j];
   }
   auto norm = [&](Rows v, const std::string& at) { return p.Norm(std::move(v), at + ".weight", at + ".bias"); };
   auto linear = [&](const Rows& v, const std::string& at) { return p.Linear(v, at + ".weight", at + ".bias"); };
@@ -144,6 +146,13 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
         Each(linear(x, at + "intermediate.dense"), [](double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; });
     x = norm(Plus(linear(h, at + "output.dense"), x), at + "output.LayerNorm");
   }
+  return x;
+}
+
+// Returns the mean of the last rows, or with `first` the first of them, over its length. (d)
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {},
+                     bool first = false) {
+  Rows x = PlainBertRows(w, ids, eps, bias);
   if (first) x.resize(1);
   Row y(x[0].size(), 0.0);
   double square = 0;
@@ -197,17 +206,43 @@ inline nn::Checkpoint AsBert(const nn::Checkpoint& weights, size_t first) {
 inline Row PlainRoberta(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   return PlainBert(AsBert(w, 2), ids, 1e-5);
 }
+// Returns the logits of a classifier: f of a map of the first row, and another map. (labels)
+inline Row PlainScores(const nn::Checkpoint& w, Rows x, const std::string& dense, double (*f)(double),
+                       const std::string& out) {
+  const Plain p{w};
+  x.resize(1);
+  x = Each(p.Linear(x, dense + ".weight", dense + ".bias"), f);
+  return p.Linear(x, out + ".weight", out + ".bias")[0];
+}
+inline double PlainTanh(double v) { return std::tanh(v); }
+inline double PlainRelu(double v) { return std::max(v, 0.0); }
+inline Row PlainReranker(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainScores(w, PlainBertRows(w, ids, 1e-12), "pooler.dense", PlainTanh, "classifier");
+}
+inline Row PlainRobertaLabels(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainScores(w, PlainBertRows(AsBert(w, 2), ids, 1e-5), "classifier.dense", PlainTanh, "classifier.out_proj");
+}
+inline Row PlainDistilBertLabels(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainScores(w, PlainBertRows(AsBert(w, 0), ids, 1e-12), "pre_classifier", PlainRelu, "classifier");
+}
 inline Row PlainDistilBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   return PlainBert(AsBert(w, 0), ids, 1e-12);
 }
 // Distances have buckets of one below 8, then of growing width up to 128; those ahead have buckets of their own.
-inline Row PlainMpnet(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+inline Plain::Bias PlainBuckets(const nn::Checkpoint& w) {
   const auto& table = w.Get("encoder.relative_attention_bias.weight");
-  return PlainBert(AsBert(w, 2), ids, 1e-5, [&](size_t h, size_t i, size_t j) {
+  return [&](size_t h, size_t i, size_t j) {
     const double d = std::abs(double(i) - double(j));
     const double b = d < 8 ? d : std::min(15.0, 8 + std::floor(std::log(d / 8) / std::log(16.0) * 8 + 1e-9));
     return double(table.values[(size_t(b) + (j > i ? 16 : 0)) * size_t(table.shape[1]) + h]);
-  });
+  };
+}
+inline Row PlainMpnet(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainBert(AsBert(w, 2), ids, 1e-5, PlainBuckets(w));
+}
+inline Row PlainMpnetLabels(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  return PlainScores(w, PlainBertRows(AsBert(w, 2), ids, 1e-5, PlainBuckets(w)), "classifier.dense", PlainTanh,
+                     "classifier.out_proj");
 }
 
 // Returns the logits of the last token. (vocabulary)

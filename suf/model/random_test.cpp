@@ -140,9 +140,10 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   for (const Family* family : Families())
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },
-                 "there is no preset \"huge\"; choose one of tiny, tiny-cls, minilm, bert-tiny, bge-small, "
-                 "bert-base, bert-large, tiny-distilbert, tiny-gpt2, gpt2, tiny-llama, tiny-mpnet, mpnet-base, "
-                 "tiny-roberta, roberta-base");
+                 "there is no preset \"huge\"; choose one of tiny, tiny-cls, tiny-reranker, minilm, bert-tiny, "
+                 "bge-small, cross-encoder, bert-base, bert-large, tiny-distilbert, tiny-distilbert-labels, tiny-gpt2, "
+                 "gpt2, tiny-llama, tiny-mpnet, tiny-mpnet-labels, mpnet-base, tiny-roberta, tiny-roberta-labels, "
+                 "roberta-base");
 }
 
 }  // namespace

@@ -96,7 +96,9 @@ inline Outcome RunBatch(const nn::Plan& plan, const nn::QuantisedWeights& q, std
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
   SetInputs(plan, q, texts[0], rng, in);
-  in[1].Set(nn::kTokensInput, nn::BatchIds(texts, nn::kMostTexts));
+  const auto [tokens, types] = nn::SplitTypes(nn::BatchIds(texts, nn::kMostTexts), plan.vocabulary(), plan.types());
+  in[1].Set(nn::kTokensInput, tokens);
+  if (plan.types() > 1) in[1].Set(nn::kTypesInput, types);
   const run::PairRun run = RunCounted(s, in, backend, serial);
   EXPECT_EQ(run.offline[0], 0);
   Outcome out{{}, s.flights()};

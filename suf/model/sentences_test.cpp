@@ -2,12 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "suf/model/family.hpp"
 #include "suf/model/internal/config.hpp"
+#include "suf/model/plain_test.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/rewrite_test.hpp"
+#include "suf/model/safetensors.hpp"
 #include "suf/model/testing.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/nn/plan/plan.hpp"
+#include "suf/nn/read/forward.hpp"
 
 namespace suf::model {
 namespace {
@@ -76,6 +82,94 @@ TEST_F(Sentences, TheOneOrderOfModulesIsReadInEverySpelling) {
   Works();
 }
 
+TEST_F(Sentences, PromptsAndSimilarityAreRead) {
+  Good();
+  Write("config_sentence_transformers.json",
+        R"({"prompts": {"query": "query:\t\u00e9 ", "none": null, "document": ""}, "default_prompt_name": "query",
+          "similarity_fn_name": "dot"})");
+  const nn::About about = Load(folder_.path()).about;
+  EXPECT_EQ(about.prompts, (std::vector<nn::Prompt>{{"document", ""}, {"query", "query:\t\u00e9 "}}));
+  EXPECT_EQ(about.PromptNamed("query"), "query:\t\u00e9 ");
+  EXPECT_EQ(about.default_prompt, "query");
+  EXPECT_EQ(about.similarity, "dot");
+  EXPECT_EQ(about.result, nn::ResultKind::kUnit);
+  ExpectSentence([&] { (void)about.PromptNamed("passage"); },
+                 "the model has no prompt \"passage\"; choose one of document, query");
+}
+
+// A list may end with the pooled rows, or with a linear map of them.
+TEST_F(Sentences, ListsMayHaveADenseAndNoNormalize) {
+  Good();
+  std::mt19937_64 rng(1);
+  const auto dense = [&](const std::string& settings, int64_t in, int64_t out) {
+    std::vector<float> w(size_t(in * out)), b(size_t(out), 0.5f);
+    for (float& v : w) v = float(int(rng() % 200)) / 400 - 0.25f;
+    Write("2_Dense/config.json", settings);
+    std::filesystem::remove(folder_.path() / "2_Dense/model.safetensors");
+    WriteSafetensors(folder_.path() / "2_Dense/model.safetensors",
+                     std::vector<NewTensor>{{"linear.weight", {out, in}, std::span<const float>(w)},
+                                            {"linear.bias", {out}, std::span<const float>(b)}});
+  };
+  const auto list = [&](bool with_dense, bool normalize) {
+    std::vector<std::string> types = {kThree[0], kThree[1]};
+    if (with_dense) types.push_back(kOld + "Dense");
+    if (normalize) types.push_back(kThree[2]);
+    Modules(types);
+  };
+  std::filesystem::create_directory(folder_.path() / "2_Dense");
+  const std::string tanh = "torch.nn.modules.activation.Tanh", identity = "torch.nn.modules.linear.Identity";
+  const std::vector<int32_t> ids = {2, 30, 40, 50, 3};
+  for (const bool first : {false, true}) {
+    Write("1_Pooling/config.json", first ? R"({"pooling_mode": "cls"})" : kMean);
+    list(false, true);
+    const Row unit = nn::RealModel(Load(folder_.path()).graph, Load(folder_.path()).weights).Run(ids).at;
+    list(false, false);
+    const LoadedModel plain = Load(folder_.path());
+    EXPECT_EQ(plain.about.result, nn::ResultKind::kVector);
+    EXPECT_EQ(nn::DivisorOf(plain.graph, plain.about, 5), first ? 1 : 5);
+    Row y = nn::RealModel(plain.graph, plain.weights).Run(ids).at;
+    double square = 0;
+    for (double& v : y) {
+      v /= first ? 1 : 5;
+      square += v * v;
+    }
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i] / std::sqrt(square), unit[i], 1e-12);
+    for (const std::string& f : {identity, tanh}) {
+      dense(R"({"in_features": 32, "out_features": 6, "bias": true, "activation_function": ")" + f + "\"}", 32, 6);
+      list(true, false);
+      if (f == tanh && !first) {
+        Refused("activation_function is \"" + tanh + "\", and the rows are averaged, where only Identity is supported");
+        continue;
+      }
+      const LoadedModel m = Load(folder_.path());
+      const Row got = nn::RealModel(m.graph, m.weights).Run(ids).at;
+      ASSERT_EQ(got.size(), 6u);
+      const auto& w = m.weights.Get("dense.linear.weight").values;
+      for (size_t o = 0; o < 6; ++o) {
+        double want = 0.5;
+        for (size_t i = 0; i < 32; ++i) want += double(w[o * 32 + i]) * y[i];
+        EXPECT_NEAR(got[o] / (first ? 1 : 5), f == tanh ? std::tanh(want) : want, 1e-9);
+      }
+      list(true, true);
+      EXPECT_EQ(Load(folder_.path()).about.result, nn::ResultKind::kUnit);
+    }
+  }
+  const std::pair<std::string, std::string> bad[] = {
+      {R"({"in_features": 31, "out_features": 6})", "in_features is \"31\", the rows before it have 32 columns"},
+      {R"({"in_features": 32, "out_features": 0})", "out_features is \"0\", it must be a whole number from 1"},
+      {R"({"in_features": 32, "out_features": 6, "activation_function": "torch.nn.GELU"})", "activation_function is"},
+      {R"({"in_features": 32, "out_features": 6, "module_input_name": "token_embeddings"})", "module_input_name"},
+      {R"({"in_features": 32, "out_features": 6, "later": 1})", "\"later\" is \"1\", and its effect is not known"},
+      {R"({"in_features": 32, "out_features": 7})", "linear.weight"}};
+  for (const auto& [settings, sentence] : bad) {
+    Write("2_Dense/config.json", settings);
+    Refused(sentence);
+  }
+  std::filesystem::remove(folder_.path() / "2_Dense/model.safetensors");
+  Write("2_Dense/config.json", R"({"in_features": 32, "out_features": 6})");
+  Refused("there is no file " + (folder_.path() / "2_Dense/model.safetensors").string());
+}
+
 TEST_F(Sentences, TheModelMayLieInAFolderOfItsOwn) {
   const size_t tensors = Load(folder_.path()).weights.tensors().size();
   std::filesystem::create_directory(folder_.path() / "0_Transformer");
@@ -93,11 +187,11 @@ TEST_F(Sentences, TheModelMayLieInAFolderOfItsOwn) {
 TEST_F(Sentences, OtherModulesAreRefusedByName) {
   Good();
   const std::string only =
-      "only Transformer, Pooling and Normalize of sentence-transformers, in this order, are supported";
+      "only Transformer, Pooling, Dense and Normalize of sentence-transformers, in this order, are supported";
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{kThree[0], kThree[1], kOld + "Dense"},
-       "modules.json: [2].type is \"sentence_transformers.models.Dense\", " + only},
-      {{kThree[0], kThree[1], kOld + "Dense", kThree[2]}, "[2].type is \"sentence_transformers.models.Dense\""},
+      {{kThree[0], kThree[1], kOld + "Router"},
+       "modules.json: [2].type is \"sentence_transformers.models.Router\", " + only},
+      {{kThree[0], kThree[1], kOld + "Dense", kOld + "Dense", kThree[2]}, "[3].type is"},
       {{kThree[0], kThree[1], kThree[2], "sentence_transformers.base.modules.dense.Dense"},
        "[3].type is \"sentence_transformers.base.modules.dense.Dense\""},
       {{kThree[0], kThree[1], kOld + "Dropout", kThree[2]}, "Dropout\", " + only},
@@ -105,8 +199,6 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
       {{kThree[0], kThree[2], kThree[1]}, "[1].type is \"sentence_transformers.models.Normalize\", " + only},
       {{kThree[1], kThree[0], kThree[2]}, "[0].type is"},
       {{"custom.Transformer", kThree[1], kThree[2]}, "[0].type is \"custom.Transformer\""},
-      {{kThree[0], kThree[1]},
-       "modules.json has no module Normalize; " + only + "; if embeddings are compared by their cosine"},
       {{kThree[0]}, "modules.json has no module Pooling; "},
       {{}, "modules.json has no module Transformer; "}};
   for (const auto& [types, sentence] : cases) {
@@ -200,6 +292,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
        R"({"__version__": {"pytorch": "2"}, "prompts": {"query": "query: "}, "default_prompt_name": null, "similarity_fn_name": "cosine",
          "model_type": "SentenceTransformer"})"},
       {root, R"({"prompts": {"none": ""}, "default_prompt_name": "none", "truncate_dim": 32})"},
+      {root, R"({"prompts": {"a": "x: ", "b": null}, "default_prompt_name": "a", "similarity_fn_name": "dot"})"},
       {transformer, R"({"max_seq_length": 128, "do_lower_case": false})"},
       {transformer,
        R"({"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
@@ -209,9 +302,15 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
     Works();
   }
   const std::tuple<std::string, std::string, std::string> bad[] = {
-      {root, R"({"prompts": {"query": "query: "}, "default_prompt_name": "query"})",
-       "config_sentence_transformers.json: default_prompt_name is \"query\", so \"query: \" would stand before every "
-       "text"},
+      {root, R"({"prompts": ["query: "]})",
+       "prompts is \"[\\\"query: \\\"]\", it must be an object of up to 256 texts"},
+      {root, R"({"prompts": {"query": 7}})", "the prompt \"query\" is no text; fetch the file again"},
+      {root, R"({"prompts": {"": "x"}})", "the prompt \"\" has no name of up to 256 visible characters"},
+      {root, R"({"prompts": {"\u0007": "x"}})", "the prompt \"\\x07\" has no name of up to 256 visible"},
+      {root, R"({"prompts": {"query": ")" + std::string(4097, 'a') + "\"}}",
+       "the prompt \"query\" has 4097 bytes, the limit is 4096; shorten or remove it"},
+      {root, "{\"prompts\": {\"query\": \"\xff\"}}", "config_sentence_transformers.json"},
+      {root, R"({"similarity_fn_name": "hamming"})", "similarity_fn_name is \"hamming\", only \"cosine\", \"dot\""},
       {root, R"({"default_prompt_name": "query"})", "default_prompt_name is \"query\", and prompts has no such prompt"},
       {root, R"({"truncate_dim": 16})", "truncate_dim is \"16\", only all 32 columns are supported"},
       {root, R"({"model_type": "SparseEncoder"})", "model_type is \"SparseEncoder\", only \"SentenceTransformer\""},
@@ -237,7 +336,7 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
 TEST_F(Sentences, TheLongestTextIsWhatTheFilesSay) {
   const auto longest = [&] {
     const LoadedModel m = Load(folder_.path());
-    return std::pair{m.longest, m.longest_said_by};
+    return std::pair{m.about.longest, m.longest_said_by};
   };
   EXPECT_EQ(longest(), std::pair(int64_t{0}, std::string()));
   Write("tokenizer_config.json", R"({"model_max_length": 1000000000000000019884624838656})");

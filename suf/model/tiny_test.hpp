@@ -127,7 +127,9 @@ void ForInputs(const nn::Plan& plan, const nn::QuantisedWeights& q, const std::v
     set(1, "Wh." + m.name, hat);
     set(2, "B." + m.name, b);
   }
-  set(1, nn::kTokensInput, std::vector<uint64_t>(ids.begin(), ids.end()));
+  const auto [tokens, types] = nn::SplitTypes(ids, plan.vocabulary(), plan.types());
+  set(1, nn::kTokensInput, std::vector<uint64_t>(tokens.begin(), tokens.end()));
+  if (plan.types() > 1) set(1, nn::kTypesInput, std::vector<uint64_t>(types.begin(), types.end()));
 }
 
 }  // namespace suf::model

@@ -145,9 +145,9 @@ void Tokenizer::Rules::EncodeNormalised(TextWord word, Ids* ids) const {
 
 size_t CheckLength(size_t n, size_t limit, bool truncate) {
   SUF_CHECK(limit >= 2);
-  if (n > limit && !truncate) {
-    Fail(Cause::kInput, "the text has ", n, " tokens; the limit is ", limit, "; shorten it or let it be cut");
-  }
+  if (n > limit && !truncate)
+    throw TooLong(Cause::kInput,
+                  Str("the text has ", n, " tokens; the limit is ", limit, "; shorten it or let it be cut"));
   return std::min(n, limit);
 }
 

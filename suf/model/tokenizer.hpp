@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "suf/base/bytes.hpp"
+#include "suf/base/error.hpp"
 
 namespace suf::model {
 
@@ -55,7 +56,11 @@ class Tokenizer {
 // leave these in place of a file.
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file);
 
-// Returns how many of a text's n tokens to keep, for limit >= 2. Throws Cause::kInput if n > limit and not `truncate`.
+// The error of a text with too many tokens.
+class TooLong : public Error {
+  using Error::Error;
+};
+// Returns how many of a text's n tokens to keep, for limit >= 2. Throws TooLong if n > limit and not `truncate`.
 size_t CheckLength(size_t n, size_t limit, bool truncate);
 
 }  // namespace suf::model

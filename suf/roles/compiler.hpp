@@ -1,6 +1,7 @@
 // The compiler makes a plan from a model and from texts that resemble the later ones. A plan contains everything public
 // and no weight.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Compiler {
   // Sets the networks and machines that the plan is optimised for, with one variant for each (nn::Variant). The default
   // is lan. Compile refuses faulty ones.
   void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
+  // Makes the table of embeddings public: data owners get it and look up rows themselves. P1 then sends no one-hot
+  // rows. Compile refuses variants with tables of different scales.
+  void PublishTable() { publish_ = true; }
   // Compiles a plan from texts in UTF-8; longer ones are cut. They determine the windows, and each one is simulated at
   // the end. `calibration` is the plan's note of their origin (hex). By default it is the SHA-256 of the texts, one per
   // line. `used`, if set, receives how many texts were usable. Throws Cause::kInput if none is. Throws Cause::kRefused
@@ -48,13 +52,17 @@ class Compiler {
   // Returns the shifts that the last Compile fitted beside the plan. They are weights of P0. For each softmax they say
   // whether it has shifts, and why.
   const nn::Shifts& shifts() const { return shifts_; }
+  // Returns the table of the last plan, if it is public.
+  const std::optional<PublicTable>& table() const { return table_; }
 
  private:
   const Model& model_;
   int max_tokens_;
   nn::Options options_;
   std::vector<nn::Variant> variants_{{"lan", "lan"}};
+  bool publish_ = false;
   nn::Shifts shifts_;
+  std::optional<PublicTable> table_;
   Unusable unusable_;
 };
 

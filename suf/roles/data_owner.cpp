@@ -9,9 +9,10 @@
 namespace suf::roles {
 
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut) {
-  model::Ids ids = tokenizer.Encode(text);
-  const size_t n = model::CheckLength(ids.size(), size_t(plan.max_tokens), cut);
-  return tokenizer.Shorten(std::move(ids), n);
+  return Tokenize(tokenizer, plan, TextInput{text}, cut);
+}
+model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, const TextInput& text, bool cut) {
+  return Encode(tokenizer, RulesOf(plan), text, size_t(plan.max_tokens), cut);
 }
 
 std::vector<int64_t> Embedding::Integers() const {
@@ -23,16 +24,22 @@ std::vector<int64_t> Embedding::Integers() const {
 
 std::vector<float> Embedding::Values() const {
   std::vector<float> e;
-  for (int64_t v : Integers()) e.push_back(float(double(v) / double(int64_t{1} << scale)));
+  const double one = double(int64_t{1} << scale) * divisor;
+  for (int64_t v : Integers()) e.push_back(float(double(v) / one));
   return e;
 }
 
 DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options)
-    : client_(engine, home, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
+    : client_(engine, home, std::move(dealer), std::move(options)), plan_(engine.plan()), table_(engine.table()) {
+  if (plan_.public_table() && !table_)
+    Fail(Cause::kInput,
+         "the plan's table of embeddings is public, and this process has none; read the file of the "
+         "table that was written beside the plan");
+}
 
 void DataOwner::Check(const model::Ids& text) const {
   (void)plan_.For(int(std::min<size_t>(text.size(), INT32_MAX)));
-  nn::CheckIds(text, plan_.vocabulary());
+  nn::CheckIds(text, plan_.ids());
 }
 
 std::vector<std::vector<size_t>> BatchesOf(const std::vector<size_t>& lengths, size_t most) {
@@ -64,10 +71,16 @@ std::vector<TextBatch> MoveToBatches(std::vector<model::Ids> texts, const std::v
 
 namespace {
 
-JobRequest RequestOf(TextBatch batch) {
+JobRequest RequestOf(TextBatch batch, const nn::Plan& plan, const PublicTable* table) {
   const JobSize size = SizeOf(batch);
   model::Ids all = batch.size() == 1 ? std::move(batch[0]) : nn::BatchIds(batch, nn::kMostTexts);
-  return {size, {{nn::kTokensInput, std::make_shared<const model::Ids>(std::move(all))}}};
+  const auto input = [](const char* name, model::Ids ids) {
+    return NamedArray{name, std::make_shared<const model::Ids>(std::move(ids))};
+  };
+  if (table) return {size, {input(nn::kRowsInput, table->RowsOf(all))}};
+  if (plan.types() == 1) return {size, {input(nn::kTokensInput, std::move(all))}};
+  auto [tokens, types] = nn::SplitTypes(all, plan.vocabulary(), plan.types());
+  return {size, {input(nn::kTokensInput, std::move(tokens)), input(nn::kTypesInput, std::move(types))}};
 }
 
 }  // namespace
@@ -78,7 +91,7 @@ std::vector<Embedding> DataOwner::Session::EmbeddingsOf(JobResult ran) const {
   const size_t each = words.size() / ran.texts;
   std::vector<Embedding> all;
   for (uint32_t i = 0; i < ran.texts; ++i) {
-    Embedding& e = all.emplace_back(Embedding{{ran}, scale, i});
+    Embedding& e = all.emplace_back(Embedding{{ran}, scale, i, owner_.plan_.divisor(int(ran.count))});
     e.words.assign(words.begin() + ssize_t(i * each), words.begin() + ssize_t((i + 1) * each));
   }
   return all;
@@ -96,7 +109,7 @@ size_t DataOwner::Session::RunBatches(std::vector<TextBatch> batches,
   std::vector<JobRequest> jobs;
   for (size_t i = 0; i < batches.size(); ++i) try {  // before anything is announced
       for (const model::Ids& text : batches[i]) owner_.Check(text);
-      jobs.push_back(RequestOf(std::move(batches[i])));
+      jobs.push_back(RequestOf(std::move(batches[i]), owner_.plan_, owner_.table_));
     } catch (const Error& e) {
       throw Error(e.cause(), Str("text ", i + 1, " of ", batches.size(), ": ", e.what()));
     }
@@ -107,7 +120,7 @@ size_t DataOwner::Session::RunBatches(std::vector<TextBatch> batches,
 std::variant<std::vector<Embedding>, std::exception_ptr> DataOwner::Session::RunOne(size_t number, TextBatch batch,
                                                                                     const JobSize& next) {
   for (const model::Ids& text : batch) owner_.Check(text);
-  auto ran = session_.RunOne(number, RequestOf(std::move(batch)), next);
+  auto ran = session_.RunOne(number, RequestOf(std::move(batch), owner_.plan_, owner_.table_), next);
   if (auto* result = std::get_if<JobResult>(&ran)) return EmbeddingsOf(std::move(*result));
   return std::get<std::exception_ptr>(ran);
 }

@@ -4,21 +4,23 @@
 
 #include "suf/model/tokenizer.hpp"
 #include "suf/roles/client.hpp"
+#include "suf/roles/text_rules.hpp"
 
 namespace suf::roles {
 
-// Converts a text in UTF-8 to token ids, including [CLS] and [SEP]. Throws Cause::kInput if it is empty, not UTF-8, or
-// longer than the plan covers. With `cut`, a longer text is cut instead.
+// Converts a text in UTF-8, or a pair, to token ids as Encode does, of at most the plan's tokens.
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
+model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, const TextInput& text, bool cut = false);
 
 // The embedding of one text, with the facts about its job. A batch's embeddings share these facts.
 struct Embedding : JobResult {
   int scale = 0;
   uint32_t place = 0;  // of the text in its batch, from 0
+  int divisor = 1;     // nn::DivisorOf
   // Returns the result as integers, ResultWidth of them. A value v means v / 2^scale.
   std::vector<int64_t> Integers() const;
-  // Returns the result as real numbers, ResultWidth of them. Their Euclidean norm is 1, up to rounding. All are zero
-  // for a text whose token vectors cancel out.
+  // Returns the result as real numbers, ResultWidth of them. If it is a unit vector, its norm is 1 up to rounding. All
+  // are zero then for a text whose token vectors cancel out.
   std::vector<float> Values() const;
 };
 
@@ -84,6 +86,7 @@ class DataOwner {
   friend class Session;
   Client client_;
   const nn::Plan& plan_;
+  const PublicTable* table_;  // null: the table is private
 };
 
 }  // namespace suf::roles

@@ -14,6 +14,7 @@
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/proto/bundle_plan.hpp"
+#include "suf/roles/public_table.hpp"
 
 namespace suf::roles {
 
@@ -143,10 +144,15 @@ class ModelEngine : public Engine {
   ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = EmitTexts)
       : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
   const nn::Plan& plan() const { return *plan_; }
+  // Sets the table of a plan with a public one, which P1 needs.
+  void UseTable(PublicTable table) { table_ = std::make_shared<const PublicTable>(std::move(table)); }
+  // Returns that table; null if there is none.
+  const PublicTable* table() const { return table_.get(); }
 
  private:
   ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit);
   std::shared_ptr<const nn::Plan> plan_;
+  std::shared_ptr<const PublicTable> table_;
 };
 
 }  // namespace suf::roles

@@ -30,7 +30,9 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 nn::QuantisedWeights Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
-  if (nn::Fold(state_->of.graph).Text() != nn::RemoveShifts(plan.graph).Text())
+  nn::Graph own = state_->of.graph;
+  nn::SetPublicTable(own, plan.public_table());
+  if (nn::Fold(own).Text() != nn::RemoveShifts(plan.graph).Text())
     Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
   auto tell = [&](double done, const char* what) {
     if (progress) progress(done, what);
@@ -87,6 +89,7 @@ std::filesystem::path BesidePlan(std::filesystem::path plan, const char* extensi
 
 std::filesystem::path ShiftsFile(const std::filesystem::path& plan) { return BesidePlan(plan, ".shifts.safetensors"); }
 std::filesystem::path TokenizerFile(const std::filesystem::path& plan) { return BesidePlan(plan, ".tokenizer.json"); }
+std::filesystem::path TableFile(const std::filesystem::path& plan) { return BesidePlan(plan, ".table.safetensors"); }
 
 void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan) {
   if (shifts.weights.tensors().empty()) return;
@@ -96,13 +99,14 @@ void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, co
   model::WriteSafetensors(file, all, model::Readers::kOwner);
 }
 
-std::vector<double> Model::Embed(std::span<const int32_t> ids) const { return state_->floats.Run(ids).at; }
-
-int64_t Model::vocabulary() const {
-  nn::Plan plan;
-  plan.graph = state_->of.graph;
-  return plan.vocabulary();
+std::vector<double> Model::Embed(std::span<const int32_t> ids) const {
+  std::vector<double> y = state_->floats.Run(ids).at;
+  for (double& v : y) v /= nn::DivisorOf(state_->of.graph, about(), int(ids.size()));
+  return y;
 }
+
+TextRules Model::rules() const { return RulesOf(state_->of.graph, state_->of.about); }
+const nn::About& Model::about() const { return state_->of.about; }
 int Model::min_tokens() const { return state_->of.min_tokens; }
 const std::filesystem::path& Model::vocabulary_file() const { return state_->of.vocabulary.file; }
 bool Model::vocabulary_built() const { return !state_->of.vocabulary.built.empty(); }
@@ -118,7 +122,7 @@ model::Tokenizer Model::tokenizer() const {
   return model::Tokenizer::Of(vocabulary_text(), vocabulary_file().string());
 }
 
-std::pair<int64_t, std::string> Model::longest() const { return {state_->of.longest, state_->of.longest_said_by}; }
+const std::string& Model::longest_said_by() const { return state_->of.longest_said_by; }
 
 int64_t ResultWidth(const nn::Plan& plan) { return plan.width(); }
 int ResultScale(const nn::Plan& plan) { return plan.scale(); }
@@ -224,10 +228,10 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
   for (size_t i = 0; i < texts.size(); ++i) {
     hash.Add(texts[i]).Add(std::string_view("\n"));
     try {
-      model::Ids all = tokenizer.Encode(texts[i]);
-      const size_t n = model::CheckLength(all.size(), size_t(max_tokens_), true);
-      unusable_.cut += n < all.size();
-      all = tokenizer.Shorten(std::move(all), n);
+      const TextInput text = SplitLine(texts[i], model_.rules());
+      const size_t whole = Encode(tokenizer, model_.rules(), text, 0, false).size();
+      const model::Ids all = Encode(tokenizer, model_.rules(), text, size_t(max_tokens_), true);
+      unusable_.cut += all.size() < whole;
       ids.emplace_back(all.begin(), all.end());
     } catch (const Error& e) {  // not UTF-8, or empty: one bad line does not stop the compiler
       Add(e.what(), i, &unusable_);
@@ -250,11 +254,21 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   options.max_tokens = max_tokens_;
   options.tokenizer = HashOf({AsView(model_.vocabulary_text())});
   options.calibration = std::move(calibration);
+  options.about = model_.about();
   options.progress = [&](const std::string& stage, double done) {
     if (progress) progress(done, stage);
   };
   shifts_ = {};
-  return nn::Compile(model_.state_->of.graph, model_.state_->of.weights, ids, options, exec::Default(), &shifts_);
+  table_.reset();
+  nn::Graph graph = model_.state_->of.graph;
+  nn::SetPublicTable(graph, publish_);
+  nn::Plan plan = nn::Compile(graph, model_.state_->of.weights, ids, options, exec::Default(), &shifts_);
+  if (!publish_) return plan;
+  nn::Checkpoint all(&model_.state_->of.weights);
+  for (auto& [name, t] : shifts_.weights.tensors()) all.Set(name, t);
+  table_.emplace(plan, nn::Quantise(all, plan));
+  plan.table = table_->digest();
+  return plan;
 }
 
 }  // namespace suf::roles

@@ -11,6 +11,7 @@
 #include "suf/nn/plan/softmax_shift.hpp"
 #include "suf/nn/read/weights.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/roles/text_rules.hpp"
 
 namespace suf::roles {
 
@@ -34,12 +35,13 @@ class Model {
   // Reads the shifts from `file`, which WriteShifts made beside that plan. Does nothing if the plan has no shifts.
   // Throws Cause::kInput if the file is missing or is for another plan.
   void ReadShifts(const std::filesystem::path& file, const nn::Plan& plan);
-  // Returns the float model's result for a text, the yardstick for an integer result. It has ResultWidth values and a
-  // Euclidean norm of 1.
+  // Returns the float model's result for a text, the yardstick for an integer result. It has ResultWidth values.
   std::vector<double> Embed(std::span<const int32_t> ids) const;
   const std::filesystem::path& folder() const { return folder_; }
-  // Returns the size of the vocabulary; token ids are below it.
-  int64_t vocabulary() const;
+  // Returns the texts that the model takes.
+  TextRules rules() const;
+  // Returns the meaning of its result, its prompts and its labels.
+  const nn::About& about() const;
   // Returns the number of tokens of the shortest text.
   int min_tokens() const;
   // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. Empty
@@ -51,8 +53,8 @@ class Model {
   std::string vocabulary_text() const;
   // Returns the tokenizer of that text. Throws likewise.
   model::Tokenizer tokenizer() const;
-  // Returns the most tokens of a text that the directory's files allow, and the field with that limit. 0: any number.
-  std::pair<int64_t, std::string> longest() const;
+  // Returns the field with about().longest, such as "tokenizer_config.json: model_max_length".
+  const std::string& longest_said_by() const;
 
  private:
   friend class Compiler;
@@ -72,7 +74,7 @@ void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, co
 int64_t ResultWidth(const nn::Plan& plan);
 // Returns the scale of results: a value v means v / 2^scale.
 int ResultScale(const nn::Plan& plan);
-// Returns the size of the plan's vocabulary; token ids are below it.
+// Returns the size of the plan's vocabulary; ids of tokens of type 0 are below it.
 int64_t VocabularySize(const nn::Plan& plan);
 // Describes the model's public shape in words.
 std::string ShapeOf(const nn::Plan& plan);

@@ -59,15 +59,24 @@ inline Expr Positions(Graph& g, const EncoderShape& s, int64_t positions, int64_
 }
 // Reads the number of token types.
 inline int64_t TokenTypes(const Fields& f) { return f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2; }
-// Adds the row of token type 0, of which all tokens of a single text are.
-inline Expr BertPositions(Graph& g, const EncoderShape& s, int64_t positions, int64_t first, int64_t types) {
-  return Positions(g, s, positions, first)
-      .Plus(g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable).Row(0));
+// Sets the positions of BERT's lookup, and its token types. All tokens of a single text are of type 0. With `pairs`,
+// P1 chooses the type of each.
+inline void SetBertRows(Graph& g, nn::Lookup& lookup, const EncoderShape& s, int64_t positions, int64_t first,
+                        int64_t types, bool pairs) {
+  lookup.positions = Positions(g, s, positions, first);
+  const Expr rows = g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable);
+  if (pairs && types > 1) {
+    lookup.table = lookup.table.Above(rows);
+    lookup.types = types;
+  } else {
+    lookup.positions = lookup.positions.Plus(rows.Row(0));
+  }
 }
 
-// Returns the graph. `positions` makes the rows that are added to those of the tokens, `relative` the bias of scores in
+// Returns the graph. `set_rows` sets what is added to the rows of the tokens. `relative` makes the bias of scores in
 // every layer.
-inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std::function<Expr(Graph&)>& positions,
+inline Graph Encoder(const EncoderShape& s, const EncoderNames& names,
+                     const std::function<void(Graph&, nn::Lookup&)>& set_rows,
                      const std::function<Expr(Graph&)>& relative = {}) {
   Graph g;
   auto norm = [&](GraphNode* x, const std::string& at, const char* key) {
@@ -83,7 +92,7 @@ inline Graph Encoder(const EncoderShape& s, const EncoderNames& names, const std
   g.Scope("embed");
   nn::Lookup lookup;
   lookup.table = g.Tensor(std::string(names.table) + ".weight", {s.vocab, s.d}, Leaf::kTable);
-  lookup.positions = positions(g);
+  set_rows(g, lookup);
   GraphNode* x = norm(g.Add(std::move(lookup), {}, "z_embed"), names.norm, "embedding");
   const Expr bias = relative ? relative(g) : Expr();
   for (int64_t l = 0; l < s.layers; ++l) {

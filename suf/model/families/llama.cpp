@@ -41,7 +41,7 @@ Shape ReadShape(const std::filesystem::path& dir) {
   return s;
 }
 
-Graph Build(const std::filesystem::path& dir) {
+Graph Build(const std::filesystem::path& dir, bool) {
   const Shape s = ReadShape(dir);
   Graph g;
   auto norm = [&](GraphNode* x, const std::string& at) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "suf/base/printable.hpp"
 #include "suf/model/internal/config.hpp"
 
 namespace suf::model {
@@ -13,11 +14,11 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::array<const char*, 3> kOrder = {"Transformer", "Pooling", "Normalize"};
+// The modules in their order; the first two must be there.
+constexpr std::array<const char*, 4> kOrder = {"Transformer", "Pooling", "Dense", "Normalize"};
+constexpr size_t kNeeded = 2;
 constexpr const char* kSupported =
-    "only Transformer, Pooling and Normalize of sentence-transformers, in this order, are supported";
-constexpr const char* kCosine =
-    "if embeddings are compared by their cosine, add a Normalize module to the list, else use another model";
+    "only Transformer, Pooling, Dense and Normalize of sentence-transformers, in this order, are supported";
 
 // Returns the class that a module's type names, in any file of sentence-transformers; "" for another package.
 std::string ClassOf(const std::string& type) {
@@ -34,7 +35,7 @@ path Inside(const path& dir, const Fields& entry) {
 
 // Reads a directory without modules.json, which may still have folders of modules.
 Modules Unlisted(const path& dir) {
-  Modules m{dir, "", "", false};
+  Modules m{.transformer = dir};
   std::set<path> folders;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(dir, error))
@@ -109,8 +110,50 @@ void CheckNormalize(const path& file) {
   n.Only({"module_input_name", "module_output_name"});
 }
 
-// Checks the settings of the whole list.
-void CheckRoot(const path& file, int64_t width) {
+// Reads the settings of a Dense module behind rows of `width` numbers.
+DenseModule DenseOf(const path& folder, int64_t width, nn::PoolRows::Kind pooling) {
+  const path file = folder / "config.json";
+  if (!IsThere(file)) Fail(Cause::kInput, "there is no file ", file.string(), "; fetch the whole directory");
+  const Fields f(file);
+  constexpr const char *kTanh = "torch.nn.modules.activation.Tanh", *kEmbedding = "sentence_embedding";
+  DenseModule d{f.Count("in_features", 8192), f.Count("out_features", 8192), f.True("bias", true), false};
+  if (d.inputs != width)
+    f.Refuse("in_features", "the rows before it have ", width, " columns; use the files of one model");
+  d.tanh = f.OneOf("activation_function", kTanh, {kTanh, "torch.nn.modules.linear.Identity"}) == kTanh;
+  if (d.tanh && pooling == nn::PoolRows::kSum)
+    f.Refuse("activation_function", "and the rows are averaged, where only Identity is supported; ", kAnother);
+  for (const char* field : {"module_input_name", "module_output_name"})
+    if (f.Has(field)) f.Must(field, nullptr, kEmbedding);
+  f.Only({"in_features", "out_features", "bias", "activation_function", "module_input_name", "module_output_name"});
+  return d;
+}
+
+// Reads the prompts and the name of the one that texts get without a choice.
+void ReadPrompts(const Fields& c, nn::About* about) {
+  const json prompts = c.Has("prompts") ? c.Value("prompts") : json::object();
+  if (!prompts.is_object() || prompts.size() > nn::About::kMostPrompts)
+    c.Refuse("prompts", "it must be an object of up to ", nn::About::kMostPrompts, " texts; fetch the file again");
+  for (const auto& [name, text] : prompts.items()) {
+    const std::string place = Str(c.file(), ": the prompt ", Quoted(name));
+    if (!IsPrintable(name) || name.empty() || name.size() > nn::About::kNameBytes)
+      Fail(Cause::kInput, place, " has no name of up to ", nn::About::kNameBytes, " visible characters; rename it");
+    if (text.is_null()) continue;
+    if (!text.is_string()) Fail(Cause::kInput, place, " is no text; fetch the file again");
+    const std::string words = text.get<std::string>();
+    if (words.size() > nn::Prompt::kMostBytes)
+      Fail(Cause::kInput, place, " has ", words.size(), " bytes, the limit is ", nn::Prompt::kMostBytes,
+           "; shorten or remove it");
+    about->prompts.push_back({name, words});
+  }
+  if (!c.Has("default_prompt_name")) return;
+  const json name = c.Value("default_prompt_name");
+  if (!name.is_string() || !prompts.contains(name.get<std::string>()))
+    c.Refuse("default_prompt_name", "and prompts has no such prompt; fetch the file again");
+  if (!prompts[name.get<std::string>()].is_null()) about->default_prompt = name.get<std::string>();
+}
+
+// Reads the settings of the whole list. Embeddings have `width` numbers.
+void ReadRoot(const path& file, int64_t width, nn::About* about) {
   if (!IsThere(file)) return;
   const Fields c(file);
   c.Must("model_type", "SentenceTransformer", "SentenceTransformer");
@@ -118,17 +161,9 @@ void CheckRoot(const path& file, int64_t width) {
   if (!cut.is_null() && !(cut.is_number_integer() && cut >= width))
     c.Refuse("truncate_dim", "only all ", width,
              " columns are supported; remove the field and cut the embeddings afterwards");
-  if (c.Has("default_prompt_name")) {
-    const json name = c.Value("default_prompt_name"), prompts = c.Value("prompts");
-    if (!name.is_string() || !prompts.is_object() || !prompts.contains(name.get<std::string>()))
-      c.Refuse("default_prompt_name", "and prompts has no such prompt; fetch the file again");
-    const json& prompt = prompts[name.get<std::string>()];
-    if (!prompt.is_null() && prompt != "")
-      c.Refuse("default_prompt_name", "so ",
-               Quoted(prompt.is_string() ? prompt.get<std::string>() : prompt.dump(-1, ' ', true)),
-               " would stand before every text; only texts as they are are supported; set it to null, and write the "
-               "prompt into the texts");
-  }
+  ReadPrompts(c, about);
+  if (c.Has("similarity_fn_name"))
+    about->similarity = c.OneOf("similarity_fn_name", nullptr, {"cosine", "dot", "euclidean", "manhattan"});
   c.Only({"__version__", "prompts", "default_prompt_name", "similarity_fn_name", "model_type", "truncate_dim"});
 }
 
@@ -168,30 +203,45 @@ Modules ReadModules(const path& dir) {
   const json list = ReadJsonFile(file);
   if (!list.is_array()) Fail(Cause::kInput, file.string(), " is not a JSON list; fetch it again");
   std::array<path, kOrder.size()> folders;
+  std::array<bool, kOrder.size()> there{};
   std::set<std::string> names;
+  size_t next = 0;  // the first module of kOrder that may follow
   for (size_t i = 0; i < list.size(); ++i) {
     const Fields entry(file.string(), list[i], Str("[", i, "]"));
-    if (i >= kOrder.size() || ClassOf(entry.Text("type")) != kOrder[i])
-      entry.Refuse("type", kSupported, "; ", kAnother);
+    const std::string name = ClassOf(entry.Text("type"));
+    while (next >= kNeeded && next < kOrder.size() && name != kOrder[next]) ++next;
+    if (next == kOrder.size() || name != kOrder[next]) entry.Refuse("type", kSupported, "; ", kAnother);
     if (entry.Named("idx")) entry.Must("idx", nullptr, i, "fetch the file again");
     if (!names.insert(entry.Text("name")).second)
       entry.Refuse("name", "as that of a module before it; fetch the file again");
     entry.Empty("kwargs");
     entry.Only({"idx", "name", "path", "type"});
-    folders[i] = Inside(dir, entry);
+    folders[next] = Inside(dir, entry);
+    there[next++] = true;
   }
-  if (list.size() < kOrder.size())
-    Fail(Cause::kInput, file.string(), " has no module ", kOrder[list.size()], "; ", kSupported, "; ",
-         list.size() + 1 == kOrder.size() ? kCosine : kAnother);
-  return {folders[0], folders[1] / "config.json", folders[2] / "config.json", true};
+  if (next < kNeeded)
+    Fail(Cause::kInput, file.string(), " has no module ", kOrder[next], "; ", kSupported, "; ", kAnother);
+  return {folders[0],
+          folders[1] / "config.json",
+          there[2] ? std::optional(folders[2]) : std::nullopt,
+          folders[3] / "config.json",
+          there[3],
+          true};
 }
 
-nn::PoolRows::Kind ReadPooling(const path& dir, const Modules& modules, int64_t width) {
-  const nn::PoolRows::Kind kind = modules.pooling.empty() ? nn::PoolRows::kSum : PoolingOf(modules.pooling, width);
-  if (modules.listed) CheckNormalize(modules.normalize);
-  CheckRoot(dir / "config_sentence_transformers.json", width);
+EmbeddingSteps ReadSteps(const path& dir, const Modules& modules, int64_t width, nn::About* about) {
+  EmbeddingSteps e;
+  e.pooling = modules.pooling.empty() ? nn::PoolRows::kSum : PoolingOf(modules.pooling, width);
+  if (modules.dense) {
+    e.dense = DenseOf(*modules.dense, width, e.pooling);
+    width = e.dense->outputs;
+  }
+  e.unit = modules.normalised;
+  if (modules.listed && e.unit) CheckNormalize(modules.normalize);
+  about->result = e.unit ? nn::ResultKind::kUnit : nn::ResultKind::kVector;
+  ReadRoot(dir / "config_sentence_transformers.json", width, about);
   for (const path& file : TransformerFiles(modules.transformer)) CheckTransformer(file);
-  return kind;
+  return e;
 }
 
 LongestText ReadLongest(const path& transformer) {

@@ -27,7 +27,7 @@ class ClassSplit : public PreTokenizer {
 class BertPreTokenizer : public PreTokenizer {
  public:
   std::vector<TextWord> Split(std::vector<TextWord> words) const override {
-    return SplitAtEach(SplitAtEach(words, IsSpace, Behavior::kRemoved), IsPunctuation, Behavior::kIsolated);
+    return SplitAtEach(SplitAtEach(words, IsSpace, Behavior::kDropped), IsPunctuation, Behavior::kIsolated);
   }
 };
 
@@ -36,7 +36,7 @@ class Whitespace : public PreTokenizer {
  public:
   std::vector<TextWord> Split(std::vector<TextWord> words) const override {
     std::vector<TextWord> out;
-    for (const TextWord& word : words) AppendWords(word, Runs(word.text), Behavior::kRemoved, &out);
+    for (const TextWord& word : words) AppendWords(word, Runs(word.text), Behavior::kDropped, &out);
     return out;
   }
 
@@ -69,7 +69,7 @@ PreTokenizerPtr ReadClassSplit(const Fields& part) {
     return std::make_unique<ClassSplit>(IsNumeric, each ? Behavior::kIsolated : Behavior::kContiguous);
   }
   if (punctuation) return std::make_unique<ClassSplit>(IsPunctuation, ReadBehavior(part, "Isolated"));
-  if (type == "WhitespaceSplit") return std::make_unique<ClassSplit>(IsSpace, Behavior::kRemoved);
+  if (type == "WhitespaceSplit") return std::make_unique<ClassSplit>(IsSpace, Behavior::kDropped);
   if (type == "Whitespace") return std::make_unique<Whitespace>();
   SUF_CHECK(type == "BertPreTokenizer");
   return std::make_unique<BertPreTokenizer>();

@@ -57,7 +57,7 @@ PreTokenizerPtr ReadPreTokenizerPart(const Fields& part, int depth, GrowingParts
 
 // Joins the spans of each match to those beside it, and marks the spans to leave out as matches.
 std::vector<MatchSpan> Arranged(std::vector<MatchSpan> spans, Behavior behavior) {
-  if (behavior == Behavior::kRemoved) return spans;
+  if (behavior == Behavior::kDropped) return spans;
   const bool backward = behavior == Behavior::kWithNext;
   if (backward) std::reverse(spans.begin(), spans.end());
   std::vector<MatchSpan> out;
@@ -81,7 +81,7 @@ std::vector<MatchSpan> Arranged(std::vector<MatchSpan> spans, Behavior behavior)
 }  // namespace
 
 Behavior ReadBehavior(const Fields& part, const char* absent) {
-  constexpr std::pair<const char*, Behavior> kNames[] = {{"Removed", Behavior::kRemoved},
+  constexpr std::pair<const char*, Behavior> kNames[] = {{"Removed", Behavior::kDropped},
                                                          {"Isolated", Behavior::kIsolated},
                                                          {"MergedWithPrevious", Behavior::kWithPrevious},
                                                          {"MergedWithNext", Behavior::kWithNext},

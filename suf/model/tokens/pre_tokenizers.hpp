@@ -19,7 +19,7 @@ PreTokenizerPtr ReadSplit(const Fields& part);
 
 // The place of a match after a split.
 enum class Behavior : uint8_t {
-  kRemoved,       // nowhere
+  kDropped,       // nowhere
   kIsolated,      // a word of its own
   kWithPrevious,  // at the end of the word before, if that is no match
   kWithNext,      // at the start of the word behind, likewise

@@ -180,6 +180,15 @@ constexpr Operation kOperations[] = {
        }
        return t;
      }},
+    {"above", 2, 0,
+     [](const auto& a, const auto&) {
+       Want(a[0].size() == 2 && a[1].size() == 2 && a[0][1] == a[1][1], "puts rows of another width below");
+       return Shape{a[0][0] + a[1][0], a[0][1]};
+     },
+     [](Operands& o) {
+       o.a.insert(o.a.end(), o.b.begin(), o.b.end());
+       return std::move(o.a);
+     }},
     {"columns", 1, 2,
      [](const auto& a, const auto& x) {
        Want(x[0] < x[1] && Whole(x[1]) <= a[0].back(), "takes columns that are not there");
@@ -287,6 +296,7 @@ Expr Expr::Plus(const Expr& b) const { return b ? Make("plus", {*this, b}, {}) :
 Expr Expr::Over(double by) const { return Make("over", {*this}, {by}); }
 Expr Expr::Times(double by) const { return Make("times", {*this}, {by}); }
 Expr Expr::Beside(const Expr& b) const { return Make("beside", {*this, b}, {}); }
+Expr Expr::Above(const Expr& b) const { return Make("above", {*this, b}, {}); }
 Expr Expr::Columns(int64_t begin, int64_t end) const { return Make("columns", {*this}, {double(begin), double(end)}); }
 Expr Expr::Row(int64_t i) const { return Make("row", {*this}, {double(i)}); }
 

@@ -44,6 +44,7 @@ class Expr {
   Expr Over(double by) const;        // divided by `by`
   Expr Times(double by) const;       // multiplied by `by`
   Expr Beside(const Expr& b) const;  // the columns of both
+  Expr Above(const Expr& b) const;   // the rows of both
   Expr Columns(int64_t begin, int64_t end) const;  // columns [begin, end)
   Expr Row(int64_t i) const;                       // row i, (cols)
 

@@ -92,6 +92,7 @@ struct WeightSlot {
   // P1 holds W - B in the node's ring; otherwise P0 alone holds W.
   bool masked = true;
   Length length = kFixed;
+  bool known = false;  // the weight is public, and P1 computes with it before the trace: no party has it as an input
 };
 
 // The least and the greatest value seen.

@@ -38,16 +38,21 @@ void CheckPositions(const Expr& positions, int n) {
          " positions; lower the limit");
 }
 
+constexpr int kMostTypes = 16;
+
 }  // namespace
 
 RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
-  CheckIds(c.ids, table.shape()[0]);
+  CheckIds(c.ids, words() * std::max<int64_t>(1, types));
   CheckPositions(positions, c.n);
-  const Reals& words = c.value(table);
-  const int64_t d = table.cols();
+  const Reals& all = c.value(table);
+  const int64_t d = table.cols(), count = words();
   RealArray y{{c.rows, d}, {}};
-  for (int32_t id : c.ids.subspan(size_t(c.from), size_t(c.rows)))
-    y.at.insert(y.at.end(), words.begin() + id * d, words.begin() + (id + 1) * d);
+  for (int32_t id : c.ids.subspan(size_t(c.from), size_t(c.rows))) {
+    const auto row = all.begin() + id % count * d, type = all.begin() + (count + id / count) * d;
+    y.at.insert(y.at.end(), row, row + d);
+    for (int64_t j = 0; types && j < d; ++j) y.at[y.at.size() - size_t(d - j)] += type[j];
+  }
   if (positions) {
     const Reals& p = c.value(positions);
     for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += p[size_t(c.from * d) + i];
@@ -58,6 +63,8 @@ RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) co
 void Lookup::Attributes(Visitor& v) {
   v.Weight("table", &table, false);
   v.Weight("positions", &positions, true);
+  v.Int("types", types, 0, kMostTypes);
+  v.Flag("known", &known);
 }
 
 void Lookup::Choose(const Facts& c, const Edges&) {
@@ -68,6 +75,8 @@ void Lookup::Choose(const Facts& c, const Edges&) {
 
 void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
   Wanted(table.shape().size() == 2, where, "its table is no matrix");
+  Wanted(words() >= 1, where, "its table has no row besides those of types");
+  Wanted(words() * std::max<int64_t>(1, types) <= INT32_MAX, where, "its table has too many rows");
   if (!positions) return;
   Wanted(positions.shape().size() == 2 && positions.cols() == table.cols(), where,
          "its positions are not as wide as its table");
@@ -75,23 +84,23 @@ void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
 }
 
 std::vector<WeightSlot> Lookup::Slots() const {
-  std::vector<WeightSlot> s{{"table", table, scale}};
+  std::vector<WeightSlot> s{TableSlot()};
   if (positions) s.push_back({"positions", positions, scale, false, WeightSlot::kRows});
   return s;
 }
 
 namespace {
 
-// The least and the largest number of every column, and the length of the longest row.
+// The least and the largest number of every column, and the length of the longest row, of rows [begin, end).
 struct Spread {
   Reals low, high;
   double longest = 0;
 };
-Spread SpreadOf(const Tensor& t, int64_t rows) {
+Spread SpreadOf(const Tensor& t, int64_t begin, int64_t end) {
   const int64_t d = t.cols();
   Spread s{Reals(size_t(d), 1e300), Reals(size_t(d), -1e300), 0};
   t.Visit([&](const auto* p) {
-    for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       double square = 0;
       for (int64_t j = 0; j < d; ++j) {
         double x = double(p[i * d + j]);
@@ -109,23 +118,36 @@ Spread SpreadOf(const Tensor& t, int64_t rows) {
 
 RowBound Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
   const size_t d = size_t(table.cols());
-  Spread a = SpreadOf(c.weights->At("table"), table.shape()[0]), b{Reals(d, 0.0), Reals(d, 0.0), 0};
-  if (positions) b = SpreadOf(c.weights->At("positions"), c.n);
+  const Tensor& rows = c.weights->At("table");
+  std::vector<Spread> parts{SpreadOf(rows, 0, words())};
+  if (types) parts.push_back(SpreadOf(rows, words(), words() + types));
+  if (positions) parts.push_back(SpreadOf(c.weights->At("positions"), 0, c.n));
   RowBound r{int64_t(d), 0, Reals(d), {}, {}};
-  for (size_t j = 0; j < d; ++j) r.each[j] = std::max(a.high[j] + b.high[j], -(a.low[j] + b.low[j]));
-  r.length = std::min(a.longest + b.longest, Length(r.each));
+  double longest = 0;
+  for (const Spread& s : parts) longest += s.longest;
+  for (size_t j = 0; j < d; ++j) {
+    double low = 0, high = 0;
+    for (const Spread& s : parts) {
+      low += s.low[j];
+      high += s.high[j];
+    }
+    r.each[j] = std::max(high, -low);
+  }
+  r.length = std::min(longest, Length(r.each));
   return r;
 }
 
 IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const {
-  CheckIds(c.ids, table.shape()[0]);
+  CheckIds(c.ids, words() * std::max<int64_t>(1, types));
   IntArray y{{c.rows, table.cols()}, {}};
   for (int i = c.from; i < c.from + c.rows; ++i) {
-    Ints row = c.weight("table").Row(c.ids[size_t(i)]);
-    if (positions) {
-      Ints p = c.weight("positions").Row(i);
-      for (size_t j = 0; j < row.size(); ++j) row[j] += p[j];
-    }
+    const int64_t id = c.ids[size_t(i)];
+    Ints row = c.weight("table").Row(id % words());
+    const auto add = [&](const Ints& other) {
+      for (size_t j = 0; j < row.size(); ++j) row[j] += other[j];
+    };
+    if (types) add(c.weight("table").Row(words() + id / words()));
+    if (positions) add(c.weight("positions").Row(i));
     y.at.insert(y.at.end(), row.begin(), row.end());
   }
   return y;
@@ -133,21 +155,36 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<WeightSlot> slots = Slots();
-  pfss::Own<1> tokens = e.t.input<pfss::kP1>(kTokensInput, {int64_t{e.n} * e.texts}, 64, 0);
-  if (e.texts_here < e.texts)
-    tokens = Between(tokens, 0, int64_t{e.first_text} * e.n, int64_t{e.first_text + e.texts_here} * e.n);
-  if (e.rows < e.n) tokens = RowsOfTexts(tokens, e.texts_here, e.from, e.rows);
-  tokens = Wait(tokens, e.wait);
-  pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
+  // Returns these rows of an input of P1 with `each` numbers for each token, or one.
+  const auto input = [&](const char* name, std::optional<int64_t> each) {
+    Shape shape{int64_t{e.n} * e.texts};
+    if (each) shape.push_back(*each);
+    pfss::Own<1> at = e.t.input<pfss::kP1>(name, shape, 64, 0);
+    if (e.texts_here < e.texts)
+      at = Between(at, 0, int64_t{e.first_text} * e.n, int64_t{e.first_text + e.texts_here} * e.n);
+    if (e.rows < e.n) at = RowsOfTexts(at, e.texts_here, e.from, e.rows);
+    return Wait(at, e.wait);
+  };
+  // Returns P0's rows of positions, of every text.
+  const auto places = [&] {
+    pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
+    if (e.rows < e.n) place = Between(place, 0, e.from, e.from + e.rows);
+    return ForTexts(place, e.texts_here);
+  };
+  if (known) {
+    const pfss::Own<1> rows = Low(input(kRowsInput, table.cols()), ring);
+    pfss::Sh y = compiler::Zeros(e.t, rows.shape(), ring);
+    if (positions) y.a = Low(places(), ring);
+    y.b = rows;
+    return e.Open({y, std::nullopt});
+  }
+  pfss::Own<1> rows = Unit(input(kTokensInput, {}), words());
+  if (types) rows = Concat(std::vector{rows, Unit(input(kTypesInput, {}), types)}, 1);
   SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)
   Private w = e.Masked(slots[0], table.shape());
   Linear z(ring);
   z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
-  if (positions) {
-    pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
-    if (e.rows < e.n) place = Between(place, 0, e.from, e.from + e.rows);
-    z.Bias(ForTexts(place, e.texts_here), 0);
-  }
+  if (positions) z.Bias(places(), 0);
   return e.Open(z.Done());
 }
 

@@ -5,18 +5,20 @@
 namespace suf::nn {
 namespace {
 
-constexpr int64_t kWords = 5, kPlaces = 4, kDim = 3;
+constexpr int64_t kWords = 5, kPlaces = 4, kDim = 3, kTypes = 2;
 
-Lookup MakeLookup(bool positions) {
+Lookup MakeLookup(bool positions, int64_t types = 0) {
   Lookup l;
-  l.table = Expr::Leaf("words", {kWords, kDim});
+  l.table = Expr::Leaf("words", {kWords + types, kDim});
+  l.types = types;
   if (positions) l.positions = Expr::Leaf("places", {kPlaces, kDim});
   l.Choose({Options{}}, {});
   return l;
 }
 
-void Fill(OpRig* rig) {
-  rig->weights["table"] = Tensor({kWords, kDim}, Numbers(kWords * kDim, 4000, 2));
+void Fill(OpRig* rig, int64_t types = 0) {
+  const int64_t rows = kWords + types;
+  rig->weights["table"] = Tensor({rows, kDim}, Numbers(size_t(rows * kDim), 4000, 2));
   rig->weights["positions"] = Tensor({kPlaces, kDim}, Numbers(kPlaces * kDim, 4000, 3));
 }
 
@@ -45,6 +47,60 @@ TEST(Lookup, Exhaustive) {
           EXPECT_EQ(rig.g.sent("masked one-hot"), 16 * n * kWords);
         }
       }
+}
+
+// Every id with every type, in every place and form. The rows of entry, type and place cost no key and no flight more.
+TEST(Lookup, TypesExhaustive) {
+  for (bool positions : {false, true})
+    for (OperandForm form : kForms)
+      for (int32_t first = 0; first < kWords * kTypes; ++first) {
+        Lookup l = MakeLookup(positions, kTypes);
+        l.form = form;
+        OpRig rig(2);
+        Fill(&rig, kTypes);
+        rig.ids = {first, int32_t((first + 7) % (kWords * kTypes))};
+        const Tensor& table = rig.weights["table"];
+        Ints want;
+        for (int64_t i = 0; i < 2; ++i)
+          for (int64_t j = 0; j < kDim; ++j) {
+            const int64_t entry = rig.ids[size_t(i)] % kWords, type = rig.ids[size_t(i)] / kWords;
+            want.push_back(table[entry * kDim + j] + table[(kWords + type) * kDim + j] +
+                           (positions ? rig.weights["positions"][i * kDim + j] : 0));
+          }
+        EXPECT_EQ(rig.Run(l, {}), want);
+        EXPECT_EQ(rig.key_bits(size_t(2 * kDim)), form == OperandForm::kOpen ? 0 : 16 * 2 * kDim);
+        EXPECT_EQ(rig.g.flights(), 2);
+        EXPECT_EQ(rig.g.sent("masked one-hot"), 16 * 2 * (kWords + kTypes));
+      }
+}
+
+// P1's own rows of a public table are the words of a private one, and no one-hot row is sent.
+TEST(Lookup, APublicTableExhaustive) {
+  for (bool positions : {false, true})
+    for (int64_t types : {int64_t{0}, kTypes})
+      for (OperandForm form : kForms)
+        for (int32_t first = 0; first < kWords * std::max<int64_t>(1, types); ++first) {
+          Lookup l = MakeLookup(positions, types), known = l;
+          known.known = true;
+          l.form = known.form = form;
+          Ints words[2];
+          for (Lookup* of : {&l, &known}) {
+            OpRig rig(2);
+            Fill(&rig, types);
+            rig.ids = {first, (first + 3) % int32_t(kWords)};
+            words[of == &known] = rig.Run(*of, {});
+            if (of != &known) continue;
+            EXPECT_LE(rig.g.flights(), 2);
+            EXPECT_EQ(rig.g.sent("masked one-hot"), 0);
+          }
+          EXPECT_EQ(words[0], words[1]);
+        }
+}
+
+TEST(Lookup, TypesLieInTheIds) {
+  const auto [ids, types] = SplitTypes(std::vector<int32_t>{0, 4, 5, 9, 10, 14}, 5, 3);
+  EXPECT_EQ(ids, (std::vector<int32_t>{0, 4, 0, 4, 0, 4}));
+  EXPECT_EQ(types, (std::vector<int32_t>{0, 0, 1, 1, 2, 2}));
 }
 
 TEST(Lookup, RefusesOtherIds) {
@@ -79,14 +135,17 @@ TEST(Lookup, Float) {
 
 // Every sequence of three ids.
 TEST(Lookup, BoundIsSoundAndTight) {
-  for (bool positions : {false, true}) {
-    Lookup l = MakeLookup(positions);
+  for (int kind = 0; kind < 4; ++kind) {
+    const bool positions = kind % 2;
+    const int64_t types = kind / 2 * kTypes;
+    Lookup l = MakeLookup(positions, types);
     OpRig rig(3);
-    Fill(&rig);
+    Fill(&rig, types);
     const Bounded b = BoundOf(l, 3, {}, rig.weights);
     Reals most(size_t(kDim), 0.0);
-    for (int32_t a = 0; a < kWords; ++a)
-      for (int32_t c = 0; c < kWords; ++c) {
+    const int32_t all = int32_t(kWords * std::max<int64_t>(1, types));
+    for (int32_t a = 0; a < all; ++a)
+      for (int32_t c = 0; c < all; ++c) {
         rig.ids = {a, c, a};
         const IntArray y = rig.Spec(l, {});
         ExpectWithin(y, b.reach);
@@ -114,6 +173,10 @@ TEST(Lookup, ChooseSlotsAndFields) {
   EXPECT_EQ(MakeLookup(false).Slots().size(), 1u);
   ExpectFields(l);
   ExpectFields(MakeLookup(false));
+  ExpectFields(MakeLookup(true, kTypes));
+  l.known = true;
+  ExpectFields(l);
+  EXPECT_TRUE(l.Slots()[0].known && !l.Slots()[0].masked);
 }
 
 TEST(Lookup, CheckFaults) {
@@ -131,6 +194,13 @@ TEST(Lookup, CheckFaults) {
                            },
                            "it has too few positions"}});
   ExpectChecked<Lookup>(MakeLookup(false), {}, 1000, {});
+  ExpectChecked<Lookup>(
+      MakeLookup(true, kTypes), {}, kPlaces,
+      {F{[](Lookup& l, Edges&) { l.types = kWords + kTypes; }, "its table has no row besides those of types"},
+       F{[](Lookup& l, Edges&) {
+           l.table = Expr::Leaf("words", {(int64_t{1} << 30) + 4, kDim});
+         },
+         "its table has too many rows"}});
 }
 
 }  // namespace

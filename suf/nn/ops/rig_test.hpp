@@ -83,7 +83,19 @@ class OpRig {
     std::vector<AnyWire> x;
     for (const Given& i : in) x.push_back(Give(i));
     SetWeights(op);
-    inputs(1).Set(kTokensInput, Ints(ids.begin(), ids.end()));
+    const auto* lookup = dynamic_cast<const Lookup*>(&op);
+    const auto [tokens, types] = SplitTypes(ids, lookup ? lookup->words() : INT32_MAX, lookup ? lookup->types : 1);
+    inputs(1).Set(kTokensInput, Ints(tokens.begin(), tokens.end()));
+    inputs(1).Set(kTypesInput, Ints(types.begin(), types.end()));
+    if (lookup && lookup->known) {
+      Ints all;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const Ints entry = weights.at("table").Row(tokens[i]);
+        const Ints type = lookup->types ? weights.at("table").Row(lookup->words() + types[i]) : Ints(entry.size(), 0);
+        for (size_t j = 0; j < entry.size(); ++j) all.push_back(entry[j] + type[j]);
+      }
+      inputs(1).Set(kRowsInput, all);
+    }
     const AnyWire y = op.Build({g.t, n, result, op.form, "7", "y", from, rows}, x);
     EXPECT_EQ(result, std::holds_alternative<std::monostate>(y));
     Ints got;
@@ -287,6 +299,7 @@ class Recorder : public Visitor {
     Item(name, *x, [&](const std::string& s) { *x = s; });
     EXPECT_LE(x->size(), limit) << name;
   }
+  void AnyText(const char* name, std::string* x, size_t limit) override { Text(name, x, limit); }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     List(
         name, x->size(), most, [&](size_t n) { x->resize(n); },

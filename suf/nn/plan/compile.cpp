@@ -96,6 +96,7 @@ class Compiler {
     plan_.min_tokens = o.min_tokens;
     plan_.max_tokens = o.max_tokens;
     plan_.calibration = o.calibration;
+    plan_.about = o.about;
     plan_.variants = o.variants;
   }
   Plan Run(std::span<const std::vector<int32_t>> texts);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "suf/exec/pool.hpp"
+#include "suf/nn/plan/about.hpp"
 #include "suf/nn/plan/softmax_shift.hpp"
 #include "suf/nn/read/weights.hpp"
 
@@ -19,6 +20,7 @@ struct CompileOptions {
   std::vector<Variant> variants{Variant{}};
   Hash tokenizer{};         // of the vocabulary's file; copied into the plan
   std::string calibration;  // SHA-256 of the calibration text, hex; copied into the plan
+  About about = {};         // copied into the plan
 
   // Receives the part of a stage that is done, from 0 to 1. It counts all classes of all variants and never falls.
   std::function<void(const std::string& stage, double done)> progress;

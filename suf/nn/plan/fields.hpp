@@ -31,7 +31,10 @@ class Visitor {
   }
   virtual void Real(const char* name, double* x, double lo, double hi) = 0;
   virtual void Flag(const char* name, bool* x) = 0;
+  // Visits a text of printable characters, of at most `limit` bytes.
   virtual void Text(const char* name, std::string* x, size_t limit) = 0;
+  // Visits a text of any characters of UTF-8, which must be escaped where it is printed.
+  virtual void AnyText(const char* name, std::string* x, size_t limit) = 0;
   virtual void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) = 0;
   // Visits an expression, which may be empty if it is `optional`.
   virtual void Weight(const char* name, Expr* x, bool optional) = 0;

@@ -80,7 +80,7 @@ void Absorb(GraphNode* reader, const GraphNode* via, const Norm& norm, bool summ
     } else if (t.kind == LinearMap::kFull) {
       terms.push_back({t.kind, t.input, t.weight.Rows(norm.gamma)});
       if (norm.beta) extra = t.weight.Folded(norm.beta).Plus(extra);
-      SUF_CHECK(!summed);
+      SUF_CHECK(!summed || m.by_length);
     } else {
       terms.push_back({LinearMap::kDiag, t.input, norm.gamma});
       const bool centred = t.kind == LinearMap::kCentred;

@@ -9,6 +9,7 @@
 #include "suf/base/printable.hpp"
 #include "suf/func/text.hpp"
 #include "suf/nn/ops/lookup.hpp"
+#include "suf/nn/ops/residual.hpp"
 
 namespace suf::nn {
 
@@ -64,6 +65,7 @@ class Put : public Visitor {
     WantPrintable(name, *x);
     j_[name] = *x;
   }
+  void AnyText(const char* name, std::string* x, size_t) override { j_[name] = *x; }
   void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
   void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
   void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
@@ -109,10 +111,13 @@ class Get : public Visitor {
   }
   void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string* x, size_t limit) override {
+    AnyText(name, x, limit);
+    WantPrintable(Path(name), *x);
+  }
+  void AnyText(const char* name, std::string* x, size_t limit) override {
     *x = Field(name, &Json::is_string, "a text").get<std::string>();
     if (x->size() > limit)
       Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
-    WantPrintable(Path(name), *x);
   }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     x->clear();
@@ -277,6 +282,7 @@ void VisitPlan(Visitor& v, Plan& p) {
     p.graph.Number();
   }
   Digest(v, "tokenizer", &p.tokenizer);
+  Digest(v, "table", &p.table);
   v.Int("min_tokens", p.min_tokens, 1, kTokens);
   v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
@@ -296,6 +302,7 @@ void VisitPlan(Visitor& v, Plan& p) {
         VisitChoices(w, p.classes[i]);
       });
   v.Text("calibration", &p.calibration, 64);
+  p.about.Fields(v);
 }
 
 // Returns everything but the hash.
@@ -437,10 +444,38 @@ const Class& Plan::For(int n, int variant) const {
        "; shorten it or compile a plan for longer texts");
 }
 
-int64_t Plan::vocabulary() const {
-  for (auto& n : graph.nodes())
-    if (const Lookup* l = n->As<Lookup>()) return l->table.shape()[0];
-  return int64_t{1} << 31;
+// Returns the first lookup, or null.
+static const Lookup* LookupOf(const Graph& g) {
+  for (auto& n : g.nodes())
+    if (const Lookup* l = n->As<Lookup>()) return l;
+  return nullptr;
+}
+
+int64_t WordsOf(const Graph& g) {
+  const Lookup* l = LookupOf(g);
+  return l ? l->words() : int64_t{1} << 31;
+}
+
+int64_t TypesOf(const Graph& g) {
+  const Lookup* l = LookupOf(g);
+  return l && l->types ? l->types : 1;
+}
+
+bool Plan::public_table() const {
+  const Lookup* l = LookupOf(graph);
+  return l && l->known;
+}
+
+void SetPublicTable(Graph& g, bool known) {
+  for (auto& n : g.nodes())
+    if (Lookup* l = n->As<Lookup>()) l->known = known;
+}
+
+int DivisorOf(const Graph& g, const About& about, int n) {
+  if (about.result != ResultKind::kVector) return 1;
+  for (auto& node : g.nodes())
+    if (const PoolRows* p = node->As<PoolRows>()) return p->kind == PoolRows::kSum ? n : 1;
+  return 1;
 }
 
 }  // namespace suf::nn

@@ -8,11 +8,12 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/nn/graph/graph.hpp"
+#include "suf/nn/plan/about.hpp"
 #include "suf/pfss/trace.hpp"
 
 namespace suf::nn {
 
-inline constexpr int kPlanVersion = 5;
+inline constexpr int kPlanVersion = 6;
 inline constexpr int kMostVariants = 8;
 
 // A choice of the search for a class of operators, the next best option, and how much slower that is.
@@ -56,13 +57,25 @@ struct Class {
   std::vector<Chosen> choices;
 };
 
+// Returns the size of a graph's vocabulary.
+int64_t WordsOf(const Graph& g);
+// Returns the number of token types among which P1 chooses; 1 if the model has no others.
+int64_t TypesOf(const Graph& g);
+// Makes the table of embeddings public, or private.
+void SetPublicTable(Graph& g, bool known);
+// Returns the number by which the values of a result are divided for a text of n tokens. It is n if the result is a
+// mean that is not normalised, because the sum is computed.
+int DivisorOf(const Graph& g, const About& about, int n);
+
 struct Plan {
   Graph graph;
   Hash tokenizer{};  // SHA-256 of the vocabulary's file
+  Hash table{};      // digest of the table of embeddings, if it is public; otherwise zeros
   int min_tokens = 3, max_tokens = 0;
   std::vector<Variant> variants{Variant{}};
   std::vector<Class> classes;  // by variant, then by increasing max_n
   std::string calibration;     // SHA-256 of the calibration text, hex
+  About about = {};
 
   // Returns a variant's class for n tokens. Throws Cause::kInput if n is over max_tokens or under min_tokens.
   const Class& For(int n, int variant = 0) const;
@@ -76,8 +89,14 @@ struct Plan {
   int64_t width() const { return classes.at(0).ops.back()->dim; }
   // Returns the scale of the result in a variant.
   int scale(int variant = 0) const { return First(variant).ops.back()->scale; }
-  // Returns the size of the vocabulary: ids are below it.
-  int64_t vocabulary() const;
+  int64_t vocabulary() const { return WordsOf(graph); }
+  int64_t types() const { return TypesOf(graph); }
+  // Returns the number below which ids are. The id of a token of type t is that of its entry plus t vocabulary().
+  int64_t ids() const { return vocabulary() * types(); }
+  // Whether the table of embeddings is public.
+  bool public_table() const;
+  // Returns DivisorOf the plan's result.
+  int divisor(int n) const { return DivisorOf(graph, about, n); }
 };
 
 // The shortest class that may have two tiles.

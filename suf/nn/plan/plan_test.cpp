@@ -72,11 +72,13 @@ TEST(Plan, GoldenText) {
   for (auto [name, value] : options) o.policy.Set(name, value);
   EXPECT_EQ(
       Serialize(Compile(g, w, std::vector<std::vector<int32_t>>{{0}, {1}, {2}}, o)),
-      R"({"version":5,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
+      R"({"version":6,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":"",)"
+      R"("types":0,"known":false},)"
       R"({"op":"norm","in":[0],"scope":"head","label":"normalised","dim":2,"eps":0.5,"unit":false,"by_length":false,"key":"layer"},)"
       R"({"op":"map","in":[1],"scope":"head","label":"z_head","terms":[{"kind":"full","input":0,"weight":"w[2,1]"}],"bias":"w.bias[1]",)"
       R"("by_length":false,"key":"head","rotary":0,"base":0.0},{"op":"result","in":[2],"scope":"head","label":"logits","key":"logits"}],)"
-      R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
+      R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000",)"
+      R"("table":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
       R"("variants":[{"name":"plain","profile":"","keys_to":"balanced"}],)"
       R"("classes":[{"variant":0,"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":4,"kz":10,"cut":2,"square_of":"x","under":0,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,"rows":"RowLut",)"
@@ -84,11 +86,12 @@ TEST(Plan, GoldenText) {
       R"({"width":"input","bits":5,"hard":true},{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":18,"full":14,"gamma":0,"diag":0,"mean":0,"up":0,"turn":0,"certificates":[{"width":"","bits":19,"hard":true}]},)"
       R"({"ring":14,"scale":10,"shift":8,"stages":1,"certificates":[{"width":"","bits":11,"hard":true}]}],"choices":[]}],"calibration":"abc",)"
+      R"("result":"unit","texts":"one","labels":[],"similarity":"","prompts":[],"default_prompt":"","longest":0,)"
       R"("functions":["suf octaves domain 6 ring 64 outputs 1 degree 0\nrun 0 0 : 43 , 43 , 43 , 43 , 43 , 39 , 36 , 33 , 31 , 29 , )"
       R"(28 , 27 , 26 , 25 , 24 , 23 , 22 , 22 , 21 , 20 , 20 , 20 , 19 , 19 , 18 , 18 , 18 , 17 , 17 , 17 , 16 , 16 , 16 , 16 , 15 , )"
       R"(15 , 15 , 15 , 15 , 14 , 14 , 14 , 14 , 14 , 14 , 13 , 13 , 13 , 13 , 13 , 13 , 13 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , )"
       R"(12 , 12 , 11 , 11\nend 64\nchannel unsigned 64 0 y\n"],)"
-      R"("hash":"c1daa390ef9d52680cd6b5aea8f02e2c0d020a0e4f5a1681bc20a93ecbfc30d0"})"
+      R"("hash":"d8f55b70711920351f200bebff74dd2834043525ed9aba5cf27c8acffd16d601"})"
       "\n");
 }
 
@@ -241,7 +244,7 @@ void ExpectBroken(const std::vector<BrokenText>& table) {
 TEST(BrokenPlan, Head) {
   ExpectBroken({
       {[](Json& j) { j["version"] = 1; },
-       "the plan has version 1, this program reads version 5; compile the plan again"},
+       "the plan has version 1, this program reads version 6; compile the plan again"},
       {[](Json& j) { j["version"] = "2"; }, "the plan's field version is not a whole number"},
       {[](Json& j) { j.erase("version"); }, "the plan lacks the field version"},
       {[](Json& j) { j["colour"] = 1; }, "the plan's field colour is unknown"},

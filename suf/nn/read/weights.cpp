@@ -28,14 +28,14 @@ void ForWeights(const Plan& plan, Wants wants, F f) {
 }
 
 bool Any(const WeightSlot&) { return true; }
-bool Fixes(const WeightSlot& s) { return s.length == WeightSlot::kFixed; }
-bool Varies(const WeightSlot& s) { return !Fixes(s); }
-bool Masks(const WeightSlot& s) { return s.masked; }
+bool Fixes(const WeightSlot& s) { return s.length == WeightSlot::kFixed && !s.known; }
+bool Varies(const WeightSlot& s) { return s.length != WeightSlot::kFixed; }
+bool Masks(const WeightSlot& s) { return s.masked && !s.known; }
 
 // Whether two slots of one node are one tensor and go the same way.
 bool Same(const WeightSlot& a, const WeightSlot& b) {
   return std::string_view(a.name) == b.name && a.scale == b.scale && a.masked == b.masked && a.length == b.length &&
-         a.weight == b.weight;
+         a.known == b.known && a.weight == b.weight;
 }
 
 // Returns the part of a weight that a trace of n tokens reads.

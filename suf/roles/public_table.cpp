@@ -1,0 +1,77 @@
+#include "suf/roles/public_table.hpp"
+
+#include <cmath>
+
+#include "suf/base/digest.hpp"
+#include "suf/model/safetensors.hpp"
+#include "suf/nn/ops/lookup.hpp"
+
+namespace suf::roles {
+namespace {
+
+constexpr const char* kTable = "table";
+
+// Returns the lookup in a variant's first class, and its node.
+std::pair<const nn::GraphNode*, const nn::Lookup*> LookupIn(const nn::Plan& plan, int variant) {
+  for (auto& n : plan.graph.nodes())
+    if (const auto* l = dynamic_cast<const nn::Lookup*>(plan.First(variant).ops[size_t(n->index)].get()))
+      return {n.get(), l};
+  throw Bug("the plan has no lookup");
+}
+
+}  // namespace
+
+PublicTable::PublicTable(const nn::Plan& plan, const nn::QuantisedWeights& weights) : types_(plan.types()) {
+  const auto [node, lookup] = LookupIn(plan, 0);
+  scale_ = lookup->scale;
+  shape_ = plan.graph.node(size_t(node->index)).As<nn::Lookup>()->table.shape();
+  for (size_t v = 1; v < plan.variants.size(); ++v)
+    if (LookupIn(plan, int(v)).second->scale != scale_)
+      Fail(Cause::kRefused, "the variants ", plan.variants[0].name, " and ", plan.variants[v].name,
+           " have tables of other scales, and data owners get one; compile one variant");
+  const nn::Tensor& t = weights.at(nn::SlotName(plan, plan.First(0), *node, lookup->TableSlot()));
+  words_.reserve(size_t(t.size()));
+  for (int64_t i = 0; i < t.size(); ++i) words_.push_back(int16_t(t[i]));
+}
+
+PublicTable::PublicTable(const std::filesystem::path& file, const nn::Plan& plan) : types_(plan.types()) {
+  const auto [node, lookup] = LookupIn(plan, 0);
+  scale_ = lookup->scale;
+  shape_ = plan.graph.node(size_t(node->index)).As<nn::Lookup>()->table.shape();
+  const std::vector<float> floats = model::Safetensors(file).Floats(kTable, shape_);
+  words_.reserve(floats.size());
+  for (const float x : floats) {
+    const double v = std::ldexp(double(x), scale_);
+    if (!(v >= INT16_MIN && v <= INT16_MAX && v == std::floor(v)))
+      Fail(Cause::kRefused, file.string(), " has another table than the plan; take the file written beside this plan");
+    words_.push_back(int16_t(v));
+  }
+  if (digest() != plan.table)
+    Fail(Cause::kRefused, file.string(), " has another table than the plan; take the file written beside this plan");
+}
+
+void PublicTable::Write(const std::filesystem::path& file) const {
+  std::vector<float> floats;
+  floats.reserve(words_.size());
+  for (const int16_t w : words_) floats.push_back(float(std::ldexp(double(w), -scale_)));
+  const model::NewTensor table{kTable, shape_, std::span<const float>(floats)};
+  model::WriteSafetensors(file, {&table, 1});
+}
+
+Hash PublicTable::digest() const {
+  return HashOf({AsView(Str("suf table ", shape_[0], " ", shape_[1], " ", scale_)),
+                 View(reinterpret_cast<const uint8_t*>(words_.data()), words_.size() * sizeof(int16_t))});
+}
+
+WipedVector<int32_t> PublicTable::RowsOf(const model::Ids& ids) const {
+  const int64_t d = shape_[1], types = types_ > 1 ? types_ : 0, words = shape_[0] - types;
+  const auto [entries, kinds] = nn::SplitTypes(ids, words, types_);
+  WipedVector<int32_t> rows(ids.size() * size_t(d));
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (int64_t j = 0; j < d; ++j)
+      rows[i * size_t(d) + size_t(j)] =
+          words_[size_t(entries[i] * d + j)] + (types ? words_[size_t((words + kinds[i]) * d + j)] : 0);
+  return rows;
+}
+
+}  // namespace suf::roles

@@ -1,0 +1,44 @@
+#include "suf/roles/text_rules.hpp"
+
+namespace suf::roles {
+
+TextRules RulesOf(const nn::Graph& graph, const nn::About& about) {
+  return {about.texts, nn::WordsOf(graph), nn::TypesOf(graph)};
+}
+
+TextInput SplitLine(std::string_view line, const TextRules& rules) {
+  const size_t tab = rules.form == nn::TextForm::kSingle ? line.npos : line.find('\t');
+  if (tab == line.npos) return {line};
+  return {line.substr(0, tab), line.substr(tab + 1)};
+}
+
+model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
+                  bool cut) {
+  if (text.second && rules.form == nn::TextForm::kSingle)
+    Fail(Cause::kInput, "the model reads one text, and these are two; leave out the second one");
+  if (!text.second && rules.form == nn::TextForm::kPair)
+    Fail(Cause::kInput,
+         "the model compares two texts, and this is one; add the second one, in a file behind a tab in the line");
+  if (!text.second) {
+    model::Ids ids = tokenizer.Encode(text.first);
+    return limit ? tokenizer.Shorten(std::move(ids), model::CheckLength(ids.size(), limit, cut)) : ids;
+  }
+  model::TextPair pair = tokenizer.EncodePair(text.first, *text.second);
+  if (limit && pair.ids.size() > limit) {
+    if (!cut)
+      throw model::TooLong(Cause::kInput, Str("the pair has ", pair.ids.size(), " tokens, ", pair.first,
+                                              " of the first text and ", pair.second, " of the second; the limit is ",
+                                              limit, "; shorten one of them or let them be cut"));
+    pair = tokenizer.Shorten(pair, limit);
+  }
+  if (rules.types > 1)
+    for (size_t i = 0; i < pair.ids.size(); ++i) {
+      if (pair.types[i] >= rules.types)
+        Fail(Cause::kInput, "token ", i + 1, " has the type ", pair.types[i], ", and the model has the types 0 to ",
+             rules.types - 1, "; use the tokenizer of the plan's model");
+      pair.ids[i] += int32_t(pair.types[i] * rules.vocabulary);
+    }
+  return std::move(pair.ids);
+}
+
+}  // namespace suf::roles
