@@ -154,7 +154,9 @@ void AddClassifier(nn::Graph& g, const ClassifierHead& head, int64_t width, int6
   g.Scope("head");
   nn::GraphNode* x = AddMap(g, Pooled(g, rows, nn::PoolRows::kFirst), head.dense, width, width, true, "z_dense");
   x = AddMap(g, Activated(g, x, head.activation), head.out, width, labels, true, "z_head");
-  g.Add(nn::RevealResult{}, {x}, "logits");
+  nn::RevealResult scores;
+  scores.key = "scores";
+  g.Add(std::move(scores), {x}, "logits");
   g.Number();
 }
 

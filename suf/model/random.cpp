@@ -1,6 +1,5 @@
 #include "suf/model/random.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -86,13 +85,6 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   return v;
 }
 
-// Multiplies `count` gammas by 10 to 30, the same ones in every norm, as in trained models (Dettmers et al.,
-// "LLM.int8()", 2022).
-void AddOutliers(int count, std::vector<float>* gamma) {
-  for (int i = 0; i < count; ++i)
-    (*gamma)[(size_t(i) * 2 + 1) * gamma->size() / (2 * size_t(count))] *= float(10 + 20 * i / std::max(1, count - 1));
-}
-
 // Returns the tensors of the maps whose results are multiplied to scores.
 std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
   std::map<std::string, nn::Shape> out;
@@ -144,7 +136,6 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
                           : 0.1;
     std::vector<float>& v = values.emplace_back(size_t(nn::Size(leaf.shape)));
     for (float& x : v) x = normals.Next(leaf.kind == nn::Leaf::kGamma ? 10 : 0, sd);
-    if (leaf.kind == nn::Leaf::kGamma) AddOutliers(preset.outliers, &v);
     tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});
   }
   const int64_t words = graph.leaves().at(0).shape[0];

@@ -16,6 +16,7 @@ namespace {
 constexpr double kWindowMargin = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
+constexpr int kFiner = 3;         // log2 of how much finer the pieces of one row are, such as that of a classifier
 
 // Fits the fewest pieces of width 2^a around zero whose sides are lines, for x of `bits` bits. Returns nothing if the
 // lines have a larger error than kMostPieces pieces.
@@ -57,7 +58,8 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   if (!c.seen) return;
   const SeenRange& seen = c.seen->at("input").at(0);
   const int window = std::max(1, int(std::ceil(std::log2(kWindowMargin * std::max(-seen.low, seen.high)))));
-  const int width = function == "relu" ? window + o.input - 1 : o.piece,
+  const int piece = std::max(1, o.piece - (in[0].one_row ? kFiner : 0));
+  const int width = function == "relu" ? window + o.input - 1 : piece,
             count = window + 1 + o.input - width;  // relu: exact lines
   const int a = width + at - o.input;
   const func::Real& f = RealFunction(function);

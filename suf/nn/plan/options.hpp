@@ -16,7 +16,7 @@ struct Options {
   int weight_default = 14;
   // Scale to which a map's result is rescaled for a product of wires, by key.
   std::map<std::string, int> result{{"query_key", 8}, {"value", 10}, {"attended", 14}, {"linear", 8},
-                                    {"logits", 10},   {"unit", 16},  {"vector", 12}};
+                                    {"logits", 10},   {"unit", 16},  {"vector", 12},   {"scores", 13}};
   // Scale of x in a norm, by key.
   std::map<std::string, int> norm{{"embedding", 12}, {"layer", 10}, {"unit", 8}};
   int activation = 10;                   // scale of a norm's result
