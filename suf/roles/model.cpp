@@ -229,9 +229,9 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
     hash.Add(texts[i]).Add(std::string_view("\n"));
     try {
       const TextInput text = SplitLine(texts[i], model_.rules());
-      const size_t whole = Encode(tokenizer, model_.rules(), text, 0, false).size();
-      const model::Ids all = Encode(tokenizer, model_.rules(), text, size_t(max_tokens_), true);
-      unusable_.cut += all.size() < whole;
+      bool cut = false;
+      const model::Ids all = Encode(tokenizer, model_.rules(), text, size_t(max_tokens_), true, &cut);
+      unusable_.cut += cut;
       ids.emplace_back(all.begin(), all.end());
     } catch (const Error& e) {  // not UTF-8, or empty: one bad line does not stop the compiler
       Add(e.what(), i, &unusable_);

@@ -13,7 +13,7 @@ TextInput SplitLine(std::string_view line, const TextRules& rules) {
 }
 
 model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
-                  bool cut) {
+                  bool cut, bool* was_cut) {
   if (text.second && rules.form == nn::TextForm::kSingle)
     Fail(Cause::kInput, "the model reads one text, and these are two; leave out the second one");
   if (!text.second && rules.form == nn::TextForm::kPair)
@@ -21,7 +21,10 @@ model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, con
          "the model compares two texts, and this is one; add the second one, in a file behind a tab in the line");
   if (!text.second) {
     model::Ids ids = tokenizer.Encode(text.first);
-    return limit ? tokenizer.Shorten(std::move(ids), model::CheckLength(ids.size(), limit, cut)) : ids;
+    if (!limit) return ids;
+    const size_t n = model::CheckLength(ids.size(), limit, cut);
+    if (was_cut) *was_cut = n < ids.size();
+    return tokenizer.Shorten(std::move(ids), n);
   }
   model::TextPair pair = tokenizer.EncodePair(text.first, *text.second);
   if (limit && pair.ids.size() > limit) {
@@ -30,6 +33,7 @@ model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, con
                                               " of the first text and ", pair.second, " of the second; the limit is ",
                                               limit, "; shorten one of them or let them be cut"));
     pair = tokenizer.Shorten(pair, limit);
+    if (was_cut) *was_cut = true;
   }
   if (rules.types > 1)
     for (size_t i = 0; i < pair.ids.size(); ++i) {

@@ -26,9 +26,10 @@ inline TextRules RulesOf(const nn::Plan& plan) { return RulesOf(plan.graph, plan
 TextInput SplitLine(std::string_view line, const TextRules& rules);
 
 // Returns the ids, special tokens included, with token types inside (nn::SplitTypes). At most `limit` tokens remain; 0:
-// any number. Throws model::TooLong if there are more and not `cut`. Throws Cause::kInput for another number of texts
-// than the model takes. Throws likewise for text that is not UTF-8, and for one without a token.
+// any number. `was_cut`, false before, receives whether there were more. Throws model::TooLong if there are more and
+// not `cut`. Throws Cause::kInput for another number of texts than the model takes. Throws likewise for text that is
+// not UTF-8, and for one without a token.
 model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
-                  bool cut);
+                  bool cut, bool* was_cut = nullptr);
 
 }  // namespace suf::roles
