@@ -17,6 +17,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// Returns the number of a line, and the begin of its text or pair.
+std::string Begin(const TextLine& l) {
+  return Str(l.i + 1, " ", screen::Clip(l.second ? Str(l.text, " | ", *l.second) : l.text, 38));
+}
+
 void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
   const bool scores = rows[0].contains("scores");
   const char* const error = scores ? "error of a score" : "cosine to float";
@@ -27,12 +32,10 @@ void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json
     const TextLine& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
     const std::string close = scores ? Fixed(r["score_error"], 5) : Fixed(r["cos"], 6);
-    const std::string text = l.second ? Str(l.text, " | ", *l.second) : l.text;
-    table.push_back({Str(l.i + 1, " ", screen::Clip(text, 38)), r["n"].dump(), close,
-                     r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
-                     Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0), Fixed(r["within_ms"]["keys"], 0),
-                     Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["flights"].dump(),
-                     Bytes10(r["key_bytes"][1])});
+    table.push_back({Begin(l), r["n"].dump(), close, r["sim_equal"].get<bool>() ? "every word" : "NO",
+                     Fixed(r["ms"]["fetch"], 0), Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0),
+                     Fixed(r["within_ms"]["keys"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]),
+                     r["flights"].dump(), Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n"
             << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
@@ -44,8 +47,7 @@ void ShowScores(const std::vector<TextLine>& lines, const std::vector<ordered_js
   PrintedRows table{{"text", rows[0].contains("label") ? "label" : "", "scores"}};
   for (auto& r : rows) {
     const TextLine& l = lines[r["i"].get<size_t>()];
-    table.push_back({Str(l.i + 1, " ", screen::Clip(l.second ? Str(l.text, " | ", *l.second) : l.text, 38)),
-                     r.value("label", ""), FirstOf(r["scores"], 4)});
+    table.push_back({Begin(l), r.value("label", ""), FirstOf(r["scores"], 4)});
   }
   std::cout << "\n" << Table(table);
 }

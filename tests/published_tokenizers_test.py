@@ -14,9 +14,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / 'tools'))
-import tokenizer_texts
+from tokenizer_texts import BLOCK, TEXTS, hashed, text
 
-BLOCK = 4096
 EXPECTED = json.loads((ROOT / 'tests/data/published_tokenizers.json').read_text())
 
 
@@ -28,18 +27,18 @@ def blocks(suf, folder, texts):
         row = json.loads(line)
         assert row['i'] == i and ('ids' in row or ' has no token' in row['error']), row
         ids = row.get('ids', [])
-        digest.update(b''.join(x.to_bytes(4, 'little') for x in [len(ids), *ids]))
+        digest.update(hashed(ids))
         if i % BLOCK == BLOCK - 1:
             yield digest.hexdigest()
             digest = hashlib.sha256()
 
 
 def main():
-    suf, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 25 * BLOCK
+    suf, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else TEXTS
     parts = json.loads((ROOT / 'suf/model/testdata/kinds/parts.json').read_text())
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl', encoding='utf8') as texts:
         for i in range(count):
-            texts.write(json.dumps({'text': tokenizer_texts.text(i, parts)}) + '\n')
+            texts.write(json.dumps({'text': text(i, parts)}) + '\n')
         texts.flush()
         for name, expected in EXPECTED.items():
             subprocess.check_call([sys.executable, ROOT / 'tools/fetch_model.py', name], stdout=subprocess.DEVNULL)

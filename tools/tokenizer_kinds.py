@@ -26,10 +26,10 @@ import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import tokenizer_golden as golden
-from tokenizer_texts import Rng, raised, text
+from tokenizer_texts import BLOCK, TEXTS, Rng, hashed, raised, text
 
 KINDS = golden.MODULE / 'testdata' / 'kinds'
-TEXTS, ROWS, BLOCK = 25 * 4096, 1000, 4096
+ROWS = 1000
 LLAMA = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = LLAMA.replace('{1,3}', '')
 PARTS = {
@@ -182,7 +182,7 @@ def digests(tokenizer, texts):
         digest = hashlib.sha256()
         for e in tokenizer.encode_batch(texts[start:start + BLOCK]):
             ids = e.ids if len(e.ids) > none else []
-            digest.update(b''.join(x.to_bytes(4, 'little') for x in [len(ids), *ids]))
+            digest.update(hashed(ids))
         yield digest.hexdigest()
 
 

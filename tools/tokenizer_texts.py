@@ -19,7 +19,13 @@ Text i is made by SplitMix64 with the state i * 1,000,003. next() is its next nu
 3. After each part below(5): 0 and 1 nothing, otherwise a space.
 """
 MASK = (1 << 64) - 1
+TEXTS, BLOCK = 25 * 4096, 4096  # of a tokenizer, and of a digest
 LIMITS = [0x80, 0x250, 0x800, 0x3000, 0x10000, 0x20000, 0x110000]
+
+def hashed(ids):
+    """Returns what a digest of ids takes of one text: their number, then the ids, as 32-bit little-endian numbers."""
+    return b''.join(x.to_bytes(4, 'little') for x in [len(ids), *ids])
+
 
 class Rng:
     """SplitMix64 (Steele, Lea and Flood, 2014)."""

@@ -113,14 +113,6 @@ struct Described {
 // The name of a Dense module's tensors in the graph, before their names in its own file.
 constexpr std::string_view kDense = "dense.";
 
-// Adds x W^T + b.
-nn::GraphNode* AddMap(nn::Graph& g, nn::GraphNode* x, const std::string& at, int64_t in, int64_t out, bool bias,
-                      const char* label) {
-  const nn::Expr w = g.Tensor(at + ".weight", {out, in}, nn::Leaf::kProjection);
-  return Linear(g, x, w.Transposed(), bias ? g.Tensor(at + ".bias", {out}, nn::Leaf::kBias) : nn::Expr(), "head",
-                label);
-}
-
 // Adds the embedding of the rows of the last node, of `width` numbers each.
 void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
   nn::GraphNode* rows = g.nodes().back().get();
@@ -128,7 +120,7 @@ void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
   const bool mean = steps.pooling == nn::PoolRows::kSum;
   nn::GraphNode* x = Pooled(g, rows, steps.pooling);
   if (const auto& dense = steps.dense) {
-    x = AddMap(g, x, std::string(kDense) + "linear", width, dense->outputs, dense->bias, "z_dense");
+    x = NamedLinear(g, x, std::string(kDense) + "linear", width, dense->outputs, dense->bias, "head", "z_dense");
     x->As<nn::LinearMap>()->by_length = mean;
     if (dense->tanh) x = Activated(g, x, "tanh");
     width = dense->outputs;
@@ -152,8 +144,9 @@ void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
 void AddClassifier(nn::Graph& g, const ClassifierHead& head, int64_t width, int64_t labels) {
   nn::GraphNode* rows = g.nodes().back().get();
   g.Scope("head");
-  nn::GraphNode* x = AddMap(g, Pooled(g, rows, nn::PoolRows::kFirst), head.dense, width, width, true, "z_dense");
-  x = AddMap(g, Activated(g, x, head.activation), head.out, width, labels, true, "z_head");
+  nn::GraphNode* x = Pooled(g, rows, nn::PoolRows::kFirst);
+  x = NamedLinear(g, x, head.dense, width, width, true, "head", "z_dense");
+  x = NamedLinear(g, Activated(g, x, head.activation), head.out, width, labels, true, "head", "z_head");
   nn::RevealResult scores;
   scores.key = "scores";
   g.Add(std::move(scores), {x}, "logits");

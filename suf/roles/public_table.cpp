@@ -21,32 +21,32 @@ std::pair<const nn::GraphNode*, const nn::Lookup*> LookupIn(const nn::Plan& plan
 
 }  // namespace
 
-PublicTable::PublicTable(const nn::Plan& plan, const nn::QuantisedWeights& weights) : types_(plan.types()) {
-  const auto [node, lookup] = LookupIn(plan, 0);
-  scale_ = lookup->scale;
-  shape_ = plan.graph.node(size_t(node->index)).As<nn::Lookup>()->table.shape();
+PublicTable::PublicTable(const nn::Plan& plan) {
+  const nn::Lookup& lookup = *LookupIn(plan, 0).second;
+  shape_ = lookup.table.shape();
+  types_ = lookup.types;
+  scale_ = lookup.scale;
+  words_.reserve(size_t(nn::Size(shape_)));
+}
+
+PublicTable::PublicTable(const nn::Plan& plan, const nn::QuantisedWeights& weights) : PublicTable(plan) {
   for (size_t v = 1; v < plan.variants.size(); ++v)
     if (LookupIn(plan, int(v)).second->scale != scale_)
       Fail(Cause::kRefused, "the variants ", plan.variants[0].name, " and ", plan.variants[v].name,
            " have tables of other scales, and data owners get one; compile one variant");
+  const auto [node, lookup] = LookupIn(plan, 0);
   const nn::Tensor& t = weights.at(nn::SlotName(plan, plan.First(0), *node, lookup->TableSlot()));
-  words_.reserve(size_t(t.size()));
   for (int64_t i = 0; i < t.size(); ++i) words_.push_back(int16_t(t[i]));
 }
 
-PublicTable::PublicTable(const std::filesystem::path& file, const nn::Plan& plan) : types_(plan.types()) {
-  const auto [node, lookup] = LookupIn(plan, 0);
-  scale_ = lookup->scale;
-  shape_ = plan.graph.node(size_t(node->index)).As<nn::Lookup>()->table.shape();
-  const std::vector<float> floats = model::Safetensors(file).Floats(kTable, shape_);
-  words_.reserve(floats.size());
-  for (const float x : floats) {
+PublicTable::PublicTable(const std::filesystem::path& file, const nn::Plan& plan) : PublicTable(plan) {
+  bool fits = true;
+  for (const float x : model::Safetensors(file).Floats(kTable, shape_)) {
     const double v = std::ldexp(double(x), scale_);
-    if (!(v >= INT16_MIN && v <= INT16_MAX && v == std::floor(v)))
-      Fail(Cause::kRefused, file.string(), " has another table than the plan; take the file written beside this plan");
-    words_.push_back(int16_t(v));
+    fits = fits && v >= INT16_MIN && v <= INT16_MAX && v == std::floor(v);
+    words_.push_back(fits ? int16_t(v) : int16_t(0));
   }
-  if (digest() != plan.table)
+  if (!fits || digest() != plan.table)
     Fail(Cause::kRefused, file.string(), " has another table than the plan; take the file written beside this plan");
 }
 
@@ -64,13 +64,13 @@ Hash PublicTable::digest() const {
 }
 
 WipedVector<int32_t> PublicTable::RowsOf(const model::Ids& ids) const {
-  const int64_t d = shape_[1], types = types_ > 1 ? types_ : 0, words = shape_[0] - types;
+  const int64_t d = shape_[1], words = shape_[0] - types_;
   const auto [entries, kinds] = nn::SplitTypes(ids, words, types_);
   WipedVector<int32_t> rows(ids.size() * size_t(d));
   for (size_t i = 0; i < ids.size(); ++i)
     for (int64_t j = 0; j < d; ++j)
       rows[i * size_t(d) + size_t(j)] =
-          words_[size_t(entries[i] * d + j)] + (types ? words_[size_t((words + kinds[i]) * d + j)] : 0);
+          words_[size_t(entries[i] * d + j)] + (types_ ? words_[size_t((words + kinds[i]) * d + j)] : 0);
   return rows;
 }
 

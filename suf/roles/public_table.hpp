@@ -26,8 +26,9 @@ class PublicTable {
   WipedVector<int32_t> RowsOf(const model::Ids& ids) const;
 
  private:
-  nn::Shape shape_;  // (words and types, d)
-  int64_t types_ = 1;
+  explicit PublicTable(const nn::Plan& plan);  // without the numbers
+  nn::Shape shape_;                            // (words and types, d)
+  int64_t types_ = 0;
   int scale_ = 0;
   std::vector<int16_t> words_;
 };

@@ -27,6 +27,13 @@ inline GraphNode* Linear(Graph& g, GraphNode* x, Expr weight, Expr bias, const c
   return g.Add(std::move(m), {x}, label);
 }
 
+// Adds x W^T + b by the tensors `at`.weight (out, in) and `at`.bias (out), or without the bias.
+inline GraphNode* NamedLinear(Graph& g, GraphNode* x, const std::string& at, int64_t in, int64_t out, bool bias,
+                              const char* key, const char* label) {
+  const Expr w = g.Tensor(at + ".weight", {out, in}, Leaf::kProjection);
+  return Linear(g, x, w.Transposed(), bias ? g.Tensor(at + ".bias", {out}, Leaf::kBias) : Expr(), key, label);
+}
+
 inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
   nn::Norm n;
   n.dim = gamma.cols();

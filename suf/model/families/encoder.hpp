@@ -85,9 +85,7 @@ inline Graph Encoder(const EncoderShape& s, const EncoderNames& names,
     return Normalised(g, x, gamma, beta, s.eps, key);
   };
   auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
-    Expr w = g.Tensor(at + ".weight", {out, in}, Leaf::kProjection);
-    Expr b = g.Tensor(at + ".bias", {out}, Leaf::kBias);
-    return Linear(g, x, w.Transposed(), b, key, label);
+    return NamedLinear(g, x, at, in, out, true, key, label);
   };
   g.Scope("embed");
   nn::Lookup lookup;

@@ -48,7 +48,7 @@ Graph Build(const std::filesystem::path& dir, bool) {
     return Normalised(g, x, g.Tensor(at, {s.d}, Leaf::kGamma), {}, s.eps);
   };
   auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
-    return Linear(g, x, g.Tensor(at + ".weight", {out, in}, Leaf::kProjection).Transposed(), {}, key, label);
+    return NamedLinear(g, x, at, in, out, false, key, label);
   };
   auto rotated = [&](GraphNode* x, int64_t heads) {
     nn::Rotary r;

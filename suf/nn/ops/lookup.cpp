@@ -43,7 +43,7 @@ constexpr int kMostTypes = 16;
 }  // namespace
 
 RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
-  CheckIds(c.ids, words() * std::max<int64_t>(1, types));
+  CheckIds(c.ids, ids());
   CheckPositions(positions, c.n);
   const Reals& all = c.value(table);
   const int64_t d = table.cols(), count = words();
@@ -76,7 +76,7 @@ void Lookup::Choose(const Facts& c, const Edges&) {
 void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
   Wanted(table.shape().size() == 2, where, "its table is no matrix");
   Wanted(words() >= 1, where, "its table has no row besides those of types");
-  Wanted(words() * std::max<int64_t>(1, types) <= INT32_MAX, where, "its table has too many rows");
+  Wanted(ids() <= INT32_MAX, where, "its table has too many rows");
   if (!positions) return;
   Wanted(positions.shape().size() == 2 && positions.cols() == table.cols(), where,
          "its positions are not as wide as its table");
@@ -138,7 +138,7 @@ RowBound Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
 }
 
 IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const {
-  CheckIds(c.ids, words() * std::max<int64_t>(1, types));
+  CheckIds(c.ids, ids());
   IntArray y{{c.rows, table.cols()}, {}};
   for (int i = c.from; i < c.from + c.rows; ++i) {
     const int64_t id = c.ids[size_t(i)];

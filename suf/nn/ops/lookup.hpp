@@ -61,6 +61,8 @@ struct Lookup : OperatorBase<Lookup> {
   bool known = false;  // the table is public, and P1 has it
 
   int64_t words() const { return table.shape()[0] - types; }
+  // Returns the number below which ids are.
+  int64_t ids() const { return types ? words() * types : words(); }
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;

@@ -30,7 +30,7 @@ void ForWeights(const Plan& plan, Wants wants, F f) {
 bool Any(const WeightSlot&) { return true; }
 bool Fixes(const WeightSlot& s) { return s.length == WeightSlot::kFixed && !s.known; }
 bool Varies(const WeightSlot& s) { return s.length != WeightSlot::kFixed; }
-bool Masks(const WeightSlot& s) { return s.masked && !s.known; }
+bool Masks(const WeightSlot& s) { return s.masked; }
 
 // Whether two slots of one node are one tensor and go the same way.
 bool Same(const WeightSlot& a, const WeightSlot& b) {
