@@ -5,6 +5,7 @@ compared with the simulator.
     bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
     bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
     bench.py --many [--runs 9] [--out bench/results]
+    bench.py --models [NAME ..] [--tokens 32 128] [--runs 3] [--out bench/results]
 
 Prints the tables of docs/measurements.md. Writes JSON lines with commit and machine: inference.jsonl (one line for each
 length) and kernels.jsonl. Times are medians of fresh serials after one warm-up, text by text (--one-by-one). A line
@@ -14,12 +15,17 @@ with calls that do not. The yardstick is the float32 forward of tools/reference.
 
 --many prints the table of many texts at once, with limits. As root: it runs tools/owners.py and tools/link.py, which
 append to their own files.
+
+--models fetches the models of tools/models.json and prints the table of docs/models.md. Plans are for near links and keys
+from disk. The lines are added to models.jsonl.
 """
 import argparse
 import collections
 import json
+import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,9 +39,18 @@ ROLES = {'dealer': 'dealer', 'p0': 'model owner (P0)', 'p1': 'data owner (P1)'}
 PARTS = ('compute', 'key', 'upload', 'wire', 'wait')
 
 
+def entries(model):
+    """Returns the entries of the vocabulary with which a word may begin."""
+    lines = pathlib.Path(model) / 'vocab.txt'
+    if lines.exists():
+        return lines.read_text().split('\n')
+    pieces = json.loads((pathlib.Path(model) / 'tokenizer.json').read_text())['model']['vocab']
+    return [piece[1:] for piece, _ in pieces[:20000] if piece.startswith('\u2581')]  # rarer words may be cut in two
+
+
 def texts(model, tokens, count):
     """Makes texts of exactly `tokens` tokens: random whole words of the vocabulary between [CLS] and [SEP]."""
-    words = [w for w in (pathlib.Path(model) / 'vocab.txt').read_text().split('\n') if w.isascii() and w.isalpha() and w.islower() and len(w) > 3]
+    words = [w for w in entries(model) if w.isascii() and w.isalpha() and w.islower() and len(w) > 3]
     draw = random.Random(tokens)
     return [' '.join(draw.choice(words) for _ in range(tokens - 2)) for _ in range(count)]
 
@@ -170,13 +185,40 @@ def many_texts(runs, out):
     return rows
 
 
+def with_cls(model, folder):
+    """Makes a copy of a model in `folder` that pools the first row. Returns its path."""
+    shutil.copytree(model, folder, ignore=shutil.ignore_patterns('1_Pooling'), copy_function=os.symlink)
+    (folder / '1_Pooling').mkdir()
+    (folder / '1_Pooling/config.json').write_text(json.dumps({'pooling_mode': 'cls'}))
+    return folder
+
+
+def real_models(names, lengths, runs, facts):
+    """Measures the models of tools/models.json, and variants of them. Returns rows as measured() does."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or json.loads((ROOT / 'tools/models.json').read_text()):
+            subprocess.check_call([sys.executable, ROOT / 'tools/fetch_model.py', name], stdout=subprocess.DEVNULL)
+            model = subprocess.check_output([ROOT / 'build/suf', 'model', 'path', name], text=True).strip()
+            jobs = [(name, model, ())]
+            if name == 'all-MiniLM-L6-v2':
+                jobs.append((name + ', CLS', with_cls(model, pathlib.Path(folder) / 'cls'), ()))
+            if name == 'multilingual-e5-small':
+                jobs.append((name + ', public table', model, ('--public-table',)))
+            for label, path, options in jobs:
+                plan = machine.model_and_plan(str(path), max(lengths), '--profile', 'lan', '--keys', 'ahead', *options)[1]
+                rows += measured(path, plan, lengths, runs, {**facts, 'model': label})
+    return rows
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--model')
     p.add_argument('--shape', help='a preset of `suf model random`')
     p.add_argument('--many', action='store_true', help='many texts at once')
-    p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, or 128 of a shape')
-    p.add_argument('--runs', type=int, help='9, or 3 of a shape')
+    p.add_argument('--models', nargs='*', metavar='NAME', help='models with real weights')
+    p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, 128 of a shape, or 32 128 of models')
+    p.add_argument('--runs', type=int, help='9, or 3 of a shape or of models')
     p.add_argument('--sentences', type=int, default=32, help='of the throughput')
     p.add_argument('--out', default=str(ROOT / 'bench/results'))
     p.add_argument('--no-kernels', action='store_true')
@@ -187,6 +229,14 @@ def main():
         rows = many_texts(a.runs or 9, out)
         print(f"{facts['cpu']}, {facts['cores']} cores for all processes, commit {facts['commit']}; every output verified\n")
         return table(['many texts at once, MiniLM, lan', 'limit', 'measured', 'of'], rows)
+    if a.models is not None:
+        rows = real_models(a.models, a.tokens or [32, 128], a.runs or 3, facts)
+        with open(out / 'models.jsonl', 'a') as f:
+            f.writelines(json.dumps(r) + '\n' for r in rows)
+        print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}; every output verified\n")
+        return table(['model', 'tokens', 'flights', 'key a party MB', 'sent P0, P1 MB', 'online ms', 'x float32', 'memory MB (dealer, P0, P1)', 'cosine >='],
+                     [[r['model'], r['tokens'], r['flights'], f"{max(r['key_bytes']) / 1e6:.1f}", f"{r['bytes']['p0'] / 1e6:.1f}, {r['bytes']['p1'] / 1e6:.1f}",
+                       f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
     if a.shape:
         lengths = a.tokens or [128]
         model, plan = machine.model_and_plan(machine.random_model(a.shape), max(lengths))
