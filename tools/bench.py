@@ -16,8 +16,8 @@ with calls that do not. The yardstick is the float32 forward of tools/reference.
 --many prints the table of many texts at once, with limits. As root: it runs tools/owners.py and tools/link.py, which
 append to their own files.
 
---models fetches the models of tools/models.json and prints the table of docs/models.md. Plans are for near links and keys
-from disk. The lines are added to models.jsonl.
+--models fetches the models of tools/models.json and prints the table of docs/models.md. Plans are for near links. Online
+times are those of keys from disk, so it needs root as --many does. The lines are added to models.jsonl.
 """
 import argparse
 import collections
@@ -207,7 +207,9 @@ def real_models(names, lengths, runs, facts):
                 jobs.append((name + ', public table', model, ('--public-table',)))
             for label, path, options in jobs:
                 plan = machine.model_and_plan(str(path), max(lengths), '--profile', 'lan', '--keys', 'ahead', *options)[1]
-                rows += measured(path, plan, lengths, runs, {**facts, 'model': label})
+                for row in measured(path, plan, lengths, runs, {**facts, 'model': label}):
+                    ahead, = lines_of('link.py', pathlib.Path(folder) / 'link.jsonl', '--model', path, '--plan', plan, '--ahead', '--variant', 'lan', '--delay-ms', 0, '--tokens', row['tokens'], '--runs', runs)
+                    rows.append({**row, 'ahead_ms': ahead['online_ms'], 'ahead_x': ahead['online_ms'] / row['float32_ms']})
     return rows
 
 
@@ -234,9 +236,9 @@ def main():
         with open(out / 'models.jsonl', 'a') as f:
             f.writelines(json.dumps(r) + '\n' for r in rows)
         print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}; every output verified\n")
-        return table(['model', 'tokens', 'flights', 'key a party MB', 'sent P0, P1 MB', 'online ms', 'x float32', 'memory MB (dealer, P0, P1)', 'cosine >='],
+        return table(['model', 'tokens', 'flights', 'key a party MB', 'sent P0, P1 MB', 'online ms', 'x float32', 'of it lookup, P0, P1', 'memory MB (dealer, P0, P1)', 'cosine >='],
                      [[r['model'], r['tokens'], r['flights'], f"{max(r['key_bytes']) / 1e6:.1f}", f"{r['bytes']['p0'] / 1e6:.1f}, {r['bytes']['p1'] / 1e6:.1f}",
-                       f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
+                       f"{r['ahead_ms']:.0f}", f"{r['ahead_x']:.1f}", ', '.join(f"{r['times_ms'][role]['embed']['compute']:.0f} of {r['times_ms'][role]['total']['compute']:.0f}" for role in ('p0', 'p1')), ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
     if a.shape:
         lengths = a.tokens or [128]
         model, plan = machine.model_and_plan(machine.random_model(a.shape), max(lengths))

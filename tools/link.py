@@ -201,7 +201,7 @@ def session(net, a, tokens, variant, number, folder, files, started):
                   '--store', folder / 'model', '--at-once', a.parallel, *keys)
     at = serve.port(120)  # it reads a model first
     how = ['--parallel', a.parallel, '--batch', a.batch] if at_once(a) > 1 else ['--one-by-one']
-    return lambda texts: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
+    return lambda texts: start('data', cores[1], 'embed', '--vocab', files['vocab'], '--dealer', f'{net.dealer("data")}:{port}',
                                '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--variant', variant, *how, *keys, '--json', '--json-file', texts)
 
 
@@ -335,7 +335,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         certs = pathlib.Path(folder) / 'certs'
         subprocess.run([SUF, 'certs', certs], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        files = {'model': model, 'plan': plan, 'certs': certs}
+        files = {'model': model, 'plan': plan, 'certs': certs, 'vocab': machine.vocabulary(model, plan)}
         for a.delay_ms, a.mbit, tokens in itertools.product(delays, rates, a.tokens):
             if a.delay_ms == 0 and a.mbit != rates[0]:
                 continue  # loopback has a rate of its own

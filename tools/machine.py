@@ -1,4 +1,6 @@
 """Labels of measurements, and the paths of the model and its plan."""
+import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -17,6 +19,12 @@ def model_and_plan(model=None, tokens=256, *options):
     `options` go to `suf compile`."""
     model = model or fetched()
     return model, subprocess.check_output([ROOT / 'tools/plan.sh', model, str(tokens), *options], text=True).strip()
+
+
+def vocabulary(model, plan):
+    """Returns the file of a model directory that data owners of the plan need."""
+    named = json.loads(pathlib.Path(plan).read_text())['tokenizer']
+    return next(f for f in (pathlib.Path(model) / name for name in ('vocab.txt', 'tokenizer.json')) if f.exists() and hashlib.sha256(f.read_bytes()).hexdigest() == named)
 
 
 def random_model(preset):
