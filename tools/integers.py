@@ -126,13 +126,13 @@ class Evaluator:
 
     def linear(self, name, full=None, bias=None, gamma=None, centred=True):
         """Quantises weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean only if
-        `centred`."""
+        `centred`. All classes have them in common, except the bias, whose scale is that of a class."""
         self.q[name] = q = {}
-        bits, scale, up, turn, mean = self.number(name, 'full', 'scale', 'up', 'turn', 'mean')
+        bits, mean = self.number(name, 'full', 'mean')
         if full is not None:
             q['full'] = fixed(full, bits)
         if bias is not None:
-            q['bias'] = fixed(bias, scale - turn - up)
+            q['bias'] = bias
         if gamma is not None:
             of = self.number(name, 'gamma')
             q['gamma'], q['mean'] = fixed(gamma, of), fixed(gamma / len(gamma), of + mean) if centred else None
@@ -154,13 +154,13 @@ class Evaluator:
         return self.wire('embed/z_embed', t[entry] + (t[words + type] if self.m.types > 1 else 0) + (p[:n] if len(p) > 1 else 0))
 
     def map(self, name, x, n=None, times=1):
-        q, (up, diag, mean) = self.q[name], self.number(name, 'up', 'diag', 'mean')
+        q, (scale, up, turn, diag, mean) = self.q[name], self.number(name, 'scale', 'up', 'turn', 'diag', 'mean')
         z = product(x, q['full']) if 'full' in q else 0
         if n is not None:
             z = z + ((n * q['gamma']) << I(diag))
             if q['mean'] is not None:
                 z = z - ((n * q['mean']).sum(-1) << I(diag - mean))[:, None]
-        return z + (q['bias'] << I(up)) * times if 'bias' in q else z
+        return z + (fixed(q['bias'], scale - turn - up) << I(up)) * times if 'bias' in q else z
 
     def rescaled(self, name, z, of):
         """Rescales the wire `of` exactly, unless its shift is 0."""
