@@ -49,7 +49,8 @@ void AddPrompt(CLI::App* c, Source* s) {
                                "name of the prompt that stands before every text, as suf plan show lists them "
                                "(default: the model's default prompt, if it has one)")
                      ->option_text("NAME");
-  c->add_flag_callback("--no-prompt", [s] { s->prompt = ""; }, "texts stand without the model's default prompt")
+  c->add_flag_callback(
+       "--no-prompt", [s] { s->prompt = ""; }, "texts stand without the model's default prompt")
       ->excludes(prompt);
 }
 
@@ -72,11 +73,11 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
   auto* c = model->add_subcommand("random", "write a model with random weights");
   c->add_option(
        "--preset", a->preset,
-       "for tests: tiny, tiny-cls, tiny-reranker, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
+       "for tests: tiny, tiny-cls, tiny-reranker, tiny-outliers, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
        "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-gpt2, tiny-llama. The published model's shape: "
        "minilm (91 MB). For measurements, published shapes with the scores of trained models: bert-tiny (17 MB), "
-       "bge-small (133 MB), cross-encoder (91 MB). Larger ones: bert-base (436 MB), roberta-base (499 MB), mpnet-base "
-       "(438 MB), bert-large (1.3 GB), gpt2 (498 MB)")
+       "bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB). With a trained model's outlier channels too: bge-small "
+       "(133 MB), cross-encoder (91 MB), roberta-base (499 MB), roberta-labels (501 MB), mpnet-base (438 MB)")
       ->required();
   c->add_option("--seed", a->seed, "the same seed gives the same files")->required()->check([](const std::string& s) {
     return s.starts_with('-') ? Str(s, " is below 0") : std::string();

@@ -12,12 +12,14 @@
 namespace suf::model {
 
 // A random model for tests and benchmarks: its name and config.json. `query_key` is the spread of the weights of
-// queries and keys, in units of 1/sqrt(inputs). `pooling` is a pooling_mode; if it is set, a folder says so.
+// queries and keys, in units of 1/sqrt(inputs). `pooling` is a pooling_mode; if it is set, a folder says so. `outliers`
+// channels have a gamma that is 10 to 30 times the others (WriteRandomModel).
 struct Preset {
   const char* name;
   const char* config;
   double query_key = 1;
   const char* pooling = "";
+  int outliers = 0;
 };
 
 // The end of a tensor's name, and the one that older exports have instead.

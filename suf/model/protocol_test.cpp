@@ -353,6 +353,18 @@ TEST(Protocol, OneLoudChannel) {
     }
 }
 
+TEST(Protocol, OutlierChannels) {
+  const Compiled c = CompileFor(RandomModel("tiny-outliers", 3), 12);
+  const std::vector<Text> texts = Texts(3, 3, 3, 12);
+  const std::vector<nn::Simulation> runs =
+      ExpectSameWords(c.plan, c.q, texts, [](int) { return EncoderFlights(2, true); });
+  const nn::RealModel real(c.model.graph, c.model.weights);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_TRUE(runs[i].outside.empty()) << nn::Sentence(runs[i].outside[0]);
+    EXPECT_GT(nn::Cosine(nn::Reals(runs[i].y.begin(), runs[i].y.end()), real.Run(texts[i]).at), 0.999);
+  }
+}
+
 TEST(Protocol, SameNodesEveryTime) {
   const Compiled c = CompileFor(RandomModel("tiny"), 16);
   pfss::Trace a, b, d;

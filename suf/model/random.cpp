@@ -14,23 +14,10 @@
 namespace suf::model {
 namespace {
 
-// Nearly normal numbers (sums of twelve uniform ones), each by integers and one rounding.
-class Normals {
+// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+class SplitMix {
  public:
-  explicit Normals(uint64_t seed) : state_(seed) {}
-
-  // Returns a number whose mean is a whole multiple of sd.
-  float Next(int64_t mean_in_sd, double sd) {
-    int64_t sum = -6 * 65535;  // minus its mean
-    for (int i = 0; i < 3; ++i) {
-      const uint64_t w = Word();
-      sum += int64_t(w & 0xffff) + int64_t(w >> 16 & 0xffff) + int64_t(w >> 32 & 0xffff) + int64_t(w >> 48);
-    }
-    return float(double(sum + mean_in_sd * 65536) * (sd / 65536));
-  }
-
- private:
-  // SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+  explicit SplitMix(uint64_t seed) : state_(seed) {}
   uint64_t Word() {
     uint64_t z = state_ += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -38,7 +25,27 @@ class Normals {
     return z ^ z >> 31;
   }
 
+ private:
   uint64_t state_;
+};
+
+// Nearly normal numbers (sums of twelve uniform ones), each by integers and one rounding.
+class Normals {
+ public:
+  explicit Normals(uint64_t seed) : words_(seed) {}
+
+  // Returns a number whose mean is a whole multiple of sd.
+  float Next(int64_t mean_in_sd, double sd) {
+    int64_t sum = -6 * 65535;  // minus its mean
+    for (int i = 0; i < 3; ++i) {
+      const uint64_t w = words_.Word();
+      sum += int64_t(w & 0xffff) + int64_t(w >> 16 & 0xffff) + int64_t(w >> 32 & 0xffff) + int64_t(w >> 48);
+    }
+    return float(double(sum + mean_in_sd * 65536) * (sd / 65536));
+  }
+
+ private:
+  SplitMix words_;
 };
 
 // Returns exactly 128 entries, in which every lower-case English text and number tokenizes, mostly by letters.
@@ -94,6 +101,56 @@ std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
   return out;
 }
 
+using TensorValues = std::map<std::string, std::vector<float>>;
+
+// Returns the name of the tensor of a norm's gamma, or of a map's weight, which is stored transposed.
+std::string NameOf(const nn::Expr& weight) {
+  std::map<std::string, nn::Shape> leaves;
+  weight.Leaves(&leaves);
+  SUF_CHECK(leaves.size() == 1);
+  const nn::Expr tensor = nn::Expr::Leaf(leaves.begin()->first, leaves.begin()->second);
+  SUF_CHECK(weight == (tensor.shape().size() == 1 ? tensor : tensor.Transposed()));
+  return leaves.begin()->first;
+}
+
+// Returns the factors of `count` outlier channels.
+std::map<int64_t, float> OutlierFactors(int count, int64_t width, uint64_t seed) {
+  SUF_CHECK(count <= width);
+  SplitMix words(~seed);  // not those of the weights
+  std::map<int64_t, float> factors;
+  while (factors.size() < size_t(count)) {
+    const uint64_t w = words.Word();
+    factors.emplace(int64_t((w & 0xffffffff) % uint64_t(width)), float(10 + (w >> 32) % 21));
+  }
+  return factors;
+}
+
+// Gives an encoder the outlier channels of a trained one. The norm behind attention multiplies them, and maps read them
+// by small weights. The residual stream carries them to the next norm, which makes them small again. Otherwise they
+// would grow with every layer until the other channels vanish.
+void ScaleOutliers(const nn::Graph& graph, int count, uint64_t seed, TensorValues* values) {
+  std::map<int64_t, float> factors;
+  bool large = false;  // the first norm, of the embeddings, makes them small
+  for (const auto& n : graph.nodes()) {
+    const auto* norm = n->As<nn::Norm>();
+    if (!norm || !norm->gamma) continue;
+    if (factors.empty()) factors = OutlierFactors(count, norm->dim, seed);
+    std::vector<float>& gamma = values->at(NameOf(norm->gamma));
+    for (const auto& [channel, factor] : factors) {
+      float& g = gamma[size_t(channel)];
+      g = large ? g * factor : g / factor;
+      if (!large) continue;
+      for (const nn::GraphNode* reader : graph.Readers(n.get())) {
+        const auto* map = reader->As<nn::LinearMap>();
+        if (!map) continue;
+        std::vector<float>& w = values->at(NameOf(map->terms.at(0).weight));  // (outputs, width)
+        for (size_t i = size_t(channel); i < w.size(); i += size_t(norm->dim)) w[i] /= factor;
+      }
+    }
+    large = !large;
+  }
+}
+
 }  // namespace
 
 const Preset& FindPreset(std::string_view name) {
@@ -126,18 +183,21 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
   const nn::Graph graph = ReadGraph(dir);
   const auto scored = QueriesAndKeys(graph);
   Normals normals(seed);
-  std::vector<std::vector<float>> values;
-  std::vector<NewTensor> tensors;
+  TensorValues values;
   for (const nn::Leaf& leaf : graph.leaves()) {
     // The inputs of a projection are its columns, or its rows if it is stored as it is applied. Both have its size.
     const double sd = leaf.kind == nn::Leaf::kTable ? 0.05
                       : leaf.kind == nn::Leaf::kProjection
                           ? (scored.contains(leaf.name) ? preset.query_key : 1) / std::sqrt(double(leaf.shape.back()))
                           : 0.1;
-    std::vector<float>& v = values.emplace_back(size_t(nn::Size(leaf.shape)));
+    std::vector<float>& v = values[leaf.name];
+    v.resize(size_t(nn::Size(leaf.shape)));
     for (float& x : v) x = normals.Next(leaf.kind == nn::Leaf::kGamma ? 10 : 0, sd);
-    tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});
   }
+  if (preset.outliers > 0) ScaleOutliers(graph, preset.outliers, seed, &values);
+  std::vector<NewTensor> tensors;
+  for (const nn::Leaf& leaf : graph.leaves())
+    tensors.push_back({leaf.name, leaf.shape, std::span<const float>(values.at(leaf.name))});
   const int64_t words = graph.leaves().at(0).shape[0];
   auto vocabulary = words <= 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
   vocabulary.resize(size_t(words));

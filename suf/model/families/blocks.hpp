@@ -17,6 +17,8 @@ using nn::Leaf;
 // 7 bits of levels, like most of all-MiniLM-L6-v2's. With 1 they have 2 to 4. With 2 they have 5 in deep layers, whose
 // rows grow alike.
 inline constexpr double kTrained = 3;
+// Preset::outliers of a preset with the outlier channels of a trained model. all-mpnet-base-v2 has three.
+inline constexpr int kOutliers = 3;
 
 // Adds x W + b. `key` is one of a plan's options.
 inline GraphNode* Linear(Graph& g, GraphNode* x, Expr weight, Expr bias, const char* key, const char* label) {
