@@ -22,7 +22,7 @@ import timeline
 
 TIMES, TEXTS = 3, 50  # texts of each length; texts if TOKENS is given
 MOST = int(sys.argv[2]) if len(sys.argv) > 2 else 0  # TOKENS
-ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet')
+ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet', 'tiny-nomic')
 CLASSIFIERS = ('tiny-reranker', 'tiny-roberta-labels', 'tiny-distilbert-labels', 'tiny-mpnet-labels')
 DECODERS = ('tiny-gpt2', 'tiny-llama')
 FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-gpt2': 62}  # at most

@@ -1,5 +1,5 @@
-"""Evaluates the plan of a BERT, GPT-2 or Llama model in integers. It is written by hand for each family, to check the
-C++ evaluator.
+"""Evaluates the plan of an encoder, GPT-2 or Llama model in integers. It is written by hand for each family, to check
+the C++ evaluator.
 
 It shares no code with that one and reads no graph. The inputs of every node are written here, and so are the weights.
 The plan gives only numbers, by the name of a node (scope/label): scales, rings, shifts, tables, certificates. Products
@@ -137,14 +137,15 @@ class Evaluator:
             of = self.number(name, 'gamma')
             q['gamma'], q['mean'] = fixed(gamma, of), fixed(gamma / len(gamma), of + mean) if centred else None
 
-    def query_key(self, a, q, k, bias=None):
-        """Quantises the maps of queries and keys: one, or two if fewer queries are wanted. `bias` is that of queries; one
-        of keys adds a constant to a row of scores."""
+    def query_key(self, a, q, k, bias=None, key_bias=None):
+        """Quantises the maps of queries and keys: one, or two if fewer queries are wanted. Only turned keys have a bias;
+        that of others adds a constant to a row of scores."""
         if a + 'z_qk' in self.names:
-            self.linear(a + 'z_qk', np.hstack([q, k]), None if bias is None else np.concatenate([bias, np.zeros(k.shape[1])]))
+            zeros = np.zeros(k.shape[1]) if key_bias is None else key_bias
+            self.linear(a + 'z_qk', np.hstack([q, k]), None if bias is None else np.concatenate([bias, zeros]))
         else:
             self.linear(a + 'z_q', q, bias)
-            self.linear(a + 'z_k', k)
+            self.linear(a + 'z_k', k, key_bias)
 
     # -- steps
     def embed(self, ids):
@@ -233,7 +234,20 @@ class Evaluator:
         return one('q', a + 'z_q'), one('k', a + 'z_k')
 
     def turned(self, name, z):
-        return z
+        """Turns the pairs (j, j + half) of every head by the angles of their row, if the map has angles."""
+        if self.number(name, 'turn') == 0:
+            return z
+        n, half = len(z), self.m.dim // 2
+        c, s = (self.function(name, f).values[:n * half, 0].reshape(n, 1, half) for f in ('cosines', 'sines'))
+        z = z.reshape(n, -1, 2 * half)
+        a, b = z[..., :half], z[..., half:]
+        return np.concatenate([a * c - b * s, b * c + a * s], -1).reshape(n, -1)
+
+    def gated(self, at, f, n):
+        """The product of an activation f of a map of n and another map."""
+        gate = self.activation(at + f, self.map(at + 'z_gate', n))
+        up = self.wire(at + 'linear', self.rescaled(at + 'linear', self.map(at + 'z_up', n), at + 'z_up'))
+        return self.wire(at + 'product', gate * up)
 
     def activation(self, name, z):
         by, f = self.number(name, 'shift'), self.function(name, 'lines')
@@ -242,6 +256,12 @@ class Evaluator:
 
     def split(self, x, heads):
         return x.reshape(len(x), heads, -1)
+
+    def pool(self, n):
+        """The mean or first one of the last norm's rows n, over its length."""
+        first = self.m.pooling == 'cls'
+        s = self.wire('pool/pooled', n[:1] if first else n.sum(0, keepdims=True))
+        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, 1 if first else len(n))))[0]
 
     def run(self, ids):
         n = len(ids)
@@ -288,15 +308,41 @@ class Bert(Evaluator):
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
             o = self.attention(a, *(self.split(x, m.heads) for x in (q, k, v)), n, False)
             n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
-            h = self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
-            n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', h, n)))
+            h = self.map(at + 'ffn2/z_ffn2', self.ffn(at, n), n)
+            n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', h))
         if m.classifier:
             f, = (label for label in ('tanh', 'relu') if 'head/' + label in self.names)
             h = self.activation('head/' + f, self.map('head/z_dense', self.wire('head/pooled', n[:1])))
             return self.wire('head/logits', self.rescaled('head/logits', self.map('head/z_head', h), 'head/z_head'))[0]
-        first = m.pooling == 'cls'
-        s = self.wire('pool/pooled', n[:1] if first else n.sum(0, keepdims=True))
-        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, 1 if first else len(ids))))[0]
+        return self.pool(n)
+
+    def ffn(self, at, n):
+        return self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
+
+
+class NomicBert(Bert):
+    def bias(self, at, n):
+        return 0
+
+    def weights(self):
+        m, w = self.m, self.m.w
+        self.embedding(centre(w['word']))
+        g, b = w['g'], w['b']
+        for l in range(m.layers):
+            at, W = '%d/' % l, lambda c: w[l, 'W' + c]
+            self.query_key(at + 'attention/', g[:, None] * W('q'), g[:, None] * W('k'), fold(b, W('q')), fold(b, W('k')))
+            self.linear(at + 'attention/z_v', g[:, None] * W('v'))
+            o = centre(W('o'))
+            self.linear(at + 'proj/z_proj', o, fold(fold(b, W('v')), o) + centre(b), g)
+            g, b = w[l, 'ga'], w[l, 'ba']
+            self.linear(at + 'silu/z_gate', g[:, None] * W('g'), fold(b, W('g')))
+            self.linear(at + 'silu/z_up', g[:, None] * W('u'), fold(b, W('u')))
+            self.linear(at + 'ffn2/z_ffn2', centre(W('d')), centre(b), g)
+            g, b = w[l, 'gf'], w[l, 'bf']
+        self.linear('pool/z_pool', None, b, g, centred=False)
+
+    def ffn(self, at, n):
+        return self.gated(at + 'silu/', 'silu', n)
 
 
 class Decoder(Evaluator):
@@ -378,21 +424,11 @@ class Llama(Decoder):
             self.linear(at + 'ffn2/z_ffn2', w[l, 'Wd'])
         self.linear('head/z_head', w['g'][:, None] * w['head'])
 
-    def turned(self, name, z):
-        """Turns the pairs (j, j + half) of every head by the angles of their row."""
-        n, half = len(z), self.m.dim // 2
-        c, s = (self.function(name, f).values[:n * half, 0].reshape(n, 1, half) for f in ('cosines', 'sines'))
-        z = z.reshape(n, -1, 2 * half)
-        a, b = z[..., :half], z[..., half:]
-        return np.concatenate([a * c - b * s, b * c + a * s], -1).reshape(n, -1)
-
     def ffn(self, at, n):
-        gate = self.activation(at + 'silu/silu', self.map(at + 'silu/z_gate', n))
-        up = self.wire(at + 'silu/linear', self.rescaled(at + 'silu/linear', self.map(at + 'silu/z_up', n), at + 'silu/z_up'))
-        return self.wire(at + 'silu/product', gate * up)
+        return self.gated(at + 'silu/', 'silu', n)
 
 
 def evaluator(model, plan, shifts=None, variant=0):
     """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
     shifts."""
-    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)
+    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'nomic_bert': NomicBert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

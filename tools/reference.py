@@ -90,7 +90,7 @@ class Checkpoint:
             'gelu': lambda: h / 2 * (one + erf(h / root)),
             'gelu_new': lambda: h / 2 * (one + np.tanh(h.dtype.type(math.sqrt(2 / math.pi)) * (h + h.dtype.type(0.044715) * h ** 3))),
             'relu': lambda: np.maximum(h, 0),
-            'silu': lambda: h / (one + np.exp(-h)),
+            'silu': lambda: silu(h),
             'tanh': lambda: np.tanh(h),
         }[name]()
 
@@ -153,7 +153,7 @@ class Bert(Checkpoint):
         y = x[0] if self.pooling == 'cls' else x.mean(0)
         if self.classifier:
             return self.head[1](y @ w['WH'] + w['bH']) @ w['WL'] + w['bL']                                    # (labels)
-        return y / np.sqrt((y * y).sum())                                                                     # (d)
+        return unit(y)                                                                                        # (d)
 
 
 class Roberta(Bert):
@@ -185,6 +185,39 @@ class Mpnet(Bert):
         far = 8 + (np.log(np.maximum(d, 8).astype(np.float32) / 8) / np.float32(math.log(16)) * 8).astype(int)
         bucket = 16 * ahead + np.where(d < 8, d, np.minimum(far, 15))
         return self.raw['encoder.relative_attention_bias.weight'][bucket].transpose(2, 0, 1)
+
+
+class NomicBert(Checkpoint):
+    """NomicBERT: L2-normalised mean of the last layer, or its first row."""
+    kind, result = 'nomic_bert', 'embedding'
+
+    def __init__(self, folder, kind=np.float64):
+        super().__init__(folder, kind, 'bert.')
+        self.d, self.heads, self.layers = self.sizes('n_embd', 'n_head', 'n_layer')
+        self.eps, self.theta = self.config['layer_norm_epsilon'], self.config['rotary_emb_base']
+        self.dim, self.pooling = self.d // self.heads, read_pooling(folder)
+        raw, w = self.raw, self.w
+        w['word'] = raw['embeddings.word_embeddings.weight'] + raw['embeddings.token_type_embeddings.weight'][0]
+        w['g'], w['b'] = raw['emb_ln.weight'], raw['emb_ln.bias']
+        for l in range(self.layers):
+            p = 'encoder.layers.%d.' % l
+            w[l, 'Wq'], w[l, 'Wk'], w[l, 'Wv'] = np.split(self.turned(p + 'attn.Wqkv'), 3, 1)
+            for short, long in dict(o='attn.out_proj', u='mlp.fc11', g='mlp.fc12', d='mlp.fc2').items():
+                w[l, 'W' + short] = self.turned(p + long)
+            for short, long in dict(a='norm1', f='norm2').items():
+                w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
+
+    def forward(self, ids):
+        """Computes as nomic-ai's NomicBertModel in evaluation mode."""
+        w = self.w
+        x = layer_norm(w['word'][ids], w['g'], w['b'], self.eps)                                              # (n, d)
+        for l in range(self.layers):
+            q, k, v = ((x @ w[l, 'W' + c]).reshape(len(ids), self.heads, self.dim) for c in 'qkv')
+            o = attention(turned(q, self.theta), turned(k, self.theta), v)
+            x = layer_norm(x + o @ w[l, 'Wo'], w[l, 'ga'], w[l, 'ba'], self.eps)
+            h = (x @ w[l, 'Wu']) * silu(x @ w[l, 'Wg'])                                                       # (n, ff)
+            x = layer_norm(x + h @ w[l, 'Wd'], w[l, 'gf'], w[l, 'bf'], self.eps)
+        return unit(x[0] if self.pooling == 'cls' else x.mean(0))                                             # (d)
 
 
 class Gpt2(Checkpoint):
@@ -240,19 +273,12 @@ class Llama(Checkpoint):
 
     def forward(self, ids):
         """Computes as HF LlamaForCausalLM in evaluation mode."""
-        w, n, half = self.w, len(ids), self.dim // 2
-        angle = (np.arange(n)[:, None] * self.theta ** (-np.arange(half) / half))[:, None]                    # (n, 1, half)
-        cos, sin = np.cos(angle).astype(w['g'].dtype), np.sin(angle).astype(w['g'].dtype)
-
-        def turned(t):
-            a, b = t[..., :half], t[..., half:]
-            return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
+        w, n = self.w, len(ids)
         x = w['word'][ids]                                                                                    # (n, d)
         for l in range(self.layers):
             y = rms_norm(x, w[l, 'g1'], self.eps)
             q, k, v = ((y @ w[l, 'W' + c]).reshape(n, -1, self.dim) for c in 'qkv')
-            x = x + attention(turned(q), turned(k), v, causal=True) @ w[l, 'Wo']
+            x = x + attention(turned(q, self.theta), turned(k, self.theta), v, causal=True) @ w[l, 'Wo']
             y = rms_norm(x, w[l, 'g2'], self.eps)
             h = self.activation(y @ w[l, 'Wg'])                                                               # (n, ff)
             x = x + (h * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
@@ -278,7 +304,7 @@ def read_pooling(folder):
 
 def load(folder, kind=np.float64):
     """Loads the model in a directory, by its config's model_type."""
-    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, Gpt2, Llama)} | {'xlm-roberta': Roberta}
+    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, NomicBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
     name = read_config(folder)['model_type']
     if name not in families:
         sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))
@@ -298,6 +324,14 @@ def erf(x):
     return np.copysign(1 - p * t * np.exp(-x * x), x)
 
 
+def silu(x):
+    return x / (x.dtype.type(1) + np.exp(-x))
+
+
+def unit(x):
+    return x / np.sqrt((x * x).sum())
+
+
 def layer_norm(x, g, b, eps):
     x = x - x.mean(-1, keepdims=True)
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g + b
@@ -305,6 +339,15 @@ def layer_norm(x, g, b, eps):
 
 def rms_norm(x, g, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g
+
+
+def turned(x, theta):
+    """Turns the pairs (j, j + half) of every head (n, heads, dim) by the angles of their row."""
+    half = x.shape[-1] // 2
+    angle = (np.arange(len(x))[:, None] * theta ** (-np.arange(half) / half))[:, None]                        # (n, 1, half)
+    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
 def attention(q, k, v, causal=False, bias=0):

@@ -73,7 +73,8 @@ class Prey {
   std::vector<double> most_;
 };
 
-const char* const kPresets[] = {"tiny", "tiny-roberta", "tiny-distilbert", "tiny-mpnet", "tiny-gpt2", "tiny-llama"};
+const char* const kPresets[] = {"tiny",       "tiny-roberta", "tiny-distilbert", "tiny-mpnet",
+                                "tiny-nomic", "tiny-gpt2",    "tiny-llama"};
 
 // Returns a preset's model with the first `count` rows of its table.
 LoadedModel FewTokens(const char* preset, int64_t count) {

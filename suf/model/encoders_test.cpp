@@ -42,6 +42,62 @@ TEST(Encoders, OtherSettingsAreRefused) {
                              {"hidden_dim", 0, "hidden_dim is \"0\""}});
 }
 
+TEST(Encoders, SettingsOfGatedLayersAreRead) {
+  const json gone(json::value_t::discarded);
+  const json good = json::parse(FindPreset("tiny-nomic").config);
+  suf::model::ExpectRefused(
+      good, {{"activation_function", "geglu", "activation_function is \"geglu\", only \"swiglu\" is supported"},
+             {"activation_function", gone, "activation_function is missing"},
+             {"qkv_proj_bias", gone, "qkv_proj_bias is missing, only false is supported"},
+             {"mlp_fc1_bias", true, "mlp_fc1_bias is \"true\", only false"},
+             {"mlp_fc2_bias", true, "mlp_fc2_bias is \"true\", only false"},
+             {"prenorm", true, "prenorm is \"true\", only false"},
+             {"parallel_block", true, "parallel_block is \"true\", only false"},
+             {"causal", true, "causal is \"true\", only false"},
+             {"use_rms_norm", true, "use_rms_norm is \"true\", only false"},
+             {"rotary_emb_fraction", 0.5, "rotary_emb_fraction is \"0.5\", only 1 is supported"},
+             {"rotary_emb_interleaved", true, "rotary_emb_interleaved is \"true\", only false"},
+             {"rotary_emb_scale_base", 512, "rotary_emb_scale_base is \"512\", which changes the result"},
+             {"rotary_emb_base", 1, "rotary_emb_base is \"1\", it must be from 2"},
+             {"rotary_scaling_factor", 2, "remove it if no text has more than max_trained_positions tokens"},
+             {"num_heads_kv", 2, "num_heads_kv is \"2\""},
+             {"moe_every_n_layers", 2, "moe_every_n_layers is \"2\", only 0"},
+             {"n_embd", gone, "n_embd is missing, it must be a whole number from 1 to 8192"},
+             {"n_head", 5, "n_embd is 32, it must be a multiple of the 5 attention heads"},
+             {"n_head", 32, "n_embd is 32, it must be a multiple of the 64 halves of attention heads"},
+             {"n_inner", 0, "n_inner is \"0\""},
+             {"layer_norm_epsilon", 1, "layer_norm_epsilon is \"1\", it must be above 0"},
+             {"architectures",
+              {"NomicBertForSequenceClassification"},
+              "no classifier of a model of type \"nomic_bert\" is supported"}});
+  const ModelFolder folder;
+  json c = good;
+  c["n_inner"] = 257;
+  c["pad_vocab_size_multiple"] = 100;
+  folder.Write("config.json", c.dump());
+  const nn::Graph g = ReadGraph(folder.path());
+  EXPECT_EQ(Find(g, "encoder.layers.1.mlp.fc11.weight")->shape, (nn::Shape{512, 32}));
+  EXPECT_EQ(Find(g, "embeddings.word_embeddings.weight")->shape, (nn::Shape{200, 32}));
+}
+
+// A builder may compute the code of published folders. No other code is taken for it.
+TEST(Encoders, CodeThatABuilderComputesIsAccepted) {
+  const json good = json::parse(FindPreset("tiny-nomic").config);
+  const ModelFolder folder;
+  json c = good;
+  c["auto_map"] = {{"AutoConfig", "configuration_hf_nomic_bert.NomicBertConfig"},
+                   {"AutoModel", "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel"}};
+  folder.Write("config.json", c.dump());
+  EXPECT_EQ(ReadGraph(folder.path()).Text(), RandomModel("tiny-nomic").graph.Text());
+  const char* sentence = "auto_map is";
+  suf::model::ExpectRefused(good, {{"auto_map", {{"AutoModel", "modeling_other.NomicBertModel"}}, sentence},
+                                   {"auto_map", {{"AutoModel", "hf_nomic_bert--modeling_other.X"}}, sentence},
+                                   {"auto_map", {{"AutoModel", {"modeling_hf_nomic_bert.X"}}}, sentence},
+                                   {"auto_map", "modeling_hf_nomic_bert.X", sentence}});
+  suf::model::ExpectRefused(json::parse(FindPreset("tiny-roberta").config),
+                            {{"auto_map", {{"AutoModel", "modeling_hf_nomic_bert.X"}}, sentence}});
+}
+
 // Texts may be as long as the positions that belong to tokens.
 TEST(Encoders, PositionsBeforeTheFirstTokenDoNotCount) {
   const LoadedModel m = RandomModel("tiny-roberta");

@@ -1,5 +1,6 @@
 #include "suf/model/family.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "suf/model/families/blocks.hpp"
@@ -13,12 +14,25 @@ namespace suf::model {
 
 namespace {
 
+// Whether every class of auto_map is of a Python module whose code the family's builder computes. A class is
+// "modeling_x.ModelClass", behind the name of another repository and "--" if the code is there.
+bool IsCodeOf(const Family& family, const json& auto_map) {
+  if (family.code.empty() || !auto_map.is_object()) return false;
+  return std::all_of(auto_map.begin(), auto_map.end(), [&](const json& name) {
+    if (!name.is_string()) return false;
+    const std::string text = name.get<std::string>();
+    const size_t repository = text.find("--"), begin = repository == text.npos ? 0 : repository + 2;
+    return std::string_view(text).substr(begin, text.find('.', begin) - begin).ends_with(family.code);
+  });
+}
+
 const Family& FamilyOf(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   std::string names;
   for (const Family* family : Families()) {
     if (f.Text("model_type") == family->name) {
-      f.Empty("auto_map", "remove the field if the model's own code computes the same, else use another model");
+      if (!IsCodeOf(*family, f.Value("auto_map")))
+        f.Empty("auto_map", "remove the field if the model's own code computes the same, else use another model");
       f.Empty("quantization_config", "save the model with weights that are not quantised");
       f.Empty("transformers_weights", "give the file that it names the name model.safetensors and remove the field");
       f.Must("is_encoder_decoder", false, false);

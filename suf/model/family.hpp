@@ -48,6 +48,9 @@ struct Family {
   std::span<const Preset> presets;
   nn::Graph (*build)(const std::filesystem::path& dir, bool pairs);
   const ClassifierHead* classifier = nullptr;  // null: classifiers are not supported
+
+  // The end of the names of the Python modules whose code `build` computes, which auto_map may name. Empty: none.
+  std::string_view code = {};
 };
 
 std::span<const Family* const> Families();

@@ -96,12 +96,12 @@ struct Plain {
     }
     return y;
   }
-  // Turns pairs (c, c + half) of every head by the angle i 10000^(-c / half).
-  static Rows Turned(Rows x, size_t of) {
+  // Turns pairs (c, c + half) of every head by the angle i base^(-c / half).
+  static Rows Turned(Rows x, size_t of, double base = 10000) {
     for (size_t i = 0; i < x.size(); ++i)
       for (size_t h = 0; h < x[i].size(); h += of)
         for (size_t c = 0; c < of / 2; ++c) {
-          const double angle = double(i) / std::pow(10000.0, 2.0 * double(c) / double(of));
+          const double angle = double(i) / std::pow(base, 2.0 * double(c) / double(of));
           const double a = x[i][h + c], b = x[i][h + c + of / 2];
           x[i][h + c] = a * std::cos(angle) - b * std::sin(angle);
           x[i][h + c + of / 2] = b * std::cos(angle) + a * std::sin(angle);
@@ -121,6 +121,14 @@ Rows Each(Rows x, F f) {
     for (double& v : r) v = f(v);
   return x;
 }
+
+inline Rows Times(Rows a, const Rows& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < a[i].size(); ++j) a[i][j] *= b[i][j];
+  return a;
+}
+inline double PlainGelu(double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; }
+inline double PlainSilu(double v) { return v / (1 + std::exp(-v)); }
 
 // Returns the last rows. An id has its token's type inside: type vocabulary + entry. (n, d)
 inline Rows PlainBertRows(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps,
@@ -142,18 +150,14 @@ inline Rows PlainBertRows(const nn::Checkpoint& w, std::span<const int32_t> ids,
     const Rows o =
         p.Attention(linear(x, self + "query"), linear(x, self + "key"), linear(x, self + "value"), false, bias);
     x = norm(Plus(linear(o, at + "attention.output.dense"), x), at + "attention.output.LayerNorm");
-    const Rows h =
-        Each(linear(x, at + "intermediate.dense"), [](double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; });
+    const Rows h = Each(linear(x, at + "intermediate.dense"), PlainGelu);
     x = norm(Plus(linear(h, at + "output.dense"), x), at + "output.LayerNorm");
   }
   return x;
 }
 
-// Returns the mean of the last rows, or with `first` the first of them, over its length. (d)
-inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {},
-                     bool first = false) {
-  Rows x = PlainBertRows(w, ids, eps, bias);
-  if (first) x.resize(1);
+// Returns the mean of rows, over its length. (d)
+inline Row PlainUnit(const Rows& x) {
   Row y(x[0].size(), 0.0);
   double square = 0;
   for (const Row& r : x)
@@ -161,6 +165,13 @@ inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, doub
   for (double v : y) square += v * v;
   for (double& v : y) v /= std::sqrt(square);
   return y;
+}
+// Returns the mean of the last rows, or with `first` the first of them, over its length. (d)
+inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids, double eps, const Plain::Bias& bias = {},
+                     bool first = false) {
+  Rows x = PlainBertRows(w, ids, eps, bias);
+  if (first) x.resize(1);
+  return PlainUnit(x);
 }
 inline Row PlainBert(const nn::Checkpoint& w, std::span<const int32_t> ids) { return PlainBert(w, ids, 1e-12); }
 inline Row PlainBertFirst(const nn::Checkpoint& w, std::span<const int32_t> ids) {
@@ -245,6 +256,38 @@ inline Row PlainMpnetLabels(const nn::Checkpoint& w, std::span<const int32_t> id
                      "classifier.out_proj");
 }
 
+// Returns columns [begin, end).
+inline Rows Columns(Rows x, size_t begin, size_t end) {
+  for (Row& r : x) r = Row(r.begin() + int64_t(begin), r.begin() + int64_t(end));
+  return x;
+}
+// Returns attention of rows by one tensor of queries, keys and values, of which the first two are turned.
+inline Rows PlainPackedAttention(const Plain& p, const Rows& x, const std::string& at, double base) {
+  const size_t d = x[0].size(), of = d / size_t(p.heads);
+  const Rows all = p.Linear(x, at + ".weight", "");
+  const auto turned = [&](size_t i) { return Plain::Turned(Columns(all, i * d, (i + 1) * d), of, base); };
+  return p.Attention(turned(0), turned(1), Columns(all, 2 * d, 3 * d), false);
+}
+inline Row PlainNomicBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  const Plain p{w, 2, 4, 4, 1e-12};
+  auto norm = [&](const Rows& v, const std::string& at) { return p.Norm(v, at + ".weight", at + ".bias"); };
+  const Row type = p.RowOf("embeddings.token_type_embeddings.weight", 0);
+  Rows x;
+  for (int32_t id : ids) {
+    Row& r = x.emplace_back(p.RowOf("embeddings.word_embeddings.weight", size_t(id)));
+    for (size_t j = 0; j < r.size(); ++j) r[j] += type[j];
+  }
+  x = norm(x, "emb_ln");
+  for (int l = 0; l < p.layers; ++l) {
+    const std::string at = "encoder.layers." + std::to_string(l) + ".", mlp = at + "mlp.";
+    const Rows o = PlainPackedAttention(p, x, at + "attn.Wqkv", 1000);
+    x = norm(Plus(p.Linear(o, at + "attn.out_proj.weight", ""), x), at + "norm1");
+    const Rows h = Times(p.Linear(x, mlp + "fc11.weight", ""), Each(p.Linear(x, mlp + "fc12.weight", ""), PlainSilu));
+    x = norm(Plus(p.Linear(h, mlp + "fc2.weight", ""), x), at + "norm2");
+  }
+  return PlainUnit(x);
+}
+
 // Returns the logits of the last token. (vocabulary)
 inline Row PlainGpt2(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   const Plain p{w};
@@ -284,10 +327,8 @@ inline Row PlainLlama(const nn::Checkpoint& w, std::span<const int32_t> ids) {
         p.Attention(Plain::Turned(q, of), Plain::Turned(k, of), p.Linear(n, self + "v_proj.weight", ""), true);
     x = Plus(x, p.Linear(o, self + "o_proj.weight", ""));
     n = p.Norm(x, at + "post_attention_layernorm.weight", "");
-    Rows h = Each(p.Linear(n, mlp + "gate_proj.weight", ""), [](double v) { return v / (1 + std::exp(-v)); });
-    const Rows up = p.Linear(n, mlp + "up_proj.weight", "");
-    for (size_t i = 0; i < h.size(); ++i)
-      for (size_t j = 0; j < h[i].size(); ++j) h[i][j] *= up[i][j];
+    const Rows gate = Each(p.Linear(n, mlp + "gate_proj.weight", ""), PlainSilu);
+    const Rows h = Times(gate, p.Linear(n, mlp + "up_proj.weight", ""));
     x = Plus(x, p.Linear(h, mlp + "down_proj.weight", ""));
   }
   return p.Linear(p.Norm({x.back()}, "model.norm.weight", ""), "model.embed_tokens.weight", "")[0];

@@ -83,6 +83,32 @@ inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k,
   return g.Add(std::move(w), {softmax, v}, "eV*recip");
 }
 
+// Turns every head of x by its position, with this base of the angles.
+inline GraphNode* Rotated(Graph& g, GraphNode* x, int heads, double base) {
+  nn::Rotary r;
+  r.heads = heads;
+  r.base = base;
+  return g.Add(std::move(r), {x}, "rotated");
+}
+
+// Adds attention whose queries and keys are rotated. The tensor `at`.weight (3 d, d) has the maps of queries, keys and
+// values below each other, without biases.
+inline GraphNode* PackedAttention(Graph& g, GraphNode* x, const std::string& at, int64_t d, int64_t heads,
+                                  double base) {
+  const Expr all = g.Tensor(at + ".weight", {3 * d, d}, Leaf::kProjection).Transposed();
+  auto part = [&](int64_t i, const char* key, const char* label) {
+    return Linear(g, x, all.Columns(i * d, (i + 1) * d), {}, key, label);
+  };
+  GraphNode* q = Rotated(g, part(0, "query_key", "z_q"), int(heads), base);
+  GraphNode* k = Rotated(g, part(1, "query_key", "z_k"), int(heads), base);
+  return Attended(g, {int(heads), int(heads), d / heads, false}, q, k, part(2, "value", "z_v"));
+}
+
+// Adds f(gate) * up.
+inline GraphNode* Gated(Graph& g, GraphNode* gate, GraphNode* up, const std::string& function) {
+  return g.Add(nn::WireProduct{}, {Activated(g, gate, function, compiler::kBeside), up}, "product");
+}
+
 inline GraphNode* Sum(Graph& g, GraphNode* x, GraphNode* y) { return g.Add(nn::Add{}, {x, y}, "stream"); }
 
 inline GraphNode* Pooled(Graph& g, GraphNode* x, nn::PoolRows::Kind kind) {

@@ -59,12 +59,16 @@ inline Expr Positions(Graph& g, const EncoderShape& s, int64_t positions, int64_
 }
 // Reads the number of token types.
 inline int64_t TokenTypes(const Fields& f) { return f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2; }
+// Returns their rows, each of d numbers.
+inline Expr TypeRows(Graph& g, int64_t types, int64_t d) {
+  return g.Tensor("embeddings.token_type_embeddings.weight", {types, d}, Leaf::kTable);
+}
 // Sets the positions of BERT's lookup, and its token types. All tokens of a single text are of type 0. With `pairs`,
 // P1 chooses the type of each.
 inline void SetBertRows(Graph& g, nn::Lookup& lookup, const EncoderShape& s, int64_t positions, int64_t first,
                         int64_t types, bool pairs) {
   lookup.positions = Positions(g, s, positions, first);
-  const Expr rows = g.Tensor("embeddings.token_type_embeddings.weight", {types, s.d}, Leaf::kTable);
+  const Expr rows = TypeRows(g, types, s.d);
   if (pairs && types > 1) {
     lookup.table = lookup.table.Above(rows);
     lookup.types = types;

@@ -4,7 +4,8 @@
 namespace suf::model {
 
 std::span<const Family* const> Families() {
-  static const Family* const all[] = {&kBert, &kDistilBert, &kGpt2, &kLlama, &kMpnet, &kRoberta, &kXlmRoberta};
+  static const Family* const all[] = {&kBert,  &kDistilBert, &kGpt2,    &kLlama,
+                                      &kMpnet, &kNomicBert,  &kRoberta, &kXlmRoberta};
   return all;
 }
 
