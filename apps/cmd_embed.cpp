@@ -49,6 +49,8 @@ std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   // it determines the number of tokens, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
+  if (!a.source.prompt && !plan.about.default_prompt.empty())
+    log::Info(Str("embed: the default prompt ", Quoted(plan.about.default_prompt), " stands before every text"));
   TokenizeAll(&tokenizer, LimitsOf(plan, a.source, a.truncate), &lines);
   return lines;
 }

@@ -97,18 +97,17 @@ int RunTokenize(const TokenizeArgs& a) {
   const model::Vocabulary vocabulary = model::FindVocabulary(a.model);
   const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.file.string());
   auto lines = ReadTexts(a.source);
-  for (TextLine& l : lines) l.plain = false;  // without a model, a tab is a space
-  TokenizeAll(&tokenizer, {.rules = {.form = nn::TextForm::kEither}}, &lines);
+  const TextLimits limits{.rules = roles::RulesOf(model::ReadGraph(a.model), model::ReadAbout(a.model))};
+  TokenizeAll(&tokenizer, limits, &lines);
   for (const TextLine& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
       if (!l.id.empty()) row["id"] = nullptr;
       row["n"] = l.ids.size();
-      row["ids"] = l.ids;
+      AddIds(l.ids, limits.rules, &row);
       std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l)) << "\n";
     } else if (l.error.empty()) {
-      for (size_t k = 0; k < l.ids.size(); ++k) std::cout << (k ? " " : "") << l.ids[k];
-      std::cout << "\n";
+      std::cout << WrittenIds(l.ids, limits.rules) << "\n";
     } else {
       std::cout << "error: " << l.error << "\n";
     }
@@ -125,15 +124,27 @@ size_t FlightsOf(const nn::Plan& plan) {
   return size_t(pfss::Schedule(t).flights());
 }
 
-// Reports limits of the model that users of the plan should know. `tokenizer` is the file for one that is built.
-void ReportModel(const roles::Model& model, int max_tokens, const std::filesystem::path& tokenizer) {
+// Reports limits of the model that users of the plan should know.
+void ReportModel(const roles::Model& model, int max_tokens) {
   if (const int64_t most = model.about().longest; most && most < max_tokens)
     log::Warn(Str("compile: ", model.longest_said_by(), " is ", most,
                   ", where sentence-transformers cuts texts; this plan takes up to ", max_tokens,
                   " tokens; use --max-tokens ", most, " for the same limit"));
-  const std::filesystem::path file = model.vocabulary_built() ? tokenizer : model.vocabulary_file();
-  if (model.vocabulary_built() || file.filename() == "tokenizer.json")
-    log::Info(Str("compile: data owners need ", file.string(), " beside the plan, not a vocab.txt"));
+}
+
+// Refuses a default prompt that leaves no room for a text, and warns about others.
+void CheckPrompts(const roles::Model& model, int max_tokens) {
+  const nn::About& about = model.about();
+  if (about.prompts.empty() || model.vocabulary_file().empty()) return;
+  const model::Tokenizer tokenizer = model.tokenizer();
+  for (const nn::Prompt& p : about.prompts) {
+    const size_t n = TokensOf(p.text, tokenizer);
+    if (n < size_t(max_tokens)) continue;
+    const std::string says = Str("the prompt ", Quoted(p.name), " has ", Plural(int64_t(n), "token"),
+                                 ", and a text may have ", max_tokens, " with it; raise --max-tokens");
+    if (p.name == about.default_prompt) Fail(Cause::kInput, says, ", or remove default_prompt_name");
+    log::Warn("compile: " + says);
+  }
 }
 
 // The usable calibration texts, as text and as ids, and the numbers of their lines.
@@ -183,6 +194,11 @@ void ReportShifts(const nn::Shifts& fit, const std::filesystem::path& file, cons
                 << " are predicted to within " << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
 }
 
+// Reports a public file that data owners need.
+void ReportPublic(const char* what, const std::filesystem::path& file) {
+  std::cerr << what << " " << file.string() << ": public; data owners need it beside the plan\n";
+}
+
 // Reports the hash, the variants and the lengths of a plan that `used` texts calibrated.
 void ReportPlan(const nn::Plan& plan, size_t used) {
   std::string variants;
@@ -200,7 +216,8 @@ void ReportPlan(const nn::Plan& plan, size_t used) {
 std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
   const std::filesystem::path tokenizer = roles::TokenizerFile(a.out);
-  ReportModel(model, a.max_tokens, tokenizer);
+  ReportModel(model, a.max_tokens);
+  CheckPrompts(model, a.max_tokens);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
@@ -238,11 +255,11 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
     file.Commit();
   };
   if (model.vocabulary_built()) write(tokenizer, model.vocabulary_text());
-  if (compiler.table()) {
-    compiler.table()->Write(table);
-    log::Info(Str("compile: data owners need ", table.string(), " too, the public table of embeddings"));
-  }
+  if (compiler.table()) compiler.table()->Write(table);
   write(a.out, nn::Serialize(plan) + "\n");
+  const std::filesystem::path vocabulary = model.vocabulary_built() ? tokenizer : model.vocabulary_file();
+  if (!vocabulary.empty()) ReportPublic("vocabulary", vocabulary);
+  if (compiler.table()) ReportPublic("table", table);
   ReportShifts(compiler.shifts(), shifts, plan);
   ReportPlan(plan, used);
   return lines;
@@ -341,7 +358,7 @@ int RunSimulate(const SimulateArgs& a) {
     if (l.error.empty()) {
       nn::Simulation r = simulator->Run({l.ids.begin(), l.ids.end()}, variant);
       row["n"] = l.ids.size();
-      row["ids"] = l.ids;
+      AddIds(l.ids, roles::RulesOf(plan), &row);
       row["y"] = r.y;
       row["f"] = plan.scale(variant);
       row["outside"] = json::array();

@@ -49,6 +49,7 @@ void AddPrompt(CLI::App* c, Source* s) {
                                "name of the prompt that stands before every text, as suf plan show lists them "
                                "(default: the model's default prompt, if it has one)")
                      ->option_text("NAME");
+  if (auto* ids = c->get_option_no_throw("--ids")) prompt->excludes(ids);
   c->add_flag_callback(
        "--no-prompt", [s] { s->prompt = ""; }, "texts stand without the model's default prompt")
       ->excludes(prompt);
@@ -74,7 +75,8 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
   c->add_option(
        "--preset", a->preset,
        "for tests: tiny, tiny-cls, tiny-reranker, tiny-outliers, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
-       "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-nomic, tiny-gpt2, tiny-llama. The published model's shape: "
+       "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-nomic, tiny-gpt2, tiny-llama. The published "
+       "model's shape: "
        "minilm (91 MB). For measurements, published shapes with the scores of trained models: bert-tiny (17 MB), "
        "bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB). With a trained model's outlier channels too: bge-small "
        "(133 MB), cross-encoder (91 MB), roberta-base (499 MB), roberta-labels (501 MB), mpnet-base (438 MB)")
@@ -204,8 +206,8 @@ void AddSimulate(CLI::App* app, SimulateArgs* a, int* status) {
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   AddVariant(c, &a->variant);
-  AddPrompt(c, &a->source);
   AddSource(c, &a->source, false);
+  AddPrompt(c, &a->source);
   c->callback([=] { *status = RunSimulate(*a); });
 }
 
@@ -288,8 +290,8 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
   AddMemory(c, &a->memory, "texts");
-  AddPrompt(c, &a->source);
   AddSource(c, &a->source, true);
+  AddPrompt(c, &a->source);
   c->callback([=] { *status = RunEmbed(*a); });
 }
 
@@ -309,8 +311,8 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
   AddKernels(c, &a->kernels);
   AddBackend(c, &a->backend);
   c->add_option("--variant", a->variant, kAutoHelp)->default_val("auto");
-  AddPrompt(c, &a->source);
   AddSource(c, &a->source, false);
+  AddPrompt(c, &a->source);
   c->callback([=] { *status = RunDemo(*a); });
 }
 

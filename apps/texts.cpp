@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/exit.hpp"
+#include "apps/log.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/base/json.hpp"
 #include "suf/nn/ops/lookup.hpp"
@@ -128,6 +129,10 @@ TextLimits LimitsOf(const nn::Plan& plan, const Source& s, bool truncate) {
   return out;
 }
 
+size_t TokensOf(const std::string& prompt, const model::Tokenizer& tokenizer) {
+  return prompt.find_first_not_of(" \t\n") == prompt.npos ? 0 : tokenizer.Encode(prompt).size();
+}
+
 // Cuts ids that were given to n. The last one stays, which closes the text.
 static void CutGiven(model::Ids* ids, size_t n) {
   ids->at(n - 1) = ids->back();
@@ -138,17 +143,16 @@ namespace {
 
 // Refuses a prompt that leaves no room for a text.
 void CheckPrompt(const model::Tokenizer& tokenizer, const TextLimits& limits) {
-  if (limits.prompt.find_first_not_of(" \t\n") == limits.prompt.npos || !limits.most) return;
-  const size_t n = tokenizer.Encode(limits.prompt).size();
-  if (n >= size_t(limits.most))
+  if (const size_t n = TokensOf(limits.prompt, tokenizer); limits.most && n >= size_t(limits.most))
     Fail(Cause::kInput, "the prompt has ", n, " tokens, and a text may have ", limits.most,
          " with it; choose another prompt, or compile a plan for longer texts");
 }
 
-// Splits a line of --file that holds a pair.
+// Splits a line of --file that holds a pair. Notes a tab that separates nothing.
 void SplitPair(const roles::TextRules& rules, TextLine* l) {
   if (!std::exchange(l->plain, false)) return;
   const roles::TextInput in = roles::SplitLine(l->text, rules);
+  l->tab = !in.second && l->text.find('\t') != l->text.npos;
   if (!in.second) return;
   l->second = std::string(*in.second);
   l->text.resize(in.first.size());
@@ -162,20 +166,28 @@ model::Ids IdsOf(const TextLine& l, const model::Tokenizer* tokenizer, const Tex
     CutGiven(&ids, n);
     return ids;
   }
+  if (!limits.prompt.empty()) (void)tokenizer->Encode(l.text);  // a text without a token is one with a prompt too
   const std::string text = limits.prompt + l.text;
   roles::TextInput in{text};
   if (l.second) in.second = *l.second;
-  return roles::Encode(*tokenizer, limits.rules, in, size_t(limits.most), limits.truncate);
+  try {
+    return roles::Encode(*tokenizer, limits.rules, in, size_t(limits.most), limits.truncate);
+  } catch (const model::TooLong& e) {
+    if (limits.prompt.empty()) throw;
+    throw model::TooLong(e.cause(), Str(e.what(), "; the prompt counts"));
+  }
 }
 
 }  // namespace
 
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines) {
   if (tokenizer) CheckPrompt(*tokenizer, limits);
+  const TextLine* with_tab = nullptr;
   for (TextLine& l : *lines) {
     if (!l.error.empty()) continue;
     try {
       SplitPair(limits.rules, &l);
+      if (l.tab && !with_tab) with_tab = &l;
       l.ids = IdsOf(l, tokenizer, limits);
       l.n = l.ids.size();
       if (limits.most && l.n < size_t(limits.least))
@@ -186,6 +198,9 @@ void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, st
       l.ids.clear();
     }
   }
+  if (with_tab)
+    log::Warn(Str("line ", with_tab->i + 1,
+                  " has a tab, which counts as a space, because the model reads one text and no pairs"));
 }
 
 void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& model, bool truncate,
@@ -193,6 +208,27 @@ void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& mode
   std::optional<model::Tokenizer> tokenizer;
   if (s.ids.empty()) tokenizer = model.tokenizer();
   TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, s, truncate), lines);
+}
+
+std::string WrittenIds(const model::Ids& ids, const roles::TextRules& rules) {
+  std::string out;
+  for (const int32_t id : ids) {
+    const int64_t type = id / rules.vocabulary;
+    out += Str(out.empty() ? "" : " ", id % rules.vocabulary, type ? Str(":", type) : "");
+  }
+  return out;
+}
+
+void AddIds(const model::Ids& ids, const roles::TextRules& rules, ordered_json* row) {
+  ordered_json words = ordered_json::array(), types = ordered_json::array();
+  bool several = false;
+  for (const int32_t id : ids) {
+    words.push_back(id % rules.vocabulary);
+    types.push_back(id / rules.vocabulary);
+    several = several || id >= rules.vocabulary;
+  }
+  (*row)["ids"] = std::move(words);
+  if (several) (*row)["types"] = std::move(types);
 }
 
 int Finish(const std::vector<TextLine>& lines) {

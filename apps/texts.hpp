@@ -21,6 +21,7 @@ struct TextLine {
   model::Ids ids;
   bool given = false;  // text holds token ids
   bool plain = false;  // a line of --file, in which a tab may stand between the texts of a pair
+  bool tab = false;    // such a tab is there, and the model takes no pairs
   bool alone = false;  // an argument of the command, not a line of a file
   std::string error;   // not empty if this line cannot be used
 };
@@ -40,6 +41,9 @@ struct TextLimits {
 // plan has no prompt of the source's name.
 TextLimits LimitsOf(const nn::Plan& plan, const Source& s, bool truncate);
 
+// Returns the tokens of a prompt alone, special ones included; 0 for one of spaces.
+size_t TokensOf(const std::string& prompt, const model::Tokenizer& tokenizer);
+
 // Fills the ids of each line, or its error: invalid UTF-8, empty, beyond the limits, no ids. A pair for a model of one
 // text is another. `tokenizer` may be null if all lines hold ids. Throws Cause::kInput if the prompt alone is too long.
 void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<TextLine>* lines);
@@ -49,6 +53,10 @@ void TokenizeFor(const nn::Plan& plan, const Source& s, const roles::Model& mode
 // Makes the plan of `suf compile` from the usable lines, and returns all lines. Throws as Finish does if none is
 // usable. Defined in cmd_plan.cpp.
 std::vector<TextLine> Compile(const CompileArgs& a);
+// Returns ids as --ids takes them: with the type behind a colon where it is not 0.
+std::string WrittenIds(const model::Ids& ids, const roles::TextRules& rules);
+// Adds "ids" to a row, and "types" if one is not 0.
+void AddIds(const model::Ids& ids, const roles::TextRules& rules, nlohmann::ordered_json* row);
 // Returns 0, or throws Cause::kInput with the first error if a line has one.
 int Finish(const std::vector<TextLine>& lines);
 

@@ -70,6 +70,11 @@ def prepare(folder):
     suf('certs', F / 'certs')
 
 
+def combined(row, m):
+    """Returns the ids of a row as the float model takes them: those of type t are t vocabularies above."""
+    return [i + t * len(m.w['word']) for i, t in zip(row['ids'], row.get('types', [0] * row['n']))]
+
+
 def embed(plan, vocabulary, *args):
     """Runs a data owner whose texts cannot be used, so that it reaches no other role."""
     return run('embed', '--plan', plan, '--vocab', vocabulary / 'vocab.txt', '--certs', F / 'certs/data', '--dealer', '127.0.0.1:9', '--connect', '127.0.0.1:9',
@@ -82,7 +87,7 @@ def expected(folder, pairs):
     """Returns the scores by the float model. Ids are joined here: [CLS] a [SEP] b [SEP], where b is of type 1."""
     m, words = reference.load(folder), len((folder / 'vocab.txt').read_text().splitlines())
     texts = write('single.jsonl', [json.dumps({'text': text}) for pair in pairs for text in pair])
-    ids = [r['ids'] for r in rows('tokenize', '--model', folder, '--json-file', texts)]
+    ids = [r['ids'] for r in rows('tokenize', '--model', model('tiny'), '--json-file', texts)]  # it has the same vocabulary
     return [m.forward(a + [words + i for i in b[1:]])[0] for a, b in zip(ids[::2], ids[1::2])]
 
 
@@ -125,15 +130,28 @@ def test_a_pair_is_refused_by_an_encoder():
     folder = model('tiny')
     plan = compiled(folder, CALIBRATE)
     refused(embed(plan, folder, 'the dog', '--second', 'water'), 2, 'the model reads one text, and these are two; leave out the second', 200)
-    y = [r['y'] for r in rows('simulate', '--model', folder, '--plan', plan, '--file', write('tab.txt', ['the dog\twater', 'the dog water']))]
-    assert y[0] == y[1]  # a tab is a space here
+    two = run('simulate', '--model', folder, '--plan', plan, '--file', write('tab.txt', ['the dog\twater', 'the dog water']), '--json')
+    y = [json.loads(line)['y'] for line in two.stdout.splitlines()]
+    assert y[0] == y[1] and 'line 1 has a tab, which counts as a space' in two.stderr, two.stderr
+
+
+def test_ids_are_those_of_the_command_tokenize():
+    folder, plan = reranker()
+    texts = write('tokenized.txt', ['the dog\twater', 'a river\tis water, not a house'])
+    ids = write('tokenized.ids', suf('tokenize', '--model', folder, '--file', texts).splitlines())
+    the, dog, water = map((folder / 'vocab.txt').read_text().splitlines().index, ('the', 'dog', 'water'))
+    assert ids.read_text().startswith(f'2 {the} {dog} 3 {water}:1 3:1\n')
+    results = [[r['y'] for r in rows('simulate', '--model', folder, '--plan', plan, flag, file)] for flag, file in (('--file', texts), ('--ids', ids))]
+    assert results[0] == results[1]
+    refused(run('tokenize', '--model', folder, '--file', write('one.txt', ['the dog'])), 2, 'the model compares two texts, and this is one; add the second one: --second', 200)
+    refused(run('tokenize', '--model', folder, '--file', write('three.txt', ['1\tthe dog\twater'])), 2, 'the line has 2 tabs, and one separates the two texts', 200)
 
 
 def test_ids_with_types():
     folder, plan = reranker()
     good = write('types.ids', ['2 100 3 101:1 3:1'])
     a, = rows('simulate', '--model', folder, '--plan', plan, '--ids', good)
-    assert a['ids'] == [2, 100, 3, 229, 131]
+    assert a['ids'] == [2, 100, 3, 101, 3] and a['types'] == [0, 0, 0, 1, 1]
     for line, says in (('2 100:2 3', 'word 2 of the line has no token type behind its colon; the model has the types 0 to 1'), ('2 128:1 3', 'has the id 128'),
                        ('2 5: 3', 'no token type'), ('2 :1 3', 'no token id')):
         refused(run('simulate', '--model', folder, '--plan', plan, '--ids', write('bad.ids', [line])), 2, says, 200)
@@ -147,7 +165,7 @@ def test_labels():
     texts = write('labels.txt', CALIBRATE[:3] + ['the dog\twater'])
     m = reference.load(folder)
     for r, s in zip(rows('demo', '--model', folder, '--plan', plan, '--file', texts, '--truncate'), rows('simulate', '--model', folder, '--plan', plan, '--file', texts, '--truncate')):
-        want = m.forward(s['ids'])
+        want = m.forward(combined(s, m))
         assert r['sim_equal'] and np.abs(want - r['scores']).max() < 0.02
         assert r['label'] == ['negative', 'neutral', 'positive'][int(np.argmax(r['scores']))]
     shown = suf('plan', 'show', plan)
@@ -179,6 +197,19 @@ def test_a_long_prompt_leaves_no_room():
     folder = model('tiny', {'config_sentence_transformers.json': {'prompts': {'long': 'the dog ' * 20}}}, 'long-prompt')
     plan = compiled(folder, CALIBRATE)
     refused(embed(plan, folder, 'the dog', '--prompt', 'long'), 2, 'the prompt has 42 tokens, and a text may have 24 with it', 200)
+    options = ['--ids', write('few.ids', ['2 5 3']), '--max-tokens', 24, '--out', F / 'refused.json']
+    assert 'the prompt "long" has 42 tokens, and a text may have 24 with it; raise --max-tokens' in run('compile', '--model', folder, *options).stderr
+    folder = model('tiny', {'config_sentence_transformers.json': {'prompts': {'long': 'the dog ' * 20}, 'default_prompt_name': 'long'}}, 'long-default')
+    refused(run('compile', '--model', folder, *options), 2, 'raise --max-tokens, or remove default_prompt_name', 250)
+
+
+def test_a_prompt_is_no_text():
+    folder, plan = prompted()
+    refused(run('simulate', '--model', folder, '--plan', plan, '--file', write('blank.txt', [' '])), 2, 'the text has no token besides', 250)
+    refused(run('simulate', '--model', folder, '--plan', plan, '--file', write('long-text.txt', ['the dog ' * 12])), 2, 'the limit is 24; .*; the prompt counts', 250)
+    refused(embed(plan, folder, '--ids', write('given.ids', ['2 5 3']), '--prompt', 'query'), 2, '--prompt excludes --ids', 250)
+    folder = model('tiny-reranker', {'config_sentence_transformers.json': {'prompts': {'q': 'the '}, 'default_prompt_name': 'q'}}, 'prompted-reranker')
+    refused(run('compile', '--model', folder, '--ids', write('given.ids', ['2 5 3']), '--out', F / 'refused.json'), 2, 'the texts of a classifier get no prompt', 300)
 
 
 # ---- embeddings -----------------------------------------------------------------------------------------------------

@@ -487,7 +487,7 @@ def _(w):
     assert c.finish(300) == 0, c.err
     assert any('sentence_bert_config.json: max_seq_length is 12, where sentence-transformers cuts texts; this plan takes up to 16 tokens; '
                'use --max-tokens 12 for the same limit' in line for line in c.err), c.err
-    assert any(f'data owners need {m}/tokenizer.json beside the plan' in line for line in c.err), c.err
+    assert any(f'vocabulary {m}/tokenizer.json: public; data owners need it' in line for line in c.err), c.err
     digest = hashlib.sha256((m / 'tokenizer.json').read_bytes()).hexdigest()
     assert f'vocabulary SHA-256 {digest}: not a known one' in w.base.suf('plan', 'show', plan)
     ids = [2, entries.index('the'), *(entries.index(x) for x in ('u', '##n', '##d', '##er')), word, entries.index('dog'), 3]
@@ -513,7 +513,7 @@ def _(w):
     c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *ONE, *FIXED, '--out', plan)
     assert c.finish(300) == 0, c.err
     built = w.dir / 'p.tokenizer.json'
-    assert any(f'data owners need {built} beside the plan' in line for line in c.err), c.err
+    assert any(f'vocabulary {built}: public; data owners need it' in line for line in c.err), c.err
     text = w.dir / 't'
     text.write_text('the Dog\n')
     ids = [2, entries.index('the'), entries.index('Dog'), 3]

@@ -192,6 +192,8 @@ Described Describe(const std::filesystem::path& dir) {
   if (!family.classifier)
     config.Refuse("architectures", "no classifier of a model of type ", Quoted(family.name), " is supported; ",
                   kAnother);
+  if (const auto file = dir / "config_sentence_transformers.json"; IsThere(file))
+    Fields(file).Empty("default_prompt_name", "remove the field: the texts of a classifier get no prompt");
   d.about.result = nn::ResultKind::kScores;
   d.about.labels = ReadLabels(config);
   d.about.texts = d.about.labels.size() == 1 ? nn::TextForm::kPair : nn::TextForm::kEither;
@@ -213,6 +215,7 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
 }  // namespace
 
 nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).graph; }
+nn::About ReadAbout(const std::filesystem::path& dir) { return Describe(dir).about; }
 
 LoadedModel Load(const std::filesystem::path& dir) {
   Described d = Describe(dir);

@@ -222,13 +222,17 @@ void Add(const std::string& error, size_t text, Unusable* to) {
 nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
                            size_t* used) {
   const model::Tokenizer tokenizer = model_.tokenizer();
+  const nn::About& about = model_.about();
+  const std::string prompt = about.default_prompt.empty() ? "" : about.PromptNamed(about.default_prompt);
   std::vector<std::vector<int32_t>> ids;
   Sha256 hash;
   unusable_ = {};
   for (size_t i = 0; i < texts.size(); ++i) {
     hash.Add(texts[i]).Add(std::string_view("\n"));
     try {
-      const TextInput text = SplitLine(texts[i], model_.rules());
+      TextInput text = SplitLine(texts[i], model_.rules());
+      const std::string first = prompt + std::string(text.first);
+      text.first = first;
       bool cut = false;
       const model::Ids all = Encode(tokenizer, model_.rules(), text, size_t(max_tokens_), true, &cut);
       unusable_.cut += cut;

@@ -1,5 +1,7 @@
 #include "suf/roles/text_rules.hpp"
 
+#include <algorithm>
+
 namespace suf::roles {
 
 TextRules RulesOf(const nn::Graph& graph, const nn::About& about) {
@@ -9,6 +11,8 @@ TextRules RulesOf(const nn::Graph& graph, const nn::About& about) {
 TextInput SplitLine(std::string_view line, const TextRules& rules) {
   const size_t tab = rules.form == nn::TextForm::kSingle ? line.npos : line.find('\t');
   if (tab == line.npos) return {line};
+  if (const auto tabs = std::count(line.begin(), line.end(), '\t'); tabs > 1)
+    Fail(Cause::kInput, "the line has ", tabs, " tabs, and one separates the two texts of a pair; remove the others");
   return {line.substr(0, tab), line.substr(tab + 1)};
 }
 
@@ -18,7 +22,8 @@ model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, con
     Fail(Cause::kInput, "the model reads one text, and these are two; leave out the second one");
   if (!text.second && rules.form == nn::TextForm::kPair)
     Fail(Cause::kInput,
-         "the model compares two texts, and this is one; add the second one, in a file behind a tab in the line");
+         "the model compares two texts, and this is one; add the second one: --second, \"second\" in JSON, or behind a "
+         "tab in a line of a file");
   if (!text.second) {
     model::Ids ids = tokenizer.Encode(text.first);
     if (!limit) return ids;

@@ -23,6 +23,7 @@ TextRules RulesOf(const nn::Graph& graph, const nn::About& about);
 inline TextRules RulesOf(const nn::Plan& plan) { return RulesOf(plan.graph, plan.about); }
 
 // Returns a line of a file as one text. If the model takes pairs, a tab stands between the two texts of a pair.
+// Throws Cause::kInput for a second tab.
 TextInput SplitLine(std::string_view line, const TextRules& rules);
 
 // Returns the ids, special tokens included, with token types inside (nn::SplitTypes). At most `limit` tokens remain; 0:
