@@ -215,10 +215,11 @@ void ReportPlan(const nn::Plan& plan, size_t used) {
 
 std::vector<TextLine> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
+  const int limit = a.max_tokens.value_or(model.most_tokens());
   const std::filesystem::path tokenizer = roles::TokenizerFile(a.out);
-  ReportModel(model, a.max_tokens);
-  CheckPrompts(model, a.max_tokens);
-  roles::Compiler compiler(model, a.max_tokens);
+  ReportModel(model, limit);
+  CheckPrompts(model, limit);
+  roles::Compiler compiler(model, limit);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
   ProbeFile(a.out, 1);
@@ -230,12 +231,12 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
     compiler.PublishTable();
     ProbeFile(table, 1);
   }
-  if (a.max_tokens < std::max(2, model.min_tokens()))
-    Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
+  if (limit < std::max(2, model.min_tokens()))
+    Fail(Cause::kInput, "--max-tokens is ", limit, ", and the shortest text of this model has ",
          std::max(2, model.min_tokens()), " tokens; raise it");
   Hash digest;
   auto lines = ReadTexts({"", a.calibrate, "", a.ids}, &digest);
-  if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.rules(), true}, &lines);
+  if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), limit, model.rules(), true}, &lines);
   const Calibration calibration(lines);
   size_t used = calibration.texts.size();
   if (!used) (void)Finish(lines);  // throws
@@ -247,7 +248,7 @@ std::vector<TextLine> Compile(const CompileArgs& a) {
     });
   });
   bar.Clear();
-  ReportUnusable(a.calibrate, compiler.unusable(), calibration.numbers, a.max_tokens);
+  ReportUnusable(a.calibrate, compiler.unusable(), calibration.numbers, limit);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
   const auto write = [](const std::filesystem::path& path, const std::string& text) {
     TempFile file(path, 0666);

@@ -36,7 +36,7 @@ struct CompileArgs {
   // profile: separated by , or ;  keys: ahead or now  keys_to: balanced or p0
   std::string profile = {}, keys = {}, keys_to = {};
   std::vector<std::string> variants = {};  // NAME=PROFILE
-  int max_tokens = 256;
+  std::optional<int> max_tokens = {};      // none: roles::Model::most_tokens
   bool public_table = false;
 };
 int RunCompile(const CompileArgs& a);

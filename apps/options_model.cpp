@@ -107,8 +107,9 @@ void AddCompile(CLI::App* app, CompileArgs* a, int* status) {
       ->required();
   c->add_option("--calibrate", a->calibrate, "a file of texts like those to come, one a line; they place the windows");
   c->add_option("--ids", a->ids, "instead of --calibrate: a file with the token ids of one text a line");
-  c->add_option("--max-tokens", a->max_tokens, "length of the longest text that the plan covers, in tokens")
-      ->default_val(256);
+  c->add_option("--max-tokens", a->max_tokens,
+                "length of the longest text that the plan covers, in tokens (default: 256, or the model's limit if it "
+                "is lower)");
   c->add_option("--out", a->out, "plan file to write")->required();
   c->add_option("--set", a->settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
   c->add_option("--profile", a->profile,

@@ -25,8 +25,9 @@ struct Unusable {
 // The compiler of plans for one model. Set and Variants change its defaults.
 class Compiler {
  public:
-  // `max_tokens` is the length of the longest text that a plan covers. The model must outlive the compiler.
-  explicit Compiler(const Model& model, int max_tokens = 256);
+  // `max_tokens` is the length of the longest text that a plan covers, by default the model's most_tokens(). The
+  // model must outlive the compiler.
+  explicit Compiler(const Model& model, std::optional<int> max_tokens = {});
   // Returns all settings with their defaults.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
   // Changes a setting. Throws Cause::kInput if the name is unknown or the value out of range.

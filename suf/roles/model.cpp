@@ -108,6 +108,11 @@ std::vector<double> Model::Embed(std::span<const int32_t> ids) const {
 TextRules Model::rules() const { return RulesOf(state_->of.graph, state_->of.about); }
 const nn::About& Model::about() const { return state_->of.about; }
 int Model::min_tokens() const { return state_->of.min_tokens; }
+int Model::most_tokens() const {
+  constexpr int64_t kMost = 256;
+  const int64_t limit = nn::LongestOf(state_->of.graph).tokens;
+  return int(limit ? std::min(limit, kMost) : kMost);
+}
 const std::filesystem::path& Model::vocabulary_file() const { return state_->of.vocabulary.file; }
 bool Model::vocabulary_built() const { return !state_->of.vocabulary.built.empty(); }
 
@@ -190,7 +195,8 @@ void LengthInputs(const nn::Plan& plan, const nn::QuantisedWeights& weights, int
   nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
-Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
+Compiler::Compiler(const Model& model, std::optional<int> max_tokens)
+    : model_(model), max_tokens_(max_tokens.value_or(model.most_tokens())) {}
 
 void Compiler::Set(const std::string& name, int value) {
   // a program's own operators may have other keys; those of the model families have these

@@ -44,6 +44,8 @@ class Model {
   const nn::About& about() const;
   // Returns the number of tokens of the shortest text.
   int min_tokens() const;
+  // Returns the default limit of a plan's texts: 256 tokens, or fewer if the model computes no longer ones.
+  int most_tokens() const;
   // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. Empty
   // if the directory has neither.
   const std::filesystem::path& vocabulary_file() const;

@@ -45,6 +45,12 @@ auto Look(const AnyWire& w, F f) {
 
 }  // namespace
 
+void CheckLength(const LengthLimit& limit, int64_t n) {
+  if (limit.tokens && n > limit.tokens)
+    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", limit.tokens, " ", limit.what,
+         "; lower the limit");
+}
+
 void Register(std::string_view name, Make make) { SUF_CHECK(Known().emplace(name, make).second); }
 
 OperatorPtr MakeOperator(const std::string& name) {

@@ -78,6 +78,14 @@ Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages lea
 // Returns the knob that chooses one of `options`, which contain the present lowering.
 Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
+// The most tokens of a text that an operator computes; 0: any number. `what` names them in a sentence: "positions".
+struct LengthLimit {
+  int64_t tokens = 0;
+  const char* what = "";
+};
+// Throws Cause::kInput if a text of n tokens is over the limit.
+void CheckLength(const LengthLimit& limit, int64_t n);
+
 // A weight as the plan fixes it.
 struct WeightSlot {
   // The part of a weight that a text of n tokens reads.
@@ -232,6 +240,8 @@ class Operator {
   virtual RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const = 0;
   // Records the ranges of the inputs that calibration needs.
   virtual void See(const RealCall&, std::span<const RealArray* const>, Seen*) const {}
+  // Returns the limit of a text's length that the model sets here.
+  virtual LengthLimit Longest() const { return {}; }
   // Visits the attributes that the graph of a plan stores.
   virtual void Attributes(Visitor&) {}
 

@@ -15,11 +15,18 @@ struct Scores : OperatorBase<Scores> {
   bool causal = false;
   // (heads, 2 positions - 1) or none: diagonals of what is added to q k^T / sqrt(head_dim) (Expr::Relative).
   Expr relative;
+  // The largest distance at which tokens attend to each other; 0: any. All tokens of a text must be within it, so plans
+  // do not have it.
+  int64_t band = 0;
   int64_t positions() const { return relative ? (relative.cols() + 1) / 2 : 0; }
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  LengthLimit Longest() const override;
   void Attributes(Visitor& v) override;
-  void Choose(const Facts&, const Edges& in) override { scale = 2 * in[0].scale; }
+  void Choose(const Facts& c, const Edges& in) override {
+    CheckLength(Longest(), c.n);
+    scale = 2 * in[0].scale;
+  }
   RowBound Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
   OperandForm Reads(int) const override { return OperandForm::kProduct; }
   bool Wraps() const override { return wrapped; }

@@ -32,19 +32,13 @@ void CheckLengthInBatch(size_t i, size_t tokens, size_t first) {
 
 namespace {
 
-void CheckPositions(const Expr& positions, int n) {
-  if (positions && n > positions.shape()[0])
-    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions.shape()[0],
-         " positions; lower the limit");
-}
-
 constexpr int kMostTypes = 16;
 
 }  // namespace
 
 RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
   CheckIds(c.ids, ids());
-  CheckPositions(positions, c.n);
+  CheckLength(Longest(), c.n);
   const Reals& all = c.value(table);
   const int64_t d = table.cols(), count = words();
   RealArray y{{c.rows, d}, {}};
@@ -68,7 +62,7 @@ void Lookup::Attributes(Visitor& v) {
 }
 
 void Lookup::Choose(const Facts& c, const Edges&) {
-  CheckPositions(positions, c.n);
+  CheckLength(Longest(), c.n);
   scale = c.options.embedding - c.lower;
   ring = kRingBits;
 }

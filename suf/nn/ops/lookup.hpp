@@ -65,6 +65,9 @@ struct Lookup : OperatorBase<Lookup> {
   int64_t ids() const { return types ? words() * types : words(); }
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  LengthLimit Longest() const override {
+    return positions ? LengthLimit{positions.shape()[0], "positions"} : LengthLimit{};
+  }
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
   int64_t Dim(const Edges&) const override { return table.cols(); }

@@ -29,9 +29,7 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
   const int64_t n = c.n, rows = c.rows;
   RealArray y{{heads, rows, n}, Reals(size_t(heads * rows * n), 0.0)};
   const Reals* bias = relative ? &c.value(relative) : nullptr;
-  if (relative && n > positions())
-    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions(),
-         " relative positions; lower the limit");
+  CheckLength(Longest(), n);
   c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
     for (int64_t h = int64_t(begin); h < int64_t(end); ++h) {
       const Sides<double> s = SidesOf<double>(*this, x, h, c.from);
@@ -44,6 +42,11 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
     }
   });
   return y;
+}
+
+LengthLimit Scores::Longest() const {
+  if (band && (!relative || band < positions())) return {band + 1, "tokens of local attention"};
+  return {positions(), "relative positions"};
 }
 
 void Scores::Attributes(Visitor& v) {

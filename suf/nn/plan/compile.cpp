@@ -400,12 +400,21 @@ void CheckVariants(const std::vector<Variant>& variants) {
   }
 }
 
+LengthLimit LongestOf(const Graph& graph) {
+  LengthLimit least;
+  for (auto& n : graph.nodes())
+    if (const LengthLimit limit = n->op->Longest(); limit.tokens && (!least.tokens || limit.tokens < least.tokens))
+      least = limit;
+  return least;
+}
+
 Plan Compile(const Graph& graph, const Checkpoint& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool, Shifts* shifts) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
   CheckVariants(options.variants);
+  CheckLength(LongestOf(graph), options.max_tokens);
   return Compiler(graph, weights, options, pool, shifts).Run(texts);
 }
 

@@ -26,10 +26,13 @@ struct CompileOptions {
   std::function<void(const std::string& stage, double done)> progress;
 };
 
+// Returns the strictest limit that a model's operators set to the length of texts.
+LengthLimit LongestOf(const Graph& graph);
+
 // Compiles a family's graph, which is not folded yet. `texts` are token ids as the model reads them. A text longer than
 // max_tokens keeps its first max_tokens - 1 ids and its last one. Ends with a simulation of the texts. Throws
-// Cause::kInput if there are no texts. Throws Cause::kRefused if a wire needs more bits than its ring may have. The
-// message names the wire, the bits, the limit and the remedy.
+// Cause::kInput if there are no texts, or if max_tokens is over the model's limit. Throws Cause::kRefused if a wire
+// needs more bits than its ring may have. The message names the wire, the bits, the limit and the remedy.
 //
 // `shifts` receives the fits of softmaxes without a maximum: weights of P0 that the plan's graph reads beside the
 // model's. If it is null, every softmax keeps its maximum.
