@@ -22,10 +22,10 @@ import timeline
 
 TIMES, TEXTS = 3, 50  # texts of each length; texts if TOKENS is given
 MOST = int(sys.argv[2]) if len(sys.argv) > 2 else 0  # TOKENS
-ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet', 'tiny-nomic')
+ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet', 'tiny-nomic', 'tiny-modernbert')
 CLASSIFIERS = ('tiny-reranker', 'tiny-roberta-labels', 'tiny-distilbert-labels', 'tiny-mpnet-labels')
 DECODERS = ('tiny-gpt2', 'tiny-llama')
-FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-gpt2': 62}  # at most
+FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-modernbert': 132, 'tiny-gpt2': 62}  # at most
 COSINE = 0.99        # of tiny random models, whose logits are small compared with a step of the result
 ERROR = 0.02         # of a classifier's scores, which are below 1 here
 
@@ -105,7 +105,7 @@ def family(preset, folder):
         lengthen(path, MOST, rng)
     model = reference.load(path)
     words = len(model.w['word'])
-    lengths = np.linspace(least(preset), MOST, TEXTS).astype(int) if MOST else np.repeat(range(least(preset), 13), TIMES)
+    lengths = np.linspace(least(preset), min(MOST, model.longest), TEXTS).astype(int) if MOST else np.repeat(range(least(preset), 13), TIMES)
     texts = lambda: [[int(v) for v in rng.integers(0, words * model.types, n)] for n in lengths]
     suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts(), words), '--max-tokens', lengths[-1], '--profile', 'lan', '--keys', 'ahead', '--out', plan)
     rows = texts()

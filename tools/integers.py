@@ -125,17 +125,11 @@ class Evaluator:
         self.q['positions'] = fixed(positions, s) if positions is not None else np.zeros((1, 1), I)
 
     def linear(self, name, full=None, bias=None, gamma=None, centred=True):
-        """Quantises weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean only if
-        `centred`. All classes have them in common, except the bias, whose scale is that of a class."""
-        self.q[name] = q = {}
-        bits, mean = self.number(name, 'full', 'mean')
+        """Keeps weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean only if `centred`.
+        Only `full` has one scale in all length classes."""
+        self.q[name] = q = dict(bias=bias, gamma=gamma, centred=centred)
         if full is not None:
-            q['full'] = fixed(full, bits)
-        if bias is not None:
-            q['bias'] = bias
-        if gamma is not None:
-            of = self.number(name, 'gamma')
-            q['gamma'], q['mean'] = fixed(gamma, of), fixed(gamma / len(gamma), of + mean) if centred else None
+            q['full'] = fixed(full, self.number(name, 'full'))
 
     def query_key(self, a, q, k, bias=None, key_bias=None):
         """Quantises the maps of queries and keys: one, or two if fewer queries are wanted. Only turned keys have a bias;
@@ -155,13 +149,14 @@ class Evaluator:
         return self.wire('embed/z_embed', t[entry] + (t[words + type] if self.m.types > 1 else 0) + (p[:n] if len(p) > 1 else 0))
 
     def map(self, name, x, n=None, times=1):
-        q, (scale, up, turn, diag, mean) = self.q[name], self.number(name, 'scale', 'up', 'turn', 'diag', 'mean')
+        q, (scale, up, turn) = self.q[name], self.number(name, 'scale', 'up', 'turn')
         z = product(x, q['full']) if 'full' in q else 0
         if n is not None:
-            z = z + ((n * q['gamma']) << I(diag))
-            if q['mean'] is not None:
-                z = z - ((n * q['mean']).sum(-1) << I(diag - mean))[:, None]
-        return z + (fixed(q['bias'], scale - turn - up) << I(up)) * times if 'bias' in q else z
+            g, (of, diag, mean) = q['gamma'], self.number(name, 'gamma', 'diag', 'mean')
+            z = z + ((n * fixed(g, of)) << I(diag))
+            if q['centred']:
+                z = z - ((n * fixed(g / len(g), of + mean)).sum(-1) << I(diag - mean))[:, None]
+        return z if q['bias'] is None else z + (fixed(q['bias'], scale - turn - up) << I(up)) * times
 
     def rescaled(self, name, z, of):
         """Rescales the wire `of` exactly, unless its shift is 0."""
@@ -233,6 +228,13 @@ class Evaluator:
             return both[:, :columns], both[:, columns:]
         return one('q', a + 'z_q'), one('k', a + 'z_k')
 
+    def attended(self, at, n, causal):
+        """Attention of a layer, from the rows n to its output map."""
+        a, heads, serving = at + 'attention/', self.m.heads, self.m.serving
+        q, k = self.queries_keys(a, n, heads * self.m.dim)
+        v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
+        return self.attention(a, self.split(q, heads), self.split(k, serving), self.split(v, serving), n, causal)
+
     def turned(self, name, z):
         """Turns the pairs (j, j + half) of every head by the angles of their row, if the map has angles."""
         if self.number(name, 'turn') == 0:
@@ -303,10 +305,7 @@ class Bert(Evaluator):
         n = self.norm('embed/normalised', self.embed(ids))
         for l in range(m.layers):
             at = '%d/' % l
-            a = at + 'attention/'
-            q, k = self.queries_keys(a, n, m.d)
-            v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
-            o = self.attention(a, *(self.split(x, m.heads) for x in (q, k, v)), n, False)
+            o = self.attended(at, n, False)
             n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
             h = self.map(at + 'ffn2/z_ffn2', self.ffn(at, n), n)
             n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', h))
@@ -353,12 +352,8 @@ class Decoder(Evaluator):
         x = self.wire('embed/stream', self.embed(ids))
         for l in range(m.layers):
             at = '%d/' % l
-            a = at + 'attention/'
             n = self.norm(at + 'norm1/normalised', self.clamped('%d/ffn2/' % (l - 1), x) if l else x)
-            q, k = self.queries_keys(a, n, m.heads * m.dim)
-            v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
-            o = self.attention(a, self.split(q, m.heads), self.split(k, m.serving), self.split(v, m.serving), n, True)
-            x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
+            x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', self.attended(at, n, True)))
             n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
             x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
         x = self.wire('head/pooled', self.clamped('%d/ffn2/' % (m.layers - 1), x)[-1:])
@@ -367,7 +362,7 @@ class Decoder(Evaluator):
 
     def wraps(self, at):
         """Whether a stream may wrap: every reader of it, and of the streams made from it, is a window."""
-        places = ['%d/%s/' % (l, part) for l in range(self.m.layers) for part in ('proj', 'ffn2')]
+        places = [p for l in range(self.m.layers) for part in ('proj', 'ffn2') if (p := '%d/%s/' % (l, part)) + 'clamp' in self.names]
         return all(self.number(p + 'clamp', 'window') for p in places[places.index(at):])
 
     def stream(self, at, label, x, z):
@@ -386,6 +381,41 @@ class Decoder(Evaluator):
         if window:
             x = (x + I(1 << window - 1) & I((1 << window) - 1)) - I(1 << window - 1)
         return self.wire(at + 'clamp', x)
+
+
+class ModernBert(Decoder):
+    """Pre-LN, but each token attends to all, and the first layer reads the embeddings' norm."""
+
+    def weights(self):
+        m, w = self.m, self.m.w
+        self.embedding(centre(w['word']))
+        for l in range(m.layers):
+            at, g = '%d/' % l, w[l, 'ga'] if l else w['g']
+            self.query_key(at + 'attention/', g[:, None] * w[l, 'Wq'], g[:, None] * w[l, 'Wk'])
+            self.linear(at + 'attention/z_v', g[:, None] * w[l, 'Wv'])
+            self.linear(at + 'proj/z_proj', centre(w[l, 'Wo']), None, None if l else g)
+            g = w[l, 'gf'][:, None]
+            self.linear(at + 'gelu/z_gate', g * w[l, 'Wg'])
+            self.linear(at + 'gelu/z_up', g * w[l, 'Wu'])
+            self.linear(at + 'ffn2/z_ffn2', centre(w[l, 'Wd']))
+        self.linear('pool/z_pool', None, None, w['gl'], centred=False)
+
+    def forward(self, ids):
+        m = self.m
+        n = self.norm('embed/normalised', self.embed(ids))
+        for l in range(m.layers):
+            at = '%d/' % l
+            if l:
+                n = self.norm(at + 'norm1/normalised', self.clamped('%d/ffn2/' % (l - 1), x))
+            o = self.attended(at, n, False)
+            if l:
+                x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
+                n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
+            else:                                                                                             # the residual is a term of the map
+                x = self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n))
+                n = self.norm(at + 'norm2/normalised', x)
+            x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.gated(at + 'gelu/', 'gelu', n)))
+        return self.pool(self.norm('last/normalised', self.clamped('%d/ffn2/' % (m.layers - 1), x)))
 
 
 class Gpt2(Decoder):
@@ -431,4 +461,4 @@ class Llama(Decoder):
 def evaluator(model, plan, shifts=None, variant=0):
     """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
     shifts."""
-    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'nomic_bert': NomicBert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)
+    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'nomic_bert': NomicBert, 'modernbert': ModernBert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

@@ -76,6 +76,7 @@ def read_rows(path):
 class Checkpoint:
     """The config and float weights of a directory; weights are (inputs, outputs), x @ W."""
     types, classifier = 1, False  # types: of tokens, among which a text chooses
+    longest = 1 << 16             # tokens of a text that a plan may have
 
     def __init__(self, folder, kind, prefix):
         self.config, self.w = read_config(folder), {}
@@ -84,7 +85,7 @@ class Checkpoint:
 
     def activation(self, h):
         """Applies the function that the configuration names; GPT-2 and Llama have defaults."""
-        name = self.config.get({'gpt2': 'activation_function', 'distilbert': 'activation'}.get(self.kind, 'hidden_act'), {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
+        name = self.config.get({'gpt2': 'activation_function', 'distilbert': 'activation', 'modernbert': 'hidden_activation'}.get(self.kind, 'hidden_act'), {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
         one, root = h.dtype.type(1), h.dtype.type(math.sqrt(2))
         return {
             'gelu': lambda: h / 2 * (one + erf(h / root)),
@@ -114,7 +115,7 @@ class Bert(Checkpoint):
     def __init__(self, folder, kind=np.float64):
         super().__init__(folder, kind, self.prefix)
         self.d, self.heads, self.layers, self.ff = self.sizes(*self.sizes_of)
-        self.eps = self.config.get('layer_norm_eps', 1e-12)
+        self.eps, self.serving, self.dim = self.config.get('layer_norm_eps', 1e-12), self.heads, self.d // self.heads
         self.classifier = (self.config.get('architectures') or [''])[0].endswith('ForSequenceClassification')
         self.pooling = 'cls' if self.classifier else read_pooling(folder)
         self.result = 'logits' if self.classifier else 'embedding'
@@ -195,7 +196,7 @@ class NomicBert(Checkpoint):
         super().__init__(folder, kind, 'bert.')
         self.d, self.heads, self.layers = self.sizes('n_embd', 'n_head', 'n_layer')
         self.eps, self.theta = self.config['layer_norm_epsilon'], self.config['rotary_emb_base']
-        self.dim, self.pooling = self.d // self.heads, read_pooling(folder)
+        self.serving, self.dim, self.pooling = self.heads, self.d // self.heads, read_pooling(folder)
         raw, w = self.raw, self.w
         w['word'] = raw['embeddings.word_embeddings.weight'] + raw['embeddings.token_type_embeddings.weight'][0]
         w['g'], w['b'] = raw['emb_ln.weight'], raw['emb_ln.bias']
@@ -217,6 +218,47 @@ class NomicBert(Checkpoint):
             x = layer_norm(x + o @ w[l, 'Wo'], w[l, 'ga'], w[l, 'ba'], self.eps)
             h = (x @ w[l, 'Wu']) * silu(x @ w[l, 'Wg'])                                                       # (n, ff)
             x = layer_norm(x + h @ w[l, 'Wd'], w[l, 'gf'], w[l, 'bf'], self.eps)
+        return unit(x[0] if self.pooling == 'cls' else x.mean(0))                                             # (d)
+
+
+class ModernBert(Checkpoint):
+    """ModernBERT: L2-normalised mean of the last norm's rows, or its first row."""
+    kind, result = 'modernbert', 'embedding'
+
+    def __init__(self, folder, kind=np.float64):
+        super().__init__(folder, kind, 'model.')
+        self.d, self.heads, self.layers, self.ff = self.sizes('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
+        self.eps, self.serving, self.dim = self.config['norm_eps'], self.heads, self.d // self.heads
+        self.pooling = read_pooling(folder)
+        self.far = self.config['local_attention'] // 2                                                        # the distance that local layers reach
+        self.longest = self.far + 1
+        raw, w = self.raw, self.w
+        w['word'], w['g'], w['gl'] = raw['embeddings.tok_embeddings.weight'], raw['embeddings.norm.weight'], raw['final_norm.weight']
+        for l in range(self.layers):
+            p = 'layers.%d.' % l
+            w[l, 'Wq'], w[l, 'Wk'], w[l, 'Wv'] = np.split(self.turned(p + 'attn.Wqkv'), 3, 1)
+            w[l, 'Wg'], w[l, 'Wu'] = np.split(self.turned(p + 'mlp.Wi'), 2, 1)
+            w[l, 'Wo'], w[l, 'Wd'] = self.turned(p + 'attn.Wo'), self.turned(p + 'mlp.Wo')
+            w[l, 'ga'], w[l, 'gf'] = raw.get(p + 'attn_norm.weight'), raw[p + 'mlp_norm.weight']              # layer 0 has one norm
+
+    def is_global(self, l):
+        return l % self.config['global_attn_every_n_layers'] == 0
+
+    def forward(self, ids):
+        """Computes as HF ModernBertModel in evaluation mode."""
+        w, n, norm = self.w, len(ids), lambda x, g: layer_norm(x, g, 0, self.eps)
+        i = np.arange(n)
+        near = np.where(np.abs(i - i[:, None]) <= self.far, 0, -np.inf)                                       # (n, n)
+        x = norm(w['word'][ids], w['g'])                                                                      # (n, d)
+        for l in range(self.layers):
+            y = norm(x, w[l, 'ga']) if l else x
+            q, k, v = ((y @ w[l, 'W' + c]).reshape(n, self.heads, self.dim) for c in 'qkv')
+            theta = self.config['global_rope_theta' if self.is_global(l) else 'local_rope_theta']
+            o = attention(turned(q, theta), turned(k, theta), v, bias=0 if self.is_global(l) else near)
+            x = x + o @ w[l, 'Wo']
+            y = norm(x, w[l, 'gf'])
+            x = x + (self.activation(y @ w[l, 'Wg']) * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
+        x = norm(x, w['gl'])
         return unit(x[0] if self.pooling == 'cls' else x.mean(0))                                             # (d)
 
 
@@ -304,7 +346,7 @@ def read_pooling(folder):
 
 def load(folder, kind=np.float64):
     """Loads the model in a directory, by its config's model_type."""
-    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, NomicBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
+    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, NomicBert, ModernBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
     name = read_config(folder)['model_type']
     if name not in families:
         sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))

@@ -131,7 +131,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const json gone(json::value_t::discarded);
   const std::vector<Case> cases = {
       {"model_type", "t5",
-       "model_type is \"t5\", only bert, distilbert, gpt2, llama, mpnet, nomic_bert, roberta, xlm-roberta are "
+       "model_type is \"t5\", only bert, distilbert, gpt2, llama, modernbert, mpnet, nomic_bert, roberta, xlm-roberta "
+       "are "
        "supported"},
       {"model_type", gone, "model_type is missing, only bert"},
       {"hidden_act", "swish", "hidden_act is \"swish\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},

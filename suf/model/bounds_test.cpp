@@ -73,7 +73,7 @@ class Prey {
   std::vector<double> most_;
 };
 
-const char* const kPresets[] = {"tiny",       "tiny-roberta", "tiny-distilbert", "tiny-mpnet",
+const char* const kPresets[] = {"tiny",       "tiny-roberta", "tiny-distilbert", "tiny-mpnet", "tiny-modernbert",
                                 "tiny-nomic", "tiny-gpt2",    "tiny-llama"};
 
 // Returns a preset's model with the first `count` rows of its table.

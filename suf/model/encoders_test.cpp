@@ -60,6 +60,8 @@ TEST(Encoders, SettingsOfGatedLayersAreRead) {
              {"rotary_emb_scale_base", 512, "rotary_emb_scale_base is \"512\", which changes the result"},
              {"rotary_emb_base", 1, "rotary_emb_base is \"1\", it must be from 2"},
              {"rotary_scaling_factor", 2, "remove it if no text has more than max_trained_positions tokens"},
+             {"rope_parameters", {{"rope_type", "yarn"}}, "rope_parameters.rope_type is \"yarn\", only \"default\""},
+             {"rope_parameters", {{"rope_theta", 5000}}, "rope_theta is \"5000\", only 1000.0 is supported"},
              {"num_heads_kv", 2, "num_heads_kv is \"2\""},
              {"moe_every_n_layers", 2, "moe_every_n_layers is \"2\", only 0"},
              {"n_embd", gone, "n_embd is missing, it must be a whole number from 1 to 8192"},
@@ -78,6 +80,71 @@ TEST(Encoders, SettingsOfGatedLayersAreRead) {
   const nn::Graph g = ReadGraph(folder.path());
   EXPECT_EQ(Find(g, "encoder.layers.1.mlp.fc11.weight")->shape, (nn::Shape{512, 32}));
   EXPECT_EQ(Find(g, "embeddings.word_embeddings.weight")->shape, (nn::Shape{200, 32}));
+}
+
+// The bases of queries' angles, and how far each layer's attention reaches.
+std::vector<std::pair<double, int64_t>> Reaches(const nn::Graph& g) {
+  std::vector<std::pair<double, int64_t>> out;
+  for (auto& n : g.nodes())
+    if (const auto* s = n->As<nn::Scores>()) out.emplace_back(n->in[0]->As<nn::Rotary>()->base, s->band);
+  return out;
+}
+
+TEST(Encoders, SettingsOfLocalLayersAreRead) {
+  const json gone(json::value_t::discarded);
+  const json good = json::parse(FindPreset("tiny-modernbert").config);
+  const auto rope = [](const json& local) { return json{{"sliding_attention", local}}; };
+  suf::model::ExpectRefused(
+      good,
+      {{"norm_bias", true, "norm_bias is \"true\", only false"},
+       {"attention_bias", true, "attention_bias is \"true\", only false"},
+       {"mlp_bias", true, "mlp_bias is \"true\", only false"},
+       {"rope_scaling", {{"factor", 2}}, "rope_scaling is"},
+       {"hidden_activation", "elu", "hidden_activation is \"elu\""},
+       {"hidden_size", gone, "hidden_size is missing"},
+       {"num_attention_heads", 5, "hidden_size is 32, it must be a multiple of the 5 attention heads"},
+       {"num_attention_heads", 32, "hidden_size is 32, it must be a multiple of the 64 halves of"},
+       {"intermediate_size", 0, "intermediate_size is \"0\""},
+       {"norm_eps", 1, "norm_eps is \"1\", it must be above 0"},
+       {"global_attn_every_n_layers", 0, "global_attn_every_n_layers is \"0\""},
+       {"local_attention", 1, "local_attention is \"1\", it must be above 1"},
+       {"local_attention", json::array({64, 64}), "local_attention is \"[64,64]\""},
+       {"global_rope_theta", 1, "global_rope_theta is \"1\", it must be from 2"},
+       {"local_rope_theta", nullptr, "local_rope_theta is \"null\", it must be from 2"},
+       {"layer_types", json::array({"full_attention"}), "it must name the kinds of 4 layers"},
+       {"layer_types",
+        {"full_attention", "linear", "full_attention", "full_attention"},
+        "only \"full_attention\" and \"sliding_attention\" are supported"},
+       {"rope_parameters", 5, "rope_parameters is \"5\""},
+       {"rope_parameters", {{"rope_theta", 5000}}, "rope_parameters.\"rope_theta\" is \"5000\", and its effect"},
+       {"rope_parameters", rope({{"rope_type", "yarn"}}), "rope_parameters.sliding_attention.rope_type is"},
+       {"rope_parameters", rope({{"rope_type", "default"}, {"factor", 2}}), "\"factor\" is \"2\", and its effect"},
+       {"architectures",
+        {"ModernBertForSequenceClassification"},
+        "no classifier of a model of type \"modernbert\" is supported"}});
+  const std::vector<std::pair<double, int64_t>> want{{160000, 0}, {10000, 64}, {10000, 64}, {160000, 0}};
+  const ModelFolder folder;
+  folder.Write("config.json", good.dump());
+  EXPECT_EQ(Reaches(ReadGraph(folder.path())), want);
+  json newer = good;
+  for (const char* field : {"global_attn_every_n_layers", "global_rope_theta", "local_rope_theta"}) newer.erase(field);
+  newer["layer_types"] = {"full_attention", "sliding_attention", "sliding_attention", "full_attention"};
+  newer["rope_parameters"] = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 160000.0}}},
+                              {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
+  folder.Write("config.json", newer.dump());
+  EXPECT_EQ(Reaches(ReadGraph(folder.path())), want);
+}
+
+// Local layers are exact as long as all tokens of a text attend to each other.
+TEST(Encoders, LocalLayersLimitTheLength) {
+  const LoadedModel m = RandomModel("tiny-modernbert");
+  EXPECT_EQ(nn::LongestOf(m.graph).tokens, 65);
+  const char* sentence = "texts of 66 tokens are over the model's 65 tokens of local attention; lower the limit";
+  ExpectSentence([&] { (void)SmallPlan(m, 66); }, sentence);
+  ExpectSentence([&] { (void)nn::RealModel(m.graph, m.weights).Run(Texts(1, 1, 66, 66)[0]); }, sentence);
+  (void)nn::RealModel(m.graph, m.weights).Run(Texts(1, 1, 65, 65)[0]);
+  EXPECT_EQ(nn::LongestOf(RandomModel("tiny-nomic").graph).tokens, 0);
+  EXPECT_EQ(nn::LongestOf(RandomModel("tiny-mpnet").graph).tokens, 64);
 }
 
 // A builder may compute the code of published folders. No other code is taken for it.

@@ -57,11 +57,11 @@ struct Plain {
     }
     return y;
   }
-  // Returns LayerNorm with a bias, RMSNorm without one.
-  Rows Norm(Rows x, const std::string& gamma, const std::string& beta) const {
+  // Returns LayerNorm with a bias or if `centre`, RMSNorm otherwise.
+  Rows Norm(Rows x, const std::string& gamma, const std::string& beta, bool centre = false) const {
     for (Row& r : x) {
       double mean = 0, square = 0;
-      for (double v : r) mean += beta.empty() ? 0 : v / double(r.size());
+      for (double v : r) mean += beta.empty() && !centre ? 0 : v / double(r.size());
       for (double& v : r) {
         v -= mean;
         square += v * v / double(r.size());
@@ -286,6 +286,26 @@ inline Row PlainNomicBert(const nn::Checkpoint& w, std::span<const int32_t> ids)
     x = norm(Plus(p.Linear(h, mlp + "fc2.weight", ""), x), at + "norm2");
   }
   return PlainUnit(x);
+}
+
+// Layers 0 and 3 have other angles than 1 and 2. All tokens of the tests' texts attend to each other.
+inline Row PlainModernBert(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  const Plain p{w, 4, 4, 4, 1e-5};
+  auto norm = [&](const Rows& v, const std::string& at) { return p.Norm(v, at + ".weight", "", true); };
+  Rows x;
+  for (int32_t id : ids) x.push_back(p.RowOf("embeddings.tok_embeddings.weight", size_t(id)));
+  x = norm(x, "embeddings.norm");
+  for (int l = 0; l < p.layers; ++l) {
+    const std::string at = "layers." + std::to_string(l) + ".";
+    const Rows n = l == 0 ? x : norm(x, at + "attn_norm");
+    const Rows o = PlainPackedAttention(p, n, at + "attn.Wqkv", l % 3 == 0 ? 160000 : 10000);
+    x = Plus(x, p.Linear(o, at + "attn.Wo.weight", ""));
+    const Rows both = p.Linear(norm(x, at + "mlp_norm"), at + "mlp.Wi.weight", "");
+    const size_t ff = both[0].size() / 2;
+    const Rows h = Times(Each(Columns(both, 0, ff), PlainGelu), Columns(both, ff, 2 * ff));
+    x = Plus(x, p.Linear(h, at + "mlp.Wo.weight", ""));
+  }
+  return PlainUnit(norm(x, "final_norm"));
 }
 
 // Returns the logits of the last token. (vocabulary)

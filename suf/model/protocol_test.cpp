@@ -56,6 +56,17 @@ TEST(Protocol, EncodersWithOtherNames) {
   }
 }
 
+// A gate takes two flights more. Norms before the branches are as many as norms behind them.
+TEST(Protocol, EncodersWithGatedLayers) {
+  nn::Options policy;
+  policy.merge = 8;
+  const Compiled behind = CompileFor(RandomModel("tiny-nomic", 3), 12, policy);
+  ExpectSameWords(behind.plan, behind.q, Texts(3, 3, 3, 12),
+                  [&](int n) { return EncoderFlights(2, n <= policy.merge) + 2 * 2; });
+  const Compiled before = CompileFor(RandomModel("tiny-modernbert", 3), 12, policy);
+  ExpectSameWords(before.plan, before.q, Texts(3, 3, 3, 12), [&](int) { return EncoderFlights(4, false) + 2 * 4; });
+}
+
 // P0, P1 and the dealer each on each backend: the same bundles, the same frames, the same result.
 TEST(Protocol, AnyRoleOnAnyBackend) {
   const Compiled c = CompileFor(RandomModel("tiny", 1), 16);

@@ -36,10 +36,12 @@ inline GraphNode* NamedLinear(Graph& g, GraphNode* x, const std::string& at, int
   return Linear(g, x, w.Transposed(), bias ? g.Tensor(at + ".bias", {out}, Leaf::kBias) : Expr(), key, label);
 }
 
-inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
+// Adds LayerNorm if there is a beta, or if rows lose their mean without one (`centre`); otherwise RMSNorm.
+inline GraphNode* Normalised(Graph& g, GraphNode* x, Expr gamma, Expr beta, double eps, const char* key = "layer",
+                             bool centre = false) {
   nn::Norm n;
   n.dim = gamma.cols();
-  n.centre = bool(beta);
+  n.centre = centre || beta;
   n.gamma = std::move(gamma);
   n.beta = std::move(beta);
   n.eps = eps;
@@ -55,11 +57,12 @@ inline GraphNode* Activated(Graph& g, GraphNode* x, const std::string& function,
   return g.Add(std::move(a), {x}, function);
 }
 
-// The heads of q, those of k and v, and the width of one.
+// The heads of q, those of k and v, and the width of one. `band` is that of nn::Scores.
 struct Heads {
   int own = 1, serving = 1;
   int64_t dim = 1;
   bool causal = false;
+  int64_t band = 0;
 };
 
 // Adds softmax(q k^T) v over heads, before the output map.
@@ -70,6 +73,7 @@ inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k,
   s.serving = h.serving;
   s.head_dim = h.dim;
   s.causal = h.causal;
+  s.band = h.band;
   s.relative = std::move(relative);
   GraphNode* scores = g.Add(std::move(s), {q, k}, "scores");
   nn::Softmax e;
@@ -93,15 +97,15 @@ inline GraphNode* Rotated(Graph& g, GraphNode* x, int heads, double base) {
 
 // Adds attention whose queries and keys are rotated. The tensor `at`.weight (3 d, d) has the maps of queries, keys and
 // values below each other, without biases.
-inline GraphNode* PackedAttention(Graph& g, GraphNode* x, const std::string& at, int64_t d, int64_t heads,
-                                  double base) {
+inline GraphNode* PackedAttention(Graph& g, GraphNode* x, const std::string& at, int64_t d, int64_t heads, double base,
+                                  int64_t band = 0) {
   const Expr all = g.Tensor(at + ".weight", {3 * d, d}, Leaf::kProjection).Transposed();
   auto part = [&](int64_t i, const char* key, const char* label) {
     return Linear(g, x, all.Columns(i * d, (i + 1) * d), {}, key, label);
   };
   GraphNode* q = Rotated(g, part(0, "query_key", "z_q"), int(heads), base);
   GraphNode* k = Rotated(g, part(1, "query_key", "z_k"), int(heads), base);
-  return Attended(g, {int(heads), int(heads), d / heads, false}, q, k, part(2, "value", "z_v"));
+  return Attended(g, {int(heads), int(heads), d / heads, false, band}, q, k, part(2, "value", "z_v"));
 }
 
 // Adds f(gate) * up.

@@ -4,7 +4,7 @@
 namespace suf::model {
 
 std::span<const Family* const> Families() {
-  static const Family* const all[] = {&kBert,  &kDistilBert, &kGpt2,    &kLlama,
+  static const Family* const all[] = {&kBert,  &kDistilBert, &kGpt2,    &kLlama,     &kModernBert,
                                       &kMpnet, &kNomicBert,  &kRoberta, &kXlmRoberta};
   return all;
 }

@@ -38,6 +38,12 @@ Shape ReadShape(const std::filesystem::path& dir) {
           TokenTypes(f),
           f.Epsilon("layer_norm_epsilon", 1e-5),
           f.Number("rotary_emb_base", 2, 1e9, 10000)};
+  if (f.Has("rope_parameters")) {  // beside the older fields
+    const Fields r = f.Object("rope_parameters", "an object");
+    r.Only({"rope_type", "rope_theta"});
+    if (r.Has("rope_type")) r.Must("rope_type", nullptr, "default");
+    if (r.Has("rope_theta")) r.Must("rope_theta", nullptr, s.base);
+  }
   f.Multiple("n_embd", s.d, s.heads, "attention heads");
   f.Multiple("n_embd", s.d, 2 * s.heads, "halves of attention heads");
   if (f.Has("pad_vocab_size_multiple")) s.vocab = RoundedUp(s.vocab, f.Count("pad_vocab_size_multiple", 1 << 16));
