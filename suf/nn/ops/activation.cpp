@@ -16,7 +16,7 @@ namespace {
 constexpr double kWindowMargin = 1.25;  // windows have spare range for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
 constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
-constexpr int kFiner = 3;         // log2 of how much finer the pieces of one row are, such as that of a classifier
+constexpr int kFiner = 3;         // further bits of the input of one row, such as that of a classifier
 
 // Fits the fewest pieces of width 2^a around zero whose sides are lines, for x of `bits` bits. Returns nothing if the
 // lines have a larger error than kMostPieces pieces.
@@ -51,17 +51,18 @@ void Activation::Attributes(Visitor& v) { v.Text("function", &function, 40); }
 void Activation::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
   const bool neighbours = o.pieces == 1;
-  shift = neighbours ? 0 : in[0].scale - o.input;
+  // The pieces of one row are as much narrower.
+  const int input = in[0].one_row ? std::max(o.input, std::min(o.input + kFiner, in[0].scale)) : o.input;
+  shift = neighbours ? 0 : in[0].scale - input;
   const int at = in[0].scale - shift;  // scale of x
   scale = at + o.slope;
   lowering = {neighbours ? compiler::Kind::kWindowBoth : compiler::Kind::kWindowLut};
   if (!c.seen) return;
   const SeenRange& seen = c.seen->at("input").at(0);
   const int window = std::max(1, int(std::ceil(std::log2(kWindowMargin * std::max(-seen.low, seen.high)))));
-  const int piece = std::max(1, o.piece - (in[0].one_row ? kFiner : 0));
-  const int width = function == "relu" ? window + o.input - 1 : piece,
-            count = window + 1 + o.input - width;  // relu: exact lines
-  const int a = width + at - o.input;
+  const int width = function == "relu" ? window + input - 1 : o.piece,
+            count = window + 1 + input - width;  // relu: exact lines
+  const int a = width + at - input;
   const func::Real& f = RealFunction(function);
   if (count >= kLeastPieces && count <= kMostPieces) {
     lines = func::FitLines(f, a, count, at, o.slope).f;
