@@ -75,7 +75,8 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
   c->add_option(
        "--preset", a->preset,
        "for tests: tiny, tiny-cls, tiny-reranker, tiny-outliers, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
-       "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-nomic, tiny-modernbert, tiny-gpt2, tiny-llama. The published "
+       "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-nomic, tiny-modernbert, tiny-qwen3, tiny-gpt2, "
+       "tiny-llama. The published "
        "model's shape: "
        "minilm (91 MB). For measurements, published shapes with the scores of trained models: bert-tiny (17 MB), "
        "bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB). With a trained model's outlier channels too: bge-small "

@@ -161,7 +161,7 @@ void FamilyPlans() {
     nn::Check(plan);
     WriteTo(folder / (name + ".json"), AsView(nn::Serialize(plan)));
   };
-  const std::pair<const char*, const char*> configs[] = {
+  const model::Preset configs[] = {
       {"bert",
        R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8,
 "vocab_size": 16, "num_hidden_layers": 2, "max_position_embeddings": 32})"},
@@ -171,13 +171,19 @@ void FamilyPlans() {
       {"llama",
        R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 8,
 "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 16, "num_hidden_layers": 1,
-"max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"}};
-  for (auto [name, config] : configs) {
-    const model::LoadedModel m = model::Written({name, config}, 1);
+"max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"},
+      {"qwen3",
+       R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_act": "silu", "hidden_size": 8,
+"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 6, "intermediate_size": 8, "vocab_size": 16,
+"num_hidden_layers": 1, "max_position_embeddings": 32, "rms_norm_eps": 1e-06, "rope_theta": 10000.0})",
+       1, "lasttoken"}};
+  for (const model::Preset& preset : configs) {
+    const model::LoadedModel m = model::Written(preset, 1);
+    const std::string name = preset.name;
     write(name, Shrunk(model::SmallPlan(m, 4)));
     nn::Plan far = Shrunk(model::FarPlan(model::Shifted(m, true), 4));
-    write(std::string(name) + "_far", far);
-    if (name != std::string("bert")) continue;
+    write(name + "_far", far);
+    if (name != "bert") continue;
     nn::Plan tiles = Shrunk(model::SmallPlan(m, nn::kTiledTokens));
     tiles.classes.erase(tiles.classes.begin(), tiles.classes.end() - 1);
     tiles.classes[0].tiles = 2;
@@ -202,7 +208,7 @@ void Plans() {
   Seed("plan", "whole", text);
   Seed("plan", "half", text.substr(0, text.size() / 2));
   FamilyPlans();
-  for (uint8_t plan = 0; plan < 8; ++plan) Seed("plan_json", Str("sound", int(plan)), Bytes{plan});
+  for (uint8_t plan = 0; plan < 10; ++plan) Seed("plan_json", Str("sound", int(plan)), Bytes{plan});
   Seed("trace", "same", Bytes{});
   for (int i = 0; i < 8; ++i) {
     Writer w;

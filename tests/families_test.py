@@ -22,10 +22,10 @@ import timeline
 
 TIMES, TEXTS = 3, 50  # texts of each length; texts if TOKENS is given
 MOST = int(sys.argv[2]) if len(sys.argv) > 2 else 0  # TOKENS
-ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet', 'tiny-nomic', 'tiny-modernbert')
+ENCODERS = ('tiny-cls', 'tiny-outliers', 'tiny-roberta', 'tiny-distilbert', 'tiny-mpnet', 'tiny-nomic', 'tiny-modernbert', 'tiny-qwen3')
 CLASSIFIERS = ('tiny-reranker', 'tiny-roberta-labels', 'tiny-distilbert-labels', 'tiny-mpnet-labels')
 DECODERS = ('tiny-gpt2', 'tiny-llama')
-FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-modernbert': 132, 'tiny-gpt2': 62}  # at most
+FLIGHTS = dict.fromkeys(ENCODERS + CLASSIFIERS + DECODERS, 72) | {'tiny-modernbert': 132, 'tiny-gpt2': 62, 'tiny-qwen3': 88}  # at most
 COSINE = 0.99        # of tiny random models, whose logits are small compared with a step of the result
 ERROR = 0.02         # of a classifier's scores, which are below 1 here
 
@@ -39,7 +39,7 @@ def suf(*args):
 
 def least(preset):
     """Returns the tokens of the shortest text."""
-    return 1 if preset in DECODERS else 3
+    return 1 if preset in DECODERS else 2 if preset == 'tiny-qwen3' else 3
 
 
 def write_ids(path, rows, words):

@@ -82,20 +82,33 @@ void SetForm(nn::Operator* op, Form form) {
   if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
 }
 
+model::LoadedModel Encoder(uint64_t seed) { return model::SmallModel(seed, kSmall); }
+
+// Returns a causal encoder of one layer. Heads of its queries and keys have a norm of their own before the rotation.
+model::LoadedModel HeadNorms(uint64_t seed) {
+  return model::Written({"heads", R"({"model_type": "qwen3", "hidden_size": 4, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 2, "intermediate_size": 4, "vocab_size": 6, "num_hidden_layers": 1,
+    "max_position_embeddings": 8, "hidden_act": "silu"})",
+                         1, "lasttoken"},
+                        seed);
+}
+
 // A plan's trace for three tokens, with everything to run it.
 struct World {
+  model::LoadedModel (*model_of)(uint64_t seed);
   nn::Plan plan;
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
   std::unique_ptr<pfss::Backend> backend;
 
   // coarse: without trees.
-  explicit World(int merge, const std::string& on = "auto", bool coarse = true, Form form = Form::kDefault)
-      : backend(backends::Make(on)) {
+  explicit World(int merge, const std::string& on = "auto", bool coarse = true, Form form = Form::kDefault,
+                 model::LoadedModel (*make)(uint64_t) = Encoder)
+      : model_of(make), backend(backends::Make(on)) {
     nn::Options policy;
     policy.merge = merge;
     policy.pieces = form == Form::kNarrow;
-    plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
+    plan = model::SmallPlan(model_of(1), int(kSmall.positions), policy);
     for (nn::Class& c : plan.classes) {
       if (form == Form::kTiles) c.tiles = 2;
       for (nn::OperatorPtr& op : c.ops) {
@@ -119,7 +132,7 @@ struct World {
   Run With(uint64_t weights, std::vector<int32_t> ids, uint8_t bundle = 0) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::QuantisedWeights q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
+    nn::QuantisedWeights q = nn::Quantise(model_of(weights).weights, plan);
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
@@ -244,6 +257,20 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
     return std::any_of(w.trace.nodes().begin(), w.trace.nodes().end(), [&](auto& n) { return n.op == op; });
   };
   EXPECT_TRUE(has(pfss::Op::kConcat) && has(pfss::Op::kWait));
+  for (int p : {0, 1}) {
+    ExpectOrder(w, p);
+    ExpectTheSameView(w, p);
+  }
+}
+
+// Each head has a sum of squares. Gamma and the rotation follow. The model is causal, and its last row is wanted.
+TEST(SimulatableHeads, OrderAndTheSameView) {
+  World w(8, "clear", true, Form::kDefault, HeadNorms);
+  const auto heads = [](const nn::OperatorPtr& op) {
+    const auto* n = dynamic_cast<const nn::Norm*>(op.get());
+    return n && n->groups == 2;
+  };
+  EXPECT_TRUE(std::any_of(w.plan.classes[0].ops.begin(), w.plan.classes[0].ops.end(), heads));
   for (int p : {0, 1}) {
     ExpectOrder(w, p);
     ExpectTheSameView(w, p);

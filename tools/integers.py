@@ -1,4 +1,4 @@
-"""Evaluates the plan of an encoder, GPT-2 or Llama model in integers. It is written by hand for each family, to check
+"""Evaluates the plan of an encoder, GPT-2, Llama or Qwen 3 model in integers. It is written by hand for each family, to check
 the C++ evaluator.
 
 It shares no code with that one and reads no graph. The inputs of every node are written here, and so are the weights.
@@ -166,8 +166,10 @@ class Evaluator:
             return z
         return shift(self.wire(of, z, s), s)
 
-    def norm(self, name, z):
-        """x / sqrt(mean of squares), or x / |x| at the end; x is z rescaled."""
+    def norm(self, name, z, parts=1):
+        """x / sqrt(mean of squares), or x / |x| at the end; x is z rescaled. Each of the `parts` of a row has its own
+        norm."""
+        whole, z = z.shape, z.reshape(-1, z.shape[-1] // parts)
         cut, by, kz, epsilon = self.number(name, 'cut', 'shift', 'kz', 'epsilon')
         assert int(np.abs(z).max()) + ((1 << cut) >> 1) < 1 << kz - 2, 'wire %s%s.input leaves its ring of %d bits' % (self.at, name, kz)
         x = shift(z, cut)
@@ -175,7 +177,7 @@ class Evaluator:
         v = np.array([sum(int(a) * int(a) for a in row) >> self.number(name, 'under') for row in of], I)
         v = self.wire(name, v + epsilon, 0, 'square')
         y = self.wire(name, x * self.function(name, 'rsqrt')(v)[..., None], by, 'product')
-        return self.wire(name, shift(y, by))
+        return self.wire(name, shift(y, by).reshape(whole))
 
     def bias(self, at, n):
         """Returns what is added to the scores of n tokens, at their scale."""
@@ -345,9 +347,15 @@ class NomicBert(Bert):
 
 
 class Decoder(Evaluator):
-    """Pre-LN: the steps that GPT-2 and Llama share. Each has its own `ffn`."""
+    """Pre-LN: the steps that GPT-2, Llama and Qwen 3 share. Each has its own `ffn`."""
 
     def forward(self, ids):
+        x = self.wire('head/pooled', self.clamped('%d/ffn2/' % (self.m.layers - 1), self.rows(ids))[-1:])
+        z = self.map('head/z_head', self.norm('head/normalised', x))
+        return self.wire('head/logits', self.rescaled('head/logits', z, 'head/z_head'))[0]
+
+    def rows(self, ids):
+        """The stream behind the last layer."""
         m = self.m
         x = self.wire('embed/stream', self.embed(ids))
         for l in range(m.layers):
@@ -356,9 +364,7 @@ class Decoder(Evaluator):
             x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', self.attended(at, n, True)))
             n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
             x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
-        x = self.wire('head/pooled', self.clamped('%d/ffn2/' % (m.layers - 1), x)[-1:])
-        z = self.map('head/z_head', self.norm('head/normalised', x))
-        return self.wire('head/logits', self.rescaled('head/logits', z, 'head/z_head'))[0]
+        return x
 
     def wraps(self, at):
         """Whether a stream may wrap: every reader of it, and of the streams made from it, is a window."""
@@ -445,20 +451,53 @@ class Llama(Decoder):
         self.embedding(w['word'])
         for l in range(m.layers):
             at, g = '%d/' % l, w[l, 'g1'][:, None]
-            self.query_key(at + 'attention/', g * w[l, 'Wq'], g * w[l, 'Wk'])
+            self.scored(l, at + 'attention/', g * w[l, 'Wq'], g * w[l, 'Wk'])
             self.linear(at + 'attention/z_v', g * w[l, 'Wv'])
             self.linear(at + 'proj/z_proj', w[l, 'Wo'])
             g = w[l, 'g2'][:, None]
             self.linear(at + 'silu/z_gate', g * w[l, 'Wg'])
             self.linear(at + 'silu/z_up', g * w[l, 'Wu'])
             self.linear(at + 'ffn2/z_ffn2', w[l, 'Wd'])
-        self.linear('head/z_head', w['g'][:, None] * w['head'])
+        self.ending()
+
+    def ending(self):
+        self.linear('head/z_head', self.m.w['g'][:, None] * self.m.w['head'])
+
+    def scored(self, l, a, q, k):
+        self.query_key(a, q, k)
 
     def ffn(self, at, n):
         return self.gated(at + 'silu/', 'silu', n)
 
 
+class Qwen3(Llama):
+    """Llama with a norm of each head of queries and keys; the ending is an encoder's."""
+
+    def ending(self):
+        self.linear('pool/z_pool', None, None, self.m.w['g'], centred=False)
+
+    def scored(self, l, a, q, k):
+        for c, W in (('q', q), ('k', k)):
+            self.linear(a + c + '_proj', W)
+            self.linear(a + 'z_' + c, None, None, np.tile(self.m.w[l, 'g' + c], W.shape[1] // self.m.dim), centred=False)
+
+    def queries_keys(self, a, n, columns):
+        def one(c):
+            x = self.wire(a + c + '_proj', self.map(a + c + '_proj', n))
+            x = self.norm(a + c + '_norm', x, x.shape[1] // self.m.dim)
+            z = self.turned(a + 'z_' + c, self.map(a + 'z_' + c, None, x))
+            return self.rescaled(a + c, z, a + 'z_' + c)
+        return one('q'), one('k')
+
+    def forward(self, ids):
+        m = self.m
+        x = self.norm('norm/normalised', self.clamped('%d/ffn2/' % (m.layers - 1), self.rows(ids)))
+        mean = m.pooling == 'mean'
+        s = self.wire('pool/pooled', x.sum(0, keepdims=True) if mean else x[-1:] if m.pooling == 'lasttoken' else x[:1])
+        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s)))[0]
+
+
 def evaluator(model, plan, shifts=None, variant=0):
     """Makes the evaluator of a family; shifts: tensors by name, from the file beside a plan whose softmaxes have
     shifts."""
-    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'nomic_bert': NomicBert, 'modernbert': ModernBert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)
+    return {'bert': Bert, 'roberta': Bert, 'distilbert': Bert, 'mpnet': Bert, 'nomic_bert': NomicBert, 'modernbert': ModernBert, 'gpt2': Gpt2, 'llama': Llama, 'qwen3': Qwen3}[model.kind](model, plan, shifts, variant)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reference for BERT sentence encoders, GPT-2 and Llama: float forward, timing, comparison, and an integer evaluation
-of a plan. The evaluation is independent of the C++ one (integers.py).
+"""Reference for sentence encoders (BERT, Qwen 3), GPT-2 and Llama: float forward, timing, comparison, and an integer
+evaluation of a plan. The evaluation is independent of the C++ one (integers.py).
 
 Needs only numpy; safetensors files are read and written by hand.
 
@@ -84,8 +84,8 @@ class Checkpoint:
         self.raw = {now(k): v.astype(kind) for k, v in read_weights(folder).items() if v.dtype.kind == 'f'}
 
     def activation(self, h):
-        """Applies the function that the configuration names; GPT-2 and Llama have defaults."""
-        name = self.config.get({'gpt2': 'activation_function', 'distilbert': 'activation', 'modernbert': 'hidden_activation'}.get(self.kind, 'hidden_act'), {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
+        """Applies the function that the configuration names; the decoders have defaults."""
+        name = self.config.get({'gpt2': 'activation_function', 'distilbert': 'activation', 'modernbert': 'hidden_activation'}.get(self.kind, 'hidden_act'), {'gpt2': 'gelu_new', 'llama': 'silu', 'qwen3': 'silu'}.get(self.kind))
         one, root = h.dtype.type(1), h.dtype.type(math.sqrt(2))
         return {
             'gelu': lambda: h / 2 * (one + erf(h / root)),
@@ -151,7 +151,7 @@ class Bert(Checkpoint):
             h = x @ w[l, 'W1'] + w[l, 'b1']                                                                   # (n, ff)
             h = self.activation(h)
             x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
-        y = x[0] if self.pooling == 'cls' else x.mean(0)
+        y = pooled(x, self.pooling)
         if self.classifier:
             return self.head[1](y @ w['WH'] + w['bH']) @ w['WL'] + w['bL']                                    # (labels)
         return unit(y)                                                                                        # (d)
@@ -295,36 +295,67 @@ class Gpt2(Checkpoint):
 
 class Llama(Checkpoint):
     """Llama: logits of the last token."""
-    kind, result = 'llama', 'logits'
+    kind, result, begin = 'llama', 'logits', 'model.'  # begin: of tensor names
+    maps = dict(q='self_attn.q_proj', k='self_attn.k_proj', v='self_attn.v_proj', o='self_attn.o_proj', g='mlp.gate_proj', u='mlp.up_proj', d='mlp.down_proj')
 
     def __init__(self, folder, kind=np.float64):
-        super().__init__(folder, kind, '')
+        super().__init__(folder, kind, 'model.' if self.begin == '' else '')
         self.d, self.heads, self.layers = self.sizes('hidden_size', 'num_attention_heads', 'num_hidden_layers')
-        self.eps, self.theta = self.config['rms_norm_eps'], self.config.get('rope_theta', 10000.0)
+        self.eps = self.config['rms_norm_eps']
+        self.theta = (self.config.get('rope_parameters') or self.config).get('rope_theta', 10000.0)
         self.serving = self.config.get('num_key_value_heads') or self.heads
         self.dim = self.config.get('head_dim') or self.d // self.heads
         raw, w = self.raw, self.w
-        w['word'], w['g'] = raw['model.embed_tokens.weight'], raw['model.norm.weight']
-        w['head'] = w['word'].T if self.config.get('tie_word_embeddings') else self.turned('lm_head')
-        names = dict(q='self_attn.q_proj', k='self_attn.k_proj', v='self_attn.v_proj', o='self_attn.o_proj', g='mlp.gate_proj', u='mlp.up_proj', d='mlp.down_proj')
+        w['word'], w['g'] = raw[self.begin + 'embed_tokens.weight'], raw[self.begin + 'norm.weight']
+        if self.result == 'logits':
+            w['head'] = w['word'].T if self.config.get('tie_word_embeddings') else self.turned('lm_head')
         for l in range(self.layers):
-            p = 'model.layers.%d.' % l
-            for short, long in names.items():
+            p = self.begin + 'layers.%d.' % l
+            for short, long in self.maps.items():
                 w[l, 'W' + short] = self.turned(p + long)
             w[l, 'g1'], w[l, 'g2'] = raw[p + 'input_layernorm.weight'], raw[p + 'post_attention_layernorm.weight']
 
-    def forward(self, ids):
-        """Computes as HF LlamaForCausalLM in evaluation mode."""
+    def of_heads(self, l, name, t):
+        """Returns heads of queries or keys (n, heads, dim) as they are rotated."""
+        return t
+
+    def rows(self, ids):
+        """Returns the rows behind the last layer."""
         w, n = self.w, len(ids)
         x = w['word'][ids]                                                                                    # (n, d)
         for l in range(self.layers):
             y = rms_norm(x, w[l, 'g1'], self.eps)
             q, k, v = ((y @ w[l, 'W' + c]).reshape(n, -1, self.dim) for c in 'qkv')
-            x = x + attention(turned(q, self.theta), turned(k, self.theta), v, causal=True) @ w[l, 'Wo']
+            q, k = (turned(self.of_heads(l, c, t), self.theta) for c, t in (('q', q), ('k', k)))
+            x = x + attention(q, k, v, causal=True) @ w[l, 'Wo']
             y = rms_norm(x, w[l, 'g2'], self.eps)
             h = self.activation(y @ w[l, 'Wg'])                                                               # (n, ff)
             x = x + (h * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
-        return rms_norm(x[-1], w['g'], self.eps) @ w['head']                                                  # (vocabulary)
+        return x                                                                                              # (n, d)
+
+    def forward(self, ids):
+        """Computes as HF LlamaForCausalLM in evaluation mode."""
+        return rms_norm(self.rows(ids)[-1], self.w['g'], self.eps) @ self.w['head']                           # (vocabulary)
+
+
+class Qwen3(Llama):
+    """Llama's layers with a norm of each head of queries and keys: L2-normalised last row."""
+    kind, result, begin = 'qwen3', 'embedding', ''
+
+    def __init__(self, folder, kind=np.float64):
+        super().__init__(folder, kind)
+        self.pooling = read_pooling(folder)
+        for l in range(self.layers):
+            for c in 'qk':
+                self.w[l, 'g' + c] = self.raw['layers.%d.self_attn.%s_norm.weight' % (l, c)]
+
+    def of_heads(self, l, name, t):
+        return rms_norm(t, self.w[l, 'g' + name], self.eps)
+
+    def forward(self, ids):
+        """Computes as HF Qwen3Model in evaluation mode, then pools."""
+        y = pooled(rms_norm(self.rows(ids), self.w['g'], self.eps), self.pooling)
+        return y / np.sqrt((y * y).sum())                                                                     # (d)
 
 
 def read_config(folder):
@@ -333,20 +364,24 @@ def read_config(folder):
 
 
 def read_pooling(folder):
-    """Returns 'mean' or 'cls', as the folder of sentence-transformers says, if there is one."""
+    """Returns 'mean', 'cls' or 'lasttoken', as the folder of sentence-transformers says, if there is one."""
     try:
         with open(os.path.join(folder, '1_Pooling', 'config.json'), encoding='utf8') as file:
             config = json.load(file)
     except FileNotFoundError:
         return 'mean'
-    modes = [mode for mode, flag in dict(mean='mean_tokens', cls='cls_token').items() if config.get('pooling_mode') == mode or config.get('pooling_mode_' + flag)]
+    modes = [mode for mode, flag in dict(mean='mean_tokens', cls='cls_token', lasttoken='lasttoken').items() if config.get('pooling_mode') == mode or config.get('pooling_mode_' + flag)]
     assert len(modes) == 1, 'the pooling of %s is %s' % (folder, config)
     return modes[0]
 
 
+def pooled(x, mode):
+    return x[0] if mode == 'cls' else x[-1] if mode == 'lasttoken' else x.mean(0)
+
+
 def load(folder, kind=np.float64):
     """Loads the model in a directory, by its config's model_type."""
-    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, NomicBert, ModernBert, Gpt2, Llama)} | {'xlm-roberta': Roberta}
+    families = {c.kind: c for c in (Bert, Roberta, DistilBert, Mpnet, NomicBert, ModernBert, Gpt2, Llama, Qwen3)} | {'xlm-roberta': Roberta}
     name = read_config(folder)['model_type']
     if name not in families:
         sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))

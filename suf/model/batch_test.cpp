@@ -81,7 +81,7 @@ TEST(Batch, EveryCountOnEveryBackend) {
 // Options that change a layer's segments, alone and all together as for a far network.
 TEST(Batch, EveryFamilyAndForm) {
   size_t turn = 0;
-  for (const char* preset : {"tiny", "tiny-cls", "tiny-gpt2", "tiny-llama"}) {
+  for (const char* preset : {"tiny", "tiny-cls", "tiny-gpt2", "tiny-llama", "tiny-qwen3"}) {
     SCOPED_TRACE(preset);
     const Compiled plain = CompileFor(RandomModel(preset, 3), 12);
     ExpectBatches(plain.plan, plain.q, 6);
@@ -155,9 +155,9 @@ TEST(Batch, EveryChoiceOfEveryOperator) {
     }
 }
 
-// Small graphs of nn: relative positions, and one head of keys and values for two of queries.
+// Small graphs of nn: relative positions, one head of keys and values for two of queries, and norms of heads.
 TEST(Batch, SmallGraphs) {
-  for (const nn::Graph& g : {nn::After(true), nn::Before()}) {
+  for (const nn::Graph& g : {nn::After(true), nn::Before(), nn::HeadNorms()}) {
     const nn::Small m(g);
     ExpectBatches(m.plan, m.q, 6);
   }
@@ -250,7 +250,7 @@ nn::Plan BatchTiles(nn::Plan plan) {
 // The trace of one text stays the same.
 TEST(Batch, TwoTilesAreHalvesOfTheTexts) {
   size_t turn = 0;
-  for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
+  for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama", "tiny-qwen3"})
     for (bool shifted : {false, true}) {
       SCOPED_TRACE(preset);
       nn::Options policy;

@@ -74,13 +74,17 @@ class Prey {
 };
 
 const char* const kPresets[] = {"tiny",       "tiny-roberta", "tiny-distilbert", "tiny-mpnet", "tiny-modernbert",
-                                "tiny-nomic", "tiny-gpt2",    "tiny-llama"};
+                                "tiny-nomic", "tiny-gpt2",    "tiny-llama",      "tiny-qwen3"};
 
 // Returns a preset's model with the first `count` rows of its table.
 LoadedModel FewTokens(const char* preset, int64_t count) {
   LoadedModel m = RandomModel(preset, 11);
   const ModelFolder folder;
   folder.Write("config.json", Replaced(FindPreset(preset).config, "vocab_size", "128", std::to_string(count)));
+  if (const std::string pooling = FindPreset(preset).pooling; !pooling.empty()) {
+    std::filesystem::create_directory(folder.path() / "1_Pooling");
+    folder.Write("1_Pooling/config.json", Str(R"({"pooling_mode": ")", pooling, R"("})"));
+  }
   m.graph = ReadGraph(folder.path());
   const nn::Leaf table = m.graph.leaves().at(0);
   nn::Checkpoint::CheckpointTensor t = m.weights.Get(table.name);
@@ -106,7 +110,8 @@ TEST(Bounds, HoldForEveryTextOfAFewTokens) {
         prey.Run(ids);
       }
     }
-    EXPECT_EQ(texts, prey.plan().min_tokens == 3 ? 125 + 625 : 5 + 25 + 125 + 625);
+    constexpr int kTexts[] = {0, 5 + 25 + 125 + 625, 25 + 125 + 625, 125 + 625};  // by the least length
+    EXPECT_EQ(texts, kTexts[prey.plan().min_tokens]);
     EXPECT_GT(prey.near(0), 0.9)
         << preset;  // a lookup's bound is a table's: some text reaches it, up to a position's sign
     for (size_t i = 0; i < prey.plan().graph.size(); ++i) EXPECT_LE(prey.near(i), 1) << preset;

@@ -5,6 +5,7 @@
 
 #include "suf/model/random.hpp"
 #include "suf/model/refused_test.hpp"
+#include "suf/model/rig_test.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/nn/ops.hpp"
 
@@ -15,6 +16,7 @@ using nlohmann::json;
 
 const json kGone(json::value_t::discarded);
 
+using suf::model::ExpectRefused;
 void ExpectRefused(const char* preset, const std::vector<Case>& cases) {
   ExpectRefused(json::parse(FindPreset(preset).config), cases);
 }
@@ -76,6 +78,74 @@ TEST(Llama, FieldsAreReadAndDefaulted) {
   EXPECT_EQ(Find(With("tiny-llama", "tie_word_embeddings", false), "lm_head.weight")->shape, (nn::Shape{128, 32}));
   EXPECT_EQ(With("tiny-llama", "rope_theta", 5e5).node(3).As<nn::Rotary>()->base, 5e5);
   EXPECT_NO_THROW(With("tiny-llama", "rope_scaling", nullptr));
+}
+
+// Files of transformers 5 have the base of angles in rope_parameters.
+TEST(Llama, RopeParametersAreRead) {
+  const auto base = [](const json& parameters) {
+    return With("tiny-llama", "rope_parameters", parameters).node(3).As<nn::Rotary>()->base;
+  };
+  EXPECT_EQ(base(nullptr), 10000);
+  EXPECT_EQ(base({{"rope_type", "default"}, {"rope_theta", 10000}}), 10000);
+  json config = json::parse(FindPreset("tiny-llama").config);
+  config.erase("rope_theta");
+  config["rope_parameters"] = {{"rope_theta", 5e5}, {"partial_rotary_factor", 1.0}};
+  const ModelFolder folder;
+  folder.Write("config.json", config.dump());
+  EXPECT_EQ(ReadGraph(folder.path()).node(3).As<nn::Rotary>()->base, 5e5);
+  ExpectRefused(
+      "tiny-llama",
+      {{"rope_parameters", {{"rope_theta", 5e5}}, "rope_theta is \"10000.0\", only 500000.0 is supported"},
+       {"rope_parameters", {{"rope_type", "yarn"}}, "rope_parameters.rope_type is \"yarn\", only \"default\""},
+       {"rope_parameters", {{"partial_rotary_factor", 0.5}}, "rope_parameters.partial_rotary_factor is \"0.5\""},
+       {"rope_parameters", {{"factor", 8}}, "rope_parameters.\"factor\" is \"8\", and its effect is not known"},
+       {"rope_parameters", 7, "rope_parameters is \"7\", only an object is supported"},
+       {"partial_rotary_factor", 0.5, "partial_rotary_factor is \"0.5\", only 1 is supported"}});
+}
+
+TEST(Qwen3, WhatWeWouldComputeWronglyIsRefused) {
+  json good = json::parse(FindPreset("tiny-qwen3").config);
+  good["architectures"] = json::array({"Qwen3Model"});  // otherwise modules.json is missing
+  ExpectRefused(
+      good,
+      {{"hidden_act", "elu", "hidden_act is \"elu\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},
+       {"attention_bias", true, "attention_bias is \"true\", only false"},
+       {"rope_scaling", {{"rope_type", "yarn"}}, "rope_scaling is "},
+       {"use_sliding_window", true, "use_sliding_window is \"true\", only false"},
+       {"layer_types", json::array({"full_attention", "sliding_attention"}),
+        "only \"full_attention\" for each of the 2 layers is supported"},
+       {"layer_types", json::array({"full_attention"}), "for each of the 2 layers"},
+       {"num_key_value_heads", kGone, "num_key_value_heads is missing, it must be a whole number from 1 to 256"},
+       {"num_key_value_heads", 3, "num_attention_heads is 4, it must be a multiple of the 3 key and value heads"},
+       {"head_dim", kGone, "head_dim is missing, it must be a whole number from 1 to 1024"},
+       {"head_dim", 7, "head_dim is 7, it must be a multiple of the 2 coordinates of a rotated pair"},
+       {"rope_theta", 1, "rope_theta is \"1\", it must be from 2 to 1e+09"},
+       {"rms_norm_eps", 0.1, "rms_norm_eps is \"0.1\""},
+       {"architectures", json::array({"Qwen3ForCausalLM"}),
+        "and there is no modules.json, which says how its rows become an embedding; fetch the whole directory"},
+       {"architectures", json::array({"Qwen3ForSequenceClassification"}),
+        "no classifier of a model of type \"qwen3\" is supported"}});
+}
+
+// A width of heads of its own; a window and tied embeddings that change nothing; names with the class's prefix.
+TEST(Qwen3, FieldsAreReadAndDefaulted) {
+  const LoadedModel m = RandomModel("tiny-qwen3");
+  EXPECT_EQ(Find(m.graph, "layers.0.self_attn.q_proj.weight")->shape, (nn::Shape{48, 32}));
+  EXPECT_EQ(Find(m.graph, "layers.0.self_attn.k_proj.weight")->shape, (nn::Shape{24, 32}));
+  EXPECT_EQ(Find(m.graph, "layers.0.self_attn.k_norm.weight")->shape, (nn::Shape{12}));
+  EXPECT_EQ(Find(m.graph, "lm_head.weight"), nullptr);
+  EXPECT_EQ(m.min_tokens, 2);
+  EXPECT_EQ(m.graph.nodes().back()->As<nn::Norm>()->unit, true);
+  json config = json::parse(FindPreset("tiny-qwen3").config);
+  config["architectures"] = json::array({"Qwen3Model"});
+  config["sliding_window"] = 4096;
+  config["max_window_layers"] = 2;
+  config["tie_word_embeddings"] = true;
+  config["layer_types"] = json::array({"full_attention", "full_attention"});
+  config["attention_dropout"] = 0.0;
+  const ModelFolder folder;
+  folder.Write("config.json", config.dump());
+  EXPECT_NO_THROW((void)ReadGraph(folder.path()));
 }
 
 TEST(Decoders, FilesOfDifferentModelsAreRefused) {

@@ -79,6 +79,8 @@ TEST_F(Heads, OtherHeadsAreRefusedByName) {
     Change({{"architectures", rows}});
     EXPECT_EQ(Load(folder_.path()).about.result, nn::ResultKind::kUnit) << rows;
   }
+  // rows of a decoder have no pooling by default
+  Refused({{"architectures", {"RobertaForCausalLM"}}}, "and there is no modules.json");
   Use("tiny-gpt2");
   Refused({{"architectures", {"GPT2ForSequenceClassification"}}}, "only the logits of the next token are supported");
 }

@@ -96,6 +96,19 @@ struct Plain {
     }
     return y;
   }
+  // Returns RMSNorm of each head of `of` numbers.
+  Rows HeadNorm(const Rows& x, const std::string& gamma, size_t of) const {
+    Rows y;
+    for (const Row& r : x) {
+      Row& out = y.emplace_back();
+      for (size_t h = 0; h < r.size(); h += of) {
+        const Row head(r.begin() + int64_t(h), r.begin() + int64_t(h + of));
+        const Row n = Norm({head}, gamma, "")[0];
+        out.insert(out.end(), n.begin(), n.end());
+      }
+    }
+    return y;
+  }
   // Turns pairs (c, c + half) of every head by the angle i base^(-c / half).
   static Rows Turned(Rows x, size_t of, double base = 10000) {
     for (size_t i = 0; i < x.size(); ++i)
@@ -333,25 +346,46 @@ inline Row PlainGpt2(const nn::Checkpoint& w, std::span<const int32_t> ids) {
   return p.Linear(norm({x.back()}, "ln_f"), "wte.weight", "")[0];
 }
 
-// Returns the logits of the last token. (vocabulary)
-inline Row PlainLlama(const nn::Checkpoint& w, std::span<const int32_t> ids) {
-  const Plain p{w, 2, 4, 2, 1e-5};
+// Returns the rows behind the last layer of a decoder like Llama, whose heads may have norms. (n, d)
+inline Rows PlainLlamaRows(const Plain& p, std::span<const int32_t> ids, const std::string& begin, double base,
+                           bool head_norms) {
   Rows x;
-  for (int32_t id : ids) x.push_back(p.RowOf("model.embed_tokens.weight", size_t(id)));
-  const size_t of = x[0].size() / size_t(p.heads);
+  for (int32_t id : ids) x.push_back(p.RowOf(begin + "embed_tokens.weight", size_t(id)));
   for (int l = 0; l < p.layers; ++l) {
-    const std::string at = "model.layers." + std::to_string(l) + ".", self = at + "self_attn.", mlp = at + "mlp.";
+    const std::string at = begin + "layers." + std::to_string(l) + ".", self = at + "self_attn.", mlp = at + "mlp.";
     Rows n = p.Norm(x, at + "input_layernorm.weight", "");
-    const Rows q = p.Linear(n, self + "q_proj.weight", ""), k = p.Linear(n, self + "k_proj.weight", "");
-    const Rows o =
-        p.Attention(Plain::Turned(q, of), Plain::Turned(k, of), p.Linear(n, self + "v_proj.weight", ""), true);
+    Rows q = p.Linear(n, self + "q_proj.weight", ""), k = p.Linear(n, self + "k_proj.weight", "");
+    const size_t of = q[0].size() / size_t(p.heads);
+    if (head_norms) {
+      q = p.HeadNorm(q, self + "q_norm.weight", of);
+      k = p.HeadNorm(k, self + "k_norm.weight", of);
+    }
+    const Rows o = p.Attention(Plain::Turned(q, of, base), Plain::Turned(k, of, base),
+                               p.Linear(n, self + "v_proj.weight", ""), true);
     x = Plus(x, p.Linear(o, self + "o_proj.weight", ""));
     n = p.Norm(x, at + "post_attention_layernorm.weight", "");
     const Rows gate = Each(p.Linear(n, mlp + "gate_proj.weight", ""), PlainSilu);
     const Rows h = Times(gate, p.Linear(n, mlp + "up_proj.weight", ""));
     x = Plus(x, p.Linear(h, mlp + "down_proj.weight", ""));
   }
+  return x;
+}
+
+// Returns the logits of the last token. (vocabulary)
+inline Row PlainLlama(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  const Plain p{w, 2, 4, 2, 1e-5};
+  const Rows x = PlainLlamaRows(p, ids, "model.", 10000, false);
   return p.Linear(p.Norm({x.back()}, "model.norm.weight", ""), "model.embed_tokens.weight", "")[0];
+}
+
+// Returns the last row over its length. (d)
+inline Row PlainQwen3(const nn::Checkpoint& w, std::span<const int32_t> ids) {
+  const Plain p{w, 2, 4, 2, 1e-6};
+  Row y = p.Norm({PlainLlamaRows(p, ids, "", 1e6, true).back()}, "norm.weight", "")[0];
+  double square = 0;
+  for (double v : y) square += v * v;
+  for (double& v : y) v /= std::sqrt(square);
+  return y;
 }
 
 }  // namespace suf::model

@@ -141,6 +141,22 @@ TEST(Protocol, Decoders) {
   }
 }
 
+// Queries and keys have a norm more before their rotation, which takes eight flights, and a map behind it. This map
+// saves one. A norm ends the model, of four flights more than a result.
+TEST(Protocol, NormsOfHeads) {
+  const Compiled c = CompileFor(RandomModel("tiny-qwen3", 3), 12);
+  ExpectSameWords(c.plan, c.q, Lengths(2), [&](int) { return DecoderFlights(2, true) + 2 * 8 + 4; });
+  nn::Options policy;
+  policy.square = 1;
+  policy.clamp = 1;
+  const Compiled other = CompileFor(RandomModel("tiny-qwen3", 4), 8, policy);
+  ExpectSameWords(other.plan, other.q, Texts(5, 2, 2, 8), [&](int n) {
+    pfss::Trace t;
+    nn::Build(t, other.plan, n);
+    return pfss::Schedule(t).flights();
+  });
+}
+
 // A softmax has three openings instead of six. Queries and keys that stay un-truncated need none to be rescaled.
 TEST(Protocol, PredictedShifts) {
   for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
@@ -186,7 +202,7 @@ TEST(Protocol, EveryActivation) {
 
 // Every choice that the search has, one at a time: the same words, at any cost.
 TEST(Protocol, EveryChoiceOfEveryOperator) {
-  for (const char* preset : {"tiny", "tiny-llama"}) {
+  for (const char* preset : {"tiny", "tiny-llama", "tiny-qwen3"}) {
     const Compiled c = CompileFor(RandomModel(preset, 8), 8);
     int tried = 0;
     for (size_t node = 0; node < c.plan.graph.size(); ++node) {

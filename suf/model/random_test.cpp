@@ -175,7 +175,8 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   ExpectSentence([] { (void)FindPreset("huge"); },
                  "there is no preset \"huge\"; choose one of tiny, tiny-cls, tiny-reranker, tiny-outliers, minilm, "
                  "bert-tiny, bge-small, cross-encoder, bert-base, bert-large, tiny-distilbert, tiny-distilbert-labels, "
-                 "tiny-gpt2, gpt2, tiny-llama, tiny-modernbert, tiny-mpnet, tiny-mpnet-labels, mpnet-base, tiny-nomic, tiny-roberta, "
+                 "tiny-gpt2, gpt2, tiny-llama, tiny-modernbert, tiny-mpnet, tiny-mpnet-labels, mpnet-base, tiny-nomic, "
+                 "tiny-qwen3, tiny-roberta, "
                  "tiny-roberta-labels, roberta-base, roberta-labels");
 }
 

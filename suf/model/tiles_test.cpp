@@ -9,6 +9,7 @@
 
 #include "suf/compiler/choose.hpp"
 #include "suf/model/rig_test.hpp"
+#include "suf/nn/graph/small_test.hpp"
 #include "suf/nn/plan/knob_search.hpp"
 
 namespace suf::model {
@@ -55,6 +56,16 @@ TEST(Tiles, TheSameWords) {
       }
       EXPECT_EQ(FlightsOf(InTiles(c.plan, 2), 12), FlightsOf(c.plan, 12));  // a class of short texts
     }
+}
+
+// Heads with a norm of their own have the rows of a tile. The rotation is by place in the text.
+TEST(Tiles, NormsOfHeads) {
+  nn::CompileOptions options;
+  options.max_tokens = kLongest;
+  const nn::Small m(nn::HeadNorms(), 1, options);
+  std::vector<Text> texts;
+  for (int n : {3, 17, 32, kLongest}) texts.push_back(Texts(uint64_t(n), 1, n, n, nn::kWords)[0]);
+  ExpectSameWords(InTiles(m.plan, 2), m.q, texts, [&](int n) { return FlightsOf(m.plan, n); });
 }
 
 // A plan of one class takes every length in two tiles, also the least ones.

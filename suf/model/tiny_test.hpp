@@ -66,7 +66,8 @@ inline LoadedModel Shifted(LoadedModel m, bool own) {
     if (!s) continue;
     nn::GraphNode* from = n->in[0]->in[0];
     while (!from->As<nn::Norm>()) from = from->in[0];
-    const int64_t heads = n->in[0]->As<nn::Scores>()->heads, width = from->As<nn::Norm>()->dim;
+    const nn::Norm& norm = *from->As<nn::Norm>();
+    const int64_t heads = n->in[0]->As<nn::Scores>()->heads, width = norm.groups * norm.dim;
     const std::string name = Str("shift", all.size(), ".", m.graph.leaves().size());
     nn::LinearMap shift;
     shift.terms = {{nn::LinearMap::kFull, 0, m.graph.Tensor(name, {width, heads}, nn::Leaf::kProjection)}};

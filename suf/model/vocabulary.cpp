@@ -272,7 +272,8 @@ Vocabulary FindVocabulary(const std::filesystem::path& root) {
     CheckTokens(*config, declared, found.json);
     declared.AddedTokensDecoder(*config);
     if (has_json) CheckClass(*config, *parts);
-    if (found.json) CheckAround(*config, *parts);
+    // a Qwen2Tokenizer takes the tokens around a text from tokenizer.json, whatever its other settings are
+    if (found.json && RulesOf(*config) != TokenizerRules::kSplitBytes) CheckAround(*config, *parts);
   }
   if (const auto file = dir / "special_tokens_map.json"; IsThere(file)) CheckTokens(Fields(file), declared, found.json);
   if (const auto file = dir / "added_tokens.json"; IsThere(file)) declared.AddedTokensFile(file);

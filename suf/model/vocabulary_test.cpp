@@ -218,6 +218,29 @@ Files SeparateFiles(const std::string& kind, const std::string& config) {
   return files;
 }
 
+// Qwen3-Embedding ends a text with another token than tokenizer_config.json names as the end. The ids are those of
+// `transformers` 5.24.
+TEST(TokenizerJson, TheTemplateOfAQwen2TokenizerCounts) {
+  std::ifstream in("suf/model/testdata/kinds/qwen2.json");
+  json whole = json::parse(in);
+  const json end = {{"SpecialToken", {{"id", "<|endoftext|>"}, {"type_id", 0}}}},
+             a = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, b = {{"Sequence", {{"id", "B"}, {"type_id", 0}}}};
+  const json around = {{"type", "TemplateProcessing"},
+                       {"single", json::array({a, end})},
+                       {"pair", json::array({a, end, b, end})},
+                       {"special_tokens",
+                        {{"<|endoftext|>", {{"id", "<|endoftext|>"}, {"ids", {620}}, {"tokens", {"<|endoftext|>"}}}}}}};
+  whole["post_processor"] = {{"type", "Sequence"}, {"processors", json::array({whole["post_processor"], around})}};
+  const ModelFolder folder;
+  Write(folder, {{"tokenizer.json", whole.dump()},
+                 {"tokenizer_config.json",
+                  R"({"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>",
+                      "add_bos_token": false, "bos_token": null, "add_prefix_space": false})"}});
+  const Vocabulary v = FindVocabulary(folder.path());
+  EXPECT_EQ(v.file.filename(), "tokenizer.json");
+  EXPECT_EQ(Tokenizer::Load(v.file).Encode("hello Tokyo"), (Ids{256, 270, 78, 584, 74, 88, 78, 620}));
+}
+
 // The ids are also those of `transformers` 5.24 for these folders.
 TEST(TokenizerJson, SeparateFilesGiveTheIdsOfOneFile) {
   const std::pair<const char*, const char*> kinds[] = {

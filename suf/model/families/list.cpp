@@ -4,8 +4,8 @@
 namespace suf::model {
 
 std::span<const Family* const> Families() {
-  static const Family* const all[] = {&kBert,  &kDistilBert, &kGpt2,    &kLlama,     &kModernBert,
-                                      &kMpnet, &kNomicBert,  &kRoberta, &kXlmRoberta};
+  static const Family* const all[] = {&kBert,  &kDistilBert, &kGpt2,  &kLlama,   &kModernBert,
+                                      &kMpnet, &kNomicBert,  &kQwen3, &kRoberta, &kXlmRoberta};
   return all;
 }
 

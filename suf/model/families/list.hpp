@@ -4,6 +4,6 @@
 
 namespace suf::model {
 
-extern const Family kBert, kDistilBert, kGpt2, kLlama, kModernBert, kMpnet, kNomicBert, kRoberta, kXlmRoberta;
+extern const Family kBert, kDistilBert, kGpt2, kLlama, kModernBert, kMpnet, kNomicBert, kQwen3, kRoberta, kXlmRoberta;
 
 }  // namespace suf::model

@@ -14,6 +14,9 @@ bool IsClassifier(const Fields& config, bool encoder) {
   const size_t at = name.find("For");
   const std::string head = at == name.npos ? "" : name.substr(at);
   if (encoder && head == "ForSequenceClassification") return true;
+  if (encoder && head == "ForCausalLM")
+    config.Refuse("architectures", "and there is no modules.json, which says how its rows become an embedding; ",
+                  "fetch the whole directory of an encoder, or ", kAnother);
   for (const char* plain : {"", "ForMaskedLM", "ForPreTraining", "ForCausalLM"})
     if (head == plain) return false;
   config.Refuse("architectures",

@@ -189,6 +189,17 @@ constexpr Operation kOperations[] = {
        o.a.insert(o.a.end(), o.b.begin(), o.b.end());
        return std::move(o.a);
      }},
+    {"repeat", 1, 1,
+     [](const auto& a, const auto& x) {
+       Want(a[0].size() == 1, "repeats what is no vector");
+       Want(Whole(x[0]) <= kMostElements / a[0][0], "is too large");
+       return Shape{Whole(x[0]) * a[0][0]};
+     },
+     [](Operands& o) {
+       Reals t;
+       while (int64_t(t.size()) < o.cols()) t.insert(t.end(), o.a.begin(), o.a.end());
+       return t;
+     }},
     {"columns", 1, 2,
      [](const auto& a, const auto& x) {
        Want(x[0] < x[1] && Whole(x[1]) <= a[0].back(), "takes columns that are not there");
@@ -297,6 +308,7 @@ Expr Expr::Over(double by) const { return Make("over", {*this}, {by}); }
 Expr Expr::Times(double by) const { return Make("times", {*this}, {by}); }
 Expr Expr::Beside(const Expr& b) const { return Make("beside", {*this, b}, {}); }
 Expr Expr::Above(const Expr& b) const { return Make("above", {*this, b}, {}); }
+Expr Expr::Repeated(int64_t times) const { return Make("repeat", {*this}, {double(times)}); }
 Expr Expr::Columns(int64_t begin, int64_t end) const { return Make("columns", {*this}, {double(begin), double(end)}); }
 Expr Expr::Row(int64_t i) const { return Make("row", {*this}, {double(i)}); }
 

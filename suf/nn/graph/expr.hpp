@@ -36,15 +36,16 @@ class Expr {
   // heads. The others have every second slope of 2 c heads.
   static Expr Alibi(int64_t heads, int64_t positions);
 
-  Expr Transposed() const;           // (a, b) -> (b, a)
-  Expr Rows(const Expr& g) const;    // diag(g) W
-  Expr Centred() const;              // each row less its mean
-  Expr Folded(const Expr& v) const;  // v W, (b), for v (a) and this W (a, b)
-  Expr Plus(const Expr& b) const;    // elementwise sum; b (cols) is added to every row; an empty b changes nothing
-  Expr Over(double by) const;        // divided by `by`
-  Expr Times(double by) const;       // multiplied by `by`
-  Expr Beside(const Expr& b) const;  // the columns of both
-  Expr Above(const Expr& b) const;   // the rows of both
+  Expr Transposed() const;             // (a, b) -> (b, a)
+  Expr Rows(const Expr& g) const;      // diag(g) W
+  Expr Centred() const;                // each row less its mean
+  Expr Folded(const Expr& v) const;    // v W, (b), for v (a) and this W (a, b)
+  Expr Plus(const Expr& b) const;      // elementwise sum; b (cols) is added to every row; an empty b changes nothing
+  Expr Over(double by) const;          // divided by `by`
+  Expr Times(double by) const;         // multiplied by `by`
+  Expr Beside(const Expr& b) const;    // the columns of both
+  Expr Above(const Expr& b) const;     // the rows of both
+  Expr Repeated(int64_t times) const;  // (a) -> (times a), its numbers again and again
   Expr Columns(int64_t begin, int64_t end) const;  // columns [begin, end)
   Expr Row(int64_t i) const;                       // row i, (cols)
 

@@ -152,6 +152,40 @@ inline Graph Before() {
   return g;
 }
 
+// Returns a graph whose heads of queries and keys have a norm of their own before the rotation. Its attention is full,
+// with one head of keys and values, and the mean's direction is at the end.
+inline Graph HeadNorms() {
+  Graph g;
+  const int64_t of = kWidth / kHeads;
+  auto scored = [&](GraphNode* x, const std::string& name, int heads) {
+    Norm n;
+    n.dim = of;
+    n.groups = heads;
+    n.eps = 1e-5;
+    n.gamma = g.Tensor(name + ".gamma", {of}, Leaf::kGamma).Repeated(heads);
+    x = FullMap(g, x, name, kWidth, heads * of, false, "query_key", (name + "_map").c_str());
+    x = g.Add(std::move(n), {x}, name + "_norm");
+    Rotary r;
+    r.heads = heads;
+    r.base = 100;
+    return g.Add(std::move(r), {x}, "z_" + name);
+  };
+  GraphNode* n = NormOf(g, Embedding(g, false), "n1", false);
+  g.Scope("0/attention");
+  GraphNode *q = scored(n, "q", kHeads), *k = scored(n, "k", 1);
+  GraphNode* o = Attend(g, q, k, FullMap(g, n, "v", kWidth, of, false, "value", "z_v"), 1, false);
+  g.Scope("0/proj");
+  o = FullMap(g, o, "o", kWidth, kWidth, false, "attended", "z_proj");
+  g.Scope("pool");
+  Norm unit;
+  unit.dim = kWidth;
+  unit.unit = unit.by_length = true;
+  unit.key = "unit";
+  g.Add(std::move(unit), {g.Add(PoolRows{}, {o}, "pooled")}, "unit");
+  g.Number();
+  return g;
+}
+
 inline Checkpoint RandomWeights(const Graph& g, uint64_t seed) {
   Draws r(seed);
   Checkpoint w;

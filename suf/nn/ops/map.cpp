@@ -222,10 +222,11 @@ RowBound LinearMap::Bound(const Facts& c, const Edges& in, std::vector<Width>*) 
       const bool joint = Has(kMean, t.input);
       const Reals g = w.At("diag").Numbers(), u = joint ? w.At("mean").Numbers() : Reals(size_t(d), 0.0);
       double square = 0, most = 0;
+      const auto input = [&](size_t j) { return joint || x.each.empty() ? x.length : std::min(x.length, x.each[j]); };
       for (double v : u) square += std::ldexp(v, diag - mean) * std::ldexp(v, diag - mean);
       for (size_t j = 0; j < size_t(d); ++j) {
         const double a = std::ldexp(g[j], diag), b = std::ldexp(u[j], diag - mean);
-        r.each[j] += x.length * std::sqrt(std::max(square - 2 * b * a + a * a, 0.0));
+        r.each[j] += input(j) * std::sqrt(std::max(square - 2 * b * a + a * a, 0.0));
         most = std::max(most, std::abs(a));
       }
       spectral += x.length * (most + std::sqrt(double(d) * square));

@@ -57,6 +57,32 @@ TEST(MapBound, NormedRowIsSound) {
     }
 }
 
+// A diagonal term in a box, in a ball, and in both: each coordinate has the smaller bound. A rotation may follow.
+TEST(MapBound, DiagonalIsSound) {
+  for (bool turned : {false, true})
+    for (const RowBound& reach : {BoxOf({3, 1, 2, 3}), BoxOf({3, 3, 3, 3}, 3.5), RowBound{4, 3.5, {}, {}, {}}}) {
+      LinearMap m;
+      m.terms = {{LinearMap::kDiag, 0, LeafOf("g", {4})}};
+      m.ring = 50;
+      m.rotary = turned ? 2 : 0;
+      m.base = 50;
+      Facts f{Options{}};
+      f.n = 3;
+      m.Choose(f, {EdgeOf(2, 50, 4)});
+      OpRig rig(3);
+      rig.weights = Small(4, 4, 6);
+      const Bounded b = BoundOf(m, 3, {EdgeOf(2, 50, 4, reach)}, rig.weights);
+      for (const Ints& row : RowsOf(reach)) {
+        Ints x;
+        for (int i = 0; i < 3; ++i) x.insert(x.end(), row.begin(), row.end());
+        ExpectWithin(rig.Spec(m, {{{{3, 4}, x}}}), b.reach);
+      }
+      for (size_t j = 0; j < 4 && !turned; ++j)
+        EXPECT_EQ(b.reach.each[j],
+                  std::min(reach.length, reach.Box()[j]) * std::abs(double(rig.weights["diag"][int64_t(j)])));
+    }
+}
+
 // Two inputs at once, and a bias for every token.
 TEST(MapBound, SeveralInputsAreSound) {
   LinearMap m;

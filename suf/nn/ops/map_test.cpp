@@ -185,6 +185,43 @@ TEST(Map, Rotary) {
     }
 }
 
+// A diagonal term is turned like a full one: the heads of a norm's row times gamma.
+TEST(Map, RotaryOfADiagonal) {
+  for (int k : {24, 33, 62})
+    for (OperandForm form : kForms) {
+      constexpr int kHeads = 3, kRows = 5;
+      constexpr int64_t kDim = 12, kHalf = 2;
+      LinearMap m;
+      m.terms = {{LinearMap::kDiag, 0, W("g", {kDim})}};
+      m.rotary = kHeads;
+      m.base = 100;
+      m.ring = k;
+      m.form = form;
+      Facts f{Options{}};
+      f.n = 7;
+      m.Choose(f, {EdgeOf(8, k, kDim)});
+      EXPECT_EQ(m.scale, 8 + Options{}.gamma + Options{}.rotation);
+      EXPECT_EQ(m.Need(0, {}), k);
+      OpRig rig(kRows);
+      rig.weights["diag"] = Tensor({kDim}, Numbers(size_t(kDim), 50));
+      const Given x{{{kRows, kDim}, Numbers(size_t(kRows * kDim), 100)}, k, OperandForm::kMap};
+      const Ints got = rig.Run(m, {x});
+      EXPECT_EQ(rig.key_bits(got.size()), Key(form, got.size(), k));
+      EXPECT_EQ(rig.g.flights(), 2);
+      for (int64_t i = 0; i < kRows; ++i)
+        for (int64_t h = 0; h < kHeads; ++h)
+          for (int64_t j = 0; j < kHalf; ++j) {
+            const auto product = [&](int64_t column) {
+              return x.x.at[size_t(i * kDim + column)] * rig.weights["diag"][column];
+            };
+            const int64_t a = product(h * 4 + j), b = product(h * 4 + 2 + j);
+            const int64_t c = m.cosines[size_t(i * kHalf + j)], s = m.sines[size_t(i * kHalf + j)];
+            ASSERT_EQ(got[size_t(i * kDim + h * 4 + j)], a * c - b * s);
+            ASSERT_EQ(got[size_t(i * kDim + h * 4 + 2 + j)], b * c + a * s);
+          }
+    }
+}
+
 TEST(Map, Float) {
   LinearMap m = Full(0, true);
   m.terms.push_back({LinearMap::kDiag, 1, W("g", {kOut})});

@@ -47,16 +47,16 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
   }
   if (gamma) {
     const Reals& g = c.value(gamma);
-    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] *= g[i % d];
+    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] *= g[i % g.size()];
   }
   if (beta) {
     const Reals& b = c.value(beta);
-    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += b[i % d];
+    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += b[i % b.size()];
   }
   return y;
 }
 
-// Records the standard deviation of rows. For x / |x|, records the length of the mean row or of the row.
+// Records the standard deviation of every part. For x / |x|, records the length of the mean row or of the row.
 void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<SeenRange>& size = (*seen)["size"];
   std::vector<SeenRange>& rows_seen = (*seen)["rows"];  // row by row, for narrow pieces
@@ -73,6 +73,7 @@ void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* see
 
 void Norm::Attributes(Visitor& v) {
   v.Int("dim", dim, 1, 1 << 20);
+  if (groups != 1 || v.Has("groups")) v.Int("groups", groups, 2, 1 << 10);
   v.Real("eps", &eps, 0, 1);
   v.Flag("unit", &unit);
   v.Flag("by_length", &by_length);
@@ -139,10 +140,21 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   stages = z.one_row && square_of == SquareOf::kX ? compiler::kOnPath : compiler::kBeside;
 }
 
+// Returns the largest length of a part.
+double Norm::LongestPart(const RowBound& z) const {
+  if (groups == 1 || z.each.empty()) return z.length;
+  SUF_CHECK(int64_t(z.each.size()) == groups * dim);
+  double longest = 0;
+  for (auto at = z.each.begin(); at != z.each.end(); at += dim)
+    longest = std::max(longest, Length(Reals(at, at + dim)));
+  return std::min(longest, z.length);
+}
+
 // Returns the bits of the hard bound of the sum, less `under`.
 int Norm::SquareBits(const RowBound& z) const {
-  const RowBound x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
-  return BitLength(x.length * x.length * One(-under) + double(epsilon));
+  double length = LongestPart(z);
+  if (square_of == SquareOf::kX) length = length * One(-cut) + (cut > 0 ? 0.5 : 0) * std::sqrt(double(dim));
+  return BitLength(length * length * One(-under) + double(epsilon));
 }
 
 // Returns sqrt(d / sum of x^2), with 1 instead of d for `unit`, at a number that the table reads.
@@ -176,7 +188,8 @@ RowBound Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) 
   widths->push_back(
       {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
   widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
-  RowBound r{dim, most, {}, {}, {}};
+  RowBound r{groups * dim, most * std::sqrt(double(groups)), {}, {}, {}};
+  if (groups > 1) r.each.assign(size_t(r.dim), most);
   return r.Scaled(One(-shift), 0.5);
 }
 
@@ -212,7 +225,7 @@ std::vector<Knob> Norm::Knobs() {
 }
 
 void Norm::Check(const Edges& in, int, const std::string& where) const {
-  Wanted(in[0].dim == dim, where, "its input has another width");
+  Wanted(in[0].dim == groups * dim, where, "its input has another width");
   Wanted(in[0].ring >= kz, where, "it reads more bits than its input has");
   Wanted(cut < kz - 2, where, "its cut leaves no bits");
   Wanted(square > 1 || square_of == SquareOf::kZ, where, "its sum of squares has one bit");
@@ -284,6 +297,8 @@ OwedWord Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) 
 AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   Trace& t = e.t;
   Wire<kPub> z = AsOpen(in[0]);
+  const Shape shape = z.shape();
+  if (groups > 1) z = pfss::Map(z, [&](auto v) { return Reshape(v, {shape[0] * groups, dim}); });
   if (z.k() > kz) z = pfss::Map(z, [&](auto v) { return Low(v, kz); });
   const int k = kz - cut;
   int64_t bias = int64_t{1} << (kz - 2);
@@ -323,6 +338,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     y.Add(c->Times(root.r, product, pfss::Sh(root.s)));
   }
   Wire<kPub> scaled = compiler::OpenDefined(t, y.Done(), "x*rsqrt");
+  if (groups > 1) scaled = pfss::Map(scaled, [&](auto v) { return Reshape(v, shape); });
   return e.Open(gates::Trunc{shift, ring, last}.Build(t, scaled));
 }
 
@@ -349,7 +365,7 @@ int64_t Norm::KeyBits(int64_t count, bool shared) const {
   }
   const gates::FunctionGate root = RowOf(rsqrt, square, product, rows);
   const int64_t row = under > 0 ? compiler::RowKeyBits(root.f, root.lowering, under, product) : root.KeyBits(true);
-  return count * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
+  return count * groups * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }
 
 }  // namespace suf::nn

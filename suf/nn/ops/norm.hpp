@@ -1,4 +1,5 @@
 // Norms of rows, y = x rsqrt(mean x^2 + eps): RMSNorm, LayerNorm once its writers are centred (fold.hpp), and x / |x|.
+// A row may have several parts, such as heads, each with a norm of its own.
 #pragma once
 #include "suf/nn/graph/op.hpp"
 
@@ -8,14 +9,15 @@ namespace suf::nn {
 enum class SquareOf : uint8_t { kX, kZ };
 
 // y = round(x rsqrt(sum x^2 + eps) / 2^shift), with x = round(z / 2^cut) never opened. The ring of z may be wider than
-// the one that is read. For every row, |y| <= sqrt(d) (1 + the table's excess), whatever z is; with `unit`, |y| = 1.
+// the one that is read. For every part, |y| <= sqrt(d) (1 + the table's excess), whatever z is; with `unit`, |y| = 1.
 // Flights to its opening: 8 in two stages. One stage takes 7, for more words, which suits one row. If nothing is cut or
 // the sum is of z, it takes 6. See docs/mathematics.md#exact-norm and #wide-squares.
 struct Norm : OperatorBase<Norm> {
   static constexpr const char* kName = "norm";
-  int64_t dim = 0;
+  int64_t dim = 0;      // d, numbers of a part
+  int groups = 1;       // parts of a row: (rows, groups d) are (rows groups, d)
   bool centre = false;  // before folding only
-  Expr gamma, beta;     // before folding only
+  Expr gamma, beta;     // before folding only: (groups d)
   double eps = 0;
   bool unit = false, by_length = false;  // by_length: z is the sum of a text's rows, calibrated by their mean
   std::string key = "layer";             // key of the scale of x in Options
@@ -54,6 +56,7 @@ struct Norm : OperatorBase<Norm> {
   int64_t KeyBits(int64_t count, bool shared) const;
 
  private:
+  double LongestPart(const RowBound& z) const;
   int SquareBits(const RowBound& z) const;
   double Root(double v) const;
   double MostProduct(const std::vector<func::Octave>& table) const;

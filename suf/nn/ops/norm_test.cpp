@@ -70,17 +70,18 @@ Ints Meant(const Norm& n, const Ints& z) {
 }
 
 // Runs every z that its certificate admits, four times, in whole rows, at a wire that is `wider`. Compares results and
-// key bits.
+// key bits. Parts of a row are rows of their own.
 void ExpectMeant(const Norm& n, int wider, bool shared) {
   const int64_t top = (int64_t{1} << (n.kz - 2)) - (n.cut ? int64_t{1} << (n.cut - 1) : 0);
   Ints z = gates::Range(-top + (n.cut == 0), top, 4);
-  while (z.size() % size_t(n.dim)) z.push_back(0);
+  const int64_t cols = n.groups * n.dim;
+  while (z.size() % size_t(cols)) z.push_back(0);
   for (size_t i = 0; i + 1 < z.size(); i += 3) std::swap(z[i], z[(i * 7919) % z.size()]);
-  const int64_t rows = int64_t(z.size()) / n.dim;
+  const int64_t rows = int64_t(z.size()) / cols;
   OpRig rig{int(rows)};
   Ints want = Meant(n, z);
   for (int64_t& v : want) v = gates::Number(uint64_t(v), n.ring);
-  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, OperandForm::kOpen}}), want);
+  ASSERT_EQ(rig.Run(n, {{{{rows, cols}, z}, n.kz + wider, OperandForm::kOpen}}), want);
   EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, shared));
 }
 
@@ -116,6 +117,35 @@ TEST(Norm, ExhaustiveOfZ) {
             ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != OperandForm::kOpen))
                 << cut << " " << d << " " << under << " " << ring;
           }
+}
+
+// Every z in every place of a part, in rows of one part, of two and of five.
+TEST(Norm, ExhaustiveInParts) {
+  for (int groups : {1, 2, 5})
+    for (int cut : {0, 3})
+      for (int d : {1, 4})
+        for (bool of_z : {false, true})
+          for (int ring : {6, 40}) {
+            Norm n = of_z ? NormOfZ(5 + cut, cut, d, ring, 2, cut) : MakeNorm(5 + cut, cut, d, ring, 1);
+            n.groups = groups;
+            n.form = kForms[size_t(groups + d + ring) % 3];
+            n.rows = kRows[size_t(groups + cut) % 3];
+            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != OperandForm::kOpen))
+                << groups << " " << cut << " " << d << " " << of_z << " " << ring;
+          }
+}
+
+// A row in parts has the words, keys, frames and flights of as many rows.
+TEST(Norm, PartsCostAsManyRows) {
+  Norm n = MakeNorm(12, 3, 4, 40, 2);
+  const Ints z = Numbers(24, 200);
+  OpRig rows(6), parts(2);
+  const Ints want = rows.Run(n, {{{{6, 4}, z}, n.kz, OperandForm::kOpen}});
+  n.groups = 3;
+  EXPECT_EQ(parts.Run(n, {{{{2, 12}, z}, n.kz, OperandForm::kOpen}}), want);
+  EXPECT_EQ(parts.key_bits(z.size()), rows.key_bits(z.size()));
+  EXPECT_EQ(parts.g.flights(), rows.g.flights());
+  for (const char* wire : {"sum of squares", "rsqrt", "x*rsqrt"}) EXPECT_EQ(parts.g.sent(wire), rows.g.sent(wire));
 }
 
 // [digits, carry,] sum of squares, window sums, reciprocal root, product, digits, result.
@@ -241,6 +271,13 @@ TEST(Norm, Float) {
   Store(&w, n.gamma, {2, -1});
   Store(&w, n.beta, {10, 20});
   EXPECT_EQ(FloatOf(n, 2, w, x).at, (Reals{2 * (3 / a) + 10, -(4 / a) + 20, 2 * (1 / b) + 10, 1 / b + 20}));
+  // both parts of one row, whose gammas differ
+  n.groups = 2;
+  n.gamma = Expr::Leaf("h", {4});
+  n.beta = {};
+  Store(&w, n.gamma, {2, -1, 3, 5});
+  EXPECT_EQ(FloatOf(n, 1, w, {{{1, 4}, {3, 4, 1, -1}}}).at, (Reals{2 * (3 / a), -(4 / a), 3 * (1 / b), 5 * (-1 / b)}));
+  n.groups = 1;
   n.gamma = n.beta = {};
   n.centre = true;
   const double c = std::sqrt(0.25 + 0.25);
@@ -259,6 +296,13 @@ TEST(Norm, See) {
   FloatOf(n, 4, w, {{{2, 2}, {3, 4, 1, -1}}}, {}, &seen);
   EXPECT_DOUBLE_EQ(seen.at("size")[0].low, 1);
   EXPECT_DOUBLE_EQ(seen.at("size")[0].high, std::sqrt(12.5));
+  n.groups = 2;
+  Seen parts;
+  FloatOf(n, 4, w, {{{1, 4}, {3, 4, 1, -1}}}, {}, &parts);
+  EXPECT_EQ(parts.at("rows").size(), 2u);
+  EXPECT_EQ(parts.at("size")[0].low, seen.at("size")[0].low);
+  EXPECT_EQ(parts.at("size")[0].high, seen.at("size")[0].high);
+  n.groups = 1;
   n.unit = n.by_length = true;
   seen.clear();
   FloatOf(n, 4, w, {{{1, 2}, {3, 4}}}, {}, &seen);
@@ -269,9 +313,10 @@ TEST(Norm, See) {
 
 Seen SeenSize(double low, double high) { return {{"size", {{low, high}}}}; }
 
-Norm Chosen(const Edge& z, Seen seen, bool unit = false, Options o = {}) {
+Norm Chosen(const Edge& z, Seen seen, bool unit = false, Options o = {}, int groups = 1) {
   Norm n;
-  n.dim = z.dim;
+  n.dim = z.dim / groups;
+  n.groups = groups;
   n.eps = 1e-5;
   n.unit = unit;
   n.by_length = unit;
@@ -309,6 +354,26 @@ TEST(Norm, Choose) {
   EXPECT_EQ(n.square, 59);
   ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8)); }, "raise `norm.layer`");
   ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
+}
+
+// The box of the longest part bounds the sum of squares, or the whole row does.
+TEST(Norm, ChooseInParts) {
+  const auto square = [](RowBound reach, int groups) {
+    return Chosen(EdgeOf(12, 0, 4, std::move(reach)), SeenSize(0.5, 8), false, {}, groups).square;
+  };
+  const RowBound box = BoxOf({3e5, 4e5, 0x1p20, 0x1p20});
+  EXPECT_EQ(square(box, 2), 38);                      // two numbers of 2^18 behind the cut
+  EXPECT_EQ(square(box, 4), 37);                      // one
+  EXPECT_EQ(square(BoxOf(box.each, 0x1p16), 2), 29);  // the row is shorter
+  EXPECT_EQ(square({4, 1e6, {}, {}, {}}, 2), 36);     // its length bounds each part
+  Norm n = Chosen(EdgeOf(12, 0, 4, box), SeenSize(0.5, 8), false, {}, 2);
+  EXPECT_EQ(n.epsilon, 21);  // 1e-5 d 2^20, with d of a part
+  EXPECT_EQ(n.floor, 2 * 9 + 1 - 2);
+  const Bounded b = BoundOf(n, 8, {EdgeOf(12, 0, 4, box)});
+  EXPECT_EQ(b.reach.dim, 4);
+  EXPECT_EQ(b.reach.each.size(), 4u);
+  EXPECT_NEAR(b.reach.each[3], std::sqrt(2.0) * 1024, 16);  // sqrt(d) at the scale of the result
+  EXPECT_NEAR(b.reach.length, std::sqrt(2.0) * b.reach.each[3], 2);
 }
 
 // The sum of squares is of z if the setting requests it and 128 bits hold it. The scale of y is the same.
@@ -369,6 +434,25 @@ TEST(Norm, BoundIsSound) {
       }
 }
 
+// Every row of two parts, one much longer than the other.
+TEST(Norm, BoundInPartsIsSound) {
+  for (int square : {0, 1})
+    for (const RowBound& reach : {BoxOf({9, 5, 2, 1}), BoxOf({3, 3, 3, 3}, 4.2), RowBound{4, 5.5, {}, {}, {}}}) {
+      Options o;
+      o.Set("square", square);
+      o.Set("activation", 5);
+      o.Set("norm.layer", 4);
+      Norm n = Chosen(EdgeOf(6, 0, 4, reach), SeenSize(0.05, 0.4), false, o, 2);
+      const Bounded b = BoundOf(n, 1, {EdgeOf(6, 0, 4, reach)});
+      n.ring = 40;
+      OpRig rig(1);
+      for (const Ints& z : RowsOf(reach)) {
+        ExpectWithin(rig.Spec(n, {{{{1, 4}, z}}}), b.reach);
+        ExpectSeen(rig.witness, b, "square");
+      }
+    }
+}
+
 // z is read no wider than the product needs.
 TEST(Norm, Settle) {
   Norm n = MakeNorm(12, 2, 4, 30, 2);
@@ -393,6 +477,8 @@ TEST(Norm, Fields) {
   n.square_of = SquareOf::kZ;
   n.under = 3;
   ExpectFields(n);
+  n.groups = 4;
+  ExpectFields(n);
 }
 
 TEST(Norm, CheckFaults) {
@@ -402,6 +488,7 @@ TEST(Norm, CheckFaults) {
   ExpectChecked<Norm>(
       n, in, 8,
       {F{[](Norm&, Edges& e) { e[0].dim = 5; }, "its input has another width"},
+       F{[](Norm& x, Edges&) { x.groups = 2; }, "its input has another width"},
        F{[](Norm&, Edges& e) { e[0].ring = 11; }, "it reads more bits than its input has"},
        F{[](Norm& x, Edges&) { x.cut = 10; }, "its cut leaves no bits"},
        F{[](Norm& x, Edges&) { x.floor = x.top; }, "floor < top <= square does not hold"},

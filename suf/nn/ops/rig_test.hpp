@@ -288,6 +288,8 @@ class Recorder : public Visitor {
   std::vector<std::pair<std::string, std::string>> items;
 
   bool fills() const override { return reading; }
+  // Whether the next field has this name; an absent one is not recorded.
+  bool Has(const char* name) const override { return reading && at_ < items.size() && items[at_].first == name; }
   void Real(const char* name, double* x, double lo, double hi) override {
     Item(name, Str(*x), [&](const std::string& s) { *x = std::stod(s); });
     EXPECT_TRUE(*x >= lo && *x <= hi) << name;

@@ -3,6 +3,7 @@
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/lookup.hpp"
 #include "suf/nn/ops/map.hpp"
+#include "suf/nn/ops/norm.hpp"
 #include "suf/nn/ops/residual.hpp"
 #include "suf/nn/ops/rig_test.hpp"
 
@@ -216,6 +217,55 @@ TEST(Rows, RotationByPosition) {
     Store(&w, m.terms[0].weight, RealNumbers(16));
     ExpectPart(rig, m, {x}, {CutRows(x, p)}, w);
   }
+}
+
+// A diagonal term, such as gamma of a norm, before the rotation.
+TEST(Rows, RotationOfADiagonal) {
+  for (Part p : kParts) {
+    nn::LinearMap m;
+    m.terms = {{nn::LinearMap::kDiag, 0, Expr::Leaf("g", {8})}};
+    m.gamma = 4;
+    m.scale = 20;
+    m.ring = 40;
+    m.rotary = 2;
+    m.base = 100;
+    m.turn = 6;
+    m.cosines = Numbers(14, 64, 1);
+    m.sines = Numbers(14, 64, 2);
+    PartRig rig(p);
+    rig.weights["diag"] = Tensor({8}, Numbers(8, 100, 3));
+    rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
+    const IntArray x{{kTokens, 8}, Numbers(48, 100, 4)};
+    rig.Run(m, {{x, 40, OperandForm::kMap, CutRows(x, p)}});
+    Checkpoint w;
+    Store(&w, m.terms[0].weight, RealNumbers(8));
+    ExpectPart(rig, m, {x}, {CutRows(x, p)}, w);
+  }
+}
+
+// A norm of whole rows, and one of each head.
+TEST(Rows, Norm) {
+  for (int groups : {1, 3})
+    for (Part p : kParts) {
+      nn::Norm n;
+      n.dim = 6 / groups;
+      n.groups = groups;
+      n.kz = 14;
+      n.cut = 3;
+      n.square = 22;
+      n.epsilon = 5;
+      n.floor = 1;
+      n.top = 22;
+      n.shift = 7;
+      n.rsqrt = func::FitOctaves([](double v) { return std::ldexp(1.0, 20) / std::sqrt(v); }, 1, 22, 3, 3).f;
+      n.product = 40;
+      n.ring = 40;
+      PartRig rig(p);
+      rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
+      const IntArray z{{kTokens, 6}, Numbers(36, 4000, 4)};
+      rig.Run(n, {{z, 14, OperandForm::kOpen, CutRows(z, p)}});
+      ExpectPart(rig, n, {z}, {CutRows(z, p)});
+    }
 }
 
 TEST(Rows, LookupByPosition) {

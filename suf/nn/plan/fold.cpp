@@ -51,6 +51,9 @@ void Centre(Graph& g) {
   for (GraphNode* n : Of<Norm>(g)) {
     Norm& norm = *n->As<Norm>();
     if (!norm.centre) continue;
+    if (norm.groups > 1)
+      Fail(Cause::kRefused, "the norm ", Graph::Where(*n), " removes the mean of each of ", norm.groups,
+           " parts of a row; this graph cannot be folded");
     Unmean(g, n->in[0], &done);
     norm.centre = false;
   }
@@ -84,7 +87,7 @@ void Absorb(GraphNode* reader, const GraphNode* via, const Norm& norm, bool summ
     } else {
       terms.push_back({LinearMap::kDiag, t.input, norm.gamma});
       const bool centred = t.kind == LinearMap::kCentred;
-      if (centred) terms.push_back({LinearMap::kMean, t.input, norm.gamma.Over(double(norm.dim))});
+      if (centred) terms.push_back({LinearMap::kMean, t.input, norm.gamma.Over(double(norm.gamma.cols()))});
       if (norm.beta) extra = (centred ? norm.beta.Centred() : norm.beta).Plus(extra);
     }
   }
@@ -108,15 +111,16 @@ void GammaIntoReaders(Graph& g) {
         for (GraphNode* r : g.Readers(at.reader)) todo.push_back({r, at.reader, pool->kind == PoolRows::kSum});
       } else if (at.reader->As<LinearMap>()) {
         Absorb(at.reader, at.via, norm, at.summed);
-      } else {  // a diagonal map of its own goes between
+      } else {  // a diagonal map of its own goes between; a rotation becomes part of it
+        const bool turned = at.reader->As<Rotary>() != nullptr;
         LinearMap m;
         m.terms = {{LinearMap::kDiag, 0, norm.gamma}};
         m.bias = norm.beta;
         m.by_length = at.summed;
-        m.key = "linear";
-        GraphNode* map = g.After(at.via, std::make_unique<LinearMap>(std::move(m)), {}, "z_pool");
-        g.Replace(at.via, map);
-        map->in = {at.via};
+        m.key = turned ? "query_key" : "linear";
+        GraphNode* map =
+            g.After(at.via, std::make_unique<LinearMap>(std::move(m)), {at.via}, turned ? at.reader->label : "z_pool");
+        std::replace(at.reader->in.begin(), at.reader->in.end(), at.via, map);
       }
     }
     norm.gamma = norm.beta = {};

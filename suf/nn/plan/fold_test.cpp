@@ -124,6 +124,38 @@ TEST(Fold, NormsBeforeBranches) {
   EXPECT_EQ(Weight(g, "z_head"), "rows(n3.gamma[16], head[16,8])");
 }
 
+// Gamma of a norm per head becomes a diagonal map of its own, and the rotation a part of it.
+TEST(Fold, NormsOfHeads) {
+  const Graph g = Folded(HeadNorms());
+  EXPECT_EQ(g.Text(),
+            "   0  lookup       embed/z_embed           \n"
+            "   1  norm         embed/normalised        <- 0\n"
+            "   2  map          0/attention/q_map       <- 1\n"
+            "   3  norm         0/attention/q_norm      <- 2\n"
+            "   4  map          0/attention/z_q         <- 3\n"
+            "   5  rescale      0/attention/q           <- 4\n"
+            "   6  map          0/attention/k_map       <- 1\n"
+            "   7  norm         0/attention/k_norm      <- 6\n"
+            "   8  map          0/attention/z_k         <- 7\n"
+            "   9  rescale      0/attention/k           <- 8\n"
+            "  10  map          0/attention/z_v         <- 1\n"
+            "  11  rescale      0/attention/v           <- 10\n"
+            "  12  scores       0/attention/scores      <- 5, 9\n"
+            "  13  softmax      0/attention/e           <- 12\n"
+            "  14  weighted_sum 0/attention/mixed       <- 13, 11\n"
+            "  15  rescale      0/attention/o           <- 14\n"
+            "  16  map          0/proj/z_proj           <- 15\n"
+            "  17  pool         pool/pooled             <- 16\n"
+            "  18  norm         pool/unit               <- 17\n");
+  EXPECT_EQ(Weight(g, "z_q"), "repeat(q.gamma[8], 2)");
+  EXPECT_EQ(Weight(g, "z_k"), "repeat(k.gamma[8], 1)");
+  EXPECT_EQ(Find(g, "z_q").As<LinearMap>()->terms[0].kind, LinearMap::kDiag);
+  EXPECT_EQ(Find(g, "z_q").As<LinearMap>()->rotary, 2);
+  EXPECT_EQ(Find(g, "z_k").As<LinearMap>()->rotary, 1);
+  EXPECT_EQ(Find(g, "z_q").As<LinearMap>()->key, "query_key");
+  EXPECT_EQ(Find(g, "q_norm").As<Norm>()->groups, 2);
+}
+
 TEST(Fold, RelativePositionsStay) {
   const Graph g = Folded(After(true));
   EXPECT_EQ(Find(g, "scores").As<Scores>()->relative.Text(), "relative(relative[6,2], 16)");
@@ -193,6 +225,15 @@ TEST(Fold, WhatCannotBeFoldedIsRefused) {
     EXPECT_EQ(Refusal([&] { Fold(g); }),
               "the operator embed/reader reads the mean that the norm behind embed/z_embed removes; this graph cannot "
               "be folded");
+  }
+  {  // the mean of each head
+    Graph g;
+    GraphNode* x = NormOf(g, Embedding(g, true), "n0", true);
+    x->As<Norm>()->groups = 2;
+    x->As<Norm>()->dim = kWidth / 2;
+    g.Number();
+    EXPECT_EQ(Refusal([&] { Fold(g); }),
+              "the norm embed/normalised removes the mean of each of 2 parts of a row; this graph cannot be folded");
   }
   {  // an activation cannot lose its mean
     Graph g;

@@ -359,6 +359,8 @@ TEST(BrokenPlan, Attributes) {
       {[](Json& j) { NodeOf(j, kMixed)["serving"] = 3; },
        "(0/attention/mixed): the heads of v do not divide those of the scores"},
       {[](Json& j) { NodeOf(j, kUnit)["dim"] = 8; }, "(pool/unit): its input has another width"},
+      {[](Json& j) { NodeOf(j, kUnit)["groups"] = 2; }, "(pool/unit): its input has another width"},
+      {[](Json& j) { NodeOf(j, kUnit)["groups"] = 1; }, "groups is 1, outside 2 to 1024"},
   });
 }
 
