@@ -88,11 +88,11 @@ inline GraphNode* Attended(Graph& g, const Heads& h, GraphNode* q, GraphNode* k,
 }
 
 // Turns every head of x by its position, with this base of the angles.
-inline GraphNode* Rotated(Graph& g, GraphNode* x, int heads, double base) {
+inline GraphNode* Rotated(Graph& g, GraphNode* x, int64_t heads, double base, const char* label = "rotated") {
   nn::Rotary r;
-  r.heads = heads;
+  r.heads = int(heads);
   r.base = base;
-  return g.Add(std::move(r), {x}, "rotated");
+  return g.Add(std::move(r), {x}, label);
 }
 
 // Adds attention whose queries and keys are rotated. The tensor `at`.weight (3 d, d) has the maps of queries, keys and
@@ -103,8 +103,8 @@ inline GraphNode* PackedAttention(Graph& g, GraphNode* x, const std::string& at,
   auto part = [&](int64_t i, const char* key, const char* label) {
     return Linear(g, x, all.Columns(i * d, (i + 1) * d), {}, key, label);
   };
-  GraphNode* q = Rotated(g, part(0, "query_key", "z_q"), int(heads), base);
-  GraphNode* k = Rotated(g, part(1, "query_key", "z_k"), int(heads), base);
+  GraphNode* q = Rotated(g, part(0, "query_key", "z_q"), heads, base);
+  GraphNode* k = Rotated(g, part(1, "query_key", "z_k"), heads, base);
   return Attended(g, {int(heads), int(heads), d / heads, false, band}, q, k, part(2, "value", "z_v"));
 }
 

@@ -72,20 +72,14 @@ inline GraphNode* DecoderRows(Graph& g, const DecoderShape& s, const std::string
   auto linear = [&](GraphNode* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
     return NamedLinear(g, x, at, in, out, false, key, label);
   };
-  auto rotated = [&](GraphNode* x, int64_t heads, const char* label) {
-    nn::Rotary r;
-    r.heads = int(heads);
-    r.base = s.theta;
-    return g.Add(std::move(r), {x}, label);
-  };
   // Adds queries (`of` 'q') or keys ('k') of the rows x.
   auto scored = [&](GraphNode* x, const std::string& self, char of, int64_t heads) {
     const std::string map = self + of + "_proj", label = Str("z_", of), norm = Str(of, "_norm");
     const int64_t cols = heads * s.head_dim;
-    if (!head_norms) return rotated(linear(x, map, s.d, cols, "query_key", label.c_str()), heads, "rotated");
+    if (!head_norms) return Rotated(g, linear(x, map, s.d, cols, "query_key", label.c_str()), heads, s.theta);
     x = linear(x, map, s.d, cols, "query_key", Str(of, "_proj").c_str());
     x = HeadsNormalised(g, x, self + norm + ".weight", heads, s, norm.c_str());
-    return rotated(x, heads, label.c_str());
+    return Rotated(g, x, heads, s.theta, label.c_str());
   };
   g.Scope("embed");
   nn::Lookup lookup;
