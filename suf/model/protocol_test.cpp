@@ -202,7 +202,7 @@ TEST(Protocol, EveryActivation) {
 
 // Every choice that the search has, one at a time: the same words, at any cost.
 TEST(Protocol, EveryChoiceOfEveryOperator) {
-  for (const char* preset : {"tiny", "tiny-llama", "tiny-qwen3"}) {
+  for (const char* preset : {"tiny", "tiny-llama"}) {
     const Compiled c = CompileFor(RandomModel(preset, 8), 8);
     int tried = 0;
     for (size_t node = 0; node < c.plan.graph.size(); ++node) {

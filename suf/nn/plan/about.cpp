@@ -37,7 +37,7 @@ void About::Fields(Visitor& v) {
         w.AnyText("text", &prompts[i].text, Prompt::kMostBytes);
       });
   v.Text("default_prompt", &default_prompt, kNameBytes);
-  v.Int("longest", longest, 0, kTokens);
+  v.Int("longest", longest, 0, 1 << 20);  // of the model; a plan takes fewer
   if (!v.fills()) return;
   std::set<std::string> names;
   for (const Prompt& p : prompts)

@@ -95,6 +95,18 @@ TEST(Plan, GoldenText) {
       "\n");
 }
 
+// A row in parts is an attribute that other norms do not have. A model may cut texts at more tokens than a plan takes.
+TEST(Plan, PartsOfARowAndLongModelsAreRead) {
+  Plan plan = Small(HeadNorms()).plan;
+  plan.about.longest = 131072;
+  const std::string text = Serialize(plan);
+  EXPECT_NE(text.find(R"("dim":8,"groups":2,"eps")"), text.npos);
+  EXPECT_EQ(text.find("groups", text.find("groups") + 1), text.npos);  // keys have one head
+  const Plan back = Parse(text);
+  EXPECT_EQ(Serialize(back), text);
+  EXPECT_EQ(back.about.longest, 131072);
+}
+
 TEST(Plan, EqualFunctionsAreWrittenOnce) {
   const Json functions = Json::parse(Serialize(BeforePlan()))["functions"];
   std::set<std::string> distinct;
