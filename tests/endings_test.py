@@ -143,7 +143,7 @@ def test_ids_are_those_of_the_command_tokenize():
     assert ids.read_text().startswith(f'2 {the} {dog} 3 {water}:1 3:1\n')
     results = [[r['y'] for r in rows('simulate', '--model', folder, '--plan', plan, flag, file)] for flag, file in (('--file', texts), ('--ids', ids))]
     assert results[0] == results[1]
-    refused(run('tokenize', '--model', folder, '--file', write('one.txt', ['the dog'])), 2, 'the model compares two texts, and this is one; add the second one: --second', 200)
+    refused(run('tokenize', '--model', folder, '--file', write('one.txt', ['the dog'])), 2, 'the model compares two texts, and this is one; add the second one .--second', 200)
     refused(run('tokenize', '--model', folder, '--file', write('three.txt', ['1\tthe dog\twater'])), 2, 'the line has 2 tabs, and one separates the two texts', 200)
 
 
