@@ -4,7 +4,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <utility>
 
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
@@ -150,12 +149,19 @@ void CheckPrompt(const model::Tokenizer& tokenizer, const TextLimits& limits) {
 
 // Splits a line of --file that holds a pair. Notes a tab that separates nothing.
 void SplitPair(const roles::TextRules& rules, TextLine* l) {
-  if (!std::exchange(l->plain, false)) return;
-  const roles::TextInput in = roles::SplitLine(l->text, rules);
-  l->tab = !in.second && l->text.find('\t') != l->text.npos;
-  if (!in.second) return;
-  l->second = std::string(*in.second);
-  l->text.resize(in.first.size());
+  if (l->plain && !l->second) {
+    const roles::TextInput in = roles::SplitLine(l->text, rules);
+    l->tab = !in.second && l->text.find('\t') != l->text.npos;
+    if (in.second) {
+      l->second = std::string(*in.second);
+      l->text.resize(in.first.size());
+    }
+  }
+  if (!l->given && !l->second && rules.form == nn::TextForm::kPair)
+    Fail(Cause::kInput, "the model compares two texts, and this is one; add the second one ",
+         l->alone   ? "with --second"
+         : l->plain ? "behind a tab in the line"
+                    : "to the line, as \"second\"");
 }
 
 // Returns the ids of a line, which may be cut.

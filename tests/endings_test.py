@@ -113,7 +113,8 @@ def test_the_order_of_a_pair_counts():
 
 def test_one_text_is_refused_by_a_reranker():
     folder, plan = reranker()
-    refused(embed(plan, folder, 'the dog'), 2, 'compares two texts, and this is one; add the second one', 200)
+    refused(embed(plan, folder, 'the dog'), 2, 'compares two texts, and this is one; add the second one with --second', 200)
+    refused(embed(plan, folder, '--json-file', write('one.jsonl', ['{"text": "the dog"}'])), 2, 'add the second one to the line, as "second"', 200)
     refused(embed(plan, folder, 'the dog', '--second', ' '), 2, 'the second text has no token besides', 200)
 
 
@@ -143,7 +144,7 @@ def test_ids_are_those_of_the_command_tokenize():
     assert ids.read_text().startswith(f'2 {the} {dog} 3 {water}:1 3:1\n')
     results = [[r['y'] for r in rows('simulate', '--model', folder, '--plan', plan, flag, file)] for flag, file in (('--file', texts), ('--ids', ids))]
     assert results[0] == results[1]
-    refused(run('tokenize', '--model', folder, '--file', write('one.txt', ['the dog'])), 2, 'the model compares two texts, and this is one; add the second one .--second', 200)
+    refused(run('tokenize', '--model', folder, '--file', write('one.txt', ['the dog'])), 2, 'the model compares two texts, and this is one; add the second one behind a tab in the line', 200)
     refused(run('tokenize', '--model', folder, '--file', write('three.txt', ['1\tthe dog\twater'])), 2, 'the line has 2 tabs, and one separates the two texts', 200)
 
 

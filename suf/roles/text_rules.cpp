@@ -21,9 +21,7 @@ model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, con
   if (text.second && rules.form == nn::TextForm::kSingle)
     Fail(Cause::kInput, "the model reads one text, and these are two; leave out the second one");
   if (!text.second && rules.form == nn::TextForm::kPair)
-    Fail(Cause::kInput,
-         "the model compares two texts, and this is one; add the second one (--second, in JSON \"second\", in a file "
-         "behind a tab)");
+    Fail(Cause::kInput, "the model compares two texts, and this is one; add the second one");
   if (!text.second) {
     model::Ids ids = tokenizer.Encode(text.first);
     if (!limit) return ids;
