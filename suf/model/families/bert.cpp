@@ -55,7 +55,7 @@ constexpr Preset kPresets[] = {
   "position_embedding_type": "absolute", "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536,
   "vocab_size": 30522, "num_hidden_layers": 6, "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12,
   "id2label": {"0": "LABEL_0"}})",
-     kTrained, "", kOutliers},
+     kSteady, "", kOutliers},
     {"bert-base",
      R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
   "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "num_hidden_layers": 12,

@@ -17,6 +17,9 @@ using nn::Leaf;
 // 7 bits of levels, like most of all-MiniLM-L6-v2's. With 1 they have 2 to 4. With 2 they have 5 in deep layers, whose
 // rows grow alike.
 inline constexpr double kTrained = 3;
+// Preset::query_key of a preset whose accuracy is measured. With kTrained, nearly every row of a deep softmax is one
+// token. Rounding errors then grow from layer to layer, unlike those of a trained model.
+inline constexpr double kSteady = 2;
 // Preset::outliers of a preset with the outlier channels of a trained model. all-mpnet-base-v2 has three.
 inline constexpr int kOutliers = 3;
 

@@ -41,7 +41,7 @@ constexpr Preset kPresets[] = {
      R"({"architectures": ["MPNetModel"], "model_type": "mpnet", "hidden_act": "gelu", "hidden_size": 768, "num_attention_heads": 12,
   "intermediate_size": 3072, "vocab_size": 30527, "num_hidden_layers": 12, "max_position_embeddings": 514, "pad_token_id": 1,
   "relative_attention_num_buckets": 32, "layer_norm_eps": 1e-5})",
-     kTrained, "", kOutliers}};
+     kSteady, "", kOutliers}};
 
 }  // namespace
 

@@ -38,7 +38,7 @@ constexpr Preset kRobertaPresets[] = {
   "position_embedding_type": "absolute", "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,
   "vocab_size": 50265, "num_hidden_layers": 12, "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1,
   "layer_norm_eps": 1e-5, "id2label": {"0": "negative", "1": "neutral", "2": "positive"}})",
-     kTrained, "", kOutliers}};
+     kSteady, "", kOutliers}};
 
 }  // namespace
 
