@@ -70,11 +70,6 @@ def prepare(folder):
     suf('certs', F / 'certs')
 
 
-def combined(row, m):
-    """Returns the ids of a row as the float model takes them: those of type t are t vocabularies above."""
-    return [i + t * len(m.w['word']) for i, t in zip(row['ids'], row.get('types', [0] * row['n']))]
-
-
 def embed(plan, vocabulary, *args):
     """Runs a data owner whose texts cannot be used, so that it reaches no other role."""
     return run('embed', '--plan', plan, '--vocab', vocabulary / 'vocab.txt', '--certs', F / 'certs/data', '--dealer', '127.0.0.1:9', '--connect', '127.0.0.1:9',
@@ -166,7 +161,7 @@ def test_labels():
     texts = write('labels.txt', CALIBRATE[:3] + ['the dog\twater'])
     m = reference.load(folder)
     for r, s in zip(rows('demo', '--model', folder, '--plan', plan, '--file', texts, '--truncate'), rows('simulate', '--model', folder, '--plan', plan, '--file', texts, '--truncate')):
-        want = m.forward(combined(s, m))
+        want = m.forward(reference.combined(s, m))
         assert r['sim_equal'] and np.abs(want - r['scores']).max() < 0.02
         assert r['label'] == ['negative', 'neutral', 'positive'][int(np.argmax(r['scores']))]
     shown = suf('plan', 'show', plan)

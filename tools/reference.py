@@ -418,6 +418,11 @@ def rms_norm(x, g, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g
 
 
+def combined(row, model):
+    """Returns the ids of a row of suf as a model takes them, with t vocabularies added to those of type t."""
+    return [i + t * len(model.w['word']) for i, t in zip(row['ids'], row.get('types', [0] * row['n']))]
+
+
 def turned(x, theta):
     """Turns the pairs (j, j + half) of every head (n, heads, dim) by the angles of their row."""
     half = x.shape[-1] // 2
