@@ -19,7 +19,7 @@ namespace {
 
 // Returns the number of a line, and the begin of its text or pair.
 std::string Begin(const TextLine& l) {
-  return Str(l.i + 1, " ", screen::Clip(l.second ? Str(l.text, " | ", *l.second) : l.text, 27));
+  return Str(l.i + 1, " ", screen::Clip(l.second ? Str(l.text, " | ", *l.second) : l.text, 38));
 }
 
 void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json>& rows) {
@@ -39,7 +39,7 @@ void ShowRows(const std::vector<TextLine>& lines, const std::vector<ordered_json
   }
   std::cout << "\n"
             << Table(table, {"dealing", "waiting for keys", "P1 ahead", "key fetch ms", "key each", "sent P0",
-                             "sent P1", "flights", "tokens", "online ms", error});
+                             "sent P1", "flights", "online ms", "tokens", error});
 }
 
 // Prints the scores of each text or pair, with the label of the highest one.

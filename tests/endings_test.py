@@ -203,7 +203,7 @@ def test_a_prompt_is_no_text():
     folder, plan = prompted()
     refused(run('simulate', '--model', folder, '--plan', plan, '--file', write('blank.txt', [' '])), 2, 'the text has no token besides', 250)
     refused(run('simulate', '--model', folder, '--plan', plan, '--file', write('long-text.txt', ['the dog ' * 12])), 2, 'the limit is 24; .*; the prompt counts', 250)
-    refused(embed(plan, folder, '--ids', write('given.ids', ['2 5 3']), '--prompt', 'query'), 2, '--prompt excludes --ids', 250)
+    refused(embed(plan, folder, '--ids', write('given.ids', ['2 5 3']), '--prompt', 'query'), 2, '--ids excludes --prompt', 250)
     folder = model('tiny-reranker', {'config_sentence_transformers.json': {'prompts': {'q': 'the '}, 'default_prompt_name': 'q'}}, 'prompted-reranker')
     refused(run('compile', '--model', folder, '--ids', write('given.ids', ['2 5 3']), '--out', F / 'refused.json'), 2, 'the texts of a classifier get no prompt', 300)
 

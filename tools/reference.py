@@ -419,7 +419,7 @@ def rms_norm(x, g, eps):
 
 
 def combined(row, model):
-    """Returns the ids of a row of suf as a model takes them, with t vocabularies added to those of type t."""
+    """Returns the ids of a row as a model takes them: t vocabularies are added to those of type t."""
     return [i + t * len(model.w['word']) for i, t in zip(row['ids'], row.get('types', [0] * row['n']))]
 
 

@@ -131,7 +131,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const json gone(json::value_t::discarded);
   const std::vector<Case> cases = {
       {"model_type", "t5",
-       "model_type is \"t5\", only bert, distilbert, gpt2, llama, modernbert, mpnet, nomic_bert, roberta, xlm-roberta "
+       "model_type is \"t5\", only bert, distilbert, gpt2, llama, modernbert, mpnet, nomic_bert, qwen3, roberta, "
+       "xlm-roberta "
        "are "
        "supported"},
       {"model_type", gone, "model_type is missing, only bert"},
