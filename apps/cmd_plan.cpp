@@ -95,7 +95,7 @@ int RunModel(const ModelArgs& a) {
 
 int RunTokenize(const TokenizeArgs& a) {
   const model::Vocabulary vocabulary = model::FindVocabulary(a.model);
-  const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.file.string());
+  const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.entries.string());
   auto lines = ReadTexts(a.source);
   const TextLimits limits{.rules = roles::RulesOf(model::ReadGraph(a.model), model::ReadAbout(a.model))};
   TokenizeAll(&tokenizer, limits, &lines);

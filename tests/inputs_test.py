@@ -449,7 +449,7 @@ for what, sentence, change in (
         ('model: folder of Pooling is missing', 'there is no file .*1_Pooling/config.json, so how rows are pooled is not known',
          with_file('modules.json', modules('Transformer', 'Pooling', 'Normalize'))),
         ('model: another pooling', '1_Pooling/config.json: pooling_mode is "max", only "mean", "cls" and "lasttoken" are supported', with_file('1_Pooling/config.json', '{"pooling_mode": "max"}')),
-        ('model: a default prompt that is not there', 'default_prompt_name is "query", and prompts has no such prompt; fetch the file again',
+        ('model: a default prompt that is not there', 'default_prompt_name is "query", and prompts has no such prompt; name one of them or remove the field',
          with_file('config_sentence_transformers.json', '{"prompts": {"passage": "passage: "}, "default_prompt_name": "query"}')),
         ('model: a prompt over 4 kB', 'the prompt "query" has 4097 bytes, the limit is 4096; shorten or remove it',
          with_file('config_sentence_transformers.json', json.dumps({'prompts': {'query': 'x' * 4097}}))),

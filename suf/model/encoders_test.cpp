@@ -33,6 +33,11 @@ TEST(Encoders, OtherSettingsAreRefused) {
   suf::model::ExpectRefused(
       json::parse(FindPreset("tiny-mpnet").config),
       {{"relative_attention_num_buckets", 64, "relative_attention_num_buckets is \"64\", only 32 is supported"},
+       {"relative_attention_num_buckets", "32",
+        "relative_attention_num_buckets is the text \"32\", only 32 is supported"},
+       {"hidden_size", "32", "hidden_size is the text \"32\", it must be a whole number from 1"},
+       {"model_type", 5, "model_type is \"5\", only bert, "},
+       {"model_type", gone, "model_type is missing, only bert, "},
        {"pad_token_id", 0, "pad_token_id is \"0\", only 1 is supported"}});
   suf::model::ExpectRefused(json::parse(FindPreset("tiny-distilbert").config),
                             {{"activation", "swish", "activation is \"swish\""},

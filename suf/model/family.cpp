@@ -14,6 +14,9 @@ namespace suf::model {
 
 namespace {
 
+// The name of a Dense module's tensors in the graph, before their names in its own file.
+const std::string kDense = "dense.";
+
 // Whether every class of auto_map is of a Python module whose code the family's builder computes. A class is
 // "modeling_x.ModelClass", behind the name of another repository and "--" if the code is there.
 bool IsCodeOf(const Family& family, const json& auto_map) {
@@ -40,20 +43,22 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     }
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
-  Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ",
-       f.Has("model_type") ? Quoted(f.Text("model_type")) : "missing", ", only ", names,
-       " are supported; use another model");
+  f.Refuse("model_type", "only ", names, " are supported; ", kAnother);
 }
 
-// Returns a leaf's name with its number raised by one, a tensor of the next layer, or "".
-std::string Beyond(const std::string& name, int64_t* layer) {
-  for (size_t at = 0; (at = name.find('.', at)) != std::string::npos; ++at) {
+// The layer of a tensor's name: "encoder.layer." and 3. Number -1: the name has none.
+struct TensorLayer {
+  std::string_view list = {};
+  int64_t number = -1;
+};
+TensorLayer LayerOf(std::string_view name) {
+  for (size_t at = 0; (at = name.find('.', at)) != name.npos; ++at) {
     const char *begin = name.data() + at + 1, *end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(begin, end, *layer);
-    if (error == std::errc{} && stop != end && *stop == '.')
-      return name.substr(0, at + 1) + std::to_string(*layer + 1) + std::string(stop, end);
+    TensorLayer layer{name.substr(0, at + 1)};
+    const auto [stop, error] = std::from_chars(begin, end, layer.number);
+    if (error == std::errc{} && stop != end && *stop == '.') return layer;
   }
-  return "";
+  return {};
 }
 
 // Returns a tensor's name and those that exports may have instead.
@@ -81,22 +86,35 @@ std::string Stored(const Family& family, const Shards& tensors, const std::strin
   return found.empty() ? name : found;
 }
 
-void CheckLayers(const Family& family, const nn::Graph& graph, const Shards& tensors) {
-  int64_t last = -1;
-  std::string beyond;
-  for (const nn::Leaf& leaf : graph.leaves()) {
-    int64_t layer = -1;
-    const std::string next = Beyond(leaf.name, &layer);
-    if (!next.empty() && layer > last) {
-      last = layer;
-      beyond = next;
+// Checks that the weights have no tensors of further layers or of an adapter, which would be left out.
+void CheckLeftOut(const Family& family, const nn::Graph& graph, const Shards& tensors) {
+  std::map<std::string, int64_t, std::less<>> last;  // number by list of layers
+  for (const nn::Leaf& leaf : graph.leaves())
+    if (const TensorLayer layer = LayerOf(leaf.name); layer.number >= 0) {
+      int64_t& number = last.try_emplace(std::string(layer.list), 0).first->second;
+      number = std::max(number, layer.number);
     }
+  for (const std::string& name : tensors.Names()) {
+    const auto refuse = [&](const auto&... parts) {
+      Fail(Cause::kInput, tensors.FileOf(name).string(), " has a tensor ", Quoted(name), " ", parts...);
+    };
+    if (name.find("lora_") != name.npos)
+      refuse("of an adapter, which is not applied; merge it into the weights and save the model again");
+    std::string_view plain = name;
+    if (plain.starts_with(family.prefix)) plain.remove_prefix(std::string_view(family.prefix).size());
+    const TensorLayer layer = LayerOf(plain);
+    if (const auto at = last.find(layer.list); at != last.end() && layer.number > at->second)
+      refuse("beyond the ", at->second + 1, " layers of config.json; use the files of one model");
   }
-  if (beyond.empty()) return;
-  for (const std::string& name : NamesOf(family, beyond))
-    if (tensors.Has(name))
-      Fail(Cause::kInput, tensors.FileOf(name).string(), " has a tensor ", Quoted(name), " beyond the ", last + 1,
-           " layers of config.json; use the files of one model");
+}
+
+// Checks that a Dense module's settings name all its tensors.
+void CheckDense(const nn::Graph& graph, const Shards& tensors) {
+  const std::vector<nn::Leaf>& leaves = graph.leaves();
+  for (const std::string& name : tensors.Names())
+    if (std::none_of(leaves.begin(), leaves.end(), [&](const nn::Leaf& leaf) { return leaf.name == kDense + name; }))
+      Fail(Cause::kInput, tensors.FileOf(name).string(), " has a tensor ", Quoted(name),
+           ", which config.json beside it leaves out; use the files of one model");
 }
 
 // Checks that there are weights that can be read, and nothing beside them that changes them.
@@ -124,9 +142,6 @@ struct Described {
   nn::About about = {};
 };
 
-// The name of a Dense module's tensors in the graph, before their names in its own file.
-constexpr std::string_view kDense = "dense.";
-
 // Adds the embedding of the rows of the last node, of `width` numbers each.
 void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
   nn::GraphNode* rows = g.nodes().back().get();
@@ -134,7 +149,7 @@ void AddEmbedding(nn::Graph& g, const EmbeddingSteps& steps, int64_t width) {
   const bool mean = steps.pooling == nn::PoolRows::kSum;
   nn::GraphNode* x = Pooled(g, rows, steps.pooling);
   if (const auto& dense = steps.dense) {
-    x = NamedLinear(g, x, std::string(kDense) + "linear", width, dense->outputs, dense->bias, "head", "z_dense");
+    x = NamedLinear(g, x, kDense + "linear", width, dense->outputs, dense->bias, "head", "z_dense");
     x->As<nn::LinearMap>()->by_length = mean;
     if (dense->tanh) x = Activated(g, x, "tanh");
     width = dense->outputs;
@@ -207,7 +222,7 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
     const auto file = dir / (json ? "tokenizer.json" : "vocab.txt");
     if (!IsThere(file)) continue;
     const std::string text = ReadText(file, kVocabularyLimit);
-    return {file, json, json ? 0 : ParseLines(text, file.string()).size()};
+    return {file, json, json ? 0 : ParseLines(text, file.string()).size(), {}, file};
   }
   return {};
 }
@@ -225,7 +240,7 @@ LoadedModel Load(const std::filesystem::path& dir) {
   m.vocabulary = d.family.sentences ? FindVocabulary(dir) : PlainVocabulary(folder);
   // a table may be padded with rows that no entry has
   if (m.vocabulary.size > size_t(words))
-    Fail(Cause::kInput, m.vocabulary.file.string(), " has ", m.vocabulary.size,
+    Fail(Cause::kInput, m.vocabulary.entries.string(), " has ", m.vocabulary.size,
          " entries, config.json says vocab_size ", words, "; use the files of one model");
   if (d.family.sentences) {
     const LongestText longest = ReadLongest(folder);
@@ -235,13 +250,18 @@ LoadedModel Load(const std::filesystem::path& dir) {
   CheckWeightsFile(folder);
   if (d.modules.dense) CheckWeightsFile(*d.modules.dense);
   Shards tensors(folder);
-  CheckLayers(d.family, m.graph, tensors);
+  CheckLeftOut(d.family, m.graph, tensors);
   std::optional<Shards> dense;
-  if (d.modules.dense) dense.emplace(*d.modules.dense);
+  if (d.modules.dense) CheckDense(m.graph, dense.emplace(*d.modules.dense));
   for (const nn::Leaf& leaf : m.graph.leaves()) {
     const bool behind = dense && leaf.name.starts_with(kDense);
     const std::string name = behind ? leaf.name.substr(kDense.size()) : Stored(d.family, tensors, leaf.name);
-    m.weights.Set(leaf.name, {leaf.shape, (behind ? *dense : tensors).Floats(name, leaf.shape)});
+    Shards& from = behind ? *dense : tensors;
+    std::vector<float> values = from.Floats(name, leaf.shape);
+    if (leaf.kind == nn::Leaf::kGamma && std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }))
+      Fail(Cause::kInput, from.FileOf(name).string(), ": the ", values.size(), " values of tensor ", Quoted(name),
+           " are all 0, and a norm of them has one result for every text; use the weights of a trained model");
+    m.weights.Set(leaf.name, {leaf.shape, std::move(values)});
   }
   return m;
 }

@@ -70,8 +70,9 @@ nn::Graph ReadGraph(const std::filesystem::path& dir);
 // Reads what else the files say of it: the result, the texts that it takes, labels and prompts. Throws likewise.
 nn::About ReadAbout(const std::filesystem::path& dir);
 // Reads a model with every tensor that the graph names, all finite. Leaves out other tensors. Throws like ReadGraph.
-// Throws likewise for a tensor that is missing, of another shape or type, or of a layer beyond the configuration's.
-// Throws if the vocabulary has more entries than the configuration.
+// Throws likewise for a tensor that is missing, or of another shape or type. Tensors of further layers and of adapters
+// are refused, and so are a norm's weights that are all 0. Throws if the vocabulary has more entries than the
+// configuration.
 LoadedModel Load(const std::filesystem::path& dir);
 
 }  // namespace suf::model

@@ -43,6 +43,8 @@ TEST_F(Heads, LabelsAreThoseOfTheColumns) {
   EXPECT_EQ(m.about.result, nn::ResultKind::kScores);
   EXPECT_EQ(m.about.texts, nn::TextForm::kEither);
   EXPECT_EQ(m.graph.node(0).As<nn::Lookup>()->types, 0);  // one type is no choice
+  Change({{"label2id", {{"negative", 0}, {"neutral", "1"}, {"positive", 2}}}});
+  EXPECT_EQ(Load(folder_.path()).about.labels.size(), 3u);
   Change({{"id2label", nullptr}, {"num_labels", 3}});
   EXPECT_EQ(Load(folder_.path()).about.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
   Use("tiny-mpnet-labels");  // two, where nothing says how many
@@ -57,10 +59,15 @@ TEST_F(Heads, WrongLabelsAreRefused) {
   Use("tiny-roberta-labels");
   Refused({{"num_labels", 2}}, "num_labels is \"2\", and id2label names 3 labels; use the files of one model");
   Refused({{"label2id", {{"negative", 0}, {"positive", 1}}}}, "and id2label names 3 labels");
-  Refused({{"id2label", {{"0", "a"}, {"2", "b"}}}}, "it has no name for the number 1");
+  Refused({{"id2label", {{"0", "a"}, {"2", "b"}}}}, "it has no name for the number 1; name each number from 0 to 1");
   Refused({{"id2label", {{"0", "a"}, {"1", 7}}}}, "it has no name for the number 1");
-  Refused({{"id2label", {{"0", "a"}, {"1", "b\u202ec"}}}}, "is not of up to 256 visible characters; rename it");
-  Refused({{"id2label", {{"0", std::string(257, 'x')}}}}, "is not of up to 256 visible characters");
+  Refused({{"id2label", {{"0", "a"}, {"1", "b\u202ec"}}}}, "is not of 1 to 256 visible characters; rename it");
+  Refused({{"id2label", {{"0", "a"}, {"1", ""}}}}, "the label \"\" is not of 1 to 256 visible characters; rename it");
+  Refused({{"id2label", {{"0", "a"}, {"1", "b"}, {"2", "a"}}}},
+          "the labels 0 and 2 are both \"a\"; rename one of them");
+  for (const json& numbers : {json{{"a", 1}, {"b", 0}}, json{{"a", 0}, {"c", 1}}, json{{"a", 0.5}, {"b", 1}}})
+    Refused({{"id2label", {{"0", "a"}, {"1", "b"}}}, {"label2id", numbers}}, "and id2label gives the number ");
+  Refused({{"id2label", {{"0", std::string(257, 'x')}}}}, "is not of 1 to 256 visible characters");
   Refused({{"id2label", json::object()}}, "id2label is \"{}\", it must name from 1 to 4096 labels");
   Refused({{"id2label", "a"}}, "it must name from 1 to 4096 labels");
   Refused({{"num_labels", 0}, {"id2label", nullptr}}, "num_labels is \"0\", it must be a whole number from 1 to 4096");

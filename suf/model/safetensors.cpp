@@ -44,7 +44,8 @@ Safetensors::TensorEntry Entry(const std::filesystem::path& file, const std::str
   }
   const json &dtype = v["dtype"], &shape = v["shape"], &range = v["data_offsets"];
   if (!dtype.is_string() || !DtypeBytes().contains(dtype.get<std::string>())) {
-    Bad(file, "tensor ", name, " is of the unknown type ", Quoted(dtype.is_string() ? dtype.get<std::string>() : ""));
+    Bad(file, "tensor ", name, " is of the unknown type ",
+        Quoted(dtype.is_string() ? dtype.get<std::string>() : dtype.dump(-1, ' ', true)));
   }
   if (!shape.is_array() || shape.size() > kDimensionLimit) {
     Bad(file, "tensor ", name, " must have a list of at most ", kDimensionLimit, " dimensions");

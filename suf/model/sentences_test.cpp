@@ -160,7 +160,9 @@ TEST_F(Sentences, ListsMayHaveADenseAndNoNormalize) {
       {R"({"in_features": 32, "out_features": 6, "activation_function": "torch.nn.GELU"})", "activation_function is"},
       {R"({"in_features": 32, "out_features": 6, "module_input_name": "token_embeddings"})", "module_input_name"},
       {R"({"in_features": 32, "out_features": 6, "later": 1})", "\"later\" is \"1\", and its effect is not known"},
-      {R"({"in_features": 32, "out_features": 7})", "linear.weight"}};
+      {R"({"in_features": 32, "out_features": 7})", "linear.weight"},
+      {R"({"in_features": 32, "out_features": 6, "bias": false})",
+       "model.safetensors has a tensor \"linear.bias\", which config.json beside it leaves out; use the files of one"}};
   for (const auto& [settings, sentence] : bad) {
     Write("2_Dense/config.json", settings);
     Refused(sentence);
@@ -211,7 +213,7 @@ TEST_F(Sentences, OtherModulesAreRefusedByName) {
       {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
   const std::tuple<const char*, json, std::string> fields[] = {
       {"/1/idx", 2, "[1].idx is \"2\", only 1 is supported"},
-      {"/1/name", "0", "[1].name is \"0\", as that of a module before it"},
+      {"/1/name", "0", "[1].name is the text \"0\", as that of a module before it"},
       {"/1/path", "../1_Pooling", "[1].path is \"../1_Pooling\""},
       {"/1/path", "1_Pooling/../..", "[1].path is \"1_Pooling/../..\""},
       {"/1/path", "..\\1_Pooling", "[1].path is \"..\\1_Pooling\""},
@@ -255,7 +257,11 @@ TEST_F(Sentences, OtherPoolingsAreRefused) {
   const std::pair<std::string, std::string> cases[] = {
       {"{}", "1_Pooling/config.json: pooling_mode is missing, only \"mean\", \"cls\" and \"lasttoken\" are supported"},
       {R"({"word_embedding_dimension": 32})", "pooling_mode is missing"},
-      {R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})", "pooling_mode is missing"},
+      {R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})",
+       "pooling_mode_max_tokens is \"true\", only the flags pooling_mode_mean_tokens, pooling_mode_cls_token and "
+       "pooling_mode_lasttoken are supported"},
+      {R"({"pooling_mode_mean_sqrt_len_tokens": true})",
+       "pooling_mode_mean_sqrt_len_tokens is \"true\", only the flags"},
       {R"({"pooling_mode_mean_tokens": 1})", "pooling_mode_mean_tokens is \"1\", it must be true or false"},
       {R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})",
        "pooling_mode_cls_token is \"true\", and pooling_mode_mean_tokens too; only one pooling is supported"},
@@ -301,17 +307,22 @@ TEST_F(Sentences, SettingsThatChangeTheResultAreRefused) {
     Write(file, text);
     Works();
   }
+  json many = json::object();
+  for (int i = 0; i < 257; ++i) many[Str("p", i)] = "";
   const std::tuple<std::string, std::string, std::string> bad[] = {
       {root, R"({"prompts": ["query: "]})",
-       "prompts is \"[\\\"query: \\\"]\", it must be an object of up to 256 texts"},
-      {root, R"({"prompts": {"query": 7}})", "the prompt \"query\" is no text; fetch the file again"},
+       "prompts is \"[\\\"query: \\\"]\", it must be an object of names and texts"},
+      {root, json{{"prompts", many}}.dump(), "prompts has 257 texts, the limit is 256; remove some"},
+      {root, R"({"prompts": {"query": 7}})", "the prompt \"query\" is no text; write one or remove it"},
+      {root, R"({"prompts": {"query": "ab\u0000c"}})", "\"query\" has a NUL byte, byte 3 of 4; remove it"},
       {root, R"({"prompts": {"": "x"}})", "the prompt \"\" has no name of up to 256 visible characters"},
       {root, R"({"prompts": {"\u0007": "x"}})", "the prompt \"\\x07\" has no name of up to 256 visible"},
       {root, R"({"prompts": {"query": ")" + std::string(4097, 'a') + "\"}}",
        "the prompt \"query\" has 4097 bytes, the limit is 4096; shorten or remove it"},
       {root, "{\"prompts\": {\"query\": \"\xff\"}}", "config_sentence_transformers.json"},
       {root, R"({"similarity_fn_name": "hamming"})", "similarity_fn_name is \"hamming\", only \"cosine\", \"dot\""},
-      {root, R"({"default_prompt_name": "query"})", "default_prompt_name is \"query\", and prompts has no such prompt"},
+      {root, R"({"default_prompt_name": "query"})",
+       "default_prompt_name is \"query\", and prompts has no such prompt; name one of them or remove the field"},
       {root, R"({"truncate_dim": 16})", "truncate_dim is \"16\", only all 32 columns are supported"},
       {root, R"({"model_type": "SparseEncoder"})", "model_type is \"SparseEncoder\", only \"SentenceTransformer\""},
       {root, R"({"later": 1})", "\"later\" is \"1\", and its effect is not known here"},
@@ -393,6 +404,15 @@ TEST_F(Sentences, OlderNamesOfTensorsAreRead) {
   Refused(
       "has a tensor \"embeddings.LayerNorm.bias\" and the same one as \"bert.embeddings.LayerNorm.beta\"; keep one of "
       "them");
+}
+
+TEST_F(Sentences, NormsOfZerosAreRefused) {
+  Rewrite(folder_.path() / "model.safetensors", [](std::string& name, Shape&, std::vector<float>& v) {
+    if (name == "encoder.layer.0.output.LayerNorm.weight") v.assign(v.size(), 0);
+    return true;
+  });
+  Refused(
+      "model.safetensors: the 32 values of tensor \"encoder.layer.0.output.LayerNorm.weight\" are all 0, and a norm");
 }
 
 TEST_F(Sentences, WeightsInAnotherFormAreNamed) {

@@ -1,7 +1,5 @@
 #include "suf/model/shards.hpp"
 
-#include <set>
-
 #include "suf/model/internal/config.hpp"
 
 namespace suf::model {
@@ -64,6 +62,15 @@ Shards::Shards(const path& folder) {
     if (!Has(name) || FileOf(name) != folder / file)
       Fail(Cause::kInput, index_.string(), " lists a tensor ", Quoted(name), " in ", file,
            ", which has no such tensor; ", kAllAgain);
+  if (!index_.empty())
+    for (const auto& [name, shard] : shard_of_)
+      if (!listed.contains(name)) omitted_.insert(name);
+}
+
+std::vector<std::string> Shards::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, shard] : shard_of_) names.push_back(name);
+  return names;
 }
 
 Safetensors& Shards::Open(size_t shard) {
@@ -83,6 +90,9 @@ std::vector<float> Shards::Floats(const std::string& name, const Shape& shape) {
   if (at == shard_of_.end() && files_.size() > 1)
     Fail(Cause::kInput, "none of the ", files_.size(), " files that ", index_.string(), " lists has a tensor ",
          Quoted(name), "; export the model with all its weights");
+  if (omitted_.contains(name))
+    Fail(Cause::kInput, index_.string(), " does not list the tensor ", Quoted(name), ", which ",
+         files_[at->second].filename().string(), " has; ", kAllAgain);
   return Open(at == shard_of_.end() ? 0 : at->second).Floats(name, shape);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,10 @@ inline constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 
 class Shards {
  public:
-  // Reads the headers of all files. As in transformers, an index beside model.safetensors is ignored, and a shard's
-  // tensors count even if the index omits them. Symbolic links are followed, because the hub's cache consists of them.
-  // Throws Cause::kInput for a malformed index or shard, a name outside the folder and a missing shard. Throws it also
-  // for a tensor in two shards, or not in the shard that the index lists.
+  // Reads the headers of all files. As in transformers, an index beside model.safetensors is ignored. Symbolic links
+  // are followed, because the hub's cache consists of them. Throws Cause::kInput for a malformed index or shard, a name
+  // outside the folder and a missing shard. Throws it also for a tensor in two shards, or not in the shard that the
+  // index lists.
   explicit Shards(const std::filesystem::path& folder);
 
   // The files, sorted by name.
@@ -28,7 +29,10 @@ class Shards {
   bool Has(const std::string& name) const { return shard_of_.contains(name); }
   // Returns the file of a tensor that exists.
   const std::filesystem::path& FileOf(const std::string& name) const { return files_[shard_of_.at(name)]; }
-  // Returns a tensor as Safetensors::Floats does. A change of file reads a header again.
+  // Returns the names of all tensors, also of those that the index omits.
+  std::vector<std::string> Names() const;
+  // Returns a tensor as Safetensors::Floats does, and refuses one that the index omits. A change of file reads a header
+  // again.
   std::vector<float> Floats(const std::string& name, const Shape& shape);
 
  private:
@@ -37,6 +41,7 @@ class Shards {
   std::filesystem::path index_;  // "": there is one file and no index
   std::vector<std::filesystem::path> files_;
   std::map<std::string, size_t> shard_of_;
+  std::set<std::string> omitted_;  // tensors that the index does not list
   std::optional<Safetensors> open_;
   size_t open_shard_ = 0;
 };

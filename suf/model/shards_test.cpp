@@ -59,10 +59,16 @@ TEST_F(TwoShards, AreOneSetOfTensors) {
   ExpectSentence([&] { (void)s.Floats("b", {3}); }, kTwo + ": tensor \"b\" has shape (2), not (3)");
 }
 
-// transformers 5.24 takes model.safetensors if both exist. It reads whole shards, whatever the index lists.
-TEST_F(TwoShards, AreReadAsTransformersReadsThem) {
+TEST_F(TwoShards, ATensorThatTheIndexOmitsIsNotRead) {
   Index({{"b", kTwo}, {"c", kOne}});
-  EXPECT_EQ(First("a"), 1);
+  EXPECT_EQ(Shards(folder_.path()).Names(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(First("b"), 2);
+  ExpectSentence([&] { (void)First("a"); }, "index.json does not list the tensor \"a\", which " + kOne +
+                                                " has; fetch all files of the model again");
+}
+
+// transformers 5.24 takes model.safetensors if both exist.
+TEST_F(TwoShards, AreReadAsTransformersReadsThem) {
   WriteShard(folder_.path() / kWeightsFile, {{"a", 7}});
   folder_.Write(kWeightsIndex, "no JSON");
   EXPECT_EQ(First("a"), 7);
@@ -255,12 +261,21 @@ TEST_F(ShardedModel, ErrorsNameTheShard) {
           "\"; keep one of them");
   Split("encoder.layer.2.attention.self.query.weight");
   Refused(File(2) + " has a tensor \"encoder.layer.2.attention.self.query.weight\" beyond the 2 layers of config.json");
+  for (const char* further : {"bert.encoder.layer.2.output.dense.bias", "encoder.layer.9.more"}) {
+    Split(further);
+    Refused(Str(File(2), " has a tensor \"", further, "\" beyond the 2 layers of config.json; use the files of one"));
+  }
+  const std::string adapter = "encoder.layer.0.attention.self.query.lora_A.default.weight";
+  Split(adapter);
+  Refused(File(2) + " has a tensor \"" + adapter + "\" of an adapter, which is not applied; merge it into the weights");
+  Split("pooler.dense.weight");
+  EXPECT_NO_THROW((void)Load(folder_.path()));
   Split({});
   json index = json::parse(ReadText(folder_.path() / kWeightsIndex, 1 << 20));
   const std::string file = index["weight_map"][name];
   index["weight_map"].erase(name);
   folder_.Write(kWeightsIndex, index.dump());
-  EXPECT_NO_THROW((void)Load(folder_.path()));  // the shard has it
+  Refused("index.json does not list the tensor \"" + name + "\", which " + file + " has; fetch all files");
   std::vector<NewTensor> others;
   for (const auto& [other, t] : whole_.tensors())
     if (index["weight_map"].contains(other) && index["weight_map"][other] == file)

@@ -33,7 +33,7 @@ class Declared {
  public:
   // `has_json`: the directory has a tokenizer.json. Then the flags of named tokens come from there alone.
   Declared(const TokenizerParts& parts, const Vocabulary& vocabulary, bool has_json)
-      : parts_(parts), name_(vocabulary.file.filename().string()), has_json_(has_json) {}
+      : parts_(parts), name_(vocabulary.entries.filename().string()), has_json_(has_json) {}
 
   // Checks a token that a field names by a text, or by an object with flags. `special` is its only content, or null.
   void Token(const Fields& f, const std::string& field, const json& v, const char* special = nullptr) const {
@@ -233,8 +233,8 @@ void CheckCase(const TokenizerParts& parts, const Vocabulary& found) {
   };
   const EntryIds& entries = parts.words->entries();
   if (std::none_of(entries.begin(), entries.end(), capital))
-    Fail(Cause::kInput, found.file.string(), " keeps capital letters, and none of its ", entries.size(),
-         " entries has one; ", kFilesOfOne);
+    Fail(Cause::kInput, found.entries.string(), ": the tokenizer keeps capital letters, and none of its ",
+         entries.size(), " entries has one; ", kFilesOfOne);
 }
 
 }  // namespace
@@ -246,24 +246,31 @@ Vocabulary FindVocabulary(const std::filesystem::path& root) {
   std::optional<Fields> config;
   if (IsThere(config_file)) config.emplace(config_file);
   if (config) CheckTokenizerConfig(*config);
-  if (!has_lines && !has_json && !IsThere(dir / "vocab.json"))
-    Fail(Cause::kInput, "there is no file ", lines_file.string(),
-         " and no tokenizer.json; name a model directory that has one of them");
+  if (!has_lines && !has_json && !IsThere(dir / "vocab.json")) {
+    if (IsThere(dir / "merges.txt"))
+      Fail(Cause::kInput, "there is no file ", (dir / "vocab.json").string(), ", which belongs to merges.txt; ",
+           "fetch it too");
+    Fail(Cause::kInput, "there is no file ", lines_file.string(), ", no tokenizer.json and no vocab.json; ",
+         "name a model directory that has one of them");
+  }
   Vocabulary found;
   std::optional<TokenizerParts> parts;
-  const auto use = [&](const std::filesystem::path& file, const std::string& text, bool is_json) {
+  const auto use = [&](const std::filesystem::path& file, const std::string& text, bool is_json,
+                       const std::filesystem::path& entries) {
     found.file = file;
     found.json = is_json;
-    parts = ParseTokenizer(text, file.string());
+    found.entries = entries;
+    parts = ParseTokenizer(text, entries.string());
   };
-  if (has_json) use(json_file, ReadText(json_file, kVocabularyLimit), true);
+  if (has_json) use(json_file, ReadText(json_file, kVocabularyLimit), true, json_file);
   const std::string text = has_lines ? ReadText(lines_file, kVocabularyLimit) : "";
   if (has_json && has_lines) CheckSame(ParseLines(text, lines_file.string()), *parts, dir);
-  if (!has_json && has_lines && IsOfLines(config)) use(lines_file, text, false);
-  if (has_json && has_lines && Plain(*parts)) use(lines_file, text, false);
+  if (!has_json && has_lines && IsOfLines(config)) use(lines_file, text, false, lines_file);
+  if (has_json && has_lines && Plain(*parts)) use(lines_file, text, false, lines_file);
   if (!parts) {
-    found.built = BuildTokenizerJson(dir);
-    use(json_file, found.built, true);
+    BuiltTokenizer built = BuildTokenizerJson(dir);
+    found.built = std::move(built.text);
+    use(json_file, found.built, true, built.entries);
   }
   found.size = size_t(parts->size);
   CheckCase(*parts, found);
@@ -284,7 +291,9 @@ std::string VocabularyText(const Vocabulary& vocabulary) {
   return vocabulary.built.empty() ? ReadText(vocabulary.file, kVocabularyLimit) : vocabulary.built;
 }
 
-std::string TokenizerJson(const std::filesystem::path& dir) { return BuildTokenizerJson(ReadModules(dir).transformer); }
+std::string TokenizerJson(const std::filesystem::path& dir) {
+  return BuildTokenizerJson(ReadModules(dir).transformer).text;
+}
 
 std::string_view KnownVocabulary(const Hash& sha256) {
   const std::string hex = Hex(sha256);

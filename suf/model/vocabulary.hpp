@@ -16,6 +16,7 @@ struct Vocabulary {
   bool json = false;       // a tokenizer.json; otherwise a vocab.txt
   size_t size = 0;         // ids are below it
   std::string built = {};  // the text that belongs into `file` if the folder lacks it (TokenizerJson); otherwise empty
+  std::filesystem::path entries = {};  // the folder's file with the entries, for error messages
 };
 
 // Finds the tokenizer file of a model directory: vocab.txt if it is complete, otherwise tokenizer.json. A vocab.txt is

@@ -124,7 +124,7 @@ std::string Model::vocabulary_text() const {
 }
 
 model::Tokenizer Model::tokenizer() const {
-  return model::Tokenizer::Of(vocabulary_text(), vocabulary_file().string());
+  return model::Tokenizer::Of(vocabulary_text(), state_->of.vocabulary.entries.string());
 }
 
 const std::string& Model::longest_said_by() const { return state_->of.longest_said_by; }

@@ -10,6 +10,7 @@ namespace suf::roles {
 namespace {
 
 constexpr const char* kTable = "table";
+constexpr const char* kBeside = "take the file written beside this plan";
 
 // Returns the lookup in a variant's first class, and its node.
 std::pair<const nn::GraphNode*, const nn::Lookup*> LookupIn(const nn::Plan& plan, int variant) {
@@ -40,14 +41,25 @@ PublicTable::PublicTable(const nn::Plan& plan, const nn::QuantisedWeights& weigh
 }
 
 PublicTable::PublicTable(const std::filesystem::path& file, const nn::Plan& plan) : PublicTable(plan) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    Fail(Cause::kInput, "there is no file ", file.string(),
+         ", and the plan's table of embeddings is public; ask the model owner for it");
+  model::Safetensors tensors(file);
+  const auto table = tensors.tensors().find(kTable);
+  if (table == tensors.tensors().end())
+    Fail(Cause::kInput, file.string(), " has no tensor \"", kTable, "\", so it is no public table; ", kBeside);
+  if (table->second.shape != shape_)
+    Fail(Cause::kRefused, file.string(), " has a table of shape ", model::Spelled(table->second.shape), ", not ",
+         model::Spelled(shape_), "; ", kBeside);
   bool fits = true;
-  for (const float x : model::Safetensors(file).Floats(kTable, shape_)) {
+  for (const float x : tensors.Floats(kTable, shape_)) {
     const double v = std::ldexp(double(x), scale_);
     fits = fits && v >= INT16_MIN && v <= INT16_MAX && v == std::floor(v);
     words_.push_back(fits ? int16_t(v) : int16_t(0));
   }
   if (!fits || digest() != plan.table)
-    Fail(Cause::kRefused, file.string(), " has another table than the plan; take the file written beside this plan");
+    Fail(Cause::kRefused, file.string(), " has another table than the plan; ", kBeside);
 }
 
 void PublicTable::Write(const std::filesystem::path& file) const {

@@ -14,6 +14,7 @@
 #include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
+#include "suf/model/safetensors.hpp"
 #include "suf/nn/plan/join_test.hpp"
 #include "suf/reference/clear.hpp"
 #include "suf/roles/compiler.hpp"
@@ -550,6 +551,30 @@ TEST(Compiler, TakesSettingsAndTexts) {
   EXPECT_EQ(lowered.classes.at(0).choices.at(0).what, Str("z_embed", nn::kScaleChoice));
   compiler.Set("result.value", 24);
   EXPECT_TRUE(Fails(Cause::kRefused, "lower `result.value`", [&] { (void)compiler.Compile({"a cat"}); }));
+}
+
+TEST(PublicTable, OtherFilesAreRefused) {
+  const auto& f = Made();
+  Compiler compiler(*f.model, kLongest);
+  compiler.PublishTable();
+  const nn::Plan plan = compiler.Compile({"a cat"});
+  const std::filesystem::path file = f.dir / "public.table.safetensors";
+  const auto refused = [&](Cause cause, const std::string& part) {
+    EXPECT_TRUE(Fails(cause, part, [&] { PublicTable table(file, plan); }));
+  };
+  refused(Cause::kInput, "and the plan's table of embeddings is public; ask the model owner for it");
+  const std::vector<float> two(2);
+  const auto write = [&](const char* name) {
+    const model::NewTensor tensor{name, {2}, std::span<const float>(two)};
+    model::WriteSafetensors(file, {&tensor, 1});
+  };
+  write("other");
+  refused(Cause::kInput, "has no tensor \"table\", so it is no public table; take the file written beside this plan");
+  write("table");
+  refused(Cause::kRefused, "has a table of shape (2), not (");
+  std::filesystem::remove(file);
+  compiler.table()->Write(file);
+  EXPECT_EQ(PublicTable(file, plan).digest(), plan.table);
 }
 
 }  // namespace

@@ -130,10 +130,17 @@ class [[gnu::visibility("hidden")]] Fields {
  private:
   std::string Place() const { return path_.empty() ? "" : path_ + "."; }
   static bool Nothing(const json& v) { return v.empty() || v == json(false) || v == json(""); }
+  // Whether a text reads like a number, true, false or null.
+  static bool LooksOtherwise(const std::string& text) {
+    return text == "true" || text == "false" || text == "null" ||
+           (!text.empty() && text.find_first_not_of("0123456789+-.eE") == text.npos);
+  }
   std::string Shown(const std::string& field) const {
     if (!all_.contains(field)) return "missing";
     const json& v = all_[field];
-    return v.is_string() ? Quoted(v.get<std::string>()) : Quoted(v.dump(-1, ' ', true));
+    if (!v.is_string()) return Quoted(v.dump(-1, ' ', true));
+    const auto& text = v.get_ref<const std::string&>();
+    return (LooksOtherwise(text) ? "the text " : "") + Quoted(text);
   }
 
   std::string file_, path_;

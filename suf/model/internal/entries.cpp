@@ -85,10 +85,10 @@ TokenizerParts FromJson(json object, const std::string& name) {
   return parts;
 }
 
-// Whether a text is a tokenizer.json, by its first character.
-bool IsTokenizerJson(std::string_view text) {
+// Whether a text is a tokenizer.json, by its first character or its file's name.
+bool IsTokenizerJson(std::string_view text, const std::string& name) {
   const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return first != text.npos && text[first] == '{';
+  return (first != text.npos && text[first] == '{') || name.ends_with(".json");
 }
 
 // Returns the tokenizer.json of uncased BERT with standard settings and these entries.
@@ -176,7 +176,7 @@ EntryIds ParseLines(std::string_view text, const std::string& name) {
 
 TokenizerParts ParseTokenizer(std::string_view text, const std::string& name) {
   RefuseStandIn(text, name);
-  if (!IsTokenizerJson(text)) return FromJson(FromLines(text, name), name);
+  if (!IsTokenizerJson(text, name)) return FromJson(FromLines(text, name), name);
   return FromJson(Completed(ReadJson(text, {name, "fetch it again"}), name), name);
 }
 

@@ -1,5 +1,7 @@
 #include "suf/model/internal/heads.hpp"
 
+#include <algorithm>
+
 #include "suf/base/printable.hpp"
 #include "suf/nn/plan/about.hpp"
 
@@ -42,15 +44,24 @@ std::vector<std::string> ReadLabels(const Fields& config) {
       config.Refuse(field, "and id2label names ", names.size(), " labels; use the files of one model");
   };
   if (counted) same("num_labels", counted);
-  if (const json numbers = config.Value("label2id"); numbers.is_object()) same("label2id", int64_t(numbers.size()));
+  const json numbers = config.Value("label2id");
+  if (numbers.is_object()) same("label2id", int64_t(numbers.size()));
   for (size_t i = 0; i < names.size(); ++i) {
     const auto name = names.find(std::to_string(i));
     if (name == names.end() || !name->is_string())
-      config.Refuse("id2label", "it has no name for the number ", i, "; fetch the file again");
-    labels.push_back(name->get<std::string>());
-    if (!IsPrintable(labels.back()) || labels.back().size() > About::kNameBytes)
-      Fail(Cause::kInput, config.file(), ": the label ", Quoted(labels.back()), " is not of up to ", About::kNameBytes,
+      config.Refuse("id2label", "it has no name for the number ", i, "; name each number from 0 to ", names.size() - 1);
+    const std::string label = name->get<std::string>();
+    if (!IsPrintable(label) || label.empty() || label.size() > About::kNameBytes)
+      Fail(Cause::kInput, config.file(), ": the label ", Quoted(label), " is not of 1 to ", About::kNameBytes,
            " visible characters; rename it");
+    if (const auto same_label = std::find(labels.begin(), labels.end(), label); same_label != labels.end())
+      Fail(Cause::kInput, config.file(), ": the labels ", same_label - labels.begin(), " and ", i, " are both ",
+           Quoted(label), "; rename one of them");
+    // some exports write the number as a text
+    if (numbers.is_object() && (!numbers.contains(label) || (numbers[label] != i && numbers[label] != Str(i))))
+      config.Refuse("label2id", "and id2label gives the number ", i, " the label ", Quoted(label),
+                    "; make both the same");
+    labels.push_back(label);
   }
   return labels;
 }

@@ -77,6 +77,11 @@ const PoolingMode& ModeOf(const Fields& p) {
     if (found) p.Refuse(mode.flag, "and ", found->flag, " too; only one pooling is supported; ", kAnother);
     found = &mode;
   }
+  if (!found && !named)
+    for (const auto& [field, v] : p.all().items())
+      if (field.starts_with("pooling_mode_") && v == json(true))
+        p.Refuse(field, "only the flags ", kPoolingModes[0].flag, ", ", kPoolingModes[1].flag, " and ",
+                 kPoolingModes[2].flag, " are supported; ", kAnother);
   if (!found) p.Refuse("pooling_mode", "only \"mean\", \"cls\" and \"lasttoken\" are supported; ", kAnother);
   for (const PoolingMode& mode : kPoolingModes)
     if (p.Named(mode.flag)) p.Must(mode.flag, nullptr, &mode == found);
@@ -131,24 +136,28 @@ DenseModule DenseOf(const path& folder, int64_t width, nn::PoolRows::Kind poolin
 // Reads the prompts and the name of the one that texts get without a choice.
 void ReadPrompts(const Fields& c, nn::About* about) {
   const json prompts = c.Has("prompts") ? c.Value("prompts") : json::object();
-  if (!prompts.is_object() || prompts.size() > nn::About::kMostPrompts)
-    c.Refuse("prompts", "it must be an object of up to ", nn::About::kMostPrompts, " texts; fetch the file again");
+  if (!prompts.is_object()) c.Refuse("prompts", "it must be an object of names and texts; write it so");
+  if (prompts.size() > nn::About::kMostPrompts)
+    Fail(Cause::kInput, c.file(), ": prompts has ", prompts.size(), " texts, the limit is ", nn::About::kMostPrompts,
+         "; remove some");
   for (const auto& [name, text] : prompts.items()) {
     const std::string place = Str(c.file(), ": the prompt ", Quoted(name));
     if (!IsPrintable(name) || name.empty() || name.size() > nn::About::kNameBytes)
       Fail(Cause::kInput, place, " has no name of up to ", nn::About::kNameBytes, " visible characters; rename it");
     if (text.is_null()) continue;
-    if (!text.is_string()) Fail(Cause::kInput, place, " is no text; fetch the file again");
+    if (!text.is_string()) Fail(Cause::kInput, place, " is no text; write one or remove it");
     const std::string words = text.get<std::string>();
     if (words.size() > nn::Prompt::kMostBytes)
       Fail(Cause::kInput, place, " has ", words.size(), " bytes, the limit is ", nn::Prompt::kMostBytes,
            "; shorten or remove it");
+    if (const size_t at = words.find('\0'); at != words.npos)
+      Fail(Cause::kInput, place, " has a NUL byte, byte ", at + 1, " of ", words.size(), "; remove it");
     about->prompts.push_back({name, words});
   }
   if (!c.Has("default_prompt_name")) return;
   const json name = c.Value("default_prompt_name");
   if (!name.is_string() || !prompts.contains(name.get<std::string>()))
-    c.Refuse("default_prompt_name", "and prompts has no such prompt; fetch the file again");
+    c.Refuse("default_prompt_name", "and prompts has no such prompt; name one of them or remove the field");
   if (!prompts[name.get<std::string>()].is_null()) about->default_prompt = name.get<std::string>();
 }
 

@@ -55,6 +55,8 @@ class TokenizerBuild {
  public:
   TokenizerBuild(const std::filesystem::path& dir, const Fields& config);
   std::string Text() const;
+  // Returns the file with the entries.
+  std::filesystem::path EntriesFile() const { return dir_ / (ByWords() ? "vocab.txt" : "vocab.json"); }
 
  private:
   bool ByWords() const { return rules_ == TokenizerRules::kWordPiece || rules_ == TokenizerRules::kSWordPiece; }
@@ -99,7 +101,7 @@ TokenizerBuild::TokenizerBuild(const std::filesystem::path& dir, const Fields& c
 }
 
 void TokenizerBuild::ReadEntries() {
-  const auto file = dir_ / (ByWords() ? "vocab.txt" : "vocab.json");
+  const std::filesystem::path file = EntriesFile();
   if (ByWords()) {
     entries_ = ParseLines(ReadText(file, kVocabularyLimit), file.string());
     for (const auto& [entry, id] : entries_) (void)Decode(entry, Str("line ", id + 1, " of ", file.string()));
@@ -121,6 +123,7 @@ void TokenizerBuild::ReadEntries() {
 void TokenizerBuild::ReadMerges() {
   const auto file = dir_ / "merges.txt";
   const std::string text = ReadText(file, kVocabularyLimit);
+  std::map<std::string_view, int> lines;  // by pair
   std::string_view rest = text;
   for (int line = 1; !rest.empty(); ++line) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -132,7 +135,14 @@ void TokenizerBuild::ReadMerges() {
     if (space == 0 || space >= pair.size() - 1 || pair.find(' ', space + 1) != pair.npos)
       Fail(Cause::kInput, file.string(), ": line ", line, " must be two entries with a space between; fetch it again");
     (void)Decode(pair, Str("line ", line, " of ", file.string()));
-    merges_.push_back(json::array({std::string(pair.substr(0, space)), std::string(pair.substr(space + 1))}));
+    const std::string left(pair.substr(0, space)), right(pair.substr(space + 1));
+    for (const std::string& entry : {left, right, left + right})
+      if (!entries_.contains(entry))
+        Fail(Cause::kInput, file.string(), ": line ", line, " joins ", Quoted(left), " and ", Quoted(right), ", and ",
+             Quoted(entry), " is no entry of ", EntriesFile().filename().string(), "; use the files of one model");
+    if (const auto [first, fresh] = lines.emplace(pair, line); !fresh)
+      Fail(Cause::kInput, file.string(), ": line ", line, " repeats line ", first->second, "; remove one of them");
+    merges_.push_back(json::array({left, right}));
   }
 }
 
@@ -309,13 +319,14 @@ bool IsUncased(const Fields& t) {
          (t.Null("strip_accents") || t.True("strip_accents", true));
 }
 
-std::string BuildTokenizerJson(const std::filesystem::path& dir) {
+BuiltTokenizer BuildTokenizerJson(const std::filesystem::path& dir) {
   const auto file = dir / "tokenizer_config.json";
   if (!IsThere(file))
     Fail(Cause::kInput, "there is no file ", file.string(),
          " and no tokenizer.json; name a model directory that has one");
   const Fields config(file);
-  return TokenizerBuild(dir, config).Text();
+  const TokenizerBuild build(dir, config);
+  return {build.Text(), build.EntriesFile()};
 }
 
 }  // namespace suf::model

@@ -25,8 +25,13 @@ TokenizerRules RulesOf(const Fields& tokenizer_config);
 // Returns whether tokenizer_config.json requests the settings that a vocab.txt stands for.
 bool IsUncased(const Fields& tokenizer_config);
 
-// Returns the text of the tokenizer.json. Throws Cause::kInput, naming file and field, if a file is missing or a
-// setting is not supported.
-std::string BuildTokenizerJson(const std::filesystem::path& dir);
+// The text of a tokenizer.json, and the file with its entries.
+struct BuiltTokenizer {
+  std::string text;
+  std::filesystem::path entries;
+};
+// Builds the text of the tokenizer.json. Throws Cause::kInput, naming file and field, if a file is missing or a setting
+// is not supported.
+BuiltTokenizer BuildTokenizerJson(const std::filesystem::path& dir);
 
 }  // namespace suf::model

@@ -111,10 +111,13 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   if (!c.seen) return;
   const SeenRange& seen = c.seen->at("size").at(0);
   const double low = seen.low * (by_length ? c.least : 1), high = seen.high * (by_length ? c.n : 1);
+  if (high == 0)
+    Fail(Cause::kRefused, "every calibrated row is all zeros and has no direction; check the weights before it, ",
+         "which give zeros alone");
   const double extra = unit ? 0 : std::log2(d);
   const double scale_of = square_of == SquareOf::kZ ? z.scale - under / 2.0 : at;  // half that of the sum
   top = std::min(square, int(std::ceil(2 * (scale_of + std::log2(high)) + extra + kVarianceAbove)));
-  floor = std::max(1, int(std::floor(2 * (scale_of + std::log2(low)) + extra)) - kVarianceBelow);
+  floor = int(std::max(1.0, std::floor(2 * (scale_of + std::log2(low)) + extra) - kVarianceBelow));
   if (floor >= top)
     Fail(Cause::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.",
          key, "`");

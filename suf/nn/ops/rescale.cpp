@@ -76,7 +76,7 @@ RowBound Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
 int Rescale::Need(int, const Edges& in) const {
   if (window) return shift + window + 1;
   if (Transparent()) return ring;
-  return RingOf(in[0].reach.most(), shift);
+  return RoundedRingOf(in[0].reach.most(), shift);
 }
 
 // Returns the built ring. A reader of x_hat alone needs no wider one than the shift leaves.

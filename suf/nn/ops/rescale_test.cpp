@@ -169,7 +169,8 @@ TEST(Rescale, ChooseExactAndOptional) {
   EXPECT_EQ(r.scale, 10);
   EXPECT_EQ(r.Nominal(o), 10);
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(r.Need(0, in), RingOf(1000, 14));
+  EXPECT_EQ(r.Need(0, in), RoundedRingOf(1000, 14));
+  EXPECT_EQ(RoundedRingOf(1000, 14), RingOf(1000, 14) + 1);  // three bits above the shift
   ExpectRefused([&] { r.Choose(f, {EdgeOf(10, 0, 4)}); },
                 "the scale 2^10 is not above 2^10, to which it is rescaled; lower `result.value`");
   r.key = "nothing";

@@ -183,7 +183,7 @@ void RevealResult::Choose(const Facts& c, const Edges& in) {
   if (shift < 1)
     Fail(Cause::kRefused, "the scale 2^", in[0].scale, " of the result is not above 2^", target, "; lower `result.",
          key, "`");
-  ring = RingOf(in[0].reach.most(), shift) - shift + 1;
+  ring = RoundedRingOf(in[0].reach.most(), shift) - shift + 1;
 }
 
 RowBound RevealResult::Bound(const Facts&, const Edges& in, std::vector<Width>*) {

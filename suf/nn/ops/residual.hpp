@@ -77,7 +77,7 @@ struct RevealResult : OperatorBase<RevealResult> {
   void Attributes(Visitor& v) override { v.Text("key", &key, 40); }
   void Choose(const Facts& c, const Edges& in) override;
   RowBound Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
-  int Need(int, const Edges& in) const override { return RingOf(in[0].reach.most(), shift); }
+  int Need(int, const Edges& in) const override { return RoundedRingOf(in[0].reach.most(), shift); }
   void Fields(Visitor& v) override {
     v.Int("shift", shift, 1, kRing);
     v.Stages("stages", &stages);

@@ -48,8 +48,9 @@ void SoftmaxByMaximum::Choose(const Facts& c, const Edges& in, Softmax* s) {
   low = step + o.slice;
   level = log_width - step;
   if (low > kLargestTable || low < 1 || s->shift < 1)
-    Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
-         "; lower `slice`");
+    Fail(Cause::kRefused, "the scores of the calibration span ", widest / unit, " and need a low table of 2^", low,
+         " entries, the limit is 2^", kLargestTable,
+         step < kLargestTable ? "; lower `slice`" : "; check the weights of queries and keys");
   const std::vector<compiler::Cut> cuts{{s->shift, low}, {s->shift + low, level}};
   if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores have many digits
   const double width = std::ldexp(1.0, log_width), one = std::ldexp(1.0, step);

@@ -165,9 +165,10 @@ TEST(Softmax, Choose) {
   ASSERT_EQ(m.low_table.size(), 32u);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(m.high_table[i], std::llround(4096 * std::exp(-double(i))));
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(m.low_table[i], std::llround(64 * std::exp(double(i) / 32)));
-  const char* words = "the scores need a low table of 2^";
+  const char* words = "the scores of the calibration span ";
   ExpectRefused([] { Chosen(4, {{0, 10}}, {{0, 10}}); }, words);
   ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
+  ExpectRefused([] { Chosen(4, {{0, 0x1p30}}, {{0, 10}}); }, "; check the weights of queries and keys");
 }
 
 // Every pair of scores in a row of two. Checks entries, and the row sum on which the weighted sum relies.

@@ -40,9 +40,12 @@ void About::Fields(Visitor& v) {
   v.Int("longest", longest, 0, 1 << 20);  // of the model; a plan takes fewer
   if (!v.fills()) return;
   std::set<std::string> names;
-  for (const Prompt& p : prompts)
+  for (const Prompt& p : prompts) {
     if (!names.insert(p.name).second)
       Fail(Cause::kRefused, "the plan has two prompts ", Quoted(p.name), "; compile the plan again");
+    if (p.text.find('\0') != p.text.npos)
+      Fail(Cause::kRefused, "the plan's prompt ", Quoted(p.name), " has a NUL byte; compile the plan again");
+  }
   if (!default_prompt.empty() && !names.contains(default_prompt))
     Fail(Cause::kRefused, "the plan's default prompt is ", Quoted(default_prompt),
          ", and it has no such prompt; compile the plan again");

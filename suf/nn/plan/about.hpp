@@ -20,7 +20,7 @@ enum class TextForm : uint8_t { kSingle, kPair, kEither };
 // A text that stands before another one, and the name by which it is chosen.
 struct Prompt {
   static constexpr size_t kMostBytes = 4096;
-  std::string name, text;  // text: any UTF-8
+  std::string name, text;  // text: any UTF-8 without a NUL byte
   bool operator==(const Prompt&) const = default;
 };
 
@@ -37,7 +37,8 @@ struct About {
 
   // Returns the text of a prompt. Throws Cause::kInput, listing the names, if there is none of this name.
   const std::string& PromptNamed(const std::string& name) const;
-  // Visits the fields. Throws Cause::kRefused for a name twice, or a default prompt that is not there.
+  // Visits the fields. Throws Cause::kRefused for a name twice, a NUL byte in a prompt, or a default prompt that is not
+  // there.
   void Fields(Visitor& v);
 };
 

@@ -443,13 +443,17 @@ TEST(Compile, RefusesTablesBeyondTheLimits) {
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.piece = 1; }),
               testing::MatchesRegex(
                   "wire 8/0/inner/gelu: the gelu needs 2.1. pieces, the limits are 2.2 and 2.10; change `piece`"));
-  EXPECT_THAT(
-      Refused([](Changed& c) {
-        c.Scale("q", 100);
-        c.options.policy.slice = 8;
-      }),
-      testing::MatchesRegex(
-          "wire 8/0/attention/e: the scores need a low table of 2.1. entries, the limit is 2.10; lower `slice`"));
+  EXPECT_THAT(Refused([](Changed& c) {
+                c.Scale("q", 100);
+                c.options.policy.slice = 8;
+              }),
+              testing::MatchesRegex("wire 8/0/attention/e: the scores of the calibration span [0-9.e+]+ and need a low "
+                                    "table of 2.1. entries, the "
+                                    "limit is 2.10; lower `slice`"));
+  EXPECT_THAT(Refused([](Changed& c) { c.Scale("q", 1e5f); }),
+              testing::MatchesRegex("wire 8/0/attention/e: the scores of the calibration span [0-9.e+]+ and need a low "
+                                    "table of 2.[1-9]. entries, the limit is 2.10; check the weights of queries and "
+                                    "keys"));
   EXPECT_THAT(Refused([](Changed& c) {
                 c.options.policy.norm["layer"] = 2;
                 c.Scale("table", 1e-6f);
@@ -457,6 +461,20 @@ TEST(Compile, RefusesTablesBeyondTheLimits) {
                 c.options.policy.norm["embedding"] = 2;
               }),
               testing::HasSubstr("leaves no precision; raise `norm."));
+}
+
+// Values that are all zeros are a model's own business; a row of zeros has no norm.
+TEST(Compile, TakesWeightsOfZeros) {
+  Changed c;
+  c.Scale("v", 0);
+  const Plan p = Compile(c.graph, c.weights, c.texts, c.options);
+  EXPECT_NO_THROW(CheckWeights(p, Quantise(c.weights, p)));
+  EXPECT_THAT(
+      Refused([](Changed& d) {
+        d.Scale("table", 0);
+        d.Scale("positions", 0);
+      }),
+      testing::HasSubstr("every calibrated row is all zeros and has no direction; check the weights before it"));
 }
 
 // Inputs of the activation reach over a hundred. Pieces are around zero alone, and the search chooses their stages.

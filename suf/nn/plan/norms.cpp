@@ -123,6 +123,8 @@ int BitLength(double v) {
 
 int RingOf(double bound, int shift) { return BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2; }
 
+int RoundedRingOf(double bound, int shift) { return std::max(RingOf(bound, shift), shift + 3); }
+
 Reals Part(const Reals& a, int64_t cols, int64_t from, int64_t count) {
   Reals p;
   for (size_t row = 0; row < a.size(); row += size_t(cols))

@@ -12,6 +12,8 @@ double Length(const Reals& a);
 int BitLength(double v);
 // Returns the bits of a ring for |value| <= bound, rounded by `shift` bits, with the gap of one bit.
 int RingOf(double bound, int shift = 0);
+// Returns RingOf(bound, shift), or the least ring that a rounding by `shift` bits takes if that is wider.
+int RoundedRingOf(double bound, int shift);
 
 // Adds A B^T to c, for a (m, k), b (n, k) and c (m, n). Gives the same words on every machine.
 void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool);

@@ -107,7 +107,8 @@ class Get : public Visitor {
   void Real(const char* name, double* x, double lo, double hi) override {
     *x = Field(name, &Json::is_number, "a number").get<double>();
     if (!(*x >= lo && *x <= hi))
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi,
+           "; compile the plan again");
   }
   void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string* x, size_t limit) override {
@@ -117,7 +118,8 @@ class Get : public Visitor {
   void AnyText(const char* name, std::string* x, size_t limit) override {
     *x = Field(name, &Json::is_string, "a text").get<std::string>();
     if (x->size() > limit)
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", x->size(), " bytes, the limit is ", limit,
+           "; compile the plan again");
   }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     x->clear();
@@ -164,17 +166,20 @@ class Get : public Visitor {
   const Json& Items(const char* name, size_t most) {
     const Json& a = Field(name, &Json::is_array, "a list");
     if (a.size() > most)
-      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most,
+           "; compile the plan again");
     return a;
   }
 
  private:
   std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
   static int64_t Number(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
-    if (!e.is_number_integer()) Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number");
+    if (!e.is_number_integer())
+      Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number; compile the plan again");
     bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
     if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
-      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi,
+           "; compile the plan again");
     return e.get<int64_t>();
   }
   const Json& j_;
@@ -188,7 +193,7 @@ void Digest(Visitor& v, const char* name, Hash* x) {
   v.Text(name, &text, 2 * x->size());
   if (!v.fills()) return;
   if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
-    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
+    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex; compile the plan again");
   Bytes b = FromHex(text, x->size(), name);
   std::copy(b.begin(), b.end(), x->begin());
 }
