@@ -70,7 +70,7 @@ TEST(Tokenizer, RulesOfATokenizerJsonThatAreNotOursAreRefused) {
   const nlohmann::json good = AddedJson();
   EXPECT_NO_THROW((void)Tokenizer::Of(good.dump(), "t"));
   const std::tuple<const char*, nlohmann::json, std::string> cases[] = {
-      {"/version", "2.0", "version is \"2.0\", only \"1.0\" is supported"},
+      {"/version", "2.0", "version is the text \"2.0\", only \"1.0\" is supported"},
       {"/model", nullptr, "model is \"null\", only a WordPiece, BPE or Unigram model is supported"},
       {"/model/type", "WordLevel",
        "model.type is \"WordLevel\", only \"WordPiece\", \"BPE\", \"Unigram\" are supported"},
