@@ -145,7 +145,7 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
       {"hidden_size", 0, "hidden_size is \"0\""},
       {"hidden_size", -32, "hidden_size is \"-32\""},
       {"hidden_size", 32.0, "hidden_size is \"32.0\""},
-      {"hidden_size", "32", "hidden_size is \"32\""},
+      {"hidden_size", "32", "hidden_size is the text \"32\""},
       {"hidden_size", 1e30, "hidden_size"},
       {"hidden_size", uint64_t(1) << 63, "hidden_size"},
       {"num_attention_heads", 5, "hidden_size is 32, it must be a multiple of the 5 attention heads"},
