@@ -40,8 +40,9 @@ struct Stop {
 // Reads the texts of the command, as ids.
 std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
+  const TextLimits limits = LimitsOf(plan, a.source, a.truncate);
   if (!a.source.ids.empty()) {
-    TokenizeAll(nullptr, LimitsOf(plan, a.source, a.truncate), &lines);
+    TokenizeAll(nullptr, limits, &lines);
     return lines;
   }
   if (a.vocab.empty()) Fail(Cause::kInput, "texts need the vocabulary of the plan's model; name it with --vocab");
@@ -51,7 +52,7 @@ std::vector<TextLine> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
   if (!a.source.prompt && !plan.about.default_prompt.empty())
     log::Info(Str("embed: the default prompt ", Quoted(plan.about.default_prompt), " stands before every text"));
-  TokenizeAll(&tokenizer, LimitsOf(plan, a.source, a.truncate), &lines);
+  TokenizeAll(&tokenizer, limits, &lines);
   return lines;
 }
 

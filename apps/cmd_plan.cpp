@@ -97,7 +97,9 @@ int RunTokenize(const TokenizeArgs& a) {
   const model::Vocabulary vocabulary = model::FindVocabulary(a.model);
   const auto tokenizer = model::Tokenizer::Of(model::VocabularyText(vocabulary), vocabulary.entries.string());
   auto lines = ReadTexts(a.source);
-  const TextLimits limits{.rules = roles::RulesOf(model::ReadGraph(a.model), model::ReadAbout(a.model))};
+  nn::About about;
+  const nn::Graph graph = model::ReadGraph(a.model, &about);
+  const TextLimits limits{.rules = roles::RulesOf(graph, about)};
   TokenizeAll(&tokenizer, limits, &lines);
   for (const TextLine& l : lines) {
     if (a.json) {

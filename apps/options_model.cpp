@@ -76,11 +76,10 @@ void AddModel(CLI::App* app, ModelArgs* a, int* status) {
        "--preset", a->preset,
        "for tests: tiny, tiny-cls, tiny-reranker, tiny-outliers, tiny-roberta, tiny-roberta-labels, tiny-distilbert, "
        "tiny-distilbert-labels, tiny-mpnet, tiny-mpnet-labels, tiny-nomic, tiny-modernbert, tiny-qwen3, tiny-gpt2, "
-       "tiny-llama. The published "
-       "model's shape: "
-       "minilm (91 MB). For measurements, published shapes with the scores of trained models: bert-tiny (17 MB), "
-       "bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB). With a trained model's outlier channels too: bge-small "
-       "(133 MB), cross-encoder (91 MB), roberta-base (499 MB), roberta-labels (501 MB), mpnet-base (438 MB)")
+       "tiny-llama. The published model's shape: minilm (91 MB). For measurements, published shapes with the scores of "
+       "trained models: bert-tiny (17 MB), bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB). With a trained "
+       "model's outlier channels too: bge-small (133 MB), cross-encoder (91 MB), roberta-base (499 MB), roberta-labels "
+       "(501 MB), mpnet-base (438 MB)")
       ->required();
   c->add_option("--seed", a->seed, "the same seed gives the same files")->required()->check([](const std::string& s) {
     return s.starts_with('-') ? Str(s, " is below 0") : std::string();

@@ -172,16 +172,9 @@ model::Ids IdsOf(const TextLine& l, const model::Tokenizer* tokenizer, const Tex
     CutGiven(&ids, n);
     return ids;
   }
-  if (!limits.prompt.empty()) (void)tokenizer->Encode(l.text);  // a text without a token is one with a prompt too
-  const std::string text = limits.prompt + l.text;
-  roles::TextInput in{text};
+  roles::TextInput in{.first = l.text, .prompt = limits.prompt};
   if (l.second) in.second = *l.second;
-  try {
-    return roles::Encode(*tokenizer, limits.rules, in, size_t(limits.most), limits.truncate);
-  } catch (const model::TooLong& e) {
-    if (limits.prompt.empty()) throw;
-    throw model::TooLong(e.cause(), Str(e.what(), "; the prompt counts"));
-  }
+  return roles::Encode(*tokenizer, limits.rules, in, size_t(limits.most), limits.truncate);
 }
 
 }  // namespace

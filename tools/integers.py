@@ -262,10 +262,10 @@ class Evaluator:
         return x.reshape(len(x), heads, -1)
 
     def pool(self, n):
-        """The mean or first one of the last norm's rows n, over its length."""
-        first = self.m.pooling == 'cls'
-        s = self.wire('pool/pooled', n[:1] if first else n.sum(0, keepdims=True))
-        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, 1 if first else len(n))))[0]
+        """The mean, the first or the last one of the last norm's rows n, over its length."""
+        mean = self.m.pooling == 'mean'
+        s = self.wire('pool/pooled', n.sum(0, keepdims=True) if mean else n[-1:] if self.m.pooling == 'lasttoken' else n[:1])
+        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, len(n) if mean else 1)))[0]
 
     def run(self, ids):
         n = len(ids)
@@ -490,11 +490,7 @@ class Qwen3(Llama):
         return one('q'), one('k')
 
     def forward(self, ids):
-        m = self.m
-        x = self.norm('norm/normalised', self.clamped('%d/ffn2/' % (m.layers - 1), self.rows(ids)))
-        mean = m.pooling == 'mean'
-        s = self.wire('pool/pooled', x.sum(0, keepdims=True) if mean else x[-1:] if m.pooling == 'lasttoken' else x[:1])
-        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s)))[0]
+        return self.pool(self.norm('norm/normalised', self.clamped('%d/ffn2/' % (self.m.layers - 1), self.rows(ids))))
 
 
 def evaluator(model, plan, shifts=None, variant=0):

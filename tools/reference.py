@@ -218,7 +218,7 @@ class NomicBert(Checkpoint):
             x = layer_norm(x + o @ w[l, 'Wo'], w[l, 'ga'], w[l, 'ba'], self.eps)
             h = (x @ w[l, 'Wu']) * silu(x @ w[l, 'Wg'])                                                       # (n, ff)
             x = layer_norm(x + h @ w[l, 'Wd'], w[l, 'gf'], w[l, 'bf'], self.eps)
-        return unit(x[0] if self.pooling == 'cls' else x.mean(0))                                             # (d)
+        return unit(pooled(x, self.pooling))                                                                  # (d)
 
 
 class ModernBert(Checkpoint):
@@ -259,7 +259,7 @@ class ModernBert(Checkpoint):
             y = norm(x, w[l, 'gf'])
             x = x + (self.activation(y @ w[l, 'Wg']) * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
         x = norm(x, w['gl'])
-        return unit(x[0] if self.pooling == 'cls' else x.mean(0))                                             # (d)
+        return unit(pooled(x, self.pooling))                                                                  # (d)
 
 
 class Gpt2(Checkpoint):
@@ -354,8 +354,7 @@ class Qwen3(Llama):
 
     def forward(self, ids):
         """Computes as HF Qwen3Model in evaluation mode, then pools."""
-        y = pooled(rms_norm(self.rows(ids), self.w['g'], self.eps), self.pooling)
-        return y / np.sqrt((y * y).sum())                                                                     # (d)
+        return unit(pooled(rms_norm(self.rows(ids), self.w['g'], self.eps), self.pooling))                    # (d)
 
 
 def read_config(folder):

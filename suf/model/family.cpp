@@ -29,8 +29,7 @@ bool IsCodeOf(const Family& family, const json& auto_map) {
   });
 }
 
-const Family& FamilyOf(const std::filesystem::path& dir) {
-  const Fields f(dir / "config.json");
+const Family& FamilyOf(const Fields& f) {
   std::string names;
   for (const Family* family : Families()) {
     if (f.Text("model_type") == family->name) {
@@ -184,8 +183,8 @@ void AddClassifier(nn::Graph& g, const ClassifierHead& head, int64_t width, int6
 
 Described Describe(const std::filesystem::path& dir) {
   Modules modules = ReadModules(dir);
-  const Family& family = FamilyOf(modules.transformer);
   const Fields config(modules.transformer / "config.json");
+  const Family& family = FamilyOf(config);
   const bool pooled = modules.listed || !modules.pooling.empty();
   const bool classifier = !pooled && IsClassifier(config, family.sentences);
   nn::Graph rows = family.build(modules.transformer, classifier);
@@ -229,8 +228,11 @@ Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
 
 }  // namespace
 
-nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).graph; }
-nn::About ReadAbout(const std::filesystem::path& dir) { return Describe(dir).about; }
+nn::Graph ReadGraph(const std::filesystem::path& dir, nn::About* about) {
+  Described d = Describe(dir);
+  if (about) *about = std::move(d.about);
+  return std::move(d.graph);
+}
 
 LoadedModel Load(const std::filesystem::path& dir) {
   Described d = Describe(dir);

@@ -66,9 +66,8 @@ struct LoadedModel {
 
 // Reads the graph of the model in `dir`, which may be a directory of sentence-transformers. Throws Cause::kInput naming
 // the file and the field that is missing or not supported.
-nn::Graph ReadGraph(const std::filesystem::path& dir);
-// Reads what else the files say of it: the result, the texts that it takes, labels and prompts. Throws likewise.
-nn::About ReadAbout(const std::filesystem::path& dir);
+// `about`, if set, receives what else the files say: the result, the texts that it takes, labels and prompts.
+nn::Graph ReadGraph(const std::filesystem::path& dir, nn::About* about = nullptr);
 // Reads a model with every tensor that the graph names, all finite. Leaves out other tensors. Throws like ReadGraph.
 // Throws likewise for a tensor that is missing, or of another shape or type. Tensors of further layers and of adapters
 // are refused, and so are a norm's weights that are all 0. Throws if the vocabulary has more entries than the

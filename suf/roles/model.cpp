@@ -101,7 +101,8 @@ void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, co
 
 std::vector<double> Model::Embed(std::span<const int32_t> ids) const {
   std::vector<double> y = state_->floats.Run(ids).at;
-  for (double& v : y) v /= nn::DivisorOf(state_->of.graph, about(), int(ids.size()));
+  const double divisor = nn::DivisorOf(state_->of.graph, about(), int(ids.size()));
+  for (double& v : y) v /= divisor;
   return y;
 }
 
@@ -237,8 +238,7 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
     hash.Add(texts[i]).Add(std::string_view("\n"));
     try {
       TextInput text = SplitLine(texts[i], model_.rules());
-      const std::string first = prompt + std::string(text.first);
-      text.first = first;
+      text.prompt = prompt;
       bool cut = false;
       const model::Ids all = Encode(tokenizer, model_.rules(), text, size_t(max_tokens_), true, &cut);
       unusable_.cut += cut;

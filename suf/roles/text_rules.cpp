@@ -16,8 +16,11 @@ TextInput SplitLine(std::string_view line, const TextRules& rules) {
   return {line.substr(0, tab), line.substr(tab + 1)};
 }
 
-model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
-                  bool cut, bool* was_cut) {
+namespace {
+
+// Encodes without a prompt.
+model::Ids EncodeTexts(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
+                       bool cut, bool* was_cut) {
   if (text.second && rules.form == nn::TextForm::kSingle)
     Fail(Cause::kInput, "the model reads one text, and these are two; leave out the second one");
   if (!text.second && rules.form == nn::TextForm::kPair)
@@ -46,6 +49,20 @@ model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, con
       pair.ids[i] += int32_t(pair.types[i] * rules.vocabulary);
     }
   return std::move(pair.ids);
+}
+
+}  // namespace
+
+model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
+                  bool cut, bool* was_cut) {
+  if (text.prompt.empty()) return EncodeTexts(tokenizer, rules, text, limit, cut, was_cut);
+  (void)tokenizer.Encode(text.first);  // a text without a token is refused with a prompt too
+  const std::string first = Str(text.prompt, text.first);
+  try {
+    return EncodeTexts(tokenizer, rules, {first, text.second}, limit, cut, was_cut);
+  } catch (const model::TooLong& e) {
+    throw model::TooLong(e.cause(), Str(e.what(), "; the prompt counts"));
+  }
 }
 
 }  // namespace suf::roles

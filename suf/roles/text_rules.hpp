@@ -8,10 +8,11 @@
 
 namespace suf::roles {
 
-// The text of one inference, or its two texts.
+// The text of one inference, or its two texts. The prompt stands before the first one.
 struct TextInput {
   std::string_view first;
   std::optional<std::string_view> second = {};
+  std::string_view prompt = {};
 };
 
 // The texts that a model takes.
@@ -29,7 +30,7 @@ TextInput SplitLine(std::string_view line, const TextRules& rules);
 // Returns the ids, special tokens included, with token types inside (nn::SplitTypes). At most `limit` tokens remain; 0:
 // any number. `was_cut`, false before, receives whether there were more. Throws model::TooLong if there are more and
 // not `cut`. Throws Cause::kInput for another number of texts than the model takes. Throws likewise for text that is
-// not UTF-8, and for one without a token.
+// not UTF-8, and for one without a token, whatever its prompt is.
 model::Ids Encode(const model::Tokenizer& tokenizer, const TextRules& rules, const TextInput& text, size_t limit,
                   bool cut, bool* was_cut = nullptr);
 

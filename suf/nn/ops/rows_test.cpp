@@ -196,11 +196,12 @@ TEST(Rows, WeightedSum) {
   }
 }
 
-TEST(Rows, RotationByPosition) {
+// Runs a map by one weight, whose slot is `name`, with a rotation behind it. Its input has a ring of `ring` bits.
+void ExpectTurned(const nn::LinearMap& map, const char* name, int64_t columns, int ring) {
+  const Expr& weight = map.terms[0].weight;
+  const int64_t size = nn::Size(weight.shape());
   for (Part p : kParts) {
-    nn::LinearMap m;
-    m.terms = {{nn::LinearMap::kFull, 0, Expr::Leaf("w", {2, 8})}};
-    m.full = 4;
+    nn::LinearMap m = map;
     m.scale = 20;
     m.ring = 40;
     m.rotary = 2;
@@ -209,38 +210,29 @@ TEST(Rows, RotationByPosition) {
     m.cosines = Numbers(14, 64, 1);
     m.sines = Numbers(14, 64, 2);
     PartRig rig(p);
-    rig.weights["full"] = Tensor({2, 8}, Numbers(16, 100, 3));
+    rig.weights[name] = Tensor(weight.shape(), Numbers(size, 100, 3));
     rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
-    const IntArray x{{kTokens, 2}, Numbers(12, 100, 4)};
-    rig.Run(m, {{x, 20, OperandForm::kMap, CutRows(x, p)}});
+    const IntArray x{{kTokens, columns}, Numbers(kTokens * columns, 100, 4)};
+    rig.Run(m, {{x, ring, OperandForm::kMap, CutRows(x, p)}});
     Checkpoint w;
-    Store(&w, m.terms[0].weight, RealNumbers(16));
+    Store(&w, weight, RealNumbers(size));
     ExpectPart(rig, m, {x}, {CutRows(x, p)}, w);
   }
 }
 
+TEST(Rows, RotationByPosition) {
+  nn::LinearMap m;
+  m.terms = {{nn::LinearMap::kFull, 0, Expr::Leaf("w", {2, 8})}};
+  m.full = 4;
+  ExpectTurned(m, "full", 2, 20);
+}
+
 // A diagonal term, such as gamma of a norm, before the rotation.
 TEST(Rows, RotationOfADiagonal) {
-  for (Part p : kParts) {
-    nn::LinearMap m;
-    m.terms = {{nn::LinearMap::kDiag, 0, Expr::Leaf("g", {8})}};
-    m.gamma = 4;
-    m.scale = 20;
-    m.ring = 40;
-    m.rotary = 2;
-    m.base = 100;
-    m.turn = 6;
-    m.cosines = Numbers(14, 64, 1);
-    m.sines = Numbers(14, 64, 2);
-    PartRig rig(p);
-    rig.weights["diag"] = Tensor({8}, Numbers(8, 100, 3));
-    rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
-    const IntArray x{{kTokens, 8}, Numbers(48, 100, 4)};
-    rig.Run(m, {{x, 40, OperandForm::kMap, CutRows(x, p)}});
-    Checkpoint w;
-    Store(&w, m.terms[0].weight, RealNumbers(8));
-    ExpectPart(rig, m, {x}, {CutRows(x, p)}, w);
-  }
+  nn::LinearMap m;
+  m.terms = {{nn::LinearMap::kDiag, 0, Expr::Leaf("g", {8})}};
+  m.gamma = 4;
+  ExpectTurned(m, "diag", 8, 40);
 }
 
 // A norm of whole rows, and one of each head.
