@@ -10,6 +10,7 @@
 
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
+#include "apps/records.hpp"
 #include "apps/results.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
@@ -19,6 +20,7 @@
 #include "suf/model/vocabulary.hpp"
 #include "suf/roles/lanes.hpp"
 #include "suf/roles/model.hpp"
+#include "suf/service/receipts.hpp"
 
 namespace suf::apps {
 
@@ -64,8 +66,9 @@ size_t UsableIn(const std::vector<TextLine>& lines) {
 // The usable lines as texts. Adds their results to a ResultWriter in the order of the lines, with the others between.
 class OrderedResults {
  public:
-  OrderedResults(std::vector<TextLine>& lines, ResultWriter& results)
-      : lines_(lines), results_(results), next_(lines.begin()) {
+  // `metrics`, if not null, counts the jobs.
+  OrderedResults(std::vector<TextLine>& lines, ResultWriter& results, service::Metrics* metrics)
+      : lines_(lines), results_(results), metrics_(metrics), next_(lines.begin()) {
     for (TextLine& l : lines)
       if (l.error.empty()) usable_.push_back(&l);
   }
@@ -78,6 +81,7 @@ class OrderedResults {
   size_t texts() const { return usable_.size(); }
   // Takes the result of a text. It is added when all texts before it are.
   void Done(size_t text, roles::Embedding e) {
+    if (metrics_ && e.place == 0) CountJob(e);
     early_.emplace(text, std::move(e));
     ++done_;
     for (auto it = early_.begin(); it != early_.end() && it->first == added_; it = early_.erase(it)) {
@@ -89,12 +93,33 @@ class OrderedResults {
   void Flush() {
     for (auto& [text, e] : std::exchange(early_, {})) Add(text, std::move(e));
   }
+  // Counts a job that ended with an error. One behind the model owner's last frame counts as done, because the result
+  // may be its cause.
+  void Failed(const std::exception_ptr& error, bool late) {
+    if (!metrics_) return;
+    try {
+      std::rethrow_exception(error);
+    } catch (const net::RefusalError& e) {
+      metrics_->CountRefusal(e.code(), Role::kModel);
+      if (e.code() == net::Refusal::kQuota) return metrics_->Ended({}, {.outcome = service::JobOutcome::kRefused});
+    } catch (...) {
+    }
+    metrics_->Ended({}, {.outcome = late ? service::JobOutcome::kDone : service::JobOutcome::kBroken});
+  }
   // Returns how many texts are done.
   size_t done() const { return done_; }
   // Adds the unusable lines at the end.
   void Finish() { Pass(nullptr); }
 
  private:
+  void CountJob(const roles::Embedding& e) {
+    metrics_->Ended({}, {.texts = e.texts,
+                         .tokens = uint64_t{e.texts} * e.count,
+                         .duration_s = (e.ahead_ms + e.times.total * 1e3) / 1e3,
+                         .bytes_sent = e.bytes.p1 + e.bytes.p1_offline,
+                         .bytes_received = e.bytes.p0 + e.bytes.setup});
+    metrics_->CountBundles(service::BundleFate::kUsed);
+  }
   void Add(size_t text, roles::Embedding e) {
     TextLine* const line = usable_[text];
     Pass(line);
@@ -112,6 +137,7 @@ class OrderedResults {
   }
   std::vector<TextLine>& lines_;
   ResultWriter& results_;
+  service::Metrics* const metrics_;
   std::vector<TextLine*> usable_;
   std::vector<TextLine>::iterator next_;
   std::map<size_t, roles::Embedding> early_;
@@ -144,12 +170,14 @@ void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDeal
   roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
   lanes.SubmitAll(results.Texts(), 0, [&](size_t text, roles::LaneResult result) {
     if (auto* e = std::get_if<roles::Embedding>(&result)) return done(text, std::move(*e));
+    const auto* const late = std::get_if<roles::LateError>(&result);
+    const std::exception_ptr failure = late ? late->error : std::get<std::exception_ptr>(result);
     try {
-      auto* late = std::get_if<roles::LateError>(&result);
-      std::rethrow_exception(late ? late->error : std::get<std::exception_ptr>(result));
+      std::rethrow_exception(failure);
     } catch (const roles::LanesClosed&) {  // after a signal, or after an error
     } catch (...) {
-      if (!error) error = std::current_exception();
+      results.Failed(failure, late != nullptr);
+      if (!error) error = failure;
     }
   });
   lanes.Wait();
@@ -163,10 +191,11 @@ struct SessionOutcome {
   int signal;
 };
 // Embeds the usable lines in sessions with the model owner. Adds all lines to `writer` in order. Fewer lines are done
-// if the sessions ended early, for a signal or because stdout has no reader.
+// if the sessions ended early. They do for a signal, if stdout has no reader, or if the disk takes no more receipts.
 SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, roles::ModelEngine& engine,
-                           std::vector<TextLine>& lines, ResultWriter& writer) {
-  OrderedResults results(lines, writer);
+                           std::vector<TextLine>& lines, ResultWriter& writer, service::ReceiptFile* receipts) {
+  RoleRecords records("embed", Role::kData, {.metrics = a.metrics});
+  OrderedResults results(lines, writer, records.metrics());
   const size_t usable = results.texts();
   PartyStore store("embed", a.store);
   const auto recorder = RecorderOf(a);
@@ -193,7 +222,8 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     if (sessions == 1) bar.At(0, what);
   };
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  options.client.stop = [&] { return stop.signal != 0 || writer.Stop(); };
+  options.client.stop = [&] { return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()); };
+  if (receipts) options.client.keys.receipts = [receipts](const proto::Receipt& r) { receipts->Add(r); };
   options.dial = [&](std::stop_token ends) {
     return net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, std::move(ends), a.streams);
   };
@@ -204,6 +234,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     if (const auto& link = session.link(); link && first)
       log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
                     Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
+    if (session.link() && records.metrics()) records.metrics()->SetRoundTrip(double(session.link()->trip_us) / 1e6);
     first = false;
   };
   auto dealer = CallDealer(own, a.dealer, timeout, a.streams);
@@ -227,13 +258,20 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     roles::DataOwner::Session session(owner, *ch);
     options.opened(session);
     take_signals();
-    if (RunBatches(session, results, size_t(a.batch))) session.End();
+    bool ran = false;  // all texts
+    try {
+      ran = RunBatches(session, results, size_t(a.batch));
+      if (ran) session.End();
+    } catch (...) {
+      results.Failed(std::current_exception(), ran);
+      throw;
+    }
   }
   bar.Clear();
   results.Flush();
   const size_t done = results.done();
   if (done < usable) {
-    if (!stop.signal)
+    if (!stop.signal && !(receipts && receipts->failed()))
       log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable, "text"), " are done"));
     return {done, stop.signal};
   }
@@ -314,8 +352,11 @@ int RunEmbed(const EmbedArgs& a) {
   // a row of floats and the number of its line
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
   if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);
+  std::optional<service::ReceiptFile> receipts;
+  if (!a.receipts.empty()) Hinted(Cause::kInput, "--receipts names the file", [&] { receipts.emplace(a.receipts); });
   // the model owner sees when the connection ends, so it ends before all is written
-  const auto [done, signal] = RunSessions(a, process.own, engine, lines, results);
+  const auto [done, signal] = RunSessions(a, process.own, engine, lines, results, receipts ? &*receipts : nullptr);
+  if (receipts) receipts->Finish();
   results.End();
   if (signal && done < usable)
     throw Interrupt(signal, Str("embed was stopped by a signal; ", done, " of ", usable,

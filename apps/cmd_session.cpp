@@ -2,9 +2,12 @@
 #include <atomic>
 #include <filesystem>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "apps/commands.hpp"
 #include "apps/log.hpp"
+#include "apps/records.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/times.hpp"
@@ -14,6 +17,9 @@
 #include "suf/roles/load_engine.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
+#include "suf/service/desk.hpp"
+#include "suf/service/sqlite_counts.hpp"
+#include "suf/store/secrets.hpp"
 
 namespace suf::apps {
 
@@ -36,6 +42,15 @@ int RunCerts(const CertsArgs& a) {
     std::cerr << "certificates for dealer, model and "
               << (a.owners.empty() ? "data" : Plural(a.owners.size(), "data owner")) << " in " << a.dir
               << "; give each role its own folder and nothing else\n";
+  return 0;
+}
+
+int RunSecrets(const SecretsArgs& a) {
+  const net::Credentials own = CredentialsOf("secrets", a.certs, Role::kModel);
+  store::MakeSecrets(a.dir, own.identity());
+  std::cerr << "secrets of " << net::Fingerprint(own.identity()) << " in " << a.dir
+            << "; give all its serve processes this folder, and keep a copy: without it every data owner fetches the "
+               "masked weights again\n";
   return 0;
 }
 
@@ -62,9 +77,28 @@ int RunDeal(const DealArgs& a) {
   const int sessions = net::SessionsFor(options.service.turns.at_once);
   options.service.partner_wait = timeout / 3;  // a party waits three times as long, so it receives the refusal
   const bool several = engine->variants().size() > 1;
-  options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", JobText(job, unit),
-                  several ? ", variant " + engine->variants()[job.variant].name : ""));
+  RoleRecords records("deal", Role::kDealer, a.records);
+  const auto record = [&](const proto::DealtPair& pair, service::JobOutcome outcome) {
+    if (!records.log()) return;
+    records.log()->Add({.role = Role::kDealer,
+                        .data_owner = pair.owner[1],
+                        .model_owner = pair.owner[0],
+                        .job = pair.job,
+                        .lane = pair.lane,
+                        .serial = pair.serial,
+                        .plan = engine->hash(),
+                        .weights = pair.weights,
+                        .outcome = outcome});
+  };
+  options.service.broken = [&](const proto::DealtPair& pair) {
+    record(pair, service::JobOutcome::kBroken);
+    if (records.metrics()) records.metrics()->CountBundles(service::BundleFate::kBurnt);
+  };
+  options.service.dealt = [&, unit, several](const proto::DealtPair& pair) {
+    record(pair, service::JobOutcome::kDone);
+    if (records.metrics()) records.metrics()->Dealt(pair.waited_ms / 1e3, pair.ms / 1e3);
+    log::Info(Str("deal: serial ", pair.serial, ", ", JobText(pair.job, unit),
+                  several ? ", variant " + engine->variants()[pair.job.variant].name : ""));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
@@ -78,11 +112,13 @@ int RunDeal(const DealArgs& a) {
   net::Listener listener(process.own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout,
                          a.streams, sessions);
   RunUntilSignal(
-      listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); }, [&] { dealer.Stop(); },
+      listener, "deal", [&](net::Channel& ch) { SessionCount(records.metrics(), ch).Run([&] { dealer.Handle(ch); }); },
+      [&] { dealer.Stop(); },
       [](const std::vector<std::string>& peers) {
         return Str(Plural(peers.size(), "delivery", "deliveries"), " in flight, to ", Listed(peers),
                    peers.size() == 1 ? ", ends" : ", end");
-      });
+      },
+      records.log() ? [&] { records.Reopen(); } : std::function<void()>());
   return 0;
 }
 
@@ -95,10 +131,48 @@ nn::QuantisedWeights Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stag
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
 }
 
+std::vector<std::string> NamesOf(const service::OwnerList& owners) {
+  std::vector<std::string> names;
+  for (const service::Owner& o : owners.owners()) names.push_back(o.name);
+  return names;
+}
+
+// Reads the owners' file, and logs it with its notices.
+std::shared_ptr<const service::OwnerList> ReadOwners(const std::string& file) {
+  auto owners = std::make_shared<const service::OwnerList>(service::OwnerList::Read(file));
+  log::Info(Str("serve: ", Plural(owners->size(), "data owner"), " may use this service: ", file));
+  Warn("serve", owners->notices());
+  return owners;
+}
+
+// Replaces the list of a running process. A damaged file leaves the old one in force.
+void RereadOwners(const std::string& file, service::OwnerDesk& desk, RoleRecords& records, roles::Server& server) {
+  try {
+    const auto owners = ReadOwners(file);
+    desk.SetOwners(owners);
+    if (records.metrics()) records.metrics()->SetOwners(NamesOf(*owners));
+    server.CheckOwners();
+  } catch (const Error& e) {
+    log::Warn(Str("serve: the list of data owners stays as it was: ", e.what()));
+  }
+}
+
 }  // namespace
 
 int RunServe(const ServeArgs& a) {
+  // a fault of this file is reported before weights and keys are loaded
+  const auto owners = a.owners.empty() ? nullptr : ReadOwners(a.owners);
+  if (!owners)
+    log::Warn(
+        "serve: every data owner with a certificate of this CA may use this service without limits; --owners FILE "
+        "lists and limits them");
   const RoleProcess process = StartRole("serve", Role::kModel, a);
+  RoleRecords records("serve", Role::kModel, a.records);
+  if (records.metrics() && owners) records.metrics()->SetOwners(NamesOf(*owners));
+  const auto secrets =
+      a.secrets.empty()
+          ? nullptr
+          : std::make_shared<const store::OwnerSecrets>(store::ReadSecrets(a.secrets, process.own.identity()));
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *process.backend);
   engine.MoveParts();
   engine.KeepTraces(uint64_t(a.traces) << 20);
@@ -107,15 +181,42 @@ int RunServe(const ServeArgs& a) {
   Bar stages("serve");
   nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
-  Answer("serve", a, process.own, engine.unit(),
-         [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
-           options.variants = allowed;
-           stages.At(0.7, "masking the weights for a data owner's set-up");
-           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dial),
-                                                            std::move(options));
-           stages.Clear();
-           return owner;
-         });
+  std::optional<service::SqliteCounts> counts;
+  std::optional<service::OwnerDesk> desk;
+  AnswerHooks hooks{.metrics = records.metrics()};
+  if (owners || records.log())
+    hooks.hangup = [&](roles::Server& server) {
+      records.Reopen();
+      if (owners) RereadOwners(a.owners, *desk, records, server);
+    };
+  Answer(
+      "serve", a, process.own, engine.unit(),
+      [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
+        options.variants = allowed;
+        options.secrets = secrets;
+        if (owners) {
+          counts.emplace(home.folder());
+          Warn("serve", counts->TakeNotices());
+        }
+        if (owners || records.log() || records.metrics()) {
+          desk.emplace(service::OwnerDesk::Options{.owners = owners,
+                                                   .counts = counts ? &*counts : nullptr,
+                                                   .log = records.log(),
+                                                   .metrics = records.metrics(),
+                                                   .plan = engine.hash(),
+                                                   .notice = [](const std::string& n) { Warn("serve", {n}); }});
+          options.policy = &*desk;
+        }
+        if (service::Metrics* const metrics = records.metrics())
+          options.linked = [metrics](const proto::Network& link) { metrics->SetRoundTrip(double(link.trip_us) / 1e6); };
+        stages.At(0.7, "masking the weights for a data owner's set-up");
+        auto owner =
+            std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dial), std::move(options));
+        if (desk) desk->SetWeights(owner->weights());
+        stages.Clear();
+        return owner;
+      },
+      {}, hooks);
   return 0;
 }
 

@@ -8,6 +8,11 @@
 
 namespace suf::apps {
 
+// The files that a role writes for its operator: the log of jobs and the metrics; empty: none.
+struct RecordArgs {
+  std::string log = {}, metrics = {};
+};
+
 // The source of texts; exactly one of the first four is set.
 struct Source {
   std::string text, file, json_file, ids = {};
@@ -76,6 +81,11 @@ struct CertsArgs {
 };
 int RunCerts(const CertsArgs& a);
 
+struct SecretsArgs {
+  std::string dir, certs;
+};
+int RunSecrets(const SecretsArgs& a);
+
 // The backend that computes, and its device.
 struct BackendArgs {
   std::string name = "auto";
@@ -101,6 +111,7 @@ struct TurnArgs {
 struct DealArgs : RoleArgs {
   TurnArgs turns;
   std::string listen, state, variant;
+  RecordArgs records = {};
   int tokens = 0, texts = 1, count = 0, window = 0;  // window: MB of keys that wait for the slower party
 };
 int RunDeal(const DealArgs& a);
@@ -128,11 +139,14 @@ struct AnswerArgs : PartyArgs {
 
 struct ServeArgs : AnswerArgs {
   std::string model, shifts, variants;  // variants: names with commas between; empty: all
+  std::string secrets = {};             // folder of shared secrets; empty: those of the store
+  std::string owners = {};              // the owners' file; empty: every certified data owner is served
+  RecordArgs records = {};
 };
 int RunServe(const ServeArgs& a);
 
 struct EmbedArgs : PartyArgs {
-  std::string vocab, connect, out, variant = "auto", table = {};
+  std::string vocab, connect, out, variant = "auto", table = {}, receipts = {}, metrics = {};
   Source source;
   bool json = false, truncate = false;
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs
@@ -154,5 +168,11 @@ struct DemoArgs {
   bool json = false, truncate = false, one_by_one = false;
 };
 int RunDemo(const DemoArgs& a);
+
+struct LogCheckArgs {
+  std::vector<std::string> files;  // of one chain, the oldest first
+  std::string last = {};           // a hash that was kept elsewhere; empty: none
+};
+int RunLogCheck(const LogCheckArgs& a);
 
 }  // namespace suf::apps

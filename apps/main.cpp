@@ -158,6 +158,8 @@ int Main(int argc, char** argv) {
 
   ModelCommands models;
   AddModels(&app, &models, &status);
+  ReceiptCommands receipts;
+  AddReceipts(&app, &receipts, &status);
   FunctionCommands functions;
   AddFunctions(&app, &functions, &status);
   GateCommands gates;

@@ -100,6 +100,20 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins) {
       ->allow_extra_args(false);
 }
 
+void AddAuditLog(CLI::App* c, std::string* file) {
+  c->add_option(
+       "--audit-log", *file,
+       "append a line for each job to this file, with the hash of the line before. suf log check reads it. SIGHUP "
+       "begins a new file if it was renamed")
+      ->option_text("FILE");
+}
+
+void AddMetrics(CLI::App* c, std::string* file) {
+  c->add_option("--metrics", *file,
+                "write metrics in the text format of Prometheus to this file, every 5 s; node_exporter reads it")
+      ->option_text("FILE");
+}
+
 void AddShifts(CLI::App* c, std::string* file) {
   c->add_option("--shifts", *file,
                 "weights that suf compile fitted for the plan; they stay with the model owner (default: beside the "

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cmd_receipt.hpp"
 #include "apps/commands.hpp"
 #include "apps/fn/cmd_fn.hpp"
 #include "apps/gate/cmd_gate.hpp"
@@ -29,6 +30,10 @@ void AddTurns(CLI::App* c, TurnArgs* turns, const char* what);
 // Adds --batch, the texts of one length that run as one job.
 void AddBatch(CLI::App* c, int* batch);
 void AddParallel(CLI::App* c, int* parallel, const std::string& absent);
+// Adds --audit-log.
+void AddAuditLog(CLI::App* c, std::string* file);
+// Adds --metrics.
+void AddMetrics(CLI::App* c, std::string* file);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.
@@ -73,10 +78,12 @@ struct ModelCommands {
   KernelsArgs kernels;
   SimulateArgs simulate;
   CertsArgs certs;
+  SecretsArgs secrets;
   DealArgs deal;
   ServeArgs serve;
   EmbedArgs embed;
   DemoArgs demo;
+  LogCheckArgs log;
 };
 
 // Adds the commands for models, from `suf model` to `suf demo`. `status` receives the exit code of a command. `all` and
@@ -110,6 +117,12 @@ struct GateCommands {
   GateUnpackArgs unpack;
 };
 
+// The arguments of `suf receipt`.
+struct ReceiptCommands {
+  ReceiptCheckArgs check;
+  ReceiptShowArgs show;
+};
+
 // Returns the command line. A formula of `fn fit` that begins with a minus gets a blank in front: it is no option.
 std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv);
 
@@ -117,5 +130,7 @@ std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* c
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
 // Adds `suf gate`, as AddModels does.
 void AddGates(CLI::App* app, GateCommands* all, int* status);
+// Adds `suf receipt`, as AddModels does.
+void AddReceipts(CLI::App* app, ReceiptCommands* all, int* status);
 
 }  // namespace suf::apps

@@ -227,6 +227,16 @@ void AddCerts(CLI::App* app, CertsArgs* a, int* status) {
   c->callback([=] { *status = RunCerts(*a); });
 }
 
+// Adds `secrets`.
+void AddSecrets(CLI::App* app, SecretsArgs* a, int* status) {
+  auto* c = app->add_subcommand(
+      "secrets",
+      "make the secrets that several processes of one model owner share (serve --secrets); once for a model");
+  c->add_option("dir", a->dir, "directory to make, with weights.key, b.seed and owner")->required();
+  c->add_option("--certs", a->certs, "the model owner's folder of certificates, or its parent")->required();
+  c->callback([=] { *status = RunSecrets(*a); });
+}
+
 // Adds `deal`.
 void AddDeal(CLI::App* app, DealArgs* a, int* status) {
   auto* c = app->add_subcommand("deal",
@@ -247,6 +257,8 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
       ->option_text("N");
   c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
   c->add_option("--times", a->times, kTimesHelp);
+  AddAuditLog(c, &a->records.log);
+  AddMetrics(c, &a->records.metrics);
   AddTurns(c, &a->turns, "deals");
   AddWindow(c, &a->window, "are made before the slower party takes them");
   AddTraces(c, &a->traces);
@@ -265,6 +277,18 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
   c->add_option("--model", a->model, "model directory")->required();
   AddShifts(c, &a->shifts);
   c->add_option("--variants", a->variants, "variants of the plan that data owners may take (default: all)");
+  c->add_option(
+       "--secrets", a->secrets,
+       "folder that suf secrets made, for all processes of this model owner. It may be read-only (default: the store's "
+       "own secrets)")
+      ->option_text("DIR");
+  c->add_option(
+       "--owners", a->owners,
+       "TOML file of the data owners to serve, with their keys and quotas. SIGHUP reads it again (default: all with a "
+       "certificate of this CA, without limits)")
+      ->option_text("FILE");
+  AddAuditLog(c, &a->records.log);
+  AddMetrics(c, &a->records.metrics);
   AddAnswer(c, a);
   AddTraces(c, &a->traces);
   c->callback([=] { *status = RunServe(*a); });
@@ -286,11 +310,15 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   c->add_flag("--truncate", a->truncate, kTruncateHelp);
   auto* one_by_one = c->add_flag("--one-by-one", a->one_by_one, kOneByOneHelp);
   c->add_option("--out", a->out, "also write the results to this safetensors file");
+  c->add_option("--receipts", a->receipts,
+                "append a receipt for each text to this file, signed by both parties (suf receipt)")
+      ->option_text("FILE");
   // its pauses would show the dealer the audited bundle before it deals the next one
   AddAudit(c, &a->audit)->excludes(one_by_one);
   AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
   AddMemory(c, &a->memory, "texts");
+  AddMetrics(c, &a->metrics);
   AddSource(c, &a->source, true);
   AddPrompt(c, &a->source);
   c->callback([=] { *status = RunEmbed(*a); });
@@ -317,6 +345,23 @@ void AddDemo(CLI::App* app, DemoArgs* a, int* status) {
   c->callback([=] { *status = RunDemo(*a); });
 }
 
+// Adds `log check`.
+void AddLog(CLI::App* app, LogCheckArgs* a, int* status) {
+  auto* log = app->add_subcommand("log", "check the log of jobs that serve or deal has written");
+  log->require_subcommand(1);
+  auto* c = log->add_subcommand(
+      "check",
+      "find lines of a log of jobs that were changed, removed, repeated or moved. Each line holds the SHA-256 of the "
+      "line before, also across files that were renamed.\n"
+      "Examples:  suf log check jobs.log\n           suf log check jobs.log.2 jobs.log.1 jobs.log --last HASH");
+  c->add_option("files", a->files, "the log and its renamed files, the oldest first")->required()->type_name("FILE");
+  c->add_option("--last", a->last,
+                "a hash that was kept elsewhere, as serve prints it when it ends. Only with it do lines show that were "
+                "cut from the end")
+      ->type_name("HASH");
+  c->callback([=] { *status = RunLogCheck(*a); });
+}
+
 }  // namespace
 
 void AddModels(CLI::App* app, ModelCommands* all, int* status) {
@@ -328,10 +373,12 @@ void AddModels(CLI::App* app, ModelCommands* all, int* status) {
   AddCompileKernels(app, &all->kernels, status);
   AddSimulate(app, &all->simulate, status);
   AddCerts(app, &all->certs, status);
+  AddSecrets(app, &all->secrets, status);
   AddDeal(app, &all->deal, status);
   AddServe(app, &all->serve, status);
   AddEmbed(app, &all->embed, status);
   AddDemo(app, &all->demo, status);
+  AddLog(app, &all->log, status);
 }
 
 }  // namespace suf::apps

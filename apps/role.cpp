@@ -16,6 +16,7 @@
 
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
+#include "apps/records.hpp"
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/times.hpp"
@@ -107,14 +108,20 @@ void Harden() {
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
-// Loads the credentials in `certs` itself or in its sub-folder of the role, with the pins of the command line.
-net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
-  const std::string folder = FolderOf(certs, role);
+// Returns the credentials of a role in this folder, which FolderOf returned.
+net::Credentials CredentialsIn(const char* command, const std::string& certs, const std::string& folder, Role role) {
   net::Credentials own =
       Hinted(Cause::kInput, "suf certs DIR makes all three", [&] { return net::Credentials(folder); });
   if (const Role other = own.identity().role; other != role)
     Fail(Cause::kRefused, certs, " holds the certificate of another role, ", Title(other), "'s; ", command, " needs ",
          Title(role), "'s");
+  return own;
+}
+
+// Loads the credentials in `certs` itself or in its sub-folder of the role, with the pins of the command line.
+net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
+  const std::string folder = FolderOf(certs, role);
+  net::Credentials own = CredentialsIn(command, certs, folder, role);
   if (const std::time_t left = own.until() - std::time(nullptr); left < kSoon)
     log::Warn(Str(command, ": our certificate expires in ", Plural(left / (24 * 3600), "day"), ": ", own.Text()));
   for (auto& text : pins) {
@@ -129,6 +136,10 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
 }
 
 }  // namespace
+
+net::Credentials CredentialsOf(const char* command, const std::string& certs, Role role) {
+  return CredentialsIn(command, certs, FolderOf(certs, role), role);
+}
 
 net::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
@@ -240,11 +251,12 @@ std::string Listed(const std::vector<std::string>& all) {
 }
 
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const std::function<void()>& stopping, const RunningPeers& running) {
+                    const std::function<void()>& stopping, const RunningPeers& running,
+                    const std::function<void()>& hangup) {
   KeepPages();
   std::atomic<int> dropped{0};  // the signal that dropped sessions
   {
-    const SignalTaker taker([&](int signal, int turn) {
+    const auto take = [&](int signal, int turn) {
       const std::vector<std::string> peers = listener.Running();
       if (turn == 1) {
         log::Info(Str(role, ": ending", peers.empty() ? "" : Str(" when ", running(peers)),
@@ -263,7 +275,8 @@ void RunUntilSignal(net::Listener& listener, const char* role, const std::functi
         std::this_thread::sleep_for(kAtOnce);
         EndBy(signal);
       }).detach();
-    });
+    };
+    const SignalTaker taker(take, hangup);
     log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
     listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
   }
@@ -361,7 +374,7 @@ class Connection {
 }  // namespace
 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
-            const MakeServer& make, const std::function<bool()>& ends) {
+            const MakeServer& make, const std::function<bool()>& ends, const AnswerHooks& hooks) {
   PartyStore store(command, a.store);
   TimesFile times(a.times);
   SessionRecords records(a);
@@ -414,13 +427,14 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
         const Connection counted(open, [&] {
           if (a.once && served) listener->Stop();
         });
-        server->Serve(ch);
+        SessionCount(hooks.metrics, ch).Run([&] { server->Serve(ch); });
       },
       [&] { server->Stop(); },
       [&](const std::vector<std::string>& peers) {
         return Str(peers.size() == 1 ? "the session with " : "the sessions with ", Listed(peers),
                    peers.size() == 1 ? " ends: " : " end: ", now.Text());
-      });
+      },
+      hooks.hangup ? [&] { hooks.hangup(*server); } : std::function<void()>());
   if (failed) throw *failed;
 }
 

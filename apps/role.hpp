@@ -12,6 +12,7 @@
 #include "suf/proto/session.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/server.hpp"
+#include "suf/service/metrics.hpp"
 
 namespace suf::apps {
 
@@ -36,6 +37,10 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
 // device of a backend without devices. If `models`, a backend that runs no models throws the same. Throws
 // Cause::kResource if the backend does not run here.
 backends::BackendEntry BackendOf(const BackendArgs& a, bool models);
+
+// Loads the credentials in `certs` itself or in its sub-folder of the role. Throws Cause::kRefused if they are another
+// role's, and the errors of net::Credentials.
+net::Credentials CredentialsOf(const char* command, const std::string& certs, Role role);
 
 // A role's credentials and its backend.
 struct RoleProcess {
@@ -93,9 +98,10 @@ using RunningPeers = std::function<std::string(const std::vector<std::string>& p
 inline constexpr net::Millis kAtOnce{2000};
 // Runs the listener until Stop or a signal. The first SIGINT or SIGTERM calls `stopping`, lets running sessions end,
 // and logs `running`. The second drops them, so that their serials are burnt, and throws Interrupt. After kAtOnce the
-// process ends in any case; the next start burns the claimed serials.
+// process ends in any case; the next start burns the claimed serials. With `hangup`, SIGHUP calls that instead.
 void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
-                    const std::function<void()>& stopping, const RunningPeers& running);
+                    const std::function<void()>& stopping, const RunningPeers& running,
+                    const std::function<void()>& hangup = {});
 // Returns the size of a job in words: "32 tokens", or "8 texts of 32 tokens".
 std::string JobText(const store::Job& job, const proto::JobUnit& unit);
 // Joins names to "a, b and c".
@@ -112,9 +118,14 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 // Makes the server of P0 from its store and the connection to the dealer.
 using MakeServer =
     std::function<std::unique_ptr<roles::Server>(store::Home&, proto::DialDealer, roles::Server::Options)>;
+// Hooks of a server that keeps records.
+struct AnswerHooks {
+  std::function<void(roles::Server&)> hangup = {};  // called by SIGHUP, which ends the process otherwise
+  service::Metrics* metrics = nullptr;              // may be null
+};
 // Runs the process of P0: listens and serves until a signal. With --once it ends after one session, whose error it
 // throws. `ends`, if set, is polled after each session; true ends the process as a signal does.
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::JobUnit& unit,
-            const MakeServer& make, const std::function<bool()>& ends = {});
+            const MakeServer& make, const std::function<bool()>& ends = {}, const AnswerHooks& hooks = {});
 
 }  // namespace suf::apps

@@ -21,6 +21,7 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 struct Take {
   std::function<void(int, int)> call;
+  std::function<void()> hangup;
   int turn = 0;
 };
 
@@ -54,6 +55,10 @@ void Await(const sigset_t& set, bool ignores) {
     const std::unique_lock lock(takers.m);
     if (!takers.all.empty()) {
       Take& take = takers.all.back();
+      if (signal == SIGHUP && take.hangup) {
+        take.hangup();
+        continue;
+      }
       take.turn = signal == SIGHUP ? std::max(take.turn + 1, 2) : take.turn + 1;
       take.call(signal, take.turn);
     } else if (!(ignores && signal == SIGINT)) {
@@ -91,10 +96,10 @@ void EndBy(int signal, const char* last) noexcept {
   _exit(128 + signal);  // the first process of a container does not end by its own signal
 }
 
-SignalTaker::SignalTaker(std::function<void(int, int)> take) {
+SignalTaker::SignalTaker(std::function<void(int, int)> take, std::function<void()> hangup) {
   Takers& takers = TheTakers();
   const std::lock_guard lock(takers.m);
-  takers.all.push_back({std::move(take)});
+  takers.all.push_back({std::move(take), std::move(hangup)});
 }
 
 SignalTaker::~SignalTaker() {

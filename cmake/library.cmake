@@ -32,7 +32,9 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/exports.txt
 list(JOIN exports "; " exports)
 file(CONFIGURE OUTPUT suf.map CONTENT "{ global: @exports@; local: *; };\n" @ONLY)
 set(objects "")
-foreach(module ${SUF_ALL_MODULES})
+set(library_modules ${SUF_ALL_MODULES})
+list(REMOVE_ITEM library_modules suf_service)  # a part of the program: it brings databases
+foreach(module ${library_modules})
   list(APPEND objects $<TARGET_OBJECTS:${module}>)
 endforeach()
 set(runtime "")  # of devices: it is part of the archive

@@ -148,7 +148,7 @@ struct Table {
                {.ahead = JobOf(3),
                 .ahead_count = 2,
                 .partner_wait = Millis{1 << 30},
-                .dealt = [this](const Job&, uint64_t serial) { Dealt(serial); }},
+                .dealt = [this](const DealtPair& pair) { Dealt(pair.serial); }},
                [](const DealJob&, Sink& a, Sink& b) {
                  a.Write(suf::Bytes(kBody));
                  b.Write(suf::Bytes(kBody));

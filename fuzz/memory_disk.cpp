@@ -27,7 +27,7 @@ struct File {
 struct Open {
   std::shared_ptr<File> file;
   size_t at = 0;
-  bool locked = false;
+  bool locked = false, appends = false;
 };
 struct Listing {
   std::vector<std::string> names;
@@ -103,7 +103,7 @@ int __wrap_open(const char* path, int flags, ...) {
   auto& open = disk().open;
   auto free = std::find_if(open.begin(), open.end(), [](const Open& o) { return !o.file; });
   if (free == open.end()) free = open.emplace(free);
-  *free = {file};
+  *free = {file, 0, false, bool(flags & O_APPEND)};
   return kFirst + int(free - open.begin());
 }
 
@@ -142,6 +142,7 @@ SYSTEM(ssize_t, write, int fd, const void* from, size_t n) {
   if (fd < kFirst) return __real_write(fd, from, n);
   LOCKED;
   Open& o = At(fd);
+  if (o.appends) o.at = o.file->bytes.size();
   if (o.file->bytes.size() < o.at + n) o.file->bytes.resize(o.at + n);
   if (n) memcpy(o.file->bytes.data() + o.at, from, n);
   o.at += n;

@@ -242,7 +242,8 @@ inline Bytes Welcome(uint32_t variants = 1) {
   return w.Take();
 }
 // P1's answer. `link` is the reported one, or zeros: it is measured.
-inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& lane = kLane, uint32_t lanes = 2) {
+inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& lane = kLane, uint32_t lanes = 2,
+                      bool receipts = false) {
   Writer w;
   w.Put(uint8_t{0});
   w.Put(variants);
@@ -252,6 +253,7 @@ inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& la
   w.Put(uint8_t{1});
   w.Put(link.trip_us);
   w.Put(link.rate);
+  w.Put(uint8_t(receipts));
   return w.Take();
 }
 // A report that a job waits.

@@ -15,6 +15,8 @@
 #include "suf/net/certs.hpp"
 #include "suf/nn/ops.hpp"
 #include "suf/nn/plan/compile.hpp"
+#include "suf/service/job_log.hpp"
+#include "suf/service/receipts.hpp"
 
 namespace suf::fuzz {
 namespace {
@@ -274,6 +276,27 @@ void Files() {
   X509_free(cert);
 }
 
+// Files of receipts whose signatures are put right, and one whose signatures are wrong.
+void Receipts() {
+  Folder folder;
+  MakeCerts(folder / "c");
+  const std::string pem = Read(folder / "c/model/cert.pem");
+  const auto line = [&](uint64_t serial, uint32_t texts = 1, uint32_t place = 0, uint8_t lane = 4) {
+    proto::Receipt r;
+    r.facts = {.plan = {1}, .weights = {2}, .tokens = 32, .texts = texts, .serial = serial, .lane = {lane}};
+    for (proto::SignedTime& part : r.part) part.time = {1'801'398'896'789, 1'801'398'896'900};
+    for (std::string& certificates : r.certificates) certificates = pem;
+    return service::Encode({r, place}) + "\n";
+  };
+  const std::string mended(1, 1), whole = line(3) + line(4, 2) + line(4, 2, 1) + line(5, 1, 0, 5);
+  Seed("receipt", "right", mended + whole);
+  Seed("receipt", "wrong_signatures", std::string(1, 0) + whole);
+  Seed("receipt", "moved", mended + line(4) + line(3));
+  Seed("receipt", "repeated", mended + line(4) + line(4));
+  Seed("receipt", "other_facts", mended + line(4, 2) + line(4, 3, 1));
+  Seed("receipt", "cut", mended + line(4) + line(5).substr(0, 90));
+}
+
 // Writes a conversation whole, and cut after each of its frames but the last.
 void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes>& frames) {
   Bytes all = front;
@@ -361,6 +384,7 @@ void ModelOwnerTalks() {
   Seed("model_owner", "batch", Join({hello, ask, Announce(2, 9), run(Announce(3, 15, false, 2)), run(end), end}));
   for (uint32_t texts : {0u, 3u, 65u})
     Seed("model_owner", Str("batch_of_", texts), Join({hello, ask, Announce(3, 15, false, texts)}));
+  Seed("model_owner", "receipts", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 2, true)), Announce(3, 7)}));
   Seed("model_owner", "no_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 0))}));
   Seed("model_owner", "reported_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {90, 1'000'000})), Announce(3, 7)}));
   Seed("model_owner", "impossible_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {0, 1}))}));
@@ -393,6 +417,28 @@ void FetchTalks() {
        Join({HelloFrame(), wait, wait, grant, bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))}));
   Seed("fetch", "short_wait", Join({HelloFrame(), AFrame(kWait, Bytes(4)), grant}));
   Seed("fetch", "batch", Join({HelloFrame(), grant, AFrame(kHeader, Encode(Header(1, 1, JobOf(3, 0, 2))))}));
+}
+
+// Owners' files, with every form of a string and every kind of mistake.
+void OwnersFiles() {
+  const auto key = [](int i) { return "data=" + Hex(Hash{uint8_t(i)}); };
+  const std::string ann = Str("[[owner]]\nname = \"ann\"\nkeys = [\"", key(1), "\"]\n");
+  const std::string bob = Str("[[ owner ]]  # another\r\nkeys = [\n '", key(2), "', # old\n \"\"\"", key(3),
+                              "\"\"\",\n]\nname = '''b-o.b_2'''\n");
+  Seed("owners", "one", ann + "texts = 1_000\ntokens = 50000\nat_once = 2\nlanes = 8\nuntil = 2027-01-01\n");
+  Seed("owners", "two", ann + "until = 1969-12-31\n\n" + bob + "texts = 1");
+  Seed("owners", "key_twice", ann + bob + Str("[[owner]]\nname = 'cy'\nkeys = [ '", key(1), "' ]"));
+  Seed("owners", "name_twice", ann + Str("[[owner]]\nname = 'ann'\nkeys = [ '", key(4), "' ]"));
+  Seed("owners", "huge", ann + "texts = 0xffffffffffffffffff");
+  Seed("owners", "negative", ann + "lanes = -1");
+  Seed("owners", "field", ann + "a.b = { c = [1.5, inf, true, 10:00:00, 2027-01-01T00:00:00Z] }\n" + bob);
+  Seed("owners", "inside",
+       ann + "x = \"\"\"\n[[owner]]\\\"\"\"\\\n[[owner]]\n\"\"\"\"\"\ny = '''\n[[owner]]\n''''\n" + bob);
+  Seed("owners", "list", ann + "x = [ # [[owner]] \"\n[[\n\"owner\"]],\n[[]]\n]\n" + bob);
+  Seed("owners", "open_string", ann + "x = '''\n" + bob);
+  Seed("owners", "inline", Str("owner = [{ name = 'a', keys = ['", key(1), "'] }]"));
+  Seed("owners", "tables", "\xef\xbb\xbf" + ann + "[owner.x]\n[[\"owner\"]]\n[[owner.y]]\n[other]\n[[other.z]]\n");
+  Seed("owners", "role", Str("[[owner]]\nname = \"\\u0061\\n\"\nkeys = ['model=", Hex(Hash{1}), "', 5, '']\n"));
 }
 
 // Frames that the dealer receives from a party. The first byte says which party it is, and how its partner behaves.
@@ -625,6 +671,7 @@ void Connections() {
       seed(Str("header_", length, "_", int(order)), {0, order, order, order},
            {hello, ARecord(AHeader(length, kClaim, 1)), ARun(4096, 1)});
   seed("empty", {0, 4, 5, 7, 2, 4, 5, 7}, {hello, ARun(200'000, 0)});
+  seed("refusals", {0, 2, 4, 12, 7, 23}, {hello, ARecord(frame(6, kRefuse, 1)), ARecord(frame(3, kRefuse, 2))});
   seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), ARecord(frame(2, kRefuse, 2))});
 }
 
@@ -661,6 +708,44 @@ void Spreads() {
   seed("refuses", {1, 2, 23}, kFirstRun, {0, 0, 0});
   seed("forgets", {1, 1, 2, 7}, kFirstRun, {0, 0, 0});
 }
+
+void Logs() {
+  Folder folder;
+  {
+    service::JobLog::Options options;
+    options.clock = [] { return std::chrono::system_clock::time_point(std::chrono::milliseconds(1795878226123)); };
+    service::JobLog log(folder / "log", options);
+    service::JobRecord job;
+    job.owner = "ann";
+    job.data_owner = Hash{1};
+    job.job = JobOf(32);
+    job.lane = LaneId{2};
+    job.serial = 7;
+    job.receipt["signature"] = "3045";
+    log.Add(job);
+    job.role = Role::kDealer;
+    job.model_owner = Hash{3};
+    job.outcome = service::JobOutcome::kBroken;
+    log.Add(job);
+    service::JobRecord refused;
+    refused.outcome = service::JobOutcome::kRefused;
+    refused.reason = Refusal::kBusy;
+    log.Add(refused);
+  }
+  const std::string lines = Read(folder / "log"), whole = std::string(1, '\0') + lines;
+  const size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  Seed("job_log", "whole", whole);
+  Seed("job_log", "empty", whole.substr(0, 1));
+  Seed("job_log", "cut", whole.substr(0, whole.size() - 100));
+  Seed("job_log", "zeros", whole.substr(0, last) + std::string(100, '\0'));
+  Seed("job_log", "repeated", whole + whole.substr(last));
+  std::string rest(1, '\1');
+  for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1) {
+    const size_t time = lines.find("\"time\"", at);
+    rest += lines.substr(time, lines.find('\n', at) + 1 - time);
+  }
+  Seed("job_log", "chained", rest);
+}
 }  // namespace
 
 void WriteSeeds(const std::string& dir) {
@@ -678,10 +763,13 @@ void WriteSeeds(const std::string& dir) {
   VariantTalks();
   FetchTalks();
   DealerTalks();
+  OwnersFiles();
   Inferences();
   Handshakes();
   Connections();
   Spreads();
+  Logs();
+  Receipts();
 }
 
 }  // namespace suf::fuzz

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-COMMAND = r'(?:model|tokenize|compile|plan|estimate|simulate|certs|deal|serve|embed|demo)'
+COMMAND = r'(?:model|tokenize|compile|plan|estimate|simulate|certs|deal|serve|embed|demo|log)'
 FORBIDDEN = re.compile(rf'(?<![\w-])--[a-z]|\bsuf {COMMAND}(?! CA)\b|\btools/|\bmake (?:model|run|build)\b')
 
 

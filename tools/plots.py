@@ -236,7 +236,7 @@ def how():
 
 COLUMNS = {'apps': 440, 'roles': 590, 'model': 240, 'nn': 180, 'gates': 180, 'compiler': 180, 'backends': 430, 'reference': 310,
            'cpu': 430, 'gpu': 550, 'grouping': 430, 'pfss': 370, 'func': 120, 'fss': 370, 'ring': 240, 'exec': 300, 'run': 620,
-           'proto': 765, 'store': 690, 'net': 690}  # the middle of each module in the picture; its height follows from what it includes
+           'proto': 765, 'store': 690, 'net': 690, 'service': 590}  # the middle of each module in the picture; its height follows from what it includes
 
 
 def modules():

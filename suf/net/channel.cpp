@@ -279,18 +279,18 @@ void Channel::RecvInto(uint16_t kind, std::span<uint8_t> buffer) {
   }
 }
 
-void Channel::Refuse(Refusal code) noexcept {
+void Channel::Refuse(Refusal code, uint32_t retry_s) noexcept {
   if (std::exchange(over_, true)) return;
+  refusal_ = code;
   Advance(PeerState::kOver);
   Millis before = std::exchange(timeout_, std::min(timeout_, Millis{2000}));
   try {
-    Writer w;
-    w.Put(uint16_t(code));
+    const Bytes frame = Encode(RefusalFrame{uint16_t(code), retry_s});
     if (sending_) {  // complete a frame that has begun, so that the peer finds the refusal behind it
       const Bytes zeros(length_);
       PutUpTo(*sending_, zeros, left_at_, length_);
     }
-    Put(EncodeHeader(w.bytes().size(), kRefuse, next_sent_++), w.bytes());
+    Put(EncodeHeader(frame.size(), kRefuse, next_sent_++), frame);
     Linger();
   } catch (...) {  // the peer is gone; our own error message matters
   }
@@ -300,8 +300,7 @@ void Channel::Refuse(Refusal code) noexcept {
 void Channel::ThrowIfRefusal(const ReceivedFrame& f) {
   if (f.kind != kRefuse) return;
   over_ = true;
-  throw Refused(peer_.role, f.payload.size() == sizeof(uint16_t) ? Reader(f.payload, "a refusal").Get<uint16_t>() : 0,
-                self_.role);
+  throw Refused(peer_.role, DecodeRefusal(f.payload), self_.role);
 }
 
 void Channel::FailTooLarge(uint64_t bytes, size_t limit) {

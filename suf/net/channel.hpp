@@ -13,6 +13,7 @@
 
 #include "suf/base/digest.hpp"
 #include "suf/net/refusal.hpp"
+#include "suf/net/signature.hpp"
 #include "suf/net/tags.hpp"
 
 namespace suf::net {
@@ -144,8 +145,11 @@ class Channel {
   void Release(View memory);
   // Returns the seconds for which Recv was blocked so far.
   double waited() const { return waited_; }
-  // Reports to the peer why the session ends. Works once and never throws. Nothing can be sent afterwards.
-  void Refuse(Refusal code) noexcept;
+  // Reports to the peer why the session ends, and after how many seconds it may return (0: none). Works once and never
+  // throws. Nothing can be sent afterwards.
+  void Refuse(Refusal code, uint32_t retry_s = 0) noexcept;
+  // Returns the code of our refusal, if there was one.
+  std::optional<Refusal> refusal() const { return refusal_; }
   // Whether the peer hung up, refused, or sent anything but one frame of at most `due` bytes. That frame is kept for
   // Recv. If `due` is 0, no frame at all is due. Polls without waiting, and reads no further than that frame.
   virtual bool PeerGone(size_t due) = 0;
@@ -167,6 +171,15 @@ class Channel {
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
+  // Sets our own key, and the peer's certificates as Signer::certificates has ours. The TLS handshake sets both; an
+  // in-process channel has none.
+  void SetSigner(std::shared_ptr<const Signer> own, std::string peer_certificates) {
+    signer_ = std::move(own);
+    peer_certificates_ = std::move(peer_certificates);
+  }
+  // Returns our own key; null if there is none.
+  const Signer* signer() const { return signer_.get(); }
+  const std::string& peer_certificates() const { return peer_certificates_; }
   // Returns the TLS exporter value of this connection and all its streams. It is equal at both ends and differs from
   // that of every other connection.
   const Hash& exporter() const { return exporter_; }
@@ -264,6 +277,8 @@ class Channel {
   void RecordFrame(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 
   Identity self_, peer_;
+  std::shared_ptr<const Signer> signer_;
+  std::string peer_certificates_;
   Hash exporter_;
   Millis timeout_;
   Phase phase_ = Phase::kControl;
@@ -277,6 +292,7 @@ class Channel {
   };
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
+  std::optional<Refusal> refusal_;
   std::atomic<bool> hung_up_{false};
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "suf/base/private_files.hpp"
 #include "suf/net/internal/x509.hpp"
 #include "suf/net/tls_link.hpp"
@@ -173,12 +171,14 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
         key, other ? "it is not the key of cert.pem" : "it holds no private key in PEM, or none of cert.pem's kind");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
   if (!role) Fail(Cause::kInput, cert, " names no role of suf; make certificates for the three roles anew");
-  char curve[32] = "";
-  EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
-  if (std::strcmp(curve, SN_X9_62_prime256v1))
+  if (!IsP256(SSL_CTX_get0_privatekey(ctx)))
     Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
   loaded->file = cert;
+  loaded->pem = PemText(SSL_CTX_get0_certificate(ctx));
+  STACK_OF(X509)* others = nullptr;
+  SUF_CHECK(SSL_CTX_get0_chain_certs(ctx, &others));
+  for (int i = 0; i < sk_X509_num(others); ++i) loaded->pem += PemText(sk_X509_value(others, i));
   loaded->dates = DatesOf(SSL_CTX_get0_certificate(ctx));
   CheckOwn(ctx, dir, cert, *role, validity);
   ERR_clear_error();
@@ -199,6 +199,7 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
 }
 
 const Identity& Credentials::identity() const { return loaded_->identity; }
+std::shared_ptr<const Signer> Credentials::signer() const { return loaded_; }
 std::time_t Credentials::until() const { return loaded_->dates.until; }
 std::string Credentials::Text() const {
   return Str(loaded_->file, " is ", Title(loaded_->identity.role), "'s, ", net::Text(loaded_->dates));

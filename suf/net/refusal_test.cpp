@@ -46,6 +46,12 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {28, Refusal::kIdle, kPeer, "ended our session because nothing was requested for long"},
       {29, Refusal::kStopping, kPeer, "is stopping and takes nothing new"},
       {30, Refusal::kTexts, kInput, "refused the number of texts in one batch"},
+      {31, Refusal::kUnlisted, kRefused, "does not list our key"},
+      {32, Refusal::kExpired, kRefused, "serves our key no longer"},
+      {33, Refusal::kQuota, kRefused, "allows us no more texts or tokens on this day"},
+      {34, Refusal::kSessions, kRefused, "serves as many lanes of ours"},
+      {35, Refusal::kCounts, kPeer, "cannot count our texts at present"},
+      {36, Refusal::kReceipt, kRefused, "did not accept our part of a receipt"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);
@@ -55,6 +61,39 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
   }
   for (uint16_t unknown : {uint16_t(std::size(rows)), uint16_t{999}, uint16_t{0xffff}})
     EXPECT_STREQ(Refused(Role::kData, unknown).what(), Refused(Role::kData, 0).what());
+}
+
+// The number of a refusal is a peer's, so only its range is trusted.
+TEST(Refusal, ANumberOfSecondsIsChecked) {
+  const auto quota = uint16_t(Refusal::kQuota);
+  const auto told = [&](uint32_t seconds) {
+    return Refused(Role::kModel, DecodeRefusal(Encode(RefusalFrame{quota, seconds})));
+  };
+  const std::pair<uint32_t, const char*> times[] = {
+      {1, "return in 1 s,"},
+      {119, "return in 119 s,"},
+      {120, "return in 2 min,"},
+      {3540, "return in 59 min,"},
+      {3541, "return in 1 h 0 min,"},
+      {kMostRetry, "return in 24 h 0 min,"},
+      {0, "use fewer texts or tokens at once,"},
+      {kMostRetry + 1, "use fewer texts or tokens at once,"},
+      {~0u, "use fewer texts or tokens at once,"},
+  };
+  for (const auto& [seconds, words] : times) {
+    const RefusalError e = told(seconds);
+    EXPECT_EQ(e.retry_s(), seconds <= kMostRetry ? seconds : 0);
+    EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+  }
+  // another code shows no time, and a frame of another length no code
+  EXPECT_EQ(Refused(Role::kModel, RefusalFrame{uint16_t(Refusal::kBusy), 5}).retry_s(), 0u);
+  const Bytes whole = Encode(RefusalFrame{quota, 5});
+  for (size_t n = 0; n <= whole.size() + 1; ++n) {
+    Bytes other = whole;
+    other.resize(n);
+    EXPECT_EQ(DecodeRefusal(other).code, n == 2 || n == whole.size() ? quota : uint16_t(Refusal::kGaveUp)) << n;
+  }
+  EXPECT_EQ(Encode(RefusalFrame{quota}).size(), 2u);
 }
 
 }  // namespace

@@ -110,9 +110,14 @@ std::unique_ptr<Channel> DoHandshake(std::shared_ptr<TlsLink> link, bool server,
   SUF_CHECK(
       SSL_export_keying_material(ssl, exporter.data(), exporter.size(), kLabel, sizeof kLabel - 1, nullptr, 0, 0) == 1);
   auto role = RoleIn(cert.get());
+  // the verified chain ends with the trusted CA, which the checker of a signature brings
+  STACK_OF(X509)* chain = SSL_get0_verified_chain(ssl);
+  std::string certificates = PemText(cert.get());
+  for (int i = 1; i + 1 < sk_X509_num(chain); ++i) certificates += PemText(sk_X509_value(chain, i));
   Credentials own = link->own();
   Identity self = own.identity(), peer{role.value_or(self.role), KeyHash(cert.get())};
   auto ch = std::make_unique<TlsChannel>(std::move(link), self, peer, exporter, timeout);
+  ch->SetSigner(own.signer(), std::move(certificates));
   if (!role || std::find(peers.begin(), peers.end(), *role) == peers.end()) {
     std::string expected;
     for (Role p : peers) expected += Str(expected.empty() ? "" : " or ", Title(p));

@@ -77,7 +77,7 @@ std::optional<JobPass> Admission::TryAdmit(const Applicant& who, const store::Jo
     const std::lock_guard l(reserved_->m);
     if (!reserved_->waiting.empty()) return std::nullopt;  // its memory is waited for
   }
-  auto turn = turns_.TryTake(who.key, NeedsOf(who));
+  auto turn = turns_.TryTake(who.key, NeedsOf(who), who.at_once);
   if (!turn) return std::nullopt;
   JobPass out{current.memory, std::make_shared<Turns::Permit>(std::move(*turn))};
   if (who.job == current_job) return out;
@@ -90,7 +90,7 @@ std::optional<JobPass> Admission::TryAdmit(const Applicant& who, const store::Jo
 std::optional<JobPass> Admission::Admit(const Applicant& who, const std::function<void(Turns::Wait)>& wait,
                                         const std::function<bool()>& gone, net::Millis report) {
   using Clock = std::chrono::steady_clock;
-  auto turn = turns_.Take(who.key, NeedsOf(who), wait, gone, report);
+  auto turn = turns_.Take(who.key, NeedsOf(who), wait, gone, report, who.at_once);
   if (!turn) return std::nullopt;
   JobPass out{nullptr, std::make_shared<Turns::Permit>(std::move(*turn))};
   ReservedJobs& jobs = *reserved_;

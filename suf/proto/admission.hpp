@@ -31,6 +31,7 @@ class Admission {
     // Called when the turn has come, before anything reads the job's trace. Returns the bytes of whole bundles. Its
     // errors are thrown.
     std::function<uint64_t()> prepare = {};
+    int at_once = Turns::kNoLimit;  // the most jobs of the key's owner at the same time
   };
   // Admits the next job of a lane while `current` runs there, of job `current_job`. Never waits. Returns nothing if it
   // must wait for its turn or for memory. An equal job shares the memory of the current one, which ends before it.

@@ -35,7 +35,8 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
     const bool have = LoadSetup();
-    SendLaneRequest(ch_, {have, variants, lane_->id(), info});
+    if (keys_.receipts) certificate_.emplace(ch_.peer_certificates(), Str("the certificate of ", ch_.peer_title()));
+    SendLaneRequest(ch_, {have, variants, lane_->id(), info, certificate_.has_value()});
     if (!have) FetchSetup();
     if (!std::has_single_bit(common_.variants)) common_.link = info.link ? info.link : MeasureLink(ch_);
   });
@@ -216,6 +217,8 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
   const KeysCloser closer{bundle.keys};
   BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
+    std::optional<ReceiptMaker> receipt;
+    if (certificate_) receipt.emplace(ch_, bundle.header, *certificate_);
     bond.Send(net::kClaim);
     bond.Recv(net::kAck);
     KeepSetup();
@@ -224,6 +227,7 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
     ch_.set_phase(net::Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
     inference.fetch_ms_ = what.delivery->fetch_ms();
+    inference.receipt_ = receipt ? &*receipt : nullptr;
     try {
       run(inference);
     } catch (...) {
@@ -232,6 +236,7 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
+    if (receipt) keys_.receipts(receipt->receipt());
     ReadAhead(*lane_, next_, 1, keys_);
     lane_->Finish(what.serial);
   });

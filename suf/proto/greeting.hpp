@@ -14,12 +14,13 @@ struct WelcomeFrame {
 void SendWelcome(net::Channel& ch, const WelcomeFrame& w);
 WelcomeFrame RecvWelcome(net::Channel& ch);
 
-// P1's answer, 50 bytes.
+// P1's answer, 51 bytes.
 struct LaneRequest {
   bool have = false;      // whether P1 has that W_hat
   uint32_t variants = 0;  // those that P1 allows, as bits
   store::LaneId lane{};
   PairInfo report;
+  bool receipts = false;  // whether P1 requests a receipt of each inference
 };
 void SendLaneRequest(net::Channel& ch, const LaneRequest& q);
 // Ends the session (Cause::kPeer) if the numbers are beyond their limits.

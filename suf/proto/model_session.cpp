@@ -14,9 +14,31 @@ namespace {
 
 constexpr net::Millis kTakeOver{2000};  // the longest wait for another session to end
 
+double MillisSince(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t).count();
+}
+
 }  // namespace
 
 class ModelSession {
+  // Calls a function of the policy about a session, or about a job of it. P1 receives the reason if that denies or
+  // fails.
+  template <class F>
+  auto Permitted(const std::optional<store::Job>& job, F&& f) {
+    const Hash& owner = ch_.peer().key;
+    try {
+      return f();
+    } catch (const DenialError& e) {
+      host_.policy->Refused(owner, job, e.code());
+      ch_.Refuse(e.code(), e.retry_s());
+      throw;
+    } catch (const Error&) {
+      host_.policy->Refused(owner, job, net::Refusal::kCounts);
+      ch_.Refuse(net::Refusal::kCounts);
+      throw;
+    }
+  }
+
  public:
   ModelSession(net::Channel& ch, const ModelHost& host)
       : ch_(ch),
@@ -25,14 +47,25 @@ class ModelSession {
         sessions_(host.sessions ? *host.sessions : alone_) {}
 
   void Greet() {
+    if (host_.policy) Permitted({}, [&] { host_.policy->Check(ch_.peer().key); });
     SendHello(ch_, host_.plan);
     SendWelcome(ch_,
                 {host_.weights, host_.setup, host_.brings, host_.variants & AllVariants(host_.plan), host_.report});
     const LaneRequest ask = RecvLaneRequest(ch_);
     common_ = {CommonOf(ch_, host_.plan, host_.variants, ask.variants), {}, host_.report, ask.report};
+    if (ask.receipts) AllowReceipts();
     OpenLane(ask.lane);
     if (!ask.have) SendSetup();
     if (!std::has_single_bit(common_.variants)) common_.link = ask.report.link ? ask.report.link : MeasureLink(ch_);
+    if (common_.link && host_.linked) host_.linked(*common_.link);
+  }
+
+  // Prepares to sign receipts, which P1 requests.
+  void AllowReceipts() {
+    if (!ch_.signer())
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
+                      " requests receipts, and this connection has no certificates; connect by TLS");
+    certificate_.emplace(ch_.peer_certificates(), Str("the certificate of ", ch_.peer_title()));
   }
 
   // Opens the lane that P1 named. A session that has it open may idle, and ends then. Or it has ended at P1 already. If
@@ -53,6 +86,7 @@ class ModelSession {
         ch_.Refuse(net::Refusal::kLanes);
         throw;
       }
+    if (host_.policy) seat_ = Permitted({}, [&] { return host_.policy->Admit(key.owner); });
     entry_.emplace(sessions_, key, ch_);
     lane_->DropUnclaimed();
   }
@@ -96,14 +130,20 @@ class ModelSession {
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
     PendingJob what{job, {}, 0, announced->whole, nullptr};
-    const Admission::Applicant who{
-        host_.plan, job, WindowOf(host_.keys, what.whole), {ch_.peer().key, lane_->id()}, [&] {
-          MakeTask(what, announced->trace);
-          if (!current) CheckAuditMemory(what);
-          return AuditBytes(what);
-        }};
+    TurnGroup group{ch_.peer().key, Turns::kNoLimit};
+    if (host_.policy) group = host_.policy->GroupOf(group.id);
+    const auto prepare = [&] {
+      MakeTask(what, announced->trace);
+      if (!current) CheckAuditMemory(what);
+      return AuditBytes(what);
+    };
+    const Admission::Applicant who{host_.plan, job,          WindowOf(host_.keys, what.whole), {group.id, lane_->id()},
+                                   prepare,    group.at_once};
+    const auto begun = std::chrono::steady_clock::now();
+    std::shared_ptr<void> waits = host_.policy && !current ? host_.policy->Wait(ch_.peer().key) : nullptr;
     const bool admitted = current ? TryAdmit(who, what, *current) : (Admit(who, what), true);
-    if (!admitted) {
+    waits.reset();
+    if (!admitted || !TakeTicket(what, begun, current)) {
       SendChoice(ch_, kLater);
       return std::nullopt;
     }
@@ -188,6 +228,26 @@ class ModelSession {
                     " waited for its turn when we stopped; nothing was spent on its ", host_.plan.unit.job);
   }
 
+  // Reserves what the job counts. Returns false if the policy denies that while another job runs, which must not be
+  // burnt. P1 announces the job again after that one, and is refused then.
+  bool TakeTicket(PendingJob& what, std::chrono::steady_clock::time_point begun, const PendingJob* current) {
+    if (!host_.policy) return true;
+    const auto begin = [&] {
+      host_.policy->Check(ch_.peer().key);
+      what.ticket = host_.policy->Begin({ch_.peer().key, lane_->id(), what.job, MillisSince(begun)});
+    };
+    if (!current) {
+      Permitted(what.job, begin);
+      return true;
+    }
+    try {
+      begin();
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   // Chooses the lowest bundle that both stores hold, or a fresh one from the dealer.
   void ChooseBundle(PendingJob& what, const Announcement& announced) {
     const auto mine = lane_->Bundles(what.job);
@@ -216,6 +276,8 @@ class ModelSession {
 
   void RunOne(PendingJob what) {
     runs_ = std::move(what.pass);
+    if (host_.policy)  // the rules may have changed
+      Permitted(what.job, [&] { host_.policy->Check(ch_.peer().key); });
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
@@ -227,6 +289,17 @@ class ModelSession {
     if (audit && !what.whole)
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " opens bundle ", serial,
                       ", which it had announced for use alone; install the same suf on both sides");
+    const auto begun = std::chrono::steady_clock::now();
+    const net::Traffic before = AllTraffic();
+    if (what.ticket) Permitted(what.job, [&] { what.ticket->Claim(serial, audit); });
+    std::optional<ReceiptMaker> receipt;
+    const auto done = [&] {
+      if (!what.ticket) return;
+      const net::Traffic after = AllTraffic();
+      what.ticket->Done({MillisSince(begun), after.bytes_sent - before.bytes_sent,
+                         after.bytes_received - before.bytes_received, receipt ? &receipt->receipt() : nullptr});
+      what.ticket.reset();
+    };
     if (audit) {
       (void)BookDelivery(what, host_.dealer_traffic);
       AuditBundle(ch_, *lane_, bond, what.task, host_.b_seed, host_.auditor,
@@ -235,21 +308,32 @@ class ModelSession {
                      DropNext();
                      sessions_.HangUpOthers(ch_.peer().key, ch_);
                    }});
+      done();
       runs_ = {};
       return;
     }
-    const std::function<void()> finished = RunInference(what, serial, bond);
+    const std::function<void()> finished = RunInference(what, serial, bond, receipt);
+    done();
     runs_ = {};  // nothing runs any more, and its keys are wiped
     (void)BookDelivery(what, host_.dealer_traffic);
     if (finished) finished();
   }
 
-  // Returns what P0 does when the serial is done.
-  std::function<void()> RunInference(const PendingJob& what, uint64_t serial, Bond& bond) {
+  // Returns the traffic with P1 in all phases.
+  net::Traffic AllTraffic() const {
+    net::Traffic sum;
+    for (int p = 0; p < net::kPhases; ++p) sum += ch_.traffic(net::Phase(p));
+    return sum;
+  }
+
+  // Returns what P0 does when the serial is done. Makes the receipt if P1 requests one.
+  std::function<void()> RunInference(const PendingJob& what, uint64_t serial, Bond& bond,
+                                     std::optional<ReceiptMaker>& receipt) {
     store::Bundle bundle = TakeBundle(ch_, *lane_, serial, store::RecordKind::kClaimed, what.task, host_.keys.window);
     const KeysCloser closer{bundle.keys};
     std::function<void()> finished;
     BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
+      if (certificate_) receipt.emplace(ch_, bundle.header, *certificate_);
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
       next_ = ReceiveJob(&what);
@@ -260,8 +344,10 @@ class ModelSession {
       ReadAhead(*lane_, next_, 0, host_.keys);
       SUF_CHECK(inference.offline_ended_);
       ch_.set_phase(net::Phase::kControl);
-      bond.Send(net::kOnlineEnd);
-      bond.Recv(net::kBye);
+      if (receipt) receipt->Close();
+      bond.Send(net::kOnlineEnd, receipt ? receipt->Sign() : Bytes());
+      const Bytes theirs = bond.Recv(net::kBye, receipt ? kSignedTimeBytes : 0);
+      if (receipt) receipt->Take(theirs);
       lane_->Finish(serial);
     });
     return finished;
@@ -272,7 +358,9 @@ class ModelSession {
   SessionTable alone_;  // of this session, if it shares none
   SessionTable& sessions_;
   Common common_;
+  std::optional<net::RoleCertificate> certificate_;  // of P1, if it requests receipts
   std::shared_ptr<store::Lane> lane_;
+  std::shared_ptr<void> seat_;  // of the policy
   std::optional<SessionTable::SessionEntry> entry_;
   JobPass runs_, dropped_;          // of the job that runs, and of a next one that was dropped
   std::shared_ptr<Delivery> last_;  // of the bundle claimed last

@@ -19,8 +19,10 @@ void Inference::EndOnline() {
   SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !online_ended_);
   bundle_.keys->AwaitAll();  // notices altered keys, even unread ones
   ch_.set_phase(net::Phase::kControl);
-  bond_.Recv(net::kOnlineEnd);
-  bond_.Send(net::kBye);
+  if (receipt_) receipt_->Close();
+  const Bytes theirs = bond_.Recv(net::kOnlineEnd, receipt_ ? kSignedTimeBytes : 0);
+  if (receipt_) receipt_->Take(theirs);
+  bond_.Send(net::kBye, receipt_ ? receipt_->Sign() : Bytes());
   online_ended_ = true;
 }
 

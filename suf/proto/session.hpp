@@ -11,6 +11,8 @@
 
 #include "suf/proto/audit.hpp"
 #include "suf/proto/link.hpp"
+#include "suf/proto/owner_policy.hpp"
+#include "suf/proto/receipt.hpp"
 #include "suf/proto/session_table.hpp"
 
 namespace suf::proto {
@@ -38,6 +40,7 @@ class Inference {
   net::Channel& ch_;
   store::Bundle bundle_;
   Bond& bond_;
+  ReceiptMaker* receipt_ = nullptr;  // null: none was requested
   double fetch_ms_ = 0;
   bool offline_ended_ = false, online_ended_ = false;
 };
@@ -65,6 +68,9 @@ struct KeyPolicy {
   std::function<void(uint64_t rate)> delivered = {};
   // Set at P1: receives how long P0 lets this session wait for its turn, each time that P0 reports it.
   std::function<void(const Turns::Wait&)> waits = {};
+  // Set at P1 to request receipts, which needs a channel with a signer. Receives the receipt of each inference, when P1
+  // has said goodbye. Nothing that P0 sees may depend on how long it takes.
+  std::function<void(const Receipt&)> receipts = {};
 };
 
 // Whole bundles that a party with audits holds at the same time: the one in use and the next one.
@@ -84,6 +90,7 @@ struct PendingJob {
   bool whole = false;                  // arrives whole before it is claimed
   std::shared_ptr<Delivery> delivery;  // of the bundle, or of the dealer's witness for a stored one
   JobPass pass = {};                   // until the run ends
+  std::unique_ptr<JobTicket> ticket;   // at P0 with an OwnerPolicy
 };
 
 // P1's side of a session. If a member function throws, the session has ended.
@@ -176,7 +183,8 @@ class DataSession {
   Hash weights_{}, setup_hash_{};
   uint32_t brought_ = 0;
   Common common_;
-  Bytes setup_;  // W_hat, until Setup hands it over
+  std::optional<net::RoleCertificate> certificate_;  // of P0, if receipts are requested
+  Bytes setup_;                                      // W_hat, until Setup hands it over
   std::optional<UnverifiedWeights> unverified_;
   std::vector<std::string> notices_;
   net::Traffic dealer_traffic_;
@@ -216,6 +224,10 @@ struct ModelHost {
   SessionTable* sessions = nullptr;
   // The time after which a session that stays without a job is ended.
   net::Millis idle{600'000};
+  // If set, receives the link of each session that has measured or received one.
+  std::function<void(const Network&)> linked = {};
+  // The rules about data owners; they outlive all sessions. Null: every certified data owner is served.
+  OwnerPolicy* policy = nullptr;
 };
 
 // Serves one session until P1 ends it.

@@ -1,5 +1,6 @@
 // The sessions of P0's process: their turns, and which of them idle.
 #pragma once
+#include <functional>
 #include <list>
 #include <mutex>
 
@@ -48,6 +49,10 @@ class SessionTable {
   // Hangs up the session of this lane if it idles. It then ends soon.
   void HangUpIdle(const TurnKey& key) {
     HangUp([&](const SessionRow& row) { return row.key == key && row.idles; });
+  }
+  // Hangs up all idle sessions of data owners that `chosen` selects.
+  void HangUpIdleOf(const std::function<bool(const Hash& owner)>& chosen) {
+    HangUp([&](const SessionRow& row) { return row.idles && chosen(row.key.owner); });
   }
   // Hangs up all sessions of this data owner except one.
   void HangUpOthers(const Hash& owner, const net::Channel& except) {

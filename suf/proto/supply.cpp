@@ -252,6 +252,9 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* p
     refuse(net::Refusal::kMismatch, "requested bundles of different jobs, weights or partners");
   DeliverySeat* seats[2] = {&model, &data};
   Task task;
+  using Clock = std::chrono::steady_clock;
+  auto due = Clock::now();
+  const auto waited_ms = [&] { return std::chrono::duration<double, std::milli>(Clock::now() - due).count(); };
   *pass = AwaitTurn(seats, ApplicantOf(seats, [&] {
                       task = plan_.task(a.job);  // its trace takes time and memory
                       if (a.trace != task.trace || b.trace != task.trace)
@@ -269,9 +272,10 @@ void BundleDealer::DealPairs(DeliverySeat& model, DeliverySeat& data, JobPass* p
   for (uint32_t i = 0; i < count; ++i) {
     if (i) {  // others may be due between two bundles
       AwaitSent(seats);
+      due = Clock::now();
       NextTurn(seats, pass);
     }
-    DealPair(seats, task, first + i);
+    DealPair(seats, task, first + i, waited_ms());
   }
   for (int p : {0, 1}) seats[p]->waiting = admission_.turns().Count(std::min(task.body[p]->bytes(), options_.window));
 }
@@ -336,7 +340,7 @@ JobPass BundleDealer::AwaitTurn(DeliverySeat* seat[2], const Admission::Applican
   Fail(Cause::kPeer, "two parties waited for their turn when the dealer stopped; nothing was dealt to them");
 }
 
-void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial) {
+void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial, double waited_ms) {
   store::BundleHeader h;
   h.prg = plan_.prg;
   h.job = seat[0]->request.job;
@@ -352,6 +356,15 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
     h.public_key[p] = seat[p]->channel->peer().key;
   }
   DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
+  DealtPair pair{h.job, serial, h.lane, h.weights, {h.public_key[0], h.public_key[1]}, waited_ms};
+  // Reports the pair as broken unless it was dealt.
+  struct BrokenPair {
+    const Options& options;
+    const DealtPair* pair;
+    ~BrokenPair() {
+      if (pair && options.broken) options.broken(*pair);
+    }
+  } broken{options_, &pair};
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
     h.party = uint32_t(p);
@@ -367,9 +380,11 @@ void BundleDealer::DealPair(DeliverySeat* seat[2], const Task& task, uint64_t se
   auto start = Clock::now();
   generate_(std::move(job), *seat[0]->sink, *seat[1]->sink);
   auto work = Clock::now() - start - seat[0]->sink->waited() - seat[1]->sink->waited();
+  broken.pair = nullptr;
+  pair.ms = std::chrono::duration<double, std::milli>(work).count();
   for (int p = 0; p < 2; ++p)
     seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
-  if (options_.dealt) options_.dealt(h.job, serial);
+  if (options_.dealt) options_.dealt(pair);
 }
 
 namespace {

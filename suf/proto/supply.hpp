@@ -35,13 +35,24 @@ store::PairId LaneOf(const net::Identity& one, const Hash& partner, const store:
 // with sections in schedule order.
 using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to_p1)>;
 
+// A bundle pair, as a dealer's log and metrics know it.
+struct DealtPair {
+  store::Job job;
+  uint64_t serial = 0;
+  store::LaneId lane{};
+  Hash weights{};
+  Hash owner[2]{};               // keys of P0 and P1
+  double waited_ms = 0, ms = 0;  // for its turn; the dealer's own work
+};
+
 class BundleDealer {
  public:
   struct Options {
     store::Job ahead;                  // several bundles of this job are dealt per request,
     uint32_t ahead_count = 1;          // at most this many, and no more than both parties request
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
-    std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
+    std::function<void(const DealtPair&)> dealt = {};                   // called when a pair is dealt,
+    std::function<void(const DealtPair&)> broken = {};                  // or when that failed; its serial is spent
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // their requests, if we offered more
     uint64_t window = store::kKeyWindow;           // bytes of keys that wait here for the slower party
     Turns::Limits turns = {.at_once = Cores()};    // of bundle pairs that are dealt side by side
@@ -103,7 +114,7 @@ class BundleDealer {
   net::Millis ReportFor(DeliverySeat* seat[2]) const;
   void AwaitSent(DeliverySeat* seat[2]);
   void NextTurn(DeliverySeat* seat[2], JobPass* pass);
-  void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial);
+  void DealPair(DeliverySeat* seat[2], const Task& task, uint64_t serial, double waited_ms);
 
   BundlePlan plan_;
   store::DealerState& state_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <list>
+#include <random>
 
 #include "suf/proto/internal/world.hpp"
 
@@ -330,6 +331,64 @@ TEST(TurnLine, AFreePlaceGoesToTheNextOwner) {
   EXPECT_TRUE(line.Granted(a) && line.Granted(b) && !line.Granted(c));
   EXPECT_EQ(line.SetBytes(a, 5), std::vector<Ticket>{c});
   EXPECT_FALSE(line.Granted(a));
+}
+
+// An owner may have a limit of its own. Its further lanes wait, others pass them, and its lanes take turns.
+TEST(TurnLine, AnOwnersOwnLimitHoldsUpNoOther) {
+  TurnLine line({3, 100});
+  Ticket a = line.Join(LaneOf(0, 1), 1, 1), b = line.Join(LaneOf(0, 2), 1, 1);
+  const Ticket other = line.Join(LaneOf(1), 1);
+  EXPECT_TRUE(line.Granted(a) && !line.Granted(b) && line.Granted(other));
+  EXPECT_FALSE(line.Try(LaneOf(0, 1), 1, 1)) << "its second lane waits";
+  EXPECT_TRUE(line.Try(LaneOf(1), 1)) << "the waiting lane is held up by its owner's limit alone";
+  for (int text = 0; text < 10; ++text) {
+    ASSERT_EQ(line.Leave(a), std::vector<Ticket>{b});
+    a = line.Join(LaneOf(0, 1 + text % 2), 1, 1);
+    ASSERT_FALSE(line.Granted(a));
+    std::swap(a, b);
+  }
+  (void)line.Leave(b);
+  EXPECT_TRUE(line.Try(LaneOf(0, 1), 1, 1)) << "a lane's next turn takes no second place";
+}
+
+// In random schedules no owner exceeds its limit, and a place is free only if no lane could take it.
+TEST(TurnLine, OwnersLimitsHoldInRandomSchedules) {
+  constexpr int kOwners = 3, kLanes = 3, kMost[kOwners] = {1, 2, Turns::kNoLimit};
+  struct LaneState {
+    Ticket first = 0, next = 0;
+  };
+  std::mt19937 random(7);
+  int64_t waited = 0;
+  for (int round = 0; round < 200; ++round) {
+    const int at_once = 1 + round % 4;
+    TurnLine line({at_once, 1000});
+    LaneState lanes[kOwners][kLanes];
+    for (int event = 0; event < 200; ++event) {
+      const int owner = int(random() % kOwners), lane = int(random() % kLanes);
+      LaneState& s = lanes[owner][lane];
+      const TurnKey key = LaneOf(owner, lane);
+      if (!s.first) {
+        s.first = line.Join(key, 1, kMost[owner]);
+      } else if (line.Granted(s.first) && !s.next && random() % 2) {
+        s.next = line.Try(key, 1, kMost[owner]);
+      } else {
+        (void)line.Leave(s.first);
+        s.first = std::exchange(s.next, 0);
+      }
+      int granted[kOwners] = {}, waits[kOwners] = {}, all = 0;
+      for (int o = 0; o < kOwners; ++o)
+        for (const LaneState& l : lanes[o])
+          if (l.first) ++(line.Granted(l.first) ? granted : waits)[o];
+      for (int n : granted) all += n;
+      ASSERT_LE(all, at_once);
+      for (int o = 0; o < kOwners; ++o) {
+        ASSERT_LE(granted[o], kMost[o]);
+        ASSERT_TRUE(!waits[o] || all == at_once || granted[o] == kMost[o]) << "a place is free";
+        waited += waits[o] > 0 && all < at_once;
+      }
+    }
+  }
+  EXPECT_GT(waited, 100) << "limits of owners were never reached";
 }
 
 // Whole bundles have a limit of their own. Bytes without a place count, and may even exceed the limit.

@@ -100,11 +100,11 @@ void Turns::End(uint64_t ticket) noexcept {
 
 const Turns::Limits& Turns::limits() const { return s_->limits; }
 
-std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, const Needs& needs) {
+std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, const Needs& needs, int most) {
   {
     std::lock_guard l(s_->m);
     if (s_->closed && !s_->line.First(key)) return std::nullopt;
-    if (s_->line.SomeoneWaits()) {
+    if (s_->line.SomeoneWaits(key.owner)) {
       s_->line.NoteReturn(key.owner);
       return std::nullopt;
     }
@@ -112,7 +112,7 @@ std::optional<Turns::Permit> Turns::TryTake(const TurnKey& key, const Needs& nee
   const TurnBytes bytes = needs();
   s_->CheckFits(bytes);
   std::lock_guard l(s_->m);
-  const TurnLine::Ticket t = s_->line.Try(key, bytes);
+  const TurnLine::Ticket t = s_->line.Try(key, bytes, most);
   if (!t) return std::nullopt;
   s_->Begin(t);
   return Permit(this, t);
@@ -124,12 +124,12 @@ Turns::Permit Turns::Count(uint64_t bytes) {
 }
 
 std::optional<Turns::Permit> Turns::Take(const TurnKey& key, const Needs& needs, const std::function<void(Wait)>& wait,
-                                         const std::function<bool()>& gone, net::Millis report) {
+                                         const std::function<bool()>& gone, net::Millis report, int most) {
   State& s = *s_;
   std::condition_variable changed;
   std::unique_lock l(s.m);
   if (s.closed) return std::nullopt;
-  const TurnLine::Ticket t = s.line.Join(key, {});
+  const TurnLine::Ticket t = s.line.Join(key, {}, most);
   // Ends the turn, granted or not, unless it was handed over.
   struct Leaver {
     State& s;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -46,6 +47,7 @@ class Turns {
     uint64_t memory = ~uint64_t{0};  // bytes of all inferences that run
     uint64_t whole = ~uint64_t{0};   // bytes of their whole bundles
   };
+  static constexpr int kNoLimit = std::numeric_limits<int>::max();
   // A clock for tests, and the interval at which Take polls.
   using Now = std::function<std::chrono::steady_clock::time_point()>;
   // Throws Cause::kInput if at_once is below 1.
@@ -81,8 +83,8 @@ class Turns {
   // Takes a turn for the next inference of a lane, while its current one runs. Never waits. Returns nothing if a limit
   // is reached or another lane waits. An owner that received nothing here returns after its run. If it has waited
   // longer, this lane receives nothing either. `needs` is not called while others wait. Its errors are thrown. Throws
-  // Cause::kResource if the bytes exceed a limit.
-  std::optional<Permit> TryTake(const TurnKey& key, const Needs& needs);
+  // Cause::kResource if the bytes exceed a limit. `most` bounds the owner's lanes that have turns.
+  std::optional<Permit> TryTake(const TurnKey& key, const Needs& needs, int most = kNoLimit);
 
   // How long a lane still waits. Both numbers are rounded up to powers of two, because they depend on others' work.
   struct Wait {
@@ -96,9 +98,10 @@ class Turns {
   // Waits for a turn of a lane that holds none. Calls `wait` as soon as it waits, and every `report`. Polls `gone`,
   // which returns whether the client has left. Returns nothing if it has, or if the turns are closed. Calls `needs`
   // once, when there is a place. If its bytes are not free, the lane waits in its old place of the line. The
-  // callbacks run in this thread; their errors are thrown, and the lane then waits no more. Throws as TryTake does.
+  // callbacks run in this thread; their errors are thrown, and the lane then waits no more. Throws as TryTake does. A
+  // lane that only the owner's own limit `most` holds up delays no other owner.
   std::optional<Permit> Take(const TurnKey& key, const Needs& needs, const std::function<void(Wait)>& wait,
-                             const std::function<bool()>& gone, net::Millis report = kWaitReport);
+                             const std::function<bool()>& gone, net::Millis report = kWaitReport, int most = kNoLimit);
   // Counts bytes that outlive their turn, until the permit is destroyed. It takes no place. Never waits, so the caller
   // calls it before the turn ends.
   Permit Count(uint64_t bytes);

@@ -19,6 +19,11 @@ proto::Turns::Limits LimitsOf(const ServerOptions& o) {
   return limits;
 }
 
+// Returns the secrets of a store that shares none.
+store::OwnerSecrets SecretsOf(store::Home& home) {
+  return {Share(home.LongLivedSecret("weights.key")), Share(home.LongLivedSecret("b.seed"))};
+}
+
 }  // namespace
 
 struct Server::State {
@@ -26,9 +31,9 @@ struct Server::State {
       : engine(e),
         data(std::move(d)),
         options(std::move(o)),
-        key(home.LongLivedSecret("weights.key")),
-        seed(Share(home.LongLivedSecret("b.seed"))),
-        id(WeightsId(key.view(), data.weights, engine.hash(), seed->view())),
+        secrets(options.secrets ? *options.secrets : SecretsOf(home)),
+        seed(secrets.b_seed),
+        id(WeightsId(secrets.weights_key->view(), data.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
         sessions(LimitsOf(options)),
@@ -42,6 +47,8 @@ struct Server::State {
     common.brings = data.brings;
     common.sessions = &sessions;
     common.idle = options.idle;
+    common.policy = options.policy;
+    common.linked = options.linked;
     common.auditor.passed = options.audited;
   }
 
@@ -87,7 +94,7 @@ struct Server::State {
   Engine& engine;
   const ServerData data;
   const Options options;
-  const Secret key;
+  const store::OwnerSecrets secrets;
   const SharedSecret seed;
   const Hash id;
   const Masks masks;
@@ -115,6 +122,21 @@ void Server::Serve(net::Channel& p1) {
     throw;
   }
   if (s_->options.over) s_->options.over(peer, nullptr);
+}
+
+const Hash& Server::weights() const { return s_->id; }
+
+void Server::CheckOwners() {
+  proto::OwnerPolicy* const policy = s_->options.policy;
+  if (!policy) return;
+  s_->sessions.HangUpIdleOf([&](const Hash& owner) {
+    try {
+      policy->Check(owner);
+      return false;
+    } catch (const proto::DenialError&) {
+      return true;
+    }
+  });
 }
 
 void Server::Stop() { s_->sessions.admission().turns().Close(); }

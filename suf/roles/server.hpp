@@ -8,6 +8,7 @@
 #include "suf/roles/engine.hpp"
 #include "suf/run/inputs.hpp"
 #include "suf/run/times.hpp"
+#include "suf/store/secrets.hpp"
 
 namespace suf::roles {
 
@@ -36,6 +37,8 @@ struct ServerOptions {
   proto::KeyPolicy keys = {};
   // Variants of the plan that the server allows, as bits (Engine::Allowed).
   uint32_t variants = ~0u;
+  // The secrets that several processes of this model owner share. Null: the store has its own.
+  std::shared_ptr<const store::OwnerSecrets> secrets = nullptr;
   // The most bytes of whole bundles for the audits of all sessions. It replaces turns.whole.
   uint64_t audit_memory = proto::kAuditMemory;
   // Limits for the jobs of all sessions that run side by side.
@@ -50,6 +53,10 @@ struct ServerOptions {
   std::function<void(const PeerName&, uint64_t sent, uint64_t all)> setup = {};
   // Called after each audit in which both bundles are right.
   std::function<void(const store::Job&, uint64_t serial)> audited = {};
+  // Receives the link that a session measured, if both sides allow several variants.
+  std::function<void(const proto::Network&)> linked = {};
+  // The rules about data owners; they outlive the server. Null: every certified data owner is served.
+  proto::OwnerPolicy* policy = nullptr;
   // Called when an admitted session has ended, with the error that Serve throws next, or with null.
   std::function<void(const PeerName&, const Error*)> over = {};
 };
@@ -67,6 +74,11 @@ class Server {
   // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. Sessions
   // run side by side, and their jobs in turns (docs/design/lanes.md#turns). An error ends only this session.
   void Serve(net::Channel& client);
+  // Returns the id of the weights, which data owners see and receipts name.
+  const Hash& weights() const;
+  // Ends idle sessions that the policy allows no more. The others end at their next job. Call it after a change of the
+  // rules. Thread-safe.
+  void CheckOwners();
   // Refuses sessions that wait for their turn, now and later. Those whose jobs run go on. Thread-safe.
   void Stop();
 

@@ -25,8 +25,8 @@ BundleHeader DecodeHeader(View in) {
   Reader r(in, "a bundle's header");
   BundleHeader h;
   h.version = r.Get<uint32_t>();
-  if (h.version != kWireVersion)
-    Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
+  if (h.version != kBundleVersion)
+    Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kBundleVersion,
          "; deal it again");
   h.prg = r.Get<uint32_t>();
   h.party = r.Get<uint32_t>();

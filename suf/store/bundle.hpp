@@ -21,11 +21,12 @@
 
 namespace suf::store {
 
-inline constexpr uint32_t kWireVersion = 7;
+// The version of frames between roles, and that of bundles.
+inline constexpr uint32_t kWireVersion = 8, kBundleVersion = 7;
 
 // The header of a bundle. Both headers of a pair are equal except for `party` and `body_bytes`.
 struct BundleHeader {
-  uint32_t version = kWireVersion, prg = 0, party = 0;
+  uint32_t version = kBundleVersion, prg = 0, party = 0;
   Job job;
   uint64_t serial = 0, body_bytes = 0;
   LaneId lane{};

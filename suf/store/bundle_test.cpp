@@ -45,7 +45,7 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial |
   // lane
   Writer info;
-  info.Put(kWireVersion);
+  info.Put(kBundleVersion);
   info.Put(uint32_t{1});
   info.Raw(h.seed_hash[0]);
   info.Raw(h.seed_hash[1]);

@@ -37,6 +37,8 @@ class Home {
   explicit Home(const std::string& dir);
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
+  // Returns the directory, for files that others keep beside the store's own under its lock.
+  const std::string& folder() const { return dir_; }
   // Returns messages for the user, each once.
   std::vector<std::string> TakeNotices();
 

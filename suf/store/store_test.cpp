@@ -153,7 +153,7 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   Scratch dir;
   { Put(*std::make_unique<OneLane>(dir / "s"), 3, true); }
   BundleHeader h = HeaderOf(3);
-  h.version = kWireVersion - 1;
+  h.version = kBundleVersion - 1;
   ChunkFile(dir / "old", Encode(h));
   std::ifstream old(dir / "old", std::ios::binary);
   std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();

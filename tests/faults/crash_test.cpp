@@ -15,7 +15,7 @@
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/home.hpp"
 #include "suf/store/witnessed_test.hpp"
-#include "tests/faults/disk.hpp"
+#include "tests/faults/deaths.hpp"
 
 namespace suf::faults {
 namespace {
@@ -32,44 +32,12 @@ struct ToldLane {
 };
 // All of them.
 struct Told {
-  int calls;
   ToldLane lanes[2];
   uint64_t reserved;
   bool seeded, pinned, set_up;
   Hash seed;
 };
 Told* told;
-
-enum class Death { kBefore, kTorn, kAfter, kPower };
-int due = 0;  // the call at which this process dies; 0: calls are not counted
-Death death;
-std::optional<Disk> disk;
-
-[[noreturn]] void Die() {
-  if (death == Death::kPower) disk->Lose();
-  raise(SIGKILL);
-  abort();
-}
-
-// Makes one system call; `half` does a part of it.
-template <class F, class H>
-auto Call(F&& call, H&& half) {
-  if (!due) return call();
-  bool now = ++told->calls == due;
-  if (now && death == Death::kTorn) half();
-  if (now && death != Death::kAfter) Die();
-  auto r = call();
-  if (now) Die();
-  return r;
-}
-void None() {}
-
-std::string PathOf(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)); }
-// Tells the disk of a sync that succeeded.
-int Synced(int fd, int r) {
-  if (disk && !r) disk->Sync(PathOf(fd));
-  return r;
-}
 
 }  // namespace
 }  // namespace suf::faults
@@ -219,32 +187,6 @@ void Life(const std::string& dir) {
   Receive(s, 7);
   Claim(dealer, s, 6, false);
   s->Burn(6);
-}
-
-// Runs f, which dies at call `at`; false if it made fewer calls. The calls of `prepare` before it are not counted.
-bool InChild(
-    const std::string& dir, int at, Death how, const std::function<void()>& f,
-    const std::function<void()>& prepare = [] {}) {
-  told->calls = 0;
-  pid_t child = fork();
-  if (!child) {
-    death = how;
-    try {
-      prepare();
-      disk.emplace(dir, dir + ".lost");
-      due = at;
-      f();
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-      _exit(1);
-    }
-    _exit(testing::Test::HasFailure());
-  }
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  EXPECT_TRUE(killed || status == 0) << "status " << status;
-  return killed;
 }
 
 using Notices = std::vector<std::string>;

@@ -20,13 +20,15 @@ split evenly among its cases. The first three run on two variants of a plan, eac
              parties. Two samples are equal with probability 2^-64 at most, so any pair is with S(S - 1)/2 * 2^-64.
              The test asserts that this is below ALARM.
     pace     Each of T = 300 texts has a result of zero or another by a fair coin s = +-1 of this test. w is the rank,
-             among all T, of the time from P1's goodbye to its next frame, minus the mean rank. Null hypothesis: the
-             times do not depend on the coins. Then P(|sum s w| >= t) <= 2 exp(-t^2 / (2 sum w^2)) for any times, even
-             on a loaded machine (Hoeffding). Alarm beyond the t at which this is ALARM. That is the case if a zero's
+             among all T, of the time from P1's goodbye to its next frame, minus the mean rank. The same is done for the
+             time from P0's last frame to P1's goodbye, which has P1's signature. Null hypothesis: the times do not
+             depend on the coins. Then P(|sum s w| >= t) <= 2 exp(-t^2 / (2 sum w^2)) for any times, even
+             on a loaded machine (Hoeffding). Alarm beyond the t at which this is ALARM / 2. That is the case if a zero's
              time is the longer one of two with probability under 0.27 or over 0.73.
 
 The test `bits` finds equal bits in all runs (a value without mask, a mask used in all). `bytes` finds skew without a
-fixed place. `repeats` finds a mask that two runs share. `pace` finds work that P1 does with a result before it goes on.
+fixed place. `repeats` finds a mask that two runs share. `pace` finds work that P1 does with a result before it goes on,
+or before it signs a receipt.
 Each test must find its kind of leak, planted into the recording.
 """
 import copy
@@ -54,7 +56,7 @@ from rows import each
 RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 8, 9, 300
 SLOW = 60  # seconds, because no time-out is the subject here
 FIRST_RUN = 0x100  # kinds of frames from here on belong to an inference
-BYE = 0x10
+ONLINE_END, BYE = 0x0f, 0x10
 MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE have a nonce and a MAC each; CLAIM and ACK have the nonce first
 
 
@@ -263,12 +265,24 @@ def zero_norm(base, _):
     zero, other = 'dog cat', 'dog dog'  # [CLS] even, [SEP] odd, dog odd, cat even
     y = base.simulate([zero, other])
     assert not any(y[0]) and any(y[1]), y
+    for receipts in (False, True):
+        seen = zero_views(base, zero, other, receipts)
+        assert seen[0][0] == seen[2][0] == 0 and len(seen[0][1]) >= 5, seen[0]
+        assert seen[0] == seen[1], 'the model owner sees that a result is zero'
+        one = [f for f in seen[2][2] if f[1] >= FIRST_RUN]
+        assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
+        lengths = {f[3] for f in seen[0][2] if f[1] in (ONLINE_END, BYE)}
+        assert lengths == {64 + 80 * receipts}, lengths
+
+
+def zero_views(base, zero, other, receipts):
+    """Returns the model owner's views of three sessions: no result of zero, one of three, a single one."""
     seen = []
-    with World(base, 'zero') as w:
+    with World(base, f'zero {receipts}') as w:
         w.deal(timeout=SLOW).port()
         for k, texts in enumerate(([other] * 3, [other, zero, other], [zero])):
             server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True, timeout=SLOW)
-            e = embed_file(w, texts, store=w.dir / f'data{k}', connect=server.port())
+            e = embed_file(w, texts, store=w.dir / f'data{k}', connect=server.port(), receipts=w.dir / f'r{k}' if receipts else None)
             code, rows = e.finish(SLOW), e.rows()
             assert code == (2 if zero in texts else 0), e.err
             for text, row in zip(texts, rows):
@@ -276,11 +290,9 @@ def zero_norm(base, _):
                 assert text == other or 'the pooled vector of this text is zero' in row['error'], row
             if zero in texts:
                 assert e.err[-1].startswith('suf: ') and 'the pooled vector of this text is zero' in e.err[-1], e.err
+            assert not receipts or len((w.dir / f'r{k}').read_text().splitlines()) == len(texts)
             seen.append(p0_view(w, server, k))
-    assert seen[0][0] == seen[2][0] == 0 and len(seen[0][1]) >= 5, seen[0]
-    assert seen[0] == seen[1], 'the model owner sees that a result is zero'
-    one = [f for f in seen[2][2] if f[1] >= FIRST_RUN]
-    assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
+    return seen
 
 
 def zero_in_a_batch(base, _):
@@ -293,7 +305,7 @@ def zero_in_a_batch(base, _):
         w.deal(timeout=SLOW).port()
         for k, texts in enumerate(([other] * 3, [zero, other, other], [other, zero, other], [other, other, zero], [zero] * 3)):
             server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True, timeout=SLOW)
-            e = embed_file(w, texts, batch=len(texts), store=w.dir / f'data{k}', connect=server.port())
+            e = embed_file(w, texts, batch=len(texts), store=w.dir / f'data{k}', connect=server.port(), receipts=w.dir / f'r{k}')
             code, rows = e.finish(SLOW), e.rows()
             assert code == (2 if zero in texts else 0), e.err
             wanted = base.simulate([other])[0]
@@ -308,25 +320,24 @@ def zero_in_a_batch(base, _):
 # ---- the pace after a result
 
 class Clock(Tap):
-    """A Tap that alters nothing. It notes the data owner's bytes over one connection, and their times."""
+    """A Tap that alters nothing. It notes the bytes of both ways over one connection, and their times."""
 
     def __init__(self, port):
         super().__init__(port, at=0, way=None)
-        self.came = []  # (seconds, bytes)
+        self.came = {'up': [], 'down': []}  # (seconds, bytes); up: from the data owner
 
     def pump(self, way, source, sink):
         while data := source.recv(1 << 16):
-            if way == 'up':
-                self.came.append((time.monotonic(), data))
+            self.came[way].append((time.monotonic(), data))
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
 
-    def times(self, sizes):
-        """Returns the time of the last byte of each frame, given the sizes of all. A TLS record is 5 bytes and a body.
-        The body of a frame's bytes is 17 bytes longer than they are. An alert, which ends the connection, has 19 bytes.
-        Before the frames there are records of the handshake."""
-        raw = b''.join(data for _, data in self.came)
-        came = np.repeat([at for at, _ in self.came], [len(data) for _, data in self.came])
+    def times(self, way, sizes):
+        """Returns the time of the last byte of each frame of a way, given the sizes of all. A TLS record is 5 bytes and
+        a body. The body of a frame's bytes is 17 bytes longer than they are. An alert, which ends the connection, has 19
+        bytes. Before the frames there are records of the handshake."""
+        raw = b''.join(data for _, data in self.came[way])
+        came = np.repeat([at for at, _ in self.came[way]], [len(data) for _, data in self.came[way]])
         plain, when, at = [], [], 0
         while at < len(raw):
             kind, size = raw[at], int.from_bytes(raw[at + 3:at + 5], 'big')
@@ -350,8 +361,9 @@ def slowly(pipe, into):
 
 
 def paced(base, zero, other, coins):
-    """Returns the seconds from each text's goodbye to the data owner's next frame. Its stdout has a slow reader.
-    Bundles are requested one by one, so this frame waits for no other role."""
+    """Returns the seconds before and after each text's goodbye: since the model owner's last frame, and until the next
+    one. The data owner keeps receipts, and its stdout has a slow reader. Bundles are requested one by one, so the next
+    frame waits for no other role."""
     with World(base, 'pace') as w:
         w.deal(timeout=SLOW).port()
         clock = Clock(w.serve(timeout=SLOW).port())
@@ -363,7 +375,7 @@ def paced(base, zero, other, coins):
         long = 'x' * 3000  # makes a row longer than 4096 bytes, but not the row of an error
         (w.dir / 'texts').write_text(''.join(json.dumps({'id': long, 'text': zero if c else other}) + '\n' for c in coins))
         e = w.embed(None, connect=clock.port, record=w.dir / 'frames', process={'stdout': writing}, timeout=SLOW,
-                    **{'one-by-one': True, 'json-file': w.dir / 'texts'})
+                    **{'one-by-one': True, 'json-file': w.dir / 'texts', 'receipts': w.dir / 'receipts'})
         os.close(writing)
         assert e.finish(300) == 2, e.err[-3:]
         reader.join()
@@ -371,34 +383,36 @@ def paced(base, zero, other, coins):
         lines = b''.join(said).splitlines()
         assert ['error' in json.loads(line) for line in lines] == coins
         assert all((len(line) < 4096) == c for line, c in zip(lines, coins))
-        sent = [(kind, 8 + len(payload)) for ours, _, kind, _, payload in read_record(w.dir / 'frames') if ours]
-    at = clock.times([size for _, size in sent])
-    byes = [i for i, (kind, _) in enumerate(sent) if kind == BYE]
-    assert len(byes) == len(coins)
-    return at[np.array(byes) + 1] - at[byes]
+        assert len((w.dir / 'receipts').read_text().splitlines()) == len(coins)
+        frames = {way: [(kind, 8 + len(payload)) for ours, _, kind, _, payload in read_record(w.dir / 'frames') if ours == (way == 'up')]
+                  for way in ('up', 'down')}
+    at = {way: clock.times(way, [size for _, size in of]) for way, of in frames.items()}
+    byes, ends = ([i for i, (kind, _) in enumerate(frames[way]) if kind == last] for way, last in (('up', BYE), ('down', ONLINE_END)))
+    assert len(byes) == len(ends) == len(coins)
+    return at['up'][byes] - at['down'][ends], at['up'][np.array(byes) + 1] - at['up'][byes]
 
 
 def pace_test(gaps, coins):
-    """Returns how the times reveal the coins, or nothing."""
+    """Returns how the times reveal the coins, or nothing. There are two such tests, so each has half of ALARM."""
     w = np.argsort(np.argsort(gaps, kind='stable')) - (len(gaps) - 1) / 2
-    seen, limit = abs((w * np.where(coins, 1, -1)).sum()), math.sqrt(2 * math.log(2 / ALARM) * (w * w).sum())
+    seen, limit = abs((w * np.where(coins, 1, -1)).sum()), math.sqrt(2 * math.log(4 / ALARM) * (w * w).sum())
     return f'the sum of ranks is {seen:.0f}, the limit is {limit:.0f}' if seen >= limit else ''
 
 
 def pace(base, _):
-    """The pace of the next frame does not show the model owner that a result is zero, whatever reads stdout.
-    Planted delays are reported."""
+    """The pace of goodbye and next frame does not show that a result is zero, whatever reads stdout. Planted delays are
+    reported, such as a signature after the result is read."""
     base = signs(base, base.folder)
     coin = random.SystemRandom()
     coins = [coin.random() < 0.5 for _ in range(PACED)]
-    gaps = paced(base, 'dog cat', 'dog dog', coins)
-    median = lambda which: 1e3 * np.median(gaps[np.array(coins) == which])
-    print(f'     {PACED} texts: median {median(True):.2f} ms after a result of zero, {median(False):.2f} ms after another')
-    assert not (found := pace_test(gaps, coins)), found
-    spread = np.subtract(*np.quantile(gaps, (0.75, 0.25)))  # on an idle machine 5 ms stands out from it
-    for delay in (max(5e-3, 2 * spread), min(-5e-3, -2 * spread)):  # after a zero, after another
-        late = gaps + np.where(np.array(coins) == (delay > 0), abs(delay), 0)
-        assert pace_test(late, coins), f'{delay} s are not reported'
+    for what, gaps in zip(('to the goodbye', 'to the next frame'), paced(base, 'dog cat', 'dog dog', coins)):
+        median = lambda which: 1e3 * np.median(gaps[np.array(coins) == which])
+        print(f'     {PACED} texts, {what}: median {median(True):.2f} ms with a result of zero, {median(False):.2f} ms with another')
+        assert not (found := pace_test(gaps, coins)), f'{what}: {found}'
+        spread = np.subtract(*np.quantile(gaps, (0.75, 0.25)))  # on an idle machine 5 ms stands out from it
+        for delay in (max(5e-3, 2 * spread), min(-5e-3, -2 * spread)):  # after a zero, after another
+            late = gaps + np.where(np.array(coins) == (delay > 0), abs(delay), 0)
+            assert pace_test(late, coins), f'{what}: {delay} s are not reported'
 
 
 def unread(base, _):

@@ -11,18 +11,21 @@
 namespace suf::proto {
 
 // Owners wait in one line, and the lanes of an owner in another. The first owner's first lane gets the next turn. Its
-// owner then goes to the end of the line, behind all that come before the turn after that. Not thread-safe.
+// owner then goes to the end of the line, behind all that come before the turn after that. An owner may have a limit of
+// its own; while it is reached, the line passes over it. Not thread-safe.
 class TurnLine {
  public:
   using Ticket = uint64_t;  // of a turn, waiting or granted; never 0
   explicit TurnLine(const Turns::Limits& limits) : limits_(limits) {}
 
-  // Adds a lane that has no turn. It may be granted at once. Bytes that are not known yet are 0, until SetBytes.
-  Ticket Join(const TurnKey& key, const TurnBytes& bytes) {
+  // Adds a lane that has no turn. It may be granted at once. Bytes that are not known yet are 0, until SetBytes. From
+  // now on at most `most` lanes of the owner have turns.
+  Ticket Join(const TurnKey& key, const TurnBytes& bytes, int most = Turns::kNoLimit) {
     SUF_CHECK(bytes.all <= limits_.memory && bytes.whole <= limits_.whole && !lanes_.count(key));
     returning_.erase(key.owner);
     const Ticket t = ++tickets_;
     TurnOwner& owner = owners_[key.owner];
+    owner.most = most;
     if (owner.waiting.empty()) owner.rank = {grants_, owner.last && owner.last == grants_, t};
     owner.waiting.push_back(t);
     turns_[t] = {key, bytes, false};
@@ -59,22 +62,32 @@ class TurnLine {
   }
   bool OnlyCounts(Ticket t) const { return counted_.count(t) > 0; }
 
-  // Grants a turn now, which begins after the turn that the lane holds. Returns 0 if it must wait.
-  Ticket Try(const TurnKey& key, const TurnBytes& bytes) {
-    if (!MayTake(key, bytes)) {
+  // Grants a turn now, which begins after the turn that the lane holds. Returns 0 if it must wait. `most` is that of
+  // Join.
+  Ticket Try(const TurnKey& key, const TurnBytes& bytes, int most = Turns::kNoLimit) {
+    if (!MayTake(key, bytes, most)) {
       NoteReturn(key.owner);
       return 0;
     }
     returning_.erase(key.owner);
     const Ticket t = ++tickets_;
     turns_[t] = {key, bytes, false};
+    owners_[key.owner].most = most;
     Grant(t);
     return t;
   }
-  // Notes that an owner was answered "later".
-  void NoteReturn(const Hash& owner) { returning_[owner] = LastOf(owner); }
-  // Returns whether a turn is waited for.
-  bool SomeoneWaits() { return FirstOwner() != nullptr; }
+  // Notes that an owner was answered "later", unless only its own limit is the reason.
+  void NoteReturn(const Hash& owner) {
+    const auto own = owners_.find(owner);
+    const bool own_limit =
+        own != owners_.end() && !own->second.waiting.empty() && own->second.lanes >= own->second.most;
+    if (!own_limit || FirstOwner()) returning_[owner] = LastOf(owner);
+  }
+  // Returns whether this owner waits for a turn, or another one that is below its own limit.
+  bool SomeoneWaits(const Hash& owner) {
+    const auto own = owners_.find(owner);
+    return (own != owners_.end() && !own->second.waiting.empty()) || FirstOwner() != nullptr;
+  }
 
   // Returns whether a ticket was granted.
   bool Granted(Ticket t) const { return turns_.at(t).granted; }
@@ -135,17 +148,19 @@ class TurnLine {
     Rank rank;          // valid while a lane waits
     uint64_t last = 0;  // number of its last grant
     int turns = 0;      // that were granted and have not ended
+    int lanes = 0;      // that have turns
+    int most = Turns::kNoLimit;
   };
   struct LaneTurns {
     std::vector<Ticket> turns;  // oldest first
     TurnBytes bytes;            // the most of them
   };
 
-  // Returns the first owner of the line; null if nobody waits.
+  // Returns the first owner of the line that is below its own limit; null if there is none.
   TurnOwner* FirstOwner() {
     TurnOwner* first = nullptr;
     for (auto& [key, owner] : owners_)
-      if (!owner.waiting.empty() && (!first || owner.rank < first->rank)) first = &owner;
+      if (!owner.waiting.empty() && owner.lanes < owner.most && (!first || owner.rank < first->rank)) first = &owner;
     return first;
   }
 
@@ -168,8 +183,10 @@ class TurnLine {
 
   // Returns whether a lane may take a turn without waiting. An owner that was answered "later" returns after its run,
   // and has waited longer if its last grant is older. That counts once, because it may never return.
-  bool MayTake(const TurnKey& key, const TurnBytes& bytes) {
-    if (SomeoneWaits() || !Fits(key, bytes)) return false;
+  bool MayTake(const TurnKey& key, const TurnBytes& bytes, int most) {
+    if (SomeoneWaits(key.owner) || !Fits(key, bytes)) return false;
+    const auto own = owners_.find(key.owner);
+    if (own != owners_.end() && !lanes_.count(key) && own->second.lanes >= most) return false;
     const uint64_t last = LastOf(key.owner);
     const auto longer = std::find_if(returning_.begin(), returning_.end(),
                                      [&](const auto& r) { return r.first != key.owner && r.second < last; });
@@ -182,6 +199,7 @@ class TurnLine {
   void Begin(Ticket t, TurnState& turn) {
     turn.granted = true;
     LaneTurns& lane = lanes_[turn.key];
+    owners_.at(turn.key.owner).lanes += lane.turns.empty();
     lane.turns.push_back(t);
     CountLane(lane);
   }
@@ -190,7 +208,9 @@ class TurnLine {
     LaneTurns& lane = lanes_.at(key);
     std::erase(lane.turns, t);
     CountLane(lane);
-    if (lane.turns.empty()) lanes_.erase(key);
+    if (!lane.turns.empty()) return;
+    lanes_.erase(key);
+    --owners_.at(key.owner).lanes;
   }
   // Counts the most bytes of a lane's turns.
   void CountLane(LaneTurns& lane) {
@@ -205,8 +225,8 @@ class TurnLine {
 
   void Grant(Ticket t) {
     TurnState& turn = turns_.at(t);
-    Begin(t, turn);
     TurnOwner& owner = owners_[turn.key.owner];
+    Begin(t, turn);
     ++owner.turns;
     turn.before = {owner.rank, owner.last};
     turn.grant = owner.last = ++grants_;

@@ -90,10 +90,9 @@ struct World {
   }
   // Starts the dealer, with these limits.
   void MakeDealer(Turns::Limits turns) {
-    BundleDealer::Options options{store::JobOf(4), keys.ahead, partner_wait,
-                                  [this](const store::Job&, uint64_t serial) {
+    BundleDealer::Options options{store::JobOf(4), keys.ahead, partner_wait, [this](const DealtPair& pair) {
                                     std::lock_guard lock(m);
-                                    dealt.push_back(serial);
+                                    dealt.push_back(pair.serial);
                                     changed.notify_all();
                                   }};
     options.turns = turns;

@@ -1,0 +1,209 @@
+#include "suf/service/desk.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "suf/net/credentials.hpp"
+#include "suf/proto/turns.hpp"
+#include "suf/service/log_test.hpp"
+#include "suf/service/metrics_text_test.hpp"
+#include "suf/service/sqlite_counts.hpp"
+
+namespace suf::service {
+namespace {
+
+using namespace std::chrono_literals;
+
+Hash DeskKey(int i) { return HashOf({AsView(Str("desk ", i))}); }
+std::string DeskEntry(const std::string& name, std::vector<int> keys, const std::string& lines = "") {
+  std::string text = Str("[[owner]]\nname = \"", name, "\"\nkeys = [");
+  for (const int k : keys) text += Str('"', net::Fingerprint({Role::kData, DeskKey(k)}), "\", ");
+  return text + "]\n" + lines + "\n";
+}
+
+// A desk with counters, a log and metrics at noon of a day.
+struct DeskWorld {
+  explicit DeskWorld(const std::string& toml, const std::string& disk = kFastDisk)
+      : dir(disk),
+        counts(dir.path, [this] { return now; }),
+        log(dir / "log", StillOptions()),
+        metrics(Role::kModel, "test"),
+        desk({.owners = ListOf(toml),
+              .counts = &counts,
+              .log = &log,
+              .metrics = &metrics,
+              .plan = Hash{3},
+              .clock = [this] { return now; }}) {
+    metrics.SetOwners({"ann", "bob"});
+    desk.SetWeights(Hash{4});
+  }
+  std::shared_ptr<const OwnerList> ListOf(const std::string& toml) const {
+    return std::make_shared<const OwnerList>(OwnerList::Parse(toml, "F", now));
+  }
+  std::unique_ptr<proto::JobTicket> Begin(int key, uint32_t tokens = 4, uint32_t texts = 1) {
+    return desk.Begin({DeskKey(key), store::LaneId{2}, store::JobOf(tokens, 0, texts), 250});
+  }
+  // Returns the reason for which f is denied; nothing if it is not.
+  static std::optional<net::Refusal> Denial(const std::function<void()>& f, uint32_t* retry_s = nullptr) {
+    try {
+      f();
+    } catch (const proto::DenialError& e) {
+      if (retry_s) *retry_s = e.retry_s();
+      EXPECT_EQ(e.cause(), Cause::kRefused);
+      return e.code();
+    }
+    return std::nullopt;
+  }
+  std::string Text() const {
+    std::string text;
+    metrics.Write("p", [&](std::string_view piece) { text += piece; });
+    return text;
+  }
+  Instant now = Day(2026y / 11 / 28) + 12h;
+  Scratch dir;
+  SqliteCounts counts;
+  JobLog log;
+  Metrics metrics;
+  OwnerDesk desk;
+};
+
+TEST(OwnerDesk, ServesListedOwnersUntilTheirLastDay) {
+  DeskWorld w(DeskEntry("ann", {1}, "until = 2026-11-28") + DeskEntry("bob", {2}));
+  for (const int key : {1, 2}) EXPECT_FALSE(w.Denial([&] { w.desk.Check(DeskKey(key)); }));
+  EXPECT_EQ(w.Denial([&] { w.desk.Check(DeskKey(3)); }), net::Refusal::kUnlisted);
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(3); }), net::Refusal::kUnlisted);
+  w.now += 12h;
+  EXPECT_EQ(w.Denial([&] { w.desk.Check(DeskKey(1)); }), net::Refusal::kExpired);
+  EXPECT_EQ(w.Denial([&] { (void)w.desk.Admit(DeskKey(1)); }), net::Refusal::kExpired);
+  EXPECT_FALSE(w.Denial([&] { w.desk.Check(DeskKey(2)); }));
+  w.desk.SetOwners(w.ListOf(DeskEntry("ann", {1, 3})));
+  EXPECT_EQ(w.Denial([&] { w.desk.Check(DeskKey(2)); }), net::Refusal::kUnlisted);
+  for (const int key : {1, 3}) EXPECT_FALSE(w.Denial([&] { w.desk.Check(DeskKey(key)); }));
+}
+
+// Limits are an owner's, whichever of its keys it uses.
+TEST(OwnerDesk, CountsSessionsAndTurnsOfAllKeysOfAnOwner) {
+  DeskWorld w(DeskEntry("ann", {1, 2}, "lanes = 2\nat_once = 3") + DeskEntry("bob", {3}));
+  auto one = w.desk.Admit(DeskKey(1));
+  const auto two = w.desk.Admit(DeskKey(2));
+  EXPECT_EQ(w.Denial([&] { (void)w.desk.Admit(DeskKey(1)); }), net::Refusal::kSessions);
+  EXPECT_FALSE(w.Denial([&] { (void)w.desk.Admit(DeskKey(3)); }));
+  one.reset();
+  EXPECT_FALSE(w.Denial([&] { (void)w.desk.Admit(DeskKey(2)); }));
+  const proto::TurnGroup a = w.desk.GroupOf(DeskKey(1)), b = w.desk.GroupOf(DeskKey(2)), c = w.desk.GroupOf(DeskKey(3));
+  EXPECT_EQ(a.id, b.id);
+  EXPECT_NE(a.id, c.id);
+  EXPECT_EQ(a.at_once, 3);
+  EXPECT_EQ(c.at_once, proto::Turns::kNoLimit);
+  EXPECT_EQ(w.desk.GroupOf(DeskKey(9)).at_once, 1) << "a removed owner's job may run";
+}
+
+TEST(OwnerDesk, AJobCountsFromItsTurnUnlessItDoesNotBegin) {
+  DeskWorld w(DeskEntry("ann", {1, 2}, "texts = 10\ntokens = 60"));
+  auto first = w.Begin(1, 5, 4);  // 4 texts, 20 tokens
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{4, 20}));
+  first->Claim(7, false);
+  first.reset();  // it broke
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{4, 20}));
+  auto second = w.Begin(2, 5, 6);
+  uint32_t retry_s = 0;
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(1); }, &retry_s), net::Refusal::kQuota);
+  EXPECT_EQ(retry_s, 12u * 3600);
+  second.reset();  // it did not begin
+  EXPECT_EQ(w.counts.Today("ann"), (Amount{4, 20}));
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(1, 41, 1); }), net::Refusal::kQuota);
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(1, 61, 1); }, &retry_s), net::Refusal::kQuota);
+  EXPECT_EQ(retry_s, 0u) << "no day admits 61 tokens";
+  w.now += 12h;
+  EXPECT_FALSE(w.Denial([&] { (void)w.Begin(1, 60, 1); }));
+}
+
+// Eight threads run 200 jobs against a quota of 100.
+TEST(OwnerDesk, AQuotaHoldsForJobsSideBySide) {
+  DeskWorld w(DeskEntry("ann", {1, 2, 3, 4, 5, 6, 7, 8}, "texts = 100"));
+  std::atomic<int> ran{0}, denied{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int key = 1; key <= 8; ++key)
+      threads.emplace_back([&, key] {
+        for (int i = 0; i < 25; ++i) try {
+            const auto ticket = w.Begin(key);
+            if (i % 5 == 4) continue;  // it does not begin
+            ticket->Claim(uint64_t(i), false);
+            ticket->Done({});
+            ++ran;
+          } catch (const proto::DenialError&) {
+            ++denied;
+          }
+      });
+  }
+  for (;;) try {  // jobs that did not begin may have held up others
+      const auto ticket = w.Begin(1);
+      ticket->Claim(1, false);
+      ++ran;
+    } catch (const proto::DenialError&) {
+      break;
+    }
+  EXPECT_EQ(ran, 100);
+  EXPECT_GT(denied, 0);
+  EXPECT_EQ(w.counts.Today("ann").texts, 100u);
+}
+
+TEST(OwnerDesk, RecordsEachOutcomeInLogAndMetrics) {
+  DeskWorld w(DeskEntry("ann", {1}, "texts = 3") + DeskEntry("bob", {2}));
+  {
+    auto done = w.Begin(1, 5, 2), broken = w.Begin(2);
+    done->Claim(7, false);
+    broken->Claim(8, true);
+    EXPECT_THAT(w.Text(), testing::HasSubstr("suf_inferences_running"));
+    done->Done({1500, 100, 200});
+  }
+  (void)w.Begin(1);  // it does not begin
+  const store::Job job = store::JobOf(5, 0, 2);
+  EXPECT_EQ(w.Denial([&] { (void)w.Begin(1, 5, 2); }), net::Refusal::kQuota);
+  w.desk.Refused(DeskKey(1), job, net::Refusal::kQuota);
+  w.desk.Refused(DeskKey(9), {}, net::Refusal::kUnlisted);
+  w.log.Close();
+  std::vector<nlohmann::json> lines;
+  for (const std::string& line : LinesOf(TextOfFile(w.dir / "log"))) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 4u);
+  const auto has = [&](size_t i, const std::string& owner, const std::string& outcome, int serial) {
+    EXPECT_EQ(lines[i].at("owner"), owner);
+    EXPECT_EQ(lines[i].at("outcome"), outcome);
+    EXPECT_EQ(lines[i].value("serial", 0), serial);
+  };
+  has(0, "ann", "done", 7);
+  has(1, "bob", "broken", 8);
+  has(2, "ann", "refused", 0);
+  has(3, "unlisted", "refused", 0);
+  EXPECT_EQ(CheckLogs({w.dir / "log"}).fault_count, 0u);
+  const MetricsText text = ReadMetrics(w.Text());
+  const auto ended = [&](const std::string& owner, const std::string& outcome) {
+    return text.Of(
+        Str("suf_inferences_total{process=\"p\",role=\"model\",owner=\"", owner, "\",outcome=\"", outcome, "\"}"));
+  };
+  EXPECT_EQ(ended("ann", "done"), 1);
+  EXPECT_EQ(ended("bob", "broken"), 1);
+  EXPECT_EQ(ended("ann", "refused"), 1);
+}
+
+// Without a list everybody is served, and still recorded.
+TEST(OwnerDesk, WithoutAListItRecordsAlone) {
+  Scratch dir(kFastDisk);
+  JobLog log(dir / "log", StillOptions());
+  OwnerDesk desk({.log = &log});
+  desk.Check(DeskKey(1));
+  EXPECT_FALSE(desk.Admit(DeskKey(1)));
+  EXPECT_EQ(desk.GroupOf(DeskKey(1)).id, DeskKey(1));
+  const auto ticket = desk.Begin({DeskKey(1), store::LaneId{2}, store::JobOf(4), 0});
+  ticket->Claim(1, false);
+  ticket->Done({});
+  EXPECT_EQ(desk.Wait(DeskKey(1)), nullptr);
+  EXPECT_THAT(TextOfFile(dir / "log"), testing::HasSubstr("\"unlisted\""));
+}
+
+}  // namespace
+}  // namespace suf::service
