@@ -49,7 +49,7 @@ std::optional<size_t> CountWhole(std::string_view text) {
 
 SUF_FUZZ(owners) {
   const std::string text = fuzz::TextOf(input);
-  // toml++ does not define its answer to other characters outside strings, which our reader refuses
+  // the behaviour of toml++ is undefined for some other characters, which our reader hides from it
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return uint8_t(c) < 0x80; });
   const std::optional<size_t> whole = ascii ? CountWhole(text) : std::nullopt;
   try {
@@ -58,8 +58,8 @@ SUF_FUZZ(owners) {
     SUF_CHECK(!ascii || whole == list.size());
   } catch (const Error& e) {
     const std::string_view sentence = e.what();
-    for (const char* fault : {"is no TOML", "more than 64 bits"})
-      if (sentence.find(fault) != sentence.npos) SUF_CHECK(!whole);
+    for (const char* end : {"; correct it there", "is no TOML; correct it", "more than 64 bits; write a smaller one"})
+      if (sentence.ends_with(end)) SUF_CHECK(!whole);
     throw;
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 
 #include "suf/base/plural.hpp"
 #include "suf/base/private_files.hpp"
@@ -21,12 +22,14 @@ namespace suf::service {
 
 namespace {
 
+bool IsAscii(char c) { return uint8_t(c) < 0x80; }
+
 // Splits a text at its headers [[owner]], so that the tree of one owner is in memory at a time. Follows strings,
 // comments and brackets, in which a header is none. In a damaged text all pieces before the damage are right.
 class OwnerPieces {
  public:
-  // The last piece ends at a fault, if there is one. Outside strings and comments, TOML has ASCII alone; toml++ does
-  // not define its answer there.
+  // The last piece ends at a fault, if there is one. Comments alone may have characters beyond ASCII. No field needs
+  // them, and the behaviour of toml++ is undefined for some of them in damaged texts.
   enum class Fault { kNone, kTooLong, kNotAscii };
 
   explicit OwnerPieces(std::string_view text) : text_(text) {
@@ -46,8 +49,10 @@ class OwnerPieces {
         comments += end - at_;
         at_ = end;
       } else if (c == '"' || c == '\'') {
-        at_ = AfterString(at_);
-      } else if (uint8_t(c) >= 0x80) {
+        const size_t end = AfterString(at_);
+        while (at_ < end && IsAscii(text_[at_])) ++at_;
+        if (at_ < end) fault_ = Fault::kNotAscii;
+      } else if (!IsAscii(c)) {
         fault_ = Fault::kNotAscii;
       } else {
         depth += c == '[' || c == '{';
@@ -168,12 +173,13 @@ class OwnersReader {
     Fail(Cause::kInput, source_, ", line ", line, ": ", parts...);
   }
 
-  [[noreturn]] void RefuseText(uint32_t line, uint32_t column) const {
-    Refuse(before_ + line, "the text is no TOML at column ", column, "; correct it there");
-  }
-
   // Parses a piece. An assertion of toml++ fails for some damaged texts, at an unknown place.
-  toml::parse_result Parse(std::string_view piece) const try { return toml::parse(piece); } catch (const Bug&) {
+  toml::parse_result Parse(std::string_view piece) const try {
+    if (std::all_of(piece.begin(), piece.end(), IsAscii)) return toml::parse(piece);
+    std::string text(piece);  // its comments have other characters
+    std::replace_if(text.begin(), text.end(), std::not_fn(IsAscii), '?');
+    return toml::parse(text);
+  } catch (const Bug&) {
     Refuse(before_ + 1, "the text about one owner is no TOML; correct it");
   }
 
@@ -181,19 +187,17 @@ class OwnersReader {
     const toml::parse_result parsed = Parse(piece);
     if (!parsed && (fault == OwnerPieces::Fault::kNone || !IsAtEnd(piece, parsed.error().source().begin))) {
       const toml::source_position at = parsed.error().source().begin;
-      if (parsed.error().description().find("64 bits") != std::string_view::npos)
+      if (parsed.error().description().ends_with("is not representable in 64 bits"))
         Refuse(before_ + at.line, "a number has more than 64 bits; write a smaller one");
-      RefuseText(at.line, at.column);
+      Refuse(before_ + at.line, "the text is no TOML at column ", at.column, "; correct it there");
     }
     if (fault == OwnerPieces::Fault::kTooLong)
       Refuse(before_ + 1, "the text about one owner has more than ", kMostOwnerBytes,
              " bytes; shorten it, or close its last bracket or string");
-    if (fault == OwnerPieces::Fault::kNotAscii) {
-      const std::string_view last = piece.substr(piece.rfind('\n') + 1);
-      const auto characters =
-          std::count_if(last.begin(), last.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; });
-      RefuseText(uint32_t(std::count(piece.begin(), piece.end(), '\n') + 1), uint32_t(characters + 1));
-    }
+    if (fault == OwnerPieces::Fault::kNotAscii)
+      Refuse(before_ + uint32_t(std::count(piece.begin(), piece.end(), '\n') + 1), "column ",
+             piece.size() - piece.rfind('\n'),  // also right without one
+             " has a character beyond ASCII; use such characters in comments alone");
     for (const auto& [key, node] : parsed.table()) {
       const uint32_t line = LineOf(key.source());
       if (key != "owner") Refuse(line, Quoted(key), " belongs to no owner; remove it, or write it below [[owner]]");

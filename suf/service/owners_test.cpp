@@ -95,16 +95,22 @@ TEST(Owners, AreRefusedIfTheTextIsDamaged) {
   EXPECT_TRUE(IsRefused("# [[owner]]\n", "F lists no owner; add one under a header [[owner]]"));
   EXPECT_TRUE(IsRefused(good + "texts 5\n", "F, line 4: the text is no TOML at column 7; correct it there"));
   EXPECT_TRUE(IsRefused(good + "texts = 1\ntexts = 2", "F, line 5: the text is no TOML at column 9; correct it there"));
+  EXPECT_TRUE(IsRefused(good + "'64 bits' = 1\n'64 bits' = 2",
+                        "F, line 5: the text is no TOML at column 13; correct it there"));
   EXPECT_TRUE(IsRefused(good + "until = 2027-02-29", "F, line 4: the text is no TOML at column 19; correct it there"));
   EXPECT_TRUE(IsRefused(good + "texts = 01", "F, line 4: the text is no TOML at column 11; correct it there"));
   EXPECT_TRUE(IsRefused(good + "[owner", "F, line 4: the text is no TOML at column 7; correct it there"));
   EXPECT_TRUE(IsRefused(good + "[[owner]]\n[$]\n", "F, line 4: the text about one owner is no TOML; correct it"));
-  EXPECT_TRUE(IsRefused(good + "# \xc3\xa9\nx = '\xc3\xa9' \xc3\xa9 = 1\n" + good,
-                        "F, line 5: the text is no TOML at column 9; correct it there"));
-  EXPECT_TRUE(
-      IsRefused("\xef\xbb\xbf\xef\xbb\xbf" + good, "F, line 1: the text is no TOML at column 1; correct it there"));
+  const auto beyond = [](int line, int column) {
+    return Str("F, line ", line, ": column ", column,
+               " has a character beyond ASCII; use such characters in comments alone");
+  };
+  EXPECT_TRUE(IsRefused(good + "# \xc3\xa9 \xff\nx = 'a'  \xc3\xa9 = 1\n" + good, beyond(5, 10)));
+  EXPECT_TRUE(IsRefused(good + "\nx = \"\"\"\na\xc3\xa9\"\"\"", beyond(6, 2)));
+  EXPECT_TRUE(IsRefused("\xef\xbb\xbf\xef\xbb\xbf" + good, beyond(1, 1)));
+  EXPECT_TRUE(IsRefused(Entry("\xc3\xa9", 1), beyond(2, 9)));
+  EXPECT_EQ(ListOf(Entry("ann", 1, "# \xc3\xa9 \xff\ntexts = 5")).owners()[0].texts, 5u);
   EXPECT_TRUE(IsRefused(good + "#\x01", "F, line 4: the text is no TOML at column 2; correct it there"));
-  EXPECT_TRUE(IsRefused(good + "#\xff\n", "F, line 4: the text is no TOML at column 1; correct it there"));
   // An open string or bracket is found where it is, in front of other owners.
   EXPECT_TRUE(IsRefused("[[owner]]\nname = \"ann\n" + good,
                         "F, line 2: the text is no TOML at column 12; correct it "
@@ -153,7 +159,7 @@ TEST(Owners, NeedAName) {
       IsRefused(Entry("unlisted", 1), "F, line 2: the name \"unlisted\" means all other data owners; use another one"));
   EXPECT_TRUE(IsRefused(Entry("a b", 1), "F, line 2: the name \"a b\" has 3 bytes" + end));
   EXPECT_TRUE(IsRefused(Entry("\\n", 1), "F, line 2: the name \"\\n\" has 1 bytes" + end));
-  EXPECT_TRUE(IsRefused(Entry("\xc3\xa9", 1), "F, line 2: the name \"\xc3\xa9\" has 2 bytes" + end));
+  EXPECT_TRUE(IsRefused(Entry("\\u00e9", 1), "F, line 2: the name \"\xc3\xa9\" has 2 bytes" + end));
   EXPECT_EQ(ListOf(Entry(std::string(64, 'a'), 1)).size(), 1u);
   EXPECT_TRUE(Fails(Cause::kInput, "has 65 bytes", [] { (void)ListOf(Entry(std::string(65, 'a'), 1)); }));
 }
