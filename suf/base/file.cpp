@@ -45,6 +45,13 @@ std::optional<FileId> Identify(int fd) {
   return id;
 }
 
+void Put(Writer& w, const FileId& id) {
+  w.Put(id.inode);
+  w.Put(id.birth_s);
+  w.Put(id.birth_ns);
+  w.Put(id.generation);
+}
+
 Fd OpenFile(const std::string& path, int flags, Links links) {
   if (links == Links::kRefuse && !(flags & O_DIRECTORY)) flags |= O_NOFOLLOW;
   Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600));
@@ -72,6 +79,11 @@ void Sync(int fd, const std::string& path) {
 void SyncDir(const std::string& path) {
   Fd fd = OpenFile(path, O_RDONLY | O_DIRECTORY);
   if (fsync(fd.get())) Cannot("sync", path);
+}
+
+void SyncDirOf(const std::string& file) {
+  const size_t slash = file.rfind('/');
+  SyncDir(slash == file.npos ? "." : file.substr(0, std::max<size_t>(slash, 1)));
 }
 
 void Rename(const std::string& from, const std::string& to) {

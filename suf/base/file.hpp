@@ -38,6 +38,8 @@ struct FileId {
 };
 // Returns nothing if the file system keeps no time of birth.
 std::optional<FileId> Identify(int fd);
+// Writes an identity, 24 bytes.
+void Put(Writer& w, const FileId& id);
 
 // The functions below throw Cause::kResource, with the path and the system's reason.
 
@@ -50,6 +52,7 @@ void MakeDir(const std::string& path);  // mode 0700; succeeds if it exists
 void WriteAll(int fd, View bytes, const std::string& path);
 void Sync(int fd, const std::string& path);  // fdatasync
 void SyncDir(const std::string& path);
+void SyncDirOf(const std::string& file);  // the directory that holds the file
 void Rename(const std::string& from, const std::string& to);
 // Fills `out` from byte `place` of the file. Returns the number of bytes, fewer only at the end of the file.
 size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path);

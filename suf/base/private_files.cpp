@@ -128,4 +128,9 @@ void CheckPrivateFile(const std::string& path) {
   if (!lstat(path.c_str(), &s)) Check({"file", path});
 }
 
+bool OthersCanRead(const std::string& path) {
+  struct stat s {};
+  return !stat(path.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007));
+}
+
 }  // namespace suf

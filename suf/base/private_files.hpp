@@ -23,4 +23,8 @@ void MakePrivateFolderIn(const std::string& folder, const std::string& name);
 // Kubernetes. Does nothing if there is no such file.
 void CheckPrivateFile(const std::string& path);
 
+// Whether other users can read a file, or the one that a link leads to. If root owns it, its group may read it. False
+// if there is none.
+bool OthersCanRead(const std::string& path);
+
 }  // namespace suf

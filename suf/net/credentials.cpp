@@ -149,9 +149,7 @@ Credentials::Credentials(const std::string& dir, Validity validity) {
   SUF_CHECK(ctx);
   std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
   for (const std::string& file : {ca, cert, key}) CheckPrivateFile(file);
-  struct stat s;
-  // if root owns the key, its group may read it
-  if (!stat(key.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007)))
+  if (OthersCanRead(key))
     Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
   for (const std::string& file : {ca, cert, key}) CheckReadable(file);
   bool asked = false;  // for a passphrase

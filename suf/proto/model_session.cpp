@@ -233,7 +233,6 @@ class ModelSession {
   bool TakeTicket(PendingJob& what, std::chrono::steady_clock::time_point begun, const PendingJob* current) {
     if (!host_.policy) return true;
     const auto begin = [&] {
-      host_.policy->Check(ch_.peer().key);
       what.ticket = host_.policy->Begin({ch_.peer().key, lane_->id(), what.job, MillisSince(begun)});
     };
     if (!current) {

@@ -64,7 +64,7 @@ class OwnerPolicy {
  public:
   virtual ~OwnerPolicy() = default;
   // Throws DenialError if this data owner may have no session, or none any more. Called at each greeting and before
-  // each job.
+  // each run.
   virtual void Check(const Hash& owner) = 0;
   // Counts a session of this data owner until the returned object is destroyed. Throws DenialError.
   virtual std::shared_ptr<void> Admit(const Hash& owner) = 0;

@@ -90,36 +90,24 @@ struct ReceiptWorld : World {
   }
   // Runs P0 in a thread, and `p1` here. Rethrows the error of p1; that of P0 is in model_error.
   void Talk(const std::function<void(net::Channel&, DataSession&)>& p1) {
-    auto pair = net::InProcessPair(id[0], id[1], timeout);
     ModelHost host = Host(TestRun);
     host.dealer = [this](std::stop_token stop) { return Link(id[0], std::move(stop)); };
     if (run) host.run = run;
-    model_error = nullptr;
     passed.clear();
     receipts.clear();
-    std::thread t([&, ch = std::move(pair.first)]() mutable {
-      try {
-        AlteringChannel near(*ch, alter, passed);
-        near.SetSigner(signer[0], pem[1]);
-        ServeSession(near, host);
-      } catch (...) {
-        model_error = std::current_exception();
-      }
-      ch.reset();
-    });
-    std::exception_ptr error;
-    try {
-      pair.second->SetSigner(signer[1], pem[0]);
-      DataSession s(
-          *pair.second, plan, lane[1], [this](std::stop_token stop) { return Link(id[1], std::move(stop)); }, keys);
-      p1(*pair.second, s);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    pair.second.reset();
-    t.join();
-    Join();
-    if (error) std::rethrow_exception(error);
+    RunBoth(
+        net::InProcessPair(id[0], id[1], timeout),
+        [&](net::Channel& ch) {
+          AlteringChannel near(ch, alter, passed);
+          near.SetSigner(signer[0], pem[1]);
+          ServeSession(near, host);
+        },
+        [&](net::Channel& ch) {
+          ch.SetSigner(signer[1], pem[0]);
+          DataSession s(
+              ch, plan, lane[1], [this](std::stop_token stop) { return Link(id[1], std::move(stop)); }, keys);
+          p1(ch, s);
+        });
   }
   void RunJobs(const std::vector<store::Job>& jobs) {
     Talk([&](net::Channel&, DataSession& s) {

@@ -81,10 +81,16 @@ std::shared_ptr<const OwnerList> OwnerDesk::owners() const {
   return owners_;
 }
 
-std::pair<std::shared_ptr<const OwnerList>, const Owner*> OwnerDesk::Find(const Hash& key) const {
+OwnerDesk::ListedOwner OwnerDesk::Lookup(const Hash& key) const {
   std::shared_ptr<const OwnerList> list = owners();
-  if (!list) return {};
-  const Owner* const owner = list->Find(key);
+  const Owner* const owner = list ? list->Find(key) : nullptr;
+  return {std::move(list), owner};
+}
+
+OwnerDesk::ListedOwner OwnerDesk::Find(const Hash& key) const {
+  ListedOwner found = Lookup(key);
+  const auto& [list, owner] = found;
+  if (!list) return found;
   if (!owner)
     throw proto::DenialError(net::Refusal::kUnlisted, 0,
                              Str("the data owner ", net::Fingerprint({Role::kData, key}),
@@ -93,12 +99,11 @@ std::pair<std::shared_ptr<const OwnerList>, const Owner*> OwnerDesk::Find(const 
     throw proto::DenialError(net::Refusal::kExpired, 0,
                              Str("the last day on which the data owner ", owner->name, " is served was ",
                                  DayText(*owner->until), "; list a later one, or remove the owner"));
-  return {std::move(list), owner};
+  return found;
 }
 
 std::string OwnerDesk::NameOf(const Hash& key) const {
-  const std::shared_ptr<const OwnerList> list = owners();
-  const Owner* const owner = list ? list->Find(key) : nullptr;
+  const auto [list, owner] = Lookup(key);
   return owner ? owner->name : kUnlistedName;
 }
 
@@ -133,8 +138,7 @@ std::shared_ptr<void> OwnerDesk::Admit(const Hash& key) {
 }
 
 proto::TurnGroup OwnerDesk::GroupOf(const Hash& key) noexcept {
-  const std::shared_ptr<const OwnerList> list = owners();
-  const Owner* const owner = list ? list->Find(key) : nullptr;
+  const auto [list, owner] = Lookup(key);
   if (!owner) return {key, list ? 1 : proto::Turns::kNoLimit};
   return {HashOf({AsView("suf owner"), AsView(owner->name)}), owner->at_once.value_or(proto::Turns::kNoLimit)};
 }

@@ -46,9 +46,11 @@ class OwnerDesk : public proto::OwnerPolicy {
  private:
   class Ticket;
   std::shared_ptr<const OwnerList> owners() const;
-  // Returns the list, which stays while it is used, and this key's owner in it; both null without a list. Throws
-  // DenialError.
-  std::pair<std::shared_ptr<const OwnerList>, const Owner*> Find(const Hash& key) const;
+  // The list, which stays while it is used, and a key's owner in it. Both are null without a list.
+  using ListedOwner = std::pair<std::shared_ptr<const OwnerList>, const Owner*>;
+  ListedOwner Lookup(const Hash& key) const;
+  // Does the same, but throws DenialError if the key has no owner, or one that has expired.
+  ListedOwner Find(const Hash& key) const;
   // Returns the name of a key's owner; kUnlistedName if there is none.
   std::string NameOf(const Hash& key) const;
   JobRecord RecordOf(const Hash& owner, JobOutcome outcome) const;

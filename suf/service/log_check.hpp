@@ -26,12 +26,12 @@ struct LogCheck {
   // The most faults that are listed.
   static constexpr size_t kMostFaults = 100;
 
-  uint64_t lines = 0;                  // of all files
-  uint64_t first = 0, end = 0;         // numbers of the first and the last line in their chain
-  std::array<uint64_t, 3> outcomes{};  // lines by JobOutcome
-  uint64_t lost = 0;                   // lines that the disk refused while the log was written
-  std::string earliest, latest;        // times
-  Hash last{};                         // hash of the last line
+  uint64_t lines = 0;                              // of all files
+  uint64_t first = 0, end = 0;                     // numbers of the first and the last line in their chain
+  std::array<uint64_t, kOutcomeCount> outcomes{};  // lines by JobOutcome
+  uint64_t lost = 0;                               // lines that the disk refused while the log was written
+  std::string earliest, latest;                    // times
+  Hash last{};                                     // hash of the last line
   uint64_t fault_count = 0;
   std::vector<LogFault> faults;  // the first ones
   // The line with the kept hash, and the number of lines after it. Line 0 stands for the line before the first one.

@@ -1,5 +1,7 @@
 // The end of a job, in logs and metrics.
 #pragma once
+#include <optional>
+#include <string_view>
 
 namespace suf::service {
 
@@ -10,6 +12,11 @@ inline constexpr int kOutcomeCount = 3;
 constexpr const char* Name(JobOutcome outcome) {
   constexpr const char* kWords[kOutcomeCount] = {"done", "broken", "refused"};
   return kWords[int(outcome)];
+}
+constexpr std::optional<JobOutcome> OutcomeNamed(std::string_view word) {
+  for (int i = 0; i < kOutcomeCount; ++i)
+    if (word == Name(JobOutcome(i))) return JobOutcome(i);
+  return std::nullopt;
 }
 
 }  // namespace suf::service

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -183,8 +182,7 @@ ReceiptFile::ReceiptFile(const std::string& path) : path_(path) {
     (void)ReadAt(fd_.get(), size - 1, {&last, 1}, path);
     broken_ = last != '\n';
   } else {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    SyncDir(folder.empty() ? "." : folder);
+    SyncDirOf(path);
   }
   thread_ = std::thread([this] { Loop(); });
 }

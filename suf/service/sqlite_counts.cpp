@@ -27,12 +27,8 @@ bool IsDay(int64_t number) { return number >= 0 && number <= NumberOf(kLastDay);
 Bytes PlaceOf(int fd) {
   struct stat s {};
   SUF_CHECK(!fstat(fd, &s));
-  const FileId id = Identify(fd).value_or(FileId{s.st_ino, 0, 0, 0});
   Writer w;
-  w.Put(id.inode);
-  w.Put(id.birth_s);
-  w.Put(id.birth_ns);
-  w.Put(id.generation);
+  Put(w, Identify(fd).value_or(FileId{s.st_ino, 0, 0, 0}));
   return w.Take();
 }
 

@@ -15,13 +15,6 @@ constexpr size_t kPlace = 112, kHeader = kPlace + 32;
 // A record: u64 serial, u32 kind, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
 constexpr size_t kBody = 40, kRecord = 64;
 
-void Put(Writer& w, const FileId& id) {
-  w.Put(id.inode);
-  w.Put(id.birth_s);
-  w.Put(id.birth_ns);
-  w.Put(id.generation);
-}
-
 std::array<uint8_t, 24> DetailOf(const FileId& id) {
   Writer w;
   Put(w, id);

@@ -23,9 +23,7 @@ Bytes ReadSecretFile(const std::string& dir, const char* name, size_t bytes) {
     Fail(Cause::kInput, "there is no ", path,
          "; make the secrets of this model owner once, and give the same folder to all its processes");
   }
-  // if root owns the file, its group may read it
-  if (s.st_mode & (s.st_uid == geteuid() ? 077 : 007))
-    Fail(Cause::kInput, "the secret ", path, " can be read by others; chmod 600 it");
+  if (OthersCanRead(path)) Fail(Cause::kInput, "the secret ", path, " can be read by others; chmod 600 it");
   Bytes all = ReadSome(OpenFile(path, O_RDONLY, Links::kFollow).get(), bytes + 1, path);
   if (all.size() != bytes)
     Fail(Cause::kInput, path, " has ", all.size() > bytes ? "more than " : "", std::min(all.size(), bytes),

@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from customers import SERVE_EARLY
 from rows import alone, main, row
 
 
@@ -47,8 +48,7 @@ def _(w):
 
 
 # ---- bad input: reported before the weights are loaded
-SERVE = ('serve --plan {plan} --model {w}/none --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0 '
-         '--secrets {w}/secrets').split()
+SERVE = [*SERVE_EARLY, '--secrets', '{w}/secrets']
 alone('no secrets', 2, 'there is no .*/secrets/owner; make the secrets of this model owner once', SERVE)
 alone('secrets that others can read', 2, 'b.seed can be read by others; chmod 600 it', SERVE,
       lambda w: (secrets(w) / 'b.seed').chmod(0o644))

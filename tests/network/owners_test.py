@@ -9,16 +9,11 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import GateWorld, HeldRuns
+from customers import EMBED, SERVE, held, owners, results, starter, texts
+from roles import GateWorld
 from rows import alone, both_worlds, ended, main, row
 
 NARROW = 4  # MB: a batch of two texts of 8 tokens
-
-
-def owners(w, names=('alice', 'bob')):
-    """Makes certificates of several data owners. Returns {name: the folder}."""
-    w.base.suf('certs', w.dir / 'certs', *(word for name in names for word in ('--data', name)))
-    return {name: w.dir / 'certs' / f'data-{name}' for name in names}
 
 
 def begin(w, names=('alice', 'bob'), serve={}):
@@ -26,25 +21,7 @@ def begin(w, names=('alice', 'bob'), serve={}):
     of = owners(w, names)
     w.deal(certs=w.dir / 'certs').port()
     w.serve(certs=w.dir / 'certs', **serve).port()
-    return lambda name, *words, **flags: w.embed(*words, **{'certs': of[name], 'store': w.dir / f'data-{name}', **flags})
-
-
-def texts(w, count):
-    """Writes a file of texts. Returns its path and the results."""
-    all = [w.base.text(3 + i % 6, i) for i in range(count)]
-    path = w.dir / f'{count}.texts'
-    path.write_text('\n'.join(all) + '\n')
-    return path, w.base.simulate(all)
-
-
-def held(w, start, name, **flags):
-    """Runs one inference of an owner, then starts another one that stops inside its online part. Returns (process, a
-    function that lets it go on)."""
-    assert start(name).finish() == 0
-    inside = HeldRuns(w.server.port())
-    e = start(name, connect=inside.port, **flags)
-    assert inside.arrived(e), e.err
-    return e, inside.go
+    return starter(w, of)
 
 
 def beside(w, count, pattern=None, **serve):
@@ -56,10 +33,6 @@ def beside(w, count, pattern=None, **serve):
     second = start('bob', None, file=path)
     assert not pattern or second.said(pattern), second.err
     return first, go, second, wanted
-
-
-def results(w, e):
-    return [w.result(r) for r in e.rows()]
 
 
 @row('four data owners at the same time', 0, '', 20)
@@ -226,8 +199,6 @@ def _(w):
 
 # ---- bad input
 
-SERVE = 'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0'.split()
-EMBED = 'embed --plan {plan} --vocab {vocab} --certs {certs} --dealer 127.0.0.1:1 --connect 127.0.0.1:2 --store {w}/p1'.split()
 alone('no place', 2, '--at-once', [*SERVE, '--at-once', '0'])
 alone('no place at the dealer', 2, '--at-once', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --at-once 0'.split())
 alone('no memory', 2, '--memory', [*SERVE, '--memory', '0'])

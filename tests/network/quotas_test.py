@@ -10,35 +10,8 @@ import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from owners_test import EMBED, SERVE, held, results, texts
-from owners_test import owners as certificates
-from rows import ROWS, alone, ended, main, row
-
-ROWS.clear()  # those of owners_test
-
-def fingerprint(w, folder):
-    return w.base.suf('certs', folder, '--show').split()[0]
-
-
-def write_owners(w, rows):
-    """Writes the owners' file, of {name: (folders, further lines)}."""
-    text = ''
-    for name, (folders, lines) in rows.items():
-        keys = ', '.join(f'"{fingerprint(w, f)}"' for f in folders)
-        text += f'[[owner]]\nname = "{name}"\nkeys = [{keys}]\n{lines}\n'
-    (w.dir / 'owners.toml').write_text(text)
-    return w.dir / 'owners.toml'
-
-
-def begin(w, rows, deal={}, **serve):
-    """Starts dealer and model owner with a list. `rows` has further lines for an owner's name. Returns a function that
-    starts the embed of an owner, listed or not."""
-    of = certificates(w, ('alice', 'bob', 'carol'))
-    file = write_owners(w, {name: ([of[name]], lines) for name, lines in rows.items()})
-    w.deal(certs=w.dir / 'certs', **deal).port()
-    w.serve(certs=w.dir / 'certs', owners=file, **serve).port()
-    start = lambda name, *words, **flags: w.embed(*words, **{'certs': of[name], 'store': w.dir / f'data-{name}', **flags})
-    return start, of
+from customers import SERVE_EARLY, begin_listed, held, results, texts, write_owners
+from rows import alone, ended, main, row
 
 
 def hangup(w, pattern):
@@ -50,7 +23,7 @@ def hangup(w, pattern):
 
 @row('an unlisted data owner', 4, 'the model owner does not list our key; send our fingerprint to its operator|does not list our key among', 20)
 def _(w):
-    start, _ = begin(w, {'alice': ''})
+    start, _ = begin_listed(w, {'alice': ''})
     yield start('bob')
     ended(w, 'the data owner data=[0-9a-f]{64} is not listed')
     assert not w.fates('data-bob') and not w.lanes('model'), 'something was spent or made'
@@ -59,7 +32,7 @@ def _(w):
 
 @row('the quota ends in the middle of a session', 4, 'allows us no more texts or tokens on this day; return in [0-9]+ (h|min|s)', 30)
 def _(w):
-    start, _ = begin(w, {'alice': 'texts = 5'})
+    start, _ = begin_listed(w, {'alice': 'texts = 5'})
     path, wanted = texts(w, 9)
     e = start('alice', None, file=path)
     yield e
@@ -72,7 +45,7 @@ def _(w):
 
 @row('a quota of tokens counts each text of a batch', 4, 'allows us no more texts or tokens', 30)
 def _(w):
-    start, _ = begin(w, {'alice': 'tokens = 40\ntexts = 100'})
+    start, _ = begin_listed(w, {'alice': 'tokens = 40\ntexts = 100'})
     text = w.base.text(5, 1)
     (w.dir / 'same').write_text(f'{text}\n' * 12)
     e = start('alice', None, file=w.dir / 'same', batch=4)
@@ -82,7 +55,7 @@ def _(w):
 
 @row('an audited bundle counts like a text', 0, '', 30)
 def _(w):
-    start, _ = begin(w, {'alice': 'texts = 4', 'bob': 'texts = 3'})
+    start, _ = begin_listed(w, {'alice': 'texts = 4', 'bob': 'texts = 3'})
     path, _ = texts(w, 2)
     assert start('bob', None, file=path, audit=2).finish() == 4
     yield start('alice', None, file=path, audit=2)
@@ -90,7 +63,7 @@ def _(w):
 
 @row('a date that has passed', 4, 'the model owner serves our key no longer', 20)
 def _(w):
-    start, _ = begin(w, {'alice': 'until = 2020-01-01', 'bob': 'until = 2120-01-01'})
+    start, _ = begin_listed(w, {'alice': 'until = 2020-01-01', 'bob': 'until = 2120-01-01'})
     assert w.server.said('alice.*2020-01-01'), w.server.err
     assert start('bob').finish() == 0
     yield start('alice')
@@ -99,7 +72,7 @@ def _(w):
 
 @row('one lane of two', 4, 'serves as many lanes of ours at the same time as it allows', 30)
 def _(w):
-    start, _ = begin(w, {'alice': 'lanes = 1'})
+    start, _ = begin_listed(w, {'alice': 'lanes = 1'})
     first, go = held(w, start, 'alice')
     yield start('alice', store=w.dir / 'other')
     go()
@@ -109,7 +82,7 @@ def _(w):
 
 @row('one inference at once: the second lane waits', 0, 'others run first', 30)
 def _(w):
-    start, _ = begin(w, {'alice': 'at_once = 1', 'bob': ''}, **{'at-once': 4})
+    start, _ = begin_listed(w, {'alice': 'at_once = 1', 'bob': ''}, **{'at-once': 4})
     first, go = held(w, start, 'alice')
     second = start('alice', store=w.dir / 'other')
     assert second.said('others run first'), second.err
@@ -121,7 +94,7 @@ def _(w):
 
 @row('SIGHUP adds one, removes one, and keeps the list of a damaged file', 4, 'does not list our key', 30)
 def _(w):
-    start, of = begin(w, {'alice': ''})
+    start, of = begin_listed(w, {'alice': ''})
     first, go = held(w, start, 'alice', parallel=1)
     write_owners(w, {'bob': ([of['bob']], '')})
     hangup(w, 'serve: 1 data owner may use this service')
@@ -136,7 +109,7 @@ def _(w):
 
 @row('the session of a removed owner ends after its running text', 4, 'does not list our key', 30)
 def _(w):
-    start, of = begin(w, {'alice': ''})
+    start, of = begin_listed(w, {'alice': ''})
     path, wanted = texts(w, 6)
     first, go = held(w, lambda name, *words, **flags: start(name, *(words or (None,)), **{'file': path, **flags}), 'alice')
     write_owners(w, {'bob': ([of['bob']], '')})
@@ -149,7 +122,7 @@ def _(w):
 
 @row('a quota holds over a restart, and a broken run counts', 4, 'allows us no more texts or tokens', 40)
 def _(w):
-    start, _ = begin(w, {'alice': 'texts = 3'})
+    start, _ = begin_listed(w, {'alice': 'texts = 3'})
     first, _ = held(w, start, 'alice')  # one done, one that breaks
     w.server.kill()
     assert first.finish() == 3
@@ -162,7 +135,7 @@ def _(w):
 
 @row('a counter file that was put back', 4, 'allows us no more texts or tokens', 40)
 def _(w):
-    start, _ = begin(w, {'alice': 'texts = 10'})
+    start, _ = begin_listed(w, {'alice': 'texts = 10'})
     assert start('alice').finish() == 0
     w.server.end()
     files = {p.name: p.read_bytes() for p in (w.dir / 'model').glob('counts.sqlite*')}
@@ -181,7 +154,7 @@ def _(w):
 
 @row('a locked counter file', 5, 'counts.sqlite', 60)
 def _(w):
-    start, _ = begin(w, {'alice': ''})
+    start, _ = begin_listed(w, {'alice': ''})
     assert start('alice').finish() == 0
     w.server.end()
     other = sqlite3.connect(w.dir / 'model/counts.sqlite', isolation_level=None)
@@ -202,7 +175,7 @@ def _(w):
 
 
 # ---- bad input: reported before weights and keys are loaded
-LISTED = [*(word if word != '{model}' else '{w}/none' for word in SERVE), '--owners', '{w}/o.toml']
+LISTED = [*SERVE_EARLY, '--owners', '{w}/o.toml']
 
 
 def list_of(text):

@@ -12,11 +12,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import metrics
-from quotas_test import begin, fingerprint, texts
+from customers import SERVE_EARLY, begin_listed, fingerprint, texts
 from roles import AMPLE
-from rows import ROWS, alone, main, row
+from rows import alone, main, row
 
-ROWS.clear()  # those of quotas_test
 FILES = {'audit-log': 'log', 'metrics': 'prom'}  # options and the endings of their files
 
 
@@ -25,8 +24,8 @@ def files_of(w, role):
 
 
 def recorded(w, rows):
-    """Starts both roles with a log and metrics. Returns what quotas_test.begin does."""
-    return begin(w, rows, deal=files_of(w, 'deal'), **files_of(w, 'serve'))
+    """Starts both roles with a log and metrics. Returns what begin_listed does."""
+    return begin_listed(w, rows, deal=files_of(w, 'deal'), **files_of(w, 'serve'))
 
 
 def checked(w, *files, last=None):
@@ -141,9 +140,8 @@ def _(w):
 
 
 # ---- bad input: reported before weights and keys are loaded
-SERVE = 'serve --plan {plan} --model {w}/none --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/p0'.split()
 DEAL = 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --state {w}/d'.split()
-for command in (SERVE, DEAL):
+for command in (SERVE_EARLY, DEAL):
     name = command[0]
     alone(f'a log in no folder, {name}', 5, '/none/log', [*command, '--audit-log', '{w}/none/log'])
     alone(f'a log that is another file, {name}', 2, 'is no log of jobs; name one', [*command, '--audit-log', '{w}/other'],

@@ -161,13 +161,14 @@ struct World {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
   }
   std::exception_ptr model_error;
-  // Runs P0 in a thread, and `p1` here with the other end.
-  void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
-    auto pair = net::InProcessPair(kId[0], kId[1], timeout);
+  using ChannelPair = std::pair<std::unique_ptr<net::Channel>, std::unique_ptr<net::Channel>>;
+  // Runs P0 in a thread with the first end, and P1 here with the other one.
+  void RunBoth(ChannelPair pair, const std::function<void(net::Channel&)>& p0,
+               const std::function<void(net::Channel&)>& p1) {
     model_error = nullptr;
     std::thread t([&, ch = std::move(pair.first)]() mutable {
       try {
-        ServeSession(*ch, host);
+        p0(*ch);
       } catch (...) {
         model_error = std::current_exception();
       }
@@ -183,6 +184,11 @@ struct World {
     t.join();
     Join();
     if (error) std::rethrow_exception(error);
+  }
+  // Serves P0's side, and runs `p1` with the other end.
+  void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
+    RunBoth(
+        net::InProcessPair(kId[0], kId[1], timeout), [&](net::Channel& ch) { ServeSession(ch, host); }, p1);
   }
   // Waits until `count` bundles are dealt; returns whether they were.
   bool Dealt(size_t count) {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "suf/base/digest.hpp"
 #include "suf/base/plural.hpp"
@@ -107,10 +106,7 @@ LogFile OpenLog(const std::string& path, std::vector<std::string>* notices) {
     throw;
   }
   if (SizeOf(log.fd.get(), path)) log.end = ReadEnd(log.fd.get(), path, notices);
-  if (!existed) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    SyncDir(folder.empty() ? "." : folder);
-  }
+  if (!existed) SyncDirOf(path);
   return log;
 }
 

@@ -1,11 +1,12 @@
 #include "suf/service/internal/log_line.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "suf/base/digest.hpp"
 #include "suf/base/json.hpp"
+#include "suf/proto/receipt.hpp"
 
 namespace suf::service {
 
@@ -16,19 +17,10 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "suf.log/1", kNumberStart = R"("n":)", kPrevStart = R"(,"prev":")";
 constexpr size_t kHexHash = 2 * sizeof(Hash);
-constexpr JobOutcome kOutcomes[] = {JobOutcome::kDone, JobOutcome::kBroken, JobOutcome::kRefused};
 
-// Returns a time as "2026-11-28T15:03:46.123Z".
-std::string IsoTime(std::chrono::system_clock::time_point time) {
-  using namespace std::chrono;
-  const auto day = floor<days>(time);
-  const year_month_day date(day);
-  const hh_mm_ss clock(floor<milliseconds>(time - day));
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", int(date.year()), unsigned(date.month()),
-                unsigned(date.day()), int(clock.hours().count()), int(clock.minutes().count()),
-                int(clock.seconds().count()), int(clock.subseconds().count()));
-  return text;
+// Returns milliseconds since 1970.
+uint64_t MsOf(std::chrono::system_clock::time_point time) {
+  return uint64_t(std::max<int64_t>(0, std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count()));
 }
 
 bool IsIsoTime(std::string_view time) {
@@ -84,7 +76,7 @@ std::string FormatLine(const JobRecord& record, const ChainEnd& before, std::chr
   ordered_json line{{"schema", kSchema},
                     {"n", before.number + 1},
                     {"prev", Hex(before.hash)},
-                    {"time", IsoTime(time)},
+                    {"time", proto::TimeStamp(MsOf(time))},
                     {"role", Name(record.role)}};
   if (lost) line["lost"] = lost;
   if (!record.owner.empty()) line["owner"] = record.owner;
@@ -118,10 +110,9 @@ LogLine ParseLine(std::string_view text) {
   out.time = Text(line, "time");
   if (!IsIsoTime(out.time)) NoLine("its time is not like 2026-11-28T15:03:46.123Z");
   const std::string outcome = Text(line, "outcome");
-  const auto it =
-      std::find_if(std::begin(kOutcomes), std::end(kOutcomes), [&](JobOutcome o) { return outcome == Name(o); });
-  if (it == std::end(kOutcomes)) NoLine("its outcome is unknown");
-  out.outcome = *it;
+  const std::optional<JobOutcome> known = OutcomeNamed(outcome);
+  if (!known) NoLine("its outcome is unknown");
+  out.outcome = *known;
   if (line.contains("lost")) out.lost = Count(line, "lost");
   return out;
 }
