@@ -45,8 +45,8 @@ void AnswerCalls(const char* command, const AnswerArgs& a, const net::Credential
   };
   Answer(
       command, a, own, engine.unit(),
-      [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
-        return std::make_unique<roles::Server>(engine, data(learned), home, std::move(dial), std::move(options));
+      [&](store::Home& home, proto::Dealers dealers, roles::Server::Options options) {
+        return std::make_unique<roles::Server>(engine, data(learned), home, std::move(dealers), std::move(options));
       },
       [&] {
         const std::lock_guard l(m);
@@ -81,7 +81,11 @@ CallResult RunCall(const PartyCall& call, const net::Credentials& own, roles::En
   roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = call.audits, .semi_honest = call.semi_honest};
   options.audited = [command] { log::Info(Str(command, ": P0 audited a bundle and found nothing wrong")); };
   options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
-  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
+  proto::Dealers dealers = DealersOf(own, a.dealer, timeout, a.streams);
+  if (dealers.size() > 1)
+    Fail(Cause::kInput, "--dealer lists ", dealers.size(), " dealers, and ", command,
+         " uses one for its call; name one of them");
+  roles::Client client(engine, store, std::move(dealers), std::move(options));
   auto ch = net::Dial(own, net::Address::Parse(call.connect), Role::kModel, timeout, {}, a.streams);
   ch->set_recorder(recorder.get());
   roles::Client::Session session(client, *ch);

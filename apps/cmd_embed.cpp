@@ -84,10 +84,18 @@ class OrderedResults {
     if (metrics_ && e.place == 0) CountJob(e);
     early_.emplace(text, std::move(e));
     ++done_;
-    for (auto it = early_.begin(); it != early_.end() && it->first == added_; it = early_.erase(it)) {
-      ++added_;
-      Add(it->first, std::move(it->second));
-    }
+    AddNext();
+  }
+  // Gives a text an error in place of a result, and goes on.
+  void Skip(size_t text, const Error& error) {
+    if (!skipped_++) first_.emplace(error.cause(), Str("line ", usable_[text]->i + 1, ": ", error.what()));
+    usable_[text]->error = error.what();
+    early_.emplace(text, std::nullopt);
+    AddNext();
+  }
+  // Throws the first error that Skip received.
+  void ThrowIfSkipped() const {
+    if (first_) Fail(first_->cause(), skipped_, " of ", Plural(usable_.size(), "text"), " failed; ", first_->what());
   }
   // Adds the results that came before those of earlier texts, which have none.
   void Flush() {
@@ -108,6 +116,7 @@ class OrderedResults {
   }
   // Returns how many texts are done.
   size_t done() const { return done_; }
+  size_t skipped() const { return skipped_; }
   // Adds the unusable lines at the end.
   void Finish() { Pass(nullptr); }
 
@@ -120,7 +129,14 @@ class OrderedResults {
                          .bytes_received = e.bytes.p0 + e.bytes.setup});
     metrics_->CountBundles(service::BundleFate::kUsed);
   }
-  void Add(size_t text, roles::Embedding e) {
+  // Adds those results that no earlier text must precede.
+  void AddNext() {
+    for (auto it = early_.begin(); it != early_.end() && it->first == added_; it = early_.erase(it)) {
+      ++added_;
+      Add(it->first, std::move(it->second));
+    }
+  }
+  void Add(size_t text, std::optional<roles::Embedding> e) {
     TextLine* const line = usable_[text];
     Pass(line);
     results_.Add({.line = line, .embedding = std::move(e)});
@@ -140,8 +156,10 @@ class OrderedResults {
   service::Metrics* const metrics_;
   std::vector<TextLine*> usable_;
   std::vector<TextLine>::iterator next_;
-  std::map<size_t, roles::Embedding> early_;
-  size_t passed_ = 0, added_ = 0, done_ = 0;  // usable lines; results in order; results
+  std::map<size_t, std::optional<roles::Embedding>> early_;  // none: of a text that was skipped
+  size_t passed_ = 0, added_ = 0, done_ = 0;                 // usable lines; results in order; results
+  size_t skipped_ = 0;
+  std::optional<Error> first_;  // of the texts that were skipped
 };
 
 // Runs the texts over one session, in batches. Returns whether all ran.
@@ -154,9 +172,16 @@ bool RunBatches(roles::DataOwner::Session& session, OrderedResults& results, siz
   return session.RunBatches(roles::MoveToBatches(std::move(texts), of), done) == of.size();
 }
 
-// Runs the texts over several sessions.
-void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDealer dealer,
-                 roles::Lanes::Options options, OrderedResults& results, Bar& bar) {
+// Whether the model owner would refuse all texts for the same reason, its quota for example.
+bool ConcernsAll(const Error& e) {
+  const auto* const refusal = dynamic_cast<const net::RefusalError*>(&e);
+  return refusal && refusal->cause() == Cause::kRefused && refusal->code() != net::Refusal::kDealer;
+}
+
+// Runs the texts over several sessions. With several dealers or processes of the model owner, a text that fails leaves
+// the others alone. An error that concerns all ends the sessions.
+void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::Dealers dealers, roles::Lanes::Options options,
+                 OrderedResults& results, Bar& bar) {
   const auto done = [&](size_t text, roles::Embedding e) {
     results.Done(text, std::move(e));
     bar.At(double(results.done()) / double(results.texts()),
@@ -164,10 +189,13 @@ void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDeal
   };
   options.client.progress = {};
   if (options.client.audits)
-    return void(roles::RunInLanes(engine, store, std::move(dealer), std::move(options), results.Texts(), done));
-  options.close_on_error = true;
+    return void(roles::RunInLanes(engine, store, std::move(dealers), std::move(options), results.Texts(), done));
+  const bool goes_on = dealers.size() > 1 || options.servers > 1;
+  options.close_on_error = !goes_on;
+  std::atomic<bool> refused{false};
+  options.client.stop = [&refused, stop = options.client.stop] { return refused || stop(); };
   std::exception_ptr error;  // the first one; a late one ends nothing
-  roles::Lanes lanes(engine, store, std::move(dealer), std::move(options));
+  roles::Lanes lanes(engine, store, std::move(dealers), std::move(options));
   lanes.SubmitAll(results.Texts(), 0, [&](size_t text, roles::LaneResult result) {
     if (auto* e = std::get_if<roles::Embedding>(&result)) return done(text, std::move(*e));
     const auto* const late = std::get_if<roles::LateError>(&result);
@@ -175,6 +203,14 @@ void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDeal
     try {
       std::rethrow_exception(failure);
     } catch (const roles::LanesClosed&) {  // after a signal, or after an error
+    } catch (const Error& e) {
+      results.Failed(failure, late != nullptr);
+      if (goes_on) {
+        results.Skip(text, e);
+        refused = refused || ConcernsAll(e);
+      } else if (!error) {
+        error = failure;
+      }
     } catch (...) {
       results.Failed(failure, late != nullptr);
       if (!error) error = failure;
@@ -183,6 +219,14 @@ void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::DialDeal
   lanes.Wait();
   lanes.Close();
   if (error) std::rethrow_exception(error);
+}
+
+// Returns the number of sessions: two by default, so that one text uses the processor while another one waits. It is
+// one if sessions would multiply bundles or audits, or if their order or their frames count. Every dealer has one.
+int SessionsOf(const EmbedArgs& a, size_t dealers) {
+  if (a.parallel) return a.parallel;
+  const int sessions = a.one_by_one || a.audit || a.keys.ahead || !a.record.empty() ? 1 : 2;
+  return std::max(sessions, int(dealers));
 }
 
 // The number of lines that were embedded, and the signal that stopped that; 0 if none came.
@@ -202,8 +246,11 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   const auto timeout = Timeout(a.timeout);
   Bar receiving("embed"), bar("embed", Bar::Log::kRare);
   Stop stop;
-  const int sessions = SessionsOf(a);
-  roles::Lanes::Options options{.parallel = sessions, .batch = a.batch};
+  const std::vector<net::Address> servers = net::Address::ParseList(a.connect);
+  proto::Dealers dealers = DealersOf(own, a.dealer, timeout, a.streams);
+  const int sessions = SessionsOf(a, dealers.size());
+  const bool lanes = sessions > 1 || servers.size() > 1 || dealers.size() > 1;
+  roles::Lanes::Options options{.parallel = sessions, .batch = a.batch, .servers = uint8_t(servers.size())};
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
   options.client.memory = MemoryLimit(a.memory);
@@ -224,8 +271,11 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   options.client.stop = [&] { return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()); };
   if (receipts) options.client.keys.receipts = [receipts](const proto::Receipt& r) { receipts->Add(r); };
-  options.dial = [&](std::stop_token ends) {
-    return net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, std::move(ends), a.streams);
+  options.dial = [&](std::stop_token ends, size_t server) {
+    return net::Dial(own, servers[server], Role::kModel, timeout, std::move(ends), a.streams);
+  };
+  options.moves = [&](size_t, const Error& e) {
+    log::Warn(Str("embed: ", e.what(), "; another of its processes is tried"));
   };
   auto begun = Clock::now();
   options.opened = [&, first = true](const roles::DataOwner::Session& session) mutable {
@@ -237,24 +287,23 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     if (session.link() && records.metrics()) records.metrics()->SetRoundTrip(double(session.link()->trip_us) / 1e6);
     first = false;
   };
-  auto dealer = CallDealer(own, a.dealer, timeout, a.streams);
   std::optional<SignalTaker> taker;
   const auto take_signals = [&] {
     KeepPages();
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
-  if (sessions > 1) {
+  if (lanes) {
     take_signals();
     try {
-      RunParallel(engine, store, std::move(dealer), std::move(options), results, bar);
+      RunParallel(engine, store, std::move(dealers), std::move(options), results, bar);
     } catch (...) {
       results.Flush();
       throw;
     }
   } else {
-    const auto ch = options.dial({});
+    const auto ch = options.dial({}, 0);
     ch->set_recorder(recorder.get());
-    roles::DataOwner owner(engine, store, std::move(dealer), options.client);
+    roles::DataOwner owner(engine, store, std::move(dealers), options.client);
     roles::DataOwner::Session session(owner, *ch);
     options.opened(session);
     take_signals();
@@ -270,6 +319,11 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   bar.Clear();
   results.Flush();
   const size_t done = results.done();
+  if (results.skipped() && !stop.signal) {
+    results.Finish();
+    writer.End();
+    results.ThrowIfSkipped();
+  }
   if (done < usable) {
     if (!stop.signal && !(receipts && receipts->failed()))
       log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable, "text"), " are done"));
@@ -287,6 +341,10 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
   if (a.parallel > 1 && !a.record.empty())
     Fail(Cause::kInput, "--record writes the frames of one session, and --parallel asks for ", a.parallel,
          "; leave out one of both");
+  for (const auto& [name, list] : {std::pair("--connect", &a.connect), std::pair("--dealer", &a.dealer)})
+    if (const size_t count = net::Address::ParseList(*list).size(); count > 1 && !a.record.empty())
+      Fail(Cause::kInput, "--record writes the frames of one session, and ", name, " lists ", count,
+           " processes; leave out --record, or name one");
   std::vector<size_t> lengths;
   for (const TextLine& l : lines)
     if (l.error.empty()) lengths.push_back(l.ids.size());
@@ -320,11 +378,6 @@ void CheckMemory(const EmbedArgs& a, roles::ModelEngine& engine, const std::vect
 }
 
 }  // namespace
-
-int SessionsOf(const EmbedArgs& a) {
-  if (a.parallel) return a.parallel;
-  return a.one_by_one || a.audit || a.keys.ahead || !a.record.empty() ? 1 : 2;
-}
 
 int RunEmbed(const EmbedArgs& a) {
   const RoleProcess process = StartRole("embed", Role::kData, a);

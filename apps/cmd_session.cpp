@@ -26,22 +26,26 @@ namespace suf::apps {
 namespace fs = std::filesystem;
 
 int RunCerts(const CertsArgs& a) {
-  if (!a.show) net::MakeCerts(a.dir, a.owners);
+  if (!a.show) net::MakeCerts(a.dir, {a.dealers, a.owners});
   const std::vector<std::string> folders = net::CertFolders(a.dir);
   if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
   using Validity = net::Credentials::Validity;
   for (const std::string& f : folders) {
-    std::cout << net::Fingerprint(net::Credentials(f, Validity::kIgnored).identity());
+    const net::Identity who = net::Credentials(f, Validity::kIgnored).identity();
+    std::cout << net::Fingerprint(who);
     // the role names the other folders
-    if (const std::string name = fs::path(f).filename().string();
-        f != a.dir && name.starts_with(net::OwnerFolder("")) && name != net::OwnerFolder(""))
+    if (const std::string name = fs::path(f).filename().string(); f != a.dir && name != net::CertFolder(who.role))
       std::cout << "  " << name;
     std::cout << "\n";
   }
-  if (!a.show)
-    std::cerr << "certificates for dealer, model and "
-              << (a.owners.empty() ? "data" : Plural(a.owners.size(), "data owner")) << " in " << a.dir
+  if (!a.show) {
+    const auto several = [](Role r, const std::vector<std::string>& names) {
+      return names.empty() ? std::string(Name(r)) : Plural(names.size(), net::HolderOf(r));
+    };
+    std::cerr << "certificates for " << several(Role::kDealer, a.dealers) << ", model and "
+              << several(Role::kData, a.owners) << " in " << a.dir
               << "; give each role its own folder and nothing else\n";
+  }
   return 0;
 }
 
@@ -191,7 +195,7 @@ int RunServe(const ServeArgs& a) {
     };
   Answer(
       "serve", a, process.own, engine.unit(),
-      [&](store::Home& home, proto::DialDealer dial, roles::Server::Options options) {
+      [&](store::Home& home, proto::Dealers dealers, roles::Server::Options options) {
         options.variants = allowed;
         options.secrets = secrets;
         if (owners) {
@@ -210,8 +214,8 @@ int RunServe(const ServeArgs& a) {
         if (service::Metrics* const metrics = records.metrics())
           options.linked = [metrics](const proto::Network& link) { metrics->SetRoundTrip(double(link.trip_us) / 1e6); };
         stages.At(0.7, "masking the weights for a data owner's set-up");
-        auto owner =
-            std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dial), std::move(options));
+        auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dealers),
+                                                         std::move(options));
         if (desk) desk->SetWeights(owner->weights());
         stages.Clear();
         return owner;

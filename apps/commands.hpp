@@ -76,7 +76,7 @@ int RunSimulate(const SimulateArgs& a);
 
 struct CertsArgs {
   std::string dir;
-  std::vector<std::string> owners = {};  // names of data owners
+  std::vector<std::string> dealers = {}, owners = {};  // names
   bool show = false;
 };
 int RunCerts(const CertsArgs& a);
@@ -151,13 +151,10 @@ struct EmbedArgs : PartyArgs {
   bool json = false, truncate = false;
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs
   int audit = 0;            // extra bundles that P0 audits
-  int parallel = 0;         // sessions with the model owner; 0: SessionsOf
+  int parallel = 0;         // sessions with the model owner; 0: by the other options
   int batch = 1;            // texts of one length that run as one job
   int64_t memory = 0;       // MB of all texts that run side by side; 0: three quarters of the machine's
 };
-// Returns the number of sessions: two by default, so that one text uses the processor while another one waits. It is
-// one if sessions would multiply bundles or audits, or if their order or their frames count.
-int SessionsOf(const EmbedArgs& a);
 int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {

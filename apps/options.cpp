@@ -124,16 +124,20 @@ void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "a variant of the plan (default: its first; suf plan show lists them)");
 }
 
-void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens) {
-  const auto wrong = [listens](const std::string& text) -> std::string {
+void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, AddressUse use) {
+  const auto wrong = [use](const std::string& text) -> std::string {
     try {
-      (void)(listens ? net::Address::ParseListening(text) : net::Address::Parse(text));
+      if (use == AddressUse::kConnectList)
+        (void)net::Address::ParseList(text);
+      else
+        (void)(use == AddressUse::kListen ? net::Address::ParseListening(text) : net::Address::Parse(text));
       return {};
     } catch (const Error& e) {
       return e.what();
     }
   };
-  c->add_option(name, *address, help)->required()->check(CLI::Validator(wrong, ""));
+  auto* option = c->add_option(name, *address, help)->required()->check(CLI::Validator(wrong, ""));
+  if (use == AddressUse::kConnectList) option->option_text("HOST:PORT,..");
 }
 
 void AddKernels(CLI::App* c, std::string* kernels) {
@@ -154,7 +158,9 @@ void AddBackend(CLI::App* c, BackendArgs* backend, const char* help) {
 void AddParty(CLI::App* c, PartyArgs* a) {
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--certs", a->certs, kCertsHelp)->required();
-  AddAddress(c, "--dealer", &a->dealer, "address of the dealer");
+  AddAddress(c, "--dealer", &a->dealer,
+             "address of the dealer. Of several, with commas between, each text draws one; pin the key of each",
+             AddressUse::kConnectList);
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
   c->add_option(
       "--record", a->record,
@@ -182,7 +188,7 @@ void AddAnswer(CLI::App* c, AnswerArgs* a) {
       ->check(CLI::Range(1.0, 86400.0))
       ->default_val(600)
       ->option_text("S");
-  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
+  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", AddressUse::kListen);
   c->add_flag("--once", a->once, "end when the first sessions have ended");
   c->add_option("--audit-memory", a->audit_memory,
                 Str("megabytes of keys that the audits of all sessions may hold, 0 (no audits) to 1048576; suf "

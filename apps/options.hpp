@@ -36,8 +36,11 @@ void AddAuditLog(CLI::App* c, std::string* file);
 void AddMetrics(CLI::App* c, std::string* file);
 // Adds --shifts, P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
-// Adds a required address, which is checked while the command line is read. If it `listens`, port 0 takes a free one.
-void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens = false);
+// The use of an address. A place to listen at may have port 0; a list has commas between its addresses.
+enum class AddressUse { kConnect, kConnectList, kListen };
+// Adds a required address, which is checked while the command line is read.
+void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help,
+                AddressUse use = AddressUse::kConnect);
 // Adds --kernels. All kernels give the same bytes; the constant-time check covers portable and avx2
 // (docs/security.md#constant-time).
 void AddKernels(CLI::App* c, std::string* kernels);

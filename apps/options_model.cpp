@@ -218,12 +218,17 @@ void AddCerts(CLI::App* app, CertsArgs* a, int* status) {
   c->add_option("dir", a->dir, "directory to make, with dealer/, model/ and data/")->required();
   auto* show = c->add_flag("--show", a->show,
                            "make nothing; print the fingerprints of the certificates in DIR, as --pin takes them");
-  c->add_option("--data", a->owners,
-                Str("make data-NAME/ for this data owner in place of data/; may be repeated, up to ", net::kMostOwners,
-                    " times, and none can be added later"))
-      ->allow_extra_args(false)
-      ->excludes(show)
-      ->option_text("NAME");
+  const auto named = [&](const char* option, std::vector<std::string>* names, Role role) {
+    const std::string folder = net::CertFolder(role);
+    c->add_option(option, *names,
+                  Str("make ", folder, "-NAME/ for this ", net::HolderOf(role), " in place of ", folder,
+                      "/; may be repeated, up to ", net::kMostNames, " times, and none can be added later"))
+        ->allow_extra_args(false)
+        ->excludes(show)
+        ->option_text("NAME");
+  };
+  named("--dealer", &a->dealers, Role::kDealer);
+  named("--data", &a->owners, Role::kData);
   c->callback([=] { *status = RunCerts(*a); });
 }
 
@@ -243,7 +248,7 @@ void AddDeal(CLI::App* app, DealArgs* a, int* status) {
                                 "run the dealer, which makes correlated randomness and sees neither weights nor texts");
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--certs", a->certs, kCertsHelp)->required();
-  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", true);
+  AddAddress(c, "--listen", &a->listen, "address to listen on; port 0 takes a free one", AddressUse::kListen);
   c->add_option("--state", a->state, "directory of the serial counter (default: state/ in the folder of --certs)");
   auto* tokens = c->add_option("--tokens", a->tokens, "allow bundles made ahead for texts of this length in tokens");
   c->add_option("--texts", a->texts, Str("texts of a bundle made ahead, 1 to ", nn::kMostTexts, " (default: 1)"))
@@ -304,7 +309,9 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   c->add_option("--table", a->table,
                 "the model's public table of embeddings, if the plan has one (default: PLAN.table.safetensors)")
       ->option_text("FILE");
-  AddAddress(c, "--connect", &a->connect, "address of the model owner");
+  AddAddress(c, "--connect", &a->connect,
+             "address of the model owner. Over several processes of one, with commas between, sessions are spread",
+             AddressUse::kConnectList);
   c->add_option("--variant,--profile", a->variant, kAutoHelp)->default_val("auto");
   c->add_flag("--json", a->json, kJsonHelp);
   c->add_flag("--truncate", a->truncate, kTruncateHelp);

@@ -68,7 +68,8 @@ bool HoldsNoCertificate(const std::string& folder) {
 }
 
 // Returns `certs` itself, or its sub-folder of the role if that has a certificate, or may have an unreadable one. Of
-// data owners with names, there may be one. Throws Cause::kInput with the names of folders if none of these fits.
+// dealers or data owners with names, there may be one. Throws Cause::kInput with the names of folders if none of these
+// fits.
 std::string FolderOf(const std::string& certs, Role role) {
   const fs::path sub = fs::path(certs) / Name(role);
   std::error_code there, here;
@@ -92,7 +93,8 @@ std::string FolderOf(const std::string& certs, Role role) {
       Fail(Cause::kInput, certs, " holds no certificate of ", Title(role), ", and there are only ", Listed(shown),
            "; bring the folder of this role");
     Fail(Cause::kInput, certs, " holds ",
-         place == certs ? "certificates of several data owners" : Str("no certificate of ", Title(role)),
+         place == certs ? Str("certificates of several ", net::HolderOf(role), "s")
+                        : Str("no certificate of ", Title(role)),
          "; name the right one of these folders: ", Listed(shown));
   }
   return certs;
@@ -153,8 +155,9 @@ proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Home& home) {
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
 
-proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams) {
-  return roles::ToDealer(own, net::Address::Parse(where), timeout, streams);
+proto::Dealers DealersOf(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams) {
+  return Hinted(Cause::kInput, "--pin dealer=SHA256 pins one",
+                [&] { return roles::DealersAt(own, net::Address::ParseList(where), timeout, streams); });
 }
 
 backends::BackendEntry BackendOf(const BackendArgs& a, bool models) {
@@ -379,7 +382,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   TimesFile times(a.times);
   SessionRecords records(a);
   const auto timeout = Timeout(a.timeout);
-  auto dial = CallDealer(own, a.dealer, timeout, a.streams);
+  auto dealers = DealersOf(own, a.dealer, timeout, a.streams);
   std::mutex m;                     // guards `failed`
   std::optional<Error> failed;      // the first error of a session, with --once
   std::atomic<bool> served{false};  // a session has ended
@@ -417,7 +420,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     served = true;
     if (ends && ends()) listener->Stop();
   };
-  auto server = make(store, dial, std::move(options));
+  auto server = make(store, std::move(dealers), std::move(options));
   AllowSessions(command, sessions, a.streams);
   listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams, sessions);
   RunUntilSignal(

@@ -29,9 +29,9 @@ net::Millis Timeout(double seconds);
 // Converts --ahead, --witness and --key-window. Throws Cause::kResource if the store's disk cannot keep keys.
 proto::KeyPolicy KeysOf(const KeysArgs& a, const store::Home& home);
 
-// Returns a function that connects to the dealer at HOST:PORT over this number of streams. Throws Cause::kInput if that
-// is no address.
-proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams);
+// Returns the dealers of --dealer and --pin, which are reached over this number of streams. Throws Cause::kInput if
+// both do not fit each other.
+proto::Dealers DealersOf(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams);
 
 // Finds the backend of --backend and --device, without making it. Throws Cause::kInput for an unknown name, or for a
 // device of a backend without devices. If `models`, a backend that runs no models throws the same. Throws
@@ -115,9 +115,8 @@ void Warn(const char* command, const std::vector<std::string>& notices);
 roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
                        const nn::Plan& plan);
 
-// Makes the server of P0 from its store and the connection to the dealer.
-using MakeServer =
-    std::function<std::unique_ptr<roles::Server>(store::Home&, proto::DialDealer, roles::Server::Options)>;
+// Makes the server of P0 from its store and its dealers.
+using MakeServer = std::function<std::unique_ptr<roles::Server>(store::Home&, proto::Dealers, roles::Server::Options)>;
 // Hooks of a server that keeps records.
 struct AnswerHooks {
   std::function<void(roles::Server&)> hangup = {};  // called by SIGHUP, which ends the process otherwise

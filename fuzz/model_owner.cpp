@@ -21,7 +21,7 @@ SUF_FUZZ(model_owner) {
                  .setup = kSetup,
                  .b_seed = suf::Share(suf::Secret(suf::Hash{5})),
                  .w_hat = [](Sink& s) { s.Write(suf::Bytes(kSetupBytes)); },
-                 .dealer = [&](std::stop_token) { return std::make_unique<Honest>(kModel, &known); },
+                 .dealers = [&](std::stop_token) { return std::make_unique<Honest>(kModel, &known); },
                  .run =
                      [](Inference& i) {
                        (void)i.channel().RecvExact(kFirstRun, 8);

@@ -243,7 +243,7 @@ inline Bytes Welcome(uint32_t variants = 1) {
 }
 // P1's answer. `link` is the reported one, or zeros: it is measured.
 inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& lane = kLane, uint32_t lanes = 2,
-                      bool receipts = false) {
+                      bool receipts = false, const suf::Hash& dealer = {}) {
   Writer w;
   w.Put(uint8_t{0});
   w.Put(variants);
@@ -254,6 +254,7 @@ inline Bytes SetupAsk(uint32_t variants = 1, Network link = {}, const LaneId& la
   w.Put(link.trip_us);
   w.Put(link.rate);
   w.Put(uint8_t(receipts));
+  w.Raw(dealer);
   return w.Take();
 }
 // A report that a job waits.

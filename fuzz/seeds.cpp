@@ -385,6 +385,10 @@ void ModelOwnerTalks() {
   for (uint32_t texts : {0u, 3u, 65u})
     Seed("model_owner", Str("batch_of_", texts), Join({hello, ask, Announce(3, 15, false, texts)}));
   Seed("model_owner", "receipts", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 2, true)), Announce(3, 7)}));
+  const suf::Hash dealer{1};
+  for (const LaneId& lane : {kLane, suf::store::OfDealer(kLane, dealer)})  // bound to the named dealer or not
+    Seed("model_owner", lane == kLane ? "other_dealer" : "dealer",
+         Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, lane, 2, false, dealer)), Announce(3, 7)}));
   Seed("model_owner", "no_lanes", Join({hello, AFrame(kSetupAsk, SetupAsk(1, {}, kLane, 0))}));
   Seed("model_owner", "reported_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {90, 1'000'000})), Announce(3, 7)}));
   Seed("model_owner", "impossible_link", Join({hello, AFrame(kSetupAsk, SetupAsk(3, {0, 1}))}));

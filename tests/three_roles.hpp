@@ -149,7 +149,7 @@ class ThreeRoles {
                 [this](store::Sink& out) {
                   WriteSetup(*engine[0], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
                 },
-            .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
+            .dealers = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
                   LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().job.tokens), inputs_[0]);

@@ -75,20 +75,21 @@ Bytes PemOf(X509* c) {
   return Pem([&](BIO* b) { return PEM_write_bio_X509(b, c); });
 }
 
-// Throws if the names are not those of distinct data owners.
-void CheckOwners(const std::vector<std::string>& owners) {
-  if (owners.size() > kMostOwners)
-    Fail(Cause::kInput, owners.size(), " data owners are named, and at most ", kMostOwners,
+// Throws if the names are not those of distinct holders of this role.
+void CheckNames(Role role, const std::vector<std::string>& names) {
+  const std::string one = HolderOf(role);
+  if (names.size() > kMostNames)
+    Fail(Cause::kInput, names.size(), " ", one, "s are named, and at most ", kMostNames,
          " can have certificates of one CA; name fewer");
   std::set<std::string> seen;
-  for (const std::string& name : owners) {
+  for (const std::string& name : names) {
     const auto fail = [&](const std::string& why) {
-      Fail(Cause::kInput, "the name ", Quoted(name), " of a data owner ", why,
+      Fail(Cause::kInput, "the name ", Quoted(name), " of a ", one, " ", why,
            "; use letters, digits, -, _ and dots, and a letter or digit first");
     };
     const auto letter = [](unsigned char c) { return c < 0x80 && std::isalnum(c); };
     if (name.empty()) fail("is empty");
-    if (name.size() > kLongestOwner) fail(Str("has ", name.size(), " bytes, and ", kLongestOwner, " are allowed"));
+    if (name.size() > kLongestName) fail(Str("has ", name.size(), " bytes, and ", kLongestName, " are allowed"));
     if (!letter(name[0]) || !std::all_of(name.begin(), name.end(), [&](unsigned char c) {
           return letter(c) || c == '-' || c == '_' || c == '.';
         }))
@@ -99,22 +100,27 @@ void CheckOwners(const std::vector<std::string>& owners) {
 
 }  // namespace
 
-std::string OwnerFolder(const std::string& name) {
-  return name.empty() ? Name(Role::kData) : Str(Name(Role::kData), "-", name);
+std::string HolderOf(Role role) { return std::string(Title(role)).substr(std::string("the ").size()); }
+
+std::string CertFolder(Role role, const std::string& name) {
+  return name.empty() ? Name(role) : Str(Name(role), "-", name);
 }
 
 std::vector<std::string> CertFolders(const std::string& dir) {
   std::error_code failed;  // of the last check that failed, unless the file is just missing
   std::vector<std::string> found, places{dir};
   const auto inside = [&](const std::string& name) { return (fs::path(dir) / name).string(); };
-  for (Role r : {Role::kDealer, Role::kModel, Role::kData}) places.push_back(inside(Name(r)));
   std::error_code error;
-  std::vector<std::string> owners;
+  std::vector<std::string> names;
   for (fs::directory_iterator entry(dir, error), end; !error && entry != end; entry.increment(error))
-    if (const std::string name = entry->path().filename().string(); name.starts_with(OwnerFolder({}) + "-"))
-      owners.push_back(inside(name));
-  std::sort(owners.begin(), owners.end());
-  places.insert(places.end(), owners.begin(), owners.end());
+    names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  for (Role r : {Role::kDealer, Role::kModel, Role::kData}) {
+    places.push_back(inside(CertFolder(r)));
+    if (r == Role::kModel) continue;
+    for (const std::string& name : names)
+      if (name.starts_with(CertFolder(r) + "-")) places.push_back(inside(name));
+  }
   for (const std::string& place : places) {
     if (fs::exists(fs::path(place) / "cert.pem", error)) found.push_back(place);
     if (error && error != std::errc::not_a_directory) failed = error;
@@ -125,16 +131,20 @@ std::vector<std::string> CertFolders(const std::string& dir) {
   return found;
 }
 
-void MakeCerts(const std::string& dir, const std::vector<std::string>& owners) {
-  CheckOwners(owners);
+void MakeCerts(const std::string& dir, const CertNames& names) {
   struct Leaf {
     Role role;
     std::string name;  // of its folder and its subject
   };
   std::vector<Leaf> leaves;
-  for (Role r : {Role::kDealer, Role::kModel}) leaves.push_back({r, Name(r)});
-  if (owners.empty()) leaves.push_back({Role::kData, OwnerFolder({})});
-  for (const std::string& name : owners) leaves.push_back({Role::kData, OwnerFolder(name)});
+  const auto add = [&](Role r, const std::vector<std::string>& several) {
+    CheckNames(r, several);
+    if (several.empty()) leaves.push_back({r, CertFolder(r)});
+    for (const std::string& name : several) leaves.push_back({r, CertFolder(r, name)});
+  };
+  add(Role::kDealer, names.dealers);
+  add(Role::kModel, {});
+  add(Role::kData, names.owners);
   MakePrivateFolder(dir);
   for (const Leaf& leaf : leaves) {
     struct stat s;

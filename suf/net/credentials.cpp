@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "suf/base/private_files.hpp"
 #include "suf/net/internal/x509.hpp"
 #include "suf/net/tls_link.hpp"
@@ -211,6 +213,13 @@ bool Credentials::Admits(const Identity& peer) const {
     pinned = true;
   }
   return !pinned;
+}
+
+std::vector<Hash> Credentials::PinnedOf(Role role) const {
+  std::vector<Hash> keys;
+  for (const Identity& p : pins_)
+    if (p.role == role && std::find(keys.begin(), keys.end(), p.key) == keys.end()) keys.push_back(p.key);
+  return keys;
 }
 
 }  // namespace suf::net

@@ -35,6 +35,8 @@ class Credentials {
   // Accepts a peer of this role only with this key, or with another key pinned for the role.
   void Pin(const Identity& peer) { pins_.push_back(peer); }
   bool Admits(const Identity& peer) const;
+  // Returns the different keys that are pinned for a role, in the order of their pins.
+  std::vector<Hash> PinnedOf(Role role) const;
   // Returns our key, for signatures that outlive a session.
   std::shared_ptr<const Signer> signer() const;
   struct Loaded;

@@ -27,8 +27,8 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
 
 TEST(Certs, AreMadeForSeveralDataOwnersOfOneCa) {
   Scratch dir;
-  const std::string longest(kLongestOwner, 'x');
-  MakeCerts(dir / "c", {"bob", "alice.1", longest});
+  const std::string longest(kLongestName, 'x');
+  MakeCerts(dir / "c", {.owners = {"bob", "alice.1", longest}});
   const std::string c = dir / "c";
   EXPECT_EQ(CertFolders(c), (std::vector<std::string>{c + "/dealer", c + "/model", c + "/data-alice.1", c + "/data-bob",
                                                       c + "/data-" + longest}));
@@ -43,22 +43,47 @@ TEST(Certs, AreMadeForSeveralDataOwnersOfOneCa) {
     keys.insert(own.identity().key);
   }
   EXPECT_EQ(keys.size(), 5u);
-  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(c, {"carol"}); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(c, {.owners = {"carol"}}); }));
 }
 
-TEST(Certs, ANameOfADataOwnerIsChecked) {
+TEST(Certs, AreMadeForSeveralDealersOfOneCa) {
   Scratch dir;
-  const auto fails = [&](const std::vector<std::string>& owners, const char* why) {
-    return Fails(Cause::kInput, why, [&] { MakeCerts(dir / "c", owners); });
-  };
-  EXPECT_TRUE(fails({""}, "the name \"\" of a data owner is empty; use letters, digits, -, _ and dots"));
-  for (const char* name : {"..", ".", ".hidden", "a/b", "/", "../x", "-x", "a b", "a\n", "\xc3\xa4", "a\\b", "a*"})
-    EXPECT_TRUE(fails({"fine", name}, "cannot be that of a folder")) << name;
-  EXPECT_TRUE(fails({std::string(49, 'x')}, "has 49 bytes, and 48 are allowed"));
-  EXPECT_TRUE(fails({"a", "b", "a"}, "the name \"a\" of a data owner appears twice"));
-  std::vector<std::string> many;
-  for (size_t i = 0; i <= kMostOwners; ++i) many.push_back(Str("owner", i));
-  EXPECT_TRUE(fails(many, "257 data owners are named, and at most 256 can have certificates of one CA; name fewer"));
+  const std::string c = dir / "c", longest(kLongestName, 'x');
+  MakeCerts(c, {.dealers = {"east", longest, "a"}, .owners = {"a", "bob"}});
+  const std::vector<std::string> all{c + "/dealer-a", c + "/dealer-east", c + "/dealer-" + longest,
+                                     c + "/model",    c + "/data-a",      c + "/data-bob"};
+  EXPECT_EQ(CertFolders(c), all);
+  std::set<Hash> keys;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Credentials own(all[i]);
+    EXPECT_EQ(own.identity().role, i < 3 ? Role::kDealer : i == 3 ? Role::kModel : Role::kData);
+    keys.insert(own.identity().key);
+  }
+  EXPECT_EQ(keys.size(), all.size());
+  MakeCerts(dir / "d", {.dealers = {"east"}});
+  const std::string d = dir / "d";
+  EXPECT_EQ(CertFolders(d), (std::vector<std::string>{d + "/dealer-east", d + "/model", d + "/data"}));
+  EXPECT_TRUE(Fails(Cause::kInput, "dealer-east exists already", [&] { MakeCerts(d, {.dealers = {"east"}}); }));
+}
+
+TEST(Certs, ANameIsChecked) {
+  Scratch dir;
+  for (const Role r : {Role::kDealer, Role::kData}) {
+    const std::string one = HolderOf(r);
+    const auto fails = [&](const std::vector<std::string>& names, const std::string& why) {
+      return Fails(Cause::kInput, why, [&] {
+        MakeCerts(dir / "c", r == Role::kData ? CertNames{.owners = names} : CertNames{.dealers = names});
+      });
+    };
+    EXPECT_TRUE(fails({""}, Str("the name \"\" of a ", one, " is empty; use letters, digits, -, _ and dots")));
+    for (const char* name : {"..", ".", ".hidden", "a/b", "/", "../x", "-x", "a b", "a\n", "\xc3\xa4", "a\\b", "a*"})
+      EXPECT_TRUE(fails({"fine", name}, Str("of a ", one, " cannot be that of a folder"))) << name;
+    EXPECT_TRUE(fails({std::string(49, 'x')}, "has 49 bytes, and 48 are allowed"));
+    EXPECT_TRUE(fails({"a", "b", "a"}, Str("the name \"a\" of a ", one, " appears twice")));
+    std::vector<std::string> many;
+    for (size_t i = 0; i <= kMostNames; ++i) many.push_back(Str("n", i));
+    EXPECT_TRUE(fails(many, Str("257 ", one, "s are named, and at most 256 can have certificates of one CA")));
+  }
   EXPECT_FALSE(std::filesystem::exists(dir / "c"));
 }
 

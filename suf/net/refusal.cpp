@@ -85,6 +85,8 @@ constexpr Row kTable[] = {
     {Refusal::kCounts, "counts", Cause::kPeer, "cannot count our texts at present; try again later"},
     {Refusal::kReceipt, "receipt", Cause::kRefused,
      "did not accept our part of a receipt, and the bundle is burnt; check our clock and our certificate"},
+    {Refusal::kDealer, "dealer", Cause::kRefused,
+     "does not use the dealer that our session names; list and pin the same dealers on both sides"},
 };
 
 static_assert(std::size(kTable) == kRefusals);

@@ -52,6 +52,7 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {34, Refusal::kSessions, kRefused, "serves as many lanes of ours"},
       {35, Refusal::kCounts, kPeer, "cannot count our texts at present"},
       {36, Refusal::kReceipt, kRefused, "did not accept our part of a receipt"},
+      {37, Refusal::kDealer, kRefused, "does not use the dealer that our session names"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

@@ -76,7 +76,7 @@ TEST(Listener, RefusesTheSessionBeyondItsNumber) {
 // One data owner cannot hold all sessions. At a dealer, the model owner's one certificate serves all data owners.
 TEST(Listener, ADataOwnerHasAtMost72Sessions) {
   Scratch dir;
-  MakeCerts(dir / "c", {"alice", "bob"});
+  MakeCerts(dir / "c", {.owners = {"alice", "bob"}});
   const Credentials alice(dir / "c/data-alice"), bob(dir / "c/data-bob"), model(dir / "c/model");
   SessionServer server(GreetAndWait, 2 * kSessionsOfOne + 8, Credentials(dir / "c/dealer"));
   std::vector<std::unique_ptr<Channel>> all;

@@ -71,6 +71,21 @@ Address Read(const std::string& text, int least_port) {
 }  // namespace
 
 Address Address::Parse(const std::string& text) { return Read(text, 1); }
+std::vector<Address> Address::ParseList(const std::string& text) {
+  std::vector<Address> all;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    all.push_back(Parse(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (all[i].Text() == all[j].Text())
+        Fail(Cause::kInput, "the address ", all[i].Text(), " is listed twice; list each process once");
+  if (all.size() > kMostListed)
+    Fail(Cause::kInput, all.size(), " addresses are listed, and at most ", kMostListed, " are possible; list fewer");
+  return all;
+}
 Address Address::ParseListening(const std::string& text) { return Read(text, 0); }
 
 std::unique_ptr<Channel> DoHandshake(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,

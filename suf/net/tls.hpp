@@ -17,6 +17,10 @@ struct Address {
   uint16_t port = 0;
   // Parses host:port, [IPv6]:port, or an IPv6 address, a colon and a port. Throws Cause::kInput with the reason.
   static Address Parse(const std::string& text);
+  // The most addresses of a list.
+  static constexpr size_t kMostListed = 64;
+  // Parses addresses with commas between. Throws Cause::kInput as Parse does, and for an address that appears twice.
+  static std::vector<Address> ParseList(const std::string& text);
   // Parses an address to listen at; port 0 takes a free one.
   static Address ParseListening(const std::string& text);
   // Returns host:port; an IPv6 address gets brackets.

@@ -187,7 +187,7 @@ TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   });
   ModelHost host = w.Host();
   host.keys.witness_always = true;
-  host.dealer = [&, dial = host.dealer, calls = 0](std::stop_token stop) mutable {
+  host.dealers = [&, dial = host.dealers[0].dial, calls = 0](std::stop_token stop) mutable {
     if (++calls == 2) {
       met = true;
       Fail(Cause::kPeer, "the dealer ended the connection");
@@ -217,7 +217,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
       };
     };
     ModelHost host = w.Host();
-    if (who == 0) host.dealer = twice(host.dealer);
+    if (who == 0) host.dealers = twice(host.dealers[0].dial);
     DialDealer dial = who == 1 ? DialDealer(twice(w.Dial())) : w.Dial();
     bool done = false;
     auto session = [&] {

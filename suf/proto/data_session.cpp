@@ -9,8 +9,9 @@
 
 namespace suf::proto {
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
-                         KeyPolicy keys, uint32_t variants, const PairInfo& info, Admission* memory)
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane,
+                         DealerContact dealer, KeyPolicy keys, uint32_t variants, const PairInfo& info,
+                         Admission* memory)
     : ch_(p0),
       plan_(plan),
       lane_(std::move(lane)),
@@ -36,7 +37,9 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
                       "; install the same suf on both sides");
     const bool have = LoadSetup();
     if (keys_.receipts) certificate_.emplace(ch_.peer_certificates(), Str("the certificate of ", ch_.peer_title()));
-    SendLaneRequest(ch_, {have, variants, lane_->id(), info, certificate_.has_value()});
+    const bool bound = dealer_.key != Hash{} && store::BelongsTo(lane_->id(), dealer_.key);
+    SUF_CHECK(bound || !dealer_.listed);
+    SendLaneRequest(ch_, {have, variants, lane_->id(), info, certificate_.has_value(), bound ? dealer_.key : Hash{}});
     if (!have) FetchSetup();
     if (!std::has_single_bit(common_.variants)) common_.link = info.link ? info.link : MeasureLink(ch_);
   });
@@ -132,6 +135,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
     SUF_CHECK(keys_.whole);
     PendingJob what = BeginJob(job, next);
     (void)BookDelivery(what, &dealer_traffic_);
+    unspent_ = false;
     OpenBundle(ch_, *lane_, what.serial, what.task, setup_hash_,
                {[&] {
                   KeepSetup();
@@ -141,6 +145,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
                   next_.reset();
                   audit_failed_ = true;
                 }});
+    unspent_ = true;
   });
 }
 
@@ -155,7 +160,12 @@ PendingJob DataSession::BeginJob(const store::Job& job, const store::Job& next) 
       next_ ? *std::exchange(next_, std::nullopt) : Announce(admitted->first, std::move(admitted->second), false);
   SUF_CHECK(what.job == job);
   AdmitNext(next, what);
-  (void)AwaitDelivery(ch_, what);
+  try {
+    (void)AwaitDelivery(ch_, what);
+  } catch (...) {
+    unspent_ = !what.delivery->unreachable();
+    throw;
+  }
   last_ = what.delivery;
   CheckChoice(what);
   ch_.set_phase(net::Phase::kControl);
@@ -206,6 +216,7 @@ PendingJob DataSession::Announce(const store::Job& job, JobPass pass, bool runs)
                  .count = CountOf(keys_),
                  .weights = weights_,
                  .partner = ch_.peer().key,
+                 .listed = dealer_.listed,
                  .window = WindowOf(keys_, what.whole),
                  .delivered = keys_.delivered};
   what.delivery = std::make_shared<Delivery>(dealer_, plan_, *lane_, args, what.serial, keys_.witness_always, last_);
@@ -213,6 +224,7 @@ PendingJob DataSession::Announce(const store::Job& job, JobPass pass, bool runs)
 }
 
 double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job& next) {
+  unspent_ = false;
   store::Bundle bundle = TakeBundle(ch_, *lane_, what.serial, store::RecordKind::kClaimed, what.task, keys_.window);
   const KeysCloser closer{bundle.keys};
   BurnIfThrows(ch_, what, *lane_, *closer.keys, [&] {
@@ -240,6 +252,7 @@ double DataSession::RunOne(PendingJob what, const RunHook& run, const store::Job
     ReadAhead(*lane_, next_, 1, keys_);
     lane_->Finish(what.serial);
   });
+  unspent_ = true;
   return BookDelivery(what, &dealer_traffic_);
 }
 

@@ -95,7 +95,7 @@ void RunWatched(const std::string& fates, const Setting& how, Log& log) {
   w.keys.whole = true;
   w.keys.witness_always = how.witness_always;
   ModelHost host = w.Host();
-  host.dealer = [dial = host.dealer, &log](std::stop_token stop) -> std::unique_ptr<net::Channel> {
+  host.dealers = [dial = host.dealers[0].dial, &log](std::stop_token stop) -> std::unique_ptr<net::Channel> {
     return std::make_unique<Watched>(dial(std::move(stop)), log);
   };
   const DialDealer dial = [&](std::stop_token stop) -> std::unique_ptr<net::Channel> {

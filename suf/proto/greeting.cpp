@@ -6,7 +6,8 @@ namespace suf::proto {
 namespace {
 
 constexpr size_t kWelcomeBytes = 2 * sizeof(Hash) + 2 * sizeof(uint32_t) + sizeof(uint64_t) + 1;
-constexpr size_t kLaneRequestBytes = 1 + 2 * sizeof(uint32_t) + sizeof(store::LaneId) + 3 * sizeof(uint64_t) + 2;
+constexpr size_t kLaneRequestBytes =
+    1 + 2 * sizeof(uint32_t) + sizeof(store::LaneId) + 3 * sizeof(uint64_t) + 2 + sizeof(Hash);
 
 }  // namespace
 
@@ -46,6 +47,7 @@ void SendLaneRequest(net::Channel& ch, const LaneRequest& q) {
   out.Put(link.trip_us);
   out.Put(link.rate);
   out.Put(uint8_t(q.receipts));
+  out.Raw(q.dealer);
   ch.Send(net::kSetupAsk, out.bytes());
 }
 
@@ -63,6 +65,7 @@ LaneRequest RecvLaneRequest(net::Channel& ch) {
   link.trip_us = r.Get<uint64_t>();
   link.rate = r.Get<uint64_t>();
   q.receipts = r.Get<uint8_t>() != 0;
+  q.dealer = r.GetHash();
   if (q.report.lanes < 1 || q.report.lanes > store::kMostLanes)
     net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " reports ", q.report.lanes,
                     " lanes; the limits are 1 and ", store::kMostLanes, "; install the same suf on all sides");

@@ -14,13 +14,14 @@ struct WelcomeFrame {
 void SendWelcome(net::Channel& ch, const WelcomeFrame& w);
 WelcomeFrame RecvWelcome(net::Channel& ch);
 
-// P1's answer, 51 bytes.
+// P1's answer, 83 bytes.
 struct LaneRequest {
   bool have = false;      // whether P1 has that W_hat
   uint32_t variants = 0;  // those that P1 allows, as bits
   store::LaneId lane{};
   PairInfo report;
   bool receipts = false;  // whether P1 requests a receipt of each inference
+  Hash dealer{};          // SHA-256 of the public key of the lane's dealer; zeros: the only one
 };
 void SendLaneRequest(net::Channel& ch, const LaneRequest& q);
 // Ends the session (Cause::kPeer) if the numbers are beyond their limits.

@@ -54,6 +54,7 @@ class ModelSession {
     const LaneRequest ask = RecvLaneRequest(ch_);
     common_ = {CommonOf(ch_, host_.plan, host_.variants, ask.variants), {}, host_.report, ask.report};
     if (ask.receipts) AllowReceipts();
+    FindDealer(ask);
     OpenLane(ask.lane);
     if (!ask.have) SendSetup();
     if (!std::has_single_bit(common_.variants)) common_.link = ask.report.link ? ask.report.link : MeasureLink(ch_);
@@ -66,6 +67,19 @@ class ModelSession {
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
                       " requests receipts, and this connection has no certificates; connect by TLS");
     certificate_.emplace(ch_.peer_certificates(), Str("the certificate of ", ch_.peer_title()));
+  }
+
+  // Finds the dealer that P1 named. A lane of a list keeps its dealer, which alone knows what it dealt and witnessed.
+  void FindDealer(const LaneRequest& ask) {
+    dealer_ = host_.dealers.For(ask.dealer);
+    if (!dealer_)
+      net::EndSession(ch_, net::Refusal::kDealer, Cause::kRefused, ch_.peer_title(),
+                      ask.dealer == Hash{} ? Str(" names no dealer, and we list ", host_.dealers.size())
+                                           : Str(" names dealer=", Hex(ask.dealer), ", which is none of ours"),
+                      "; list and pin the same dealers on both sides");
+    if (ask.dealer != Hash{} && !store::BelongsTo(ask.lane, ask.dealer))
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(),
+                      " names a dealer of which its lane is none; install the same suf on both sides");
   }
 
   // Opens the lane that P1 named. A session that has it open may idle, and ends then. Or it has ended at P1 already. If
@@ -260,11 +274,12 @@ class ModelSession {
                    .count = CountOf(host_.keys),
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
+                   .listed = dealer_->listed,
                    .b_seed = host_.b_seed,
                    .window = WindowOf(host_.keys, what.whole),
                    .delivered = host_.keys.delivered};
-    what.delivery = std::make_shared<Delivery>(host_.dealer, host_.plan, *lane_, args, what.serial,
-                                               host_.keys.witness_always, last_);
+    what.delivery =
+        std::make_shared<Delivery>(*dealer_, host_.plan, *lane_, args, what.serial, host_.keys.witness_always, last_);
   }
 
   // Drops the next job. Its memory counts until the session has wiped its bundle.
@@ -358,6 +373,7 @@ class ModelSession {
   SessionTable& sessions_;
   Common common_;
   std::optional<net::RoleCertificate> certificate_;  // of P1, if it requests receipts
+  std::optional<DealerContact> dealer_;              // of the lane
   std::shared_ptr<store::Lane> lane_;
   std::shared_ptr<void> seat_;  // of the policy
   std::optional<SessionTable::SessionEntry> entry_;

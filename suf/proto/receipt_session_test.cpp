@@ -91,7 +91,7 @@ struct ReceiptWorld : World {
   // Runs P0 in a thread, and `p1` here. Rethrows the error of p1; that of P0 is in model_error.
   void Talk(const std::function<void(net::Channel&, DataSession&)>& p1) {
     ModelHost host = Host(TestRun);
-    host.dealer = [this](std::stop_token stop) { return Link(id[0], std::move(stop)); };
+    host.dealers = [this](std::stop_token stop) { return Link(id[0], std::move(stop)); };
     if (run) host.run = run;
     passed.clear();
     receipts.clear();

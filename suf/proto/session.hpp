@@ -97,11 +97,12 @@ struct PendingJob {
 class DataSession {
  public:
   // Exchanges hellos, and receives the weights id and the SHA-256 of W_hat. Names the lane, which this session alone
-  // has open. Fetches W_hat if the store does not have that one. A fetched W_hat stays out of the store until P0's
-  // first MAC, which covers the hash, is verified. `variants` are those that P1 allows, as bits. The session ends if P0
-  // allows none of them. If both allow several, the link is measured, or taken from `info`. `memory` admits the jobs of
-  // all sessions of this process, which it outlives. Null: this session is alone, without a limit.
-  DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DialDealer dealer,
+  // has open, and the lane's dealer if it is bound to one. Fetches W_hat if the store does not have that one. A fetched
+  // W_hat stays out of the store until P0's first MAC, which covers the hash, is verified. `variants` are those that P1
+  // allows, as bits. The session ends if P0 allows none of them. If both allow several, the link is measured, or taken
+  // from `info`. `memory` admits the jobs of all sessions of this process, which it outlives. Null: this session is
+  // alone, without a limit.
+  DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane, DealerContact dealer,
               KeyPolicy keys = {}, uint32_t variants = ~0u, const PairInfo& info = {}, Admission* memory = nullptr);
   ~DataSession();
   const Hash& weights() const { return weights_; }
@@ -152,6 +153,9 @@ class DataSession {
   bool stays() const { return stays_; }
   // Whether an audit of this session failed. Other sessions with this P0 must end as well.
   bool audit_failed() const { return audit_failed_; }
+  // Whether nothing was spent on the last job, so that it may run in another session. False if the session ended
+  // because the dealer could not be reached.
+  bool unspent() const { return unspent_; }
   // Traffic with the dealer in this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
@@ -176,7 +180,7 @@ class DataSession {
   net::Channel& ch_;
   const BundlePlan& plan_;
   const std::shared_ptr<store::Lane> lane_;
-  DialDealer dealer_;
+  DealerContact dealer_;
   KeyPolicy keys_;
   Admission alone_;  // of this session, if it shares none
   Admission& memory_;
@@ -193,6 +197,7 @@ class DataSession {
   std::optional<PendingJob> next_;
   bool audit_failed_ = false;
   bool stays_ = false;
+  bool unspent_ = true;
   // The pass of the job that Admit named, until it is announced.
   std::optional<std::pair<store::Job, JobPass>> admitted_;
   // The pass of the job after the one that is due, until it is announced. Nothing if memory is lacking for now.
@@ -210,7 +215,7 @@ struct ModelHost {
   Hash setup{};                             // SHA-256 of W_hat
   SharedSecret b_seed;                      // long-lived seed of B
   std::function<void(store::Sink&)> w_hat;  // writes plan.setup_bytes bytes
-  DialDealer dealer;
+  Dealers dealers;
   ModelRun run;
   Auditor auditor;
   // See DataSession::brought; jobs of another number are refused.

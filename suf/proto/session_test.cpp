@@ -109,7 +109,7 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
   w.RunSession({4});
   ModelHost host = w.Host();
   DialDealer none = [](std::stop_token) -> std::unique_ptr<net::Channel> { Fail(Cause::kPeer, "nobody answers"); };
-  host.dealer = none;
+  host.dealers = none;
   EXPECT_THROW(w.Session(host,
                          [&](net::Channel& ch) {
                            DataSession s(ch, w.plan, w.lane[1], none, w.keys);
@@ -464,7 +464,7 @@ TEST(Session, WholeOverTls) {
     };
   };
   ModelHost host = w.Host();
-  host.dealer = dial(Role::kModel);
+  host.dealers = dial(Role::kModel);
   std::thread serving([&] { serve.Run([&](net::Channel& ch) { ServeSession(ch, host); }, log); });
   for (int i = 0; i < 2; ++i) {
     auto ch = net::Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);

@@ -412,11 +412,11 @@ uint64_t RateOf(uint64_t bytes, std::chrono::steady_clock::duration took) {
   return uint64_t(std::clamp(8 * double(bytes) / seconds, double(kLowestRate), double(kHighestRate - 1)));
 }
 
-// Begins a party's link to the dealer.
-void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home) {
+// Begins a party's link to the dealer. A dealer of a list is known by its key alone.
+void GreetDealer(net::Channel& dealer, const BundlePlan& plan, store::Home& home, bool listed) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
-  if (!home.Pin(dealer.peer()))
+  if (!listed && !home.Pin(dealer.peer()))
     net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
@@ -431,7 +431,7 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
-    GreetDealer(dealer, plan, lane.home());
+    GreetDealer(dealer, plan, lane.home(), args.listed);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, lane.id(), task.trace, seed);
     dealer.Send(net::kRequest, request);
@@ -474,30 +474,38 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
   });
 }
 
-void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const Hash& partner) {
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const FetchArgs& args) {
   net::Guarded(dealer, [&] {
-    GreetDealer(dealer, plan, lane.home());
+    GreetDealer(dealer, plan, lane.home(), args.listed);
     const store::Job job = lane.Header(serial).job;
-    lane.BeginWitness(serial, LaneOf(dealer.self(), partner, lane.id()));
+    lane.BeginWitness(serial, LaneOf(dealer.self(), args.partner, lane.id()));
     Writer w;
     w.Put(serial);
     store::Put(w, job);
     w.Raw(lane.id());
-    w.Raw(partner);
+    w.Raw(args.partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
     lane.EndWitness(serial, Reader(answer, "a witness").Get<uint64_t>());
   });
 }
 
-Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
+Delivery::Delivery(const DealerContact& contact, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
                    uint64_t from_store, bool always, std::shared_ptr<Delivery> before)
-    : thread_([this, &dial, &plan, &lane, args, from_store, always, before](std::stop_token stop) {
+    : thread_([this, &contact, &plan, &lane, args, from_store, always, before](std::stop_token stop) {
         bool said = false;
+        const auto dial = [&] {
+          try {
+            return contact.Dial(stop);
+          } catch (...) {
+            unreachable_ = true;
+            throw;
+          }
+        };
         auto ready = [&](uint64_t serial) {
           if (from_store || always) {
-            auto dealer = dial(stop);
-            Witness(*dealer, plan, lane, serial, args.partner);
+            auto dealer = dial();
+            Witness(*dealer, plan, lane, serial, args);
             traffic_ += dealer->traffic(net::Phase::kOffline);
           }
           said = true;
@@ -515,7 +523,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& 
               fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
               ready(serial);
             };
-            auto dealer = dial(stop);
+            auto dealer = dial();
             const FetchResult got =
                 Fetch(*dealer, plan, lane, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
             traffic_ += dealer->traffic(net::Phase::kOffline);

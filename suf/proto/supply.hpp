@@ -4,6 +4,7 @@
 // that a bundle from a party's disk was not used before. docs/mathematics.md#prg, docs/security.md#witness,
 // #as-they-come, docs/design/bundles.md#witness, docs/design/bundles.md#key-source.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -13,6 +14,7 @@
 
 #include "suf/base/cores.hpp"
 #include "suf/proto/admission.hpp"
+#include "suf/proto/dealers.hpp"
 #include "suf/store/dealer_state.hpp"
 #include "suf/store/home.hpp"
 
@@ -132,6 +134,7 @@ struct FetchArgs {
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
   Hash partner{};                         // fingerprint of the other party
+  bool listed = false;                    // whether the dealer is one of a list, so that the store pins none
   SharedSecret b_seed = Share(Secret());  // P0 only.
   // Bytes that may arrive before the run requests them. kWhole: all, and bundles are announced only when complete.
   uint64_t window = store::KeySource::kWhole;
@@ -151,12 +154,9 @@ FetchResult Fetch(net::Channel& dealer, const BundlePlan& plan, store::Lane& lan
                   const std::function<void(uint64_t serial)>& here = {}, std::stop_token stop = {});
 
 // Notifies the dealer that this bundle is about to be used. Receives the serial up to which the dealer knew this
-// party's bundles as used. Throws what Lane::EndWitness throws. One flight each way after the hello: 84 bytes there,
-// 16 back.
-void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const Hash& partner);
-
-// Connects to the dealer; the connection is closed when a stop is requested.
-using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>;
+// party's bundles as used. Of `args`, it uses the partner and whether the dealer is listed. Throws what
+// Lane::EndWitness throws. One flight each way after the hello: 84 bytes there, 16 back.
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Lane& lane, uint64_t serial, const FetchArgs& args);
 
 // A thread that gets from the dealer everything that a claim needs, while an inference may run. If `serial` is 0 it
 // fetches a bundle. It has the dealer witness a bundle from disk, or every bundle (`always`). A bundle with a window
@@ -166,8 +166,8 @@ class Delivery {
  public:
   // `before` is a delivery that must be over first, because the dealer has one seat for a lane and party. It may be
   // null.
-  Delivery(const DialDealer& dial, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args, uint64_t serial,
-           bool always, std::shared_ptr<Delivery> before);
+  Delivery(const DealerContact& dealer, const BundlePlan& plan, store::Lane& lane, const FetchArgs& args,
+           uint64_t serial, bool always, std::shared_ptr<Delivery> before);
   ~Delivery();
   // Waits up to `wait`. Returns whether a bundle may be claimed or the delivery failed.
   bool ReadyWithin(net::Millis wait) const { return ready_.wait_for(wait) == std::future_status::ready; }
@@ -175,6 +175,8 @@ class Delivery {
   uint64_t Serial() { return ready_.get(); }
   // Waits up to `wait`. Returns whether nothing more arrives.
   bool OverWithin(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
+  // Whether no connection to the dealer came about.
+  bool unreachable() const { return unreachable_; }
   // Milliseconds from the request until a bundle could be claimed, 0 without a fetch; valid after Serial.
   double fetch_ms() const { return fetch_ms_; }
   // Milliseconds of the dealer's own work; valid after OverWithin.
@@ -185,6 +187,7 @@ class Delivery {
  private:
   net::Traffic traffic_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
+  std::atomic<bool> unreachable_{false};
   std::promise<uint64_t> serial_;
   std::promise<void> over_;
   std::future<uint64_t> ready_ = serial_.get_future();

@@ -53,10 +53,10 @@ struct Client::SetupCache : SharedInputs<std::pair<Hash, Hash>> {
   SetupCache() : SharedInputs(1) {}
 };
 
-Client::Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options)
+Client::Client(Engine& engine, store::Home& home, proto::Dealers dealers, Options options)
     : engine_(engine),
       home_(home),
-      dealer_(std::move(dealer)),
+      dealers_(std::move(dealers)),
       options_(std::move(options)),
       plan_(engine.ForProto(Role::kData)),
       memory_({.at_once = int(store::kMostLanes), .memory = options_.memory}),
@@ -89,10 +89,11 @@ Client::AuditPlaces Client::PlaceAudits(size_t jobs) const {
 }
 
 struct Client::Session::State {
-  State(Client& c, net::Channel& server, uint32_t lanes, const std::optional<proto::Network>& link)
+  State(Client& c, net::Channel& server, uint32_t lanes, const std::optional<proto::Network>& link,
+        const SessionPlace& place)
       : client(c),
         ch(server),
-        session(ch, client.plan_, client.home_.OpenAny(), client.dealer_, Keys(), client.options_.variants,
+        session(ch, client.plan_, LaneFor(place), client.dealers_[place.dealer], Keys(), client.options_.variants,
                 Info(lanes, link), &client.memory_) {
     setup = ByteCounts(ch).setup;
     if (!base) {
@@ -102,6 +103,11 @@ struct Client::Session::State {
     }
     std::call_once(client.begins_, [&] { client.begun_ = Clock::now(); });
     begun = client.begun_;
+  }
+
+  std::shared_ptr<store::Lane> LaneFor(const SessionPlace& place) const {
+    const proto::DealerContact& dealer = client.dealers_[place.dealer];
+    return client.home_.OpenAny({dealer.key, dealer.listed, place.server, place.servers});
   }
 
   proto::PairInfo Info(uint32_t lanes, const std::optional<proto::Network>& link) const {
@@ -196,8 +202,8 @@ struct Client::Session::State {
 };
 
 Client::Session::Session(Client& client, net::Channel& server, uint32_t lanes,
-                         const std::optional<proto::Network>& link)
-    : s_(new State(client, server, lanes, link)) {}
+                         const std::optional<proto::Network>& link, const SessionPlace& place)
+    : s_(new State(client, server, lanes, link, place)) {}
 Client::Session::~Session() = default;
 const std::vector<std::string>& Client::Session::notices() const { return s_->session.notices(); }
 
@@ -248,6 +254,7 @@ std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t numbe
   return ran;
 }
 
+bool Client::Session::unspent() const { return s_->session.unspent(); }
 bool Client::Session::stays() const { return s_->session.stays(); }
 bool Client::Session::audit_failed() const { return s_->session.audit_failed(); }
 void Client::Session::Stay() { s_->session.Stay(); }

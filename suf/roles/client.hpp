@@ -47,6 +47,12 @@ struct JobResult {
   double at_s = 0;  // seconds from the start of Run to the end of this job; of RunOne: from the client's first session
 };
 
+// The place of a session among those of a client.
+struct SessionPlace {
+  size_t dealer = 0;                // number of its dealer in Dealers
+  uint8_t server = 0, servers = 1;  // number of the server's process that it prefers, and how many there are
+};
+
 // The options of a client.
 struct ClientOptions {
   proto::KeyPolicy keys = {};
@@ -81,10 +87,10 @@ struct ClientOptions {
 class Client {
  public:
   using Options = ClientOptions;
-  // `home` has P1's bundles, ledgers and masked weights. `dealer` connects to the dealer (ToDealer). The engine and the
-  // home must outlive the client. Throws Cause::kResource if the store's disk cannot keep preprocessed keys, and
-  // Cause::kInput for audits with one_by_one.
-  Client(Engine& engine, store::Home& home, proto::DialDealer dealer, Options options = {});
+  // `home` has P1's bundles, ledgers and masked weights. `dealers` connects to the dealer, or to each of a list
+  // (DealersAt). The engine and the home must outlive the client. Throws Cause::kResource if the store's disk cannot
+  // keep preprocessed keys, and Cause::kInput for audits with one_by_one.
+  Client(Engine& engine, store::Home& home, proto::Dealers dealers, Options options = {});
   Engine& engine() { return engine_; }
 
   // Draws the places of ClientOptions::audits among so many jobs: how many audits come before and after each job. All
@@ -98,8 +104,9 @@ class Client {
    public:
     // Greets the server in a free lane of the store. Fetches its masked weights, once per store and model
     // (Estimate::setup bytes). `lanes` is the number of sessions that the caller has with this server. A known `link`
-    // to it is not measured again.
-    Session(Client& client, net::Channel& server, uint32_t lanes = 1, const std::optional<proto::Network>& link = {});
+    // to it is not measured again. The session has one of the client's dealers.
+    Session(Client& client, net::Channel& server, uint32_t lanes = 1, const std::optional<proto::Network>& link = {},
+            const SessionPlace& place = {});
     ~Session();
     // Returns notices for the user about the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
@@ -122,6 +129,8 @@ class Client {
     // that follows; its keys are fetched meanwhile. Its count is 0 if none is known. Returns the result. If it failed
     // after the server's last frame, returns the error instead, and the session goes on. Throws as Run does.
     std::variant<JobResult, std::exception_ptr> RunOne(size_t number, JobRequest job, const JobSize& next = {});
+    // Whether the last job failed and may run again in another session (DataSession::unspent).
+    bool unspent() const;
     // Whether the server may have ended the session meanwhile (DataSession::stays).
     bool stays() const;
     // Whether an audit of this session failed. Other sessions with this server must end as well.
@@ -143,7 +152,7 @@ class Client {
   struct SetupCache;
   Engine& engine_;
   store::Home& home_;
-  proto::DialDealer dealer_;
+  const proto::Dealers dealers_;
   Options options_;
   const proto::BundlePlan plan_;
   proto::Admission memory_;             // of the jobs of all sessions

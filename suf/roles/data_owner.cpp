@@ -29,8 +29,8 @@ std::vector<float> Embedding::Values() const {
   return e;
 }
 
-DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options)
-    : client_(engine, home, std::move(dealer), std::move(options)), plan_(engine.plan()), table_(engine.table()) {
+DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::Dealers dealers, Options options)
+    : client_(engine, home, std::move(dealers), std::move(options)), plan_(engine.plan()), table_(engine.table()) {
   if (plan_.public_table() && !table_)
     Fail(Cause::kInput,
          "the plan's table of embeddings is public, and this process has none; read the file of the "

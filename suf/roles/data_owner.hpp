@@ -40,14 +40,14 @@ std::vector<TextBatch> MoveToBatches(std::vector<model::Ids> texts, const std::v
 class DataOwner {
  public:
   using Options = ClientOptions;
-  DataOwner(ModelEngine& engine, store::Home& home, proto::DialDealer dealer, Options options = {});
+  DataOwner(ModelEngine& engine, store::Home& home, proto::Dealers dealers, Options options = {});
 
   // A session with one model owner, over one connection. After an error it has ended.
   class Session {
    public:
     Session(DataOwner& owner, net::Channel& model_owner, uint32_t lanes = 1,
-            const std::optional<proto::Network>& link = {})
-        : session_(owner.client_, model_owner, lanes, link), owner_(owner) {}
+            const std::optional<proto::Network>& link = {}, const SessionPlace& place = {})
+        : session_(owner.client_, model_owner, lanes, link, place), owner_(owner) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Network>& link() const { return session_.link(); }
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
@@ -64,6 +64,7 @@ class DataOwner {
     std::variant<std::vector<Embedding>, std::exception_ptr> RunOne(size_t number, TextBatch batch,
                                                                     const JobSize& next = {});
     // See Client::Session.
+    bool unspent() const { return session_.unspent(); }
     bool stays() const { return session_.stays(); }
     bool audit_failed() const { return session_.audit_failed(); }
     void Stay() { session_.Stay(); }

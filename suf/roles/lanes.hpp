@@ -1,5 +1,6 @@
 // Many texts at once, over several sessions of one data owner with one model owner. Each session has a lane of its own
-// (docs/design/lanes.md).
+// (docs/design/lanes.md). The model owner may have several processes, and the data owner several dealers
+// (docs/design/dealers.md).
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,12 +29,18 @@ class LanesClosed : public Error {
 // A queue of texts, and up to `parallel` sessions that run them. Texts come at any time, from any thread. A session
 // opens when more texts wait than open sessions are free for. It outlives a pause. If the model owner ended it during
 // the pause, it is opened again. The first session fetches the masked weights and measures the link for all. A text
-// whose run failed is not run again, because its keys are burnt; the others go on. Thread-safe.
+// whose run failed is not run again, because its keys are burnt; the others go on.
+//
+// Sessions are spread over the model owner's processes. If a process cannot be reached, its sessions open at another
+// one. A text moves with its session as long as nothing is spent on it.
+//
+// Of several dealers, each text draws one at random before it is announced, and never again (store::Draws). Each dealer
+// has sessions of its own. A dealer that cannot be reached fails its texts alone. Thread-safe.
 class Lanes {
  public:
   static constexpr int kMost = int(store::kMostLanes);
   struct Options {
-    int parallel = 1;  // sessions, 1 to kMost
+    int parallel = 1;  // sessions, 1 to kMost, and at least one for each dealer
     int batch = 1;     // the most texts of one length that run as one job, 1 to nn::kMostTexts.
     // Whether the lanes close when a session fails, before another text begins.
     bool close_on_error = false;
@@ -43,14 +50,17 @@ class Lanes {
     // of the job in its session. `stop` is polled before each job; true closes the lanes. Callbacks run in the threads
     // of several sessions at once.
     ClientOptions client = {};
-    // Connects to the model owner. Ends early when a stop is requested.
-    std::function<std::unique_ptr<net::Channel>(std::stop_token)> dial = {};
+    uint8_t servers = 1;  // processes of the model owner, which have the same weights id
+    // Connects to one of these processes, by number from 0. Ends early when a stop is requested.
+    std::function<std::unique_ptr<net::Channel>(std::stop_token, size_t server)> dial = {};
+    // Called when a process failed before anything was spent, and another one is tried; one call at a time.
+    std::function<void(size_t server, const Error&)> moves = {};
     // Receives each session when it is open, for its notices and its link; one call at a time.
     std::function<void(const DataOwner::Session&)> opened = {};
   };
   // The engine and the store must outlive the lanes. Throws Cause::kInput for options outside their limits, and the
   // errors of DataOwner.
-  Lanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Options options);
+  Lanes(ModelEngine& engine, store::Home& store, proto::Dealers dealers, Options options);
   // As Close does without a stop.
   ~Lanes();
   // Receives a text's result, in one thread for all texts. Neither its pace nor its errors change what the model owner
@@ -58,7 +68,7 @@ class Lanes {
   using OnResult = std::function<void(LaneResult)>;
   // Adds a text. Texts of a higher priority run first, others in order. Returns its number: 0, 1, .. Throws
   // Cause::kInput for an id outside the vocabulary, and for a length that the plan does not cover. Throws LanesClosed
-  // after Close. The text is not added then.
+  // after Close, and the errors of store::Draws. The text is not added then.
   uint64_t Submit(model::Ids text, int priority, OnResult done);
   // Adds texts before any of them is taken, so that batches do not depend on the pace of sessions. `done` receives the
   // index of a text. Returns the number of the first one. Throws as Submit does; no text is added then.
@@ -82,7 +92,7 @@ class Lanes {
 // session fails, the others end after their current text, and the first error is thrown. A failed audit ends the others
 // at once. Returns how many texts are done: all, unless ClientOptions::stop ended the sessions. Throws the errors of
 // Lanes and of Client::Session::Run.
-size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::DialDealer dealer, Lanes::Options options,
+size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::Dealers dealers, Lanes::Options options,
                   std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
 
 }  // namespace suf::roles

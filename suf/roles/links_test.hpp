@@ -14,12 +14,13 @@ inline constexpr net::Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}
 
 class Links {
  public:
-  explicit Links(std::optional<Dealer>& dealer) : dealer_(dealer) {}
+  explicit Links(std::optional<Dealer>& dealer, const net::Identity& id = kId[int(Role::kDealer)])
+      : dealer_(dealer), id_(id) {}
   ~Links() { Join(); }
   // Returns a function that connects a party to the dealer.
   proto::DialDealer Dial(Role role) {
     return [this, role](std::stop_token stop) {
-      auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
+      auto [near, far] = net::InProcessPair(kId[int(role)], id_, net::kTimeout, std::move(stop));
       std::lock_guard l(m_);
       links_.emplace_back([this, ch = std::move(far)]() mutable {
         try {
@@ -62,6 +63,7 @@ class Links {
     links_.clear();
   }
   std::optional<Dealer>& dealer_;
+  const net::Identity id_;
   std::mutex m_;
   std::vector<std::thread> links_;
 };

@@ -4,7 +4,7 @@
 
 namespace suf::roles {
 
-ModelOwner::ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Home& home, proto::DialDealer dealer,
+ModelOwner::ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Home& home, proto::Dealers dealers,
                        Options options)
     : Server(engine,
              {.weights = std::move(weights),
@@ -12,6 +12,6 @@ ModelOwner::ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store:
                                   run::Inputs& inputs) { ModelInputs(engine.plan(), w, inputs); },
               .inputs_of = [&engine](const nn::QuantisedWeights& w, uint32_t n,
                                      run::Inputs& inputs) { LengthInputs(engine.plan(), w, int(n), inputs); }},
-             home, std::move(dealer), std::move(options)) {}
+             home, std::move(dealers), std::move(options)) {}
 
 }  // namespace suf::roles

@@ -9,7 +9,7 @@ namespace suf::roles {
 class ModelOwner : public Server {
  public:
   // `weights` is the result of Model::Quantise for the engine's plan. See Server for the rest.
-  ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Home& home, proto::DialDealer dealer,
+  ModelOwner(ModelEngine& engine, nn::QuantisedWeights weights, store::Home& home, proto::Dealers dealers,
              Options options = {});
 };
 

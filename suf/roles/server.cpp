@@ -27,7 +27,7 @@ store::OwnerSecrets SecretsOf(store::Home& home) {
 }  // namespace
 
 struct Server::State {
-  State(Engine& e, ServerData d, store::Home& home, proto::DialDealer dealer, Options o)
+  State(Engine& e, ServerData d, store::Home& home, proto::Dealers dealers, Options o)
       : engine(e),
         data(std::move(d)),
         options(std::move(o)),
@@ -37,7 +37,7 @@ struct Server::State {
         masks(engine, seed->view(), id),
         plan(engine.ForProto(Role::kModel)),
         sessions(LimitsOf(options)),
-        common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealer),
+        common{plan, home,           id, SetupHash(engine, data.weights, masks), seed, {}, std::move(dealers),
                {},   AuditOf(engine)} {
     if (options.keys.ahead > 1) home.CheckCanKeepBundles();
     if (data.inputs) data.inputs(data.weights, inputs);
@@ -107,8 +107,8 @@ struct Server::State {
   std::atomic<uint64_t> dealer_rate{0};  // of the last delivery
 };
 
-Server::Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options)
-    : s_(new State(engine, std::move(data), home, std::move(dealer), std::move(options))) {}
+Server::Server(Engine& engine, ServerData data, store::Home& home, proto::Dealers dealers, Options options)
+    : s_(new State(engine, std::move(data), home, std::move(dealers), std::move(options))) {}
 Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {

@@ -67,9 +67,10 @@ struct ServerOptions {
 class Server {
  public:
   using Options = ServerOptions;
-  // `home` has P0's long-lived secrets, bundles and ledgers. `dealer` connects to the dealer (ToDealer). The engine and
-  // the home must outlive the server. Throws Cause::kResource if the store's disk cannot keep preprocessed keys.
-  Server(Engine& engine, ServerData data, store::Home& home, proto::DialDealer dealer, Options options = {});
+  // `home` has P0's long-lived secrets, bundles and ledgers. `dealers` connects to the dealer, or to each of a list
+  // (DealersAt). The engine and the home must outlive the server. Throws Cause::kResource if the store's disk cannot
+  // keep preprocessed keys.
+  Server(Engine& engine, ServerData data, store::Home& home, proto::Dealers dealers, Options options = {});
   ~Server();
   // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. Sessions
   // run side by side, and their jobs in turns (docs/design/lanes.md#turns). An error ends only this session.

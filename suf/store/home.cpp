@@ -188,13 +188,15 @@ std::shared_ptr<Lane> Home::Open(const Hash& owner, const LaneId& id) {
   return Open(it->second);
 }
 
-std::shared_ptr<Lane> Home::OpenAny() {
+std::shared_ptr<Lane> Home::OpenAny(const LaneWish& wish) {
   std::lock_guard l(m_);
   const auto [from, to] = LanesOf(kOwn);
   auto best = to;
   for (auto it = from; it != to; ++it)
-    if (!it->second.open && (best == to || (best->second.lane->IsEmpty() && !it->second.lane->IsEmpty()))) best = it;
-  if (best == to) best = Add(kOwn, NewLaneId());
+    if (!it->second.open && wish.Fits(it->first.second) &&
+        (best == to || (best->second.lane->IsEmpty() && !it->second.lane->IsEmpty())))
+      best = it;
+  if (best == to) best = Add(kOwn, wish.Draw());
   return Open(best->second);
 }
 

@@ -46,8 +46,8 @@ class Home {
   // outlive them. `owner` is P1's key at P0, and zeros at P1. If the owner has kMostLanes lanes, an idle one without
   // bundles is forgotten, the one that was used longest ago. Throws LaneInUse or TooManyLanes, and Cause::kResource.
   std::shared_ptr<Lane> Open(const Hash& owner, const LaneId& id);
-  // Opens a lane of P1: an idle one with bundles, else an idle one, else a new one. Throws as Open does.
-  std::shared_ptr<Lane> OpenAny();
+  // Opens a lane of P1 that fits: an idle one with bundles, else an idle one, else a new one. Throws as Open does.
+  std::shared_ptr<Lane> OpenAny(const LaneWish& wish = {});
   // Returns the ids of an owner's lanes.
   std::vector<LaneId> Lanes(const Hash& owner) const;
   // Returns a lane, open or not, for reports; null if there is none.

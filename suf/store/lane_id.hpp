@@ -7,7 +7,8 @@
 
 namespace suf::store {
 
-// 128 random bits, which are no secret.
+// Random bits, which are no secret. With a list of dealers, the second half is a hash of the dealer's key and of the
+// first half. So a lane keeps its dealer, which alone knows the serials that it dealt and witnessed.
 using LaneId = std::array<uint8_t, 16>;
 inline LaneId NewLaneId() {
   LaneId id;
@@ -15,11 +16,38 @@ inline LaneId NewLaneId() {
   return id;
 }
 
+// Returns the id that begins as this one does and belongs to this dealer.
+inline LaneId OfDealer(LaneId id, const Hash& dealer) {
+  const auto half = id.begin() + id.size() / 2;
+  const Hash bound = HashOf({AsView("suf lane"), View(id).first(id.size() / 2), dealer});
+  std::copy_n(bound.begin(), id.end() - half, half);
+  return id;
+}
+inline bool BelongsTo(const LaneId& id, const Hash& dealer) { return id == OfDealer(id, dealer); }
+
 inline LaneId GetLaneId(Reader& r) {
   LaneId id;
   const View bytes = r.Raw(id.size());
   std::copy(bytes.begin(), bytes.end(), id.begin());
   return id;
 }
+
+// The kind of lane that P1 needs for a session.
+struct LaneWish {
+  Hash dealer{};        // a new lane belongs to this dealer; zeros: to none
+  bool listed = false;  // whether older lanes must belong to the dealer as well
+
+  // The number of the model owner's process that the session prefers, from 0, and how many there are, 1 to 255. A lane
+  // keeps its place, because its preprocessed bundles lie in that process's store.
+  uint8_t place = 0, places = 1;
+  bool Fits(const LaneId& id) const { return (!listed || BelongsTo(id, dealer)) && id[0] % places == place; }
+  // Returns a new id that fits.
+  LaneId Draw() const {
+    for (;;) {
+      const LaneId id = dealer == Hash{} ? NewLaneId() : OfDealer(NewLaneId(), dealer);
+      if (Fits(id)) return id;
+    }
+  }
+};
 
 }  // namespace suf::store

@@ -125,6 +125,30 @@ TEST(Lanes, AnyLaneIsOneWithBundlesFirst) {
   EXPECT_EQ(home.Lanes({}).size(), 4u);
 }
 
+// A listed dealer has lanes of its own, and each process of the model owner as well.
+TEST(Lanes, ALaneFitsItsDealerAndItsPlace) {
+  const Hash one{1}, two{2};
+  Scratch dir;
+  Home home(dir / "s");
+  const LaneId plain = home.OpenAny()->id();
+  EXPECT_FALSE(BelongsTo(plain, one));
+  const LaneId of_one = home.OpenAny({one, true})->id();
+  EXPECT_TRUE(BelongsTo(of_one, one));
+  EXPECT_FALSE(BelongsTo(of_one, two));
+  EXPECT_EQ(home.OpenAny({one, true})->id(), of_one);
+  EXPECT_NE(home.OpenAny({two, true})->id(), of_one);
+  // a dealer that is known, but no list, uses older lanes as well
+  EXPECT_EQ(home.Lanes({}).size(), 3u);
+  (void)home.OpenAny({one, false});
+  EXPECT_EQ(home.Lanes({}).size(), 3u);
+  for (uint8_t places : {2, 3, 64})
+    for (uint8_t place = 0; place < places; ++place) {
+      const LaneId id = home.OpenAny({two, true, place, places})->id();
+      EXPECT_TRUE(BelongsTo(id, two));
+      EXPECT_EQ(id[0] % places, place);
+    }
+}
+
 TEST(Lanes, ABundleOfAnotherLaneIsWiped) {
   enum class How { kCopied, kLinked, kMoved };
   for (How how : {How::kCopied, How::kLinked, How::kMoved}) {

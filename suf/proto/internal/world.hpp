@@ -148,7 +148,7 @@ struct World {
             .setup = HashOf({kWHat}),
             .b_seed = Share(Secret(Hash{5})),
             .w_hat = [](store::Sink& s) { s.Write(kWHat); },
-            .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
+            .dealers = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [run = std::move(run)](Inference& inf) {
                   run(inf);
