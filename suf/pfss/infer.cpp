@@ -424,7 +424,7 @@ static_assert(InOrder());
 
 }  // namespace
 
-void Infer(const std::vector<Node>& nodes, Node& n) {
+void Infer(const NodeList& nodes, Node& n) {
   std::vector<const Node*> args;
   for (int a : n.args) args.push_back(&nodes[size_t(a)]);
   Info(n.op).shape(args, n);

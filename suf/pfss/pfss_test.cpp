@@ -27,6 +27,16 @@ TEST(Trace, AValueOfTooManyBitsIsRefused) {
     }
 }
 
+// Emission code passes x.shape(), a reference into the trace, to functions that add nodes.
+TEST(Trace, ReferencesToNodesStayValidWhileItGrows) {
+  Trace t;
+  const Pub first = t.constant({1, 2, 3}, {3});
+  const Shape& shape = first.shape();
+  for (uint64_t i = 0; i < 10'000; ++i) (void)t.constant({i}, {1});
+  EXPECT_EQ(&shape, &first.shape());
+  EXPECT_EQ(shape, (Shape{3}));
+}
+
 TEST(Trace, FoldsWhatIsItsOperand) {
   Little w;
   auto same = [](auto a, auto b) { return a.id() == b.id(); };

@@ -4,6 +4,7 @@
 // of a frame.
 #pragma once
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,9 @@ struct Capabilities;  // backend.hpp
 
 // The bundle that receives the correction of a dealt value: the lighter one, or always that of P0.
 enum class KeysTo : uint8_t { kBalanced, kP0 };
+
+// The nodes of a trace. A reference to one stays valid while others are added: handles return a node's shape so.
+using NodeList = std::deque<Node>;
 
 class Trace {
  public:
@@ -146,7 +150,7 @@ class Trace {
   // it never compares. Thread-safe.
   const Hash& digest() const;
 
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const NodeList& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
   // A value that a party learns or, if `kept`, its share of a value that no party learns.
   struct Result {
@@ -207,7 +211,7 @@ class Trace {
   Hash Digest() const;
 
   std::shared_ptr<const Capabilities> target_;  // null: any backend
-  std::vector<Node> nodes_;
+  NodeList nodes_;
   std::vector<WireNodes> wires_;
   std::unordered_multimap<size_t, int> seen_;
   std::map<int, DealtNodes> dealt_;         // by dealt value

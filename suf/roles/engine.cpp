@@ -34,11 +34,11 @@ uint64_t ScheduleBytes(const pfss::Schedule& s) {
 }  // namespace
 
 uint64_t MemoryOf(const CompiledJob& work) {
-  constexpr uint64_t kIndexed = 48;  // bytes of a node in the trace's own index of equal nodes
+  constexpr uint64_t kListed = 256, kIndexed = 48;  // bytes of a node in the trace's list, and in its index of equals
   const pfss::Trace& t = work.trace;
-  uint64_t all = sizeof work + HeapBytes(t.nodes()) + HeapBytes(t.wires()) + ScheduleBytes(*work.schedule);
+  uint64_t all = sizeof work + HeapBytes(t.wires()) + ScheduleBytes(*work.schedule);
   for (const pfss::Node& n : t.nodes()) {
-    all += kIndexed + HeapBytes(n.shape) + HeapBytes(n.args) + HeapBytes(n.attrs);
+    all += kListed + kIndexed + HeapBytes(n.shape) + HeapBytes(n.args) + HeapBytes(n.attrs);
     if (n.data) all += HeapBytes(*n.data);
   }
   for (const auto& body : work.task.body) all += HeapBytes(body->sections()) + HeapBytes(body->chunks());
