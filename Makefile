@@ -37,6 +37,7 @@ test: setup model
 ## test-all       the tiers fast and full (CONTRIBUTING.md says what each covers)
 .PHONY: test-all
 test-all: setup model
+	tools/postgres.sh
 	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) full_tests
 	@rm -f $(BUILD)/matrix.txt
@@ -45,6 +46,7 @@ test-all: setup model
 ## nightly        all tiers, sweeps whole; adds to bench/results/nightly.jsonl; TESTS=PATTERN: some
 .PHONY: nightly
 nightly: build model
+	tools/postgres.sh
 	.venv/bin/python tools/nightly.py $(BUILD) $(if $(TESTS),"$(TESTS)")
 
 ## gpu-host-test  what the host does for a device, tested without a device

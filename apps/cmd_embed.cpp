@@ -268,6 +268,12 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     if (!waited.exchange(true)) log::Info("embed: " + what);
     if (sessions == 1) bar.At(0, what);
   };
+  if (service::Metrics* const metrics = records.metrics())
+    options.client.entered = [metrics](roles::JobState s) {
+      const bool runs = s == roles::JobState::kRunning;
+      return std::make_shared<service::StateMark>(
+          metrics->Enter(runs ? service::InferenceState::kRunning : service::InferenceState::kWaiting));
+    };
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   options.client.stop = [&] { return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()); };
   if (receipts) options.client.keys.receipts = [receipts](const proto::Receipt& r) { receipts->Add(r); };

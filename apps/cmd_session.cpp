@@ -18,6 +18,7 @@
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
 #include "suf/service/desk.hpp"
+#include "suf/service/postgres_counts.hpp"
 #include "suf/service/sqlite_counts.hpp"
 #include "suf/store/secrets.hpp"
 
@@ -161,11 +162,33 @@ void RereadOwners(const std::string& file, service::OwnerDesk& desk, RoleRecords
   }
 }
 
+// Reads the address of the database that counts, and connects once; nothing without an address.
+std::optional<service::PostgresAddress> FindCounts(const std::string& url) {
+  if (url.empty()) return std::nullopt;
+  auto address = service::PostgresAddress::Parse(url);
+  service::CheckPostgres(address);
+  log::Info(Str("serve: quotas are counted in ", address.text(), ", for all processes that use it"));
+  return address;
+}
+
+// Opens the counts of the owners, in the shared database if there is one.
+std::unique_ptr<service::Counts> OpenCounts(const std::optional<service::PostgresAddress>& shared,
+                                            const std::string& store) {
+  std::unique_ptr<service::Counts> counts;
+  if (shared)
+    counts = std::make_unique<service::PostgresCounts>(*shared, store);
+  else
+    counts = std::make_unique<service::SqliteCounts>(store);
+  Warn("serve", counts->TakeNotices());
+  return counts;
+}
+
 }  // namespace
 
 int RunServe(const ServeArgs& a) {
-  // a fault of this file is reported before weights and keys are loaded
+  // faults of this file and of the database are reported before weights and keys are loaded
   const auto owners = a.owners.empty() ? nullptr : ReadOwners(a.owners);
+  const auto shared_counts = FindCounts(a.counts);
   if (!owners)
     log::Warn(
         "serve: every data owner with a certificate of this CA may use this service without limits; --owners FILE "
@@ -185,7 +208,7 @@ int RunServe(const ServeArgs& a) {
   Bar stages("serve");
   nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
-  std::optional<service::SqliteCounts> counts;
+  std::unique_ptr<service::Counts> counts;
   std::optional<service::OwnerDesk> desk;
   AnswerHooks hooks{.metrics = records.metrics()};
   if (owners || records.log())
@@ -198,13 +221,10 @@ int RunServe(const ServeArgs& a) {
       [&](store::Home& home, proto::Dealers dealers, roles::Server::Options options) {
         options.variants = allowed;
         options.secrets = secrets;
-        if (owners) {
-          counts.emplace(home.folder());
-          Warn("serve", counts->TakeNotices());
-        }
+        if (owners) counts = OpenCounts(shared_counts, home.folder());
         if (owners || records.log() || records.metrics()) {
           desk.emplace(service::OwnerDesk::Options{.owners = owners,
-                                                   .counts = counts ? &*counts : nullptr,
+                                                   .counts = counts.get(),
                                                    .log = records.log(),
                                                    .metrics = records.metrics(),
                                                    .plan = engine.hash(),
@@ -216,7 +236,10 @@ int RunServe(const ServeArgs& a) {
         stages.At(0.7, "masking the weights for a data owner's set-up");
         auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dealers),
                                                          std::move(options));
-        if (desk) desk->SetWeights(owner->weights());
+        if (desk) {
+          desk->SetWeights(owner->weights());
+          desk->AddBurnt(home.TakeBurntClaims());
+        }
         stages.Clear();
         return owner;
       },

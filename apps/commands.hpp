@@ -141,6 +141,7 @@ struct ServeArgs : AnswerArgs {
   std::string model, shifts, variants;  // variants: names with commas between; empty: all
   std::string secrets = {};             // folder of shared secrets; empty: those of the store
   std::string owners = {};              // the owners' file; empty: every certified data owner is served
+  std::string counts = {};              // address of the database of shared counts; empty: a file of the store
   RecordArgs records = {};
 };
 int RunServe(const ServeArgs& a);

@@ -136,8 +136,10 @@ void AddAddress(CLI::App* c, const char* name, std::string* address, const char*
       return e.what();
     }
   };
-  auto* option = c->add_option(name, *address, help)->required()->check(CLI::Validator(wrong, ""));
-  if (use == AddressUse::kConnectList) option->option_text("HOST:PORT,..");
+  c->add_option(name, *address, help)
+      ->required()
+      ->check(CLI::Validator(wrong, ""))
+      ->type_name(use == AddressUse::kConnectList ? "HOST:PORT,.." : "HOST:PORT");
 }
 
 void AddKernels(CLI::App* c, std::string* kernels) {

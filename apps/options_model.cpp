@@ -287,11 +287,17 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
        "folder that suf secrets made, for all processes of this model owner. It may be read-only (default: the store's "
        "own secrets)")
       ->option_text("DIR");
-  c->add_option(
-       "--owners", a->owners,
-       "TOML file of the data owners to serve, with their keys and quotas. SIGHUP reads it again (default: all with a "
-       "certificate of this CA, without limits)")
-      ->option_text("FILE");
+  auto* owners =
+      c->add_option("--owners", a->owners,
+                    "TOML file of the data owners to serve, with their keys and quotas. SIGHUP reads it again "
+                    "(default: all with a certificate of this CA, without limits)")
+          ->option_text("FILE");
+  c->add_option("--counts", a->counts,
+                "PostgreSQL database that counts for all processes of this model owner, as "
+                "postgresql://ROLE@HOST/DATABASE?passfile=FILE. TLS verifies HOST; a socket is /DATABASE?host=FOLDER "
+                "(default: each process counts alone, in its store)")
+      ->needs(owners)
+      ->option_text("URL");
   AddAuditLog(c, &a->records.log);
   AddMetrics(c, &a->records.metrics);
   AddAnswer(c, a);

@@ -75,6 +75,7 @@ install(FILES ${CMAKE_BINARY_DIR}/suf-config.cmake ${CMAKE_BINARY_DIR}/suf-confi
 install(FILES ${CMAKE_BINARY_DIR}/suf.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS suf)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/ DESTINATION ${CMAKE_INSTALL_DATADIR}/suf)  # to be edited, so not where systemd finds them
 add_custom_command(OUTPUT suf.1 COMMAND python3 ${CMAKE_SOURCE_DIR}/tools/man.py $<TARGET_FILE:suf> suf.1
                    DEPENDS suf ${CMAKE_SOURCE_DIR}/tools/man.py WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
 add_custom_target(man ALL DEPENDS suf.1)

@@ -118,7 +118,7 @@ def page(suf):
         if len(those) > 1:
             defaults = {option.default for _, option in those}
             shared[key] = defaults.pop() if len(defaults) == 1 else ''
-    parties = [{option.key for option in c.options} for c in found if any(option.name.startswith('--dealer ') for option in c.options)]
+    parties = [{option.key for option in c.options} for c in found if any(option.name.startswith('--dealer HOST') for option in c.options)]
     session = set.intersection(*parties) & set(shared)
     of_name = collections.Counter(key[0] for key in shared)
 

@@ -139,9 +139,22 @@ struct Client::Session::State {
 
   bool Stop() const { return client.options_.stop && client.options_.stop(); }
 
+  void Enter(JobState s) {
+    state.reset();
+    if (client.options_.entered) state = client.options_.entered(s);
+  }
+
   // Waits until a bundle may be used. Returns false if no further result is wanted.
   bool Admit(const store::Job& job) {
     return !Stop() && session.Admit(job, [&] { return Stop(); });
+  }
+
+  // Does the same for the bundle of a job that will run.
+  bool AdmitToRun(const store::Job& job, const std::function<bool()>& leave) {
+    Enter(JobState::kWaiting);
+    const bool admitted = session.Admit(job, leave);
+    if (!admitted) state.reset();
+    return admitted;
   }
 
   // Returns false if no further result is wanted.
@@ -166,10 +179,12 @@ struct Client::Session::State {
     const ByteCounts before(ch);
     double wall = 0;
     const auto start = Clock::now();
+    Enter(JobState::kWaiting);
     progress(0, "keys from the dealer");
     e.deal_ms = session.Infer(
         job,
         [&](proto::Inference& inference) {
+          Enter(JobState::kRunning);
           e.fetch_ms = inference.fetch_ms();
           e.serial = inference.header().serial;
           Outcome out = RunInference(
@@ -181,6 +196,7 @@ struct Client::Session::State {
           e.keys_ms = inference.keys().waited() * 1e3;
         },
         next);
+    state.reset();
     const ByteCounts after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
@@ -196,9 +212,10 @@ struct Client::Session::State {
   net::Channel& ch;
   std::shared_ptr<const run::Inputs> base;  // masked weights
   proto::DataSession session;
-  std::exception_ptr late;  // the first error of a Run's job behind the server's last frame
-  uint64_t setup = 0;       // bytes, reported with the first job
-  Clock::time_point begun;  // of Run, or of the client's first session
+  std::exception_ptr late;      // the first error of a Run's job behind the server's last frame
+  std::shared_ptr<void> state;  // of the job that waits or runs (ClientOptions::entered)
+  uint64_t setup = 0;           // bytes, reported with the first job
+  Clock::time_point begun;      // of Run, or of the client's first session
 };
 
 Client::Session::Session(Client& client, net::Channel& server, uint32_t lanes,
@@ -222,7 +239,7 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
   for (size_t i = 0; i < jobs.size(); ++i) {
     const store::Job job = s.session.JobOf(jobs[i].count, jobs[i].texts);
     auto work = s.WorkOf(job);  // a faulty trace ends the call before an audit
-    if (!s.Audit(due.places[i][0], job, due) || !s.Admit(job)) {
+    if (!s.Audit(due.places[i][0], job, due) || s.Stop() || !s.AdmitToRun(job, [&] { return s.Stop(); })) {
       GiveUp();
       return i;
     }
@@ -240,7 +257,7 @@ size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<vo
 }
 
 bool Client::Session::Admit(const JobSize& size, const std::function<bool()>& leave) {
-  return s_->session.Admit(s_->session.JobOf(size.count, size.texts), leave);
+  return s_->AdmitToRun(s_->session.JobOf(size.count, size.texts), leave);
 }
 
 std::variant<JobResult, std::exception_ptr> Client::Session::RunOne(size_t number, JobRequest request,

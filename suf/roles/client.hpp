@@ -53,6 +53,9 @@ struct SessionPlace {
   uint8_t server = 0, servers = 1;  // number of the server's process that it prefers, and how many there are
 };
 
+// The state of a job in its session. It waits for memory, its keys and its turn, and runs from its claim on.
+enum class JobState { kWaiting, kRunning };
+
 // The options of a client.
 struct ClientOptions {
   proto::KeyPolicy keys = {};
@@ -74,6 +77,9 @@ struct ClientOptions {
   std::function<void(uint32_t place, uint32_t ms)> waits = {};
   // Receives the progress of a job, from 0 to 1, and the name of its current step.
   std::function<void(size_t job, double done, const std::string& what)> progress = {};
+  // Called when a job enters a state. It leaves that state when the returned object goes, before its result is given to
+  // the caller.
+  std::function<std::shared_ptr<void>(JobState)> entered = {};
   // Called after each audit in which both bundles are right.
   std::function<void()> audited = {};
   // Polled before each bundle is used: true if no further result is wanted. The server sees when a session stops, so

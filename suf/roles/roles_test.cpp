@@ -268,6 +268,24 @@ TEST(Roles, AuditsAndProgressAreHeardOf) {
   EXPECT_GT(progress.size(), 20u);
 }
 
+// A job waits, then runs, and has left both states when its result is given out.
+TEST(Roles, JobsEnterStatesOneAfterAnother) {
+  std::string events;
+  DataOwner::Options data;
+  data.entered = [&](JobState s) {
+    const char* const name = s == JobState::kRunning ? "run" : "wait";
+    events += Str("+", name, " ");
+    return std::shared_ptr<void>(nullptr, [&events, name](void*) { events += Str("-", name, " "); });
+  };
+  World w(std::move(data));
+  w.Session([&](DataOwner::Session& s) {
+    s.Run(Texts({"the dog", "a cat"}), [&](size_t, Embedding) { events += "result "; });
+    s.End();
+  });
+  const std::string one = "+wait -wait +wait -wait +run -run result ";  // for memory, then for keys and turn
+  EXPECT_EQ(events, one + one);
+}
+
 TEST(Roles, SessionThatBreaksIsHeardOfAndTheNextOneWorks) {
   World w;
   EXPECT_THROW(w.Session([&](DataOwner::Session& s) {

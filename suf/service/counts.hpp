@@ -33,7 +33,8 @@ struct RetryAfter {
   uint32_t seconds = 0;  // until the next day, 1 to 86,400; 0 if the quota of a whole day does not admit the job
 };
 
-// Thread-safe. The functions throw Cause::kResource if the counts cannot be read or written; a later call may succeed.
+// Thread-safe. The functions throw Cause::kResource if the counts cannot be read or written. They throw Cause::kRefused
+// if it has become unsafe to count there. A later call may succeed.
 class Counts {
  public:
   virtual ~Counts() = default;

@@ -117,6 +117,19 @@ JobRecord OwnerDesk::RecordOf(const Hash& owner, JobOutcome outcome) const {
   return record;
 }
 
+void OwnerDesk::AddBurnt(const std::vector<store::BurntClaim>& claims) noexcept {
+  if (!options_.log) return;
+  for (const store::BurntClaim& claim : claims) {
+    JobRecord record;
+    record.owner = NameOf(claim.owner);
+    record.data_owner = claim.owner;
+    record.lane = claim.lane;
+    record.serial = claim.serial;
+    record.outcome = JobOutcome::kBroken;
+    options_.log->Add(record);
+  }
+}
+
 void OwnerDesk::Check(const Hash& owner) { (void)Find(owner); }
 
 std::shared_ptr<void> OwnerDesk::Admit(const Hash& key) {

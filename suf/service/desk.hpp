@@ -13,6 +13,7 @@
 #include "suf/service/job_log.hpp"
 #include "suf/service/metrics.hpp"
 #include "suf/service/owners.hpp"
+#include "suf/store/home.hpp"
 
 namespace suf::service {
 
@@ -35,6 +36,8 @@ class OwnerDesk : public proto::OwnerPolicy {
   void SetOwners(std::shared_ptr<const OwnerList> owners);
   // Sets the weights id for the log, before the first session.
   void SetWeights(const Hash& weights) { weights_ = weights; }
+  // Adds a broken job to the log for each claim that this start burnt. The ledger knows neither its job nor its plan.
+  void AddBurnt(const std::vector<store::BurntClaim>& claims) noexcept;
 
   void Check(const Hash& owner) override;
   std::shared_ptr<void> Admit(const Hash& owner) override;

@@ -190,6 +190,25 @@ TEST(OwnerDesk, RecordsEachOutcomeInLogAndMetrics) {
   EXPECT_EQ(ended("ann", "refused"), 1);
 }
 
+// A process was killed during a run. The next one knows the serial, and neither job nor plan.
+TEST(OwnerDesk, AddsBurntClaimsToTheLog) {
+  DeskWorld w(DeskEntry("ann", {1}));
+  w.desk.AddBurnt({{DeskKey(1), store::LaneId{2}, 7}, {DeskKey(9), store::LaneId{3}, 8}});
+  w.log.Close();
+  std::vector<nlohmann::json> lines;
+  for (const std::string& line : LinesOf(TextOfFile(w.dir / "log"))) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(lines[i].at("owner"), i ? "unlisted" : "ann");
+    EXPECT_EQ(lines[i].at("data_owner"), Hex(DeskKey(i ? 9 : 1)));
+    EXPECT_EQ(lines[i].at("lane"), Hex(store::LaneId{uint8_t(2 + i)}));
+    EXPECT_EQ(lines[i].at("serial"), 7 + i);
+    EXPECT_EQ(lines[i].at("outcome"), "broken");
+    for (const char* absent : {"job", "plan", "weights"}) EXPECT_FALSE(lines[i].contains(absent)) << absent;
+  }
+  EXPECT_EQ(CheckLogs({w.dir / "log"}).fault_count, 0u);
+}
+
 // Without a list everybody is served, and still recorded.
 TEST(OwnerDesk, WithoutAListItRecordsAlone) {
   Scratch dir(kFastDisk);

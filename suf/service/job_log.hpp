@@ -32,7 +32,7 @@ struct JobRecord {
   std::optional<store::LaneId> lane;
   std::optional<uint64_t> serial;  // of its lane; none if nothing was spent
   bool audit = false;              // the bundle of this serial was opened and compared
-  Hash plan{};                     // its hash
+  Hash plan{};                     // its hash; zero if a start burnt the serial, whose plan may be another one
   std::optional<Hash> weights;     // the weights id
   JobOutcome outcome = JobOutcome::kDone;
   std::optional<net::Refusal> reason;          // of kRefused

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "suf/base/digest.hpp"
+#include "suf/service/internal/seen_file.hpp"
 
 namespace suf::service {
 
@@ -18,10 +18,6 @@ constexpr int kBusyMs = 100;                           // for a program that rea
 constexpr uint64_t kMostCounted = uint64_t{1} << 62;   // a count stops there
 constexpr size_t kMostNotices = 100;
 constexpr std::chrono::hours kClockSlack{1};  // a clock that is set back by less is not noticed
-
-int64_t NumberOf(Day day) { return day.time_since_epoch().count(); }
-Day DayAt(int64_t number) { return Day(std::chrono::days{number}); }
-bool IsDay(int64_t number) { return number >= 0 && number <= NumberOf(kLastDay); }
 
 // The identity of a file as bytes. Without times of birth it is the inode alone.
 Bytes PlaceOf(int fd) {
@@ -274,12 +270,10 @@ SqliteCounts::~SqliteCounts() {
 
 // Reads counts.sqlite-seen. Returns zeros if there is none, nothing if it is damaged.
 std::optional<SqliteCounts::Sight> SqliteCounts::ReadSight() const {
-  const std::string path = path_ + "-seen";
-  if (access(path.c_str(), F_OK)) return Sight{};
-  const Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 49, path);
-  if (b.size() != 48 || !Equal(HashOf({AsView("suf counts"), View(b).first(16)}), View(b).subspan(16)))
-    return std::nullopt;
-  Reader r(b, path);
+  const std::optional<Bytes> b = ReadSeenFile(path_ + "-seen", 16);
+  if (!b) return std::nullopt;
+  if (b->empty()) return Sight{};
+  Reader r(*b, path_ + "-seen");
   const auto number = r.Get<int64_t>(), day = r.Get<int64_t>();
   if (number < 0 || number > int64_t(kMostCounted) || !IsDay(day)) return std::nullopt;
   return Sight{number, DayAt(day)};
@@ -289,8 +283,7 @@ void SqliteCounts::WriteSight(const Sight& sight) const {
   Writer w;
   w.Put(sight.number);
   w.Put(NumberOf(sight.day));
-  w.Raw(HashOf({AsView("suf counts"), View(w.bytes())}));
-  WriteFile(dir_, "counts.sqlite-seen", w.bytes());
+  WriteSeenFile(dir_, "counts.sqlite-seen", w.bytes());
 }
 
 void SqliteCounts::Note(const std::string& notice) {

@@ -103,6 +103,7 @@ void Home::RecoverLanes(const Hash& owner) {
   ForEachFolder<LaneId>(folder, "lane", &notices_, [&](const LaneId& id) {
     auto lane = std::shared_ptr<Lane>(new Lane(*this, owner, id, Str(folder, "/", Hex(id)), &notices_));
     lane->CloseFile();
+    for (const uint64_t serial : lane->ledger().burnt_claims()) burnt_claims_.push_back({owner, id, serial});
     lanes_[{owner, id}] = {std::move(lane)};
   });
 }
@@ -239,6 +240,11 @@ size_t Home::BurnPair(const Hash& owner) {
 std::vector<std::string> Home::TakeNotices() {
   std::lock_guard l(m_);
   return std::exchange(notices_, {});
+}
+
+std::vector<BurntClaim> Home::TakeBurntClaims() {
+  std::lock_guard l(m_);
+  return std::exchange(burnt_claims_, {});
 }
 
 void Home::CheckCanKeepBundles() const {

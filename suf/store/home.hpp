@@ -29,6 +29,13 @@ class TooManyLanes : public Error {
   using Error::Error;
 };
 
+// A serial that a start burnt, because its process ended during a run.
+struct BurntClaim {
+  Hash owner{};
+  LaneId lane{};
+  uint64_t serial = 0;
+};
+
 // Thread-safe.
 class Home {
  public:
@@ -41,6 +48,8 @@ class Home {
   const std::string& folder() const { return dir_; }
   // Returns messages for the user, each once.
   std::vector<std::string> TakeNotices();
+  // Returns the claims that this start burnt, each once.
+  std::vector<BurntClaim> TakeBurntClaims();
 
   // Opens a lane for one session, and makes it if needed. It is closed when the last pointer goes; the home must
   // outlive them. `owner` is P1's key at P0, and zeros at P1. If the owner has kMostLanes lanes, an idle one without
@@ -100,6 +109,7 @@ class Home {
   const Fd lock_;
   mutable std::mutex m_;  // guards what follows, and the files of secrets and pins; taken before a lane's own
   std::vector<std::string> notices_;
+  std::vector<BurntClaim> burnt_claims_;
   LaneMap lanes_;
 };
 

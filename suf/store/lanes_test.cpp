@@ -66,6 +66,33 @@ TEST(Lanes, EachHasItsOwnSerials) {
   EXPECT_TRUE(fs::is_directory(OwnerFolder(dir / Hex(kOwner), kOwner, kOther)));
 }
 
+// A start names the runs that its process did not end. A bundle that was only reported to the dealer ran nowhere.
+TEST(Lanes, AStartNamesTheClaimsThatItBurns) {
+  Scratch dir;
+  {
+    Home home(dir / "s");
+    const auto one = home.Open(kOwner, kLane), two = home.Open(kAnother, kOther);
+    for (uint64_t serial : {3, 5, 7}) Put(*one, serial, false);
+    Put(*two, 4, true);
+    Claim(*one, 3);
+    one->Finish(3);
+    Claim(*one, 5);
+    one->Burn(5);
+    Claim(*one, 7);
+    two->BeginWitness(4, PairId{1});
+  }
+  {
+    Home home(dir / "s");
+    const std::vector<BurntClaim> burnt = home.TakeBurntClaims();
+    ASSERT_EQ(burnt.size(), 1u);
+    EXPECT_EQ(burnt[0].owner, kOwner);
+    EXPECT_EQ(burnt[0].lane, kLane);
+    EXPECT_EQ(burnt[0].serial, 7u);
+    EXPECT_TRUE(home.TakeBurntClaims().empty());
+  }
+  EXPECT_TRUE(Home(dir / "s").TakeBurntClaims().empty());
+}
+
 // The lane of a data owner has nothing to do with another one's of the same id.
 TEST(Lanes, AnotherOwnersIdIsAnotherLane) {
   Scratch dir;

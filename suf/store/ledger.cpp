@@ -83,6 +83,7 @@ void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
   if (std::exchange(loaded_, {}) != LiveRecords() || keys_lost_) Rewrite();
   for (const auto& [serial, record] : std::map<uint64_t, Record>(open_)) {
     Append(serial, RecordKind::kBurnt);
+    if (record.kind == RecordKind::kClaimed) burnt_claims_.push_back(serial);
     notices_.push_back(
         record.kind == RecordKind::kReported
             ? Str("the dealer was notified of bundle ", serial, " by a session that did not use it; it is burnt")

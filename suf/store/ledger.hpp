@@ -52,6 +52,8 @@ class Ledger {
   // go.
   bool keys_lost() const { return keys_lost_; }
   const std::vector<std::string>& notices() const { return notices_; }
+  // Returns the claimed serials that Settle burnt: their process ended during a run.
+  const std::vector<uint64_t>& burnt_claims() const { return burnt_claims_; }
 
  private:
   struct Record {
@@ -79,6 +81,7 @@ class Ledger {
   uint64_t floor_ = 0, records_ = 0;
   bool keys_lost_ = false;
   std::vector<std::string> notices_;
+  std::vector<uint64_t> burnt_claims_;
 };
 
 }  // namespace suf::store

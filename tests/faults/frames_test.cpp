@@ -1,6 +1,7 @@
 // Makes every fault at every frame of an inference of a tiny random model, on all three links. Checks messages, exit
 // codes and times of the other roles, the ledgers, and that the next inference works. It runs once with one stage
-// everywhere, and then the run's own frames by a plan for a far link. The program frames_cuda_test does so on a device.
+// everywhere, then the run's own frames by a plan for a far link. Then it runs sessions with receipts, at the frames
+// that receipts concern. There no text may be done with a wrong one. The program frames_cuda_test does so on a device.
 // There a party dies or stops at each frame if its peer uses the device. Keys and frames to a device are changed.
 //
 //    frames_test [--backend NAME] [--all] [--table] [--part K/N] [PATTERN]     --all: every bit of each header; --part:
@@ -270,6 +271,7 @@ class Case {
     End(Role::kData);
     Outcome before = out_;
     Need(before.result != 2, "a wrong result");
+    Need(before.result != 3, "a wrong receipt, or none");
     scene_.board.calm = true;
     serial_ = 0;
     out_.code[int(Role::kData)] = -1;
@@ -461,15 +463,28 @@ struct Asked {
   size_t part = 0, parts = 1;
 };
 
-// The number of failures with one plan.
-size_t Failures(const Asked& a, bool far) {
+// The sessions of a sweep.
+enum class Sessions { kPlain, kFar, kReceipts };
+constexpr const char* kSessionNames[] = {"plain plan", "far plan", "receipts"};
+
+// Whether a sweep leaves out a fault that another one has. Receipts concern the greeting, which requests them, and the
+// parties' own frames from the claim to the goodbye.
+bool Repeated(Sessions sessions, const Fault& f) {
+  if (sessions == Sessions::kFar) return f.kind < kFirstRun;
+  if (sessions != Sessions::kReceipts) return false;
+  const bool dealers = f.from == Role::kDealer || f.to == Role::kDealer;
+  return dealers || !(f.kind == kHello || f.kind == kWelcome || (f.kind >= kClaim && f.kind <= kBye));
+}
+
+// The number of failures of one sweep.
+size_t Failures(const Asked& a, Sessions sessions) {
   fuzz::Folder folder;
-  Setting setting(folder.path(), far, a.backend);
+  Setting setting(folder.path(), sessions == Sessions::kFar, sessions == Sessions::kReceipts, a.backend);
   setting.reference = Reference(setting);
   std::vector<Fault> faults = Sweep(setting.reference, a.all);
   size_t number = 0;
   std::erase_if(faults, [&](const Fault& f) {
-    const bool other = (far && f.kind < kFirstRun) || (a.backend == "cuda" && !OfDevice(f));
+    const bool other = Repeated(sessions, f) || (a.backend == "cuda" && !OfDevice(f));
     return other || !std::regex_search(NameOf(setting.reference, f), std::regex(a.pattern)) ||
            number++ % a.parts != a.part;
   });
@@ -494,8 +509,8 @@ size_t Failures(const Asked& a, bool far) {
       std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", NameOf(setting.reference, faults[i]).c_str(),
                   faults[i].bit, o.code[0], o.code[1], o.code[2], o.result, o.seconds);
   }
-  std::printf("%s plan: %zu frames, %zu faults, %zu fail; the others ended after %.2f s at most; %.0f s in all\n",
-              far ? "far" : "plain", setting.reference.size(), faults.size(), bad, slowest, Now() - begun);
+  std::printf("%s: %zu frames, %zu faults, %zu fail; the others ended after %.2f s at most; %.0f s in all\n",
+              kSessionNames[int(sessions)], setting.reference.size(), faults.size(), bad, slowest, Now() - begun);
   return faults.empty() ? 1 : bad;
 }
 
@@ -528,5 +543,8 @@ int main(int argc, char** argv) {
     }
   }
   signal(SIGPIPE, SIG_IGN);
-  return suf::faults::Failures(asked, false) + suf::faults::Failures(asked, true) > 0;
+  size_t failures = 0;
+  for (const auto s : {suf::faults::Sessions::kPlain, suf::faults::Sessions::kFar, suf::faults::Sessions::kReceipts})
+    failures += suf::faults::Failures(asked, s);
+  return failures > 0;
 }

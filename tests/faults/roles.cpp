@@ -60,7 +60,10 @@ Faulty::Plan PlanOf(const Scene& s, Role self) {
 std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
   auto ch = Dial(*s.setting.own[int(self)], {"127.0.0.1", s.board.port[int(to)]}, to, s.board.calm ? kAmple : kDial);
   ++s.board.dialled[int(to)];
-  return std::make_unique<Faulty>(std::move(ch), PlanOf(s, self));
+  std::string certificates = ch->peer_certificates();
+  auto faulty = std::make_unique<Faulty>(std::move(ch), PlanOf(s, self));
+  faulty->SetSigner(s.setting.own[int(self)]->signer(), std::move(certificates));
+  return faulty;
 }
 
 // Serves sessions until it is killed, and reports the end of each.
@@ -71,6 +74,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
   listener.Run(
       [&](Channel& below) {
         Faulty ch(below, PlanOf(s, self));
+        ch.SetSigner(s.setting.own[int(self)]->signer(), below.peer_certificates());
         session(ch);
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
@@ -119,16 +123,39 @@ void RunModel(const Scene& s) {
   Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { ServeSession(ch, host); });
 }
 
+// Whether this is the receipt of this text, signed by both parties.
+bool IsRight(const Scene& s, const Receipt& r, uint64_t serial) {
+  bool right = r.facts.plan == s.setting.engine->hash() && r.facts.serial == serial &&
+               r.facts.tokens == s.setting.ids.size() && r.facts.texts == 1;
+  for (const Role role : {Role::kModel, Role::kData}) {
+    const int p = PartyOf(role);
+    const Signer& own = *s.setting.own[int(role)]->signer();
+    right = right && r.certificates[p] == own.certificates() &&
+            r.facts.key[p] == s.setting.own[int(role)]->identity().key &&
+            !FaultOf(r.facts, r.part[p], role, RoleCertificate(r.certificates[p], "it"));
+  }
+  return right;
+}
+
 void RunData(const Scene& s) {
   roles::ModelEngine& engine = *s.setting.engine;
   Event done{Event::kDone, Role::kData};
   std::string text;
+  int receipts = 0;
+  bool right = true;
   try {
     Home home(StoreOf(s, Role::kData));
     ReportNotices(s, Role::kData, home);
     auto ch = DialTo(s, Role::kData, Role::kModel);
-    DataSession session(*ch, s.setting.plan, home.OpenAny(),
-                        [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
+    KeyPolicy keys;
+    if (s.setting.receipts)
+      keys.receipts = [&](const Receipt& r) {
+        ++receipts;
+        right = right && IsRight(s, r, done.serial);
+      };
+    DataSession session(
+        *ch, s.setting.plan, home.OpenAny(), [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); },
+        keys);
     Inputs inputs;
     roles::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set(nn::kTokensInput, s.setting.ids);
@@ -140,17 +167,20 @@ void RunData(const Scene& s) {
       for (uint64_t w : out.words) y.push_back(ring::Signed(w, work->trace.node(work->trace.result(1)).ring.bits));
       done.result = y == s.setting.y ? 1 : 2;
     });
+    right = right && receipts == int(s.setting.receipts);
     session.End();
   } catch (const Error& e) {
     done.code = apps::ExitCode(e.cause());
     text = e.what();
   }
+  if (!right) done.result = 3;
   s.pipe.Say(done, text);
 }
 
 }  // namespace
 
-Setting::Setting(const std::string& folder, bool far, std::string backend_name) : name(std::move(backend_name)) {
+Setting::Setting(const std::string& folder, bool far, bool with_receipts, std::string backend_name)
+    : receipts(with_receipts), name(std::move(backend_name)) {
   // One thread, so there is no pool that a fork would not copy.
   cpu_set_t all, one;
   SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));

@@ -9,11 +9,12 @@ namespace suf::faults {
 
 // The data that all cases share; made once, before any fork.
 struct Setting {
-  // far: the plan is one for a far link. name: the backend. If the backend does not survive a fork, only the roles that
-  // OnDevice names use it; the others use packed.
-  Setting(const std::string& folder, bool far, std::string name);
+  // far: the plan is one for a far link. receipts: P1 requests them. name: the backend. If the backend does not survive
+  // a fork, only the roles that OnDevice names use it; the others use packed.
+  Setting(const std::string& folder, bool far, bool receipts, std::string name);
   // Makes such a backend; called in the process of a role.
   void Adopt(Role role);
+  const bool receipts;
   const std::string name;
   std::unique_ptr<pfss::Backend> backend;
   std::unique_ptr<roles::ModelEngine> engine;

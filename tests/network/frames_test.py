@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the frames between the parties. 64 inferences of one text with fresh keys must be 64 draws of uniform bits. To
-the model owner a result of zero must look like any other, in its frames and in their pace.
+the model owner a result of zero must look like any other, in its frames and in their pace. So must one whose receipt
+it does not sign as it should.
 
-  frames_test.py SUF FRAME_LAYOUT     from anywhere, needs numpy; about half a minute
+  frames_test.py SUF FRAME_LAYOUT LYING_OWNER     from anywhere, needs numpy; about half a minute
 
 Null hypothesis of the statistics: in every inference all bits of all frames are fair and independent. The padding bits
 at the end of a tensor are excepted; they are zero. An honest program fails with probability below 1e-9 in all. The
@@ -50,7 +51,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from roles import FIXED, ONE, Tap, World, read_record, read_safetensors, write_safetensors
+from roles import FIXED, ONE, Role, Tap, World, read_record, read_safetensors, write_safetensors
 from rows import each
 
 RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 8, 9, 300
@@ -169,7 +170,7 @@ def recorded(base, layout_program, variant):
     return frames, macs
 
 
-def uniform(base, layout_program):
+def uniform(base, layout_program, _):
     """64 inferences of one text by each variant: every frame of both parties is uniform, and none repeats.
     Planted leaks are reported."""
     counts = []
@@ -258,7 +259,7 @@ def p0_view(w, server, k):
     return status, log, frames, sorted(w.fates(f'model{k}').values())
 
 
-def zero_norm(base, _):
+def zero_norm(base, *_):
     """A result of zero gives the model owner the same frames, exit status, log and order of events as others.
     For the data owner they differ."""
     base = signs(base, base.folder)
@@ -295,7 +296,7 @@ def zero_views(base, zero, other, receipts):
     return seen
 
 
-def zero_in_a_batch(base, _):
+def zero_in_a_batch(base, *_):
     """A result of zero among the texts of a batch concerns that text alone. The model owner sees none, one or three in
     the same way."""
     base = signs(base, base.folder)
@@ -315,6 +316,42 @@ def zero_in_a_batch(base, _):
             seen.append(p0_view(w, server, k))
     assert seen[0][0] == 0 and any('3 texts of 4 tokens' in line for line in seen[0][1]), seen[0]
     assert all(view == seen[0] for view in seen), 'the model owner sees that a result of a batch is zero'
+
+
+# ---- a model owner that does not sign a receipt as it should
+
+LIES = {'text': (4, 'part of the receipt of serial .* has a wrong signature; compare both clocks'), 'key': (4, 'has a wrong signature; compare both clocks'),
+        'missing': (3, 'with 64 bytes where 144 were due'), 'late': (3, 'with 64 bytes where 144 were due'), 'never': (3, 'was silent for 5 s')}
+
+
+def liar(base, _, lying_owner):
+    """A receipt that the model owner signs wrongly, late or never fails the text alike for every result. Nothing is
+    written, neither a result nor a receipt."""
+    base = signs(base, base.folder)
+    with World(base, 'liar') as w:
+        dealer = w.deal(timeout=SLOW).port()
+
+        def embed(how, text, own):
+            own.mkdir()
+            w.roles.append(Role([lying_owner, how, base.plan, base.model, base.certs, f'127.0.0.1:{dealer}', own / 'model']))
+            return w.embed(text, connect=w.roles[-1].port(), store=own / 'data', record=own / 'frames', receipts=own / 'receipts', out=own / 'out',
+                           timeout=5 if how == 'never' else SLOW)
+
+        own = w.dir / 'not'
+        assert embed('not', 'dog dog', own).finish() == 0 and len((own / 'receipts').read_text().splitlines()) == 1
+        for how, (code, sentence) in LIES.items():
+            seen = []
+            for k, text in enumerate(('dog dog', 'dog cat')):  # the second one has a result of zero
+                own = w.dir / f'{how}{k}'
+                e = embed(how, text, own)
+                assert e.finish() == code and re.search(sentence, e.err[-1]), (how, text, e.err)
+                assert w.roles[-2].finish() == 0
+                assert not [row for row in e.rows() if 'y' in row] and not (own / 'out').exists(), (how, e.out)
+                assert not (own / 'receipts').read_text(), how
+                frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(own / 'frames')]
+                assert BYE not in [kind for _, kind, _, _ in frames], f'{how}: a goodbye is sent'
+                seen.append((re.sub(r'serial \d+', '', e.err[-1]), e.out, frames, w.roles[-2].out))
+            assert seen[0] == seen[1], f'{how}: the model owner sees that a result is zero'
 
 
 # ---- the pace after a result
@@ -399,7 +436,7 @@ def pace_test(gaps, coins):
     return f'the sum of ranks is {seen:.0f}, the limit is {limit:.0f}' if seen >= limit else ''
 
 
-def pace(base, _):
+def pace(base, *_):
     """The pace of goodbye and next frame does not show that a result is zero, whatever reads stdout. Planted delays are
     reported, such as a signature after the result is read."""
     base = signs(base, base.folder)
@@ -415,7 +452,7 @@ def pace(base, _):
             assert pace_test(late, coins), f'{what}: {delay} s are not reported'
 
 
-def unread(base, _):
+def unread(base, *_):
     """If stdout is not read and its pipe is full, the session goes on to its end. Its results can be read later."""
     texts = [base.text(5, k) for k in range(12)]
     with World(base, 'unread') as w:
@@ -434,4 +471,4 @@ def unread(base, _):
 
 
 if __name__ == '__main__':
-    each(uniform, zero_norm, zero_in_a_batch, pace, unread)
+    each(uniform, zero_norm, zero_in_a_batch, liar, pace, unread)

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import metrics
-from customers import SERVE_EARLY, begin_listed, fingerprint, texts
+from customers import SERVE_EARLY, begin_listed, fingerprint, held, texts
 from roles import AMPLE
 from rows import alone, main, row
 
@@ -111,6 +111,45 @@ def _(w):
         assert ended.value(outcome='done') == (0 if i else 3) and ended.value(outcome='refused') >= 1, ended
         assert ended.value(outcome='broken') == 0, ended
     yield e
+
+
+def states(file):
+    """Returns how many inferences wait and run, by a file of metrics that is written every 5 s."""
+    found = metrics.read(file) if file.exists() else {}
+    return tuple(found[f'suf_inferences_{state}'].value() for state in ('waiting', 'running')) if found else None
+
+
+@row('the metrics show a text that waits for its keys', 0, '', 40)
+def _(w):
+    start, _ = recorded(w, {'alice': ''})
+    file = w.dir / 'embed.prom'
+    w.dealer.stop()
+    e = start('alice', metrics=file, timeout=AMPLE)
+    assert awaited(lambda: states(file), (1, 0)) == (1, 0)
+    w.dealer.go_on()
+    yield e
+    assert states(file) == (0, 0)
+
+
+@row('the metrics show a text that runs, and the log one whose process is killed', 0, '', 60)
+def _(w):
+    start, of = recorded(w, {'alice': ''})
+    file, log = w.dir / 'embed.prom', w.dir / 'serve.log'
+    e, go = held(w, start, 'alice', metrics=file)
+    assert awaited(lambda: states(file), (0, 1)) == (0, 1)
+    w.server.kill()
+    go()
+    assert e.finish() == 3 and states(file) == (0, 0)
+    assert [r['serial'] for r in lines(log)] == [1], 'the killed inference has a line already'
+    w.serve(certs=w.dir / 'certs', owners=w.dir / 'owners.toml', **files_of(w, 'serve')).port()
+    burnt = lines(log)[1]
+    assert (burnt['owner'], burnt['serial'], burnt['outcome']) == ('alice', 2, 'broken'), burnt
+    assert burnt['data_owner'] == fingerprint(w, of['alice']).split('=')[1] and burnt['lane'] == lines(log)[0]['lane']
+    assert not {'job', 'plan', 'weights'} & set(burnt), burnt
+    assert start('alice').finish() == 0
+    w.server.end()
+    assert [r['serial'] for r in lines(log)] == [1, 2, 3]
+    yield checked(w, log, last=last_hash(w.server))
 
 
 @row('a line that was changed', 4, 'line 2', 40)

@@ -443,9 +443,10 @@ for text, sentence in (('model=12', 'must be 64 lower-case hex digits'), ('owner
     alone(f'--pin {text[:12]} at deal', 2, sentence, ['deal', *PLACES, '--pin', text])
 
 
-def owners(w, *names):
-    """Makes certificates of data owners with these names in `named`; returns the folder and the lines of suf certs."""
-    words = [word for name in names for word in ('--data', name)]
+def owners(w, *names, dealers=()):
+    """Makes certificates of data owners and dealers with these names in `named`. Returns the folder and the lines of
+    suf certs."""
+    words = [word for option, all in (('--data', names), ('--dealer', dealers)) for name in all for word in (option, name)]
     return w.dir / 'named', w.base.suf('certs', w.dir / 'named', *words).splitlines()
 
 
@@ -460,6 +461,30 @@ def _(w):
         e = w.embed(certs=certs / f'data-{name}', store=w.dir / name, timeout=SLOW)
         assert e.finish() == 0, e.err
     yield w.embed(certs=certs, timeout=SLOW)
+
+
+@row('two dealers of one CA', 2, r"named holds certificates of several dealers; name the right one of these folders: \S*named/dealer-east and \S*named/dealer-west$")
+def _(w):
+    certs, lines = owners(w, 'alice', dealers=('west', 'east'))
+    assert [line.partition('=')[0] for line in lines] == ['dealer', 'dealer', 'model', 'data'], lines
+    assert [line.split()[1:] for line in lines] == [['dealer-east'], ['dealer-west'], [], ['data-alice']], lines
+    assert w.base.suf('certs', certs, '--show').splitlines() == lines
+    east = w.deal(certs=certs / 'dealer-east', timeout=SLOW)
+    east.port(), w.serve(certs=certs, timeout=SLOW).port()
+    e = w.embed(certs=certs, timeout=SLOW)
+    assert e.finish() == 0, e.err
+    yield w.deal(certs=certs, state=w.dir / 'west')
+
+
+@row('the one dealer with a name', 0, 'certificates: .*named/dealer-east')
+def _(w):
+    certs, _ = owners(w, 'alice', dealers=('east',))
+    dealer = w.deal(certs=certs, timeout=SLOW)
+    dealer.port(), w.serve(certs=certs, timeout=SLOW).port()
+    e = w.embed(certs=certs, timeout=SLOW)
+    assert e.finish() == 0, e.err
+    dealer.signal(signal.SIGTERM)
+    yield dealer
 
 
 @row('the one data owner with a name', 0, 'certificates: .*named/data-alice')
@@ -485,9 +510,11 @@ def _(w):
 for name, sentence in (('..', 'cannot be that of a folder; use letters, digits'), ('a/b', 'cannot be that of a folder'), ('x' * 49, 'has 49 bytes, and 48 are allowed'),
                        ('', '--data')):
     alone(f'the name "{name[:4]}" of a data owner', 2, sentence, ['certs', '{w}/c', '--data', name])
+alone('the name ".." of a dealer', 2, 'of a dealer cannot be that of a folder', ['certs', '{w}/c', '--dealer', '..'])
 alone('a name of a data owner twice', 2, 'appears twice', ['certs', '{w}/c', '--data', 'a', '--data', 'a'])
 alone('257 data owners', 2, '257 data owners are named, and at most 256', ['certs', '{w}/c', *(word for i in range(257) for word in ('--data', f'o{i}'))])
-alone('names of data owners to show', 2, '--show', ['certs', '{certs}', '--show', '--data', 'a'])
+for option in ('--data', '--dealer'):
+    alone(f'names of {option} to show', 2, '--show', ['certs', '{certs}', '--show', option, 'a'])
 alone('fingerprints of an empty folder', 2, 'there are no certificates in', ['certs', '{w}', '--show'])
 
 

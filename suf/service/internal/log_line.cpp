@@ -86,7 +86,7 @@ std::string FormatLine(const JobRecord& record, const ChainEnd& before, std::chr
   if (record.serial) line["serial"] = *record.serial;
   if (record.audit) line["audit"] = true;
   if (record.job) line["job"] = JobText(*record.job);
-  line["plan"] = Hex(record.plan);
+  if (record.plan != Hash{}) line["plan"] = Hex(record.plan);
   if (record.weights) line["weights"] = Hex(*record.weights);
   line["outcome"] = Name(record.outcome);
   if (record.reason) line["reason"] = net::Name(*record.reason);
