@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the files of deploy/. Every command line of suf has only options of `suf COMMAND --help`, and all that are
-required. The units pass `systemd-analyze`, which also rates them. Kubernetes manifests name only volumes, labels and claims
-that they have, and no container has more rights than it needs. The folders and keys that both kinds give to suf are
-ones that it uses. Planted faults are found. No cluster runs anything here.
+required. The units pass `systemd-analyze`, which also rates them. Kubernetes manifests name only volumes, labels and
+claims that they have, and no container has more rights than it needs. The folders and keys that both kinds give to suf
+are ones that it uses. Planted faults are found. No cluster runs anything here.
 
-  deploy_test.py SUF [PATTERN]     from anywhere; about 5 seconds. PATTERN picks rows
+  deploy_test.py SUF [PATTERN]     by .venv/bin/python, from anywhere; about 2 s. PATTERN picks rows
 """
 import pathlib
 import re

@@ -9,6 +9,7 @@
 //         missing  its last frame lacks the part
 //         late     the part follows in a frame of its own
 //         never    its last frame does not come
+//         not      signs as it should
 #include <cstdio>
 #include <string_view>
 

@@ -218,7 +218,7 @@ class Site:
         self.folder = Site.made['folder']
         self.counters = []
         self.server = Server(self.copy(Site.made['data'], self.folder / name), self.folder)
-        self.dir = base.folder / name
+        self.dir = base.folder / f'{name} counters'
         self.dir.mkdir()
 
     def copy(self, source, target):

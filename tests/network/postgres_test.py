@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from customers import SERVE_EARLY, held, owners, results, starter, texts, write_owners
+from customers import SERVE_EARLY, held, owners, results, starter, write_owners
 from postgres import AMPLE, Site, beside
 from roles import World
 from rows import each
@@ -462,19 +462,20 @@ def listed(w, s, quota, servers, names=('alice', 'bob'), **flags):
 
 @on_site
 def serves(s):
-    """8 lanes at four serve processes share a quota of 40 texts: exactly 40"""
+    """8 lanes at four serve processes share a quota of 100 texts: exactly 100"""
     with World(s.base, 'serves') as w:
-        all, start = listed(w, s, 40, 4)
+        all, start = listed(w, s, 100, 4)
         assert all[0].said('serve: quotas are counted in the database suf at ')
-        path, _ = texts(w, 30)
+        path = w.dir / 'texts'  # more than the quota, so that each of them meets a refusal
+        path.write_text(''.join(f'{w.base.text(3 + i % 6, i)}\n' for i in range(101)))
         runs = [start('alice', i, None, file=path, store=w.dir / f'data{i}', parallel=2) for i in range(4)]
         codes = [e.finish() for e in runs]
         done = sum(len(e.rows()) for e in runs)
         assert set(codes) == {4} and any('no more texts or tokens' in line for e in runs for line in e.err), codes
         last = start('alice', 0, None, file=path, store=w.dir / 'data0', parallel=1)  # for a text that was given back
         assert last.finish() == 4
-        assert done + len(last.rows()) == 40, done
-        assert s.server.sql("SELECT texts FROM suf.counts WHERE owner = 'alice'") == '40'
+        assert done + len(last.rows()) == 100, done
+        assert s.server.sql("SELECT texts FROM suf.counts WHERE owner = 'alice'") == '100'
         assert start('bob', 1).finish() == 0
         for i in range(4):
             assert not (w.dir / f'model{i}/counts.sqlite').exists()
@@ -515,7 +516,7 @@ def serve_refuses(s):
         given = ('--owners', w.dir / 'o.toml', '--counts')
         ends(2, '--counts requires --owners', '--counts', s.server.url())
         ends(2, "has a password, which other users of this machine can see; remove it, and write HOST:PORT", *given, 'postgresql://suf:hunter2@h/suf')
-        ends(2, 'none that libpq reads', *given, 'postgresql://suf:hunter2@h:port:no/suf')
+        ends(2, 'none that libpq reads', *given, 'postgresql://suf:hunter2@[::1/suf')
         ends(2, 'PGPASSWORD is set', *given, s.server.url(), environment={'PGPASSWORD': 'hunter2'})
         s.server.sql('ALTER ROLE suf SET synchronous_commit = off')
         ends(4, 'its synchronous_commit is off', *given, s.server.url())
