@@ -16,6 +16,7 @@
 #include "suf/cpu/packed.hpp"
 #include "suf/exec/pools.hpp"
 #include "suf/net/tls.hpp"
+#include "suf/proto/internal/altering_channel.hpp"
 #include "suf/proto/receipt.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/model.hpp"
@@ -43,34 +44,16 @@ class LyingSigner final : public net::Signer {
   const std::shared_ptr<const net::Signer> own_, other_;
 };
 
-// P0's end of a session, over TLS. It changes the frame that has P0's part.
-class LyingChannel final : public net::Channel {
- public:
-  LyingChannel(std::string_view how, net::Channel& ch)
-      : Channel(ch.self(), ch.peer(), ch.exporter(), ch.timeout()), how_(how), wrapped_{ch} {}
-  bool PeerGone(size_t due) override { return wrapped_.ch.PeerGone(due); }
-  void HangUp() noexcept override { wrapped_.ch.HangUp(); }
-
- protected:
-  void Put(View header, View payload) override {
-    Reader r(header.subspan(4), "a header");
-    const auto kind = r.Get<uint16_t>(), sequence = r.Get<uint16_t>();
-    const bool last = kind == net::kOnlineEnd;
-    if (last && how_ == "never") return;
-    if (!last || (how_ != "missing" && how_ != "late")) return wrapped_.Put(header, payload);
-    SUF_CHECK(payload.size() > proto::kSignedTimeBytes);
-    const size_t before = payload.size() - proto::kSignedTimeBytes;
-    wrapped_.Put(EncodeHeader(before, kind, sequence), payload.first(before));
-    if (how_ == "late")
-      wrapped_.Put(EncodeHeader(proto::kSignedTimeBytes, kind, uint16_t(sequence + 1)), payload.subspan(before));
-  }
-  ReceivedFrame Take(size_t limit) override { return wrapped_.Take(limit); }
-  void Linger() noexcept override { wrapped_.Linger(); }
-
- private:
-  const std::string_view how_;
-  WrappedChannel wrapped_;
-};
+// Returns the frames in place of one that P0 sends. Only the frame that has P0's part changes.
+std::vector<Bytes> Alter(std::string_view how, uint16_t kind, Bytes payload) {
+  if (kind != net::kOnlineEnd || (how != "missing" && how != "late" && how != "never")) return {std::move(payload)};
+  if (how == "never") return {};
+  SUF_CHECK(payload.size() > proto::kSignedTimeBytes);
+  const auto part = payload.end() - ssize_t(proto::kSignedTimeBytes);
+  std::vector<Bytes> frames{Bytes(payload.begin(), part)};
+  if (how == "late") frames.emplace_back(part, payload.end());
+  return frames;
+}
 
 }  // namespace
 
@@ -95,7 +78,9 @@ int main(int argc, char** argv) try {
   std::fprintf(stderr, "listening on port %d\n", listener.port());
   listener.Run(
       [&](net::Channel& ch) {
-        LyingChannel lying(how, ch);
+        std::vector<proto::PassedFrame> passed;
+        proto::AlteringChannel lying(
+            ch, [&](uint16_t kind, Bytes payload) { return Alter(how, kind, std::move(payload)); }, passed);
         lying.SetSigner(signer, ch.peer_certificates());
         server.Serve(lying);
       },

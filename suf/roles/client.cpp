@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "suf/base/random_below.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/roles/internal/shared_inputs.hpp"
 
@@ -68,21 +69,16 @@ Client::Client(Engine& engine, store::Home& home, proto::Dealers dealers, Option
 }
 
 Client::AuditPlaces Client::PlaceAudits(size_t jobs) const {
-  auto below = [](uint64_t n) {
-    uint64_t r;
-    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
-    return r % n;
-  };
   const auto audits = size_t(options_.audits);
   std::vector<int> count(jobs, jobs ? int(audits / jobs) : 0);
   for (size_t i = 0, rest = jobs ? audits % jobs : 0; i < jobs; ++i)
-    if (below(jobs - i) < rest) {
+    if (RandomBelow(jobs - i) < rest) {
       ++count[i];
       --rest;
     }
   AuditPlaces places;
   for (int c : count) {
-    const int before = int(below(uint64_t(c) + 1));
+    const int before = int(RandomBelow(uint64_t(c) + 1));
     places.push_back({before, c - before});
   }
   return places;

@@ -1,16 +1,14 @@
 #include "suf/roles/lanes.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <future>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
-#include "suf/store/draws.hpp"
+#include "suf/roles/internal/open_lines.hpp"
 
 namespace suf::roles {
 namespace {
@@ -47,150 +45,10 @@ JobSize SizeOf(const LaneJob& job) {
   return job.empty() ? JobSize{} : JobSize{uint32_t(job[0].ids.size()), uint32_t(job.size())};
 }
 
-// A connection with its session, in the thread of one worker.
-struct LaneLine {
-  SessionPlace place;
-  size_t server = 0;  // the process of the model owner that it is connected to, by number
-  std::unique_ptr<net::Channel> channel = nullptr;
-  std::optional<DataOwner::Session> session = {};
-};
-
-void CheckOptions(const Lanes::Options& o, size_t dealers) {
-  if (o.parallel < 1 || o.parallel > Lanes::kMost)
-    Fail(Cause::kInput, o.parallel, " sessions side by side are not possible; the limits are 1 and ", Lanes::kMost);
-  if (size_t(o.parallel) < dealers)
-    Fail(Cause::kInput, o.parallel, " sessions are allowed and ", dealers,
-         " dealers are listed; allow a session for each dealer");
-  if (o.batch < 1 || o.batch > nn::kMostTexts)
-    Fail(Cause::kInput, "batches of ", o.batch, " texts are not possible; the limits are 1 and ", nn::kMostTexts);
-  SUF_CHECK(o.dial && o.servers);
-}
-
-// Returns the place of session `i`: every dealer has sessions, and those of one dealer are spread over the processes.
-SessionPlace PlaceOf(size_t i, size_t dealers, uint8_t servers) {
-  return {i % dealers, uint8_t(i / dealers % servers), servers};
-}
-
-std::optional<store::Draws> DrawsFor(store::Home& home, const proto::Dealers& dealers) {
-  if (dealers.size() == 1) return std::nullopt;
-  std::vector<Hash> keys;
-  for (size_t i = 0; i < dealers.size(); ++i) keys.push_back(dealers[i].key);
-  return std::optional<store::Draws>(std::in_place, home, std::move(keys));
-}
-
-// The dealers of texts, by number, and the tags of their draws.
-struct DrawnTexts {
-  std::vector<size_t> dealers;
-  std::vector<Hash> tags;
-};
-
-View BytesOf(const model::Ids& ids) {
-  return {reinterpret_cast<const uint8_t*>(ids.data()), ids.size() * sizeof(ids[0])};
-}
-
-// Draws a dealer for each text; the only one if there are no draws.
-DrawnTexts DrawFor(std::optional<store::Draws>& draws, const std::vector<model::Ids>& texts) {
-  if (!draws) return {std::vector<size_t>(texts.size()), std::vector<Hash>(texts.size())};
-  DrawnTexts drawn;
-  for (const model::Ids& text : texts) drawn.tags.push_back(draws->TagOf(BytesOf(text)));
-  drawn.dealers = draws->Draw(drawn.tags);
-  return drawn;
-}
-
 std::exception_ptr ClosedError() {
   return std::make_exception_ptr(
       LanesClosed(Cause::kInput, "the lanes were closed before this text began; it has no result"));
 }
-
-// The channels of sessions, which a stop hangs up, and the link that the first session measured.
-class OpenLines {
- public:
-  explicit OpenLines(const Lanes::Options& options) : options_(options) {}
-  // Connects a line to its process, or to another one if that cannot be reached, and opens its session.
-  void Open(DataOwner& owner, LaneLine& line) {
-    std::exception_ptr failed;
-    for (const size_t server : OrderFor(line.place)) try {
-        line.server = server;
-        OpenAt(owner, line);
-        return;
-      } catch (const Error& e) {
-        Drop(line);
-        if (e.cause() != Cause::kPeer || options_.servers == 1 || stopped()) throw;
-        Avoid(server, e);
-        if (!failed) failed = std::current_exception();
-      }
-    std::rethrow_exception(failed);
-  }
-  // Lets sessions open at other processes of the model owner for some time, because this one failed.
-  void Avoid(size_t server, const Error& why) {
-    {
-      const std::lock_guard l(m_);
-      down_[server] = Clock::now() + kDown;
-    }
-    const std::lock_guard l(report_);
-    if (options_.moves) options_.moves(server, why);
-  }
-  void Drop(LaneLine& line) noexcept {
-    line.session.reset();
-    {
-      const std::lock_guard l(m_);
-      channels_.erase(line.channel.get());
-    }
-    line.channel.reset();
-  }
-  // Whether a session was open already, so that another one need not measure the link.
-  bool opened() const { return opened_; }
-  void Stop() {
-    (void)stop_.request_stop();
-    const std::lock_guard l(m_);
-    for (net::Channel* ch : channels_) ch->HangUp();
-  }
-  bool stopped() const { return stop_.stop_requested(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr net::Millis kDown{10'000};  // for which a process that failed is tried last
-
-  void OpenAt(DataOwner& owner, LaneLine& line) {
-    line.channel = options_.dial(stop_.get_token(), line.server);
-    std::optional<proto::Network> known;
-    {
-      const std::lock_guard l(m_);
-      channels_.insert(line.channel.get());
-      if (stop_.stop_requested()) line.channel->HangUp();
-      known = link_;
-    }
-    line.session.emplace(owner, *line.channel, uint32_t(options_.parallel), known, line.place);
-    {
-      const std::lock_guard l(m_);
-      if (!link_) link_ = line.session->link();
-      down_[line.server] = {};
-    }
-    opened_ = true;
-    const std::lock_guard l(report_);
-    if (options_.opened) options_.opened(*line.session);
-  }
-  // Returns the processes in the order of attempts: that of the place first, and those that were not reached last.
-  std::vector<size_t> OrderFor(const SessionPlace& place) const {
-    std::vector<size_t> order, last;
-    const std::lock_guard l(m_);
-    for (size_t i = 0; i < options_.servers; ++i) {
-      const size_t server = (place.server + i) % options_.servers;
-      (down_[server] <= Clock::now() ? order : last).push_back(server);
-    }
-    order.insert(order.end(), last.begin(), last.end());
-    return order;
-  }
-
-  const Lanes::Options& options_;
-  std::stop_source stop_;
-  mutable std::mutex m_;  // guards the members below
-  std::set<net::Channel*> channels_;
-  std::optional<proto::Network> link_;
-  std::vector<Clock::time_point> down_ = std::vector<Clock::time_point>(options_.servers);  // until when, by process
-  std::atomic<bool> opened_{false};
-  std::mutex report_;  // held by Options::opened
-};
 
 }  // namespace
 
@@ -204,7 +62,7 @@ struct Lanes::State {
     try {
       deliverer = std::thread([this] { Deliver(); });
       for (int i = 0; i < options.parallel; ++i)
-        workers.emplace_back([this, i] { Work(PlaceOf(size_t(i), queues.size(), options.servers)); });
+        workers.emplace_back([this, i] { Work(SessionPlaceOf(size_t(i), queues.size(), options.servers)); });
     } catch (...) {  // the system has no more threads
       End();
       throw;
@@ -485,7 +343,7 @@ struct Lanes::State {
 };
 
 Lanes::Lanes(ModelEngine& engine, store::Home& store, proto::Dealers dealers, Options options) {
-  CheckOptions(options, dealers.size());
+  CheckLaneOptions(options, dealers.size());
   if (options.client.audits)
     Fail(Cause::kInput, "texts that come one by one have no audits, whose places would not be random");
   s_ = std::make_unique<State>(engine, store, std::move(dealers), std::move(options));
@@ -500,7 +358,7 @@ uint64_t Lanes::Submit(model::Ids text, int priority, OnResult done) {
 
 uint64_t Lanes::SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done) {
   for (const model::Ids& text : texts) s_->owner.Check(text);
-  const DrawnTexts drawn = DrawFor(s_->draws, texts);
+  const DrawnTexts drawn = DrawDealers(s_->draws, texts);
   const std::lock_guard l(s_->m);
   if (s_->closing) throw LanesClosed(Cause::kInput, "the lanes are closed and take no text any more; make new ones");
   const uint64_t first = s_->submitted;
@@ -544,108 +402,6 @@ void Lanes::Close(std::stop_token stop) {
   const std::stop_callback hang_up(stop, [this] { s_->lines.Stop(); });
   s_->End();
   s_->ThrowIfDoneFailed();
-}
-
-namespace {
-
-// The batches of one session, by number.
-struct LaneShare {
-  SessionPlace place;
-  std::vector<size_t> batches = {};
-};
-
-// Spreads batches over the sessions of their dealers in turn. Returns those sessions that have batches.
-std::vector<LaneShare> SharesOf(const std::vector<std::vector<size_t>>& batches, const std::vector<size_t>& dealer_of,
-                                size_t dealers, const Lanes::Options& options) {
-  std::vector<LaneShare> shares;
-  for (int i = 0; i < options.parallel; ++i) shares.push_back({PlaceOf(size_t(i), dealers, options.servers)});
-  std::vector<size_t> next(dealers);
-  for (size_t d = 0; d < dealers; ++d) next[d] = d;
-  for (size_t i = 0; i < batches.size(); ++i) {
-    const size_t dealer = dealer_of[batches[i][0]];
-    shares[next[dealer]].batches.push_back(i);
-    next[dealer] += dealers;
-    if (next[dealer] >= shares.size()) next[dealer] = dealer;
-  }
-  std::erase_if(shares, [](const LaneShare& s) { return s.batches.empty(); });
-  return shares;
-}
-
-}  // namespace
-
-size_t RunInLanes(ModelEngine& engine, store::Home& store, proto::Dealers dealers, Lanes::Options options,
-                  std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
-  CheckOptions(options, dealers.size());
-  std::atomic<bool> failed{false};
-  options.client.stop = [&, stop = options.client.stop] { return failed || (stop && stop()); };
-  std::optional<store::Draws> draws = DrawsFor(store, dealers);
-  const size_t count_of_dealers = dealers.size();
-  DataOwner owner(engine, store, std::move(dealers), options.client);
-  for (const model::Ids& text : texts) owner.Check(text);
-  const DrawnTexts drawn = DrawFor(draws, texts);
-  std::vector<size_t> kinds = LengthsOf(texts);  // of texts that can be in one batch
-  for (size_t i = 0; i < kinds.size(); ++i) kinds[i] = kinds[i] * count_of_dealers + drawn.dealers[i];
-  const std::vector<std::vector<size_t>> batches = BatchesOf(kinds, size_t(options.batch));
-  std::vector<TextBatch> moved = MoveToBatches(std::move(texts), batches);
-  const Client::AuditPlaces places = owner.PlaceAudits(batches.size());
-  OpenLines lines(options);
-  std::mutex m;  // guards the members below
-  std::exception_ptr error;
-  size_t count = 0;
-  std::promise<void> first;  // set when the first session is open or failed
-  const std::shared_future<void> first_over = first.get_future().share();
-  const std::vector<LaneShare> shares = SharesOf(batches, drawn.dealers, count_of_dealers, options);
-  const auto run = [&](size_t lane) {
-    const LaneShare& share = shares[lane];
-    LaneLine line{.place = share.place};
-    std::vector<TextBatch> mine;
-    Client::AuditPlaces audits;
-    for (const size_t i : share.batches) {
-      mine.push_back(std::move(moved[i]));
-      audits.push_back(places[i]);
-    }
-    const size_t all = mine.size();
-    const auto note = [&] {
-      const std::lock_guard l(m);
-      if (!error) error = std::current_exception();
-    };
-    bool waited_for = lane == 0;  // the other lanes wait for the first one
-    try {
-      if (lane) first_over.wait();
-      if (failed) return;
-      lines.Open(owner, line);
-      if (std::exchange(waited_for, false)) first.set_value();
-      const size_t ran = line.session->RunBatches(
-          std::move(mine),
-          [&](size_t i, std::vector<Embedding> all_of) {
-            const std::lock_guard l(m);
-            const std::vector<size_t>& of = batches[share.batches[i]];
-            count += of.size();
-            for (size_t k = 0; k < of.size(); ++k) {
-              if (draws) draws->Settle(drawn.tags[of[k]], drawn.dealers[of[k]]);
-              done(of[k], std::move(all_of[k]));
-            }
-          },
-          std::move(audits));
-      try {
-        if (ran == all) line.session->End();
-      } catch (...) {  // of a run that failed behind the last frame; the other sessions go on
-        note();
-      }
-    } catch (...) {
-      note();
-      failed = true;
-      if (waited_for) first.set_value();
-      if (line.session && line.session->audit_failed()) lines.Stop();
-    }
-    lines.Drop(line);
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 0; i < shares.size(); ++i) threads.emplace_back([&, i] { run(i); });
-  }
-  if (error) std::rethrow_exception(error);
-  return count;
 }
 
 }  // namespace suf::roles

@@ -100,6 +100,7 @@ void OpenChecked(PostgresConnection& c, PostgresConnection::Deadline deadline, s
     c.RunAll((NumberAt(c, row, 2) ? Statements().make_tables : Statements().make_schema).c_str(), deadline);
   CheckTables(c, OneRow(c, c.Run(Statements().check_tables.c_str(), {}, deadline)));
 }
+
 }  // namespace
 
 void CheckPostgres(const PostgresAddress& address) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "suf/base/random_below.hpp"
+
 namespace suf::store {
 namespace {
 
@@ -18,15 +20,6 @@ void Put(Bytes& out, DrawKind kind, const Hash& tag, const Hash& dealer) {
   out.push_back(uint8_t(kind));
   suf::Append(&out, tag);
   suf::Append(&out, dealer);
-}
-
-// Returns a number below n, each equally likely.
-size_t Below(size_t n) {
-  for (;;) {
-    uint64_t r = 0;
-    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
-    if (r < ~uint64_t{0} / n * n) return size_t(r % n);
-  }
 }
 
 }  // namespace
@@ -70,26 +63,30 @@ Hash Draws::TagOf(View text) const { return Hmac(key_.view(), {text}); }
 std::vector<size_t> Draws::Draw(std::span<const Hash> tags) {
   const std::lock_guard l(m_);
   std::vector<size_t> drawn;
-  std::multimap<Hash, Hash> left = unfinished_;
+  std::vector<std::multimap<Hash, Hash>::node_type> taken;  // of unfinished_
   Bytes records;
-  for (const Hash& tag : tags) {
-    const auto before = left.find(tag);
-    if (before == left.end()) {
-      drawn.push_back(Below(dealers_.size()));
-      Put(records, DrawKind::kDrawn, tag, dealers_[drawn.back()]);
-      continue;
+  try {
+    for (const Hash& tag : tags) {
+      const auto before = unfinished_.find(tag);
+      if (before == unfinished_.end()) {
+        drawn.push_back(size_t(RandomBelow(dealers_.size())));
+        Put(records, DrawKind::kDrawn, tag, dealers_[drawn.back()]);
+        continue;
+      }
+      const auto it = std::find(dealers_.begin(), dealers_.end(), before->second);
+      if (it == dealers_.end())
+        Fail(Cause::kInput, "a text without a result has dealer=", Hex(before->second),
+             " from an earlier run, which is not listed now; list that dealer again, or remove ", path_,
+             " if you dropped it for a reason of your own, because a model owner that refuses texts can cause such "
+             "drops");
+      drawn.push_back(size_t(it - dealers_.begin()));
+      taken.push_back(unfinished_.extract(before));
     }
-    const auto it = std::find(dealers_.begin(), dealers_.end(), before->second);
-    if (it == dealers_.end())
-      Fail(
-          Cause::kInput, "a text without a result has dealer=", Hex(before->second),
-          " from an earlier run, which is not listed now; list that dealer again, or remove ", path_,
-          " if you dropped it for a reason of your own, because a model owner that refuses texts can cause such drops");
-    drawn.push_back(size_t(it - dealers_.begin()));
-    left.erase(before);
+    Append(records);
+  } catch (...) {
+    for (auto& node : taken) unfinished_.insert(std::move(node));
+    throw;
   }
-  Append(records);
-  unfinished_ = std::move(left);
   return drawn;
 }
 
