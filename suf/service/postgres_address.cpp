@@ -1,6 +1,5 @@
 #include "suf/service/postgres_address.hpp"
 
-#include <libpq-fe.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <memory>
 
 #include "suf/base/error.hpp"
+#include "suf/service/internal/libpq.hpp"
 
 namespace suf::service {
 
@@ -26,8 +26,8 @@ Settings SettingsOf(const PqOptions& options) {
 // Parses the string. libpq's own error text may quote a password.
 Settings ParseSettings(const std::string& url) {
   char* error = nullptr;
-  const PqOptions parsed(PQconninfoParse(url.c_str(), &error), PQconninfoFree);
-  if (error) PQfreemem(error);
+  const PqOptions parsed(Pq().PQconninfoParse(url.c_str(), &error), Pq().PQconninfoFree);
+  if (error) Pq().PQfreemem(error);
   if (!parsed)
     Fail(Cause::kInput,
          "the address of the counts' database is none that libpq reads; write it as postgresql://ROLE@HOST/DATABASE, "
@@ -108,7 +108,7 @@ PostgresAddress PostgresAddress::Parse(const std::string& url) {
   for (const char* variable : {"PGSERVICE", "PGSERVICEFILE"})
     if (const char* value = std::getenv(variable); value && *value)
       Fail(Cause::kInput, "the variable ", variable, " is set, whose file could weaken the connection; unset it");
-  Settings all = SettingsOf(PqOptions(PQconndefaults(), PQconninfoFree));
+  Settings all = SettingsOf(PqOptions(Pq().PQconndefaults(), Pq().PQconninfoFree));
   for (const auto& [keyword, value] : given) all[keyword] = value;
   const bool local = IsLocal(all);
   CheckParameters(given, local);

@@ -1,10 +1,11 @@
 #include "suf/service/internal/postgres_connection.hpp"
 
-#include <libpq-fe.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <regex>
+
+#include "suf/service/internal/libpq.hpp"
 
 namespace suf::service {
 
@@ -27,7 +28,7 @@ constexpr PostgresFault kStates[] = {
     {"25006", Cause::kRefused, "the database is read-only",
      "name the primary server, and a database that it can write"},
     {"53100", Cause::kResource, "the server's disk is full", "make space on it"},
-    {"53300", Cause::kResource, "the server has no connection left", "raise its max_connections"},
+    {"53300", Cause::kResource, "the server has no connection left", "raise its max_connections or the limit of the role"},
     {"53", Cause::kResource, "the server lacks resources", "see to its memory and disk"},
     {"57P03", Cause::kResource, "the server starts or ends", "wait for it"},
     {"57014", Cause::kResource, "a statement took too long", "see to the server's load and locks"},
@@ -81,7 +82,7 @@ std::string StateIn(const std::string& text) {
 
 // Notes in *ended that the server ends the connection. Other notices are dropped.
 void ReceiveNotice(void* ended, const PGresult* notice) {
-  const char* const state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+  const char* const state = Pq().PQresultErrorField(notice, PG_DIAG_SQLSTATE);
   if (state && std::string_view(state).starts_with("57P")) *static_cast<bool*>(ended) = true;
 }
 
@@ -95,7 +96,7 @@ bool IsUnixSocket(int fd) {
 }  // namespace
 
 PostgresConnection::PostgresConnection(PostgresAddress address)
-    : address_(std::move(address)), connection_(nullptr, PQfinish) {}
+    : address_(std::move(address)), connection_(nullptr, Pq().PQfinish) {}
 PostgresConnection::~PostgresConnection() = default;
 
 void PostgresConnection::Close() { connection_.reset(); }
@@ -105,7 +106,7 @@ std::string PostgresConnection::Sentence(const std::string& reason, const std::s
 }
 
 bool PostgresConnection::Await(bool write, Deadline deadline) const {
-  pollfd p{PQsocket(connection_.get()), short(POLLIN | (write ? POLLOUT : 0)), 0};
+  pollfd p{Pq().PQsocket(connection_.get()), short(POLLIN | (write ? POLLOUT : 0)), 0};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const int ready = poll(&p, 1, int(std::max<int64_t>(0, left.count())));
@@ -121,8 +122,8 @@ bool PostgresConnection::IsOpen() {
   // an end, and the notice before it, lie in the socket
   bool open = true;
   while (open && Await(false, std::chrono::steady_clock::now()))
-    open = PQconsumeInput(c) && PQstatus(c) == CONNECTION_OK;
-  if (open) (void)PQisBusy(c);  // reads the notice
+    open = Pq().PQconsumeInput(c) && Pq().PQstatus(c) == CONNECTION_OK;
+  if (open) (void)Pq().PQisBusy(c);  // reads the notice
   if (!open || ended_) Close();
   return connection_ != nullptr;
 }
@@ -135,32 +136,32 @@ void PostgresConnection::Open(Deadline deadline) {
   }
   keywords.push_back(nullptr);
   values.push_back(nullptr);
-  connection_.reset(PQconnectStartParams(keywords.data(), values.data(), 0));
+  connection_.reset(Pq().PQconnectStartParams(keywords.data(), values.data(), 0));
   if (!connection_) Fail(Cause::kResource, Sentence("memory is short", "give this process more memory"));
   PGconn* const c = connection_.get();
   ended_ = false;
-  PQsetNoticeReceiver(c, ReceiveNotice, &ended_);
-  PQsetErrorVerbosity(c, PQERRORS_SQLSTATE);
+  Pq().PQsetNoticeReceiver(c, ReceiveNotice, &ended_);
+  Pq().PQsetErrorVerbosity(c, PQERRORS_SQLSTATE);
   for (PostgresPollingStatusType status = PGRES_POLLING_WRITING; status != PGRES_POLLING_OK;) {
-    if (PQstatus(c) == CONNECTION_BAD || status == PGRES_POLLING_FAILED) RefuseOpening();
-    pollfd p{PQsocket(c), short(status == PGRES_POLLING_READING ? POLLIN : POLLOUT), 0};
+    if (Pq().PQstatus(c) == CONNECTION_BAD || status == PGRES_POLLING_FAILED) RefuseOpening();
+    pollfd p{Pq().PQsocket(c), short(status == PGRES_POLLING_READING ? POLLIN : POLLOUT), 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0 || poll(&p, 1, int(left.count())) == 0) {
       Close();
       Refuse(Cause::kResource, "the server does not answer in time", "see to it and to the network");
     }
-    status = PQconnectPoll(c);
+    status = Pq().PQconnectPoll(c);
   }
-  if (!PQsslInUse(c) && !IsUnixSocket(PQsocket(c))) {
+  if (!Pq().PQsslInUse(c) && !IsUnixSocket(Pq().PQsocket(c))) {
     Close();
     Refuse(Cause::kRefused, "the connection has no TLS", "name a server with TLS");
   }
-  if (PQsetnonblocking(c, 1)) Lose("the connection was lost");
+  if (Pq().PQsetnonblocking(c, 1)) Lose("the connection was lost");
 }
 
 // Throws the error of an opening that failed.
 void PostgresConnection::RefuseOpening() {
-  const std::string text = PQerrorMessage(connection_.get());
+  const std::string text = Pq().PQerrorMessage(connection_.get());
   const std::string state = StateIn(text);
   Close();
   if (!state.empty()) RefuseState(state);
@@ -181,11 +182,11 @@ void PostgresConnection::Lose(const std::string& reason) {
 
 void PostgresConnection::Send(Deadline deadline) {
   for (int left = 1; left;) {
-    left = PQflush(connection_.get());
+    left = Pq().PQflush(connection_.get());
     if (left < 0) Lose("the connection was lost");
     if (!left) return;
     if (!Await(true, deadline)) Lose("the server does not answer in time");
-    if (!PQconsumeInput(connection_.get())) Lose("the connection was lost");
+    if (!Pq().PQconsumeInput(connection_.get())) Lose("the connection was lost");
   }
 }
 
@@ -195,24 +196,25 @@ std::vector<PostgresConnection::SqlRow> PostgresConnection::Collect(Deadline dea
   std::vector<SqlRow> rows;
   std::string state;  // of the first error
   for (;;) {
-    while (PQisBusy(c)) {
+    while (Pq().PQisBusy(c)) {
       if (!Await(false, deadline)) Lose("the server does not answer in time");
-      if (!PQconsumeInput(c)) Lose("the connection was lost");
+      if (!Pq().PQconsumeInput(c)) Lose("the connection was lost");
     }
-    const PqResult result(PQgetResult(c), PQclear);
+    const PqResult result(Pq().PQgetResult(c), Pq().PQclear);
     if (!result) break;
-    const ExecStatusType status = PQresultStatus(result.get());
+    const ExecStatusType status = Pq().PQresultStatus(result.get());
     if (status == PGRES_TUPLES_OK) {
-      rows.assign(size_t(PQntuples(result.get())), {});
-      for (int i = 0; i < PQntuples(result.get()); ++i)
-        for (int j = 0; j < PQnfields(result.get()); ++j) rows[size_t(i)].push_back(PQgetvalue(result.get(), i, j));
+      rows.assign(size_t(Pq().PQntuples(result.get())), {});
+      for (int i = 0; i < Pq().PQntuples(result.get()); ++i)
+        for (int j = 0; j < Pq().PQnfields(result.get()); ++j)
+          rows[size_t(i)].push_back(Pq().PQgetvalue(result.get(), i, j));
     } else if (status != PGRES_COMMAND_OK && state.empty()) {
-      const char* const code = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+      const char* const code = Pq().PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
       state = code ? code : "08006";
     }
-    if (PQstatus(c) != CONNECTION_OK) Lose("the connection was lost");
+    if (Pq().PQstatus(c) != CONNECTION_OK) Lose("the connection was lost");
   }
-  if (PQstatus(c) != CONNECTION_OK || state.starts_with("08") || state.starts_with("57P"))
+  if (Pq().PQstatus(c) != CONNECTION_OK || state.starts_with("08") || state.starts_with("57P"))
     Lose("the connection was lost");
   if (!state.empty()) RefuseState(state);
   return rows;
@@ -222,14 +224,14 @@ std::vector<PostgresConnection::SqlRow> PostgresConnection::Run(const char* sql,
                                                                 Deadline deadline) {
   std::vector<const char*> texts;
   for (const SqlValue& v : values) texts.push_back(v ? v->c_str() : nullptr);
-  if (!PQsendQueryParams(connection_.get(), sql, int(texts.size()), nullptr, texts.data(), nullptr, nullptr, 0))
+  if (!Pq().PQsendQueryParams(connection_.get(), sql, int(texts.size()), nullptr, texts.data(), nullptr, nullptr, 0))
     Lose("the connection was lost");
   Send(deadline);
   return Collect(deadline);
 }
 
 void PostgresConnection::RunAll(const char* sql, Deadline deadline) {
-  if (!PQsendQuery(connection_.get(), sql)) Lose("the connection was lost");
+  if (!Pq().PQsendQuery(connection_.get(), sql)) Lose("the connection was lost");
   Send(deadline);
   (void)Collect(deadline);
 }
