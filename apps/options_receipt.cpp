@@ -18,7 +18,9 @@ void AddReceipts(CLI::App* app, ReceiptCommands* all, int* status) {
   auto* show = group->add_subcommand("show", "print a line in words, without a check");
   ReceiptShowArgs* s = &all->show;
   show->add_option("file", s->file, kFileHelp)->required()->type_name("FILE");
-  show->add_option("--line", s->line, "number of the line, from 1 (default: 1)")->type_name("N");
+  show->add_option("--line", s->line, "number of the line, from 1 (default: 1)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   show->add_option("--to", s->to,
                    "also write signed texts, signatures and certificates to this folder, as openssl reads them")
       ->type_name("DIR");

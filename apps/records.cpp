@@ -12,6 +12,9 @@ RoleRecords::RoleRecords(const char* command, Role role, const RecordArgs& a) : 
     log_.emplace(a.log, std::move(options));
     log::Info(Str(command_, ": the log of jobs is ", a.log, "; its last hash is ", Hex(log_->last())));
   }
+  if (!a.metrics.empty() && !a.metrics.ends_with(".prom"))
+    Fail(Cause::kInput, "--metrics takes a file whose name ends in .prom, because node_exporter reads no others; got ",
+         a.metrics);
   if (!a.metrics.empty()) {
     metrics_.emplace(role, SUF_VERSION);
     file_.emplace(a.metrics, *metrics_, [this](const std::string& message) { Warn(command_.c_str(), {message}); });
@@ -27,7 +30,8 @@ RoleRecords::~RoleRecords() {
 void RoleRecords::Reopen() {
   if (!log_) return;
   try {
-    log_->Reopen();
+    if (const auto end = log_->Reopen())
+      log::Info(Str(command_, ": the log of jobs goes on in a new file; the old one ends with the hash ", Hex(*end)));
   } catch (const Error& e) {
     Warn(command_.c_str(), {Str("the log of jobs goes on in its old file: ", e.what())});
   }

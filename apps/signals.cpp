@@ -77,8 +77,7 @@ bool Ignored(int signal) {
 void AwaitSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int s : kSignals)
-    if (s != SIGHUP || !Ignored(s)) sigaddset(&set, s);
+  for (int s : kSignals) sigaddset(&set, s);  // SIGHUP does not arrive while it is ignored, as under nohup
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   // a shell makes its background processes ignore Ctrl-C
   std::thread([set, ignores = Ignored(SIGINT)] { Await(set, ignores); }).detach();
@@ -97,6 +96,7 @@ void EndBy(int signal, const char* last) noexcept {
 }
 
 SignalTaker::SignalTaker(std::function<void(int, int)> take, std::function<void()> hangup) {
+  if (hangup) std::signal(SIGHUP, SIG_DFL);  // it ends nothing now, so nohup need not prevent it
   Takers& takers = TheTakers();
   const std::lock_guard lock(takers.m);
   takers.all.push_back({std::move(take), std::move(hangup)});

@@ -19,7 +19,7 @@ class SignalTaker {
  public:
   // Calls `take` in the thread that awaits signals; `turn` counts the signals since construction, from 1. SIGHUP counts
   // as the second at least, because no terminal is left to send another.
-  // With `hangup`, SIGHUP calls that instead, and is not counted.
+  // With `hangup`, SIGHUP calls that instead, also under nohup, and is not counted.
   explicit SignalTaker(std::function<void(int signal, int turn)> take, std::function<void()> hangup = {});
   ~SignalTaker();
   SignalTaker(const SignalTaker&) = delete;

@@ -60,7 +60,7 @@ Fd OpenFile(const std::string& path, int flags, Links links) {
   if (!fd && errno != ENXIO) Cannot("open", path);  // ENXIO: a socket, or a pipe without a reader
   struct stat s {};
   if (!fd || fstat(fd.get(), &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)))
-    Fail(Cause::kRefused, path, " is no ordinary file; remove it");
+    Fail(Cause::kRefused, path, " is no ordinary file; name another one");
   return fd;
 }
 

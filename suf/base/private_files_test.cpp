@@ -133,7 +133,7 @@ TEST(OpenFile, WaitsForNoOtherProcess) {
   const std::string pipe = dir / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR})
-    EXPECT_TRUE(Fails(Cause::kRefused, "pipe is no ordinary file; remove it", [&] { (void)OpenFile(pipe, flags); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "pipe is no ordinary file; name another one", [&] { (void)OpenFile(pipe, flags); }));
 }
 
 TEST(ProbeFile, RefusesWhatAPartWouldAndLeavesNothing) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "suf/base/plural.hpp"
 #include "suf/net/credentials.hpp"
 #include "suf/proto/turns.hpp"
 
@@ -169,8 +170,8 @@ std::unique_ptr<proto::JobTicket> OwnerDesk::Begin(const proto::JobNotice& notic
   if (const auto* full = std::get_if<RetryAfter>(&answer))
     throw proto::DenialError(
         net::Refusal::kQuota, full->seconds,
-        Str("the quota of the data owner ", owner->name, " admits no ", texts, " further texts of ", notice.job.tokens,
-            " tokens today; list a higher one, or let it ",
+        Str("the quota of the data owner ", owner->name, " does not admit ", Plural(texts, "further text"), " of ",
+            notice.job.tokens, " tokens today; list a higher one, or let it ",
             full->seconds ? Str("wait ", full->seconds, " s for the next day") : "bring fewer at once"));
   return std::make_unique<Ticket>(*this, owner->name, notice, std::get<uint64_t>(answer));
 }

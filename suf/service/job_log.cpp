@@ -150,6 +150,10 @@ bool JobLog::SyncLines() noexcept try {
       written_ -= count;
     }
     if (right && !std::exchange(writable_, true)) notices.push_back(Str("the log ", file_, " is written again"));
+    if (!IsNamed() && !std::exchange(replaced_, true))
+      notices.push_back(Str("the log ", file_,
+                            " was removed or renamed, and lines go to its old file; let a hangup signal "
+                            "begin the new one"));
   }
   Report(notices);
   return right;
@@ -204,30 +208,37 @@ Hash JobLog::last() const {
   return last_;
 }
 
-void JobLog::Reopen() {
+// Whether the name is that of the file that is open.
+bool JobLog::IsNamed() const {
+  struct stat named {
+  }, held{};
+  return !stat(file_.c_str(), &named) && !fstat(fd_.get(), &held) && named.st_dev == held.st_dev &&
+         named.st_ino == held.st_ino;
+}
+
+std::optional<Hash> JobLog::Reopen() {
   Notices notices;
+  Hash end{};
   {
     const std::lock_guard syncing(syncing_);
     const std::lock_guard lock(m_);
-    struct stat named {
-    }, held{};
-    if (closed_ || (!stat(file_.c_str(), &named) && !fstat(fd_.get(), &held) && named.st_dev == held.st_dev &&
-                    named.st_ino == held.st_ino))
-      return;
+    if (closed_ || IsNamed()) return std::nullopt;
     LogFile next = OpenLog(file_, &notices);
     (void)WriteLines(&notices);
     if (next.end.number && next.end.hash != last_)
       Fail(Cause::kRefused, file_, " has lines of another log; move it away, then try again");
     if (written_ && options_.sync(fd_.get())) Broke("sync", &notices);
+    end = last_;
     lines_.erase(lines_.begin(), lines_.begin() + std::ptrdiff_t(written_));
     written_ = 0;
     torn_.reset();
-    rewrite_ = false;
+    rewrite_ = replaced_ = false;
     fd_ = std::move(next.fd);
     if (WriteLines(&notices) && !std::exchange(writable_, true))
       notices.push_back(Str("the log ", file_, " is written again"));
   }
   Report(notices);
+  return end;
 }
 
 void JobLog::Close() noexcept {

@@ -76,8 +76,8 @@ class JobLog {
   Hash last() const;
   // Begins a new file that continues the chain, if the old one was renamed or removed. Does nothing otherwise. Throws
   // like the constructor, and Cause::kRefused if the new file has lines of another chain. The old file then stays in
-  // use.
-  void Reopen();
+  // use. Returns the hash of the old file's last line; nothing if no new file began.
+  std::optional<Hash> Reopen();
   // Writes and syncs all lines, and closes the file. Lines that come later are lost. One thread may call it.
   void Close() noexcept;
 
@@ -93,6 +93,7 @@ class JobLog {
   bool WriteLines(Notices* notices);
   bool RewriteLines(Notices* notices);
   bool SyncLines() noexcept;
+  bool IsNamed() const;
   void Broke(const char* what, Notices* notices);
   void Report(const Notices& notices) noexcept;
 
@@ -105,6 +106,7 @@ class JobLog {
   std::deque<WaitingLine> lines_;   // that may not be durable yet
   size_t written_ = 0;              // those of them that are in the file
   std::optional<uint64_t> torn_;    // the place of an incomplete line at the end of the file
+  bool replaced_ = false;           // the name is that of no file or of another one, as a notice said
   bool rewrite_ = false;            // a sync failed, so the kernel may have dropped what was written
   uint64_t number_ = 0, lost_ = 0;  // of the last line made; of the lines lost since
   Hash head_{}, last_{};            // of the last line made; of the last line in the file

@@ -281,12 +281,13 @@ TEST(JobLog, ReopenContinuesTheChainInANewFile) {
   };
   JobLog log(dir / "log", StillOptions());
   log.Add(LoggedJob(1));
-  log.Reopen();  // nothing was renamed
+  EXPECT_EQ(log.Reopen(), std::nullopt) << "nothing was renamed";
   log.Add(LoggedJob(2));
   EXPECT_TRUE(IsWhole({dir / "log"}, 2));
   rotate();
   log.Add(LoggedJob(3));  // before the signal
-  log.Reopen();
+  const Hash end = log.last();
+  EXPECT_EQ(log.Reopen(), end);
   log.Add(LoggedJob(4));
   rotate();
   PutText(dir / "log", "");  // as some rotations do
@@ -304,6 +305,23 @@ TEST(JobLog, ReopenContinuesTheChainInANewFile) {
   log.Add(LoggedJob(7));
   log.Close();
   EXPECT_TRUE(IsWhole({dir / "log.3", dir / "log.2", dir / "log.1", dir / "log"}, 7));
+}
+
+TEST(JobLog, AFileThatIsGoneIsNoticedOnce) {
+  for (const bool replaced : {false, true}) {
+    const Scratch dir(kFastDisk);
+    std::vector<std::string> notices;
+    JobLog::Options options = StillOptions();
+    options.notice = [&](const std::string& n) { notices.push_back(n); };
+    JobLog log(dir / "log", std::move(options));
+    log.Add(LoggedJob(1));
+    std::filesystem::remove(dir / "log");
+    if (replaced) PutText(dir / "log", "");
+    log.Add(LoggedJob(2));
+    log.Close();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_NE(notices[0].find("log was removed or renamed, and lines go to its old file"), std::string::npos);
+  }
 }
 
 // A program that copies the file and then empties it.

@@ -178,13 +178,32 @@ ReceiptFile::ReceiptFile(const std::string& path) : path_(path) {
     (void)ReadAt(fd_.get(), 0, begin, path);
     if (!std::equal(expected.begin(), expected.end(), begin.begin()))
       Fail(Cause::kInput, path, " holds something else than receipts; name another file");
-    uint8_t last = 0;
-    (void)ReadAt(fd_.get(), size - 1, {&last, 1}, path);
-    broken_ = last != '\n';
+    CutBrokenLine(size);
   } else {
     SyncDirOf(path);
   }
   thread_ = std::thread([this] { Loop(); });
+}
+
+// Cuts an incomplete last line off, which a crash or a full disk left. Nobody could check it. A whole receipt without
+// its line feed stays.
+void ReceiptFile::CutBrokenLine(uint64_t size) {
+  Bytes tail(std::min<uint64_t>(size, kMostReceiptBytes));
+  (void)ReadAt(fd_.get(), size - tail.size(), tail, path_);
+  const auto line = std::find(tail.rbegin(), tail.rend(), uint8_t('\n')).base();
+  if (line == tail.end()) return;
+  const std::string text(line, tail.end());
+  const uint64_t end = size - text.size();
+  try {
+    (void)ParseReceiptLine(text);
+    WriteAll(fd_.get(), AsView("\n"), path_);
+    return;
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kResource) throw;
+  }
+  if (ftruncate(fd_.get(), off_t(end)))
+    Fail(Cause::kResource, "cannot cut an incomplete line off ", path_, " (", SystemError(), "); name another file");
+  notice_ = Str("an incomplete receipt of ", size - end, " bytes was cut off the end of ", path_);
 }
 
 ReceiptFile::~ReceiptFile() { Close(); }
@@ -208,7 +227,6 @@ void ReceiptFile::Loop() {
         now.swap(queue_);
       }
       std::string lines;
-      if (std::exchange(broken_, false)) lines = "\n";  // the check then reports that line alone
       for (const proto::Receipt& r : now)
         for (uint32_t place = 0; place < r.facts.texts; ++place) lines += Encode({r, place}) + "\n";
       WriteAll(fd_.get(), AsView(lines), path_);

@@ -44,18 +44,21 @@ class ReceiptFile {
   ReceiptFile& operator=(const ReceiptFile&) = delete;
   // Queues the lines of a receipt. Never waits for the disk.
   void Add(const proto::Receipt& receipt);
+  // Returns a notice for the user about an incomplete line; empty if there was none.
+  const std::string& notice() const { return notice_; }
   // Whether the disk refused a line. Nothing is written after that.
   bool failed() const { return failed_; }
   // Returns when all lines are on the disk. Throws the error of the disk (Cause::kResource).
   void Finish();
 
  private:
+  void CutBrokenLine(uint64_t size);
   void Loop();
   void Close();
 
   const std::string path_;
   Fd fd_;
-  bool broken_ = false;  // whether the file ends within a line
+  std::string notice_;
   std::mutex m_;
   std::condition_variable changed_;
   std::vector<proto::Receipt> queue_;

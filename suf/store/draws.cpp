@@ -76,9 +76,8 @@ std::vector<size_t> Draws::Draw(std::span<const Hash> tags) {
       const auto it = std::find(dealers_.begin(), dealers_.end(), before->second);
       if (it == dealers_.end())
         Fail(Cause::kInput, "a text without a result has dealer=", Hex(before->second),
-             " from an earlier run, which is not listed now; list that dealer again, or remove ", path_,
-             " if you dropped it for a reason of your own, because a model owner that refuses texts can cause such "
-             "drops");
+             " from an earlier run, which is not listed now; list that dealer again. Remove ", path_,
+             " only if you had a reason of your own, or a wrong pin: a model owner that refuses texts can cause this");
       drawn.push_back(size_t(it - dealers_.begin()));
       taken.push_back(unfinished_.extract(before));
     }

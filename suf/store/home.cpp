@@ -194,7 +194,7 @@ std::shared_ptr<Lane> Home::OpenAny(const LaneWish& wish) {
   const auto [from, to] = LanesOf(kOwn);
   auto best = to;
   for (auto it = from; it != to; ++it)
-    if (!it->second.open && wish.Fits(it->first.second) &&
+    if (!it->second.open && wish.Takes(it->first.second, it->second.lane->IsEmpty()) &&
         (best == to || (best->second.lane->IsEmpty() && !it->second.lane->IsEmpty())))
       best = it;
   if (best == to) best = Add(kOwn, wish.Draw());

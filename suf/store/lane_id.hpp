@@ -41,6 +41,11 @@ struct LaneWish {
   // keeps its place, because its preprocessed bundles lie in that process's store.
   uint8_t place = 0, places = 1;
   bool Fits(const LaneId& id) const { return (!listed || BelongsTo(id, dealer)) && id[0] % places == place; }
+  // Whether an older lane with this id may be opened. With a known dealer, an empty one that belongs to none is left. A
+  // model owner with a list of dealers would refuse it.
+  bool Takes(const LaneId& id, bool empty) const {
+    return Fits(id) && (dealer == Hash{} || !empty || BelongsTo(id, dealer));
+  }
   // Returns a new id that fits.
   LaneId Draw() const {
     for (;;) {

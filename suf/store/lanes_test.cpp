@@ -164,10 +164,13 @@ TEST(Lanes, ALaneFitsItsDealerAndItsPlace) {
   EXPECT_FALSE(BelongsTo(of_one, two));
   EXPECT_EQ(home.OpenAny({one, true})->id(), of_one);
   EXPECT_NE(home.OpenAny({two, true})->id(), of_one);
-  // a dealer that is known, but no list, uses older lanes as well
+  // a dealer that is known, but no list, uses its own lanes, and others only while they have bundles
   EXPECT_EQ(home.Lanes({}).size(), 3u);
-  (void)home.OpenAny({one, false});
-  EXPECT_EQ(home.Lanes({}).size(), 3u);
+  EXPECT_EQ(home.OpenAny({one, false})->id(), of_one);
+  EXPECT_TRUE(BelongsTo(home.OpenAny({Hash{3}, false})->id(), Hash{3}));
+  EXPECT_EQ(home.Lanes({}).size(), 4u);
+  Put(*home.Open({}, plain), 3, true);
+  EXPECT_EQ(home.OpenAny({Hash{3}, false})->id(), plain);
   for (uint8_t places : {2, 3, 64})
     for (uint8_t place = 0; place < places; ++place) {
       const LaneId id = home.OpenAny({two, true, place, places})->id();

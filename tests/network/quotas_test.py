@@ -38,7 +38,7 @@ def _(w):
     yield e
     assert results(w, e) == wanted[:5], 'the texts of the quota have their results'
     assert set(w.fates('data-alice').values()) == {'done'} and len(w.fates('data-alice')) == 5
-    ended(w, 'the quota of the data owner alice admits no')
+    ended(w, 'the quota of the data owner alice does not admit')
     again = start('alice', parallel=2)
     assert again.finish() == 4 and len(w.fates('data-alice')) == 5
 
@@ -191,6 +191,15 @@ alone('a name twice', 2, 'o.toml.*ann', LISTED, list_of(GOOD + GOOD.replace('KEY
 alone('a negative quota', 2, 'o.toml.*-1', LISTED, list_of(GOOD + 'texts = -1\n'))
 alone('a huge quota', 2, 'o.toml.*9000000000000000000', LISTED, list_of(GOOD + 'tokens = 9000000000000000000\n'))
 alone("the model owner's key", 2, 'o.toml.*', LISTED, list_of(GOOD.replace('KEY', 'model=' + 'ab' * 32)))
+
+@row('SIGHUP reads the list again under nohup', 4, 'does not list our key', 30)
+def _(w):
+    start, of = begin_listed(w, {'alice': ''}, process={'preexec_fn': lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)})
+    write_owners(w, {'bob': ([of['bob']], '')})
+    hangup(w, 'serve: 1 data owner may use this service')
+    assert start('bob').finish() == 0
+    yield start('alice')
+
 
 if __name__ == '__main__':
     main()

@@ -185,7 +185,8 @@ for command in (SERVE_EARLY, DEAL):
     alone(f'a log in no folder, {name}', 5, '/none/log', [*command, '--audit-log', '{w}/none/log'])
     alone(f'a log that is another file, {name}', 2, 'is no log of jobs; name one', [*command, '--audit-log', '{w}/other'],
           lambda w: ((w.dir / 'other').write_text('{"a": 1}\n'), (w.dir / 'other').chmod(0o600)))
-    alone(f'metrics in no folder, {name}', 5, '/none/prom', [*command, '--metrics', '{w}/none/prom'])
+    alone(f'metrics in no folder, {name}', 5, '/none/m.prom', [*command, '--metrics', '{w}/none/m.prom'])
+    alone(f'metrics under a name that node_exporter ignores, {name}', 2, 'name ends in .prom.* got .*/m.txt', [*command, '--metrics', '{w}/m.txt'])
 
 if __name__ == '__main__':
     main()
