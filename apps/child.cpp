@@ -27,6 +27,7 @@ struct Kept {
   std::mutex m;
   std::set<pid_t> children;
   std::set<fs::path> folders;
+  std::vector<std::string> program;  // the words that start it
 };
 Kept& All() {
   static Kept* const all = new Kept;
@@ -52,6 +53,8 @@ bool LineOf(FILE* in, std::string* out) {
 }
 
 }  // namespace
+
+void SetProgram(std::vector<std::string> words) { All().program = std::move(words); }
 
 void EndChildren() noexcept {
   Kept& all = All();
@@ -100,13 +103,17 @@ Child::Child(std::string name, std::vector<std::string> args, int stream, bool p
   posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setpgroup(&how, 0);
   posix_spawnattr_setsigmask(&how, &none);
+  std::vector<std::string> program = All().program;
+  const std::string file = program.empty() ? "/proc/self/exe" : program[0];
   std::vector<char*> argv;
-  for (auto& a : args) argv.push_back(a.data());
+  for (auto& word : program) argv.push_back(word.data());
+  for (auto& a : args)
+    if (program.empty() || &a != args.data()) argv.push_back(a.data());
   argv.push_back(nullptr);
   int error = 0;
   {
     const std::lock_guard l(All().m);
-    error = posix_spawn(&pid_, "/proc/self/exe", &actions, &how, argv.data(), environ);
+    error = posix_spawn(&pid_, file.c_str(), &actions, &how, argv.data(), environ);
     if (!error) All().children.insert(pid_);
   }
   posix_spawn_file_actions_destroy(&actions);

@@ -19,6 +19,9 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
+// Sets the words that start this program; empty: the file of this process.
+void SetProgram(std::vector<std::string> words);
+
 // Kills every child and removes every folder, before a signal ends this process.
 void EndChildren() noexcept;
 

@@ -20,6 +20,7 @@
 #include "suf/model/vocabulary.hpp"
 #include "suf/roles/lanes.hpp"
 #include "suf/roles/model.hpp"
+#include "suf/roles/resume_file.hpp"
 #include "suf/service/receipts.hpp"
 
 namespace suf::apps {
@@ -27,6 +28,8 @@ namespace suf::apps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr double kResumeRetry = 600;  // seconds, if results are kept
 
 // The signal that stops the session; 0 if none came.
 struct Stop {
@@ -81,7 +84,7 @@ class OrderedResults {
   size_t texts() const { return usable_.size(); }
   // Takes the result of a text. It is added when all texts before it are.
   void Done(size_t text, roles::Embedding e) {
-    if (metrics_ && e.place == 0) CountJob(e);
+    if (metrics_ && e.work && e.place == 0) CountJob(e);  // not of an earlier run
     early_.emplace(text, std::move(e));
     ++done_;
     AddNext();
@@ -95,7 +98,10 @@ class OrderedResults {
   }
   // Throws the first error that Skip received.
   void ThrowIfSkipped() const {
-    if (first_) Fail(first_->cause(), skipped_, " of ", Plural(usable_.size(), "text"), " failed; ", first_->what());
+    const size_t missing = usable_.size() - done_ - skipped_;
+    if (first_)
+      Fail(first_->cause(), skipped_, " of ", Plural(usable_.size(), "text"), " failed",
+           missing ? Str(", and ", missing, " did not run") : "", "; ", first_->what());
   }
   // Adds the results that came before those of earlier texts, which have none.
   void Flush() {
@@ -162,12 +168,60 @@ class OrderedResults {
   std::optional<Error> first_;  // of the texts that were skipped
 };
 
+// The texts that have no result yet, with the file that keeps results, if there is one.
+class TextsLeft {
+ public:
+  // Opens the file of --resume, and passes the results in it on. Throws the errors of ResumeFile.
+  TextsLeft(const EmbedArgs& a, const roles::ModelEngine& engine, OrderedResults& results)
+      : results_(results), texts_(results.Texts()) {
+    for (size_t i = 0; i < texts_.size(); ++i) numbers_.push_back(i);
+    if (a.resume.empty()) return;
+    Hinted(Cause::kInput, "--resume names the file", [&] { file_.emplace(a.resume, engine.hash(), texts_); });
+    std::vector<model::Ids> left;
+    numbers_ = file_->Left();
+    for (const size_t i : numbers_) left.push_back(std::move(texts_[i]));
+    for (size_t i = 0; i < texts_.size(); ++i)
+      if (file_->Has(i)) Restore(i);
+    texts_ = std::move(left);
+    if (const size_t done = file_->done())
+      log::Info(Str("embed: ", Plural(done, "text"), " of ", results.texts(), " are done already: ", a.resume));
+  }
+  // Returns the texts, once.
+  std::vector<model::Ids> Take() { return std::move(texts_); }
+  size_t size() const { return numbers_.size(); }
+  roles::ResumeFile* file() { return file_ ? &*file_ : nullptr; }
+  // Keeps the result of a text before it counts as done.
+  void Done(size_t text, roles::Embedding e) {
+    if (file_) file_->Add(numbers_[text], e);
+    results_.Done(numbers_[text], std::move(e));
+  }
+  // Gives a text an error in place of a result, and goes on. One of its own is kept, because a second run would
+  // show the model owner that the first one failed.
+  void Skip(size_t text, const Error& e, bool own) {
+    if (file_ && own) file_->AddError(numbers_[text], e);
+    results_.Skip(numbers_[text], e);
+  }
+
+ private:
+  void Restore(size_t text) {
+    std::variant<roles::Embedding, Error> kept = file_->ResultOf(text);
+    if (auto* const e = std::get_if<roles::Embedding>(&kept))
+      results_.Done(text, std::move(*e));
+    else
+      results_.Skip(text, std::get<Error>(kept));
+  }
+  OrderedResults& results_;
+  std::vector<model::Ids> texts_;
+  std::vector<size_t> numbers_;  // of the texts among all usable ones
+  std::optional<roles::ResumeFile> file_;
+};
+
 // Runs the texts over one session, in batches. Returns whether all ran.
-bool RunBatches(roles::DataOwner::Session& session, OrderedResults& results, size_t most) {
-  std::vector<model::Ids> texts = results.Texts();
+bool RunBatches(roles::DataOwner::Session& session, TextsLeft& left, size_t most) {
+  std::vector<model::Ids> texts = left.Take();
   const std::vector<std::vector<size_t>> of = roles::BatchesOf(roles::LengthsOf(texts), most);
   const auto done = [&](size_t batch, std::vector<roles::Embedding> all) {
-    for (size_t k = 0; k < all.size(); ++k) results.Done(of[batch][k], std::move(all[k]));
+    for (size_t k = 0; k < all.size(); ++k) left.Done(of[batch][k], std::move(all[k]));
   };
   return session.RunBatches(roles::MoveToBatches(std::move(texts), of), done) == of.size();
 }
@@ -179,24 +233,24 @@ bool ConcernsAll(const Error& e) {
 }
 
 // Runs the texts over several sessions. With several dealers or processes of the model owner, a text that fails leaves
-// the others alone. An error that concerns all ends the sessions.
+// the others alone. So does an error of its own if results are kept. An error that concerns all ends the sessions.
 void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::Dealers dealers, roles::Lanes::Options options,
-                 OrderedResults& results, Bar& bar) {
+                 TextsLeft& left, OrderedResults& results, Bar& bar) {
   const auto done = [&](size_t text, roles::Embedding e) {
-    results.Done(text, std::move(e));
+    left.Done(text, std::move(e));
     bar.At(double(results.done()) / double(results.texts()),
            Str(results.done(), " of ", Plural(results.texts(), "text"), " done"));
   };
   options.client.progress = {};
   if (options.client.audits)
-    return void(roles::RunInLanes(engine, store, std::move(dealers), std::move(options), results.Texts(), done));
+    return void(roles::RunInLanes(engine, store, std::move(dealers), std::move(options), left.Take(), done));
   const bool goes_on = dealers.size() > 1 || options.servers > 1;
   options.close_on_error = !goes_on;
   std::atomic<bool> refused{false};
   options.client.stop = [&refused, stop = options.client.stop] { return refused || stop(); };
   std::exception_ptr error;  // the first one; a late one ends nothing
   roles::Lanes lanes(engine, store, std::move(dealers), std::move(options));
-  lanes.SubmitAll(results.Texts(), 0, [&](size_t text, roles::LaneResult result) {
+  lanes.SubmitAll(left.Take(), 0, [&](size_t text, roles::LaneResult result) {
     if (auto* e = std::get_if<roles::Embedding>(&result)) return done(text, std::move(*e));
     const auto* const late = std::get_if<roles::LateError>(&result);
     const std::exception_ptr failure = late ? late->error : std::get<std::exception_ptr>(result);
@@ -205,8 +259,8 @@ void RunParallel(roles::ModelEngine& engine, store::Home& store, proto::Dealers 
     } catch (const roles::LanesClosed&) {  // after a signal, or after an error
     } catch (const Error& e) {
       results.Failed(failure, late != nullptr);
-      if (goes_on) {
-        results.Skip(text, e);
+      if (goes_on || (late && left.file())) {
+        left.Skip(text, e, late != nullptr);
         refused = refused || ConcernsAll(e);
       } else if (!error) {
         error = failure;
@@ -241,6 +295,8 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   RoleRecords records("embed", Role::kData, {.metrics = a.metrics});
   OrderedResults results(lines, writer, records.metrics());
   const size_t usable = results.texts();
+  TextsLeft left(a, engine, results);
+  const size_t restored = results.done();
   PartyStore store("embed", a.store);
   const auto recorder = RecorderOf(a);
   const auto timeout = Timeout(a.timeout);
@@ -249,8 +305,13 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   const std::vector<net::Address> servers = net::Address::ParseList(a.connect);
   proto::Dealers dealers = DealersOf(own, a.dealer, timeout, a.streams);
   const int sessions = SessionsOf(a, dealers.size());
-  const bool lanes = sessions > 1 || servers.size() > 1 || dealers.size() > 1;
+  const double retry = a.retry.value_or(left.file() && !a.audit ? kResumeRetry : 0);
+  const bool lanes = sessions > 1 || servers.size() > 1 || dealers.size() > 1 || left.file() || retry > 0;
   roles::Lanes::Options options{.parallel = sessions, .batch = a.batch, .servers = uint8_t(servers.size())};
+  options.retry = net::Millis(int64_t(retry * 1000));
+  options.retries = [](const Error& e, net::Millis pause) {
+    log::Warn(Str("embed: ", e.what(), "; tried again in ", Fixed(double(pause.count()) / 1e3, 1), " s"));
+  };
   options.client = {.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.client.variants = engine.Allowed(a.variant);
   options.client.memory = MemoryLimit(a.memory);
@@ -275,7 +336,10 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
           metrics->Enter(runs ? service::InferenceState::kRunning : service::InferenceState::kWaiting));
     };
   options.client.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  options.client.stop = [&] { return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()); };
+  options.client.stop = [&] {
+    return stop.signal != 0 || writer.Stop() || (receipts && receipts->failed()) ||
+           (left.file() && left.file()->failed());
+  };
   if (receipts) options.client.keys.receipts = [receipts](const proto::Receipt& r) { receipts->Add(r); };
   options.dial = [&](std::stop_token ends, size_t server) {
     return net::Dial(own, servers[server], Role::kModel, timeout, std::move(ends), a.streams);
@@ -286,6 +350,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   auto begun = Clock::now();
   options.opened = [&, first = true](const roles::DataOwner::Session& session) mutable {
     if (first) begun = Clock::now();
+    if (left.file()) left.file()->UseWeights(session.weights());
     Warn("embed", session.notices());
     if (const auto& link = session.link(); link && first)
       log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
@@ -298,12 +363,16 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     KeepPages();
     taker.emplace([&](int signal, int turn) { stop.Take(signal, turn); });
   };
-  if (lanes) {
+  if (!left.size()) {
+    log::Info("embed: all texts are done already");
+  } else if (lanes) {
     take_signals();
     try {
-      RunParallel(engine, store, std::move(dealers), std::move(options), results, bar);
-    } catch (...) {
+      RunParallel(engine, store, std::move(dealers), std::move(options), left, results, bar);
+    } catch (const Error& e) {
       results.Flush();
+      if (usable > 1)
+        throw Error(e.cause(), Str(e.what(), " (", results.done(), " of ", usable, " texts have a result)"));
       throw;
     }
   } else {
@@ -315,7 +384,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
     take_signals();
     bool ran = false;  // all texts
     try {
-      ran = RunBatches(session, results, size_t(a.batch));
+      ran = RunBatches(session, left, size_t(a.batch));
       if (ran) session.End();
     } catch (...) {
       results.Failed(std::current_exception(), ran);
@@ -325,6 +394,7 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   bar.Clear();
   results.Flush();
   const size_t done = results.done();
+  if (left.file()) left.file()->Finish();
   if (results.skipped() && !stop.signal) {
     results.Finish();
     writer.End();
@@ -337,8 +407,9 @@ SessionOutcome RunSessions(const EmbedArgs& a, const net::Credentials& own, role
   }
   results.Finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  log::Info(Str("embed: ", Plural(done, "sentence"), " in ", Fixed(seconds, 2), " s, ",
-                Fixed(double(done) / seconds, 2), " a second"));
+  if (const size_t ran = done - restored)
+    log::Info(Str("embed: ", Plural(ran, "sentence"), " in ", Fixed(seconds, 2), " s, ",
+                  Fixed(double(ran) / seconds, 2), " a second"));
   return {done, stop.signal};
 }
 
@@ -413,13 +484,15 @@ int RunEmbed(const EmbedArgs& a) {
   if (!a.out.empty()) ProbeFile(a.out, 1024 + usable * row);
   std::optional<service::ReceiptFile> receipts;
   if (!a.receipts.empty()) Hinted(Cause::kInput, "--receipts names the file", [&] { receipts.emplace(a.receipts); });
+  if (receipts && !receipts->notice().empty()) Warn("embed", {receipts->notice()});
   // the model owner sees when the connection ends, so it ends before all is written
   const auto [done, signal] = RunSessions(a, process.own, engine, lines, results, receipts ? &*receipts : nullptr);
   if (receipts) receipts->Finish();
   results.End();
   if (signal && done < usable)
-    throw Interrupt(signal, Str("embed was stopped by a signal; ", done, " of ", usable,
-                                " texts have a result; run it again with the others"));
+    throw Interrupt(signal,
+                    Str("embed was stopped by a signal; ", done, " of ", usable, " texts have a result; run it again ",
+                        a.resume.empty() ? "with the others" : "to go on"));
   if (done < usable) throw OutputError(EPIPE);
   return Finish(lines);
 }

@@ -9,6 +9,7 @@
 #include "apps/exit.hpp"
 #include "apps/fn/fn_source.hpp"
 #include "apps/log.hpp"
+#include "apps/results.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
@@ -23,6 +24,7 @@
 #include "suf/nn/plan/compile.hpp"
 #include "suf/nn/read/build.hpp"
 #include "suf/roles/compiler.hpp"
+#include "suf/roles/data_owner.hpp"
 #include "suf/roles/files.hpp"
 #include "suf/roles/simulator.hpp"
 
@@ -364,6 +366,7 @@ int RunSimulate(const SimulateArgs& a) {
       AddIds(l.ids, roles::RulesOf(plan), &row);
       row["y"] = r.y;
       row["f"] = plan.scale(variant);
+      row[ResultName(plan.about)] = roles::RealsOf(r.y, plan.scale(variant), plan.divisor(int(l.ids.size())));
       row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});
       if (!a.json)

@@ -129,11 +129,34 @@ int RunDeal(const DealArgs& a) {
 
 namespace {
 
+// Returns the files that data owners may pull; null if they are too large. Warns about a file that cannot be pulled.
+std::shared_ptr<const proto::PublicFiles> FilesOf(const roles::Model& model, const nn::Plan& plan) {
+  proto::PublicFiles files{.plan = nn::Serialize(plan),
+                           .tokenizer = model.vocabulary_file().empty() ? "" : model.vocabulary_text()};
+  if (HashOf({AsView(files.tokenizer)}) != plan.tokenizer) {
+    log::Warn(Str("serve: data owners cannot pull the tokenizer, because ", model.folder().string(),
+                  " lacks the one that the plan names; send them the file with SHA-256 ", Hex(plan.tokenizer)));
+    files.tokenizer.clear();
+  }
+  if (const size_t bytes = files.plan.size() + files.tokenizer.size(); bytes > proto::kMostPulled) {
+    log::Warn(Str("serve: data owners cannot pull plan and tokenizer, which have ", bytes, " bytes, and the limit is ",
+                  proto::kMostPulled, "; send them the files"));
+    return nullptr;
+  }
+  return std::make_shared<const proto::PublicFiles>(std::move(files));
+}
+
+// The parts of a model's directory that a service needs.
+struct ServedModel {
+  nn::QuantisedWeights weights;
+  std::shared_ptr<const proto::PublicFiles> files;
+};
 // Reads the model and quantises it for the plan; frees the floats before it returns.
-nn::QuantisedWeights Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
+ServedModel LoadServed(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
-  return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
+  return {model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); }),
+          FilesOf(model, plan)};
 }
 
 std::vector<std::string> NamesOf(const service::OwnerList& owners) {
@@ -206,7 +229,7 @@ int RunServe(const ServeArgs& a) {
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Bar stages("serve");
-  nn::QuantisedWeights weights = Weights(a, engine.plan(), &stages);
+  ServedModel model = LoadServed(a, engine.plan(), &stages);
   stages.Clear();
   std::unique_ptr<service::Counts> counts;
   std::optional<service::OwnerDesk> desk;
@@ -221,6 +244,10 @@ int RunServe(const ServeArgs& a) {
       [&](store::Home& home, proto::Dealers dealers, roles::Server::Options options) {
         options.variants = allowed;
         options.secrets = secrets;
+        options.files = std::move(model.files);
+        options.pulled = [](const Hash& owner) {
+          log::Info(Str("serve: ", net::Fingerprint({Role::kData, owner}), " pulled the plan and the tokenizer"));
+        };
         if (owners) counts = OpenCounts(shared_counts, home.folder());
         if (owners || records.log() || records.metrics()) {
           desk.emplace(service::OwnerDesk::Options{.owners = owners,
@@ -234,7 +261,7 @@ int RunServe(const ServeArgs& a) {
         if (service::Metrics* const metrics = records.metrics())
           options.linked = [metrics](const proto::Network& link) { metrics->SetRoundTrip(double(link.trip_us) / 1e6); };
         stages.At(0.7, "masking the weights for a data owner's set-up");
-        auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), home, std::move(dealers),
+        auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(model.weights), home, std::move(dealers),
                                                          std::move(options));
         if (desk) {
           desk->SetWeights(owner->weights());

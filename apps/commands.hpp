@@ -1,4 +1,4 @@
-// The commands, one function each, with their arguments. The command line fills the arguments. main.cpp turns a
+// The commands, one function each, with their arguments. The command line fills the arguments. program.cpp turns a
 // suf::Error into the exit code and the last line of stderr.
 #pragma once
 #include <cstdint>
@@ -102,6 +102,14 @@ struct RoleArgs {
   double timeout = 60;
 };
 
+// Arguments of a data owner that has no plan yet.
+struct PullArgs {
+  std::string connect, certs, out, expect = {};
+  std::vector<std::string> pins = {};
+  double timeout = 60;
+};
+int RunPull(const PullArgs& a);
+
 // How much a role that serves others does side by side.
 struct TurnArgs {
   int at_once = 0;     // inferences or deals; 0: as many as cores
@@ -148,6 +156,8 @@ int RunServe(const ServeArgs& a);
 
 struct EmbedArgs : PartyArgs {
   std::string vocab, connect, out, variant = "auto", table = {}, receipts = {}, metrics = {};
+  std::string resume = {};           // file of the texts that are done; empty: none
+  std::optional<double> retry = {};  // seconds for which a broken peer is dialled again; none: by the other options
   Source source;
   bool json = false, truncate = false;
   bool one_by_one = false;  // fetches keys when a text is due, not while the previous one runs

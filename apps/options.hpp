@@ -85,6 +85,7 @@ struct ModelCommands {
   DealArgs deal;
   ServeArgs serve;
   EmbedArgs embed;
+  PullArgs pull;
   DemoArgs demo;
   LogCheckArgs log;
 };

@@ -305,6 +305,24 @@ void AddServe(CLI::App* app, ServeArgs* a, int* status) {
   c->callback([=] { *status = RunServe(*a); });
 }
 
+// Adds `pull`.
+void AddPull(CLI::App* app, PullArgs* a, int* status) {
+  auto* c = app->add_subcommand(
+      "pull",
+      "get the plan and the tokenizer from the model owner, for embed. Prints the hash and the name of each file.\n"
+      "Example:  suf pull --connect model.example:7002 --certs certs/data --out model");
+  AddAddress(c, "--connect", &a->connect, "address of the model owner", AddressUse::kConnect);
+  c->add_option("--certs", a->certs, kCertsHelp)->required();
+  c->add_option("--out", a->out, "directory for the files; it is made if needed")->required()->option_text("DIR");
+  c->add_option("--expect", a->expect,
+                "hash that the plan must have, as its owner's suf plan show prints it. Without it, a plan that differs "
+                "from the one in DIR is refused, and so is a tokenizer that nobody has published")
+      ->option_text("HASH");
+  c->add_option("--timeout", a->timeout, kTimeoutHelp)->default_val(60);
+  AddPins(c, &a->pins);
+  c->callback([=] { *status = RunPull(*a); });
+}
+
 // Adds `embed`.
 void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
   auto* c = app->add_subcommand("embed", "run the data owner (P1), which embeds texts with a model that it never sees");
@@ -327,7 +345,20 @@ void AddEmbed(CLI::App* app, EmbedArgs* a, int* status) {
                 "append a receipt for each text to this file, signed by both parties (suf receipt)")
       ->option_text("FILE");
   // its pauses would show the dealer the audited bundle before it deals the next one
-  AddAudit(c, &a->audit)->excludes(one_by_one);
+  auto* const audit = AddAudit(c, &a->audit)->excludes(one_by_one);
+  auto* const record = c->get_option("--record");
+  c->add_option("--resume", a->resume,
+                "keep the results in this file, and go on there after a break: texts that are done do not run again. "
+                "All results are printed; the file belongs to one plan and one list of texts")
+      ->excludes(record)
+      ->option_text("FILE");
+  c->add_option("--retry", a->retry,
+                "seconds for which a peer that broke or cannot be reached is dialled again, with growing pauses, 0 to "
+                "86400 (default: 600 with --resume, otherwise 0)")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->excludes(record)
+      ->excludes(audit)
+      ->option_text("S");
   AddParallel(c, &a->parallel, "1 with --ahead, --audit, --one-by-one or --record, otherwise 2");
   AddBatch(c, &a->batch);
   AddMemory(c, &a->memory, "texts");
@@ -389,6 +420,7 @@ void AddModels(CLI::App* app, ModelCommands* all, int* status) {
   AddSecrets(app, &all->secrets, status);
   AddDeal(app, &all->deal, status);
   AddServe(app, &all->serve, status);
+  AddPull(app, &all->pull, status);
   AddEmbed(app, &all->embed, status);
   AddDemo(app, &all->demo, status);
   AddLog(app, &all->log, status);

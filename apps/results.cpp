@@ -35,11 +35,15 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
   row["serial"] = d.serial;
   if (d.texts > 1) row["texts"] = d.texts;  // bytes, keys and times are those of the whole batch
   row["plan"] = Hex(engine.hash());
-  row["trace"] = Hex(d.work->trace.digest());
+  if (d.work) row["trace"] = Hex(d.work->trace.digest());
   row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y;
   row["f"] = d.scale;
   AddResult(engine.plan().about, d.Values(), &row);
+  if (!d.work) {  // of an earlier run
+    row["resumed"] = true;
+    return row;
+  }
   const pfss::Schedule& s = *d.work->schedule;
   row["flights"] = s.flights();
   row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
@@ -58,8 +62,10 @@ ordered_json EmbedRow(const roles::ModelEngine& engine, const TextLine& l, const
 std::string Said(const TextLine& l, const nn::About& about, const ordered_json& row) {
   const std::string name = ResultName(about);
   const auto& values = row[name];
-  std::string begin = Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(),
-                          ", ", Fixed(row["ms"]["online"].get<double>(), 0), " ms online, ");
+  const std::string time =
+      row.contains("ms") ? Str(Fixed(row["ms"]["online"].get<double>(), 0), " ms online") : "resumed";
+  std::string begin =
+      Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(), ", ", time, ", ");
   if (values.size() == 1) return Str(begin, "score ", Fixed(values[0], 4));
   if (row.contains("label")) begin += Str(row["label"].get<std::string>(), ", ");
   const std::string whole = Str(begin, name, " [", FirstOf(values, 4), "]");
@@ -137,7 +143,7 @@ void ResultWriter::Write(const TextResult& d) {
   ordered_json row;
   std::string said;
   if (d.embedding) {
-    if (!d.embedding->place) times_.Add(d.embedding->serial, d.embedding->times);
+    if (d.embedding->work && !d.embedding->place) times_.Add(d.embedding->serial, d.embedding->times);
     const std::vector<int64_t> y = d.embedding->Integers();
     int64_t any = about.result != nn::ResultKind::kUnit;
     for (int64_t v : y) any |= v;

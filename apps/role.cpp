@@ -100,7 +100,8 @@ std::string FolderOf(const std::string& certs, Role role) {
   return certs;
 }
 
-// Forbids core dumps and debuggers; also swap if locked memory cannot make an allocation fail.
+}  // namespace
+
 void Harden() {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -109,6 +110,8 @@ void Harden() {
   if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
+
+namespace {
 
 // Returns the credentials of a role in this folder, which FolderOf returned.
 net::Credentials CredentialsIn(const char* command, const std::string& certs, const std::string& folder, Role role) {
@@ -194,10 +197,15 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
 
 }  // namespace
 
-RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
+net::Credentials StartWithoutBackend(const char* command, Role role, const std::string& certs,
+                                     const std::vector<std::string>& pins) {
   Harden();
+  return Own(command, certs, role, pins);
+}
+
+RoleProcess StartRole(const char* command, Role role, const RoleArgs& a) {
   UseKernels(command, a.kernels);  // before any code that runs a kernel
-  net::Credentials own = Own(command, a.certs, role, a.pins);
+  net::Credentials own = StartWithoutBackend(command, role, a.certs, a.pins);
   return {std::move(own), RoleBackend(command, a.backend)};
 }
 

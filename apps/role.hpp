@@ -42,15 +42,22 @@ backends::BackendEntry BackendOf(const BackendArgs& a, bool models);
 // role's, and the errors of net::Credentials.
 net::Credentials CredentialsOf(const char* command, const std::string& certs, Role role);
 
+// Forbids core dumps and debuggers of this process, because its memory will hold keys. Forbids swap if locked memory
+// cannot make an allocation fail.
+void Harden();
+
+// Makes this process that of a role, without a backend: hardens it, and loads and logs the credentials. Throws
+// Cause::kRefused if the credentials are another role's. Throws Cause::kInput if a pin is no key of another role.
+net::Credentials StartWithoutBackend(const char* command, Role role, const std::string& certs,
+                                     const std::vector<std::string>& pins);
+
 // A role's credentials and its backend.
 struct RoleProcess {
   net::Credentials own;
   std::unique_ptr<pfss::Backend> backend;
 };
-// Makes this process that of a role. Call it before anything else. Forbids core dumps and debuggers, because memory
-// will hold keys. Forbids swap if locked memory cannot make an allocation fail. Sets the kernels, loads the credentials
-// and makes the backend, and logs each. Throws Cause::kRefused if the credentials are another role's. Throws
-// Cause::kInput if a pin is no key of another role. Also throws the errors of UseKernels and BackendOf.
+// Makes this process that of a role. Call it before anything else. Sets the kernels, loads the credentials and makes
+// the backend, and logs each. Throws as StartWithoutBackend does, and the errors of UseKernels and BackendOf.
 RoleProcess StartRole(const char* command, Role role, const RoleArgs& a);
 
 // Converts --memory to bytes. Throws Cause::kInput for more than the machine has.

@@ -14,6 +14,7 @@ SUF_FUZZ(model_owner) {
     if (kind == kClaim || kind == kAudit || kind == kGo || kind == kOfflineEnd || kind == kBye)
       MendMac(p, kind, payload);
   });
+  static const PublicFiles files{.plan = "plan", .tokenizer = "words"};
   uint64_t known = 0;
   ModelHost host{.plan = TestPlan(),
                  .home = kept.home(),
@@ -34,7 +35,8 @@ SUF_FUZZ(model_owner) {
                                    a.Write(suf::Bytes(kBody));
                                    b.Write(suf::Bytes(kBody));
                                  },
-                             .section = [](const Job&, uint64_t) { return "a section"; }}};
+                             .section = [](const Job&, uint64_t) { return "a section"; }},
+                 .files = &files};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   kept.Settle();
   if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");

@@ -408,6 +408,27 @@ void VariantTalks() {
   }
 }
 
+// The frames of a pull, at either end.
+void PullTalks() {
+  const auto catalogue = [](uint64_t plan, uint64_t tokenizer) {
+    Writer w;
+    w.Put(plan);
+    w.Put(tokenizer);
+    return AFrame(kCatalogue, w.bytes());
+  };
+  Cuts("catalogue", {}, {catalogue(5, 3), AFrame(kFile, Bytes(5)), AFrame(kFile, Bytes(3))});
+  Seed("catalogue", "no_tokenizer", Join({catalogue(5, 0), AFrame(kFile, Bytes(5))}));
+  Seed("catalogue", "no_plan", Join({catalogue(0, 3), AFrame(kFile, Bytes(3))}));
+  Seed("catalogue", "too_large", catalogue(kMostPulled, 1));
+  Seed("catalogue", "overflows", catalogue(1, ~uint64_t{0}));
+  for (uint32_t version : {kWireVersion, kWireVersion + 1}) {
+    Writer request;
+    request.Put(version);
+    Seed("model_owner", version == kWireVersion ? "pull" : "pull_by_another_version",
+         Join({AFrame(kPull, request.bytes()), AFrame(kEnd, {})}));
+  }
+}
+
 // Frames that a party receives from the dealer.
 void FetchTalks() {
   const auto bundle = [](uint64_t serial) {
@@ -766,6 +787,7 @@ void WriteSeeds(const std::string& dir) {
   ModelOwnerTalks();
   VariantTalks();
   FetchTalks();
+  PullTalks();
   DealerTalks();
   OwnersFiles();
   Inferences();

@@ -17,6 +17,9 @@ import yaml
 
 from rows import main, row
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / 'network'))
+from customers import write_owners  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent / 'deploy'
 UNITS, MANIFESTS = sorted((ROOT / 'systemd').iterdir()), sorted((ROOT / 'kubernetes').iterdir())
 MOST_EXPOSED = 20  # tenths: systemd-analyze calls up to 2 of 10 safe enough
@@ -58,7 +61,11 @@ HELP = {}
 def options(suf, command):
     """Returns the options of a command, and those that are required."""
     if command not in HELP:
-        text = subprocess.run([suf, command, '--help'], capture_output=True, text=True, check=True).stdout
+        if command == 'gateway':  # of the Python package
+            words, env = [sys.executable, '-m', 'suf'], {'PYTHONPATH': suf.parent / 'python'}
+        else:
+            words, env = [suf], {}
+        text = subprocess.run([*words, command, '--help'], capture_output=True, text=True, check=True, env=env).stdout
         lines = re.findall(r'^  (?:-\w,)?(--[a-z0-9-]+(?:,--[a-z0-9-]+)*)(.*(?:\n {4,}.*)*)', text, re.M)
         names = {name for names, _ in lines for name in names.split(',')}
         HELP[command] = names, {names for names, rest in lines if re.search(r'\bREQUIRED\b', rest)}
@@ -131,7 +138,7 @@ def analyze(*words):
 def faults_of_unit(suf, folder, name, text):
     """Returns the complaints of systemd-analyze about a unit whose program is ours."""
     path = folder / name
-    path.write_text(text.replace('/usr/local/bin/suf', str(suf)))
+    path.write_text(re.sub('/(usr/local|opt/suf)/bin/suf', str(suf), text))
     done = analyze('verify', path)
     found = (done.stdout + done.stderr).splitlines() or [f'{name}: code {done.returncode}'] * (done.returncode != 0)
     if analyze('security', '--offline=true', f'--threshold={MOST_EXPOSED}', path).returncode:
@@ -153,7 +160,9 @@ def _(w):
         assert len(commands(path, text)) == 1, path
         found = faults_of_commands(w.base.program, path, text)
         assert not found, found
-        for old, new, fault in (('--certs', '--cert', 'has no option --cert'), ('--pl', '--no-pl', 'needs --plan')):
+        for old, new, fault in (('--certs', '--ceerts', 'has no option --ceerts'), ('--pl', '--no-pl', 'needs --plan')):
+            if old not in text:
+                continue
             planted = faults_of_commands(w.base.program, path, text.replace(old, new))
             assert any(fault in f for f in planted), (path, planted)
     yield show(w)
@@ -200,6 +209,40 @@ def _(w):
         (to / name).chmod(0o400)
     to.chmod(0o500)
     server = w.serve(certs=to, secrets=to, dealer=1)
+    server.port()
+    server.signal(15)
+    yield server
+
+
+def as_secret(folder, files):
+    """Makes the folder of a Secret as Kubernetes mounts it: sticky, with a link to the data. Files have mode 0400,
+    because a role of root takes no 0440 of its own."""
+    data = folder / '..2026_11_28'
+    data.mkdir(parents=True)
+    for file in files:
+        shutil.copy(file, data / file.name)
+        (data / file.name).chmod(0o400)
+        (folder / file.name).symlink_to(pathlib.Path('..data') / file.name)
+    (folder / '..data').symlink_to(data.name)
+    for path in (data, folder):
+        path.chmod(0o1777)
+
+
+def volumes_of(path):
+    return {v['name']: v for doc in yaml.safe_load_all(path.read_text()) for v in pod_of(doc).get('volumes', [])}
+
+
+@row('serve takes the volumes of its manifest', 0, 'listening on port', 30)
+def _(w):
+    volumes = volumes_of(ROOT / 'kubernetes/model-owner.yaml')
+    assert not any('configMap' in v for v in volumes.values()), 'all users may write to the folder of a ConfigMap'
+    w.base.suf('secrets', w.dir / 'made', '--certs', w.base.certs)
+    owners = write_owners(w, {'alice': ([w.base.certs / 'data'], '')})
+    files = {'certs': (w.base.certs / 'model').iterdir(), 'secrets': (w.dir / 'made').iterdir(), 'owners': [owners]}
+    for name, of in files.items():
+        assert volumes[name]['secret']['defaultMode'] == 0o440, name
+        as_secret(w.dir / 'mounts' / name, of)
+    server = w.serve(certs=w.dir / 'mounts/certs', secrets=w.dir / 'mounts/secrets', owners=w.dir / 'mounts/owners/owners.toml', dealer=1)
     server.port()
     server.signal(15)
     yield server

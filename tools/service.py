@@ -141,7 +141,7 @@ def main():
     p.add_argument('--before', help='another program, for the time without all of this')
     p.add_argument('--out', default=str(ROOT / 'bench/results/service.jsonl'))
     a = p.parse_args()
-    model, plan = machine.model_and_plan(machine.random_model(a.random) if a.random else None, 256)
+    model, plan = machine.model_and_plan(machine.random_model(a.random) if a.random else None, max(a.tokens, 32) if a.random else 256)
     rows, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
         for r in measure(a, model, plan, pathlib.Path(folder)):

@@ -52,6 +52,9 @@ class Tokenizer {
   std::shared_ptr<const Rules> rules_;
 };
 
+// Whether a tokenizer file is a tokenizer.json, by its first character or its name.
+bool IsTokenizerJson(std::string_view text, const std::string& name);
+
 // Throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page. A download may
 // leave these in place of a file.
 void RefuseStandIn(std::string_view start, const std::filesystem::path& file);

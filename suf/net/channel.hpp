@@ -54,6 +54,9 @@ enum Kind : uint16_t {
   kJoin,
   kWait,
   kStay,
+  kPull,
+  kCatalogue,
+  kFile,
   kFirstRun = 0x100
 };
 

@@ -87,6 +87,8 @@ constexpr Row kTable[] = {
      "did not accept our part of a receipt, and the bundle is burnt; check our clock and our certificate"},
     {Refusal::kDealer, "dealer", Cause::kRefused,
      "does not use the dealer that our session names; list and pin the same dealers on both sides"},
+    {Refusal::kNoFiles, "no-files", Cause::kRefused,
+     "offers no files to pull; get the plan and the tokenizer from its operator"},
 };
 
 static_assert(std::size(kTable) == kRefusals);

@@ -48,6 +48,7 @@ enum class Refusal : uint16_t {
   kCounts = 35,
   kReceipt = 36,
   kDealer = 37,
+  kNoFiles = 38,
 };
 
 // The most seconds that a refusal may name: a day.
@@ -63,7 +64,7 @@ Bytes Encode(const RefusalFrame& f);
 // Decodes a frame of a peer. A frame of another length counts as kGaveUp, and more than kMostRetry seconds as none.
 RefusalFrame DecodeRefusal(View frame);
 // The number of codes.
-inline constexpr size_t kRefusals = 38;
+inline constexpr size_t kRefusals = 39;
 // Returns the word of a refusal in logs and metrics, such as "partner-gone".
 const char* Name(Refusal code);
 

@@ -53,6 +53,7 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {35, Refusal::kCounts, kPeer, "cannot count our texts at present"},
       {36, Refusal::kReceipt, kRefused, "did not accept our part of a receipt"},
       {37, Refusal::kDealer, kRefused, "does not use the dealer that our session names"},
+      {38, Refusal::kNoFiles, kRefused, "offers no files to pull"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

@@ -11,6 +11,13 @@ std::string Has(const BundlePlan& plan) {
              " and no cache");
 }
 
+// Ends the session if the peer's version of something differs from ours.
+void Compare(net::Channel& ch, uint32_t theirs, uint32_t ours, net::Refusal code, const char* what) {
+  if (theirs != ours)
+    net::EndSession(ch, code, Cause::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
+                    "; install the same suf on all three sides");
+}
+
 }  // namespace
 
 void SendHello(net::Channel& ch, const BundlePlan& plan) {
@@ -22,18 +29,17 @@ void SendHello(net::Channel& ch, const BundlePlan& plan) {
   ch.Send(net::kHello, w.bytes());
 }
 
-void RecvHello(net::Channel& ch, const BundlePlan& plan) {
-  Bytes b = ch.Recv(net::kHello, 256);
-  Reader r(b, "a hello");
-  auto compare = [&](uint32_t theirs, uint32_t ours, net::Refusal code, const char* what) {
-    if (theirs != ours)
-      net::EndSession(ch, code, Cause::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
-                      "; install the same suf on all three sides");
-  };
-  // the version comes first, because nothing behind another version can be read
-  compare(r.Get<uint32_t>(), store::kWireVersion, net::Refusal::kVersion, "protocol version");
-  compare(r.Get<uint32_t>(), plan.version, net::Refusal::kPlanVersion, "plan version");
-  compare(r.Get<uint32_t>(), plan.prg, net::Refusal::kPrg, "key generator");
+void RecvHello(net::Channel& ch, const BundlePlan& plan) { CheckHello(ch, plan, ch.Recv(net::kHello, kMostHello)); }
+
+void CheckWireVersion(net::Channel& ch, uint32_t theirs) {
+  Compare(ch, theirs, store::kWireVersion, net::Refusal::kVersion, "protocol version");
+}
+
+void CheckHello(net::Channel& ch, const BundlePlan& plan, View hello) {
+  Reader r(hello, "a hello");
+  CheckWireVersion(ch, r.Get<uint32_t>());
+  Compare(ch, r.Get<uint32_t>(), plan.version, net::Refusal::kPlanVersion, "plan version");
+  Compare(ch, r.Get<uint32_t>(), plan.prg, net::Refusal::kPrg, "key generator");
   if (r.GetHash() != plan.hash)
     net::EndSession(ch, net::Refusal::kPlan, Cause::kRefused, ch.peer_title(), " holds another plan than ours (",
                     Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");

@@ -76,9 +76,15 @@ struct BundlePlan {
 
 // Sends the protocol version, plan version, PRG and plan hash.
 void SendHello(net::Channel& ch, const BundlePlan& plan);
-// Receives the peer's hello. Ends the session at the first difference (Cause::kRefused); no serial is spent. A peer
-// whose hello matches is accepted (Channel::Advance).
+// The most bytes of a peer's first frame.
+inline constexpr size_t kMostHello = 256;
+// Receives the peer's hello, and checks it.
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
+// Checks a hello. Ends the session at the first difference (Cause::kRefused); no serial is spent. A peer whose hello
+// matches is accepted (Channel::Advance).
+void CheckHello(net::Channel& ch, const BundlePlan& plan, View hello);
+// Ends the session if the peer speaks another version of the protocol. Its frames cannot be read then.
+void CheckWireVersion(net::Channel& ch, uint32_t theirs);
 
 // Throws Cause::kInput if the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);

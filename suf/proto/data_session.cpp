@@ -9,6 +9,13 @@
 
 namespace suf::proto {
 
+void CheckPin(net::Channel& p0, store::Home& home) {
+  if (!home.Pin(p0.peer()))
+    net::EndSession(p0, net::Refusal::kPin, Cause::kRefused, p0.peer_title(),
+                    " shows another key than the one this store knows; if it was replaced on purpose, start with a new "
+                    "store");
+}
+
 DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_ptr<store::Lane> lane,
                          DealerContact dealer, KeyPolicy keys, uint32_t variants, const PairInfo& info,
                          Admission* memory)
@@ -20,10 +27,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, std::shared_p
       alone_(Turns::Limits{}),
       memory_(memory ? *memory : alone_) {
   net::Guarded(ch_, [&] {
-    if (!lane_->home().Pin(ch_.peer()))
-      net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
-                      " shows another key than the one this store knows; if it was "
-                      "replaced on purpose, start with a new store");
+    CheckPin(ch_, lane_->home());
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
     const WelcomeFrame welcome = RecvWelcome(ch_);

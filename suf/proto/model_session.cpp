@@ -6,6 +6,7 @@
 #include "suf/proto/announcement.hpp"
 #include "suf/proto/greeting.hpp"
 #include "suf/proto/internal/bond.hpp"
+#include "suf/proto/internal/permitted.hpp"
 #include "suf/proto/pending_job.hpp"
 
 namespace suf::proto {
@@ -21,24 +22,6 @@ double MillisSince(std::chrono::steady_clock::time_point t) {
 }  // namespace
 
 class ModelSession {
-  // Calls a function of the policy about a session, or about a job of it. P1 receives the reason if that denies or
-  // fails.
-  template <class F>
-  auto Permitted(const std::optional<store::Job>& job, F&& f) {
-    const Hash& owner = ch_.peer().key;
-    try {
-      return f();
-    } catch (const DenialError& e) {
-      host_.policy->Refused(owner, job, e.code());
-      ch_.Refuse(e.code(), e.retry_s());
-      throw;
-    } catch (const Error&) {
-      host_.policy->Refused(owner, job, net::Refusal::kCounts);
-      ch_.Refuse(net::Refusal::kCounts);
-      throw;
-    }
-  }
-
  public:
   ModelSession(net::Channel& ch, const ModelHost& host)
       : ch_(ch),
@@ -47,7 +30,7 @@ class ModelSession {
         sessions_(host.sessions ? *host.sessions : alone_) {}
 
   void Greet() {
-    if (host_.policy) Permitted({}, [&] { host_.policy->Check(ch_.peer().key); });
+    if (host_.policy) Permitted(ch_, *host_.policy, {}, [&] { host_.policy->Check(ch_.peer().key); });
     SendHello(ch_, host_.plan);
     SendWelcome(ch_,
                 {host_.weights, host_.setup, host_.brings, host_.variants & AllVariants(host_.plan), host_.report});
@@ -100,7 +83,7 @@ class ModelSession {
         ch_.Refuse(net::Refusal::kLanes);
         throw;
       }
-    if (host_.policy) seat_ = Permitted({}, [&] { return host_.policy->Admit(key.owner); });
+    if (host_.policy) seat_ = Permitted(ch_, *host_.policy, {}, [&] { return host_.policy->Admit(key.owner); });
     entry_.emplace(sessions_, key, ch_);
     lane_->DropUnclaimed();
   }
@@ -250,7 +233,7 @@ class ModelSession {
       what.ticket = host_.policy->Begin({ch_.peer().key, lane_->id(), what.job, MillisSince(begun)});
     };
     if (!current) {
-      Permitted(what.job, begin);
+      Permitted(ch_, *host_.policy, what.job, begin);
       return true;
     }
     try {
@@ -291,7 +274,7 @@ class ModelSession {
   void RunOne(PendingJob what) {
     runs_ = std::move(what.pass);
     if (host_.policy)  // the rules may have changed
-      Permitted(what.job, [&] { host_.policy->Check(ch_.peer().key); });
+      Permitted(ch_, *host_.policy, what.job, [&] { host_.policy->Check(ch_.peer().key); });
     uint64_t serial = AwaitDelivery(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = lane_->Header(serial);
@@ -305,7 +288,7 @@ class ModelSession {
                       ", which it had announced for use alone; install the same suf on both sides");
     const auto begun = std::chrono::steady_clock::now();
     const net::Traffic before = AllTraffic();
-    if (what.ticket) Permitted(what.job, [&] { what.ticket->Claim(serial, audit); });
+    if (what.ticket) Permitted(ch_, *host_.policy, what.job, [&] { what.ticket->Claim(serial, audit); });
     std::optional<ReceiptMaker> receipt;
     const auto done = [&] {
       if (!what.ticket) return;
@@ -383,8 +366,19 @@ class ModelSession {
 };
 
 void ServeSession(net::Channel& p1, const ModelHost& host) {
-  net::Guarded(p1, [&] { RecvHello(p1, host.plan); });
-  ServeGreeted(p1, host);
+  if (BeginSession(p1, host)) ServeGreeted(p1, host);
+}
+
+bool BeginSession(net::Channel& p1, const ModelHost& host) {
+  return net::Guarded(p1, [&] {
+    const auto [kind, first] = p1.RecvEitherUpTo(net::kHello, net::kPull, kMostHello);
+    if (kind == net::kPull) {
+      ServePull(p1, first, host.files, host.policy);
+      return false;
+    }
+    CheckHello(p1, host.plan, first);
+    return true;
+  });
 }
 
 void ServeGreeted(net::Channel& p1, const ModelHost& host) {

@@ -140,6 +140,29 @@ TEST(OwnerPolicy, AnUnlistedOwnerIsRefusedBeforeAnythingIsSpent) {
   for (int p : {0, 1}) EXPECT_THAT(w.lane[p]->ledger().LastRecords(), IsEmpty());
 }
 
+TEST(OwnerPolicy, APullCountsAsASession) {
+  PolicyWorld w;
+  const PublicFiles files{.plan = "plan", .tokenizer = {}};
+  ModelHost host = w.Host();
+  host.policy = &w.policy;
+  host.files = &files;
+  const auto pull = [&]() -> std::exception_ptr {
+    try {
+      w.Session(host, [&](net::Channel& ch) { EXPECT_EQ(Pull(ch).plan, "plan"); });
+    } catch (const Error&) {
+      return std::current_exception();
+    }
+    return nullptr;
+  };
+  EXPECT_FALSE(pull());
+  EXPECT_THAT(w.policy.Events(), ElementsAre("admit", "leave"));
+  w.policy.seats = false;
+  EXPECT_EQ(RefusalOf(pull()).first, net::Refusal::kSessions);
+  w.policy.listed = false;
+  EXPECT_EQ(RefusalOf(pull()).first, net::Refusal::kUnlisted);
+  EXPECT_THAT(w.policy.Events(), ElementsAre("refused 34", "refused 31"));
+}
+
 // The second text is announced while the first one runs, which ends well. P1 then receives the seconds.
 TEST(OwnerPolicy, AQuotaEndsBehindTheRunningText) {
   PolicyWorld w;

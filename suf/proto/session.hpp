@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "suf/proto/audit.hpp"
+#include "suf/proto/catalogue.hpp"
 #include "suf/proto/link.hpp"
 #include "suf/proto/owner_policy.hpp"
 #include "suf/proto/receipt.hpp"
@@ -92,6 +93,9 @@ struct PendingJob {
   JobPass pass = {};                   // until the run ends
   std::unique_ptr<JobTicket> ticket;   // at P0 with an OwnerPolicy
 };
+
+// Ends P1's session if the store knows another key of P0 (Cause::kRefused). Remembers the first one.
+void CheckPin(net::Channel& p0, store::Home& home);
 
 // P1's side of a session. If a member function throws, the session has ended.
 class DataSession {
@@ -233,11 +237,16 @@ struct ModelHost {
   std::function<void(const Network&)> linked = {};
   // The rules about data owners; they outlive all sessions. Null: every certified data owner is served.
   OwnerPolicy* policy = nullptr;
+  // The files that data owners may pull; they outlive all sessions. Null: none.
+  const PublicFiles* files = nullptr;
 };
 
-// Serves one session until P1 ends it.
+// Serves one session until P1 ends it, or a pull.
 void ServeSession(net::Channel& p1, const ModelHost& host);
-// Serves the rest of a session after P1's hello was received. A client that is silent before its hello delays no other.
+// Receives P1's first frame. Returns true if it is the hello of a session, which ServeGreeted goes on with. If it is a
+// pull, serves that to its end and returns false. A client that is silent before its first frame delays no other.
+bool BeginSession(net::Channel& p1, const ModelHost& host);
+// Serves the rest of a session after P1's hello was received.
 void ServeGreeted(net::Channel& p1, const ModelHost& host);
 
 }  // namespace suf::proto

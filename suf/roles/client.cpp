@@ -121,6 +121,11 @@ struct Client::Session::State {
       return base != nullptr;
     };
     keys.delivered = [rate = client.dealer_rate_](uint64_t bits) { *rate = bits; };
+    if (const auto take = client.options_.keys.receipts)
+      keys.receipts = [this, take](const proto::Receipt& r) {
+        receipt = std::make_shared<const proto::Receipt>(r);
+        take(r);
+      };
     if (client.options_.waits)
       keys.waits = [this](const proto::Turns::Wait& w) { client.options_.waits(w.place, w.ms); };
     return keys;
@@ -197,6 +202,7 @@ struct Client::Session::State {
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
     e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
     e.at_s = Since(begun);
+    e.receipt = std::exchange(receipt, nullptr);
     return e;
   }
 
@@ -208,10 +214,11 @@ struct Client::Session::State {
   net::Channel& ch;
   std::shared_ptr<const run::Inputs> base;  // masked weights
   proto::DataSession session;
-  std::exception_ptr late;      // the first error of a Run's job behind the server's last frame
-  std::shared_ptr<void> state;  // of the job that waits or runs (ClientOptions::entered)
-  uint64_t setup = 0;           // bytes, reported with the first job
-  Clock::time_point begun;      // of Run, or of the client's first session
+  std::exception_ptr late;                        // the first error of a Run's job behind the server's last frame
+  std::shared_ptr<void> state;                    // of the job that waits or runs (ClientOptions::entered)
+  std::shared_ptr<const proto::Receipt> receipt;  // of the job that runs
+  uint64_t setup = 0;                             // bytes, reported with the first job
+  Clock::time_point begun;                        // of Run, or of the client's first session
 };
 
 Client::Session::Session(Client& client, net::Channel& server, uint32_t lanes,
@@ -223,6 +230,8 @@ const std::vector<std::string>& Client::Session::notices() const { return s_->se
 uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
 const std::optional<proto::Network>& Client::Session::link() const { return s_->session.link(); }
+
+const Hash& Client::Session::weights() const { return s_->session.weights(); }
 
 size_t Client::Session::Run(std::vector<JobRequest> jobs, const std::function<void(size_t, JobResult)>& done,
                             std::optional<AuditPlaces> places) {

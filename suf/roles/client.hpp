@@ -45,6 +45,7 @@ struct JobResult {
   // the dealer's own work at the same time. `keys_ms` is the part of the online time in which P1 waited for keys.
   double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
   double at_s = 0;  // seconds from the start of Run to the end of this job; of RunOne: from the client's first session
+  std::shared_ptr<const proto::Receipt> receipt;  // if KeyPolicy::receipts requests it
 };
 
 // The place of a session among those of a client.
@@ -120,6 +121,8 @@ class Client {
     uint32_t brought() const;
     // Returns the link that both parties measured if both allow several variants. Jobs take the fastest one for it.
     const std::optional<proto::Network>& link() const;
+    // Returns the id of the server's weights.
+    const Hash& weights() const;
     // Runs the jobs one after another. `done` receives each result as soon as it is there. It must not delay the next
     // job because of the result's contents. Estimate has the flights and bytes. Throws Cause::kRefused if an audit
     // finds a bundle that was dealt wrongly. Throws the same for a job with a steering (ClientOptions::semi_honest),

@@ -16,18 +16,19 @@ model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, con
 }
 
 std::vector<int64_t> Embedding::Integers() const {
-  const int bits = work->trace.node(work->trace.result(1)).ring.bits;
   std::vector<int64_t> y;
   for (uint64_t w : words) y.push_back(ring::Signed(w, bits));
   return y;
 }
 
-std::vector<float> Embedding::Values() const {
-  std::vector<float> e;
+std::vector<float> RealsOf(std::span<const int64_t> integers, int scale, int divisor) {
+  std::vector<float> reals;
   const double one = double(int64_t{1} << scale) * divisor;
-  for (int64_t v : Integers()) e.push_back(float(double(v) / one));
-  return e;
+  for (const int64_t v : integers) reals.push_back(float(double(v) / one));
+  return reals;
 }
+
+std::vector<float> Embedding::Values() const { return RealsOf(Integers(), scale, divisor); }
 
 DataOwner::DataOwner(ModelEngine& engine, store::Home& home, proto::Dealers dealers, Options options)
     : client_(engine, home, std::move(dealers), std::move(options)), plan_(engine.plan()), table_(engine.table()) {
@@ -87,11 +88,12 @@ JobRequest RequestOf(TextBatch batch, const nn::Plan& plan, const PublicTable* t
 
 std::vector<Embedding> DataOwner::Session::EmbeddingsOf(JobResult ran) const {
   const int scale = owner_.plan_.scale(int(ran.variant));
+  const int bits = ran.work->trace.node(ran.work->trace.result(1)).ring.bits;
   const std::vector<uint64_t> words = std::exchange(ran.words, {});
   const size_t each = words.size() / ran.texts;
   std::vector<Embedding> all;
   for (uint32_t i = 0; i < ran.texts; ++i) {
-    Embedding& e = all.emplace_back(Embedding{{ran}, scale, i, owner_.plan_.divisor(int(ran.count))});
+    Embedding& e = all.emplace_back(Embedding{{ran}, scale, i, owner_.plan_.divisor(int(ran.count)), bits});
     e.words.assign(words.begin() + ssize_t(i * each), words.begin() + ssize_t((i + 1) * each));
   }
   return all;

@@ -1,5 +1,6 @@
 // The data owner role (P1): embeds texts with a model that it never sees.
 #pragma once
+#include <span>
 #include <string_view>
 
 #include "suf/model/tokenizer.hpp"
@@ -12,11 +13,15 @@ namespace suf::roles {
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, std::string_view text, bool cut = false);
 model::Ids Tokenize(const model::Tokenizer& tokenizer, const nn::Plan& plan, const TextInput& text, bool cut = false);
 
+// Returns a result as real numbers: its integers over 2^scale and the divisor (nn::DivisorOf).
+std::vector<float> RealsOf(std::span<const int64_t> integers, int scale, int divisor);
+
 // The embedding of one text, with the facts about its job. A batch's embeddings share these facts.
 struct Embedding : JobResult {
   int scale = 0;
   uint32_t place = 0;  // of the text in its batch, from 0
   int divisor = 1;     // nn::DivisorOf
+  int bits = 64;       // of the ring of its words
   // Returns the result as integers, ResultWidth of them. A value v means v / 2^scale.
   std::vector<int64_t> Integers() const;
   // Returns the result as real numbers, ResultWidth of them. If it is a unit vector, its norm is 1 up to rounding. All
@@ -50,6 +55,7 @@ class DataOwner {
         : session_(owner.client_, model_owner, lanes, link, place), owner_(owner) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Network>& link() const { return session_.link(); }
+    const Hash& weights() const { return session_.weights(); }
     // Runs the texts one after another, as Client::Session::Run does; returns how many are done. Throws Cause::kInput
     // for an id outside the vocabulary, or a length that the plan does not cover. Then nothing was announced or spent,
     // and the session goes on.

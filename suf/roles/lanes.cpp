@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "suf/base/random_below.hpp"
 #include "suf/roles/internal/open_lines.hpp"
 
 namespace suf::roles {
@@ -20,6 +21,7 @@ struct LaneText {
   Lanes::OnResult done;
   size_t dealer = 0;  // by number
   Hash tag{};         // of its draw, if there are several dealers
+  size_t batch = 1;   // the most texts of its job
 };
 
 // The texts of one dealer that wait, by priority, the highest first, then by number.
@@ -34,6 +36,12 @@ struct LaneEnd {
 };
 
 using LaneJob = std::vector<LaneText>;  // texts of one length; empty: none
+
+// The attempts of one worker since its last success.
+struct LaneAttempts {
+  std::optional<std::chrono::steady_clock::time_point> since;
+  net::Millis pause = Lanes::kFirstPause;
+};
 
 TextBatch BatchOf(const LaneJob& job) {
   TextBatch batch;
@@ -96,13 +104,16 @@ struct Lanes::State {
       for (auto& [place, text] : std::exchange(q.waiting, {})) GiveLocked(std::move(text), ClosedError());
     changed.notify_all();
   }
-  // Takes the first text, and others of its length up to a batch.
+  // Takes the first text, and others of its length up to the smallest batch of theirs.
   LaneJob TakeLocked(TextQueue& queue) {
     auto& waiting = queue.waiting;
     LaneJob job;
-    for (auto it = waiting.begin(); it != waiting.end() && job.size() < size_t(options.batch);) {
-      const bool fits = job.empty() || it->second.ids.size() == job[0].ids.size();
-      if (fits) job.push_back(std::move(it->second));
+    auto most = size_t(options.batch);
+    for (auto it = waiting.begin(); it != waiting.end() && job.size() < most;) {
+      LaneText& text = it->second;
+      const bool fits = job.empty() || (text.ids.size() == job[0].ids.size() && job.size() < text.batch);
+      if (fits) most = std::min(most, text.batch);
+      if (fits) job.push_back(std::move(text));
       it = fits ? waiting.erase(it) : std::next(it);
     }
     return job;
@@ -192,7 +203,8 @@ struct Lanes::State {
 
   void Work(const SessionPlace& place) {
     LaneLine line{.place = place};
-    for (LaneJob job = NextJob(line); !job.empty(); job = NextJob(line)) RunJobs(line, std::move(job));
+    LaneAttempts attempts;
+    for (LaneJob job = NextJob(line); !job.empty(); job = NextJob(line)) RunJobs(line, std::move(job), attempts);
     if (line.session) try {
         line.session->GiveUp();
       } catch (const std::exception&) {  // all texts have their results
@@ -226,7 +238,7 @@ struct Lanes::State {
   }
 
   // Runs a job, and those that are announced meanwhile.
-  void RunJobs(LaneLine& line, LaneJob job) {
+  void RunJobs(LaneLine& line, LaneJob job, LaneAttempts& attempts) {
     int moves = 0;  // of this job, to sessions elsewhere
     while (!job.empty()) {
       LaneJob next;
@@ -240,6 +252,7 @@ struct Lanes::State {
         Give(std::move(job), std::move(result));
         job = Due(line, std::move(next));
         moves = 0;
+        attempts = {};
         continue;
       } catch (...) {
         error = std::current_exception();
@@ -247,13 +260,44 @@ struct Lanes::State {
       // a session that stayed may have ended meanwhile; nothing was spent then
       const bool again = line.session && !lines.stopped() && (line.session->stays() || MayMove(line, error, &moves));
       lines.Drop(line);
-      const std::lock_guard l(m);
+      std::unique_lock l(m);
       PutBackNextLocked(std::move(next));
       if (again) continue;
-      if (options.close_on_error) CloseLocked();
       first_opens = false;
       changed.notify_all();
+      l.unlock();
+      if (const auto pause = PauseFor(error, attempts)) {
+        l.lock();
+        if (!changed.wait_for(l, *pause, [this] { return closing; })) continue;
+        error = ClosedError();
+      } else {
+        l.lock();
+        if (options.close_on_error) CloseLocked();
+      }
       GiveLocked(std::exchange(job, {}), std::move(error));
+    }
+  }
+
+  // Returns the pause before a job is tried again after this error; nothing if the error is final. Once the time is
+  // over, later jobs of this worker have no pauses either, until one succeeds.
+  std::optional<net::Millis> PauseFor(const std::exception_ptr& error, LaneAttempts& attempts) {
+    if (!options.retry.count() || lines.stopped()) return std::nullopt;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& e) {
+      if (e.cause() != Cause::kPeer) return std::nullopt;
+      const auto now = std::chrono::steady_clock::now();
+      if (!attempts.since) attempts.since = now;
+      // sessions that broke at the same time do not return at the same time
+      const net::Millis pause =
+          attempts.pause / 2 + net::Millis(int64_t(RandomBelow(uint64_t(attempts.pause.count()))));
+      if (now + pause > *attempts.since + options.retry) return std::nullopt;
+      attempts.pause = std::min(2 * attempts.pause, kLongestPause);
+      const std::lock_guard one(reporting);
+      if (options.retries) options.retries(e, pause);
+      return pause;
+    } catch (...) {
+      return std::nullopt;
     }
   }
 
@@ -337,7 +381,7 @@ struct Lanes::State {
   bool first_opens = false, closing = false, delivered_all = false;
   std::deque<LaneEnd> results;
   std::exception_ptr done_failed;
-  std::mutex ending;  // held by End
+  std::mutex ending, reporting;  // held by End; by Options::retries
   std::vector<std::thread> workers;
   std::thread deliverer;
 };
@@ -356,7 +400,10 @@ uint64_t Lanes::Submit(model::Ids text, int priority, OnResult done) {
   return SubmitAll(std::move(one), priority, [done = std::move(done)](size_t, LaneResult r) { done(std::move(r)); });
 }
 
-uint64_t Lanes::SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done) {
+uint64_t Lanes::SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done,
+                          int batch) {
+  if (batch < 1 || batch > nn::kMostTexts)
+    Fail(Cause::kInput, "batches of ", batch, " texts are not possible; the limits are 1 and ", nn::kMostTexts);
   for (const model::Ids& text : texts) s_->owner.Check(text);
   const DrawnTexts drawn = DrawDealers(s_->draws, texts);
   const std::lock_guard l(s_->m);
@@ -364,7 +411,8 @@ uint64_t Lanes::SubmitAll(std::vector<model::Ids> texts, int priority, std::func
   const uint64_t first = s_->submitted;
   for (size_t i = 0; i < texts.size(); ++i)
     s_->PutBackLocked({s_->submitted++, priority, std::move(texts[i]),
-                       [i, done](LaneResult r) { done(i, std::move(r)); }, drawn.dealers[i], drawn.tags[i]});
+                       [i, done](LaneResult r) { done(i, std::move(r)); }, drawn.dealers[i], drawn.tags[i],
+                       size_t(batch)});
   return first;
 }
 

@@ -29,7 +29,7 @@ class LanesClosed : public Error {
 // A queue of texts, and up to `parallel` sessions that run them. Texts come at any time, from any thread. A session
 // opens when more texts wait than open sessions are free for. It outlives a pause. If the model owner ended it during
 // the pause, it is opened again. The first session fetches the masked weights and measures the link for all. A text
-// whose run failed is not run again, because its keys are burnt; the others go on.
+// whose run failed is run again only with Options::retry, because its keys are burnt; the others go on.
 //
 // Sessions are spread over the model owner's processes. If a process cannot be reached, its sessions open at another
 // one. A text moves with its session as long as nothing is spent on it.
@@ -39,6 +39,7 @@ class LanesClosed : public Error {
 class Lanes {
  public:
   static constexpr int kMost = int(store::kMostLanes);
+  static constexpr net::Millis kFirstPause{250}, kLongestPause{30'000};
   struct Options {
     int parallel = 1;  // sessions, 1 to kMost, and at least one for each dealer
     int batch = 1;     // the most texts of one length that run as one job, 1 to nn::kMostTexts.
@@ -50,6 +51,12 @@ class Lanes {
     // of the job in its session. `stop` is polled before each job; true closes the lanes. Callbacks run in the threads
     // of several sessions at once.
     ClientOptions client = {};
+    // The time for which a text goes on if its session breaks or cannot be opened (Cause::kPeer). It runs in new
+    // sessions, with new keys from the same dealer. The pauses between them grow from kFirstPause to kLongestPause. It
+    // begins anew when a text of the worker succeeds. 0: the first such error is the text's. Not in RunInLanes.
+    net::Millis retry{0};
+    // Called before each such pause; one call at a time.
+    std::function<void(const Error&, net::Millis pause)> retries = {};
     uint8_t servers = 1;  // processes of the model owner, which have the same weights id
     // Connects to one of these processes, by number from 0. Ends early when a stop is requested.
     std::function<std::unique_ptr<net::Channel>(std::stop_token, size_t server)> dial = {};
@@ -71,8 +78,10 @@ class Lanes {
   // after Close, and the errors of store::Draws. The text is not added then.
   uint64_t Submit(model::Ids text, int priority, OnResult done);
   // Adds texts before any of them is taken, so that batches do not depend on the pace of sessions. `done` receives the
-  // index of a text. Returns the number of the first one. Throws as Submit does; no text is added then.
-  uint64_t SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done);
+  // index of a text. `batch` is the most texts of one job with one of these, at most Options::batch. Returns the number
+  // of the first one. Throws as Submit does; no text is added then.
+  uint64_t SubmitAll(std::vector<model::Ids> texts, int priority, std::function<void(size_t, LaneResult)> done,
+                     int batch = nn::kMostTexts);
   // Takes a text back. Returns whether that succeeded; its OnResult is then never called. That
   // fails for a text that a session has begun to run, or has announced with others.
   bool Cancel(uint64_t text);

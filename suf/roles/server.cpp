@@ -48,6 +48,7 @@ struct Server::State {
     common.sessions = &sessions;
     common.idle = options.idle;
     common.policy = options.policy;
+    common.files = options.files.get();
     common.linked = options.linked;
     common.auditor.passed = options.audited;
   }
@@ -112,7 +113,10 @@ Server::Server(Engine& engine, ServerData data, store::Home& home, proto::Dealer
 Server::~Server() = default;
 
 void Server::Serve(net::Channel& p1) {
-  net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
+  if (!proto::BeginSession(p1, s_->common)) {
+    if (s_->options.pulled) s_->options.pulled(p1.peer().key);
+    return;
+  }
   const PeerName peer{p1.peer().key, ++s_->count};
   const proto::ModelHost host = s_->HostFor(peer, p1);
   try {

@@ -55,6 +55,10 @@ struct ServerOptions {
   std::function<void(const store::Job&, uint64_t serial)> audited = {};
   // Receives the link that a session measured, if both sides allow several variants.
   std::function<void(const proto::Network&)> linked = {};
+  // The files that data owners may pull. Null: none.
+  std::shared_ptr<const proto::PublicFiles> files = nullptr;
+  // Called when a data owner, by the hash of its key, has pulled them.
+  std::function<void(const Hash& owner)> pulled = {};
   // The rules about data owners; they outlive the server. Null: every certified data owner is served.
   proto::OwnerPolicy* policy = nullptr;
   // Called when an admitted session has ended, with the error that Serve throws next, or with null.
@@ -72,8 +76,9 @@ class Server {
   // keep preprocessed keys.
   Server(Engine& engine, ServerData data, store::Home& home, proto::Dealers dealers, Options options = {});
   ~Server();
-  // Serves one client's session from hello to end, in the thread of its connection. Pass it to Listener::Run. Sessions
-  // run side by side, and their jobs in turns (docs/design/lanes.md#turns). An error ends only this session.
+  // Serves one client's session from hello to end, or its pull, in the thread of its connection. Pass it to
+  // Listener::Run. Sessions run side by side, and their jobs in turns (docs/design/lanes.md#turns). An error ends only
+  // this session.
   void Serve(net::Channel& client);
   // Returns the id of the weights, which data owners see and receipts name.
   const Hash& weights() const;

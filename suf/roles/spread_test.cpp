@@ -84,7 +84,7 @@ TEST(SpreadLanes, TextsWithAuditsAreSpreadAsWell) {
 
 TEST(SpreadLanes, EachDealerNeedsASession) {
   SpreadWorld w;
-  EXPECT_TRUE(Fails(Cause::kInput, "1 sessions are allowed and 2 dealers are listed", [&] { w.BeginListed(1); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "1 session is allowed and 2 dealers are listed", [&] { w.BeginListed(1); }));
 }
 
 // Counts connections by process of the model owner. All of them reach the same one.

@@ -22,7 +22,7 @@
 namespace suf::store {
 
 // The version of frames between roles, and that of bundles.
-inline constexpr uint32_t kWireVersion = 8, kBundleVersion = 7;
+inline constexpr uint32_t kWireVersion = 9, kBundleVersion = 7;
 
 // The header of a bundle. Both headers of a pair are equal except for `party` and `body_bytes`.
 struct BundleHeader {

@@ -95,6 +95,12 @@ std::string KindName(uint16_t kind) {
       return "wait";
     case kStay:
       return "stay";
+    case kPull:
+      return "pull";
+    case kCatalogue:
+      return "catalogue";
+    case kFile:
+      return "file";
     case kFirstRun:
       break;
   }

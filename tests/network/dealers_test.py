@@ -73,7 +73,7 @@ def _(w):
     assert failed and e.seconds >= HASTY, 'a text waits for its dealer until the time-out'
     other = w.base.suf('certs', w.base.strangers / 'dealer', '--show').split()[0]
     dropped = s.embed(None, file=path, pin=[s.pins[0], other])
-    assert dropped.finish() == 2 and re.search('which is not listed now; list that dealer again, or remove .*/draws', dropped.err[-1]), dropped.err
+    assert dropped.finish() == 2 and re.search('which is not listed now; list that dealer again. Remove .*/draws only', dropped.err[-1]), dropped.err
     s.deal('south')
     lines = path.read_text().splitlines()
     path.write_text('\n'.join(lines[i] for i in failed) + '\n')
@@ -119,7 +119,7 @@ alone('two dealers without pins', 2, '2 dealers are listed and 0 keys of dealers
 alone('two dealers and one pin', 2, '2 dealers are listed and 1 key of a dealer is pinned', [*TWO, *PIN])
 alone('two dealers and one pin twice', 2, '2 dealers are listed and 1 key of a dealer is pinned', [*TWO, *PIN, *PIN])
 PINS = [*PIN, '--pin', 'dealer=' + '6' * 64]
-alone('one session for two dealers', 2, '1 sessions are allowed and 2 dealers are listed', [*TWO, *PINS, '--parallel', '1'])
+alone('one session for two dealers', 2, '1 session is allowed and 2 dealers are listed', [*TWO, *PINS, '--parallel', '1'])
 alone('a record of spread sessions', 2, '--record writes the frames of one session, and --dealer lists 2', [*TWO, *PINS, '--record', '{w}/r'])
 alone('the same dealer twice', 2, 'the address 127.0.0.1:1 is listed twice',
       [word if word != '127.0.0.1:1' else '127.0.0.1:1,127.0.0.1:1' for word in EMBED])

@@ -85,12 +85,6 @@ TokenizerParts FromJson(json object, const std::string& name) {
   return parts;
 }
 
-// Whether a text is a tokenizer.json, by its first character or its file's name.
-bool IsTokenizerJson(std::string_view text, const std::string& name) {
-  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return (first != text.npos && text[first] == '{') || name.ends_with(".json");
-}
-
 // Returns the tokenizer.json of uncased BERT with standard settings and these entries.
 json UncasedJson(const json& vocab, const std::string& name) {
   json added = json::array();
@@ -172,6 +166,11 @@ EntryIds ParseLines(std::string_view text, const std::string& name) {
       Fail(Cause::kInput, name, ": line ", line, " repeats line ", first->second + 1, "; fetch the vocabulary again");
   }
   return entries;
+}
+
+bool IsTokenizerJson(std::string_view text, const std::string& name) {
+  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return (first != text.npos && text[first] == '{') || name.ends_with(".json");
 }
 
 TokenizerParts ParseTokenizer(std::string_view text, const std::string& name) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "suf/base/plural.hpp"
+
 namespace suf::roles {
 namespace {
 
@@ -15,7 +17,7 @@ void CheckLaneOptions(const Lanes::Options& o, size_t dealers) {
   if (o.parallel < 1 || o.parallel > Lanes::kMost)
     Fail(Cause::kInput, o.parallel, " sessions side by side are not possible; the limits are 1 and ", Lanes::kMost);
   if (size_t(o.parallel) < dealers)
-    Fail(Cause::kInput, o.parallel, " sessions are allowed and ", dealers,
+    Fail(Cause::kInput, Plural(o.parallel, "session is", "sessions are"), " allowed and ", dealers,
          " dealers are listed; allow a session for each dealer");
   if (o.batch < 1 || o.batch > nn::kMostTexts)
     Fail(Cause::kInput, "batches of ", o.batch, " texts are not possible; the limits are 1 and ", nn::kMostTexts);

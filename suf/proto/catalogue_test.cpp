@@ -1,0 +1,125 @@
+// Pulls: both files arrive as they are, within the limits of bytes and time, and no lane is made.
+#include "suf/proto/catalogue.hpp"
+
+#include <gtest/gtest.h>
+
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+struct PullWorld : World {
+  PublicFiles files{.plan = std::string(100'000, 'p'), .tokenizer = "[PAD]\n"};
+  // Pulls from P0, and returns what P1 has.
+  PublicFiles PullFrom(const ModelHost& host) {
+    PublicFiles pulled;
+    Session(host, [&](net::Channel& ch) {
+      pulled = Pull(ch);
+      sent = ch.traffic(net::Phase::kControl);
+    });
+    return pulled;
+  }
+  net::Traffic sent;
+  // Runs a pull with a P0 that sends this catalogue, and then one file.
+  void PullFromLiar(uint64_t plan_bytes, uint64_t tokenizer_bytes) {
+    RunBoth(
+        net::InProcessPair(kId[0], kId[1], timeout),
+        [&](net::Channel& ch) {
+          (void)ch.RecvExact(net::kPull, sizeof(uint32_t));
+          Writer w;
+          w.Put(plan_bytes);
+          w.Put(tokenizer_bytes);
+          ch.Send(net::kCatalogue, w.bytes());
+          ch.Send(net::kFile, Bytes(10));
+          (void)ch.RecvExact(net::kEnd, 0);
+        },
+        [&](net::Channel& ch) { (void)Pull(ch); });
+  }
+};
+
+TEST(PullOfFiles, BothFilesArriveAsTheyAre) {
+  PullWorld w;
+  for (const char* tokenizer : {"[PAD]\n", ""}) {
+    w.files.tokenizer = tokenizer;
+    ModelHost host = w.Host();
+    host.files = &w.files;
+    const PublicFiles pulled = w.PullFrom(host);
+    EXPECT_EQ(pulled.plan, w.files.plan);
+    EXPECT_EQ(pulled.tokenizer, tokenizer);
+    EXPECT_TRUE(w.model_error == nullptr);
+    // the request, and the end
+    EXPECT_EQ(w.sent.frames_sent, 2u);
+    EXPECT_EQ(w.sent.bytes_sent, 2 * net::kFrameHeader + sizeof(uint32_t));
+    const size_t files = *tokenizer ? 2 : 1;
+    EXPECT_EQ(w.sent.frames_received, 1 + files);
+    EXPECT_EQ(w.sent.bytes_received,
+              (1 + files) * net::kFrameHeader + 16 + w.files.plan.size() + w.files.tokenizer.size());
+  }
+  EXPECT_EQ(w.home[0]->Lanes(kId[1].key).size(), 1u) << "a pull makes no lane";
+  for (int p : {0, 1}) EXPECT_TRUE(w.lane[p]->ledger().LastRecords().empty());
+}
+
+TEST(PullOfFiles, AServiceWithoutFilesRefuses) {
+  PullWorld w;
+  EXPECT_TRUE(Fails(Cause::kRefused, "offers no files to pull", [&] { (void)w.PullFrom(w.Host()); }));
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "this service offers no files"));
+}
+
+TEST(PullOfFiles, AnotherVersionOfTheProtocolIsRefused) {
+  PullWorld w;
+  ModelHost host = w.Host();
+  host.files = &w.files;
+  w.Session(host, [&](net::Channel& ch) {
+    Writer request;
+    request.Put(store::kWireVersion + 1);
+    ch.Send(net::kPull, request.bytes());
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
+                      [&] { (void)ch.RecvExact(net::kCatalogue, 16); }));
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, Str("protocol version ", store::kWireVersion + 1)));
+}
+
+TEST(PullOfFiles, ACatalogueBeyondTheLimitIsRefused) {
+  PullWorld w;
+  const uint64_t most = kMostPulled, all = ~uint64_t{0};
+  for (const auto& [plan, tokenizer] : {std::pair{uint64_t{0}, uint64_t{10}},
+                                        {most + 1, uint64_t{0}},
+                                        {most, uint64_t{1}},
+                                        {uint64_t{1}, all},
+                                        {all, uint64_t{1}}})
+    EXPECT_TRUE(Fails(Cause::kPeer, "both together may have 1 to 67108864", [&] { w.PullFromLiar(plan, tokenizer); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "with 10 bytes where 11 were due", [&] { w.PullFromLiar(11, 0); }));
+}
+
+// Each side hangs up when its time is over, although the other one does not.
+TEST(PullOfFiles, EndsWhenItsTimeIsOver) {
+  constexpr net::Millis kShort{50};
+  PullWorld w;
+  EXPECT_TRUE(Fails(Cause::kPeer, "did not pass between the model owner and us within 0.05 s", [&] {
+    w.RunBoth(
+        net::InProcessPair(kId[0], kId[1], w.timeout),
+        [&](net::Channel& ch) {
+          (void)ch.Recv(net::kPull, kMostHello);
+          (void)ch.Recv(net::kEnd, 0);
+        },
+        [&](net::Channel& ch) { (void)Pull(ch, kShort); });
+  }));
+  w.RunBoth(
+      net::InProcessPair(kId[0], kId[1], w.timeout),
+      [&](net::Channel& ch) { ServePull(ch, ch.Recv(net::kPull, kMostHello), &w.files, nullptr, kShort); },
+      [&](net::Channel& ch) {
+        Writer request;
+        request.Put(store::kWireVersion);
+        ch.Send(net::kPull, request.bytes());
+        // takes everything, and never says that it is over
+        EXPECT_TRUE(Fails(Cause::kPeer, "", [&] {
+          for (;;)
+            (void)ch.RecvEitherUpTo(ch.traffic(net::Phase::kControl).frames_received ? net::kFile : net::kCatalogue,
+                                    net::kFile, kMostPulled);
+        }));
+      });
+  EXPECT_TRUE(w.ModelFails(Cause::kPeer, "did not pass between the data owner and us within 0.05 s"));
+}
+
+}  // namespace
+}  // namespace suf::proto
