@@ -75,6 +75,13 @@ run: program model
 bench: build $(if $(SHAPE),,model)
 	.venv/bin/python tools/bench.py $(if $(SHAPE),--shape "$(SHAPE)") $(if $(MODEL),--model "$(MODEL)")
 
+## wheel          the Python package in dist/, with the libraries that it needs
+.PHONY: wheel
+wheel: setup
+	$(CONFIGURE)
+	ninja -C $(BUILD) -j $(JOBS) suf_package
+	tools/wheel.sh
+
 ## install        program, libsuf, headers and man page under PREFIX
 PREFIX ?= /usr/local
 .PHONY: install

@@ -154,7 +154,7 @@ def show(w):
 @row('every option exists, and required ones are there', 0, '')
 def _(w):
     files = [*UNITS, *MANIFESTS]
-    assert len(UNITS) == 2 and len(MANIFESTS) == 3, files
+    assert len(UNITS) == 3 and len(MANIFESTS) == 3, files
     for path in files:
         text = path.read_text()
         assert len(commands(path, text)) == 1, path

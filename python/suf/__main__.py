@@ -1,0 +1,19 @@
+"""The command `suf`."""
+import signal
+import sys
+
+from suf import _suf
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the program takes its signals itself
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if sys.argv[1:2] == ['gateway']:
+        from suf.gateway import run
+        sys.exit(run(sys.argv[2:]))
+    sys.exit(_suf.main(['suf', *sys.argv[1:]], [sys.executable, '-m', 'suf']))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,156 @@
+"""Encoder: embeddings, with the names and meanings of sentence-transformers 6."""
+import numpy as np
+
+from suf._core import LastCall, Owner, as_list, check_choice, to_bytes
+from suf._errors import InputError
+
+__all__ = ['Encoder', 'LastCall']
+
+
+def _cosine(a, b):
+    norms = np.linalg.norm(a, axis=1, keepdims=True), np.linalg.norm(b, axis=1, keepdims=True)
+    return (a / np.maximum(norms[0], 1e-12)) @ (b / np.maximum(norms[1], 1e-12)).T
+
+
+SIMILARITIES = {
+    'cosine': _cosine,
+    'dot': lambda a, b: a @ b.T,
+    'euclidean': lambda a, b: -np.sqrt(np.maximum(((a[:, None, :] - b[None, :, :]) ** 2).sum(-1), 0)),
+    'manhattan': lambda a, b: -np.abs(a[:, None, :] - b[None, :, :]).sum(-1),
+}
+
+
+class EncoderMethods:
+    """The common part of Encoder and AsyncEncoder: everything but the running."""
+
+    ENDING: str | None = 'embedding'
+
+    @property
+    def prompts(self):
+        """The prompts of the plan, {name: text}."""
+        return dict(self._about['prompts'])
+
+    @property
+    def default_prompt_name(self):
+        return self._about['default_prompt'] or None
+
+    @property
+    def similarity_fn_name(self):
+        """How embeddings are compared: cosine, dot, euclidean or manhattan."""
+        return self._about['similarity'] or 'cosine'
+
+    @property
+    def max_seq_length(self):
+        """The most tokens of a text, special tokens included. Longer texts are cut."""
+        return self._cut if getattr(self, '_cut', None) else self._limit()
+
+    @max_seq_length.setter
+    def max_seq_length(self, tokens):
+        if not self._about['min_tokens'] <= tokens <= self._about['max_tokens']:
+            raise InputError(f"max_seq_length={tokens} is not possible; the plan has {self._about['min_tokens']} to "
+                             f"{self._about['max_tokens']} tokens")
+        self._cut = tokens
+
+    def get_sentence_embedding_dimension(self):
+        return self._about['dimension']
+
+    def similarity(self, a, b):
+        """Compares (n, d) with (m, d) embeddings, or single ones (d,). Returns (n, m) float32; larger is more alike."""
+        a, b = (np.atleast_2d(np.asarray(x, np.float32)) for x in (a, b))
+        return SIMILARITIES[self.similarity_fn_name](a, b).astype(np.float32)
+
+    def tokenize(self, texts, **kwargs):
+        """Returns {"input_ids", "attention_mask"} of texts, each (n, longest) int64, padded with zeros."""
+        ids = self._ids([(to_bytes(t, f'text {i + 1}'), None) for i, t in enumerate(as_list(texts))], limit=self.max_seq_length)
+        width = max(map(len, ids), default=0)
+        rows = np.zeros((len(ids), width), np.int64)
+        mask = np.zeros_like(rows)
+        for row, m, one in zip(rows, mask, ids):
+            row[:len(one)], m[:len(one)] = one, 1
+        return {'input_ids': rows, 'attention_mask': mask}
+
+    def _prompt(self, prompt_name, prompt):
+        if prompt is not None:
+            return to_bytes(prompt, 'the prompt')
+        name = prompt_name if prompt_name is not None else self.default_prompt_name
+        if name is None:
+            return b''
+        if name not in self._about['prompts']:
+            raise ValueError(f"prompt_name={name!r} is none of the plan's prompts: {sorted(self._about['prompts']) or 'it has none'}")
+        return to_bytes(self._about['prompts'][name], 'the prompt')
+
+    def _named(self, *names):
+        """The first of these prompts that the plan has; else the default."""
+        return next((n for n in names if n in self._about['prompts']), None)
+
+    def _prepare(self, inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device, truncate_dim,
+                 pool, chunk_size, batch_size, others):
+        """Checks the arguments of encode before anything is sent. Returns (ids, whether one text was given)."""
+        if others:
+            raise TypeError(f'encode() has no argument {sorted(others)[0]!r}')
+        check_choice('precision', precision, ('float32', None))
+        check_choice('output_value', output_value, ('sentence_embedding',))
+        check_choice('device', device, (None,))
+        check_choice('pool', pool, (None,))
+        check_choice('chunk_size', chunk_size, (None,))
+        if not isinstance(batch_size, int) or not 1 <= batch_size <= 64:
+            raise ValueError(f'batch_size={batch_size!r} is not possible; the limits are 1 and 64')
+        d = self.get_sentence_embedding_dimension()
+        if truncate_dim is not None and not 1 <= truncate_dim <= d:
+            raise ValueError(f'truncate_dim={truncate_dim} is not possible; the embeddings have {d} numbers')
+        if convert_to_tensor:
+            try:
+                import torch  # type: ignore[import-not-found]  # noqa: F401
+            except ImportError:
+                raise ValueError('convert_to_tensor=True needs torch, which is not installed; install it, or leave out the option') from None
+        one = isinstance(inputs, str)
+        texts = [inputs] if one else as_list(inputs)
+        start = self._prompt(prompt_name, prompt)
+        rows = [(to_bytes(t, f'text {i + 1}' if not one else 'the text'), None) for i, t in enumerate(texts)]
+        return self._ids(rows, start, self.max_seq_length), one
+
+    def _convert(self, results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor):
+        values = np.stack([v for v, _ in results]) if results else np.zeros((0, self.get_sentence_embedding_dimension()), np.float32)
+        if truncate_dim is not None:
+            values = values[:, :truncate_dim]
+        if normalize_embeddings:
+            values = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+        values = np.ascontiguousarray(values, np.float32)
+        if convert_to_tensor:
+            import torch
+            made = torch.from_numpy(values)
+            return made[0] if one else made
+        if not convert_to_numpy:
+            return values[0] if one else list(values)
+        return values[0] if one else values
+
+
+class Encoder(EncoderMethods, Owner):
+    """Embeds texts with a model that this process never sees, as sentence-transformers does with a local one."""
+
+    def encode(self, inputs, prompt_name=None, prompt=None, batch_size=1, show_progress_bar=False, output_value='sentence_embedding',
+               precision='float32', convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False,
+               truncate_dim=None, pool=None, chunk_size=None, resume=None, **others):
+        """Returns the embeddings of texts, (n, d) float32; of one str, (d,).
+
+        * prompt_name, prompt: a prompt of the plan, or a text. It stands before each text.
+        * batch_size: the most texts of one length that share a trace. The model owner and the dealer see the number.
+        * normalize_embeddings: divides each embedding by its norm.
+        * truncate_dim: keeps the first numbers alone.
+        * resume: a file that keeps the results. A call with the same texts goes on there.
+
+        A batch has the flights of one text (`last.flights`). Raises ValueError for an option that is not provided,
+        and the errors of suf. If some texts failed, the error has `results` and `failed`."""
+        ids, one = self._prepare(inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device,
+                                 truncate_dim, pool, chunk_size, batch_size, others)
+        results = self._run(ids, batch_size, resume, bool(show_progress_bar))
+        return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)
+
+    def encode_query(self, inputs, prompt_name=None, **options):
+        """encode with the prompt "query", if the plan has one."""
+        return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('query')), **options)
+
+    def encode_document(self, inputs, prompt_name=None, **options):
+        """encode with the prompt "document", "passage" or "corpus", if the plan has one."""
+        return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('document', 'passage', 'corpus')),
+                           **options)

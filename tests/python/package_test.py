@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""Runs the Python package against real processes of dealer and model owner. Results equal the simulator's integers, in
+the order of the inputs. Wrong values, a closed object and a fork get an error and spend nothing. Ctrl-C and an
+interpreter that ends are in time.
+
+  package_test.py SUF PACKAGES [PATTERN]     PACKAGES: the folder with suf/; about a minute. PATTERN picks cases
+"""
+import asyncio
+import concurrent.futures
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, sys.argv[2])
+import numpy as np  # noqa: E402
+import suf  # noqa: E402
+from roles import AMPLE, Base, HeldRuns, World  # noqa: E402
+
+CASES = []
+
+
+def case(what):
+    return lambda f: CASES.append((what, f)) or f
+
+
+def settings(w, name='store', **options):
+    """The arguments of an object in this case."""
+    return {'connect': f'127.0.0.1:{w.server.port()}', 'dealer': f'127.0.0.1:{w.dealer.port()}', 'certs': w.base.certs,
+            'store': w.dir / name, 'plan': w.base.plan, 'vocab': w.base.model / 'vocab.txt', **options}
+
+
+def raises(kind, pattern, call):
+    """Asserts that a call raises; returns the error."""
+    try:
+        call()
+    except kind as x:
+        assert re.search(pattern, str(x)), f'says {x!r}'
+        return x
+    raise AssertionError(f'no {kind}')
+
+
+def integers(last):
+    return [y.tolist() for y in last.integers]
+
+
+def texts(w, count):
+    return [w.base.text(3 + i % 6, i) for i in range(count)]
+
+
+def done(w):
+    """The serials that the model owner has finished."""
+    return sum(': serial ' in line for line in w.server.err)
+
+
+def settled(w, count):
+    """Waits until the model owner has finished so many; it does so after the data owner has its result."""
+    end = time.monotonic() + AMPLE
+    while done(w) < count and time.monotonic() < end:
+        time.sleep(0.01)
+    return done(w)
+
+
+@case('encode has the integers of the simulator')
+def _(w):
+    w.both()
+    all = texts(w, 6)
+    with suf.Encoder(**settings(w)) as m:
+        values = m.encode(all)
+        wanted = w.base.simulate(all)
+        assert values.shape == (6, m.get_sentence_embedding_dimension()) and values.dtype == np.float32
+        assert integers(m.last) == wanted, 'in the order of the inputs'
+        scaled = np.array(wanted) / 2.0 ** np.array(m.last.scales)[:, None]
+        assert (values == scaled.astype(np.float32)).all()
+        assert m.last.plan == m.plan and len(m.last.weights) == 64 and len(m.last.serials) == 6
+        assert m.last.bytes['p0'] > 0 and m.last.bytes['p1'] > 0 and min(m.last.flights) > 0
+        one = m.encode(all[2])
+        assert one.shape == values[2].shape and (one == values[2]).all()
+        assert (m.encode(all[:2], normalize_embeddings=True, truncate_dim=2, convert_to_numpy=False)[1]).shape == (2,)
+        assert m.encode([]).shape == (0, values.shape[1])
+        cut = m.encode(' '.join(all))
+        assert m.max_seq_length == m._about['max_tokens'] and cut.shape == one.shape
+        alike = m.similarity(values, one)
+        assert alike.shape == (6, 1) and abs(alike[2, 0] - 1) < 1e-6
+        rows = m.tokenize(all[:2])
+        assert rows['input_ids'].shape == rows['attention_mask'].shape and rows['attention_mask'].sum() == 3 + 4
+    assert settled(w, 10) == 10
+
+
+@case('texts of one length share a trace')
+def _(w):
+    w.both()
+    same = [w.base.text(5, i) for i in range(4)]
+    with suf.Encoder(**settings(w, parallel=1)) as m:
+        m.encode(same, batch_size=4)
+        assert integers(m.last) == w.base.simulate(same)
+    assert settled(w, 1) == 1, 'one inference for four texts'
+
+
+@case('plan and tokenizer are pulled once')
+def _(w):
+    w.both()
+    given = settings(w, plan=None, vocab=None)
+    raises(suf.RefusedError, 'none of the published ones', lambda: suf.Encoder(**given))
+    plan = w.base.suf('plan', 'show', w.base.plan).split('plan ', 1)[1].split()[0]
+    raises(suf.RefusedError, 'is expected', lambda: suf.Encoder(**given, expect='0' * 64))
+    raises(suf.InputError, '64 lower-case hex digits', lambda: suf.Encoder(**given, expect='abc'))
+    with suf.Encoder(**given, expect=plan) as m:
+        assert m.plan == plan and len(m.notices()) == 1
+        m.encode('the dog')
+        assert integers(m.last) == [w.expected()]
+    w.server.end()
+    with suf.Encoder(**given) as m:  # the files are there
+        assert m.plan == plan
+    found = suf.estimate(w.dir / 'store' / 'pulled' / 'plan.json', tokens=5)
+    assert found['plan'] == plan and found['flights'] > 0
+
+
+@case('eight threads and 200 coroutines')
+def _(w):
+    w.both()
+    all = texts(w, 24)
+    wanted = w.base.simulate(all)
+    with suf.Encoder(**settings(w, parallel=4)) as m:
+        def one(i):
+            m.encode(all[i:i + 3])
+            return integers(m.last)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(one, range(0, 24, 3)))
+    assert [y for part in found for y in part] == wanted
+
+    async def run():
+        m = await suf.AsyncEncoder.open(**settings(w, parallel=4))
+        async with m:
+            async def one(i):
+                await m.encode(all[i % 24])
+                return integers(m.last)[0]
+            return await asyncio.gather(*(one(i) for i in range(200)))
+    for i, y in enumerate(asyncio.run(run())):
+        assert y == wanted[i % 24]
+
+
+@case('a cancelled coroutine costs nothing before its claim')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')  # fetches the masked weights
+    held = HeldRuns(w.server.port())
+
+    async def run():
+        m = await suf.AsyncEncoder.open(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1))
+        async with m:
+            first = asyncio.ensure_future(m.encode('the dog'))
+            await asyncio.to_thread(held.reached.acquire)
+            others = [asyncio.ensure_future(m.encode(w.base.text(6, i))) for i in range(5)]
+            await asyncio.sleep(0.2)
+            for t in others:
+                t.cancel()
+            assert all(isinstance(x, asyncio.CancelledError) for x in await asyncio.gather(*others, return_exceptions=True))
+            held.go()
+            await first
+    asyncio.run(run())
+    assert settled(w, 2) == 2, 'the cancelled texts never ran'
+
+
+@case('wrong values are refused before anything is sent')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)) as m:
+        raises(suf.InputError, 'type NoneType', lambda: m.encode(None))
+        raises(suf.InputError, 'type bytes', lambda: m.encode(b'the dog'))
+        raises(suf.InputError, 'text 2 is of type list', lambda: m.encode(['the', ['the dog']]))
+        raises(suf.InputError, 'text 1 is no valid text: the character 5', lambda: m.encode(['the \ud800']))
+        raises(suf.InputError, 'text 2 of 2: ', lambda: m.encode(['the', '']))
+        raises(suf.InputError, 'type int', lambda: m.encode(5))
+        for options, pattern in (({'precision': 'int8'}, "precision='int8' is not provided"), ({'output_value': 'token_embeddings'}, 'output_value'),
+                                 ({'truncate_dim': 10_000}, 'the embeddings have'), ({'truncate_dim': 0}, 'truncate_dim=0'),
+                                 ({'batch_size': 65}, 'limits are 1 and 64'), ({'prompt_name': 'none'}, "none of the plan's prompts"),
+                                 ({'device': 'cuda'}, 'device'), ({'convert_to_tensor': True}, 'torch')):
+            raises(ValueError, pattern, lambda: m.encode('the', **options))
+        raises(TypeError, 'no argument', lambda: m.encode('the', pressure=1))
+        assert m.encode(t for t in ('the', 'dog')).shape[0] == 2, 'a generator is a list'
+    raises(suf.InputError, 'is closed; make a new one', lambda: m.encode('the'))
+    raises(suf.InputError, 'which CrossEncoder does not return; use Encoder', lambda: suf.CrossEncoder(**settings(w)))
+    raises(suf.InputError, 'cannot use .*ca.pem', lambda: suf.Encoder(**settings(w, certs=w.base.model)))
+    raises(suf.RefusedError, 'another role', lambda: suf.Encoder(**settings(w, certs=w.base.certs / 'model')))
+    assert settled(w, 2) == 2
+
+
+@case('two objects on one store')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)):
+        raises(suf.ResourceError, 'is in use', lambda: suf.Encoder(**settings(w)))
+
+
+@case('a forked child gets an error and leaves the parent alone')
+def _(w):
+    w.both()
+    script = f'''
+        import os, sys, suf
+        m = suf.Encoder(**{arguments(w)!r})
+        m.encode('the dog')
+        pid = os.fork()
+        if not pid:
+            try:
+                m.encode('the dog')
+            except suf.InputError as x:
+                assert 'of which this one is a child' in str(x), x
+                del m
+                os._exit(7)
+            os._exit(8)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        m.encode('the dog')
+        m.close()
+        '''
+    assert python(script) == (0, '')
+
+
+def arguments(w, **options):
+    return {k: str(v) if isinstance(v, pathlib.Path) else v for k, v in settings(w, **options).items()}
+
+
+def start(script):
+    return subprocess.Popen([sys.executable, '-c', textwrap.dedent(script)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            env={'PYTHONPATH': sys.argv[2], 'PATH': '/usr/bin:/bin'})
+
+
+def python(script):
+    p = start(script)
+    out, err = p.communicate(timeout=AMPLE)
+    return p.returncode, err + out
+
+
+@case('an interpreter that ends in the middle of a call')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')
+    held = HeldRuns(w.server.port())
+    p = start(f'''
+        import os, suf, threading, time
+        m = suf.Encoder(**{arguments(w, connect=f"127.0.0.1:{held.port}", parallel=1)!r})
+        threading.Thread(target=m.encode, args=('the dog',), daemon=True).start()
+        while not os.path.exists({str(w.dir / 'go')!r}):
+            time.sleep(0.05)
+        ''')
+    assert held.reached.acquire(timeout=AMPLE)
+    (w.dir / 'go').touch()
+    begun = time.monotonic()
+    p.wait(timeout=AMPLE)
+    assert p.returncode == 0, p.stderr.read()
+    assert time.monotonic() - begun < AMPLE / 2
+
+
+@case('Ctrl-C while it opens, connects and runs')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')
+    held = HeldRuns(w.server.port())
+    silent = socket.create_server(('127.0.0.1', 0))
+    quiet = f'127.0.0.1:{silent.getsockname()[1]}'
+    for what, options in (('opens', {'plan': None, 'vocab': None, 'connect': quiet, 'store': w.dir / 'other'}), ('connects', {'connect': quiet}),
+                          ('runs', {'connect': f'127.0.0.1:{held.port}'})):
+        p = start(f'''
+            import suf, sys
+            print('begun', flush=True)
+            try:
+                m = suf.Encoder(**{arguments(w, **options)!r})
+                m.encode('the dog')
+            except KeyboardInterrupt:
+                print('interrupted', flush=True)
+            ''')
+        assert p.stdout.readline() == 'begun\n'
+        if what == 'runs':
+            assert held.reached.acquire(timeout=AMPLE)
+        else:
+            silent.settimeout(AMPLE)
+            kept = silent.accept()
+        p.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert p.stdout.readline() == 'interrupted\n', (what, p.stderr.read())
+        assert p.wait(timeout=AMPLE) == 0, what
+        assert time.monotonic() - begun < 20, f'{what}: it took {time.monotonic() - begun:.1f} s'
+
+
+@case('a batch is resumed')
+def _(w):
+    w.both()
+    all = texts(w, 8)
+    with suf.Encoder(**settings(w)) as m:
+        first = m.encode(all, resume=w.dir / 'done')
+        before = m.last
+        again = m.encode(all, resume=w.dir / 'done')
+        assert (again == first).all() and m.last.serials == before.serials and integers(m.last) == integers(before)
+        raises(suf.InputError, 'results of other texts', lambda: m.encode(all[1:], resume=w.dir / 'done'))
+    with suf.Encoder(**settings(w, plan=w.base.other_plan)) as m:
+        raises(suf.InputError, 'results of another plan', lambda: m.encode(all, resume=w.dir / 'done'))
+    assert settled(w, 8) == 8
+
+
+@case('a model owner that is gone, and comes back')
+def _(w):
+    w.both()
+    port = w.server.port()
+    with suf.Encoder(**settings(w, retry=0)) as m:
+        m.encode('the dog')
+        w.server.kill()
+        x = raises(suf.PeerError, '2 of 2 texts failed; text 1: ', lambda: m.encode(['the dog', 'the']))
+        assert sorted(x.failed) == [0, 1] and x.results == [None, None]
+        w.serve(listen=f'127.0.0.1:{port}').port()
+        m.encode('the dog')
+        assert integers(m.last) == [w.expected()]
+    with suf.Encoder(**settings(w, retry=100)) as m:
+        w.server.kill()
+        late = threading.Timer(0.5, lambda: w.serve(listen=f'127.0.0.1:{port}'))
+        late.start()
+        m.encode('the dog')
+        late.join()
+        assert integers(m.last) == [w.expected()]
+        assert any('tried again' in n for n in m.notices())
+
+
+@case('receipts')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w, receipts=True)) as m:
+        m.encode(['the dog', 'the'])
+        lines = m.last.receipts
+    (w.dir / 'receipts').write_text('\n'.join(lines) + '\n')
+    w.base.suf('receipt', 'check', w.dir / 'receipts', '--ca', w.base.certs / 'data' / 'ca.pem')
+    assert len(lines) == 2
+
+
+@case('compile, estimate, simulate and certs')
+def _(w):
+    plan = suf.compile(w.base.model, w.dir / 'plan.json', [w.base.text(8, i) for i in range(40)], max_tokens=8, profile='lan')
+    assert suf.estimate(plan, tokens=5)['job']['tokens'] == 5
+    found = suf.simulate(w.base.model, plan, 'the dog')
+    assert found['integers'].tolist() == w.base.simulate(['the dog'], '--plan', plan) and found['values'].shape == found['integers'].shape
+    suf.certs(w.dir / 'made', data=['alice', 'bob'])
+    assert (w.dir / 'made' / 'data-bob' / 'key.pem').exists()
+    raises(suf.InputError, 'cannot read the plan', lambda: suf.estimate(w.dir / 'nothing'))
+
+
+@case('the program is the same')
+def _(w):
+    p = subprocess.run([sys.executable, '-m', 'suf', '--version'], capture_output=True, text=True, env={'PYTHONPATH': sys.argv[2]})
+    assert p.stdout == subprocess.run([w.base.program, '--version'], capture_output=True, text=True).stdout and p.returncode == 0
+    p = subprocess.run([sys.executable, '-m', 'suf', 'embed'], capture_output=True, text=True, env={'PYTHONPATH': sys.argv[2]})
+    assert p.returncode == 2 and p.stderr.startswith('suf: ')
+    exported = subprocess.run(['nm', '-D', '--defined-only', *pathlib.Path(sys.argv[2], 'suf').glob('_suf*.so')], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in exported.splitlines()] == ['PyInit__suf']
+
+
+def main():
+    failed, pattern = 0, sys.argv[3] if len(sys.argv) > 3 else ''
+    with tempfile.TemporaryDirectory() as folder:
+        base = Base(sys.argv[1], folder)
+        for i, (what, run) in enumerate(CASES):
+            if not re.search(pattern, what):
+                continue
+            begun, why = time.monotonic(), ''
+            try:
+                with World(base, f'{i} {what}') as w:
+                    run(w)
+            except BaseException as x:
+                failed, why = failed + 1, f'{type(x).__name__}: {x}\n{traceback.format_exc()}'
+            print(f'{"FAIL" if why else "ok  "} {what:60} {time.monotonic() - begun:5.1f} s  {why}', flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()
