@@ -8,6 +8,9 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "apps/program.hpp"
 #include "apps/role.hpp"
 #include "python/core.hpp"
@@ -19,6 +22,37 @@ using namespace nb::literals;  // NOLINT: names of arguments
 
 namespace suf::python {
 namespace {
+
+// Python's lock is free while this lives. Once the interpreter ends, a thread that takes the lock is ended inside it,
+// in the middle of C++. So other threads then stop here for good.
+class FreeLock {
+ public:
+  FreeLock() : state_(PyEval_SaveThread()) {}
+  ~FreeLock() {
+    ++returning_;
+    if (ending_ && std::this_thread::get_id() != ender_) {
+      --returning_;
+      for (;;) pause();
+    }
+    PyEval_RestoreThread(state_);
+    --returning_;
+  }
+  FreeLock(const FreeLock&) = delete;
+  FreeLock& operator=(const FreeLock&) = delete;
+  // Lets no other thread take the lock here any more. Returns when those that were about to have it.
+  static void End() {
+    ender_ = std::this_thread::get_id();
+    ending_ = true;
+    const FreeLock released;
+    while (returning_) std::this_thread::yield();
+  }
+
+ private:
+  static inline std::atomic<bool> ending_{false};
+  static inline std::atomic<int> returning_{0};
+  static inline std::thread::id ender_;
+  PyThreadState* const state_;
+};
 
 // Python's str and bytes, as UTF-8.
 using PlainText = nb::bytes;
@@ -131,11 +165,11 @@ struct BoundCall {
   std::shared_ptr<SubmittedTexts> texts;
 
   bool Wait(double seconds) const {
-    const nb::gil_scoped_release released;
+    const FreeLock released;
     return texts->Wait(std::chrono::milliseconds(int64_t(seconds * 1000)));
   }
   void Cancel() const {
-    const nb::gil_scoped_release released;
+    const FreeLock released;
     texts->Cancel();
   }
   // Returns for each text (values, facts), an exception, or None if it was taken back.
@@ -178,12 +212,12 @@ class EncoderOpening {
     });
   }
   ~EncoderOpening() {
-    const nb::gil_scoped_release released;
+    const FreeLock released;
     (void)stop_.request_stop();
     thread_.join();
   }
   bool Wait(double seconds) {
-    const nb::gil_scoped_release released;
+    const FreeLock released;
     std::unique_lock l(m_);
     return changed_.wait_for(l, std::chrono::duration<double>(seconds), [&] { return over_; });
   }
@@ -213,7 +247,7 @@ struct BoundEncoder {
       (void)new std::shared_ptr<EncoderCore>(std::move(core));  // lost on purpose
       return;
     }
-    const nb::gil_scoped_release released;
+    const FreeLock released;
     core.reset();
   }
   EncoderCore& Here() const {
@@ -246,7 +280,7 @@ BoundCall Submit(const BoundEncoder& e, const std::vector<std::vector<int32_t>>&
   EncoderCore& core = e.Here();
   std::vector<model::Ids> texts;
   for (const auto& row : ids) texts.emplace_back(row.begin(), row.end());
-  const nb::gil_scoped_release released;
+  const FreeLock released;
   std::function<void()> over;
   if (ended) over = [ended, number] { ended->Add(number); };
   return {e.core, core.Submit(std::move(texts), priority, batch, resume, std::move(over))};
@@ -282,13 +316,14 @@ NB_MODULE(_suf, m) {
   nb::register_exception_translator(Translate);
   m.attr("version") = SUF_VERSION;
   m.def("harden", [] { apps::Harden(); });
+  m.def("end", [] { FreeLock::End(); });
   m.def(
       "main",
       [](std::vector<std::string> words, std::vector<std::string> self) {
         std::vector<char*> argv;
         for (std::string& word : words) argv.push_back(word.data());
         argv.push_back(nullptr);
-        const nb::gil_scoped_release released;
+        const FreeLock released;
         return apps::RunProgram(int(words.size()), argv.data(), std::move(self));
       },
       "words"_a, "self"_a);
@@ -313,7 +348,7 @@ NB_MODULE(_suf, m) {
           "probe",
           [](const BoundEncoder& e, double seconds) {
             const EncoderCore& core = e.Here();
-            const nb::gil_scoped_release released;
+            const FreeLock released;
             core.Probe(seconds);
           },
           "seconds"_a)
@@ -322,7 +357,7 @@ NB_MODULE(_suf, m) {
           [](BoundEncoder& e, bool at_once) {
             if (!e.core || getpid() != e.made_by) return;
             const std::shared_ptr<EncoderCore> core = std::move(e.core);
-            const nb::gil_scoped_release released;
+            const FreeLock released;
             core->Close(at_once);
           },
           "at_once"_a);

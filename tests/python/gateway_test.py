@@ -151,7 +151,7 @@ def _(w):
     for i in range(10):
         with http.connect(g.address) as s:
             s.sendall(raw)
-            deadline = time.monotonic() + 0.15 * i
+            deadline = time.monotonic() + 0.05 * i
             while time.monotonic() < deadline:
                 time.sleep(0.01)
     status, _, found = g.ask(input=all)
