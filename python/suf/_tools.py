@@ -38,13 +38,13 @@ def _run(command, *positional, progress=False, **options):
 
 
 def compile(model, out, calibrate, *, progress=False, **options):
-    """Compiles the plan of a model's folder into the file `out`. `calibrate` is a file of texts, or a list of them.
+    """Compiles the plan of a model's folder into the file `out`. `calibrate` is a file of texts, or a list of them; a tab stands between the texts of a pair.
     `options` are those of `suf compile`, such as max_tokens=128 or profile="lan". Returns the path."""
     if isinstance(calibrate, (str, os.PathLike)):
         _run('compile', progress=progress, model=model, out=out, calibrate=calibrate, **options)
         return os.fspath(out)
     with tempfile.NamedTemporaryFile('w', encoding='utf-8', suffix='.txt') as texts:
-        texts.writelines(' '.join(t.split()) + '\n' for t in calibrate)
+        texts.writelines(t.replace('\r', ' ').replace('\n', ' ') + '\n' for t in calibrate)
         texts.flush()
         return compile(model, out, texts.name, progress=progress, **options)
 

@@ -352,6 +352,35 @@ def _(w):
     raises(suf.InputError, 'cannot read the plan', lambda: suf.estimate(w.dir / 'nothing'))
 
 
+PAIRS = [('how many people live here', 'three people live here'), ('the dog', 'a cat'), ('the dog runs', 'it runs')]
+
+
+@case('a reranker and a classifier')
+def _(w):
+    for preset, kind in (('tiny-reranker', suf.CrossEncoder), ('tiny-roberta-labels', suf.Classifier)):
+        model = w.dir / preset
+        w.base.suf('model', 'random', '--preset', preset, '--seed', 3, '--out', model)
+        plan = suf.compile(model, w.dir / f'{preset}.json', ['\t'.join(p) for p in PAIRS] * 8, max_tokens=16, profile='lan')
+        vocab = next(f for f in (model / 'tokenizer.json', model / 'vocab.txt') if f.exists())
+        w.deal(plan=plan, state=w.dir / f'{preset}.state').port()
+        w.serve(plan=plan, model=model, store=w.dir / f'{preset}.model').port()
+        given = settings(w, f'{preset}.data', plan=plan, vocab=vocab)
+        raises(suf.InputError, 'which Encoder does not return; use Classifier or CrossEncoder', lambda: suf.Encoder(**given))
+        with kind(**given) as m:
+            if kind is suf.CrossEncoder:
+                scores = m.predict(PAIRS)
+                assert scores.shape == (3,) and m.predict(PAIRS[1]) == scores[1]
+                ranked = m.rank(PAIRS[0][0], [second for _, second in PAIRS], top_k=2, return_documents=True)
+                assert len(ranked) == 2 and ranked[0]['score'] >= ranked[1]['score'] and ranked[0]['text'] == PAIRS[ranked[0]['corpus_id']][1]
+                raises(suf.InputError, 'pair 1 is no pair', lambda: m.predict(['the dog']))
+            else:
+                found = m.predict([first for first, _ in PAIRS])
+                assert integers(m.last) == suf.simulate(model, plan, [first for first, _ in PAIRS], truncate=True)['integers'].tolist()
+                assert all(f['label'] == max(f['scores'], key=f['scores'].get) and set(f['scores']) == set(m.labels) for f in found)
+                assert m.predict('the dog')['label'] in m.labels
+        w.server.end(), w.dealer.end()
+
+
 @case('the program is the same')
 def _(w):
     p = subprocess.run([sys.executable, '-m', 'suf', '--version'], capture_output=True, text=True, env={'PYTHONPATH': sys.argv[2]})
