@@ -6,8 +6,8 @@
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer
 #
-# Nothing is suppressed. tools/sanitize.sh [asan|tsan] [build]; JOBS is the number of compilers. Prints one line per
-# test; exit code 1 if one failed. With `build` it compiles and runs nothing.
+# Nothing is suppressed. tools/sanitize.sh [asan|tsan] [PART]; JOBS is the number of compilers. Prints one line per test;
+# exit code 1 if one failed. PART is `build`, which runs nothing; or a module or `processes`, which compile nothing.
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
@@ -38,10 +38,20 @@ check() {
 # suite DIR FLAGS
 suite() {
   dir=$1 total=0 start=$(date +%s)
-  build "$dir" "$2" suf $(for module in $MODULES; do echo "${module}_test"; done)
+  case "$only" in
+    "" | build) build "$dir" "$2" suf $(for module in $MODULES; do echo "${module}_test"; done) ;;
+  esac
   built=$(date +%s)
   [ "$only" = build ] && return
-  for module in $MODULES; do check "$dir" "$module" "$dir/${module}_test" --gtest_brief=1; done
+  for module in $MODULES; do
+    case "$only" in "" | "$module") check "$dir" "$module" "$dir/${module}_test" --gtest_brief=1 ;; esac
+  done
+  case "$only" in "" | processes) processes ;; esac
+  echo "$dir: $total passed; $((built - start)) s to build, $(($(date +%s) - built)) s to run"
+}
+
+# Sessions of real processes.
+processes() {
   # The roles forbid tracing, which the search for leaks needs, so memcheck_test.py searches for leaks. The report of a
   # role that the test kills at the end is in a file.
   rm -f "$dir"/report.*
@@ -54,7 +64,6 @@ suite() {
   for report in "$dir"/report.*; do
     [ -e "$report" ] && { echo "$report: a role's report"; failed=1; }
   done
-  echo "$dir: $total passed; $((built - start)) s to build, $(($(date +%s) - built)) s to run"
 }
 
 asan() {
@@ -65,11 +74,15 @@ asan() {
 tsan() { suite build-tsan "-fsanitize=thread -DSUF_CLONES="; }
 
 only=${2:-}
-case "${1:-all} $only" in
-  "asan " | "asan build") asan ;;
-  "tsan " | "tsan build") tsan ;;
-  "all ") asan; tsan ;;
-  *) echo "usage: tools/sanitize.sh [asan|tsan] [build]" >&2; exit 2 ;;
+case " build processes "$(echo $MODULES)" " in
+  *" $only "*) ;;
+  *) [ -z "$only" ] || { echo "usage: tools/sanitize.sh [asan|tsan] [build|processes|MODULE]" >&2; exit 2; } ;;
+esac
+case "${1:-all}" in
+  asan) asan ;;
+  tsan) tsan ;;
+  all) asan; tsan ;;
+  *) echo "usage: tools/sanitize.sh [asan|tsan] [build|processes|MODULE]" >&2; exit 2 ;;
 esac
 [ "$only" = build ] && exit
 [ $failed -eq 0 ] && echo "all clean"
