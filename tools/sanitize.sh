@@ -6,8 +6,9 @@
 #    build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #    build-tsan   ThreadSanitizer
 #
-# Nothing is suppressed. tools/sanitize.sh [asan|tsan] [PART]; JOBS is the number of compilers. Prints one line per test;
-# exit code 1 if one failed. PART is `build`, which runs nothing; or a module or `processes`, which compile nothing.
+# Nothing is suppressed. tools/sanitize.sh [asan|tsan] [PART]; JOBS is the number of compilers. Prints one line per
+# test; exit code 1 if one failed. PART is `build`, which runs nothing. Or it is a module or
+# `processes`, which compile nothing.
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
