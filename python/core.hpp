@@ -72,7 +72,6 @@ class EncoderCore {
   ~EncoderCore();  // as Close at once
   const nn::Plan& plan() const { return engine_->plan(); }
   const Hash& hash() const { return engine_->hash(); }
-  const Hash& tokenizer_hash() const { return engine_->plan().tokenizer; }
   // Returns the name of the variant with this number.
   const std::string& variant(uint32_t number) const { return engine_->variants().at(number).name; }
   // Returns the weights id of the last session; nothing before the first one.

@@ -90,12 +90,3 @@ class AsyncEncoder(EncoderMethods, Owner):
                                  truncate_dim, pool, chunk_size, batch_size, others)
         results = await self._submit(ids, batch_size, resume, priority)
         return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)
-
-    async def encode_query(self, inputs, prompt_name=None, **options):
-        """As Encoder.encode_query."""
-        return await self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('query')), **options)
-
-    async def encode_document(self, inputs, prompt_name=None, **options):
-        """As Encoder.encode_document."""
-        return await self.encode(
-            inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('document', 'passage', 'corpus')), **options)

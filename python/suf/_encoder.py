@@ -83,6 +83,18 @@ class EncoderMethods:
         """The first of these prompts that the plan has; else the default."""
         return next((n for n in names if n in self._about['prompts']), None)
 
+    def encode_query(self, inputs, prompt_name=None, **options):
+        """encode with the prompt "query", if the plan has one."""
+        return self._encode_with(('query',), inputs, prompt_name, options)
+
+    def encode_document(self, inputs, prompt_name=None, **options):
+        """encode with the prompt "document", "passage" or "corpus", if the plan has one."""
+        return self._encode_with(('document', 'passage', 'corpus'), inputs, prompt_name, options)
+
+    def _encode_with(self, names, inputs, prompt_name, options):
+        """Returns what encode returns: of AsyncEncoder, a coroutine."""
+        return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named(*names)), **options)
+
     def _prepare(self, inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device, truncate_dim,
                  pool, chunk_size, batch_size, others):
         """Checks the arguments of encode before anything is sent. Returns (ids, whether one text was given)."""
@@ -145,12 +157,3 @@ class Encoder(EncoderMethods, Owner):
                                  truncate_dim, pool, chunk_size, batch_size, others)
         results = self._run(ids, batch_size, resume, bool(show_progress_bar))
         return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)
-
-    def encode_query(self, inputs, prompt_name=None, **options):
-        """encode with the prompt "query", if the plan has one."""
-        return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('query')), **options)
-
-    def encode_document(self, inputs, prompt_name=None, **options):
-        """encode with the prompt "document", "passage" or "corpus", if the plan has one."""
-        return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named('document', 'passage', 'corpus')),
-                           **options)
