@@ -10,8 +10,10 @@
 * A qualified name (`Engine::Compile`) in a page or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
 * A page's block of C++ is a piece of the source file that the page links last above it.
+* A page's block of Python is Python, and marks of blocks stand on lines of their own.
 * CITATION.cff has the version of CMakeLists.txt.
 """
+import ast
 import io
 import os
 import pathlib
@@ -198,6 +200,18 @@ def blocks(root, path, text):
             yield f'{path}: {links[-1]} does not contain the block of {begin}'
 
 
+def python_blocks(path, text):
+    """Blocks of Python in a page that do not compile, and marks of blocks inside a line."""
+    for i, line in enumerate(text.split('\n'), 1):
+        if '```' in line and not re.fullmatch(r' *```\w*', line):
+            yield f'{path}:{i}: a mark of a block is no line of its own'
+    for m in re.finditer(r'^```python\n(.*?)^```$', text, re.M | re.S):
+        try:
+            compile(m[1], str(path), 'exec', ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError as x:
+            yield f'{path}: the block of {m[1].split(chr(10))[0].strip()} is no Python: {x}'
+
+
 def citation(root):
     """Faults of the version in CITATION.cff."""
     version = re.search(r'project\(\w+ VERSION (\S+)', (root / 'CMakeLists.txt').read_text())[1]
@@ -211,7 +225,7 @@ def faults(root, files):
     for path in files:
         text = (root / path).read_text()
         if path.suffix == '.md':
-            found += blocks(root, path, text)
+            found += [*blocks(root, path, text), *python_blocks(path, text)]
             for target, name in LINK.findall(text):
                 page = root / path.parent / target if target else root / path
                 if target.startswith(('http:', 'https:')):
@@ -259,6 +273,7 @@ PLANTED = {  # file: (text, how many faults)
              'rows_test.py `another row`, ctest `gone`, `ctest -R gone`, fuzz target `three`, 3 libFuzzer targets\n', 11),
     'examples/a.cpp': ('int main() {\n  A();\n  B();\n}\n', 0),
     'block.md': ('```cpp\nint none;\n```\n[a](examples/a.cpp)\n```cpp\n  A();\n  B();\n```\n```cpp\n  A();\n  C();\n```\n', 2),
+    'python.md': ('```python\nx = await f()\n```\n```python\nif x: y = 1 z\n```\n    a ```\n', 2),
     'CMakeLists.txt': ('project(x VERSION 1.2.3 LANGUAGES CXX)\n', 0),
     'CITATION.cff': ('title: x\nversion: 1.2.0\n', 1),
     'suf/net/refusal.cpp': ('{Refusal::kA, Cause::kPeer, "is read by a test"}, {Refusal::kB, Cause::kPeer, "goes to " "nobody at all"},\n', 1),
