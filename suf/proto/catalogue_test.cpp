@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "suf/proto/internal/altering_channel.hpp"
 #include "suf/proto/internal/world.hpp"
 
 namespace suf::proto {
@@ -119,6 +120,81 @@ TEST(PullOfFiles, EndsWhenItsTimeIsOver) {
         }));
       });
   EXPECT_TRUE(w.ModelFails(Cause::kPeer, "did not pass between the data owner and us within 0.05 s"));
+}
+
+// Makes faults at every frame of either side. P1 has files of the right sizes, or the errors are those of a failed
+// peer.
+TEST(PullOfFiles, AFaultAtAnyFrame) {
+  constexpr net::Millis kShort{200};  // for a frame that never comes
+  PullWorld w;
+  using Change = std::function<std::vector<Bytes>(Bytes)>;
+  std::vector<Change> changes{
+      [](const Bytes&) { return std::vector<Bytes>{}; },
+      [](const Bytes& b) {
+        return std::vector<Bytes>{b, b};
+      },
+      [](Bytes b) {
+        b.resize(b.size() ? b.size() - 1 : 1);
+        return std::vector<Bytes>{b};
+      },
+      [](Bytes b) {
+        b.push_back(0);
+        return std::vector<Bytes>{b};
+      },
+  };
+  for (const size_t bit : {0, 1, 7, 8, 31, 63, 64, 127, 4099})
+    changes.emplace_back([bit](Bytes b) {
+      if (bit < 8 * b.size()) b[bit / 8] ^= uint8_t(1 << bit % 8);
+      return std::vector<Bytes>{b};
+    });
+  int failed = 0, cases = 0;
+  const auto fault = [&](int side, int index, const Change& change) {
+    std::vector<PassedFrame> passed;
+    int sent = 0;
+    const auto alter = [&](uint16_t kind, Bytes payload) {
+      const bool here = kind != net::kRefuse && sent++ == index;
+      return here ? change(std::move(payload)) : std::vector<Bytes>{std::move(payload)};
+    };
+    const auto between = [&](net::Channel& ch, int own, const std::function<void(net::Channel&)>& f) {
+      if (own != side) return f(ch);
+      AlteringChannel altering(ch, alter, passed);
+      f(altering);
+    };
+    PublicFiles pulled;
+    const auto ends = [](const std::exception_ptr& e) {
+      try {
+        if (e) std::rethrow_exception(e);
+        return true;
+      } catch (const Error& x) {
+        EXPECT_TRUE(x.cause() == Cause::kPeer || x.cause() == Cause::kRefused) << x.what();
+        return false;
+      }
+    };
+    std::exception_ptr error;
+    try {
+      w.RunBoth(
+          net::InProcessPair(kId[0], kId[1], w.timeout),
+          [&](net::Channel& ch) {
+            between(ch, 0,
+                    [&](net::Channel& c) { ServePull(c, c.Recv(net::kPull, kMostHello), &w.files, nullptr, kShort); });
+          },
+          [&](net::Channel& ch) { between(ch, 1, [&](net::Channel& c) { pulled = Pull(c, kShort); }); });
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const bool whole = ends(error);
+    failed += !(ends(w.model_error) && whole);
+    ++cases;
+    if (whole) {
+      EXPECT_EQ(pulled.plan.size(), w.files.plan.size());
+      EXPECT_EQ(pulled.tokenizer.size(), w.files.tokenizer.size());
+    }
+  };
+  for (const auto& [side, frames] : {std::pair{0, 3}, {1, 2}})
+    for (int index = 0; index < frames; ++index)
+      for (const Change& change : changes) fault(side, index, change);
+  EXPECT_EQ(cases, 65);
+  EXPECT_GT(failed, 30);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from customers import begin_listed
-from roles import FunctionWorld, GateWorld
+from roles import FunctionWorld, GateWorld, Tap
 from rows import main, row
 
 
@@ -113,6 +113,24 @@ def _(w):
         assert p.finish() == 0, p.err
     yield e
     assert [w.result(r) for r in e.rows()] == [w.expected()]
+
+
+@row('a pull that breaks off or is altered at each of six places', 0, '', 20)
+def _(w):
+    w.both()
+    expect = plan_hash(w, w.base.plan)
+    whole = Tap(w.server.port(), 1 << 40)
+    assert pull(w, 'whole', expect, connect=f'127.0.0.1:{whole.port}').finish() == 0
+    for kind in ('killed', 'altered', 'cut'):
+        for place in range(6):
+            name, pulls = f'{kind}{place}', []
+            tap = Tap(w.server.port(), int(whole.passed['down'] * (place + 0.5) / 6), flip=kind == 'altered', cut=kind == 'cut',
+                      then=(lambda: pulls[0].signal(9)) if kind == 'killed' else (lambda: None))
+            pulls.append(pull(w, name, expect, connect=f'127.0.0.1:{tap.port}'))
+            assert pulls[0].finish() == (-9 if kind == 'killed' else 3), (name, pulls[0].err)
+            assert not (w.dir / name).exists(), f'{name}: a part of the files was kept'
+    yield pull(w, expect=expect)
+    assert w.server.process.poll() is None
 
 
 if __name__ == '__main__':
