@@ -6,6 +6,7 @@ compared with the simulator.
     bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
     bench.py --many [--runs 9] [--out bench/results]
     bench.py --service [--runs 5] [--out bench/results]
+    bench.py --python [--runs 5] [--out bench/results]
     bench.py --models [NAME ..] [--tokens 32 128] [--runs 3] [--out bench/results]
 
 Prints the tables of docs/measurements.md. Writes JSON lines with commit and machine: inference.jsonl (one line for each
@@ -18,6 +19,8 @@ with calls that do not. The yardstick is the float32 forward of tools/reference.
 append to their own files.
 
 --service runs tools/service.py: owners, counts, metrics, log and receipts, and several processes.
+
+--python runs tools/gateway.py: the Python package against suf embed, and its gateway.
 
 --models fetches the models of tools/models.json and prints the table of docs/models.md. Plans are for near links. Online
 times are those of keys from disk, so it needs root as --many does. The lines are added to models.jsonl.
@@ -222,6 +225,7 @@ def main():
     p.add_argument('--shape', help='a preset of `suf model random`')
     p.add_argument('--many', action='store_true', help='many texts at once')
     p.add_argument('--service', action='store_true', help='records, quotas and several processes')
+    p.add_argument('--python', action='store_true', help='the Python package and its gateway')
     p.add_argument('--models', nargs='*', metavar='NAME', help='models with real weights')
     p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, 128 of a shape, or 32 128 of models')
     p.add_argument('--runs', type=int, help='9, or 3 of a shape or of models')
@@ -237,6 +241,8 @@ def main():
         return table(['many texts at once, MiniLM, lan', 'limit', 'measured', 'of'], rows)
     if a.service:
         return subprocess.run([sys.executable, ROOT / 'tools/service.py', '--rounds', str(a.runs or 5), '--out', out / 'service.jsonl'], check=True) and None
+    if a.python:
+        return subprocess.run([sys.executable, ROOT / 'tools/gateway.py', '--rounds', str(a.runs or 5), '--out', out / 'gateway.jsonl'], check=True) and None
     if a.models is not None:
         rows = real_models(a.models, a.tokens or [32, 128], a.runs or 3, facts)
         with open(out / 'models.jsonl', 'a') as f:

@@ -52,9 +52,9 @@ class Service:
             owners = folder / 'owners.toml'
             owners.write_text(f'[[owner]]\nname = "bench"\nkeys = ["{self.suf("certs", folder / "certs/data", "--show").split()[0]}"]\ntexts = 1000000\ntokens = 1000000000\n')
             shared['owners'] = owners
-        serves = [self.start('serve', '--listen', '127.0.0.1:0', '--model', model, *self.to_dealers, certs='model', store=folder / f'model{i}', **shared, **self.records(records, f'model{i}'))
-                  for i in range(each)]
-        self.at = ','.join(f'127.0.0.1:{s.port(600)}' for s in serves)
+        self.serves = [self.start('serve', '--listen', '127.0.0.1:0', '--model', model, *self.to_dealers, certs='model', store=folder / f'model{i}', **shared, **self.records(records, f'model{i}'))
+                       for i in range(each)]
+        self.at = ','.join(f'127.0.0.1:{s.port(600)}' for s in self.serves)
         self.to_records = ['--receipts', folder / 'receipts', '--metrics', folder / 'data.prom'] if records else []
 
     def suf(self, *command):
