@@ -38,6 +38,7 @@ test: setup model
 .PHONY: test-all
 test-all: setup model
 	tools/postgres.sh
+	tools/clients.sh clients
 	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) full_tests
 	@rm -f $(BUILD)/matrix.txt
@@ -47,6 +48,7 @@ test-all: setup model
 .PHONY: nightly
 nightly: build model
 	tools/postgres.sh
+	tools/clients.sh clients
 	.venv/bin/python tools/nightly.py $(BUILD) $(if $(TESTS),"$(TESTS)")
 
 ## gpu-host-test  what the host does for a device, tested without a device
@@ -74,6 +76,14 @@ run: program model
 ## bench          the tables of docs/measurements.md; SHAPE=PRESET: one shape
 bench: build $(if $(SHAPE),,model)
 	.venv/bin/python tools/bench.py $(if $(SHAPE),--shape "$(SHAPE)") $(if $(MODEL),--model "$(MODEL)")
+
+## compat         the Python package under sentence-transformers (torch) and Ray, which take 6 GB
+.PHONY: compat
+compat: setup
+	$(CONFIGURE)
+	ninja -C $(BUILD) -j $(JOBS) suf suf_package
+	tools/clients.sh compat
+	.compat/bin/python tests/python/compat_test.py $(BUILD)/suf $(BUILD)/python
 
 ## wheel          the Python package in dist/, with the libraries that it needs
 .PHONY: wheel

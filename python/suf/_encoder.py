@@ -20,10 +20,26 @@ SIMILARITIES = {
 }
 
 
+class ModelCard:
+    """Where an evaluator of sentence-transformers puts its metrics."""
+
+    def __init__(self):
+        self.metrics = {}
+
+    def set_evaluation_metrics(self, evaluator, metrics, epoch=0, step=0):
+        self.metrics.update(metrics)
+
+
 class EncoderMethods:
     """The common part of Encoder and AsyncEncoder: everything but the running."""
 
     ENDING: str | None = 'embedding'
+
+    @property
+    def model_card_data(self):
+        """Has `metrics` of the evaluators of sentence-transformers that ran on this object."""
+        self._card = getattr(self, '_card', None) or ModelCard()
+        return self._card
 
     @property
     def prompts(self):
@@ -55,9 +71,15 @@ class EncoderMethods:
         return self._about['dimension']
 
     def similarity(self, a, b):
-        """Compares (n, d) with (m, d) embeddings, or single ones (d,). Returns (n, m) float32; larger is more alike."""
+        """Compares (n, d) with (m, d) embeddings, or single ones (d,). Returns (n, m) float32; larger is more alike. Of
+        tensors the result is a tensor."""
+        tensors = any(type(x).__module__ == 'torch' for x in (a, b))
         a, b = (np.atleast_2d(np.asarray(x, np.float32)) for x in (a, b))
-        return SIMILARITIES[self.similarity_fn_name](a, b).astype(np.float32)
+        found = SIMILARITIES[self.similarity_fn_name](a, b).astype(np.float32)
+        if not tensors:
+            return found
+        import torch  # type: ignore[import-not-found]
+        return torch.from_numpy(found)
 
     def tokenize(self, texts, **kwargs):
         """Returns {"input_ids", "attention_mask"} of texts, each (n, longest) int64, padded with zeros."""

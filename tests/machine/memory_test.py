@@ -3,7 +3,8 @@
 key bodies or token ids. After a call of a function, no process holds its keys, seeds, pair secrets or key bodies.
 An idle session takes little memory, and a running inference the bytes of its estimate.
 
-  memory_test.py SUF     as root, which may read the roles' memory; needs numpy; about half a minute
+  memory_test.py SUF PACKAGES     PACKAGES: the folder with suf/; as root, which may read the roles' memory; needs
+                                  numpy; about half a minute
 
 The values are known. Preprocessed bundles are on disk before they are claimed, and `suf tokenize` prints the ids. Seeds
 are written as they are drawn (tests/faults/random.c). Each scan must also find a value that the process rightly holds,
@@ -154,7 +155,7 @@ def seed(w, role, seed_hash, b_seed):
     return found
 
 
-def planted(base):
+def planted(base, _):
     """A scan finds a key body, a key and ids wherever they are in a process."""
     body, key = os.urandom(4096), os.urandom(32)
     bundle = Bundle.__new__(Bundle)
@@ -172,7 +173,7 @@ def planted(base):
             assert (found == {'it'}) == held, (found, held)
 
 
-def after_a_run(base):
+def after_a_run(base, _):
     """After a run P0, P1 and the dealer hold secrets of the future, but none of the run."""
     with ModelCase(base, 'run') as w:
         bundles = w.begin()
@@ -203,7 +204,7 @@ def after_a_run(base):
         holds(w.server, {**used[0], **both}, 'pair to come', 'seed of B')
 
 
-def after_a_failure(base):
+def after_a_failure(base, _):
     """P0 and the dealer after a run that P1 aborts, and after a delivery that never arrives."""
     with ModelCase(base, 'failure') as w:
         bundles = w.begin()
@@ -233,7 +234,7 @@ def after_a_failure(base):
         holds(w.server, {**keys, **there}, *there)
 
 
-def after_a_call(base):
+def after_a_call(base, _):
     """After a call of a function P0, P1 and the dealer hold nothing of it but P1's result."""
     with FunctionCase(base, 'call') as w:
         bundles = w.begin()
@@ -264,6 +265,33 @@ def after_a_call(base):
         os.close(reading)
 
 
+def after_a_call_of_python(base, packages):
+    """A Python process that has embedded holds its result, but no key, seed or token ids of the run."""
+    with ModelCase(base, 'python') as w:
+        bundles = w.begin()
+        text, (result,) = base.text(TOKENS, 7), base.simulate([base.text(TOKENS, 7)])
+        script = f"""
+import suf, sys
+m = suf.Encoder(connect="127.0.0.1:{w.server.port()}", dealer="127.0.0.1:{w.dealer.port()}", certs="{base.certs}", store="{w.dir}/data",
+                plan="{base.plan}", vocab="{base.model}/vocab.txt", parallel=1)
+v = m.encode(sys.stdin.readline().strip())
+scale = m.last.scales[0]
+print("done", flush=True)
+sys.stdin.read()
+"""
+        drawn = w.drawn('python')
+        drawn['env']['PYTHONPATH'] = packages
+        with subprocess.Popen([sys.executable, '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **drawn) as p:
+            print(text, file=p.stdin, flush=True)
+            assert p.stdout.readline() == 'done\n'
+            w.done('done', 2)
+            seeds = {f'draw {i}': [d] for i, d in enumerate(w.draws('python'))}
+            assert seeds
+            secrets = {**of('2', bundles['data'][2]), **seeds, 'ids': forms(w.ids(text)), 'result': [np.array(result, np.int64).tobytes()]}
+            assert left(p.pid, secrets) == {'result'}, left(p.pid, secrets)
+            p.kill()
+
+
 # ---- how much memory
 
 IDLE_MB, SPARE_MB = 1.0, 6.0  # of an idle session; of a running inference beside its keys, frames and values
@@ -288,7 +316,7 @@ def sessions(w, count, jobs, each, **flags):
     return e, inside
 
 
-def idle_sessions(base):
+def idle_sessions(base, _):
     """A session over TLS that has run a text and idles takes less than 1 MB at P0, and at P1."""
     few = None
     for count in (FEW, MANY):
@@ -310,7 +338,7 @@ def idle_sessions(base):
     print(f'     {lanes} sessions: {slope[0]:.2f} MB at P0, {slope[1]:.2f} MB at P1 for each idle one')
 
 
-def running_inferences(base):
+def running_inferences(base, _):
     """A further inference that runs takes little more memory at P0 and P1 than its keys, frames and values."""
     few, more, batch = 1, 7, 8
     estimate = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', TOKENS, '--batch', batch, '--json'))['memory_bytes']
@@ -329,4 +357,4 @@ def running_inferences(base):
 
 if __name__ == '__main__':
     assert os.getuid() == 0, 'the memory of the roles is read as root'
-    each(planted, after_a_run, after_a_failure, after_a_call, idle_sessions, running_inferences)
+    each(planted, after_a_run, after_a_failure, after_a_call, after_a_call_of_python, idle_sessions, running_inferences)

@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import http_rows as http  # noqa: E402
 from package_test import CASES, case, main, settled, texts  # noqa: E402  (adds the package to the path)
+from network import frames_test as frames  # noqa: E402
 from roles import AMPLE, HeldRuns, Role  # noqa: E402
 import numpy as np  # noqa: E402
 import openai  # noqa: E402
@@ -30,6 +31,8 @@ CASES.clear()
 class Gateway:
     """A running gateway."""
 
+    PYTHON = sys.executable
+
     def __init__(self, w, store='gateway', connect=None, dealer=None, plan=True, **flags):
         given = {'connect': f'127.0.0.1:{connect or w.server.port()}', 'dealer': f'127.0.0.1:{dealer or w.dealer.port()}',
                  'certs': w.base.certs, 'store': w.dir / store, 'listen': '127.0.0.1:0', **flags}
@@ -37,7 +40,7 @@ class Gateway:
             given.update(plan=w.base.plan, vocab=w.base.model / 'vocab.txt')
         words = [str(x) for name, value in given.items() for x in (f'--{name.replace("_", "-")}', value)]
         env = {'PYTHONPATH': sys.argv[2], 'PATH': '/usr/bin:/bin'}
-        self.role = Role([sys.executable, '-m', 'suf', 'gateway', *words], env=env)
+        self.role = Role([self.PYTHON, '-m', 'suf', 'gateway', *words], env=env)
         w.roles.append(self.role)
         self.w, self.store = w, w.dir / store
 
@@ -238,6 +241,40 @@ def _(w):
     os.chmod(w.dir / 'short', 0o600)
     ends(2, 'holds 1 characters', token_file=w.dir / 'short')
     ends(5, 'cannot make the file of the token', token_file=w.dir / 'none' / 'token')
+
+
+def odd_and_even(base):
+    """Returns words of one token each, by the parity of their ids."""
+    lines = (base.model / 'vocab.txt').read_text().split('\n')
+    words = [[w for i, w in enumerate(lines) if i % 2 == parity and w.isalpha() and w.isascii()] for parity in (1, 0)]
+    assert 'dog' in words[0] and 'cat' in words[1]
+    return words
+
+
+@case('a result of zero, and retries after it, show the model owner nothing')
+def _(w):
+    w.base = frames.signs(w.base, w.base.folder)
+    odd, even = odd_and_even(w.base)
+    zero, others = f'{odd[0]} {even[0]}', [f'{odd[i]} {odd[i + 1]}' for i in range(3)]
+    y = w.base.simulate([zero, *others])
+    assert not any(y[0]) and all(any(v) for v in y[1:])
+    w.deal().port()
+    seen = []
+    for k, first in enumerate((others[2], zero)):
+        server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True)
+        g = Gateway(w, store=f'gateway{k}', parallel=1).ready()
+        for _ in range(3):  # the client tries again
+            status, headers, found = g.ask(input=first)
+            assert status == (400 if first == zero else 200)
+            if first == zero:
+                assert found['error']['code'] == 'text_failed' and headers['x-should-retry'] == 'false', found
+        assert g.ask(input=[others[0], first])[0] == status
+        assert g.ask(input=others[:2])[0] == 200
+        g.role.signal(signal.SIGTERM)
+        assert g.role.finish() == 0, g.role.err
+        seen.append(frames.p0_view(w, server, k))
+    assert sum(kind == frames.BYE for _, kind, _, _ in seen[0][2]) == 3, 'three texts, whatever was tried again'
+    assert seen[0] == seen[1], 'the model owner sees that a result is zero'
 
 
 @case('the plan is pulled')
