@@ -115,6 +115,7 @@ std::string Usage(const CLI::App& app, const CLI::ParseError& x) {
   if (auto* needs = dynamic_cast<const CLI::RequiredError*>(&x); needs && at->get_require_subcommand_min()) {
     auto rest = app.remaining(true);
     what = rest.empty() ? "a command is missing" : rest.front() + " is not a command of " + command;
+    if (!rest.empty() && rest.front() == "gateway") what = "gateway is a command of the Python package suf";
   }
   return what + "; see " + command + " --help";
 }

@@ -263,11 +263,13 @@ struct BoundEncoder {
 std::vector<model::Ids> Tokenize(const BoundEncoder& e,
                                  const std::vector<std::pair<PlainText, std::optional<PlainText>>>& texts,
                                  const PlainText& prompt, size_t limit) {
+  const EncoderCore& core = e.Here();
+  const FreeLock released;  // a text may be long
   std::vector<model::Ids> all;
   for (size_t i = 0; i < texts.size(); ++i) try {
       roles::TextInput text{.first = ViewOf(texts[i].first), .second = {}, .prompt = ViewOf(prompt)};
       if (texts[i].second) text.second = ViewOf(*texts[i].second);
-      all.push_back(e.Here().Tokenize(text, limit, true));
+      all.push_back(core.Tokenize(text, limit, true));
     } catch (const Error& x) {
       throw Error(x.cause(), texts.size() == 1 ? std::string(x.what())
                                                : Str("text ", i + 1, " of ", texts.size(), ": ", x.what()));

@@ -82,7 +82,12 @@ roles::PulledFiles EncoderCore::FilesFor(const net::Credentials& own) const {
     std::copy(hash.begin(), hash.end(), expect.emplace().begin());
   }
   const std::filesystem::path folder = roles::PullFolder(*home_);
-  std::optional<roles::PulledFiles> pulled = roles::FindPulled(folder);
+  std::optional<roles::PulledFiles> pulled;
+  try {
+    pulled = roles::FindPulled(folder);
+  } catch (const Error&) {  // damaged files are replaced by those of a known hash
+    if (!expect) throw;
+  }
   const bool lacks =
       !pulled || (expect && pulled->hash != *expect) || (settings_.vocabulary.empty() && pulled->tokenizer.empty());
   if (lacks) {

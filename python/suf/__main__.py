@@ -12,7 +12,10 @@ def main():
     if sys.argv[1:2] == ['gateway']:
         from suf.gateway import run
         sys.exit(run(sys.argv[2:]))
-    sys.exit(_suf.main(['suf', *sys.argv[1:]], [sys.executable, '-m', 'suf']))
+    code = _suf.main(['suf', *sys.argv[1:]], [sys.executable, '-m', 'suf'])
+    if sys.argv[1:] in (['--help'], ['-h']):
+        print('\nAnd in this package: suf gateway, embeddings over HTTP (suf gateway --help)')
+    sys.exit(code)
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ import os
 import time
 
 from suf import _suf
-from suf._core import Owner
+from suf._core import Owner, whole
 from suf._encoder import EncoderMethods
 
 
@@ -28,10 +28,14 @@ class AsyncEncoder(EncoderMethods, Owner):
         return self
 
     async def __aexit__(self, kind, *_):
-        await asyncio.to_thread(self.close, kind is not None)
+        await self.close(kind is not None)
 
-    def close(self, at_once=False):
-        super().close(at_once)
+    async def close(self, at_once=False):  # type: ignore[override]
+        """As Encoder.close."""
+        await asyncio.to_thread(self._shut, at_once)
+
+    def _shut(self, at_once=False):
+        super()._shut(at_once)  # all calls have ended then
         event, self._event = getattr(self, '_event', None), None
         if event is not None:
             if self._loop is not None and not self._loop.is_closed():
@@ -39,10 +43,10 @@ class AsyncEncoder(EncoderMethods, Owner):
             else:
                 os.close(event)
 
-    @staticmethod
-    def _forget(loop, event):
+    def _forget(self, loop, event):
         loop.remove_reader(event)
         os.close(event)
+        self._wake_calls()
 
     def _wake(self):
         """Called by the loop when a call has ended."""
@@ -50,6 +54,9 @@ class AsyncEncoder(EncoderMethods, Owner):
             os.eventfd_read(self._event)
         except BlockingIOError:
             pass
+        self._wake_calls()
+
+    def _wake_calls(self):
         for number in self._ended.take():
             future = self._futures.pop(number, None)
             if future is not None and not future.done():
@@ -57,6 +64,7 @@ class AsyncEncoder(EncoderMethods, Owner):
 
     def _begin(self, ids, batch=1, resume=None, priority=0):
         """Submits texts. Returns the call, and a future of the loop that is done when all texts have ended."""
+        batch = whole('batch_size', batch, 1, 64)
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             if self._loop is not None and not self._loop.is_closed():
@@ -74,11 +82,14 @@ class AsyncEncoder(EncoderMethods, Owner):
 
     async def _submit(self, ids, batch=1, resume=None, priority=0):
         begun = time.monotonic()
+        path = await asyncio.to_thread(self._settle, resume) if resume is not None else None
         call, future = self._begin(ids, batch, resume, priority)
         try:
             await future
         except asyncio.CancelledError:
             call.cancel()
+            if path:
+                self._ending[path] = call
             raise
         return self._finish(call, len(ids), begun)
 
@@ -87,6 +98,6 @@ class AsyncEncoder(EncoderMethods, Owner):
                      chunk_size=None, resume=None, priority=0, **others):
         """As Encoder.encode. Texts of a higher priority run first."""
         ids, one = self._prepare(inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device,
-                                 truncate_dim, pool, chunk_size, batch_size, others)
+                                 truncate_dim, pool, chunk_size, others)
         results = await self._submit(ids, batch_size, resume, priority)
         return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)

@@ -1,6 +1,8 @@
 """The common part of encoders, classifiers and rerankers: the process of a data owner, its calls and their results."""
 import contextvars
 import dataclasses
+import math
+import operator
 import os
 import sys
 import time
@@ -45,9 +47,27 @@ def check_choice(name, value, allowed):
         raise ValueError(f'{name}={value!r} is not provided; use {" or ".join(map(repr, allowed))}')
 
 
+def whole(name, value, least, most):
+    """Returns a whole number within its limits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f'{name}={value!r} is no whole number; give one from {least} to {most}') from None
+    if not least <= number <= most or isinstance(value, bool):
+        raise InputError(f'{name}={value!r} is not possible; give a whole number from {least} to {most}')
+    return number
+
+
+def seconds(name, value, least=0.0):
+    """Returns a number of seconds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
+        raise InputError(f'{name}={value!r} is not possible; give seconds, at least {least:g}')
+    return float(value)
+
+
 def as_list(inputs, what='inputs'):
     """Returns the texts of a call as a list."""
-    if inputs is None or isinstance(inputs, (bytes, bytearray, dict)):
+    if inputs is None or isinstance(inputs, (bytes, bytearray, dict)) or hasattr(inputs, 'columns'):
         raise InputError(f'{what} are of type {type(inputs).__name__}; give a str or a list of str')
     try:
         return list(inputs)
@@ -76,15 +96,39 @@ class Bar:
 
 def settings_of(connect, dealer, certs, store, *, plan=None, vocab=None, table=None, expect=None, pins=(), variant='auto',
                 backend='auto', kernels=None, parallel=2, streams=1, memory=None, timeout=60, retry=60, receipts=False):
-    def path(value):
-        return '' if value is None else os.fspath(value)
+    def path(name, value, needed=False):
+        if value is None and not needed:
+            return ''
+        try:
+            text = os.fspath(value)
+        except TypeError:
+            text = ''
+        if not isinstance(text, str) or not text:
+            raise InputError(f'{name}={value!r} is no path; give a str or a Path')
+        return text
 
-    def listed(value):
-        return value if isinstance(value, str) else ','.join(value)
-    return {'connect': listed(connect), 'dealer': listed(dealer), 'certs': path(certs), 'store': path(store), 'plan': path(plan),
-            'vocabulary': path(vocab), 'table': path(table), 'expect': expect or '', 'pins': [pins] if isinstance(pins, str) else list(pins),
-            'variant': variant, 'backend': backend, 'kernels': kernels or '', 'parallel': parallel, 'streams': streams,
-            'memory': memory or 0, 'timeout': timeout, 'retry': retry, 'receipts': bool(receipts)}
+    def listed(name, value):
+        rows = [value] if isinstance(value, str) else list(value) if isinstance(value, (list, tuple)) else []
+        if not rows or not all(isinstance(r, str) and r for r in rows):
+            raise InputError(f'{name}={value!r} is no address; give "HOST:PORT", or a list of these')
+        return rows
+
+    def word(name, value):
+        if not isinstance(value, str):
+            raise InputError(f'{name}={value!r} is no str; give one, or leave it out')
+        return value
+    if expect is not None and not expect:
+        raise InputError('expect is empty; give the 64 hex digits of the plan, or leave it out')
+    if not isinstance(receipts, bool):
+        raise InputError(f'receipts={receipts!r} is not possible; give True or False')
+    return {'connect': ','.join(listed('connect', connect)), 'dealer': ','.join(listed('dealer', dealer)),
+            'certs': path('certs', certs, True), 'store': path('store', store, True), 'plan': path('plan', plan),
+            'vocabulary': path('vocab', vocab), 'table': path('table', table),
+            'expect': word('expect', expect) if expect is not None else '', 'pins': listed('pins', pins) if pins else [],
+            'variant': word('variant', variant), 'backend': word('backend', backend),
+            'kernels': word('kernels', kernels) if kernels is not None else '', 'parallel': whole('parallel', parallel, 1, 64),
+            'streams': whole('streams', streams, 1, 16), 'memory': 0 if memory is None else whole('memory', memory, 1, 1 << 30),
+            'timeout': seconds('timeout', timeout, 0.001), 'retry': seconds('retry', retry), 'receipts': receipts}
 
 
 def opened(settings):
@@ -117,12 +161,13 @@ class Owner:
 
         Raises InputError, PeerError, RefusedError, ResourceError."""
         self._core = None
+        self._ending = {}  # calls that were interrupted, by their resume file
         self._last = contextvars.ContextVar('last', default=None)
         self._core = opened(settings_of(connect, dealer, certs, store, **options))
         self._finalizer = weakref.finalize(self, self._core.close, True)  # also when the program ends
         self._about = self._core.about()
         if self.ENDING and (self._about['scores'] != (self.ENDING == 'scores')):
-            self.close()
+            self._shut()
             kind = 'scores of a classifier or reranker' if self._about['scores'] else 'embeddings'
             raise InputError(f"the plan gives {kind}, which {type(self).__name__} does not return; use "
                              f"{'Classifier or CrossEncoder' if self._about['scores'] else 'Encoder'}")
@@ -135,6 +180,9 @@ class Owner:
 
     def close(self, at_once=False):
         """Ends the sessions. Running texts end first; with at_once their keys are burnt instead."""
+        self._shut(at_once)
+
+    def _shut(self, at_once=False):
         core, self._core = self._core, None
         if core is not None:
             self._finalizer.detach()
@@ -171,9 +219,21 @@ class Owner:
         """Tokenizes [(first, second or None)] of UTF-8."""
         return self._open().tokenize(texts, prompt, limit or self._limit())
 
+    def _settle(self, resume):
+        """Waits for the running texts of a call with the same file that was interrupted."""
+        path = None if resume is None else os.path.abspath(os.fspath(resume))
+        call = self._ending.get(path)
+        while call is not None and not call.wait(POLL):
+            pass
+        if call is not None:
+            self._ending.pop(path, None)
+            call.results(0)  # closes the file
+        return path
+
     def _run(self, ids, batch=1, resume=None, progress=False, priority=0):
         """Runs texts. Returns [(values, facts)]. Raises the error of the first text that failed; it has all results."""
-        begun = time.monotonic()
+        begun, batch = time.monotonic(), whole('batch_size', batch, 1, 64)
+        path = self._settle(resume)
         call = self._open().submit(ids, priority, batch, '' if resume is None else os.fspath(resume))
         bar = Bar(progress, len(ids))
         try:
@@ -181,6 +241,8 @@ class Owner:
                 bar.at(call.ended())
         except BaseException:  # Ctrl-C: running texts end without us
             call.cancel()
+            if path:
+                self._ending[path] = call
             raise
         finally:
             bar.at(call.ended())

@@ -1,7 +1,7 @@
 """Encoder: embeddings, with the names and meanings of sentence-transformers 6."""
 import numpy as np
 
-from suf._core import LastCall, Owner, as_list, check_choice, to_bytes
+from suf._core import LastCall, Owner, as_list, check_choice, to_bytes, whole
 from suf._errors import InputError
 
 __all__ = ['Encoder', 'LastCall']
@@ -62,10 +62,7 @@ class EncoderMethods:
 
     @max_seq_length.setter
     def max_seq_length(self, tokens):
-        if not self._about['min_tokens'] <= tokens <= self._about['max_tokens']:
-            raise InputError(f"max_seq_length={tokens} is not possible; the plan has {self._about['min_tokens']} to "
-                             f"{self._about['max_tokens']} tokens")
-        self._cut = tokens
+        self._cut = whole('max_seq_length', tokens, self._about['min_tokens'], self._about['max_tokens'])
 
     def get_sentence_embedding_dimension(self):
         return self._about['dimension']
@@ -73,6 +70,8 @@ class EncoderMethods:
     def similarity(self, a, b):
         """Compares (n, d) with (m, d) embeddings, or single ones (d,). Returns (n, m) float32; larger is more alike. Of
         tensors the result is a tensor."""
+        if a is None or b is None:
+            raise InputError('similarity() needs two arrays of embeddings; got None')
         tensors = any(type(x).__module__ == 'torch' for x in (a, b))
         a, b = (np.atleast_2d(np.asarray(x, np.float32)) for x in (a, b))
         found = SIMILARITIES[self.similarity_fn_name](a, b).astype(np.float32)
@@ -83,13 +82,14 @@ class EncoderMethods:
 
     def tokenize(self, texts, **kwargs):
         """Returns {"input_ids", "attention_mask"} of texts, each (n, longest) int64, padded with zeros."""
-        ids = self._ids([(to_bytes(t, f'text {i + 1}'), None) for i, t in enumerate(as_list(texts))], limit=self.max_seq_length)
+        rows = [texts] if isinstance(texts, str) else as_list(texts)
+        ids = self._ids([(to_bytes(t, f'text {i + 1}'), None) for i, t in enumerate(rows)], limit=self.max_seq_length)
         width = max(map(len, ids), default=0)
-        rows = np.zeros((len(ids), width), np.int64)
-        mask = np.zeros_like(rows)
-        for row, m, one in zip(rows, mask, ids):
+        all = np.zeros((len(ids), width), np.int64)
+        mask = np.zeros_like(all)
+        for row, m, one in zip(all, mask, ids):
             row[:len(one)], m[:len(one)] = one, 1
-        return {'input_ids': rows, 'attention_mask': mask}
+        return {'input_ids': all, 'attention_mask': mask}
 
     def _prompt(self, prompt_name, prompt):
         if prompt is not None:
@@ -118,7 +118,7 @@ class EncoderMethods:
         return self.encode(inputs, prompt_name=prompt_name or (None if options.get('prompt') else self._named(*names)), **options)
 
     def _prepare(self, inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device, truncate_dim,
-                 pool, chunk_size, batch_size, others):
+                 pool, chunk_size, others):
         """Checks the arguments of encode before anything is sent. Returns (ids, whether one text was given)."""
         if others:
             raise TypeError(f'encode() has no argument {sorted(others)[0]!r}')
@@ -127,11 +127,8 @@ class EncoderMethods:
         check_choice('device', device, (None,))
         check_choice('pool', pool, (None,))
         check_choice('chunk_size', chunk_size, (None,))
-        if not isinstance(batch_size, int) or not 1 <= batch_size <= 64:
-            raise ValueError(f'batch_size={batch_size!r} is not possible; the limits are 1 and 64')
-        d = self.get_sentence_embedding_dimension()
-        if truncate_dim is not None and not 1 <= truncate_dim <= d:
-            raise ValueError(f'truncate_dim={truncate_dim} is not possible; the embeddings have {d} numbers')
+        if truncate_dim is not None:
+            whole('truncate_dim', truncate_dim, 1, self.get_sentence_embedding_dimension())
         if convert_to_tensor:
             try:
                 import torch  # type: ignore[import-not-found]  # noqa: F401
@@ -176,6 +173,6 @@ class Encoder(EncoderMethods, Owner):
         A batch has the flights of one text (`last.flights`). Raises ValueError for an option that is not provided,
         and the errors of suf. If some texts failed, the error has `results` and `failed`."""
         ids, one = self._prepare(inputs, prompt_name, prompt, precision, output_value, convert_to_numpy, convert_to_tensor, device,
-                                 truncate_dim, pool, chunk_size, batch_size, others)
+                                 truncate_dim, pool, chunk_size, others)
         results = self._run(ids, batch_size, resume, bool(show_progress_bar))
         return self._convert(results, one, normalize_embeddings, truncate_dim, convert_to_numpy, convert_to_tensor)

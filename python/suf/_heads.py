@@ -13,7 +13,7 @@ class CrossEncoder(Owner):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         if self._about['texts'] == 'single':
-            self.close()
+            self._shut()
             raise InputError('the plan takes single texts, and CrossEncoder gives it pairs; use Classifier')
 
     def predict(self, pairs, batch_size=1, show_progress_bar=False):
@@ -47,7 +47,7 @@ class Classifier(Owner):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         if self._about['texts'] == 'pair':
-            self.close()
+            self._shut()
             raise InputError('the plan takes pairs of texts, and Classifier gives it single ones; use CrossEncoder')
 
     @property

@@ -55,7 +55,7 @@ JobSize SizeOf(const LaneJob& job) {
 
 std::exception_ptr ClosedError() {
   return std::make_exception_ptr(
-      LanesClosed(Cause::kInput, "the lanes were closed before this text began; it has no result"));
+      LanesClosed(Cause::kInput, "this text had not begun when everything was closed; it has no result"));
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST(TextLanes, CloseWithAStopEndsARunningTextAtOnce) {
   lanes.Close(stop.get_token());  // while P0 still waits in its hook
   EXPECT_THAT(w.results.ends, testing::UnorderedElementsAre(-1, -2));
   EXPECT_THAT(w.results.errors, testing::UnorderedElementsAre(testing::HasSubstr("early"),
-                                                              testing::HasSubstr("closed before this text began")));
+                                                              testing::HasSubstr("had not begun when everything was closed")));
   first.go.set_value();
 }
 

@@ -30,7 +30,9 @@ std::optional<nn::Plan> ReadPlan(const fs::path& folder) {
   try {
     return nn::Parse(ReadText(file.string(), "the pulled plan ", "make it readable, or remove it"));
   } catch (const Error& e) {
-    Fail(Cause::kInput, file.string(), " was altered: ", e.what(), "; remove it, and pull it again");
+    const std::string why = e.what();
+    Fail(Cause::kInput, file.string(), " was altered: ", why.substr(0, why.rfind("; ")),
+         "; remove it, and pull it again");
   }
 }
 

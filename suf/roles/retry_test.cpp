@@ -125,7 +125,7 @@ TEST(RetriedLanes, CloseEndsAPauseAtOnce) {
   w.Submit(lanes, 1);
   pausing.get_future().wait();
   lanes.Close();
-  EXPECT_THAT(w.results.errors, ElementsAre(testing::HasSubstr("the lanes were closed before")));
+  EXPECT_THAT(w.results.errors, ElementsAre(testing::HasSubstr("this text had not begun when")));
 }
 
 TEST(RetriedLanes, ATextKeepsItsDealer) {

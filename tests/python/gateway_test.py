@@ -7,6 +7,8 @@ get one error and run no text. Retries never cost a second bundle.
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -33,14 +35,15 @@ class Gateway:
 
     PYTHON = sys.executable
 
-    def __init__(self, w, store='gateway', connect=None, dealer=None, plan=True, **flags):
+    def __init__(self, w, store='gateway', connect=None, dealer=None, plan=True, files=None, **flags):
         given = {'connect': f'127.0.0.1:{connect or w.server.port()}', 'dealer': f'127.0.0.1:{dealer or w.dealer.port()}',
                  'certs': w.base.certs, 'store': w.dir / store, 'listen': '127.0.0.1:0', **flags}
         if plan:
             given.update(plan=w.base.plan, vocab=w.base.model / 'vocab.txt')
         words = [str(x) for name, value in given.items() for x in (f'--{name.replace("_", "-")}', value)]
         env = {'PYTHONPATH': sys.argv[2], 'PATH': '/usr/bin:/bin'}
-        self.role = Role([self.PYTHON, '-m', 'suf', 'gateway', *words], env=env)
+        limit = ['prlimit', f'--nofile={files}:{files}'] if files else []
+        self.role = Role([*limit, self.PYTHON, '-m', 'suf', 'gateway', *words], env=env)
         w.roles.append(self.role)
         self.w, self.store = w, w.dir / store
 
@@ -206,6 +209,95 @@ def _(w):
     assert status == 502 and headers['x-should-retry'] == 'false', (status, found)
 
 
+@case('options out of their ranges')
+def _(w):
+    from suf.gateway.command import parser
+    need = ['--connect', 'a:1', '--dealer', 'a:1', '--certs', 'c', '--store', 's']
+
+    def refused(name, value):
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            try:
+                parser().parse_args([*need, name, value])
+            except SystemExit as x:
+                assert x.code == 2
+                return err.getvalue()
+    for name, values in (('--keep', ('-1', 'nan', 'inf', 'x')), ('--keep-mb', ('-1',)), ('--queue', ('0', '-5', '1.5')), ('--grace', ('nan', '-1')),
+                         ('--parallel', ('0', '-1', '65')), ('--retry', ('-1', 'nan')), ('--timeout', ('0',)), ('--model', ('', 'a:b')),
+                         ('--host', ('', '*', 'a:1', 'http://x'))):
+        for value in values:
+            said = refused(name, value)
+            assert said and said.startswith(f'suf: gateway: argument {name}: takes ') and said.count('\n') == 1, (name, value, said)
+    assert refused('--host', '::1') is None and refused('--host', 'gateway.example') is None and refused('--keep', '0') is None
+
+
+@case('texts are counted from the first one of the request')
+def _(w):
+    g = begin(w)
+    many = ['the'] * 99 + ['the ' * 500] + ['the'] * 30
+    assert g.ask(input=many)[2]['error']['message'].startswith('text 100 of 130 has more than')
+    many[99] = ''
+    assert g.ask(input=many)[2]['error']['message'].startswith('text 100 of 130: ')
+    assert settled_now(w) == 0
+
+
+@case('a small queue')
+def _(w):
+    w.both()
+    g = Gateway(w, queue=5, parallel=1).ready()
+    status, headers, found = g.ask(input=texts(w, 10))
+    assert status == 400 and found['error']['code'] == 'too_many_texts' and headers['x-should-retry'] == 'false', found
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda i: g.ask(input=[w.base.text(4, 10 * i + j) for j in range(4)]), range(6)))
+    assert all(status in (200, 429) for status, _, _ in answers) and any(status == 200 for status, _, _ in answers)
+    assert all(1 <= int(headers['retry-after']) <= 60 for status, headers, _ in answers if status == 429)
+
+
+@case('null fields, one model, and the word of a failed request')
+def _(w):
+    w.both()
+    g = Gateway(w, retry=0).ready()
+    assert g.ask(encoding_format=None, dimensions=None, user=None)[0] == 200
+    with g.client() as c:
+        assert c.models.retrieve('suf').id == 'suf'
+    get = lambda path: http.ask(g.address, http.request(g.token, method='GET', path=path))[0]  # noqa: E731
+    assert get('/v1/models/gpt') == 404 and get('/ready') == 200
+    w.server.kill()
+    assert g.ask(input='dog')[0] == 503 and get('/ready') == 503, 'a failed request is a failed check'
+    assert g.role.said('a client got 503 unreachable: '), g.role.err
+
+
+@case('more connections than it takes, and few descriptors')
+def _(w):
+    w.both()
+    g = Gateway(w, files=400).ready()
+    assert g.role.said('takes 208 connections'), g.role.err
+    many = [http.connect(g.address) for _ in range(600)]
+    for s in many[300:]:
+        assert http.answer(s)[0] == 503
+    for s in many:
+        s.close()
+    end = time.monotonic() + AMPLE
+    while (status := g.ask()[0]) != 200 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert status == 200 and len(g.role.err) < 20, g.role.err
+
+
+@case('a text that does not end within the grace')
+def _(w):
+    w.both()
+    g = Gateway(w, grace=1).ready()
+    assert g.ask()[0] == 200
+    w.server.stop()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(g.ask, input='dog')
+        time.sleep(0.3)
+        g.role.signal(signal.SIGTERM)
+        status, headers, found = asked.result()
+    assert status == 503 and found['error']['code'] == 'stopping' and 'retry-after' in headers, found
+    assert g.role.finish() == 0 and not any('Traceback' in line for line in g.role.err), g.role.err
+    w.server.go_on()
+
+
 @case('SIGTERM in a batch')
 def _(w):
     g = begin(w, parallel=1)
@@ -240,6 +332,8 @@ def _(w):
     (w.dir / 'short').write_text('x\n')
     os.chmod(w.dir / 'short', 0o600)
     ends(2, 'holds 1 characters', token_file=w.dir / 'short')
+    (w.dir / 'short').write_bytes(b'\xff' * 40)
+    ends(2, 'holds 40 characters', token_file=w.dir / 'short')
     ends(5, 'cannot make the file of the token', token_file=w.dir / 'none' / 'token')
 
 

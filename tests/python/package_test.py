@@ -171,6 +171,41 @@ def _(w):
     assert settled(w, 2) == 2, 'the cancelled texts never ran'
 
 
+@case('a pending coroutine ends when its object is closed')
+def _(w):
+    w.both()
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')  # fetches the masked weights
+    held = HeldRuns(w.server.port())
+
+    async def run():
+        m = await suf.AsyncEncoder.open(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1))
+        pending = asyncio.ensure_future(m.encode(texts(w, 5)))
+        await asyncio.to_thread(held.reached.acquire)
+        closing = asyncio.ensure_future(m.close(at_once=True))
+        try:
+            await asyncio.wait_for(pending, AMPLE)
+        except suf.Error as x:
+            assert '5 of 5 texts failed' in str(x), x
+        await closing
+        try:
+            await m.encode('the')
+        except suf.InputError as x:
+            assert 'is closed' in str(x)
+    asyncio.run(run())
+
+
+@case('wrong arguments of an object are named')
+def _(w):
+    w.both()
+    for options, pattern in (({'parallel': 0}, 'parallel=0 is not possible'), ({'parallel': '2'}, "parallel='2' is no whole number"), ({'retry': -1}, 'retry=-1'),
+                             ({'retry': float('nan')}, 'retry=nan'), ({'timeout': 0}, 'timeout=0'), ({'receipts': 'x'}, 'receipts='), ({'expect': ''}, 'expect is empty'),
+                             ({'expect': 5}, 'expect=5 is no str'), ({'connect': None}, 'connect=None is no address'), ({'certs': None}, 'certs=None is no path'),
+                             ({'memory': 0}, 'memory=0')):
+        raises(suf.InputError, pattern, lambda: suf.Encoder(**settings(w, **options)))
+    raises(suf.InputError, "store='' is no path", lambda: suf.Encoder(**{**settings(w), 'store': ''}))
+
+
 @case('wrong values are refused before anything is sent')
 def _(w):
     w.both()
@@ -182,8 +217,8 @@ def _(w):
         raises(suf.InputError, 'text 2 of 2: ', lambda: m.encode(['the', '']))
         raises(suf.InputError, 'type int', lambda: m.encode(5))
         for options, pattern in (({'precision': 'int8'}, "precision='int8' is not provided"), ({'output_value': 'token_embeddings'}, 'output_value'),
-                                 ({'truncate_dim': 10_000}, 'the embeddings have'), ({'truncate_dim': 0}, 'truncate_dim=0'),
-                                 ({'batch_size': 65}, 'limits are 1 and 64'), ({'prompt_name': 'none'}, "none of the plan's prompts"),
+                                 ({'truncate_dim': 10_000}, 'truncate_dim=10000 is not possible'), ({'truncate_dim': 0}, 'truncate_dim=0'), ({'truncate_dim': 8.0}, 'no whole number'),
+                                 ({'batch_size': 65}, 'from 1 to 64'), ({'batch_size': '2'}, 'no whole number'), ({'prompt_name': 'none'}, "none of the plan's prompts"),
                                  ({'device': 'cuda'}, 'device'), ({'convert_to_tensor': True}, 'torch')):
             raises(ValueError, pattern, lambda: m.encode('the', **options))
         raises(TypeError, 'no argument', lambda: m.encode('the', pressure=1))
@@ -306,6 +341,24 @@ def _(w):
     with suf.Encoder(**settings(w, plan=w.base.other_plan)) as m:
         raises(suf.InputError, 'results of another plan', lambda: m.encode(all, resume=w.dir / 'done'))
     assert settled(w, 8) == 8
+
+
+@case('a batch is resumed after an interruption')
+def _(w):
+    w.both()
+    all = texts(w, 4)
+    with suf.Encoder(**settings(w)) as m:
+        m.encode('the dog')
+    held = HeldRuns(w.server.port())
+    with suf.Encoder(**settings(w, connect=f'127.0.0.1:{held.port}', parallel=1)) as m:
+        call = m._open().submit(m._ids([(t.encode(), None) for t in all]), 0, 1, str(w.dir / 'file'))
+        assert held.reached.acquire(timeout=AMPLE)
+        call.cancel()  # as Ctrl-C does; one text runs
+        m._ending[str(w.dir / 'file')] = call
+        threading.Timer(0.3, held.go).start()
+        m.encode(all, resume=w.dir / 'file')
+        assert integers(m.last) == w.base.simulate(all)
+    assert settled(w, 5) == 5, 'the text that ran is not run again'
 
 
 @case('a model owner that is gone, and comes back')

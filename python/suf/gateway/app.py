@@ -1,9 +1,12 @@
 """The routes. JSON in and out is OpenAI's."""
 import asyncio
 import base64
+import collections
 import hmac
 import json
 import math
+import re
+import sys
 import time
 
 from starlette.applications import Starlette
@@ -16,11 +19,19 @@ from suf._errors import Bug, Error, InputError, PeerError, RefusedError
 from suf.gateway.texts import QueueFull
 
 MOST_TEXTS = 2048
-MOST_BODY = 32 << 20  # bytes
+MOST_BODY = 8 << 20  # bytes
 MOST_HEADERS = 16 << 10  # bytes
 FIELDS = {'input', 'model', 'encoding_format', 'dimensions', 'user'}
 WAIT = 5  # seconds after which a client may try again, if no time is known
 PROBE = 30  # seconds between two checks of the other roles
+SAID = 60  # seconds between two lines about failures of one kind
+ONE_MODEL = '/v1/models/'
+HOST = re.compile(r'(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?')
+JSON_KINDS = {dict: 'an object', list: 'a list', str: 'a string', int: 'a number', float: 'a number', bool: 'a boolean', type(None): 'null'}
+
+
+def say(text):
+    print(f'suf: gateway: {text}', file=sys.stderr, flush=True)
 
 
 class Refusal(Exception):
@@ -59,13 +70,14 @@ def strict_json(body):
     def once(pairs):
         names = [n for n, _ in pairs]
         if len(set(names)) < len(names):
-            raise ValueError(f'the name {max(names, key=names.count)!r} appears twice')
+            twice = next(n for n, count in collections.Counter(names).items() if count > 1)
+            raise ValueError(f'the name {twice[:60]!r} appears twice')
         return dict(pairs)
 
     def no_number(name):
         raise ValueError(f'{name} is no JSON number')
     try:
-        value = json.loads(body.decode(), object_pairs_hook=once, parse_constant=no_number)
+        value = json.loads(body.decode(), object_pairs_hook=once, parse_constant=no_number, parse_int=lambda text: int(text) if len(text) < 20 else float(text))
     except UnicodeDecodeError as x:
         raise Refusal(400, f'byte {x.start} of the body is not UTF-8; send JSON in UTF-8', code='invalid_json') from None
     except RecursionError:
@@ -73,7 +85,7 @@ def strict_json(body):
     except ValueError as x:
         raise Refusal(400, f'the body is not JSON: {x}; send an object', code='invalid_json') from None
     if not isinstance(value, dict):
-        raise Refusal(400, f'the body is a JSON {type(value).__name__}; send an object', code='invalid_json')
+        raise Refusal(400, f'the body is {JSON_KINDS[type(value)]}; send an object', code='invalid_json')
     return value
 
 
@@ -91,34 +103,59 @@ class Gateway:
         self.starlette = Starlette(routes=[
             Route('/v1/embeddings', self.embeddings, methods=['POST']),
             Route('/v1/models', self.list_models, methods=['GET']),
+            Route(ONE_MODEL + '{model:path}', self.one_model, methods=['GET']),
             Route('/health', self.health, methods=['GET']),
             Route('/ready', self.ready, methods=['GET']),
             Route('/metrics', self.metrics_page, methods=['GET']),
-        ], exception_handlers={Refusal: lambda request, x: x.response(), Exception: lambda request, x: BUG.response()})
+        ], exception_handlers={Refusal: lambda request, x: self.refused(x), Exception: lambda request, x: self.refused(BUG)})
         self.starlette.router.redirect_slashes = False
         self.routes = {r.path: r.methods for r in self.starlette.routes}
+        self.said = {}  # time of the last line about each kind of failure
+
+    def route_of(self, path):
+        """Returns the path of a route as it is defined."""
+        return ONE_MODEL + '{model:path}' if path.startswith(ONE_MODEL) else path
+
+    def report(self, refusal):
+        """Says once in a while why clients fail, for the operator."""
+        now = time.monotonic()
+        if refusal.status < 500 and refusal.code != 'quota' or now - self.said.get(refusal.code, -math.inf) < SAID:
+            return
+        self.said[refusal.code] = now
+        say(f'a client got {refusal.status} {refusal.code}: {refusal.message}')
+
+    def refused(self, refusal):
+        self.report(refusal)
+        return refusal.response()
 
     # --- before every route ---
 
     async def __call__(self, scope, receive, send):
         if scope['type'] != 'http':
             return
-        status = 500
+        status, begun = 500, False
 
         async def counted(message):
             nonlocal status
+            nonlocal begun
             if message['type'] == 'http.response.start':
-                status = message['status']
+                status, begun = message['status'], True
             await send(message)
         try:
             self.admit(scope)
             await self.starlette(scope, receive, counted)
         except Refusal as x:
-            await x.response()(scope, receive, counted)
+            await self.refused(x)(scope, receive, counted)
         except ClientDisconnect:
             status = 499
+        except asyncio.CancelledError:  # the time for running texts after SIGTERM is over
+            if not self.texts.closed or begun:
+                raise
+            asyncio.current_task().uncancel()
+            await self.stopping().response()(scope, receive, counted)
         finally:
-            route = scope['path'] if scope['path'] in self.routes else 'unknown'
+            route = self.route_of(scope['path'])
+            route = route if route in self.routes else 'unknown'
             self.metrics.requests.labels(route, str(status)).inc()
 
     def admit(self, scope):
@@ -135,9 +172,8 @@ class Gateway:
         if only(b'transfer-encoding') is not None and only(b'content-length') is not None:
             raise Refusal(400, 'the request has both Content-Length and Transfer-Encoding; send one of them', code='invalid_header',
                           headers={'Connection': 'close'}.items())
-        host = only(b'host') or ''
-        name = host.rsplit(':', 1)[0] if not host.endswith(']') else host
-        if name.strip('[]').lower() not in self.hosts:
+        host = HOST.fullmatch((only(b'host') or '').lower())
+        if not host or host[1].strip('[]') not in self.hosts:
             raise Refusal(403, 'this gateway is not called by that Host; use its address, or let it start with --host NAME', 'permission_error',
                           code='host')
         if only(b'origin') is not None:
@@ -149,10 +185,11 @@ class Gateway:
                 what = 'this request has no bearer token' if given is None else 'the bearer token is wrong'
                 raise Refusal(401, f"{what}; send Authorization: Bearer TOKEN with the token of the gateway's file", 'authentication_error',
                               code='invalid_api_key', headers={'WWW-Authenticate': 'Bearer'}.items())
-        if scope['path'] not in self.routes:
+        route = self.route_of(scope['path'])
+        if route not in self.routes:
             raise Refusal(404, f'there is no route {scope["path"][:100]!r}; use {", ".join(self.routes)}', code='unknown_url')
-        if scope['method'] not in self.routes[scope['path']]:
-            allowed = sorted(self.routes[scope['path']])
+        if scope['method'] not in self.routes[route]:
+            allowed = sorted(self.routes[route])
             raise Refusal(405, f'{scope["path"]} takes no {scope["method"][:20]!r}; use {" or ".join(allowed)}', code='method_not_allowed',
                           headers={'Allow': ', '.join(allowed)}.items())
         if (encoding := only(b'content-encoding')) not in (None, 'identity'):
@@ -176,6 +213,7 @@ class Gateway:
 
     def parse(self, fields):
         """Returns (texts, prompt, whether base64) of a request."""
+        fields = {name: value for name, value in fields.items() if value is not None or name in ('input', 'model')}
         for name in fields:
             if name not in FIELDS:
                 raise Refusal(400, f'the field {name[:60]!r} is not provided; use {", ".join(sorted(FIELDS))}', param=name[:60], code='unknown_field')
@@ -196,17 +234,18 @@ class Gateway:
             raise Refusal(400, f'encoding_format={str(form)[:40]!r} is not provided; use float or base64', param='encoding_format', code='invalid_format')
         d, wanted = self.encoder.get_sentence_embedding_dimension(), fields.get('dimensions')
         if wanted is not None and (isinstance(wanted, bool) or wanted != d):
-            raise Refusal(400, f'dimensions={str(wanted)[:40]} is not possible; the model has {d}, leave the field out', param='dimensions', code='invalid_dimensions')
+            raise Refusal(400, f'dimensions={str(wanted)[:40]!r} is not possible; the model has the number {d}, leave the field out', param='dimensions', code='invalid_dimensions')
         if not isinstance(fields.get('user', ''), str):
             raise Refusal(400, 'the field user must be a string; it is dropped in any case', param='user', code='invalid_user')
         name = self.models[model]
         return texts, self.encoder._prompt(name, None), form == 'base64'
 
-    def tokenized(self, texts, prompt):
-        """Returns [(UTF-8, ids)]. Texts that are too long are refused, because an embedding of a cut text is another one."""
+    def tokenized(self, texts, prompt, at, count):
+        """Returns [(UTF-8, ids)] of texts from number `at` on, of `count` in all. Texts that are too long are refused,
+        because an embedding of a cut text is another one."""
         rows, most = [], self.encoder.max_seq_length
-        for i, text in enumerate(texts):
-            where = f'text {i + 1} of {len(texts)}' if len(texts) > 1 else 'the text'
+        for i, text in enumerate(texts, at):
+            where = f'text {i + 1} of {count}' if count > 1 else 'the text'
             try:
                 data = to_bytes(text, where)
                 ids, = self.encoder._ids([(data, None)], prompt, most + 1)
@@ -222,11 +261,14 @@ class Gateway:
         begun = time.monotonic()
         if self.texts.closed:
             raise self.stopping()
-        texts, prompt, as_base64 = self.parse(strict_json(await self.body(request)))
+        body = await self.body(request)
+        texts, prompt, as_base64 = self.parse(await asyncio.to_thread(strict_json, body))
         rows = []
-        for at in range(0, len(texts), 64):  # others go on between
-            rows += [row for row in self.tokenized(texts[at:at + 64], prompt)]
-            await asyncio.sleep(0)
+        for at in range(0, len(texts), 64):  # in a thread, so that others go on
+            rows += await asyncio.to_thread(self.tokenized, texts[at:at + 64], prompt, at, len(texts))
+        if len({row for row, _ in rows}) > self.texts.most:
+            raise Refusal(400, f'the input has {len(rows)} texts, and the queue of this gateway takes {self.texts.most}; send fewer', param='input',
+                          code='too_many_texts')
         results = await self.while_connected(request, self.run(rows, prompt))
         failed = [i for i, r in enumerate(results) if r.error]
         if failed:
@@ -253,8 +295,10 @@ class Gateway:
             return await self.texts.run(rows, prompt, priority)
         except QueueFull:
             raise Refusal(429, f'{len(self.texts.jobs)} texts wait, and the queue takes {self.texts.most}; try again later', 'rate_limit_error',
-                          code='queue_full', retry=self.wait_s() or WAIT) from None
+                          code='queue_full', retry=self.texts.wait_s() or self.wait_s() or WAIT) from None
         except Error as x:
+            if isinstance(x, PeerError):  # /ready says so at once
+                self.probed, self.ready_error = time.monotonic(), x
             raise refusal_of(x, self.wait_s()) from None
         except asyncio.CancelledError:
             if self.texts.closed:
@@ -272,6 +316,7 @@ class Gateway:
     async def while_connected(self, request, work):
         """Runs `work`, and cancels it if the client hangs up."""
         task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda t: t.cancelled() or t.exception())  # perhaps nobody waits any more
         gone = asyncio.ensure_future(self.until_gone(request))
         try:
             await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -289,8 +334,18 @@ class Gateway:
         while (await request.receive())['type'] != 'http.disconnect':
             pass
 
+    @staticmethod
+    def model_object(name):
+        return {'id': name, 'object': 'model', 'created': 0, 'owned_by': 'suf'}
+
     async def list_models(self, request):
-        return JSONResponse({'object': 'list', 'data': [{'id': name, 'object': 'model', 'created': 0, 'owned_by': 'suf'} for name in self.models]})
+        return JSONResponse({'object': 'list', 'data': [self.model_object(name) for name in self.models]})
+
+    async def one_model(self, request):
+        name = request.path_params['model']
+        if name not in self.models:
+            raise Refusal(404, f'there is no model {name[:100]!r}; use {" or ".join(self.models)}', param='model', code='model_not_found')
+        return JSONResponse(self.model_object(name))
 
     async def health(self, request):
         return PlainTextResponse('ok\n')

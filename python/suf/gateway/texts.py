@@ -44,12 +44,17 @@ class Texts:
         self.kept, self.size = collections.OrderedDict(), 0  # (result, end) by key, the oldest first
         self.jobs = {}  # by key
         self.weights = ''  # of the kept results
+        self.pace, self.last = 0.0, 0.0  # seconds between the ends of two texts, and the time of the last end
         self.closed = False
 
     def key_of(self, prompt, text):
         """A keyed hash of everything that decides a result, but the weights; no text stays in memory for its sake."""
         parts = (self.encoder.plan.encode(), prompt, text)
         return hmac.new(self.key, b''.join(len(p).to_bytes(8, 'little') + p for p in parts), hashlib.sha256).digest()
+
+    def wait_s(self):
+        """Returns the seconds that the queue will take, by the pace of the last texts; 0 if none has run."""
+        return len(self.jobs) * self.pace
 
     def find(self, key):
         """Returns a kept result, or None. Results of other weights go."""
@@ -133,6 +138,11 @@ class Texts:
         else:
             self._keep(key, result)
             job.future.set_result(result)
+            now = time.monotonic()
+            if len(self.jobs) > 1:
+                took = now - max(self.last, begun)
+                self.pace = 0.8 * self.pace + 0.2 * took if self.pace else took
+            self.last = now
         finally:
             if self.jobs.get(key) is job:
                 del self.jobs[key]
