@@ -135,7 +135,7 @@ struct Compiled {
   void Choose(const char* profile, std::initializer_list<const char*> held = {}) {
     const int n = plan.max_tokens;
     model::Prefer(&plan, model::kFewestFlights);
-    nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, nullptr,
+    nn::SearchKnobs(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, nullptr,
                [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
     model::Prefer(&plan, held);
     nn::Check(plan);

@@ -307,8 +307,8 @@ compiler::Prices WithSteps(compiler::Prices p) {
   return p;
 }
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, SearchStart* from,
-              const EmitPlan& emit) {
+double SearchKnobs(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, SearchStart* from,
+                   const EmitPlan& emit) {
   SearchStart fresh;
   const double seconds = Descent(plan, which, prices, from ? from : &fresh, emit).Run(effort);
   Derive(plan->graph, plan->classes[which].ops);  // the last trial is not the choice

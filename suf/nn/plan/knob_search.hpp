@@ -43,8 +43,8 @@ struct SearchStart {
 // Sets the knobs of class `which`, and records the choices and the next best options. Coordinate descent over single
 // classes of operators and over pairs, with at most kMostStates states. Deterministic. Returns the seconds of the best.
 // `emit` makes the trace that is priced, anew for each state. Null stands for the class's longest text.
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
-              SearchStart* from = nullptr, const EmitPlan& emit = {});
+double SearchKnobs(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
+                   SearchStart* from = nullptr, const EmitPlan& emit = {});
 
 // Returns prices in which a step also ends one program and begins another. The search counts steps by them. A
 // comparison of its plans must do the same.

@@ -39,19 +39,19 @@ TEST(Search, BeginsWhereAKnobMeansTheSame) {
     Plan plan = Made(pieces);
     SearchStart from;
     from.best = 1e-9;  // every start is hopeless beside this
-    const double start = Search(&plan, 0, Far(), Effort::kCompare, &from);
+    const double start = SearchKnobs(&plan, 0, Far(), Effort::kCompare, &from);
     const SearchState made = Of(from.knobs, name);
     for (size_t at = 0; at < made.options.size(); ++at) {
       from.knobs = {{name, made.options, at}};
-      Search(&plan, 0, Far(), Effort::kCompare, &from);
+      SearchKnobs(&plan, 0, Far(), Effort::kCompare, &from);
       EXPECT_EQ(Of(from.knobs, name).at, at);
     }
     Plan other = Made(pieces);
     from.knobs = {{name, {made.options.back(), made.options[made.at]}, 0}};
-    EXPECT_EQ(Search(&other, 0, Far(), Effort::kCompare, &from), start);
+    EXPECT_EQ(SearchKnobs(&other, 0, Far(), Effort::kCompare, &from), start);
     EXPECT_EQ(Of(from.knobs, name).at, made.at);
     from.best = INFINITY;
-    EXPECT_LT(Search(&other, 0, Far(), Effort::kCompare, &from), start);
+    EXPECT_LT(SearchKnobs(&other, 0, Far(), Effort::kCompare, &from), start);
   }
 }
 
@@ -70,7 +70,7 @@ TEST(Search, AShorterClassLeavesTheLongerOnesChoices) {
   };
   Plan slices = made[0];
   SearchStart longer;
-  Search(&slices, 0, Far(), Effort::kFull, &longer);
+  SearchKnobs(&slices, 0, Far(), Effort::kFull, &longer);
   const size_t slice = Of(longer.knobs, "gelu, lowering").at;
   EXPECT_EQ(Of(longer.knobs, "gelu, lowering").options[slice], "WindowLut/1");
 
@@ -110,7 +110,7 @@ TEST(Search, GoesOnFromAStartWithoutATrace) {
     Plan plan = Made(0);
     Widen(&plan, 20);
     EXPECT_THAT(WhyNotBuilt(plan), testing::HasSubstr("its pieces are 2^57 wide, and 2^56 are the most"));
-    const double seconds = Search(&plan, 0, Far(), effort);
+    const double seconds = SearchKnobs(&plan, 0, Far(), effort);
     EXPECT_TRUE(std::isfinite(seconds));
     EXPECT_EQ(WhyNotBuilt(plan), "(no refusal)");
     int norms = 0;

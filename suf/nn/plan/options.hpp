@@ -36,7 +36,7 @@ struct Options {
   // Octaves that share one piece width.
   int span = 4;
   // Values of the next four options, which change what a layer computes. Only `softmax` has the names kMaximum and
-  // kShift. With kByCost the search chooses (search.hpp).
+  // kShift. With kByCost the search chooses (knob_search.hpp).
   enum : int { kMaximum = 0, kShift = 1, kByCost = 2 };
   int softmax = kByCost;  // 0: by the row's maximum; 1: by a shift predicted from the row
   int scores = kByCost;   // 0: of rescaled queries and keys; 1: of un-truncated ones

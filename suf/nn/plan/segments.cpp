@@ -59,7 +59,7 @@ class Choosing {
     for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for the next best choices
     Known& chosen = known_.at(at_);
     plan_.classes[which_] = Class(chosen.made);
-    best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, &chosen.from);
+    best_ = SearchKnobs(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, &chosen.from);
     for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
     start->knobs = chosen.from.knobs;
     Note();
@@ -93,7 +93,7 @@ class Choosing {
     }
     const std::vector<SearchState>& nearest = known_.at(at_).from.knobs;
     it->second.from = {nearest.empty() ? start_ : nearest, best_, hopeless_, {}, memo_};
-    it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
+    it->second.seconds = SearchKnobs(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
     return it->second.seconds;
